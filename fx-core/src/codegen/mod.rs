@@ -1,0 +1,3 @@
+//! From graphs back to Rust source.
+
+pub mod rust;

@@ -1,0 +1,249 @@
+//! The one error type: what went wrong, at which node, source line and module path, and what to do about it.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use crate::location::SourceLocation;
+
+/// `Result` with fx's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of thing went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A node id that its graph does not know.
+    #[error(
+        "node id {id} is not in this graph: it was erased, or it belongs to another graph; take ids from this graph's own nodes"
+    )]
+    StaleNode {
+        /// The id, as printed.
+        id: String,
+    },
+    /// A node that other nodes still use cannot be erased.
+    #[error(
+        "cannot erase %{node}: it still has {} ({}); replace its uses first",
+        count(users.len(), "user"),
+        list(users)
+    )]
+    NodeInUse {
+        /// The node's name.
+        node: String,
+        /// Its users' names.
+        users: Vec<String>,
+    },
+    /// An edit that would make a node depend on itself.
+    #[error("%{node} would depend on itself through %{through}")]
+    Cycle {
+        /// The node.
+        node: String,
+        /// The input that leads back to it.
+        through: String,
+    },
+    /// The arguments of a call do not fit what is called.
+    #[error("`{callee}` {problem}; it takes ({signature})")]
+    Arguments {
+        /// What is called.
+        callee: String,
+        /// What does not fit.
+        problem: String,
+        /// The parameters it has.
+        signature: String,
+    },
+    /// One argument has the wrong type.
+    #[error("expected {expected}, found {found}")]
+    Type {
+        /// What was expected.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// A plain argument that was left symbolic.
+    #[error(
+        "argument `{argument}` is a plain `{ty}`, whose value tracing needs: bind it with `Trace::concrete(\"{argument}\", value)`, or make it a `Tensor`, `Int`, `Float` or `Bool`, which stay symbolic"
+    )]
+    Unspecialised {
+        /// The argument's name.
+        argument: String,
+        /// Its type as written.
+        ty: String,
+    },
+    /// A value that only a run has was asked for while tracing.
+    #[error(
+        "`{what}` needs the value of {value}, which is symbolic while tracing: keep it in the graph, or make the function that needs it a leaf with #[wrap]"
+    )]
+    Escape {
+        /// The operation that asked.
+        what: String,
+        /// The symbolic value.
+        value: String,
+    },
+    /// A proxy that is used where its trace is not.
+    #[error("{proxy} cannot be used here: {reason}")]
+    ForeignProxy {
+        /// The proxy, as printed.
+        proxy: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A name that leads nowhere.
+    #[error("no {what} at `{path}`{hint}")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// Where.
+        path: String,
+        /// What to do, starting with `; `, or nothing.
+        hint: String,
+    },
+    /// Weights that do not fit a module.
+    #[error("{0}")]
+    Weights(String),
+    /// A graph that breaks its own rules.
+    #[error("{0}")]
+    Graph(String),
+    /// The tensor library or a user's function refused.
+    #[error("{0}")]
+    Kernel(#[source] Box<dyn StdError + Send + Sync>),
+    /// Anything else, in words.
+    #[error("{0}")]
+    Message(String),
+}
+
+/// An error of fx: its [`ErrorKind`], and where it happened.
+///
+/// Displayed as `while executing %add (src/model.rs:31:9, in layers.3): expected ..`.
+///
+/// ```
+/// use fx_core::{Error, ErrorKind};
+/// let error = Error::msg("the kernel size must not be 0");
+/// assert!(matches!(error.kind(), ErrorKind::Message(_)));
+/// assert_eq!(error.to_string(), "the kernel size must not be 0");
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    place: Option<Place>,
+}
+
+/// Where an error happened.
+#[derive(Debug, Clone)]
+struct Place {
+    doing: &'static str,
+    node: String,
+    location: Option<SourceLocation>,
+    module: Option<String>,
+}
+
+impl Error {
+    /// An error in words.
+    pub fn msg(text: impl fmt::Display) -> Self {
+        ErrorKind::Message(text.to_string()).into()
+    }
+
+    /// An error of another library, kept as the source.
+    pub fn other(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        ErrorKind::Kernel(error.into()).into()
+    }
+
+    /// A type error: `expected` against what was found.
+    pub fn expected(expected: impl fmt::Display, found: impl fmt::Display) -> Self {
+        ErrorKind::Type {
+            expected: expected.to_string(),
+            found: found.to_string(),
+        }
+        .into()
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The name of the node where it happened, without `%`.
+    pub fn node(&self) -> Option<&str> {
+        self.0.place.as_ref().map(|p| p.node.as_str())
+    }
+
+    /// The user's source line of that node.
+    pub fn location(&self) -> Option<&SourceLocation> {
+        self.0.place.as_ref().and_then(|p| p.location.as_ref())
+    }
+
+    /// The path of the module that the node came from.
+    pub fn module_path(&self) -> Option<&str> {
+        self.0.place.as_ref().and_then(|p| p.module.as_deref())
+    }
+
+    /// Adds where it happened, unless a deeper place is known already.
+    pub(crate) fn at(
+        mut self,
+        doing: &'static str,
+        node: impl fmt::Display,
+        location: Option<SourceLocation>,
+        module: Option<String>,
+    ) -> Self {
+        if self.0.place.is_none() {
+            self.0.place = Some(Place {
+                doing,
+                node: node.to_string(),
+                location,
+                module,
+            });
+        }
+        self
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Error(Box::new(Inner { kind, place: None }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.0.place {
+            write!(f, "while {} {}", place.doing, place.node)?;
+            match (&place.location, &place.module) {
+                (Some(location), Some(module)) => write!(f, " ({location}, in {module})")?,
+                (Some(location), None) => write!(f, " ({location})")?,
+                (None, Some(module)) => write!(f, " (in {module})")?,
+                (None, None) => {}
+            }
+            f.write_str(": ")?;
+        }
+        write!(f, "{}", self.0.kind)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({self})")
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.kind.source()
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|n| format!("%{n}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        text.push_str(", ...");
+    }
+    text
+}

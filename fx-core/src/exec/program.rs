@@ -1,0 +1,590 @@
+//! The compiled program of a graph: flat steps over slots, operands resolved, values freed after last use.
+//!
+//! Invariant: a slot is written before it is read, and holds nothing after its value's last use.
+
+use std::any::TypeId;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::argument::Argument;
+use crate::ir::function::{Function, Kernel};
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::ir::registry;
+use crate::ir::signature::{Bound, ParamSpec, bind};
+use crate::trace::context::Attributes;
+use crate::trace::dispatch::literal_value;
+use crate::value::handle::NodeId;
+use crate::value::value::Value;
+
+/// Where an argument of a step comes from.
+#[derive(Debug, Clone, Copy)]
+enum Operand {
+    /// A value computed before.
+    Slot(u32),
+    /// A literal.
+    Constant(u32),
+    /// A tensor of the attributes.
+    Tensor(u32),
+    /// A structure with computed values inside, built anew each time.
+    Template(u32),
+}
+
+/// A structured argument.
+#[derive(Debug)]
+enum Template {
+    Leaf(Operand),
+    List(Vec<Template>),
+    Tuple(Vec<Template>),
+    Dict(Vec<(std::sync::Arc<str>, Template)>),
+    Slice(Box<[Template; 3]>),
+}
+
+#[derive(Debug)]
+enum Callee {
+    Kernel(Kernel),
+    Module(u32),
+    /// A method that several types have: picked by the receiver's.
+    Method(Vec<(TypeId, Kernel, Range<u32>)>),
+}
+
+#[derive(Debug)]
+struct Step {
+    callee: Callee,
+    operands: Range<u32>,
+    has_templates: bool,
+    out: u32,
+    frees: Range<u32>,
+    node: NodeId,
+}
+
+/// A compiled graph.
+#[derive(Debug)]
+pub(crate) struct Program {
+    steps: Vec<Step>,
+    operands: Vec<Operand>,
+    frees: Vec<u32>,
+    constants: Vec<Value>,
+    templates: Vec<Template>,
+    /// The slot of each input; `None` where nothing uses it.
+    inputs: Vec<Option<u32>>,
+    output: Operand,
+    slots: usize,
+    /// Slots of earlier runs, with boxes to refill.
+    frames: Mutex<Vec<Vec<Value>>>,
+}
+
+struct Compiler<'g> {
+    graph: &'g Graph,
+    attributes: &'g Attributes,
+    program: Program,
+    places: FxHashMap<NodeId, Operand>,
+    last_use: FxHashMap<NodeId, NodeId>,
+    free_slots: Vec<u32>,
+}
+
+fn index(n: usize) -> Result<u32> {
+    u32::try_from(n).map_err(|_| Error::msg("a program holds at most 2^32 operands"))
+}
+
+impl Program {
+    /// Compiles a graph against the attributes that it names.
+    ///
+    /// # Errors
+    /// The first node that cannot run, with the reason.
+    pub fn compile(graph: &Graph, attributes: &Attributes) -> Result<Program> {
+        graph.lint()?;
+        let mut compiler = Compiler {
+            graph,
+            attributes,
+            program: Program {
+                steps: Vec::with_capacity(graph.len()),
+                operands: Vec::with_capacity(graph.len() * 2),
+                frees: Vec::new(),
+                constants: Vec::new(),
+                templates: Vec::new(),
+                inputs: Vec::new(),
+                output: Operand::Constant(0),
+                slots: 0,
+                frames: Mutex::default(),
+            },
+            places: FxHashMap::default(),
+            last_use: graph
+                .nodes()
+                .flat_map(|user| {
+                    user.all_input_nodes()
+                        .map(move |input| (input.id(), user.id()))
+                })
+                .collect(),
+            free_slots: Vec::new(),
+        };
+        for node in graph.nodes() {
+            compiler
+                .node(node)
+                .map_err(|error| node.blame("compiling", error))?;
+        }
+        Ok(compiler.program)
+    }
+
+    /// Runs on one value for each placeholder.
+    pub fn run(&self, graph: &Graph, attributes: &Attributes, inputs: Vec<Value>) -> Result<Value> {
+        let mut frame = self
+            .frames
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+            .unwrap_or_default();
+        frame.resize_with(self.slots, Value::default);
+        for (value, slot) in inputs.into_iter().zip(&self.inputs) {
+            if let Some(slot) = slot {
+                frame[*slot as usize] = value;
+            }
+        }
+        let result = self
+            .run_steps(attributes, &mut frame)
+            .map_err(|(node, error)| match graph.node(node) {
+                Ok(node) => node.blame("executing", error),
+                Err(_) => error,
+            });
+        let result = result.and_then(|()| {
+            Ok(match self.output {
+                Operand::Slot(slot) => std::mem::take(&mut frame[slot as usize]),
+                operand => self.fetch(operand, &frame, attributes)?,
+            })
+        });
+        frame.iter_mut().for_each(Value::clear);
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        // As many frames as threads run at once, within reason.
+        if frames.len() < 64 {
+            frames.push(frame);
+        }
+        result
+    }
+
+    fn run_steps(
+        &self,
+        attributes: &Attributes,
+        frame: &mut [Value],
+    ) -> Result<(), (NodeId, Error)> {
+        for step in &self.steps {
+            // The result's slot is none of the operands' slots: those are freed later.
+            let mut out = std::mem::take(&mut frame[step.out as usize]);
+            let result = if step.has_templates {
+                self.call_with_templates(step, attributes, frame, &mut out)
+            } else {
+                self.call(step, attributes, frame, &mut out)
+            };
+            frame[step.out as usize] = out;
+            if let Err(error) = result {
+                return Err((step.node, error));
+            }
+            for slot in &self.frees[step.frees.start as usize..step.frees.end as usize] {
+                frame[*slot as usize].clear();
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn lend<'a>(
+        &'a self,
+        operand: Operand,
+        attributes: &'a Attributes,
+        frame: &'a [Value],
+    ) -> &'a Value {
+        match operand {
+            Operand::Slot(slot) => &frame[slot as usize],
+            Operand::Constant(constant) => &self.constants[constant as usize],
+            Operand::Tensor(tensor) => &attributes.tensors[tensor as usize].1,
+            // Steps with templates take the other path.
+            Operand::Template(_) => &Value::None,
+        }
+    }
+
+    #[inline]
+    fn call(
+        &self,
+        step: &Step,
+        attributes: &Attributes,
+        frame: &[Value],
+        out: &mut Value,
+    ) -> Result<()> {
+        let (kernel, range) = match &step.callee {
+            Callee::Kernel(kernel) => (*kernel, &step.operands),
+            Callee::Module(module) => {
+                let operands = self.operands_of(&step.operands);
+                let args: SmallVec<[&Value; 4]> = operands
+                    .iter()
+                    .map(|o| self.lend(*o, attributes, frame))
+                    .collect();
+                return attributes.modules[*module as usize].run(&args, out);
+            }
+            Callee::Method(candidates) => {
+                let receiver = self
+                    .operands_of(&step.operands)
+                    .first()
+                    .map(|o| self.lend(*o, attributes, frame));
+                pick(candidates, receiver)?
+            }
+        };
+        match self.operands_of(range) {
+            [a] => kernel(&[self.lend(*a, attributes, frame)], out),
+            [a, b] => kernel(
+                &[
+                    self.lend(*a, attributes, frame),
+                    self.lend(*b, attributes, frame),
+                ],
+                out,
+            ),
+            operands => {
+                let args: SmallVec<[&Value; 8]> = operands
+                    .iter()
+                    .map(|o| self.lend(*o, attributes, frame))
+                    .collect();
+                kernel(&args, out)
+            }
+        }
+    }
+
+    #[cold]
+    fn call_with_templates(
+        &self,
+        step: &Step,
+        attributes: &Attributes,
+        frame: &[Value],
+        out: &mut Value,
+    ) -> Result<()> {
+        let fetch_all = |range: &Range<u32>| {
+            self.operands_of(range)
+                .iter()
+                .map(|o| self.fetch(*o, frame, attributes))
+                .collect::<Result<SmallVec<[Value; 8]>>>()
+        };
+        let values = fetch_all(&step.operands)?;
+        let (kernel, values) = match &step.callee {
+            Callee::Kernel(kernel) => (*kernel, values),
+            Callee::Module(module) => {
+                let args: SmallVec<[&Value; 8]> = values.iter().collect();
+                return attributes.modules[*module as usize].run(&args, out);
+            }
+            Callee::Method(candidates) => {
+                let (kernel, range) = pick(candidates, values.first())?;
+                (kernel, fetch_all(range)?)
+            }
+        };
+        let args: SmallVec<[&Value; 8]> = values.iter().collect();
+        kernel(&args, out)
+    }
+
+    fn operands_of(&self, range: &Range<u32>) -> &[Operand] {
+        &self.operands[range.start as usize..range.end as usize]
+    }
+
+    fn fetch(&self, operand: Operand, frame: &[Value], attributes: &Attributes) -> Result<Value> {
+        match operand {
+            Operand::Template(template) => {
+                self.build(&self.templates[template as usize], frame, attributes)
+            }
+            operand => Ok(self.lend(operand, attributes, frame).clone()),
+        }
+    }
+
+    /// Builds a structured argument; its depth is bounded where arguments enter the graph.
+    fn build(
+        &self,
+        template: &Template,
+        frame: &[Value],
+        attributes: &Attributes,
+    ) -> Result<Value> {
+        let all = |items: &[Template]| {
+            items
+                .iter()
+                .map(|t| self.build(t, frame, attributes))
+                .collect::<Result<Box<[Value]>>>()
+        };
+        Ok(match template {
+            Template::Leaf(operand) => self.fetch(*operand, frame, attributes)?,
+            Template::List(items) => Value::List(all(items)?),
+            Template::Tuple(items) => Value::Tuple(all(items)?),
+            Template::Dict(items) => Value::Dict(Box::new(
+                items
+                    .iter()
+                    .map(|(k, t)| Ok((k.clone(), self.build(t, frame, attributes)?)))
+                    .collect::<Result<_>>()?,
+            )),
+            Template::Slice(parts) => {
+                let [a, b, c] = &**parts;
+                Value::Slice(Box::new([
+                    self.build(a, frame, attributes)?,
+                    self.build(b, frame, attributes)?,
+                    self.build(c, frame, attributes)?,
+                ]))
+            }
+        })
+    }
+}
+
+fn pick<'c>(
+    candidates: &'c [(TypeId, Kernel, Range<u32>)],
+    receiver: Option<&Value>,
+) -> Result<(Kernel, &'c Range<u32>)> {
+    let found = match receiver {
+        Some(Value::Object(handle)) => handle.object_type(),
+        _ => None,
+    };
+    candidates
+        .iter()
+        .find(|(ty, _, _)| Some(*ty) == found)
+        .map(|(_, kernel, range)| (*kernel, range))
+        .ok_or_else(|| {
+            Error::msg(format_args!(
+                "{} has no such method",
+                receiver.map_or_else(|| "nothing".to_string(), Value::describe)
+            ))
+        })
+}
+
+impl Compiler<'_> {
+    fn node(&mut self, node: NodeRef<'_>) -> Result<()> {
+        let (callee, operands) = match node.op() {
+            Op::Placeholder(_) => {
+                let slot = if node.num_users() > 0 {
+                    Some(self.take_slot()?)
+                } else {
+                    None
+                };
+                self.program.inputs.push(slot);
+                if let Some(slot) = slot {
+                    self.places.insert(node.id(), Operand::Slot(slot));
+                }
+                return Ok(());
+            }
+            Op::GetAttr(path) => {
+                let tensor = self.attributes.tensors.get_index_of(path).ok_or_else(|| {
+                    not_found(
+                        "parameter, buffer or constant",
+                        path,
+                        "; add it to the attributes of the graph module",
+                    )
+                })?;
+                self.places
+                    .insert(node.id(), Operand::Tensor(index(tensor)?));
+                return Ok(());
+            }
+            Op::Output => {
+                let result = node
+                    .args()
+                    .first()
+                    .ok_or_else(|| Error::msg("an output has one argument: the result"))?;
+                self.program.output = self.operand(result)?;
+                return Ok(());
+            }
+            Op::CallFunction(function) => {
+                let operands = self.bind(function.path(), function.params(), node)?;
+                (Callee::Kernel(function.def().kernel), operands)
+            }
+            Op::CallModule(path) => {
+                let (module, _, found) =
+                    self.attributes.modules.get_full(path).ok_or_else(|| {
+                        not_found(
+                            "module",
+                            path,
+                            "; add it to the attributes of the graph module",
+                        )
+                    })?;
+                let params = found.params().to_vec();
+                (
+                    Callee::Module(index(module)?),
+                    self.bind(path, &params, node)?,
+                )
+            }
+            Op::CallMethod(name) => match registry::methods(name) {
+                [] => {
+                    return Err(not_found(
+                        "method",
+                        name,
+                        ": declare it with #[wrap(method)], or in a #[wrap] impl block, and link its crate in",
+                    ));
+                }
+                [only] => (
+                    Callee::Kernel(only.def().kernel),
+                    self.bind(name, only.params(), node)?,
+                ),
+                several => {
+                    let candidates = several
+                        .iter()
+                        .filter_map(|f| self.candidate(*f, node).transpose())
+                        .collect::<Result<Vec<_>>>()?;
+                    let first = candidates.first().map(|(_, _, range)| range.clone());
+                    let range = first.ok_or_else(|| {
+                        Error::msg(format_args!(
+                            "no type's method `{name}` takes these arguments"
+                        ))
+                    })?;
+                    (Callee::Method(candidates), range)
+                }
+            },
+        };
+        let frees_from = self.program.frees.len();
+        let out = self.take_slot()?;
+        self.places.insert(node.id(), Operand::Slot(out));
+        for input in node.all_input_nodes() {
+            if self.last_use.get(&input.id()) == Some(&node.id())
+                && let Some(Operand::Slot(slot)) = self.places.get(&input.id())
+            {
+                self.program.frees.push(*slot);
+            }
+        }
+        if node.num_users() == 0 {
+            self.program.frees.push(out);
+        }
+        let frees = index(frees_from)?..index(self.program.frees.len())?;
+        self.free_slots.extend(&self.program.frees[frees_from..]);
+        let has_templates = self
+            .program
+            .operands_of(&operands)
+            .iter()
+            .any(|o| matches!(o, Operand::Template(_)));
+        self.program.steps.push(Step {
+            callee,
+            operands,
+            has_templates,
+            out,
+            frees,
+            node: node.id(),
+        });
+        Ok(())
+    }
+
+    /// One type's method, if these arguments fit it.
+    fn candidate(
+        &mut self,
+        function: Function,
+        node: NodeRef<'_>,
+    ) -> Result<Option<(TypeId, Kernel, Range<u32>)>> {
+        let Some(receiver) = function.def().receiver else {
+            return Ok(None);
+        };
+        match self.bind(function.path(), function.params(), node) {
+            Ok(range) => Ok(Some((receiver(), function.def().kernel, range))),
+            Err(error) if matches!(error.kind(), ErrorKind::Arguments { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn take_slot(&mut self) -> Result<u32> {
+        if let Some(slot) = self.free_slots.pop() {
+            return Ok(slot);
+        }
+        self.program.slots += 1;
+        index(self.program.slots - 1)
+    }
+
+    fn bind(
+        &mut self,
+        callee: &str,
+        params: &[ParamSpec],
+        node: NodeRef<'_>,
+    ) -> Result<Range<u32>> {
+        let bound = bind(
+            callee,
+            params,
+            node.args(),
+            node.kwargs().iter().map(|(k, a)| (k, a)),
+        )?;
+        let operands = bound
+            .into_iter()
+            .map(|b| match b {
+                Bound::Given(arg) => self.operand(arg),
+                Bound::Default(literal) => self.constant(literal_value(literal)),
+            })
+            .collect::<Result<SmallVec<[Operand; 4]>>>()?;
+        let start = index(self.program.operands.len())?;
+        self.program.operands.extend(operands);
+        Ok(start..index(self.program.operands.len())?)
+    }
+
+    fn constant(&mut self, value: Value) -> Result<Operand> {
+        self.program.constants.push(value);
+        Ok(Operand::Constant(index(self.program.constants.len() - 1)?))
+    }
+
+    fn operand(&mut self, arg: &Argument) -> Result<Operand> {
+        Ok(match self.template(arg)? {
+            Template::Leaf(operand) => operand,
+            structure => {
+                self.program.templates.push(structure);
+                Operand::Template(index(self.program.templates.len() - 1)?)
+            }
+        })
+    }
+
+    fn template(&mut self, arg: &Argument) -> Result<Template> {
+        let leaf = match arg {
+            Argument::Node(id) => {
+                let place = self.places.get(id).copied();
+                return place.map(Template::Leaf).ok_or_else(|| {
+                    let name = self.graph.node(*id).map(|n| n.name().to_string());
+                    Error::msg(format_args!(
+                        "%{} is used before it is computed",
+                        name.unwrap_or_default()
+                    ))
+                });
+            }
+            Argument::List(items) => {
+                return Ok(Template::List(
+                    items
+                        .iter()
+                        .map(|a| self.template(a))
+                        .collect::<Result<_>>()?,
+                ));
+            }
+            Argument::Tuple(items) => {
+                return Ok(Template::Tuple(
+                    items
+                        .iter()
+                        .map(|a| self.template(a))
+                        .collect::<Result<_>>()?,
+                ));
+            }
+            Argument::Dict(items) => {
+                return Ok(Template::Dict(
+                    items
+                        .iter()
+                        .map(|(k, a)| Ok((k.clone(), self.template(a)?)))
+                        .collect::<Result<_>>()?,
+                ));
+            }
+            Argument::Slice(parts) => {
+                let [a, b, c] = &**parts;
+                return Ok(Template::Slice(Box::new([
+                    self.template(a)?,
+                    self.template(b)?,
+                    self.template(c)?,
+                ])));
+            }
+            Argument::None => Value::None,
+            Argument::Ellipsis => Value::Ellipsis,
+            Argument::Bool(x) => Value::Bool(*x),
+            Argument::Int(x) => Value::Int(*x),
+            Argument::Float(x) => Value::Float(*x),
+            Argument::Str(x) => Value::Str(x.as_str().into()),
+            Argument::DType(x) => Value::DType(*x),
+        };
+        self.constant(leaf).map(Template::Leaf)
+    }
+}
+
+fn not_found(what: &'static str, path: &str, hint: &str) -> Error {
+    ErrorKind::NotFound {
+        what,
+        path: path.to_string(),
+        hint: hint.to_string(),
+    }
+    .into()
+}

@@ -1,0 +1,306 @@
+//! `GraphModule`: a graph with the modules, parameters and constants that it names, ready to run.
+//!
+//! Invariant: the compiled program belongs to the graph as it is; every edit drops it.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use crate::codegen::rust;
+use crate::error::Result;
+use crate::exec::program::Program;
+use crate::exec::symbolic;
+use crate::ir::argument::Argument;
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::ir::signature::{Literal, ParamKind, ParamSpec};
+use crate::module::component::Component;
+use crate::module::module::Module;
+use crate::module::walk::{Walk, WalkMut};
+use crate::trace::context::Attributes;
+use crate::trace::convert::FromValue;
+use crate::trace::dispatch::{IntoArgs, bind_values, is_symbolic_call};
+use crate::trace::root::{Outcome, Root, Trace};
+use crate::value::value::Value;
+
+/// A traced computation that runs: its graph and what the graph names.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// let f = traced!(|x: Value| Ok(x));
+/// let gm = symbolic_trace(f)?;
+/// let y: f64 = gm.forward(2.5)?;
+/// assert_eq!(y, 2.5);
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+pub struct GraphModule {
+    graph: Graph,
+    attributes: Attributes,
+    params: Vec<ParamSpec>,
+    name: String,
+    program: OnceLock<Arc<Program>>,
+}
+
+/// Traces a module or a [`traced!`](crate::traced) function.
+///
+/// # Errors
+/// What the root's forward says, and what cannot be traced.
+pub fn symbolic_trace<'r>(root: impl Root<'r>) -> Result<GraphModule> {
+    Trace::new(root).graph_module()
+}
+
+impl Trace<'_> {
+    /// Runs the trace and gives a module that runs its graph.
+    ///
+    /// # Errors
+    /// As [`run`](Trace::run).
+    pub fn graph_module(self) -> Result<GraphModule> {
+        self.run().map(GraphModule::from)
+    }
+}
+
+impl From<Outcome> for GraphModule {
+    fn from(outcome: Outcome) -> Self {
+        GraphModule {
+            graph: outcome.graph,
+            attributes: outcome.attributes,
+            params: outcome.params,
+            name: outcome.name,
+            program: OnceLock::new(),
+        }
+    }
+}
+
+impl GraphModule {
+    /// A module of a graph and the attributes that it names.
+    ///
+    /// # Errors
+    /// When the graph names what the attributes do not have, or breaks its rules.
+    pub fn new(attributes: Attributes, graph: Graph, name: &str) -> Result<Self> {
+        let params = params_of(&graph);
+        let module = GraphModule {
+            graph,
+            attributes,
+            params,
+            name: name.to_string(),
+            program: OnceLock::new(),
+        };
+        module.program()?;
+        Ok(module)
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The graph, to edit. What runs next is the edited graph.
+    pub fn graph_mut(&mut self) -> GraphEdit<'_> {
+        self.program = OnceLock::new();
+        GraphEdit { module: self }
+    }
+
+    /// The modules, parameters and constants that the graph names.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The root's name.
+    pub fn class_name(&self) -> &str {
+        &self.name
+    }
+
+    /// Compiles the graph now, to see its errors early; `forward` does it when it is needed.
+    ///
+    /// # Errors
+    /// The first node that cannot run, with the reason.
+    pub fn recompile(&mut self) -> Result<()> {
+        self.program = OnceLock::new();
+        self.program().map(|_| ())
+    }
+
+    /// The computation as Rust source. It is a view: what runs is the graph's program.
+    pub fn code(&self) -> String {
+        rust::forward_source(&self.graph, &self.params)
+    }
+
+    /// Runs the graph. A tuple is the argument list, [`args!`](crate::args) gives keywords; where
+    /// nothing fixes the result's type, write `forward::<Tensor>(..)`.
+    ///
+    /// # Errors
+    /// When the arguments do not fit, or a node fails: the error names it and its source line.
+    pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
+        let args = bind_values(&self.name, &self.params, args.into_args())?;
+        R::from_value(self.run_values(args)?)
+    }
+
+    fn run_values(&self, args: Vec<Value>) -> Result<Value> {
+        let lent: Vec<&Value> = args.iter().collect();
+        if is_symbolic_call(&lent) {
+            return symbolic::run(&self.graph, &self.attributes, args);
+        }
+        self.program()?.run(&self.graph, &self.attributes, args)
+    }
+
+    fn program(&self) -> Result<&Program> {
+        if let Some(program) = self.program.get() {
+            return Ok(program);
+        }
+        let program = Program::compile(&self.graph, &self.attributes)?;
+        Ok(self.program.get_or_init(|| Arc::new(program)))
+    }
+}
+
+/// Parameters read off a graph's placeholders.
+fn params_of(graph: &Graph) -> Vec<ParamSpec> {
+    graph
+        .placeholders()
+        .map(|node| ParamSpec {
+            name: node.target().to_string().into(),
+            ty: node.type_expr().unwrap_or("&Tensor").to_string().into(),
+            kind: ParamKind::Positional,
+            default: node.args().first().and_then(|arg| {
+                Some(match arg {
+                    Argument::None => Literal::None,
+                    Argument::Bool(x) => Literal::Bool(*x),
+                    Argument::Int(x) => Literal::Int(*x),
+                    Argument::Float(x) => Literal::Float(*x),
+                    Argument::Str(x) => Literal::Str(x.to_string().into()),
+                    _ => return None,
+                })
+            }),
+            symbolic: true,
+        })
+        .collect()
+}
+
+/// Edit access to a graph module's graph; parameters follow the placeholders when it ends.
+#[derive(Debug)]
+pub struct GraphEdit<'m> {
+    module: &'m mut GraphModule,
+}
+
+impl std::ops::Deref for GraphEdit<'_> {
+    type Target = Graph;
+    fn deref(&self) -> &Graph {
+        &self.module.graph
+    }
+}
+
+impl std::ops::DerefMut for GraphEdit<'_> {
+    fn deref_mut(&mut self) -> &mut Graph {
+        &mut self.module.graph
+    }
+}
+
+impl Drop for GraphEdit<'_> {
+    fn drop(&mut self) {
+        let same = {
+            let mut old = self.module.params.iter();
+            let mut new = self.module.graph.placeholders();
+            loop {
+                match (old.next(), new.next()) {
+                    (None, None) => break true,
+                    (Some(param), Some(node)) if param.name == node.target() => {}
+                    _ => break false,
+                }
+            }
+        };
+        if !same {
+            self.module.params = params_of(&self.module.graph);
+        }
+    }
+}
+
+impl Clone for GraphModule {
+    fn clone(&self) -> Self {
+        self.duplicate()
+    }
+}
+
+impl Component for GraphModule {
+    fn visit(&self, walk: &mut Walk<'_, '_>) {
+        walk.component(self, |walk| {
+            for (path, module) in &self.attributes.modules {
+                walk.child(path, module);
+            }
+            for (path, (kind, value)) in &self.attributes.tensors {
+                let Some(tensor) = value.as_object() else {
+                    continue;
+                };
+                walk.tensor_at(path, *kind, tensor);
+            }
+        });
+    }
+
+    fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        for (path, module) in &mut self.attributes.modules {
+            walk.child(path, module);
+        }
+        for (path, (kind, value)) in &mut self.attributes.tensors {
+            if let Value::Object(handle) = value
+                && let Some(tensor) = handle.make_mut()
+            {
+                walk.tensor_at(path, *kind, tensor);
+            }
+        }
+    }
+
+    fn duplicate(&self) -> Self {
+        GraphModule {
+            graph: self.graph.clone(),
+            attributes: self.attributes.clone(),
+            params: self.params.clone(),
+            name: self.name.clone(),
+            program: OnceLock::new(),
+        }
+    }
+}
+
+impl Module for GraphModule {
+    fn params(&self) -> &[ParamSpec] {
+        &self.params
+    }
+
+    fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        *out = self.run_values(args.iter().map(|v| (*v).clone()).collect())?;
+        Ok(())
+    }
+
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
+
+    fn duplicate_box(&self) -> Box<dyn Module> {
+        Box::new(self.duplicate())
+    }
+
+    fn is_impure(&self) -> bool {
+        self.graph.nodes().any(|node| match node.op() {
+            Op::CallFunction(function) => !function.is_pure(),
+            Op::CallModule(path) => self
+                .attributes
+                .modules
+                .get(path)
+                .is_none_or(|module| module.is_impure()),
+            _ => false,
+        })
+    }
+}
+
+impl fmt::Debug for GraphModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GraphModule({}, {} nodes)", self.name, self.graph.len())
+    }
+}
+
+impl fmt::Display for GraphModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}(", self.name)?;
+        for (path, module) in &self.attributes.modules {
+            let name = crate::value::object::short_type_name(module.type_name());
+            writeln!(f, "  ({path}): {name}")?;
+        }
+        writeln!(f, ")\n")?;
+        f.write_str(&self.code())
+    }
+}

@@ -1,0 +1,261 @@
+//! `Argument`: what stands in a node's argument list, a literal, another node, or a structure of them.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::signature::Literal;
+use crate::error::{Error, Result};
+use crate::value::dtype::DType;
+use crate::value::handle::NodeId;
+
+/// How deep arguments may nest.
+pub const MAX_ARGUMENT_DEPTH: usize = 64;
+
+/// An argument of a node. Structures are shared and never change: an edit makes a new one.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Argument {
+    /// The result of another node.
+    Node(NodeId),
+    /// Nothing.
+    None,
+    /// `...` in an index.
+    Ellipsis,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// Text.
+    Str(Arc<String>),
+    /// An element type.
+    DType(DType),
+    /// A list.
+    List(Arc<Vec<Argument>>),
+    /// A tuple.
+    Tuple(Arc<Vec<Argument>>),
+    /// Named arguments, in order.
+    Dict(Arc<Vec<(Arc<str>, Argument)>>),
+    /// Start, stop and step of a slice.
+    Slice(Arc<[Argument; 3]>),
+}
+
+/// A node's positional arguments.
+pub type Args = SmallVec<[Argument; 2]>;
+/// A node's keyword arguments, in order.
+pub type Kwargs = Vec<(Arc<str>, Argument)>;
+
+impl Argument {
+    /// The node, if it is one.
+    pub fn as_node(&self) -> Option<NodeId> {
+        match self {
+            Argument::Node(id) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` with every node inside, in order.
+    pub fn for_each_node(&self, visit: &mut dyn FnMut(NodeId)) {
+        match self {
+            Argument::Node(id) => visit(*id),
+            Argument::List(items) | Argument::Tuple(items) => {
+                items.iter().for_each(|a| a.for_each_node(visit));
+            }
+            Argument::Dict(items) => items.iter().for_each(|(_, a)| a.for_each_node(visit)),
+            Argument::Slice(parts) => parts.iter().for_each(|a| a.for_each_node(visit)),
+            _ => {}
+        }
+    }
+
+    /// The same structure with every node replaced by what `map` gives; parts without nodes stay shared.
+    #[must_use]
+    pub fn map_nodes(&self, map: &mut dyn FnMut(NodeId) -> Argument) -> Argument {
+        match self {
+            Argument::Node(id) => map(*id),
+            Argument::List(items) => {
+                Argument::List(Arc::new(items.iter().map(|a| a.map_nodes(map)).collect()))
+            }
+            Argument::Tuple(items) => {
+                Argument::Tuple(Arc::new(items.iter().map(|a| a.map_nodes(map)).collect()))
+            }
+            Argument::Dict(items) => Argument::Dict(Arc::new(
+                items
+                    .iter()
+                    .map(|(k, a)| (k.clone(), a.map_nodes(map)))
+                    .collect(),
+            )),
+            Argument::Slice(parts) => {
+                let [a, b, c] = &**parts;
+                Argument::Slice(Arc::new([
+                    a.map_nodes(map),
+                    b.map_nodes(map),
+                    c.map_nodes(map),
+                ]))
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Refuses nesting deeper than [`MAX_ARGUMENT_DEPTH`], so that walks over arguments may recurse.
+    pub(crate) fn check_depth(&self) -> Result<()> {
+        let mut pending: SmallVec<[(&Argument, usize); 8]> = SmallVec::new();
+        pending.push((self, 0));
+        while let Some((arg, depth)) = pending.pop() {
+            if depth > MAX_ARGUMENT_DEPTH {
+                return Err(Error::msg(format_args!(
+                    "an argument nests deeper than {MAX_ARGUMENT_DEPTH} levels"
+                )));
+            }
+            match arg {
+                Argument::List(items) | Argument::Tuple(items) => {
+                    pending.extend(items.iter().map(|a| (a, depth + 1)));
+                }
+                Argument::Dict(items) => pending.extend(items.iter().map(|(_, a)| (a, depth + 1))),
+                Argument::Slice(parts) => pending.extend(parts.iter().map(|a| (a, depth + 1))),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_leaf(&self) -> bool {
+        !matches!(
+            self,
+            Argument::List(_) | Argument::Tuple(_) | Argument::Dict(_) | Argument::Slice(_)
+        )
+    }
+
+    /// Whether it is the literal, type and value both.
+    pub(crate) fn equals_literal(&self, literal: &Literal) -> bool {
+        match (self, literal) {
+            (Argument::None, Literal::None) => true,
+            (Argument::Bool(a), Literal::Bool(b)) => a == b,
+            (Argument::Int(a), Literal::Int(b)) => a == b,
+            (Argument::Float(a), Literal::Float(b)) => a.to_bits() == b.to_bits(),
+            (Argument::Str(a), Literal::Str(b)) => a.as_str() == b,
+            _ => false,
+        }
+    }
+}
+
+impl From<&Literal> for Argument {
+    fn from(literal: &Literal) -> Self {
+        match literal {
+            Literal::None => Argument::None,
+            Literal::Bool(b) => Argument::Bool(*b),
+            Literal::Int(n) => Argument::Int(*n),
+            Literal::Float(x) => Argument::Float(*x),
+            Literal::Str(s) => Argument::from(s.as_ref()),
+        }
+    }
+}
+
+macro_rules! argument_from {
+    ($($t:ty => |$x:ident| $arg:expr;)*) => {$(
+        impl From<$t> for Argument {
+            fn from($x: $t) -> Self {
+                $arg
+            }
+        }
+    )*};
+}
+
+argument_from! {
+    NodeId => |x| Argument::Node(x);
+    bool => |x| Argument::Bool(x);
+    i64 => |x| Argument::Int(x);
+    i32 => |x| Argument::Int(x.into());
+    f64 => |x| Argument::Float(x);
+    &str => |x| Argument::Str(Arc::new(x.to_owned()));
+    String => |x| Argument::Str(Arc::new(x));
+    DType => |x| Argument::DType(x);
+    () => |_x| Argument::None;
+}
+
+impl<T: Into<Argument>> From<Option<T>> for Argument {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Argument::None, Into::into)
+    }
+}
+
+impl<T: Into<Argument>> From<Vec<T>> for Argument {
+    fn from(items: Vec<T>) -> Self {
+        Argument::List(Arc::new(items.into_iter().map(Into::into).collect()))
+    }
+}
+
+impl<T: Into<Argument>, const N: usize> From<[T; N]> for Argument {
+    fn from(items: [T; N]) -> Self {
+        Argument::List(Arc::new(items.into_iter().map(Into::into).collect()))
+    }
+}
+
+/// Positional arguments for a new node: a tuple, a `Vec`, or nothing (`()`).
+pub trait IntoArguments {
+    /// The arguments.
+    fn into_arguments(self) -> Args;
+}
+
+impl IntoArguments for Args {
+    fn into_arguments(self) -> Args {
+        self
+    }
+}
+
+impl IntoArguments for Vec<Argument> {
+    fn into_arguments(self) -> Args {
+        Args::from_vec(self)
+    }
+}
+
+impl IntoArguments for () {
+    fn into_arguments(self) -> Args {
+        Args::new()
+    }
+}
+
+macro_rules! tuple_into_arguments {
+    ($($name:ident)+) => {
+        impl<$($name: Into<Argument>),+> IntoArguments for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn into_arguments(self) -> Args {
+                let ($($name,)+) = self;
+                Args::from_iter([$($name.into()),+])
+            }
+        }
+    };
+}
+tuple_into_arguments! { A }
+tuple_into_arguments! { A B }
+tuple_into_arguments! { A B C }
+tuple_into_arguments! { A B C D }
+tuple_into_arguments! { A B C D E }
+tuple_into_arguments! { A B C D E F }
+
+/// Keyword arguments for a new node: `[("dim", 1)]`, `[("dim", 1.into()), ("keepdim", true.into())]`, or nothing (`()`).
+pub trait IntoKwargs {
+    /// The arguments.
+    fn into_kwargs(self) -> Kwargs;
+}
+
+impl IntoKwargs for () {
+    fn into_kwargs(self) -> Kwargs {
+        Kwargs::new()
+    }
+}
+
+impl IntoKwargs for Kwargs {
+    fn into_kwargs(self) -> Kwargs {
+        self
+    }
+}
+
+impl<T: Into<Argument>, const N: usize> IntoKwargs for [(&str, T); N] {
+    fn into_kwargs(self) -> Kwargs {
+        self.into_iter()
+            .map(|(k, v)| (k.into(), v.into()))
+            .collect()
+    }
+}

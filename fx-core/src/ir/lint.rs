@@ -1,0 +1,91 @@
+//! `lint`: every rule that a graph must keep, checked, with all findings and how to mend them.
+//!
+//! Rules: arguments come before their users; names differ; there is exactly one output and it is last;
+//! placeholders come first.
+
+use rustc_hash::FxHashSet;
+
+use super::graph::Graph;
+use super::node::finding;
+use super::op::Op;
+use crate::error::{Error, ErrorKind, Result};
+
+impl Graph {
+    /// All findings, in the order of the nodes.
+    pub fn findings(&self) -> Vec<Error> {
+        let mut found = Vec::new();
+        let mut names = FxHashSet::default();
+        let mut body_started = false;
+        let mut outputs = 0usize;
+        for node in self.nodes() {
+            for input in node.all_input_nodes() {
+                if !self.order().is_before(
+                    u32::try_from(input.index()).unwrap_or(0),
+                    u32::try_from(node.index()).unwrap_or(0),
+                ) {
+                    found.push(finding(
+                        node,
+                        format!(
+                            "argument %{} of %{} is used before it is computed: move it up, or sort the graph",
+                            input.name(),
+                            node.name()
+                        ),
+                    ));
+                }
+            }
+            if !names.insert((node.name().base.as_ptr() as usize, node.name().number)) {
+                found.push(finding(
+                    node,
+                    format!("two nodes are named %{}: rename one", node.name()),
+                ));
+            }
+            match node.op() {
+                Op::Placeholder(_) if body_started => found.push(finding(
+                    node,
+                    format!(
+                        "placeholder %{} comes after other nodes: placeholders must come first",
+                        node.name()
+                    ),
+                )),
+                Op::Placeholder(_) => {}
+                Op::Output => {
+                    outputs += 1;
+                    if node.next().is_some() {
+                        found.push(finding(
+                            node,
+                            "the output is not the last node: move it to the end".to_string(),
+                        ));
+                    }
+                }
+                _ => body_started = true,
+            }
+        }
+        if outputs != 1 {
+            found.push(
+                ErrorKind::Graph(format!(
+                    "a graph has exactly one output, this one has {outputs}: {}",
+                    if outputs == 0 {
+                        "add one with `graph.output(..)`"
+                    } else {
+                        "erase all but the last"
+                    }
+                ))
+                .into(),
+            );
+        }
+        found
+    }
+
+    /// Checks the graph's rules.
+    ///
+    /// # Errors
+    /// All findings, one a line.
+    pub fn lint(&self) -> Result<()> {
+        let found = self.findings();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> = found.iter().map(Error::to_string).collect();
+        Err(ErrorKind::Graph(lines.join("\n")).into())
+    }
+}

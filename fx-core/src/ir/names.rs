@@ -1,0 +1,303 @@
+//! The name space of a graph: torch.fx's naming rules, in a few bytes a name.
+//!
+//! Invariant: no two live names are equal, and a name once given is not given again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
+
+/// A name: an interned base and, usually, a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct NameId {
+    pub base: u32,
+    /// `BARE` for a name without a number.
+    pub number: u32,
+}
+
+pub(crate) const BARE: u32 = u32::MAX;
+
+/// A node's name, for printing and comparing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Name<'g> {
+    pub(crate) base: &'g str,
+    pub(crate) number: u32,
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.base)?;
+        if self.number != BARE {
+            write!(f, "_{}", self.number)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl PartialEq<str> for Name<'_> {
+    fn eq(&self, other: &str) -> bool {
+        let Some(rest) = other.strip_prefix(self.base) else {
+            return false;
+        };
+        if self.number == BARE {
+            return rest.is_empty();
+        }
+        rest.strip_prefix('_')
+            .is_some_and(|digits| canonical_number(digits) == Some(self.number))
+    }
+}
+
+impl PartialEq<&str> for Name<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Base {
+    bare_used: bool,
+    /// Where the search for a free number starts.
+    count: u32,
+    /// Used numbers as disjoint, non-adjacent ranges: start to end, both included.
+    used: BTreeMap<u32, u32>,
+}
+
+impl Base {
+    fn is_used(&self, number: u32) -> bool {
+        self.used
+            .range(..=number)
+            .next_back()
+            .is_some_and(|(_, end)| *end >= number)
+    }
+
+    fn insert(&mut self, number: u32) {
+        let mut start = number;
+        let mut end = number;
+        if let Some((s, e)) = self
+            .used
+            .range(..=number)
+            .next_back()
+            .map(|(s, e)| (*s, *e))
+        {
+            if e >= number {
+                return;
+            }
+            if e + 1 == number {
+                start = s;
+            }
+        }
+        if let Some(e) = number
+            .checked_add(1)
+            .and_then(|next| self.used.remove(&next))
+        {
+            end = e;
+        }
+        self.used.insert(start, end);
+    }
+
+    /// The first free number from `number` on.
+    fn next_free(&self, number: u32) -> u32 {
+        match self.used.range(..=number).next_back() {
+            Some((_, end)) if *end >= number => end + 1,
+            _ => number,
+        }
+    }
+}
+
+/// All names of a graph.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NameSpace {
+    bases: IndexMap<Arc<str>, Base, FxBuildHasher>,
+}
+
+impl NameSpace {
+    /// A free name for a candidate: the candidate itself, or with the next number.
+    pub fn create(&mut self, candidate: &str) -> NameId {
+        let text = sanitize(candidate);
+        let (stem, given) = split(&text);
+        let (index, base) = match self.bases.get_full_mut(stem) {
+            Some((index, _, base)) => (index, base),
+            None => {
+                let (index, _) = self.bases.insert_full(stem.into(), Base::default());
+                let base = self
+                    .bases
+                    .get_index_mut(index)
+                    .expect("the base was just inserted")
+                    .1;
+                (index, base)
+            }
+        };
+        let number = match given {
+            Some(number) if number != 0 => {
+                let number = base.next_free(number);
+                base.insert(number);
+                number
+            }
+            // torch.fx keeps `x_0` where it is given; a taken one counts on from the base's count.
+            Some(_) if !base.is_used(0) => {
+                base.insert(0);
+                0
+            }
+            _ if given.is_none() && !base.bare_used && !is_reserved(stem) => {
+                base.bare_used = true;
+                BARE
+            }
+            _ => {
+                let number = base.next_free(base.count.max(0) + 1);
+                base.insert(number);
+                number
+            }
+        };
+        if number != BARE {
+            base.count = number;
+        }
+        NameId {
+            base: u32::try_from(index).unwrap_or(u32::MAX),
+            number,
+        }
+    }
+
+    pub fn get(&self, id: NameId) -> Name<'_> {
+        let base = self
+            .bases
+            .get_index(id.base as usize)
+            .map_or("", |(base, _)| base);
+        Name {
+            base,
+            number: id.number,
+        }
+    }
+
+    /// The id that a name would have, if its base is known.
+    pub fn find(&self, name: &str) -> Option<NameId> {
+        let (stem, number) = split(name);
+        let base = self.bases.get_index_of(stem)?;
+        Some(NameId {
+            base: u32::try_from(base).ok()?,
+            number: number.unwrap_or(BARE),
+        })
+    }
+}
+
+/// Base and number of a name: `add_3` is `add` and 3; `foo_1_1` is `foo_1` and 1.
+fn split(name: &str) -> (&str, Option<u32>) {
+    if let Some((stem, digits)) = name.rsplit_once('_')
+        && !stem.is_empty()
+        && let Some(number) = canonical_number(digits)
+    {
+        return (stem, Some(number));
+    }
+    (name, None)
+}
+
+/// A number as it would be printed: no leading zeros, and below `BARE`.
+fn canonical_number(digits: &str) -> Option<u32> {
+    if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
+        return None;
+    }
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().filter(|n| *n < BARE)
+}
+
+/// The candidate as an identifier in snake case.
+fn sanitize(candidate: &str) -> std::borrow::Cow<'_, str> {
+    let clean = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if candidate.chars().all(clean)
+        && candidate
+            .chars()
+            .next()
+            .is_some_and(|c| !c.is_ascii_digit())
+    {
+        return candidate.into();
+    }
+    let mut text = String::with_capacity(candidate.len() + 1);
+    let mut previous = ' ';
+    for c in candidate.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            // `ReLU` is `re_lu`, as torch.fx has it.
+            if c.is_ascii_uppercase() && previous.is_ascii_lowercase() {
+                text.push('_');
+            }
+            text.push(c.to_ascii_lowercase());
+        } else if !(text.ends_with('_') && !previous.is_ascii_alphanumeric() && previous != '_') {
+            text.push('_');
+        }
+        previous = c;
+    }
+    if text.is_empty() {
+        text.push_str("_unnamed");
+    }
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.insert(0, '_');
+    }
+    text.into()
+}
+
+/// Whether a name cannot be a variable of generated Rust.
+fn is_reserved(name: &str) -> bool {
+    const KEYWORDS: &[&str] = &[
+        "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+        "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+        "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub",
+        "ref", "return", "self", "static", "struct", "super", "trait", "true", "try", "type",
+        "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "_",
+    ];
+    KEYWORDS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(candidates: &[&str]) -> Vec<String> {
+        let mut space = NameSpace::default();
+        candidates
+            .iter()
+            .map(|c| {
+                let id = space.create(c);
+                space.get(id).to_string()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn names_are_torchs() {
+        assert_eq!(
+            names(&["add", "add", "add", "add_1"]),
+            ["add", "add_1", "add_2", "add_3"]
+        );
+        assert_eq!(
+            names(&["foo_1_1", "foo_1", "foo_1"]),
+            ["foo_1_1", "foo_1", "foo_2"]
+        );
+        assert_eq!(
+            names(&["x.y.z", "3d", "", "ReLU"]),
+            ["x_y_z", "_3d", "_unnamed", "re_lu"]
+        );
+        assert_eq!(
+            names(&["HTTPServer", "BatchNorm2d"]),
+            ["httpserver", "batch_norm2d"]
+        );
+        assert_eq!(names(&["type", "type"]), ["type_1", "type_2"]);
+        assert_eq!(names(&["foo_7", "foo", "foo"]), ["foo_7", "foo", "foo_8"]);
+    }
+
+    #[test]
+    fn names_are_equal_to_their_text() {
+        let mut space = NameSpace::default();
+        let (a, b) = (space.create("add"), space.create("add"));
+        assert!(space.get(a) == "add" && space.get(b) == "add_1");
+        assert!(space.get(b) != "add_01" && space.get(b) != "add");
+        assert_eq!(space.find("add_1"), Some(b));
+    }
+}

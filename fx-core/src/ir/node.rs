@@ -1,0 +1,235 @@
+//! Views of one node: `NodeRef` to read, `NodeMut` to edit.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::graph::Graph;
+use super::names::Name;
+use super::op::{Op, Opcode};
+use super::order::ROOT;
+use super::places::Scope;
+use crate::error::{Error, ErrorKind, Result};
+use crate::location::SourceLocation;
+use crate::value::handle::NodeId;
+
+/// A node, to read.
+#[derive(Clone, Copy)]
+pub struct NodeRef<'g> {
+    graph: &'g Graph,
+    index: u32,
+}
+
+impl<'g> NodeRef<'g> {
+    pub(super) fn new(graph: &'g Graph, index: u32) -> Self {
+        NodeRef { graph, index }
+    }
+
+    pub(super) fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// Its id.
+    pub fn id(self) -> NodeId {
+        self.graph.id_of(self.index)
+    }
+
+    /// Its graph.
+    pub fn graph(self) -> &'g Graph {
+        self.graph
+    }
+
+    /// Its name, without `%`.
+    pub fn name(self) -> Name<'g> {
+        self.graph.name_of(self.index)
+    }
+
+    /// Its opcode and target.
+    pub fn op(self) -> &'g Op {
+        self.graph.op_of(self.index)
+    }
+
+    /// Its opcode.
+    pub fn opcode(self) -> Opcode {
+        self.op().opcode()
+    }
+
+    /// Its target as text.
+    pub fn target(self) -> &'g str {
+        self.op().target()
+    }
+
+    /// Its positional arguments.
+    pub fn args(self) -> &'g [Argument] {
+        &self.graph.inputs_of(self.index).args
+    }
+
+    /// Its keyword arguments, in order.
+    pub fn kwargs(self) -> &'g [(Arc<str>, Argument)] {
+        match &self.graph.inputs_of(self.index).kwargs {
+            Some(kwargs) => kwargs,
+            None => &[],
+        }
+    }
+
+    /// The nodes that use it, in the order of first use, each once.
+    pub fn users(self) -> impl Iterator<Item = NodeRef<'g>> {
+        let graph = self.graph;
+        graph
+            .uses()
+            .users(self.index)
+            .map(move |index| NodeRef { graph, index })
+    }
+
+    /// How many nodes use it.
+    pub fn num_users(self) -> usize {
+        self.graph.uses().count(self.index) as usize
+    }
+
+    /// The nodes that it uses, in the order of first appearance, each once.
+    pub fn all_input_nodes(self) -> impl Iterator<Item = NodeRef<'g>> {
+        let graph = self.graph;
+        graph
+            .uses()
+            .inputs(self.index)
+            .map(move |index| NodeRef { graph, index })
+    }
+
+    /// The node after it.
+    pub fn next(self) -> Option<NodeRef<'g>> {
+        let index = self.graph.order().next(self.index);
+        (index != ROOT).then_some(NodeRef { index, ..self })
+    }
+
+    /// The node before it.
+    pub fn prev(self) -> Option<NodeRef<'g>> {
+        let index = self.graph.order().prev(self.index);
+        (index != ROOT).then_some(NodeRef { index, ..self })
+    }
+
+    /// The user's expression that made it.
+    pub fn location(self) -> Option<&'g SourceLocation> {
+        self.graph
+            .location_of(self.graph.notes_of(self.index).location)
+    }
+
+    /// The modules that it was recorded in, the innermost first.
+    pub fn module_stack(self) -> impl Iterator<Item = &'g Scope> {
+        let graph = self.graph;
+        let mut at = graph.scope_of(graph.notes_of(self.index).scope);
+        std::iter::from_fn(move || {
+            let scope = at?;
+            at = graph.scope_of(scope.parent);
+            Some(scope)
+        })
+    }
+
+    /// Its type, where one was annotated; an input without one is a tensor.
+    pub fn type_expr(self) -> Option<&'g str> {
+        self.graph.notes_of(self.index).type_expr.as_deref()
+    }
+
+    /// The error, told to have happened at this node.
+    pub(crate) fn blame(self, doing: &'static str, error: Error) -> Error {
+        error.at(
+            doing,
+            format_args!("%{}", self.name()),
+            self.location().cloned(),
+            self.module_stack()
+                .next()
+                .map(|s| s.path.to_string())
+                .filter(|path| !path.is_empty()),
+        )
+    }
+}
+
+impl fmt::Debug for NodeRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.name())
+    }
+}
+
+/// A node, to edit.
+#[derive(Debug)]
+pub struct NodeMut<'g> {
+    graph: &'g mut Graph,
+    index: u32,
+}
+
+impl<'g> NodeMut<'g> {
+    pub(super) fn new(graph: &'g mut Graph, index: u32) -> Self {
+        NodeMut { graph, index }
+    }
+
+    /// The node, to read.
+    pub fn as_ref(&self) -> NodeRef<'_> {
+        NodeRef::new(self.graph, self.index)
+    }
+
+    /// Replaces the positional arguments; use lists follow.
+    ///
+    /// # Errors
+    /// When an argument is not a live node of this graph, or nests too deep; nothing changes then.
+    pub fn set_args(&mut self, args: impl IntoArguments) -> Result<()> {
+        let kwargs: Kwargs = self.as_ref().kwargs().to_vec();
+        self.graph
+            .set_inputs(self.index, args.into_arguments(), kwargs)
+    }
+
+    /// Replaces the keyword arguments; use lists follow.
+    ///
+    /// # Errors
+    /// As [`set_args`](NodeMut::set_args).
+    pub fn set_kwargs(&mut self, kwargs: impl IntoKwargs) -> Result<()> {
+        let args = self.as_ref().args().iter().cloned().collect();
+        self.graph
+            .set_inputs(self.index, args, kwargs.into_kwargs())
+    }
+
+    /// Replaces one positional argument.
+    ///
+    /// # Errors
+    /// When there is no such position, or as [`set_args`](NodeMut::set_args).
+    pub fn update_arg(&mut self, position: usize, arg: impl Into<Argument>) -> Result<()> {
+        let mut args = self.as_ref().args().to_vec();
+        let count = args.len();
+        let slot = args.get_mut(position).ok_or_else(|| {
+            Error::msg(format_args!(
+                "%{} has {count} positional arguments, so there is none at {position}",
+                self.as_ref().name()
+            ))
+        })?;
+        *slot = arg.into();
+        self.set_args(args)
+    }
+
+    /// Every user of this node uses `new` instead, but for `new` itself. Returns the users changed.
+    ///
+    /// # Errors
+    /// When `new` is not in this graph.
+    pub fn replace_all_uses_with(&mut self, new: NodeId) -> Result<Vec<NodeId>> {
+        self.graph.replace_uses(self.index, new, &mut |_| true)
+    }
+
+    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that `filter` accepts.
+    ///
+    /// # Errors
+    /// When `new` is not in this graph.
+    pub fn replace_uses_with_filter(
+        &mut self,
+        new: NodeId,
+        mut filter: impl FnMut(NodeRef<'_>) -> bool,
+    ) -> Result<Vec<NodeId>> {
+        self.graph.replace_uses(self.index, new, &mut filter)
+    }
+
+    /// Annotates the type of its value.
+    pub fn set_type_expr(&mut self, ty: Option<&str>) {
+        self.graph.notes_of_mut(self.index).type_expr = ty.map(Arc::from);
+    }
+}
+
+/// A finding about a node, as an error.
+pub(crate) fn finding(node: NodeRef<'_>, text: String) -> Error {
+    node.blame("checking", ErrorKind::Graph(text).into())
+}

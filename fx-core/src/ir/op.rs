@@ -1,0 +1,89 @@
+//! `Op`: the six opcodes, each with the one kind of target that it can have.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::function::Function;
+
+/// What a node does: its opcode and target in one, so that an ill-typed target cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// An input of the graph; the target is the argument's name.
+    Placeholder(Arc<str>),
+    /// A parameter, buffer or constant; the target is its dotted path.
+    GetAttr(Arc<str>),
+    /// A call of a function.
+    CallFunction(Function),
+    /// A call of a method of the first argument.
+    CallMethod(Arc<str>),
+    /// A call of a module; the target is its dotted path.
+    CallModule(Arc<str>),
+    /// The result of the graph: its one argument.
+    Output,
+}
+
+/// An opcode without its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "as in `Op`")]
+pub enum Opcode {
+    Placeholder,
+    GetAttr,
+    CallFunction,
+    CallMethod,
+    CallModule,
+    Output,
+}
+
+impl Op {
+    /// The opcode.
+    pub fn opcode(&self) -> Opcode {
+        match self {
+            Op::Placeholder(_) => Opcode::Placeholder,
+            Op::GetAttr(_) => Opcode::GetAttr,
+            Op::CallFunction(_) => Opcode::CallFunction,
+            Op::CallMethod(_) => Opcode::CallMethod,
+            Op::CallModule(_) => Opcode::CallModule,
+            Op::Output => Opcode::Output,
+        }
+    }
+
+    /// The target as text.
+    pub fn target(&self) -> &str {
+        match self {
+            Op::Placeholder(target)
+            | Op::GetAttr(target)
+            | Op::CallMethod(target)
+            | Op::CallModule(target) => target,
+            Op::CallFunction(function) => function.path(),
+            Op::Output => "output",
+        }
+    }
+
+    /// What a node of it is called when nobody says: the function's or method's name, the whole path otherwise.
+    pub(crate) fn name_candidate(&self) -> &str {
+        match self {
+            Op::CallFunction(function) => function.name(),
+            other => other.target(),
+        }
+    }
+}
+
+impl Opcode {
+    /// torch.fx's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Opcode::Placeholder => "placeholder",
+            Opcode::GetAttr => "get_attr",
+            Opcode::CallFunction => "call_function",
+            Opcode::CallMethod => "call_method",
+            Opcode::CallModule => "call_module",
+            Opcode::Output => "output",
+        }
+    }
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,307 @@
+//! The built-in operators as functions that graphs call: `fx_core::operator::add` is `a + b`.
+//!
+//! Scalars are computed here, with Python's rules for `/`, `%` and `//`; objects answer for themselves
+//! through [`Object::operator`](crate::Object::operator).
+#![allow(
+    non_upper_case_globals,
+    reason = "functions are named as they are called"
+)]
+
+use super::function::{Effects, Function, FunctionDef};
+use super::registry::Registration;
+use super::signature::ParamSpec;
+use crate::error::{Error, Result};
+use crate::value::operator::Operator;
+use crate::value::value::Value;
+
+const UNARY: &[ParamSpec] = &[ParamSpec::positional("a", "Value")];
+const BINARY: &[ParamSpec] = &[
+    ParamSpec::positional("a", "Value"),
+    ParamSpec::positional("b", "Value"),
+];
+const GUARD: &[ParamSpec] = &[
+    ParamSpec::positional("value", "Value"),
+    ParamSpec::positional("argument", "&str"),
+    ParamSpec::positional("expected", "Value"),
+];
+
+macro_rules! operators {
+    ($($(#[$doc:meta])* $name:ident = $op:ident $params:ident;)*) => {$(
+        $(#[$doc])*
+        pub const $name: Function = {
+            static DEF: FunctionDef = FunctionDef {
+                path: concat!("fx_core::operator::", stringify!($name)),
+                params: $params,
+                returns: "",
+                kernel: |args, out| apply(Operator::$op, args, out),
+                effects: Effects::PURE,
+                always: false,
+                receiver: None,
+                operator: Some(Operator::$op),
+            };
+            Function::new(&DEF)
+        };
+        inventory::submit! { Registration($name) }
+    )*};
+}
+
+operators! {
+    /// `a + b`
+    add = Add BINARY;
+    /// `a - b`
+    sub = Sub BINARY;
+    /// `a * b`
+    mul = Mul BINARY;
+    /// `a / b`, true division: two integers give a float
+    truediv = Truediv BINARY;
+    /// `a % b`, the sign is the divisor's
+    r#mod = Mod BINARY;
+    /// `-a`
+    neg = Neg UNARY;
+    /// `!a`, torch's `~a`
+    invert = Invert UNARY;
+    /// `a == b`
+    eq = Eq BINARY;
+    /// `a != b`
+    ne = Ne BINARY;
+    /// `a < b`
+    lt = Lt BINARY;
+    /// `a <= b`
+    le = Le BINARY;
+    /// `a > b`
+    gt = Gt BINARY;
+    /// `a >= b`
+    ge = Ge BINARY;
+    /// `a[b]`
+    getitem = Getitem BINARY;
+    /// Matrix product
+    matmul = Matmul BINARY;
+    /// `a` to the power of `b`
+    pow = Pow BINARY;
+    /// Division rounded down
+    floordiv = Floordiv BINARY;
+    /// `a & b`
+    and_ = And BINARY;
+    /// `a | b`
+    or_ = Or BINARY;
+    /// `a ^ b`
+    xor = Xor BINARY;
+    /// `a << b`
+    lshift = Lshift BINARY;
+    /// `a >> b`
+    rshift = Rshift BINARY;
+}
+
+/// Guards an argument that tracing specialised: stops a run that is given another value.
+pub const assert_specialized: Function = {
+    static DEF: FunctionDef = FunctionDef {
+        path: "fx_core::operator::assert_specialized",
+        params: GUARD,
+        returns: "()",
+        kernel: check_specialized,
+        effects: Effects::IO,
+        always: false,
+        receiver: None,
+        operator: None,
+    };
+    Function::new(&DEF)
+};
+inventory::submit! { Registration(assert_specialized) }
+
+fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
+    let [value, argument, expected] = args else {
+        return Err(Error::msg(
+            "a guard takes a value, a name and what is expected",
+        ));
+    };
+    let same = match (value, expected) {
+        (Value::None, Value::None) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Str(a), Value::Str(b)) => a == b,
+        _ => false,
+    };
+    if !same {
+        return Err(Error::msg(format_args!(
+            "argument {argument} was specialised to {expected} when this graph was traced, but {value} came: trace again for other values"
+        )));
+    }
+    *out = Value::None;
+    Ok(())
+}
+
+/// The function of an operator.
+pub fn function_of(op: Operator) -> Function {
+    match op {
+        Operator::Add => add,
+        Operator::Sub => sub,
+        Operator::Mul => mul,
+        Operator::Truediv => truediv,
+        Operator::Mod => r#mod,
+        Operator::Neg => neg,
+        Operator::Invert => invert,
+        Operator::Eq => eq,
+        Operator::Ne => ne,
+        Operator::Lt => lt,
+        Operator::Le => le,
+        Operator::Gt => gt,
+        Operator::Ge => ge,
+        Operator::Getitem => getitem,
+        Operator::Matmul => matmul,
+        Operator::Pow => pow,
+        Operator::Floordiv => floordiv,
+        Operator::And => and_,
+        Operator::Or => or_,
+        Operator::Xor => xor,
+        Operator::Lshift => lshift,
+        Operator::Rshift => rshift,
+    }
+}
+
+/// Runs an operator: the first object among the operands answers, else they are plain values.
+fn apply(op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
+    for arg in args {
+        if let Some(object) = arg.as_object() {
+            return object.operator(op, args, out);
+        }
+    }
+    *out = plain(op, args)?;
+    Ok(())
+}
+
+fn plain(op: Operator, args: &[&Value]) -> Result<Value> {
+    let unfit = || {
+        let operands: Vec<String> = args.iter().map(|v| v.describe()).collect();
+        Error::msg(format_args!(
+            "`{op}` is not defined for {}",
+            operands.join(" and ")
+        ))
+    };
+    match (op, args) {
+        (Operator::Getitem, [container, index]) => item(container, index),
+        (Operator::Neg, [Value::Int(a)]) => a.checked_neg().map(Value::Int).ok_or_else(overflow),
+        (Operator::Neg, [Value::Float(a)]) => Ok(Value::Float(-a)),
+        (Operator::Invert, [Value::Bool(a)]) => Ok(Value::Bool(!a)),
+        (Operator::Invert, [Value::Int(a)]) => Ok(Value::Int(!a)),
+        (_, [Value::Bool(a), Value::Bool(b)]) => bools(op, *a, *b).ok_or_else(unfit),
+        (_, [Value::Int(a), Value::Int(b)]) => ints(op, *a, *b, unfit),
+        (_, [a, b]) => match (number(a), number(b)) {
+            (Some(a), Some(b)) => floats(op, a, b).ok_or_else(unfit),
+            _ => Err(unfit()),
+        },
+        _ => Err(unfit()),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(x) => Some(*x),
+        Value::Int(n) => Some(*n as f64),
+        Value::Bool(b) => Some(f64::from(u8::from(*b))),
+        _ => None,
+    }
+}
+
+fn overflow() -> Error {
+    Error::msg("the integer result does not fit in 64 bits")
+}
+
+fn bools(op: Operator, a: bool, b: bool) -> Option<Value> {
+    Some(Value::Bool(match op {
+        Operator::And => a & b,
+        Operator::Or => a | b,
+        Operator::Xor | Operator::Ne => a != b,
+        Operator::Eq => a == b,
+        _ => return None,
+    }))
+}
+
+fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value> {
+    let by_zero = || Error::msg("integer division by zero");
+    let shift = || u32::try_from(b).map_err(|_| Error::msg("a shift must not be negative"));
+    let whole = |result: Option<i64>| result.map(Value::Int).ok_or_else(overflow);
+    match op {
+        Operator::Add => whole(a.checked_add(b)),
+        Operator::Sub => whole(a.checked_sub(b)),
+        Operator::Mul => whole(a.checked_mul(b)),
+        Operator::Truediv if b == 0 => Err(by_zero()),
+        Operator::Truediv => Ok(Value::Float(a as f64 / b as f64)),
+        Operator::Floordiv | Operator::Mod if b == 0 => Err(by_zero()),
+        Operator::Floordiv => {
+            let quotient = a.checked_div(b).ok_or_else(overflow)?;
+            let inexact = a % b != 0 && (a < 0) != (b < 0);
+            Ok(Value::Int(quotient - i64::from(inexact)))
+        }
+        Operator::Mod => Ok(Value::Int(a.checked_rem(b).map_or(0, |rest| {
+            if rest != 0 && (rest < 0) != (b < 0) {
+                rest + b
+            } else {
+                rest
+            }
+        }))),
+        Operator::Pow if b < 0 => Ok(Value::Float((a as f64).powf(b as f64))),
+        Operator::Pow => whole(u32::try_from(b).ok().and_then(|b| a.checked_pow(b))),
+        Operator::And => Ok(Value::Int(a & b)),
+        Operator::Or => Ok(Value::Int(a | b)),
+        Operator::Xor => Ok(Value::Int(a ^ b)),
+        Operator::Lshift => whole(a.checked_shl(shift()?)),
+        Operator::Rshift => Ok(Value::Int(a >> shift()?.min(63))),
+        Operator::Eq => Ok(Value::Bool(a == b)),
+        Operator::Ne => Ok(Value::Bool(a != b)),
+        Operator::Lt => Ok(Value::Bool(a < b)),
+        Operator::Le => Ok(Value::Bool(a <= b)),
+        Operator::Gt => Ok(Value::Bool(a > b)),
+        Operator::Ge => Ok(Value::Bool(a >= b)),
+        _ => Err(unfit()),
+    }
+}
+
+fn floats(op: Operator, a: f64, b: f64) -> Option<Value> {
+    Some(match op {
+        Operator::Add => Value::Float(a + b),
+        Operator::Sub => Value::Float(a - b),
+        Operator::Mul => Value::Float(a * b),
+        Operator::Truediv => Value::Float(a / b),
+        Operator::Floordiv => Value::Float((a / b).floor()),
+        Operator::Mod => Value::Float(a - b * (a / b).floor()),
+        Operator::Pow => Value::Float(a.powf(b)),
+        Operator::Eq => Value::Bool(a == b),
+        Operator::Ne => Value::Bool(a != b),
+        Operator::Lt => Value::Bool(a < b),
+        Operator::Le => Value::Bool(a <= b),
+        Operator::Gt => Value::Bool(a > b),
+        Operator::Ge => Value::Bool(a >= b),
+        _ => return None,
+    })
+}
+
+fn item(container: &Value, index: &Value) -> Result<Value> {
+    match (container, index) {
+        (Value::List(items) | Value::Tuple(items), Value::Int(i)) => {
+            let at = if *i < 0 {
+                i.checked_add_unsigned(items.len() as u64)
+            } else {
+                Some(*i)
+            };
+            at.and_then(|at| usize::try_from(at).ok())
+                .and_then(|at| items.get(at))
+                .cloned()
+                .ok_or_else(|| {
+                    Error::msg(format_args!(
+                        "index {i} is outside {}",
+                        container.describe()
+                    ))
+                })
+        }
+        (Value::Dict(map), Value::Str(key)) => map
+            .get(key)
+            .cloned()
+            .ok_or_else(|| Error::msg(format_args!("the dict has no key {key:?}"))),
+        _ => Err(Error::msg(format_args!(
+            "{} cannot be indexed by {}",
+            container.describe(),
+            index.describe()
+        ))),
+    }
+}

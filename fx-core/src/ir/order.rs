@@ -1,0 +1,137 @@
+//! The order of nodes: a doubly linked list with keys, so that "is a before b" takes constant time.
+//!
+//! Invariant: along the list, from the sentinel on, keys strictly increase.
+
+/// The index of the list's sentinel, before the first node and after the last.
+pub(crate) const ROOT: u32 = 0;
+
+/// Distance between the keys of nodes appended one after another.
+const GAP: u64 = 1 << 24;
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    prev: u32,
+    next: u32,
+    key: u64,
+}
+
+/// The list; indices are the graph's.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    links: Vec<Link>,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Order {
+            links: vec![Link {
+                prev: ROOT,
+                next: ROOT,
+                key: 0,
+            }],
+        }
+    }
+}
+
+impl Order {
+    pub fn next(&self, index: u32) -> u32 {
+        self.links[index as usize].next
+    }
+
+    pub fn prev(&self, index: u32) -> u32 {
+        self.links[index as usize].prev
+    }
+
+    pub fn is_before(&self, a: u32, b: u32) -> bool {
+        self.links[a as usize].key < self.links[b as usize].key
+    }
+
+    /// Room for one more index at the end of the columns.
+    pub fn grow(&mut self) {
+        self.links.push(Link {
+            prev: ROOT,
+            next: ROOT,
+            key: 0,
+        });
+    }
+
+    pub fn insert_before(&mut self, index: u32, next: u32) {
+        let prev = self.prev(next);
+        let key = self.key_between(prev, next);
+        self.links[index as usize] = Link { prev, next, key };
+        self.links[prev as usize].next = index;
+        self.links[next as usize].prev = index;
+    }
+
+    pub fn remove(&mut self, index: u32) {
+        let Link { prev, next, .. } = self.links[index as usize];
+        self.links[prev as usize].next = next;
+        self.links[next as usize].prev = prev;
+    }
+
+    fn key_between(&mut self, prev: u32, next: u32) -> u64 {
+        let low = self.links[prev as usize].key;
+        if next == ROOT {
+            if let Some(key) = low.checked_add(GAP) {
+                return key;
+            }
+            self.spread_all();
+            return self.links[prev as usize].key + GAP;
+        }
+        let high = self.links[next as usize].key;
+        if high - low < 2 {
+            self.make_room(prev);
+            let low = self.links[prev as usize].key;
+            let high = self.links[next as usize].key;
+            return low + (high - low) / 2;
+        }
+        // A run of insertions at one place steps by a little instead of halving the gap away.
+        low + ((high - low) / 2).min(GAP >> 8)
+    }
+
+    /// Spreads the keys around a node evenly over the smallest aligned range that is sparse enough:
+    /// the classic list labelling, amortised O(log n) moved keys an insertion.
+    fn make_room(&mut self, at: u32) {
+        let key = self.links[at as usize].key;
+        // A range of 2^bits keys may hold (2 / 1.4)^bits nodes, so wider ranges are sparser.
+        let mut capacity = 1.0f64;
+        for bits in 1..63u32 {
+            capacity *= 2.0 / 1.4;
+            let size = 1u64 << bits;
+            let start = (key & !(size - 1)).max(1);
+            let end = (key & !(size - 1)) + (size - 1);
+            let mut first = at;
+            while self.prev(first) != ROOT && self.links[self.prev(first) as usize].key >= start {
+                first = self.prev(first);
+            }
+            let mut count = 0u64;
+            let mut index = first;
+            while index != ROOT && self.links[index as usize].key <= end {
+                count += 1;
+                index = self.next(index);
+            }
+            let step = (end - start) / (count + 1);
+            if step >= 3 && count as f64 <= capacity {
+                let mut key = start;
+                let mut index = first;
+                for _ in 0..count {
+                    self.links[index as usize].key = key;
+                    key += step;
+                    index = self.next(index);
+                }
+                return;
+            }
+        }
+        self.spread_all();
+    }
+
+    fn spread_all(&mut self) {
+        let mut key = 0;
+        let mut index = self.next(ROOT);
+        while index != ROOT {
+            key += GAP;
+            self.links[index as usize].key = key;
+            index = self.next(index);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where nodes come from: interned source locations and module scopes, one small id each a node.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::location::SourceLocation;
+
+/// One level of the module hierarchy that a node was recorded in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// The module's path; empty for the root.
+    pub path: Arc<str>,
+    /// The module's type.
+    pub type_name: &'static str,
+    pub(crate) parent: ScopeId,
+}
+
+/// Names a scope of one graph; 0 is outside any module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ScopeId(pub u32);
+
+/// Names a location of one graph; 0 is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct LocationId(pub u32);
+
+/// The tables of a graph.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    locations: IndexSet<SourceLocation, FxBuildHasher>,
+    /// rustc hands out one static per call site, so its address finds the entry without hashing text.
+    by_address: FxHashMap<usize, LocationId>,
+    scopes: IndexSet<Scope, FxBuildHasher>,
+}
+
+fn id(index: usize) -> u32 {
+    u32::try_from(index + 1).unwrap_or(0)
+}
+
+impl Places {
+    pub fn caller(&mut self, location: &'static Location<'static>) -> LocationId {
+        let address = std::ptr::from_ref(location) as usize;
+        if let Some(known) = self.by_address.get(&address) {
+            return *known;
+        }
+        let found = self.location(location.into());
+        self.by_address.insert(address, found);
+        found
+    }
+
+    pub fn location(&mut self, location: SourceLocation) -> LocationId {
+        LocationId(id(self.locations.insert_full(location).0))
+    }
+
+    pub fn get_location(&self, id: LocationId) -> Option<&SourceLocation> {
+        self.locations.get_index((id.0 as usize).checked_sub(1)?)
+    }
+
+    pub fn scope(&mut self, scope: Scope) -> ScopeId {
+        ScopeId(id(self.scopes.insert_full(scope).0))
+    }
+
+    pub fn get_scope(&self, id: ScopeId) -> Option<&Scope> {
+        self.scopes.get_index((id.0 as usize).checked_sub(1)?)
+    }
+}

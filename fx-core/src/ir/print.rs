@@ -1,0 +1,192 @@
+//! The printed forms of a graph: torch.fx's lines, and the table.
+
+use std::fmt;
+
+use super::argument::Argument;
+use super::graph::Graph;
+use super::node::NodeRef;
+use super::op::Op;
+
+/// An argument as it is printed, `%name` for a node.
+struct Shown<'g> {
+    graph: &'g Graph,
+    arg: &'g Argument,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |arg| Shown {
+            graph: self.graph,
+            arg,
+        };
+        match self.arg {
+            Argument::Node(id) => match self.graph.node(*id) {
+                Ok(node) => write!(f, "%{}", node.name()),
+                Err(_) => f.write_str("%<erased>"),
+            },
+            Argument::None => f.write_str("None"),
+            Argument::Ellipsis => f.write_str("..."),
+            Argument::Bool(b) => write!(f, "{b}"),
+            Argument::Int(n) => write!(f, "{n}"),
+            Argument::Float(x) => write!(f, "{x:?}"),
+            Argument::Str(s) => write!(f, "{s:?}"),
+            Argument::DType(d) => write!(f, "{d}"),
+            Argument::List(items) => {
+                f.write_str("[")?;
+                separated(f, items.iter().map(show))?;
+                f.write_str("]")
+            }
+            Argument::Tuple(items) => write!(f, "{}", ShownTuple(self.graph, items)),
+            Argument::Dict(items) => {
+                f.write_str("{")?;
+                for (i, (key, arg)) in items.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{key:?}: {}", show(arg))?;
+                }
+                f.write_str("}")
+            }
+            Argument::Slice(parts) => {
+                f.write_str("slice(")?;
+                separated(f, parts.iter().map(show))?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+struct ShownTuple<'g>(&'g Graph, &'g [Argument]);
+
+impl fmt::Display for ShownTuple<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        separated(f, self.1.iter().map(|arg| Shown { graph: self.0, arg }))?;
+        f.write_str(if self.1.len() == 1 { ",)" } else { ")" })
+    }
+}
+
+fn separated(
+    f: &mut fmt::Formatter<'_>,
+    items: impl Iterator<Item = impl fmt::Display>,
+) -> fmt::Result {
+    for (i, item) in items.enumerate() {
+        if i > 0 {
+            f.write_str(", ")?;
+        }
+        write!(f, "{item}")?;
+    }
+    Ok(())
+}
+
+fn write_kwargs(f: &mut fmt::Formatter<'_>, node: NodeRef<'_>) -> fmt::Result {
+    f.write_str("{")?;
+    for (i, (key, arg)) in node.kwargs().iter().enumerate() {
+        if i > 0 {
+            f.write_str(", ")?;
+        }
+        let graph = node.graph();
+        write!(f, "{key}: {}", Shown { graph, arg })?;
+    }
+    f.write_str("}")
+}
+
+impl fmt::Display for NodeRef<'_> {
+    /// torch.fx's `format_node`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let graph = self.graph();
+        if *self.op() == Op::Output {
+            f.write_str("return ")?;
+            return separated(f, self.args().iter().map(|arg| Shown { graph, arg }));
+        }
+        write!(f, "%{} : ", self.name())?;
+        if let Some(ty) = self.type_expr() {
+            write!(f, "{ty} ")?;
+        }
+        write!(
+            f,
+            "[num_users={}] = {}[target={}]",
+            self.num_users(),
+            self.opcode(),
+            self.target()
+        )?;
+        match self.op() {
+            Op::Placeholder(_) => match self.args().first() {
+                Some(arg) => write!(f, "(default={})", Shown { graph, arg }),
+                None => Ok(()),
+            },
+            Op::GetAttr(_) => Ok(()),
+            _ => {
+                write!(f, "(args = {}, kwargs = ", ShownTuple(graph, self.args()))?;
+                write_kwargs(f, *self)?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("graph():")?;
+        for node in self.nodes() {
+            write!(f, "\n    {node}")?;
+        }
+        Ok(())
+    }
+}
+
+struct ShownKwargs<'g>(NodeRef<'g>);
+
+impl fmt::Display for ShownKwargs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_kwargs(f, self.0)
+    }
+}
+
+impl Graph {
+    /// The graph as a table: opcode, name, target, args, kwargs (torch.fx's `print_tabular`).
+    ///
+    /// ```
+    /// # use fx_core::{Graph, operator};
+    /// # let mut graph = Graph::new();
+    /// # let x = graph.placeholder("x")?;
+    /// # let y = graph.call_function(operator::neg, (x,), ())?;
+    /// # graph.output(y)?;
+    /// println!("{}", graph.tabular());
+    /// # assert!(graph.tabular().starts_with("opcode"));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn tabular(&self) -> String {
+        let mut rows: Vec<[String; 5]> =
+            vec![["opcode", "name", "target", "args", "kwargs"].map(String::from)];
+        for node in self.nodes() {
+            rows.push([
+                node.opcode().to_string(),
+                node.name().to_string(),
+                node.target().to_string(),
+                ShownTuple(self, node.args()).to_string(),
+                ShownKwargs(node).to_string(),
+            ]);
+        }
+        let widths: [usize; 5] =
+            std::array::from_fn(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0));
+        rows.insert(1, widths.map(|w| "-".repeat(w)));
+        let mut text = String::new();
+        for row in rows {
+            let line: Vec<String> = row
+                .iter()
+                .zip(widths)
+                .map(|(cell, width)| format!("{cell:<width$}"))
+                .collect();
+            text.push_str(line.join("  ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Prints [`tabular`](Graph::tabular).
+    #[allow(clippy::print_stdout, reason = "printing is what it is for")]
+    pub fn print_tabular(&self) {
+        print!("{}", self.tabular());
+    }
+}

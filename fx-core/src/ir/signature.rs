@@ -1,0 +1,150 @@
+//! Signatures: the named parameters of functions and modules, and binding a call's arguments to them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A plain value that can stand in a signature as a default.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names say all")]
+pub enum Literal {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Str(Cow<'static, str>),
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Literal::None => f.write_str("None"),
+            Literal::Bool(b) => write!(f, "{b}"),
+            Literal::Int(n) => write!(f, "{n}"),
+            Literal::Float(x) => write!(f, "{x:?}"),
+            Literal::Str(s) => write!(f, "{s:?}"),
+        }
+    }
+}
+
+/// How an argument is given in a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamKind {
+    /// By position, or by name.
+    Positional,
+    /// Recorded by name (`#[kw]`).
+    Keyword,
+}
+
+/// One parameter of a function or of a module's `forward`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParamSpec {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// Its Rust type, as written.
+    pub ty: Cow<'static, str>,
+    /// How it is given.
+    pub kind: ParamKind,
+    /// What it is when it is not given.
+    pub default: Option<Literal>,
+    /// Whether it can be symbolic while tracing.
+    pub symbolic: bool,
+}
+
+impl ParamSpec {
+    /// A positional parameter without a default.
+    pub const fn positional(name: &'static str, ty: &'static str) -> Self {
+        ParamSpec {
+            name: Cow::Borrowed(name),
+            ty: Cow::Borrowed(ty),
+            kind: ParamKind::Positional,
+            default: None,
+            symbolic: true,
+        }
+    }
+}
+
+impl fmt::Display for ParamSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.ty)?;
+        if let Some(default) = &self.default {
+            write!(f, " = {default}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a parameter was bound to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Bound<'p, A> {
+    /// An argument of the call.
+    Given(A),
+    /// The parameter's default.
+    Default(&'p Literal),
+}
+
+/// Binds a call's arguments to parameters, one result each, in the parameters' order.
+///
+/// # Errors
+/// Too many arguments, a name that is unknown or given twice, or a parameter without argument and default.
+pub fn bind<'p, A>(
+    callee: &str,
+    params: &'p [ParamSpec],
+    args: impl IntoIterator<Item = A>,
+    kwargs: impl IntoIterator<Item = (impl AsRef<str>, A)>,
+) -> Result<Vec<Bound<'p, A>>> {
+    let fail = |problem: String| -> Error { arguments_error(callee, params, problem) };
+    let mut bound: Vec<Option<A>> = Vec::with_capacity(params.len());
+    let mut given = 0usize;
+    for arg in args {
+        given += 1;
+        if bound.len() < params.len() {
+            bound.push(Some(arg));
+        }
+    }
+    if given > params.len() {
+        return Err(fail(format!(
+            "takes {} but {given} were given",
+            plural(params.len(), "argument")
+        )));
+    }
+    bound.resize_with(params.len(), || None);
+    for (name, arg) in kwargs {
+        let name = name.as_ref();
+        let Some(i) = params.iter().position(|p| p.name == name) else {
+            return Err(fail(format!("has no parameter `{name}`")));
+        };
+        if bound[i].is_some() {
+            return Err(fail(format!("got more than one value for `{name}`")));
+        }
+        bound[i] = Some(arg);
+    }
+    bound
+        .into_iter()
+        .zip(params)
+        .map(|(arg, param)| match (arg, &param.default) {
+            (Some(arg), _) => Ok(Bound::Given(arg)),
+            (None, Some(default)) => Ok(Bound::Default(default)),
+            (None, None) => Err(fail(format!("is missing its argument `{}`", param.name))),
+        })
+        .collect()
+}
+
+/// The error of a call whose arguments do not fit, with the signature spelt out.
+pub(crate) fn arguments_error(callee: &str, params: &[ParamSpec], problem: String) -> Error {
+    ErrorKind::Arguments {
+        callee: callee.to_string(),
+        problem,
+        signature: params
+            .iter()
+            .map(ParamSpec::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+    .into()
+}
+
+fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,191 @@
+//! Use lists: for every node its users, in the order of first use, and for every node its distinct inputs.
+//!
+//! Invariant: there is one `Use` for each pair (user, input), whatever the number of mentions.
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    user: u32,
+    def: u32,
+    /// Neighbours in the list of the input's users.
+    prev: u32,
+    next: u32,
+    /// The next distinct input of the user.
+    next_input: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    first: u32,
+    last: u32,
+    count: u32,
+    first_input: u32,
+}
+
+const EMPTY: Ends = Ends {
+    first: NONE,
+    last: NONE,
+    count: 0,
+    first_input: NONE,
+};
+
+/// The use lists of a graph; indices are the graph's.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Uses {
+    uses: Vec<Use>,
+    free: Vec<u32>,
+    ends: Vec<Ends>,
+    /// Marks inputs already seen while a user's inputs are collected: `seen[def] == round`.
+    seen: Vec<u32>,
+    round: u32,
+}
+
+impl Uses {
+    pub fn grow(&mut self) {
+        self.ends.push(EMPTY);
+        self.seen.push(0);
+    }
+
+    pub fn count(&self, def: u32) -> u32 {
+        self.ends[def as usize].count
+    }
+
+    pub fn users(&self, def: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.ends[def as usize].first;
+        std::iter::from_fn(move || {
+            let found = self.uses.get(at as usize)?;
+            at = found.next;
+            Some(found.user)
+        })
+    }
+
+    pub fn inputs(&self, user: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.ends[user as usize].first_input;
+        std::iter::from_fn(move || {
+            let found = self.uses.get(at as usize)?;
+            at = found.next_input;
+            Some(found.def)
+        })
+    }
+
+    /// Replaces all inputs of a user by the distinct ones among `defs`; a kept input keeps its place
+    /// among its users.
+    pub fn set_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) {
+        let mut kept = rustc_hash::FxHashMap::default();
+        let mut at = self.ends[user as usize].first_input;
+        while let Some(found) = self.uses.get(at as usize).copied() {
+            kept.insert(found.def, at);
+            at = found.next_input;
+        }
+        self.ends[user as usize].first_input = NONE;
+        let round = self.next_round();
+        let mut last = NONE;
+        for def in defs {
+            if std::mem::replace(&mut self.seen[def as usize], round) == round {
+                continue;
+            }
+            let at = match kept.remove(&def) {
+                Some(at) => at,
+                None => self.link(user, def),
+            };
+            self.uses[at as usize].next_input = NONE;
+            if last == NONE {
+                self.ends[user as usize].first_input = at;
+            } else {
+                self.uses[last as usize].next_input = at;
+            }
+            last = at;
+        }
+        for (_, at) in kept {
+            self.unlink(at);
+        }
+    }
+
+    /// Gives a new node its inputs.
+    pub fn add_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32>) {
+        let round = self.next_round();
+        let mut last = NONE;
+        for def in defs {
+            if std::mem::replace(&mut self.seen[def as usize], round) == round {
+                continue;
+            }
+            let at = self.link(user, def);
+            if last == NONE {
+                self.ends[user as usize].first_input = at;
+            } else {
+                self.uses[last as usize].next_input = at;
+            }
+            last = at;
+        }
+    }
+
+    pub fn clear_inputs(&mut self, user: u32) {
+        let mut at = std::mem::replace(&mut self.ends[user as usize].first_input, NONE);
+        while let Some(found) = self.uses.get(at as usize).copied() {
+            self.unlink(at);
+            at = found.next_input;
+        }
+    }
+
+    fn next_round(&mut self) -> u32 {
+        self.round = match self.round.checked_add(1) {
+            Some(round) => round,
+            None => {
+                self.seen.fill(0);
+                1
+            }
+        };
+        self.round
+    }
+
+    fn link(&mut self, user: u32, def: u32) -> u32 {
+        let ends = &mut self.ends[def as usize];
+        let new = Use {
+            user,
+            def,
+            prev: ends.last,
+            next: NONE,
+            next_input: NONE,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.uses[at as usize] = new;
+                at
+            }
+            None => {
+                self.uses.push(new);
+                u32::try_from(self.uses.len() - 1).unwrap_or(NONE)
+            }
+        };
+        ends.count += 1;
+        let last = std::mem::replace(&mut ends.last, at);
+        if last == NONE {
+            ends.first = at;
+        } else {
+            self.uses[last as usize].next = at;
+        }
+        at
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Use {
+            def, prev, next, ..
+        } = self.uses[at as usize];
+        let ends = &mut self.ends[def as usize];
+        ends.count -= 1;
+        if prev == NONE {
+            ends.first = next;
+        }
+        if next == NONE {
+            ends.last = prev;
+        }
+        if prev != NONE {
+            self.uses[prev as usize].next = next;
+        }
+        if next != NONE {
+            self.uses[next as usize].prev = prev;
+        }
+        self.free.push(at);
+    }
+}

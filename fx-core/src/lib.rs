@@ -1,0 +1,76 @@
+//! The core of fx, torch.fx for Rust: a `forward` is traced into a graph that a person can read, edit,
+//! run and turn back into Rust source.
+//!
+//! This crate knows no tensor library: a tensor is an [`Object`], a tensor type that can be symbolic is
+//! [`Traced`]. `fx-nn` brings one. The layers, from the ground up: values, the graph ([`Graph`]), modules
+//! ([`Module`]), tracing ([`Tracer`]), running and code generation ([`GraphModule`]).
+
+// Macro expansions name the crate by its public name, also in its own tests and examples.
+#[allow(unused_extern_crates, reason = "used by expansions")]
+extern crate self as fx_core;
+
+mod codegen;
+mod error;
+mod exec;
+mod graph_module;
+mod ir;
+mod location;
+mod module;
+mod trace;
+mod value;
+
+pub use error::{Error, ErrorKind, Result};
+pub use fx_macros::{Module, function, trace, traced, wrap};
+pub use graph_module::{GraphEdit, GraphModule, symbolic_trace};
+pub use ir::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
+pub use ir::function::{Effects, Function, FunctionDef, Kernel};
+pub use ir::graph::{Graph, InsertionPoint, Nodes};
+pub use ir::names::Name;
+pub use ir::node::{NodeMut, NodeRef};
+pub use ir::op::{Op, Opcode};
+pub use ir::operators as operator;
+pub use ir::places::Scope;
+pub use ir::registry;
+pub use ir::signature::{Literal, ParamKind, ParamSpec};
+pub use location::SourceLocation;
+pub use module::component::{Component, Tag};
+pub use module::hierarchy::ComponentExt;
+pub use module::module::Module;
+pub use module::walk::{
+    ComponentKey, Path, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
+};
+pub use trace::compare;
+pub use trace::context::{Attributes, TraceContext};
+pub use trace::convert::{FromValue, Output, Param};
+pub use trace::dispatch::{IntoArgs, escape};
+pub use trace::forward::Forward;
+pub use trace::operand::{Operand, binary, unary};
+pub use trace::returns::Returns;
+pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
+pub use trace::scope::is_tracing;
+pub use trace::tracer::{CallArgs, SymbolicTracer, Tracer};
+pub use value::dtype::DType;
+pub use value::handle::{NodeId, Proxy, TraceId};
+pub use value::object::{Handle, Object, OperandRef, Traced};
+pub use value::operator::Operator;
+pub use value::symbol::{Bool, Float, Int, Sym};
+pub use value::value::{Arg, IntoValue, Value};
+
+/// What most programs use: `use fx_core::prelude::*;`.
+pub mod prelude {
+    pub use crate::{
+        Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, Int, Module,
+        NodeId, Op, Proxy, Result, Trace, Tracer, Value, args, function, symbolic_trace, trace,
+        traced, wrap,
+    };
+}
+
+/// What macro expansions call; not for people.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::ir::registry::Registration;
+    pub use crate::trace::convert::{Held, hold};
+    pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
+    pub use inventory;
+    pub use std::borrow::Cow;
+}

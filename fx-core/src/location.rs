@@ -1,0 +1,32 @@
+//! A place in the user's source: the file, line and column of the expression that made a node.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::panic::Location;
+
+/// File, line and column of an expression in the user's source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SourceLocation {
+    /// The file, as rustc names it.
+    pub file: Cow<'static, str>,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl From<&'static Location<'static>> for SourceLocation {
+    fn from(location: &'static Location<'static>) -> Self {
+        SourceLocation {
+            file: Cow::Borrowed(location.file()),
+            line: location.line(),
+            column: location.column(),
+        }
+    }
+}
+
+impl fmt::Display for SourceLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}

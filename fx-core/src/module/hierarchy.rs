@@ -1,0 +1,104 @@
+//! What a module holds, as lists: named modules, parameters, buffers; and the training flag of all of it.
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashSet;
+
+use super::component::Component;
+use super::walk::{ComponentKey, Path, TensorKind, Visitor, VisitorMut, walk, walk_mut};
+use crate::value::object::Object;
+use crate::value::value::Value;
+
+/// Questions to any component, torch's `nn.Module` methods.
+///
+/// A parameter or module reachable under two names is listed under its first.
+pub trait ComponentExt: Component {
+    /// Paths and values of the parameters, in the order of the fields.
+    fn named_parameters(&self) -> IndexMap<String, Value> {
+        tensors(self, |kind| kind == TensorKind::Parameter, true)
+    }
+
+    /// Paths and values of the buffers, in the order of the fields.
+    fn named_buffers(&self) -> IndexMap<String, Value> {
+        tensors(self, |kind| kind == TensorKind::Buffer, true)
+    }
+
+    /// Parameters and buffers, shared ones under each of their names.
+    fn state_dict(&self) -> IndexMap<String, Value> {
+        tensors(self, |_| true, false)
+    }
+
+    /// Paths and type names of the modules inside, the root (`""`) first.
+    fn named_modules(&self) -> IndexMap<String, &'static str> {
+        struct Modules {
+            seen: FxHashSet<ComponentKey>,
+            found: IndexMap<String, &'static str>,
+        }
+        impl Visitor for Modules {
+            fn enter(&mut self, path: &Path<'_>, key: ComponentKey, name: &'static str) -> bool {
+                let new = self.seen.insert(key);
+                if new {
+                    self.found.insert(path.to_string(), name);
+                }
+                new
+            }
+        }
+        let mut visitor = Modules {
+            seen: FxHashSet::default(),
+            found: IndexMap::new(),
+        };
+        walk(self, &mut visitor);
+        visitor.found
+    }
+
+    /// Sets the training flag of everything inside.
+    fn set_training(&mut self, mode: bool) {
+        struct Mode(bool);
+        impl VisitorMut for Mode {
+            fn training(&mut self, _: &Path<'_>, training: &mut bool) {
+                *training = self.0;
+            }
+        }
+        walk_mut(self, &mut Mode(mode));
+    }
+
+    /// Training mode: dropout drops, batch norm uses the batch's statistics.
+    fn train(&mut self) {
+        self.set_training(true);
+    }
+
+    /// Evaluation mode.
+    fn eval(&mut self) {
+        self.set_training(false);
+    }
+}
+
+impl<C: Component + ?Sized> ComponentExt for C {}
+
+fn tensors(
+    component: &(impl Component + ?Sized),
+    wanted: impl Fn(TensorKind) -> bool,
+    once: bool,
+) -> IndexMap<String, Value> {
+    struct Tensors<F> {
+        wanted: F,
+        once: bool,
+        seen: FxHashSet<u64>,
+        found: IndexMap<String, Value>,
+    }
+    impl<F: Fn(TensorKind) -> bool> Visitor for Tensors<F> {
+        fn tensor(&mut self, path: &Path<'_>, kind: TensorKind, tensor: &dyn Object) {
+            let new = tensor.object_id().is_none_or(|id| self.seen.insert(id));
+            if (self.wanted)(kind) && (new || !self.once) {
+                self.found.insert(path.to_string(), tensor.to_value());
+            }
+        }
+    }
+    let mut visitor = Tensors {
+        wanted,
+        once,
+        seen: FxHashSet::default(),
+        found: IndexMap::new(),
+    };
+    walk(component, &mut visitor);
+    visitor.found
+}

@@ -1,0 +1,11 @@
+//! Modules: the traits, and the named hierarchy of children, parameters and buffers.
+
+pub mod component;
+pub mod containers;
+pub mod hierarchy;
+#[allow(
+    clippy::module_inception,
+    reason = "the file is named after the trait it holds"
+)]
+pub mod module;
+pub mod walk;

@@ -1,0 +1,52 @@
+//! `Module`: a component with a `forward`, callable without knowing its type.
+
+use std::any::Any;
+use std::panic::Location;
+
+use super::component::Component;
+use crate::error::Result;
+use crate::ir::signature::ParamSpec;
+use crate::value::value::Value;
+
+/// A component with a `forward`. `#[trace] impl` writes it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a module",
+    label = "has no traced `forward`",
+    note = "derive `Module` for the struct, and annotate the impl block that has `forward` with #[trace]"
+)]
+pub trait Module: Component + Any + Send + Sync {
+    /// The parameters of `forward`.
+    fn params(&self) -> &[ParamSpec];
+
+    /// Runs the body of `forward` on bound arguments, without asking a tracer.
+    ///
+    /// # Errors
+    /// When an argument has the wrong type, or the body fails.
+    fn run(&self, args: &[&Value], out: &mut Value) -> Result<()>;
+
+    /// Itself, as a trait object.
+    fn as_module(&self) -> &dyn Module;
+
+    /// A copy whose tensors share storage with this one's.
+    fn duplicate_box(&self) -> Box<dyn Module>;
+
+    /// Whether tracers record a call of it instead of going inside (`#[trace(leaf)]`).
+    fn is_leaf(&self) -> bool {
+        false
+    }
+
+    /// Whether running it does more than computing its result: draws random numbers, updates statistics.
+    fn is_impure(&self) -> bool {
+        false
+    }
+
+    /// Where its `forward` is written.
+    fn location(&self) -> Option<&'static Location<'static>> {
+        None
+    }
+
+    /// The type's full name.
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
+}

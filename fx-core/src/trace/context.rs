@@ -1,0 +1,282 @@
+//! `TraceContext`: what one trace has recorded so far, and what it knows of its root.
+
+use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::panic::Location;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::scope;
+use crate::error::{Error, Result};
+use crate::ir::graph::Graph;
+use crate::ir::signature::ParamSpec;
+use crate::module::module::Module;
+use crate::module::walk::{ComponentKey, Path, TensorKind, Visitor, walk};
+use crate::value::handle::{NodeId, Proxy, TraceId};
+use crate::value::object::Object;
+use crate::value::value::Value;
+
+/// The modules, parameters, buffers and constants that a graph names.
+#[derive(Default, Clone)]
+pub struct Attributes {
+    /// Called modules, by path.
+    pub modules: IndexMap<Arc<str>, Box<dyn Module>, FxBuildHasher>,
+    /// Tensors of `get_attr` nodes, by path.
+    pub tensors: IndexMap<Arc<str>, (TensorKind, Value), FxBuildHasher>,
+}
+
+impl std::fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attributes")
+            .field("modules", &self.modules.keys().collect::<Vec<_>>())
+            .field("tensors", &self.tensors.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// Paths of everything in the root, by identity; the first name of what has several.
+#[derive(Default)]
+struct RootIndex {
+    components: FxHashMap<ComponentKey, Arc<str>>,
+    tensors: FxHashMap<u64, (Arc<str>, TensorKind)>,
+}
+
+impl Visitor for RootIndex {
+    fn enter(&mut self, path: &Path<'_>, key: ComponentKey, _: &'static str) -> bool {
+        self.components
+            .entry(key)
+            .or_insert_with(|| path.to_string().into());
+        true
+    }
+
+    fn tensor(&mut self, path: &Path<'_>, kind: TensorKind, tensor: &dyn Object) {
+        if let Some(id) = tensor.object_id() {
+            self.tensors
+                .entry(id)
+                .or_insert_with(|| (path.to_string().into(), kind));
+        }
+    }
+}
+
+/// One running trace, as its tracer sees it.
+pub struct TraceContext {
+    id: TraceId,
+    graph: RefCell<Graph>,
+    attributes: RefCell<Attributes>,
+    root: RootIndex,
+    parameter_proxies: RefCell<FxHashMap<Arc<str>, Proxy>>,
+    constants: RefCell<FxHashMap<u64, Arc<str>>>,
+    concrete: RefCell<IndexMap<String, Value>>,
+    location: Cell<&'static Location<'static>>,
+}
+
+impl TraceContext {
+    #[track_caller]
+    pub(super) fn new(root: Option<&dyn Module>, concrete: IndexMap<String, Value>) -> Self {
+        let mut index = RootIndex::default();
+        if let Some(root) = root {
+            walk(root, &mut index);
+        }
+        TraceContext {
+            id: scope::fresh_id(),
+            graph: RefCell::default(),
+            attributes: RefCell::default(),
+            root: index,
+            parameter_proxies: RefCell::default(),
+            constants: RefCell::default(),
+            concrete: RefCell::new(concrete),
+            location: Cell::new(Location::caller()),
+        }
+    }
+
+    pub(super) fn into_parts(self) -> (Graph, Attributes) {
+        (self.graph.into_inner(), self.attributes.into_inner())
+    }
+
+    pub(super) fn take_parts(&self) -> (Graph, Attributes) {
+        (self.graph.take(), self.attributes.take())
+    }
+
+    /// This trace's id.
+    pub fn id(&self) -> TraceId {
+        self.id
+    }
+
+    /// The graph so far.
+    ///
+    /// # Errors
+    /// While it is being edited through [`graph_mut`](TraceContext::graph_mut).
+    pub fn graph(&self) -> Result<Ref<'_, Graph>> {
+        self.graph.try_borrow().map_err(|_| held())
+    }
+
+    /// The graph so far, to edit. Let go of it before calling operations on traced values.
+    ///
+    /// # Errors
+    /// While another borrow of it is held.
+    pub fn graph_mut(&self) -> Result<RefMut<'_, Graph>> {
+        self.graph.try_borrow_mut().map_err(|_| held())
+    }
+
+    /// The user's expression that is being recorded.
+    pub fn location(&self) -> &'static Location<'static> {
+        self.location.get()
+    }
+
+    pub(super) fn set_location(&self, location: &'static Location<'static>) {
+        // A leaf passed to a library's function (`.map(relu)`) is "called" inside the library: the
+        // enclosing forward says more.
+        let file = location.file();
+        if !file.starts_with("/rustc/") {
+            self.location.set(location);
+        }
+    }
+
+    /// The proxy of a node of this trace.
+    pub fn proxy(&self, node: NodeId) -> Proxy {
+        Proxy {
+            node,
+            trace: self.id,
+        }
+    }
+
+    /// The path of a module of the root.
+    pub fn path_of(&self, module: &dyn Module) -> Option<Arc<str>> {
+        struct First(Option<ComponentKey>);
+        impl Visitor for First {
+            fn enter(&mut self, _: &Path<'_>, key: ComponentKey, _: &'static str) -> bool {
+                self.0.get_or_insert(key);
+                false
+            }
+        }
+        let mut first = First(None);
+        walk(module, &mut first);
+        self.root.components.get(&first.0?).cloned()
+    }
+
+    /// Path and kind of a tensor of the root.
+    pub fn path_of_tensor(&self, object_id: u64) -> Option<(Arc<str>, TensorKind)> {
+        self.root.tensors.get(&object_id).cloned()
+    }
+
+    /// Whether the object is a parameter of the root, which counts as symbolic.
+    pub(super) fn is_parameter(&self, object: &dyn Object) -> bool {
+        object.object_id().is_some_and(|id| {
+            matches!(self.root.tensors.get(&id), Some((_, TensorKind::Parameter)))
+        })
+    }
+
+    pub(super) fn concrete(&self, argument: &str) -> Option<Value> {
+        self.concrete.borrow().get(argument).cloned()
+    }
+
+    /// Checks that every specialised argument exists.
+    pub(super) fn check_concrete(&self, callee: &str, params: &[ParamSpec]) -> Result<()> {
+        for name in self.concrete.borrow().keys() {
+            if !params.iter().any(|p| p.name == name.as_str()) {
+                return Err(crate::ir::signature::arguments_error(
+                    callee,
+                    params,
+                    format!("has no parameter `{name}` to specialise"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers a module that the graph calls.
+    pub fn keep_module(&self, path: &Arc<str>, module: &dyn Module) {
+        let mut attributes = self.attributes.borrow_mut();
+        if !attributes.modules.contains_key(path) {
+            attributes
+                .modules
+                .insert(path.clone(), module.duplicate_box());
+        }
+    }
+
+    /// Remembers a tensor that the graph names.
+    pub fn keep_tensor(&self, path: &Arc<str>, kind: TensorKind, value: Value) {
+        self.attributes
+            .borrow_mut()
+            .tensors
+            .entry(path.clone())
+            .or_insert((kind, value));
+    }
+
+    /// A path that nothing has yet: the prefix and the first free number.
+    pub fn fresh_path(&self, prefix: &str) -> Arc<str> {
+        let attributes = self.attributes.borrow();
+        let taken = |path: &str| {
+            attributes.tensors.contains_key(path)
+                || attributes.modules.contains_key(path)
+                || self.root.components.values().any(|p| &**p == path)
+                || self.root.tensors.values().any(|(p, _)| &**p == path)
+        };
+        (0u64..)
+            .map(|n| format!("{prefix}{n}"))
+            .find(|path| !taken(path))
+            .unwrap_or_default()
+            .into()
+    }
+
+    /// The path of a constant tensor: one for each identity.
+    pub fn constant_path(&self, object: &dyn Object) -> Arc<str> {
+        let known = object
+            .object_id()
+            .and_then(|id| self.constants.borrow().get(&id).cloned());
+        if let Some(path) = known {
+            return path;
+        }
+        let path = self.fresh_path("_tensor_constant");
+        if let Some(id) = object.object_id() {
+            self.constants.borrow_mut().insert(id, path.clone());
+        }
+        self.keep_tensor(&path, TensorKind::Buffer, object.to_value());
+        path
+    }
+
+    pub(super) fn cached_parameter(&self, path: &Arc<str>) -> Option<Proxy> {
+        self.parameter_proxies.borrow().get(path).copied()
+    }
+
+    pub(super) fn cache_parameter(&self, path: Arc<str>, proxy: Proxy) {
+        self.parameter_proxies.borrow_mut().insert(path, proxy);
+    }
+
+    /// Runs `body` with nodes recorded as inside a module.
+    pub(super) fn in_scope<R>(
+        &self,
+        path: Arc<str>,
+        module: &dyn Module,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        struct Leave<'c>(&'c TraceContext, crate::ir::places::ScopeId);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                if let Ok(mut graph) = self.0.graph_mut() {
+                    graph.leave_scope(self.1);
+                }
+            }
+        }
+        let former = self.graph_mut()?.enter_scope(path, module.type_name());
+        let _leave = Leave(self, former);
+        if let Some(location) = module.location() {
+            self.location.set(location);
+        }
+        body()
+    }
+
+    /// The path of the module whose forward is running, for errors.
+    pub(super) fn current_module(&self) -> Option<String> {
+        let graph = self.graph().ok()?;
+        let path = graph.current_scope()?.path.to_string();
+        (!path.is_empty()).then_some(path)
+    }
+}
+
+fn held() -> Error {
+    Error::msg(
+        "the graph of this trace is borrowed: let go of `graph()`/`graph_mut()` before recording",
+    )
+}

@@ -1,0 +1,521 @@
+//! Typed views of values: what arguments are lent as (`Param`), and what results are taken as (`FromValue`).
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::dispatch::{escape, getitem};
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::dtype::DType;
+use crate::value::handle::Proxy;
+use crate::value::object::{Traced, short_type_name};
+use crate::value::symbol::Sym;
+use crate::value::value::{IntoValue, Value};
+
+fn mismatch<T>(value: &Value) -> Error {
+    Error::expected(
+        format_args!("`{}`", short_type_name(std::any::type_name::<T>())),
+        value.describe(),
+    )
+}
+
+/// Types that a graph's results are taken as.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot be taken from a graph",
+    label = "neither a tensor, a plain value nor a structure of them"
+)]
+pub trait FromValue: Sized {
+    /// Takes the value.
+    ///
+    /// # Errors
+    /// When it is of another type, or symbolic where a plain value is needed.
+    fn from_value(value: Value) -> Result<Self>;
+}
+
+/// Types that `#[wrap]` and `#[trace]` functions can return: each of them can be symbolic.
+#[diagnostic::on_unimplemented(
+    message = "a traced function cannot return `{Self}`: it cannot be symbolic",
+    label = "not a tensor, `Int`, `Float`, `Bool` or a structure of them",
+    note = "return `Bool`, `Int` or `Float` instead of `bool`, `i64` or `f64`"
+)]
+pub trait Output: FromValue + IntoValue {
+    /// Puts the result where it goes, reusing the box that is there.
+    #[inline]
+    fn give(self, out: &mut Value) {
+        *out = self.into_value();
+    }
+}
+
+/// Types that arguments of `#[wrap]` and `#[trace]` functions have.
+#[diagnostic::on_unimplemented(
+    message = "an argument of type `{Self}` cannot flow through a graph",
+    label = "not a tensor, a plain value or a structure of them"
+)]
+pub trait Param<'v>: Sized {
+    /// What is held while the argument is lent.
+    type Guard: 'v;
+    /// Whether it can be symbolic.
+    const SYMBOLIC: bool = true;
+
+    /// Looks at a value.
+    ///
+    /// # Errors
+    /// When it is of another type.
+    fn guard(value: &'v Value) -> Result<Self::Guard>;
+
+    /// Lends it.
+    fn lend(guard: &'v Self::Guard) -> Self;
+
+    /// Whether it is symbolic.
+    #[inline]
+    fn is_symbolic(&self) -> bool {
+        false
+    }
+
+    /// The argument as a value.
+    fn to_value(&self) -> Value;
+}
+
+// ---- tensors -----------------------------------------------------------------------------------
+
+/// A tensor that is borrowed from a value, or stands for its proxy.
+pub enum Held<'v, T> {
+    /// Borrowed.
+    Ref(&'v T),
+    /// Made from a proxy.
+    Own(T),
+}
+
+/// Looks at a value as a tensor, borrowed or made from its proxy.
+///
+/// # Errors
+/// When it is neither.
+pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
+    match value {
+        Value::Proxy(proxy) => Ok(Held::Own(T::from_proxy(*proxy))),
+        _ => match value.downcast_ref::<T>() {
+            Some(object) => Ok(Held::Ref(object)),
+            None => Err(mismatch::<T>(value)),
+        },
+    }
+}
+
+impl<T: Traced> FromValue for T {
+    fn from_value(value: Value) -> Result<Self> {
+        match hold::<T>(&value)? {
+            Held::Ref(object) => Ok(object.clone()),
+            Held::Own(object) => Ok(object),
+        }
+    }
+}
+
+impl<T: Traced + IntoValue> Output for T {
+    #[inline]
+    fn give(self, out: &mut Value) {
+        match self.proxy() {
+            Some(proxy) => *out = Value::Proxy(proxy),
+            None => out.put_object(self),
+        }
+    }
+}
+
+impl<'v, T: Traced> Param<'v> for &'v T {
+    type Guard = Held<'v, T>;
+
+    #[inline]
+    fn guard(value: &'v Value) -> Result<Self::Guard> {
+        hold(value)
+    }
+
+    #[inline]
+    fn lend(guard: &'v Self::Guard) -> Self {
+        match guard {
+            Held::Ref(object) => object,
+            Held::Own(object) => object,
+        }
+    }
+
+    #[inline]
+    fn is_symbolic(&self) -> bool {
+        self.proxy().is_some()
+    }
+
+    fn to_value(&self) -> Value {
+        (*self).into_value()
+    }
+}
+
+impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
+    type Guard = Vec<T>;
+
+    fn guard(value: &'v Value) -> Result<Vec<T>> {
+        Vec::from_value(value.clone())
+    }
+
+    fn lend(guard: &'v Vec<T>) -> Self {
+        guard
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.iter().any(|t| t.proxy().is_some())
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(IntoValue::into_value).collect())
+    }
+}
+
+// ---- scalars -----------------------------------------------------------------------------------
+
+/// A plain scalar out of a value.
+pub trait Scalar: Copy {
+    /// The scalar, if the value is one of its kind.
+    fn scalar(value: &Value) -> Option<Self>;
+}
+
+impl Scalar for bool {
+    fn scalar(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
+impl Scalar for i64 {
+    fn scalar(value: &Value) -> Option<Self> {
+        match value {
+            Value::Int(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
+impl Scalar for f64 {
+    fn scalar(value: &Value) -> Option<Self> {
+        match value {
+            Value::Float(x) => Some(*x),
+            // An integer literal is a float where a float is wanted, as in Python.
+            Value::Int(n) => Some(*n as f64),
+            _ => None,
+        }
+    }
+}
+
+impl Scalar for usize {
+    fn scalar(value: &Value) -> Option<Self> {
+        match value {
+            Value::Int(x) => usize::try_from(*x).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl Scalar for DType {
+    fn scalar(value: &Value) -> Option<Self> {
+        match value {
+            Value::DType(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
+/// A plain value where a symbolic one came: it has to be specialised, or it escaped.
+fn plain<T>(value: &Value) -> Error {
+    match value {
+        Value::Proxy(_) => ErrorKind::Unspecialised {
+            argument: String::new(),
+            ty: short_type_name(std::any::type_name::<T>()),
+        }
+        .into(),
+        _ => mismatch::<T>(value),
+    }
+}
+
+macro_rules! plain_param {
+    ($($t:ty),*) => {$(
+        impl FromValue for $t {
+            fn from_value(value: Value) -> Result<Self> {
+                match value {
+                    Value::Proxy(proxy) => Err(escape(stringify!($t), proxy)),
+                    value => <$t as Scalar>::scalar(&value).ok_or_else(|| mismatch::<$t>(&value)),
+                }
+            }
+        }
+        impl<'v> Param<'v> for $t {
+            type Guard = $t;
+            const SYMBOLIC: bool = false;
+            fn guard(value: &'v Value) -> Result<$t> {
+                <$t as Scalar>::scalar(value).ok_or_else(|| plain::<$t>(value))
+            }
+            fn lend(guard: &'v $t) -> $t {
+                *guard
+            }
+            fn to_value(&self) -> Value {
+                (*self).into_value()
+            }
+        }
+    )*};
+}
+plain_param!(bool, i64, f64, usize, DType);
+
+impl FromValue for String {
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Str(text) => Ok(text.to_string()),
+            Value::Proxy(proxy) => Err(escape("String", proxy)),
+            value => Err(mismatch::<String>(&value)),
+        }
+    }
+}
+
+impl<'v> Param<'v> for &'v str {
+    type Guard = Arc<str>;
+    const SYMBOLIC: bool = false;
+
+    fn guard(value: &'v Value) -> Result<Arc<str>> {
+        match value {
+            Value::Str(text) => Ok(text.clone()),
+            value => Err(plain::<&str>(value)),
+        }
+    }
+
+    fn lend(guard: &'v Arc<str>) -> Self {
+        guard
+    }
+
+    fn to_value(&self) -> Value {
+        (*self).into_value()
+    }
+}
+
+impl<T: Scalar> FromValue for Sym<T> {
+    fn from_value(value: Value) -> Result<Self> {
+        match &value {
+            Value::Proxy(proxy) => Ok(Sym::Proxy(*proxy)),
+            other => T::scalar(other)
+                .map(Sym::Concrete)
+                .ok_or_else(|| mismatch::<T>(other)),
+        }
+    }
+}
+
+impl<T: Scalar + IntoValue> Output for Sym<T> {}
+
+impl<'v, T: Scalar + IntoValue + 'v> Param<'v> for Sym<T> {
+    type Guard = Sym<T>;
+
+    fn guard(value: &'v Value) -> Result<Sym<T>> {
+        Sym::from_value(value.clone())
+    }
+
+    fn lend(guard: &'v Sym<T>) -> Self {
+        *guard
+    }
+
+    fn is_symbolic(&self) -> bool {
+        matches!(self, Sym::Proxy(_))
+    }
+
+    fn to_value(&self) -> Value {
+        (*self).into_value()
+    }
+}
+
+impl FromValue for Proxy {
+    fn from_value(value: Value) -> Result<Self> {
+        value.as_proxy().ok_or_else(|| mismatch::<Proxy>(&value))
+    }
+}
+
+impl FromValue for Value {
+    fn from_value(value: Value) -> Result<Self> {
+        Ok(value)
+    }
+}
+impl Output for Value {}
+
+impl<'v> Param<'v> for &'v Value {
+    type Guard = &'v Value;
+
+    fn guard(value: &'v Value) -> Result<&'v Value> {
+        Ok(value)
+    }
+
+    fn lend(guard: &'v &'v Value) -> Self {
+        guard
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.as_proxy().is_some()
+    }
+
+    fn to_value(&self) -> Value {
+        (*self).clone()
+    }
+}
+
+// ---- structures --------------------------------------------------------------------------------
+
+impl<'v, P: Param<'v>> Param<'v> for Option<P> {
+    type Guard = Option<P::Guard>;
+    const SYMBOLIC: bool = P::SYMBOLIC;
+
+    #[inline]
+    fn guard(value: &'v Value) -> Result<Self::Guard> {
+        match value {
+            Value::None => Ok(None),
+            value => P::guard(value).map(Some),
+        }
+    }
+
+    #[inline]
+    fn lend(guard: &'v Self::Guard) -> Self {
+        guard.as_ref().map(P::lend)
+    }
+
+    #[inline]
+    fn is_symbolic(&self) -> bool {
+        self.as_ref().is_some_and(P::is_symbolic)
+    }
+
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::None, P::to_value)
+    }
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::None => Ok(None),
+            value => T::from_value(value).map(Some),
+        }
+    }
+}
+
+impl FromValue for () {
+    fn from_value(_: Value) -> Result<Self> {
+        Ok(())
+    }
+}
+impl Output for () {}
+
+fn items<T>(value: Value) -> Result<Box<[Value]>> {
+    match value {
+        Value::List(items) | Value::Tuple(items) => Ok(items),
+        value => Err(mismatch::<T>(&value)),
+    }
+}
+
+impl<T: FromValue> FromValue for Vec<T> {
+    fn from_value(value: Value) -> Result<Self> {
+        items::<Self>(value)?
+            .into_iter()
+            .map(T::from_value)
+            .collect()
+    }
+}
+
+/// The results of a call that gives several: taken apart, or one `getitem` each of a symbolic one.
+fn unpack<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
+    match value {
+        Value::Proxy(proxy) => {
+            let mut parts = Vec::with_capacity(N);
+            for i in 0..N {
+                parts.push(getitem(proxy, i64::try_from(i).unwrap_or(i64::MAX))?);
+            }
+            parts
+                .try_into()
+                .map_err(|_| Error::msg("as many parts as were asked for"))
+        }
+        Value::List(items) | Value::Tuple(items) => {
+            let found = items.len();
+            <Box<[Value; N]>>::try_from(items)
+                .map(|items| *items)
+                .map_err(|_| Error::expected(format_args!("{what} of {N}"), found))
+        }
+        value => Err(Error::expected(
+            format_args!("{what} of {N}"),
+            value.describe(),
+        )),
+    }
+}
+
+impl<T: FromValue, const N: usize> FromValue for [T; N] {
+    fn from_value(value: Value) -> Result<Self> {
+        let parts = unpack::<N>(value, "a list")?;
+        let parts = parts
+            .into_iter()
+            .map(T::from_value)
+            .collect::<Result<Vec<T>>>()?;
+        parts
+            .try_into()
+            .map_err(|_| Error::msg("as many parts as were asked for"))
+    }
+}
+impl<T: Output, const N: usize> Output for [T; N] {}
+
+impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for IndexMap<K, T> {
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Dict(map) => map
+                .into_iter()
+                .map(|(k, v)| Ok((K::from(k.to_string()), T::from_value(v)?)))
+                .collect(),
+            value => Err(mismatch::<Self>(&value)),
+        }
+    }
+}
+
+macro_rules! tuple_from_value {
+    ($count:literal: $($name:ident)+) => {
+        impl<$($name: FromValue),+> FromValue for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn from_value(value: Value) -> Result<Self> {
+                let [$($name),+] = unpack::<$count>(value, "a tuple")?;
+                Ok(($($name::from_value($name)?,)+))
+            }
+        }
+        impl<$($name: Output),+> Output for ($($name,)+) {}
+    };
+}
+tuple_from_value! { 1: A }
+tuple_from_value! { 2: A B }
+tuple_from_value! { 3: A B C }
+tuple_from_value! { 4: A B C D }
+tuple_from_value! { 5: A B C D E }
+tuple_from_value! { 6: A B C D E F }
+
+macro_rules! owned_param {
+    ($([$($generics:tt)*] $t:ty;)*) => {$(
+        /// An owned structure is taken from the value's parts.
+        impl<'v, $($generics)*> Param<'v> for $t {
+            type Guard = $t;
+
+            fn guard(value: &'v Value) -> Result<Self::Guard> {
+                <$t>::from_value(value.clone())
+            }
+
+            fn lend(guard: &'v Self::Guard) -> Self {
+                guard.clone()
+            }
+
+            fn is_symbolic(&self) -> bool {
+                true
+            }
+
+            fn to_value(&self) -> Value {
+                self.clone().into_value()
+            }
+        }
+    )*};
+}
+
+owned_param! {
+    [T: FromValue + IntoValue + Clone + 'v] Vec<T>;
+    [A: FromValue + IntoValue + Clone + 'v, B: FromValue + IntoValue + Clone + 'v] (A, B);
+    [T: FromValue + IntoValue + Clone + 'v] IndexMap<String, T>;
+}
+impl<T: Output> Output for Vec<T> {}
+impl<T: Output> Output for IndexMap<String, T> {}

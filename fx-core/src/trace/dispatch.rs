@@ -1,0 +1,406 @@
+//! The one dispatch point: an operation with a symbolic operand is recorded, any other is run.
+
+use std::panic::Location;
+use std::rc::Rc;
+
+use super::scope::{self, Active};
+use super::tracer::CallArgs;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::argument::Argument;
+use crate::ir::function::Function;
+use crate::ir::op::Op;
+use crate::ir::registry;
+use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
+use crate::module::module::Module;
+use crate::value::handle::Proxy;
+use crate::value::value::Value;
+
+/// How a call is written: `f(x)` or `x.f()`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallForm {
+    /// `call_function`.
+    Function,
+    /// `call_method`.
+    Method,
+}
+
+/// Records a call if anything in it is symbolic; `None` says: run it.
+///
+/// # Errors
+/// When a proxy is used outside its trace, or the tracer refuses.
+#[cold]
+pub fn record(
+    function: Function,
+    form: CallForm,
+    args: Vec<Value>,
+    location: &'static Location<'static>,
+) -> Result<Option<Value>> {
+    let Some(active) = recorder(function, &args)? else {
+        return Ok(None);
+    };
+    active.context.set_location(location);
+    let op = match form {
+        CallForm::Function => Op::CallFunction(function),
+        CallForm::Method => Op::CallMethod(function.name().into()),
+    };
+    let call = split_keywords(function.params(), args);
+    let result = active.tracer.create_proxy(&active.context, op, call);
+    result
+        .map(|proxy| Some(Value::Proxy(proxy)))
+        .map_err(|e| blame(&active, function.name(), e))
+}
+
+/// The trace that a call is recorded in, if any.
+fn recorder(function: Function, args: &[Value]) -> Result<Option<Rc<Active>>> {
+    if let Some(proxy) = first_proxy(args) {
+        return scope::of_proxy(proxy).map(Some);
+    }
+    let Some(innermost) = scope::innermost() else {
+        return Ok(None);
+    };
+    let mut recorded = function.def().always;
+    for arg in args {
+        arg.for_each(&mut |value| {
+            recorded = recorded
+                || value
+                    .as_object()
+                    .is_some_and(|o| innermost.context.is_parameter(o));
+        });
+    }
+    Ok(recorded.then_some(innermost))
+}
+
+fn first_proxy(args: &[Value]) -> Option<Proxy> {
+    let mut found = None;
+    for arg in args {
+        match arg {
+            Value::Proxy(proxy) => return Some(*proxy),
+            Value::List(_)
+            | Value::Tuple(_)
+            | Value::Dict(_)
+            | Value::Slice(_)
+            | Value::Object(_) => {
+                arg.for_each(&mut |value| found = found.or_else(|| value.as_proxy()));
+                if found.is_some() {
+                    return found;
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Positional and keyword arguments as the signature wants them recorded: defaults are left out.
+pub(crate) fn split_keywords(params: &[ParamSpec], values: Vec<Value>) -> CallArgs {
+    let mut call = CallArgs::default();
+    for (value, param) in values.into_iter().zip(params) {
+        match param.kind {
+            ParamKind::Positional => call.args.push(value),
+            ParamKind::Keyword if is_default(&value, param) => {}
+            ParamKind::Keyword => call.kwargs.push((param.name.as_ref().into(), value)),
+        }
+    }
+    while call.kwargs.is_empty()
+        && let Some(last) = call.args.last()
+        && let Some(param) = params.get(call.args.len() - 1)
+        && is_default(last, param)
+    {
+        call.args.pop();
+    }
+    call
+}
+
+fn is_default(value: &Value, param: &ParamSpec) -> bool {
+    let plain = match value {
+        Value::None => Argument::None,
+        Value::Bool(x) => Argument::Bool(*x),
+        Value::Int(x) => Argument::Int(*x),
+        Value::Float(x) => Argument::Float(*x),
+        Value::Str(x) => Argument::from(&**x),
+        _ => return false,
+    };
+    param
+        .default
+        .as_ref()
+        .is_some_and(|default| plain.equals_literal(default))
+}
+
+/// Calls a function on bound values: recorded if any is symbolic, else run.
+///
+/// # Errors
+/// As [`record`], and what the function says.
+#[track_caller]
+pub fn call_values(function: Function, form: CallForm, args: Vec<Value>) -> Result<Value> {
+    let lent: Vec<&Value> = args.iter().collect();
+    if is_symbolic_call(&lent)
+        && let Some(value) = record(function, form, args.clone(), Location::caller())?
+    {
+        return Ok(value);
+    }
+    let mut out = Value::None;
+    (function.def().kernel)(&lent, &mut out)?;
+    Ok(out)
+}
+
+/// Calls a method of the first argument by name.
+///
+/// # Errors
+/// When no linked type has it, and as [`call_values`].
+#[track_caller]
+pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
+    let candidates = registry::methods(name);
+    let receiver = match call.args.first() {
+        Some(Value::Object(handle)) => handle.object_type(),
+        _ => None,
+    };
+    let found = candidates
+        .iter()
+        .find(|f| receiver.is_none() || f.def().receiver.map(|ty| ty()) == receiver);
+    let Some(method) = found else {
+        return Err(ErrorKind::NotFound {
+            what: "method",
+            path: name.to_string(),
+            hint: format!(
+                " of {}",
+                call.args
+                    .first()
+                    .map_or_else(|| "nothing".to_string(), Value::describe)
+            ),
+        }
+        .into());
+    };
+    let args = bind_values(name, method.params(), call)?;
+    call_values(*method, CallForm::Method, args)
+}
+
+/// Calls a module: asks the innermost tracer, and without one runs the body.
+///
+/// # Errors
+/// As [`record`], and what the body says.
+#[cold]
+pub fn call_module(
+    module: &dyn Module,
+    args: Vec<Value>,
+    location: &'static Location<'static>,
+) -> Result<Value> {
+    let active = match first_proxy(&args) {
+        Some(proxy) => Some(scope::of_proxy(proxy)?),
+        None => scope::innermost(),
+    };
+    let Some(active) = active else {
+        return run_module(module, &args);
+    };
+    let Active { tracer, context } = &*active;
+    let path = match tracer.path_of_module(context, module) {
+        Some(path) => path,
+        None if tracer.is_leaf_module(context, module, "") => {
+            let base = crate::value::object::short_type_name(module.type_name());
+            tracer.get_fresh_qualname(context, &format!("_{}_", base.to_ascii_lowercase()))
+        }
+        // Not part of the root: traced through, as any helper is.
+        None => return run_module(module, &args),
+    };
+    context.set_location(location);
+    let call = split_keywords(module.params(), args);
+    tracer
+        .call_module(context, module, &path, call, &mut |call| {
+            let bound = bind_values(module.type_name(), module.params(), call)?;
+            run_module(module, &bound)
+        })
+        .map_err(|e| blame(&active, &path, e))
+}
+
+fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {
+    let args: Vec<&Value> = args.iter().collect();
+    let mut out = Value::None;
+    module.run(&args, &mut out)?;
+    Ok(out)
+}
+
+/// A call's arguments in the order of the parameters, defaults filled in.
+///
+/// # Errors
+/// When they do not fit.
+pub fn bind_values(callee: &str, params: &[ParamSpec], call: CallArgs) -> Result<Vec<Value>> {
+    let bound = crate::ir::signature::bind(callee, params, call.args, call.kwargs)?;
+    Ok(bound
+        .into_iter()
+        .map(|b| match b {
+            crate::ir::signature::Bound::Given(value) => value,
+            crate::ir::signature::Bound::Default(literal) => literal_value(literal),
+        })
+        .collect())
+}
+
+pub(crate) fn literal_value(literal: &crate::ir::signature::Literal) -> Value {
+    use crate::ir::signature::Literal;
+    match literal {
+        Literal::None => Value::None,
+        Literal::Bool(x) => Value::Bool(*x),
+        Literal::Int(x) => Value::Int(*x),
+        Literal::Float(x) => Value::Float(*x),
+        Literal::Str(x) => Value::Str(x.as_ref().into()),
+    }
+}
+
+/// Records `value[index]` of a symbolic value: how several results are told apart.
+pub(crate) fn getitem(proxy: Proxy, index: i64) -> Result<Value> {
+    let active = scope::of_proxy(proxy)?;
+    let call = CallArgs {
+        args: vec![Value::Proxy(proxy), Value::Int(index)],
+        kwargs: Vec::new(),
+    };
+    let op = Op::CallFunction(crate::ir::operators::getitem);
+    Ok(Value::Proxy(active.tracer.create_proxy(
+        &active.context,
+        op,
+        call,
+    )?))
+}
+
+/// The error of asking a symbolic value for what only a run knows.
+pub fn escape(what: &str, proxy: Proxy) -> Error {
+    let error: Error = ErrorKind::Escape {
+        what: what.to_string(),
+        value: value_name(proxy),
+    }
+    .into();
+    match scope::of_proxy(proxy) {
+        Ok(active) => blame(&active, what, error),
+        Err(stray) => stray,
+    }
+}
+
+fn value_name(proxy: Proxy) -> String {
+    let named = scope::of_proxy(proxy).ok().and_then(|active| {
+        let graph = active.context.graph().ok()?;
+        let node = graph.node(proxy.node).ok()?;
+        Some(format!("%{}", node.name()))
+    });
+    named.unwrap_or_else(|| proxy.to_string())
+}
+
+fn blame(active: &Active, what: &str, error: Error) -> Error {
+    error.at(
+        "tracing",
+        format_args!("`{what}`"),
+        Some(active.context.location().into()),
+        active.context.current_module(),
+    )
+}
+
+/// The error of one argument, named.
+pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error: Error) -> Error {
+    let Some(param) = params.get(position) else {
+        return error;
+    };
+    match error.kind() {
+        ErrorKind::Type { expected, found } => arguments_error(
+            callee,
+            params,
+            format!("takes {expected} as `{}`, found {found}", param.name),
+        ),
+        ErrorKind::Unspecialised { .. } => ErrorKind::Unspecialised {
+            argument: param.name.to_string(),
+            ty: param.ty.to_string(),
+        }
+        .into(),
+        _ => error,
+    }
+}
+
+/// The error of a kernel that was given the wrong number of arguments.
+pub fn arity_error(callee: &str, params: &[ParamSpec], given: usize) -> Error {
+    arguments_error(
+        callee,
+        params,
+        format!("takes {} arguments but {given} were given", params.len()),
+    )
+}
+
+/// An argument list: what `forward` and `call` take. A tuple is the whole list.
+pub trait IntoArgs {
+    /// The values.
+    fn into_args(self) -> CallArgs;
+}
+
+impl IntoArgs for CallArgs {
+    fn into_args(self) -> CallArgs {
+        self
+    }
+}
+
+impl<T: crate::value::value::Arg> IntoArgs for T {
+    fn into_args(self) -> CallArgs {
+        CallArgs {
+            args: vec![self.into_value()],
+            kwargs: Vec::new(),
+        }
+    }
+}
+
+impl IntoArgs for () {
+    fn into_args(self) -> CallArgs {
+        CallArgs::default()
+    }
+}
+
+macro_rules! tuple_into_args {
+    ($($name:ident)+) => {
+        impl<$($name: crate::value::value::IntoValue),+> IntoArgs for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn into_args(self) -> CallArgs {
+                let ($($name,)+) = self;
+                CallArgs { args: vec![$($name.into_value()),+], kwargs: Vec::new() }
+            }
+        }
+    };
+}
+tuple_into_args! { A }
+tuple_into_args! { A B }
+tuple_into_args! { A B C }
+tuple_into_args! { A B C D }
+tuple_into_args! { A B C D E }
+tuple_into_args! { A B C D E F }
+tuple_into_args! { A B C D E F G }
+tuple_into_args! { A B C D E F G H }
+
+/// Positional and keyword arguments: `args![&x, dim = 1]`.
+///
+/// ```
+/// use fx_core::args;
+/// let call = args![1.0, dim = 2];
+/// assert_eq!((call.args.len(), call.kwargs.len()), (1, 1));
+/// ```
+#[macro_export]
+macro_rules! args {
+    (@fill $call:ident $(,)?) => {};
+    (@fill $call:ident $name:ident = $value:expr $(, $($rest:tt)*)?) => {
+        $call.kwargs.push((
+            ::std::sync::Arc::from(stringify!($name)),
+            $crate::IntoValue::into_value($value),
+        ));
+        $crate::args!(@fill $call $($($rest)*)?);
+    };
+    (@fill $call:ident $value:expr $(, $($rest:tt)*)?) => {
+        $call.args.push($crate::IntoValue::into_value($value));
+        $crate::args!(@fill $call $($($rest)*)?);
+    };
+    ($($all:tt)*) => {{
+        #[allow(unused_mut)]
+        let mut call = $crate::CallArgs::default();
+        $crate::args!(@fill call $($all)*);
+        call
+    }};
+}
+
+/// Whether a call on these values may have to be recorded.
+pub(crate) fn is_symbolic_call(args: &[&Value]) -> bool {
+    scope::is_tracing()
+        || args.iter().any(|v| {
+            let mut found = false;
+            v.for_each(&mut |inner| found = found || inner.as_proxy().is_some());
+            found
+        })
+}

@@ -1,0 +1,46 @@
+//! `Forward`: calling a module without knowing its type, as one calls a layer.
+
+use std::panic::Location;
+
+use super::convert::FromValue;
+use super::dispatch::{IntoArgs, bind_values, call_module};
+use super::scope;
+use crate::error::Result;
+use crate::module::module::Module;
+use crate::value::value::Value;
+
+/// `forward` on `dyn Module` and on generic modules.
+///
+/// ```
+/// # use fx_core::prelude::*;
+/// # use fx_core::Module;
+/// fn chain(layers: &[Box<dyn Module>], x: Value) -> Result<Value> {
+///     let mut h = x;
+///     for layer in layers {
+///         h = layer.forward(h)?;
+///     }
+///     Ok(h)
+/// }
+/// ```
+pub trait Forward: Module {
+    /// Calls the module's `forward`. A tuple is the argument list, [`args!`](crate::args) gives keywords.
+    ///
+    /// # Errors
+    /// When the arguments do not fit, or the forward fails.
+    #[track_caller]
+    fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
+        let module = self.as_module();
+        let args = bind_values(module.type_name(), module.params(), args.into_args())?;
+        let value = if scope::is_tracing() {
+            call_module(module, args, Location::caller())?
+        } else {
+            let lent: Vec<&Value> = args.iter().collect();
+            let mut out = Value::None;
+            module.run(&lent, &mut out)?;
+            out
+        };
+        R::from_value(value)
+    }
+}
+
+impl<M: Module + ?Sized> Forward for M {}

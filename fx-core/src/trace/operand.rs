@@ -1,0 +1,126 @@
+//! Operators on values that may be symbolic: one generic path for every operand type.
+
+use std::panic::Location;
+
+use super::convert::FromValue;
+use super::dispatch::{CallForm, record};
+use super::scope;
+use crate::error::Result;
+use crate::ir::operators::function_of;
+use crate::value::object::{OperandRef, Traced};
+use crate::value::operator::Operator;
+use crate::value::symbol::{Float, Int, Sym};
+use crate::value::value::Value;
+
+/// What can stand on either side of an operator.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an operand of a tensor",
+    label = "expected a tensor, a number, `Int` or `Float`"
+)]
+pub trait Operand {
+    /// The operand, borrowed.
+    fn lend(&self) -> OperandRef<'_>;
+
+    /// Whether it is symbolic.
+    #[inline]
+    fn is_symbolic(&self) -> bool {
+        match self.lend() {
+            OperandRef::Proxy(_) => true,
+            OperandRef::Object(object) => object.proxy().is_some(),
+            _ => false,
+        }
+    }
+
+    /// The operand as a value.
+    fn to_operand(&self) -> Value {
+        match self.lend() {
+            OperandRef::Object(object) => match object.proxy() {
+                Some(proxy) => Value::Proxy(proxy),
+                None => object.to_value(),
+            },
+            OperandRef::Bool(x) => Value::Bool(x),
+            OperandRef::Int(x) => Value::Int(x),
+            OperandRef::Float(x) => Value::Float(x),
+            OperandRef::Proxy(x) => Value::Proxy(x),
+        }
+    }
+}
+
+impl<T: Traced> Operand for &T {
+    #[inline]
+    fn lend(&self) -> OperandRef<'_> {
+        OperandRef::Object(*self)
+    }
+}
+
+macro_rules! scalar_operand {
+    ($($t:ty => |$x:ident| $lend:expr;)*) => {$(
+        impl Operand for $t {
+            #[inline]
+            fn lend(&self) -> OperandRef<'_> {
+                let $x = *self;
+                $lend
+            }
+        }
+    )*};
+}
+
+scalar_operand! {
+    f64 => |x| OperandRef::Float(x);
+    f32 => |x| OperandRef::Float(x.into());
+    i64 => |x| OperandRef::Int(x);
+    i32 => |x| OperandRef::Int(x.into());
+    // Lengths of things in memory do not exceed i64::MAX.
+    usize => |x| OperandRef::Int(i64::try_from(x).unwrap_or(i64::MAX));
+    bool => |x| OperandRef::Bool(x);
+    Int => |x| match x {
+        Sym::Concrete(x) => OperandRef::Int(x),
+        Sym::Proxy(proxy) => OperandRef::Proxy(proxy),
+    };
+    Float => |x| match x {
+        Sym::Concrete(x) => OperandRef::Float(x),
+        Sym::Proxy(proxy) => OperandRef::Proxy(proxy),
+    };
+}
+
+/// Applies a binary operator to a tensor type: recorded if an operand is symbolic, else run.
+///
+/// # Errors
+/// When the operands do not fit.
+#[track_caller]
+#[inline]
+pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -> Result<T> {
+    if scope::is_tracing() || lhs.is_symbolic() || rhs.is_symbolic() {
+        let operands = vec![lhs.to_operand(), rhs.to_operand()];
+        if let Some(value) = record(
+            function_of(op),
+            CallForm::Function,
+            operands,
+            Location::caller(),
+        )? {
+            return T::from_value(value);
+        }
+    }
+    T::apply(op, &[lhs.lend(), rhs.lend()])
+}
+
+/// Applies a unary operator to a tensor type, as [`binary`] does.
+///
+/// # Errors
+/// When the type has no such operator.
+#[track_caller]
+#[inline]
+pub fn unary<T: Traced>(op: Operator, operand: &impl Operand) -> Result<T> {
+    if scope::is_tracing() || operand.is_symbolic() {
+        let operands = vec![operand.to_operand()];
+        if let Some(value) = record(
+            function_of(op),
+            CallForm::Function,
+            operands,
+            Location::caller(),
+        )? {
+            return T::from_value(value);
+        }
+    }
+    T::apply(op, &[operand.lend()])
+}

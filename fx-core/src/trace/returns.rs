@@ -1,0 +1,38 @@
+//! `Returns`: the `Result` that a user's function returns, whatever its error type.
+
+use super::convert::Output;
+use crate::error::{Error, Result};
+use crate::value::value::Value;
+
+/// The return type of a `#[trace]` or `#[wrap]` function: a `Result` whose error is fx's or takes it in.
+#[diagnostic::on_unimplemented(
+    message = "a traced function returns a `Result` of what a graph can hold, not `{Self}`",
+    label = "expected `Result<..>`, with `fx::Error` or an error type that has `From<fx::Error>`"
+)]
+pub trait Returns: Sized {
+    /// What it returns when all goes well.
+    type Output: Output;
+
+    /// Makes it from a symbolic result.
+    fn from_recorded(recorded: Result<Value>) -> Self;
+
+    /// Puts it where a result goes.
+    ///
+    /// # Errors
+    /// Its own error, as fx's.
+    fn give(self, out: &mut Value) -> Result<()>;
+}
+
+impl<T: Output> Returns for Result<T, Error> {
+    type Output = T;
+
+    fn from_recorded(recorded: Result<Value>) -> Self {
+        T::from_value(recorded?)
+    }
+
+    #[inline]
+    fn give(self, out: &mut Value) -> Result<()> {
+        self?.give(out);
+        Ok(())
+    }
+}

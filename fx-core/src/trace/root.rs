@@ -1,0 +1,270 @@
+//! Roots of traces, modules and functions, and the run of a trace from placeholders to output.
+
+use std::any::TypeId;
+use std::fmt;
+use std::panic::Location;
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+
+use super::context::{Attributes, TraceContext};
+use super::scope::Running;
+use super::tracer::{SymbolicTracer, Tracer, active};
+use crate::error::{Error, Result};
+use crate::ir::argument::{Args, Kwargs};
+use crate::ir::function::Kernel;
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::ir::signature::ParamSpec;
+use crate::module::module::Module;
+use crate::value::value::{IntoValue, Value};
+
+/// What runs a traced function's body: a function, or a closure with what it captured.
+#[derive(Clone)]
+enum Body {
+    Function(Kernel),
+    Closure(Rc<dyn Fn(&[&Value], &mut Value) -> Result<()>>),
+}
+
+/// A function that can be traced: what [`traced!`](crate::traced) makes.
+#[derive(Clone)]
+pub struct TracedFn {
+    name: &'static str,
+    params: &'static [ParamSpec],
+    body: Body,
+    location: &'static Location<'static>,
+    /// The function that `#[trace]` stands on.
+    function: Option<fn() -> TypeId>,
+    unlike: Option<&'static str>,
+}
+
+impl TracedFn {
+    /// Written by `#[trace]`: the twin of a function.
+    #[doc(hidden)]
+    pub const fn twin(
+        name: &'static str,
+        params: &'static [ParamSpec],
+        kernel: Kernel,
+        location: &'static Location<'static>,
+        function: fn() -> TypeId,
+    ) -> Self {
+        TracedFn {
+            name,
+            params,
+            body: Body::Function(kernel),
+            location,
+            function: Some(function),
+            unlike: None,
+        }
+    }
+
+    /// Written by `traced!` for a closure.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn closure(
+        params: &'static [ParamSpec],
+        body: impl Fn(&[&Value], &mut Value) -> Result<()> + 'static,
+    ) -> Self {
+        TracedFn {
+            name: "closure",
+            params,
+            body: Body::Closure(Rc::new(body)),
+            location: Location::caller(),
+            function: None,
+            unlike: None,
+        }
+    }
+
+    /// Written by `traced!` for a name: makes sure that the name's function is the annotated one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn checked<F: 'static>(mut self, _value: F) -> Self {
+        if self.function.is_some_and(|f| f() != TypeId::of::<F>()) {
+            self.unlike = Some(std::any::type_name::<F>());
+        }
+        self
+    }
+
+    /// The function's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The function's parameters.
+    pub fn params(&self) -> &'static [ParamSpec] {
+        self.params
+    }
+}
+
+impl fmt::Debug for TracedFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "traced!({})", self.name)
+    }
+}
+
+/// A root, seen through.
+#[derive(Clone)]
+pub enum Rooted<'r> {
+    /// A module.
+    Module(&'r dyn Module),
+    /// A function.
+    Function(TracedFn),
+}
+
+/// What can be traced: a reference to a module, or a [`traced!`](crate::traced) function.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be traced",
+    label = "expected a reference to a module, or `traced!(function)`",
+    note = "a module derives `Module` and has its `forward` in an impl block marked #[trace]"
+)]
+pub trait Root<'r> {
+    /// The root, seen through.
+    fn into_rooted(self) -> Rooted<'r>;
+}
+
+impl<'r, M: Module + ?Sized> Root<'r> for &'r M {
+    fn into_rooted(self) -> Rooted<'r> {
+        Rooted::Module(self.as_module())
+    }
+}
+
+impl Root<'_> for TracedFn {
+    fn into_rooted(self) -> Rooted<'static> {
+        Rooted::Function(self)
+    }
+}
+
+/// What a trace recorded.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The computation.
+    pub graph: Graph,
+    /// What it names.
+    pub attributes: Attributes,
+    /// The root's parameters.
+    pub params: Vec<ParamSpec>,
+    /// The root's name.
+    pub name: String,
+}
+
+/// A trace to be made: the root, the tracer, and arguments to specialise.
+#[must_use = "a trace runs when its graph is asked for"]
+pub struct Trace<'r> {
+    root: Rooted<'r>,
+    tracer: Rc<dyn Tracer>,
+    concrete: IndexMap<String, Value>,
+}
+
+impl<'r> Trace<'r> {
+    /// A trace of a root with the default tracer.
+    pub fn new(root: impl Root<'r>) -> Self {
+        Trace {
+            root: root.into_rooted(),
+            tracer: Rc::new(SymbolicTracer),
+            concrete: IndexMap::new(),
+        }
+    }
+
+    /// Uses another tracer.
+    pub fn tracer(mut self, tracer: impl Tracer) -> Self {
+        self.tracer = Rc::new(tracer);
+        self
+    }
+
+    /// Specialises an argument: the graph is for this value, and guards it.
+    pub fn concrete(mut self, argument: &str, value: impl IntoValue) -> Self {
+        self.concrete
+            .insert(argument.to_string(), value.into_value());
+        self
+    }
+
+    /// Runs the trace.
+    ///
+    /// # Errors
+    /// What the root's forward says, and what cannot be traced.
+    pub fn run(self) -> Result<Outcome> {
+        trace(self.tracer, &self.root, self.concrete)
+    }
+
+    /// Runs the trace and gives its graph.
+    ///
+    /// # Errors
+    /// As [`run`](Trace::run).
+    pub fn graph(self) -> Result<Graph> {
+        self.run().map(|outcome| outcome.graph)
+    }
+}
+
+pub(super) fn trace(
+    tracer: Rc<dyn Tracer>,
+    root: &Rooted<'_>,
+    concrete: IndexMap<String, Value>,
+) -> Result<Outcome> {
+    let (module, name, params) = match root {
+        Rooted::Module(module) => (
+            Some(*module),
+            crate::value::object::short_type_name(module.type_name()),
+            module.params(),
+        ),
+        Rooted::Function(function) => (None, function.name.to_string(), function.params),
+    };
+    if let Rooted::Function(TracedFn {
+        unlike: Some(found),
+        name,
+        location,
+        ..
+    }) = root
+    {
+        return Err(Error::msg(format_args!(
+            "`traced!({name})` found the annotated function of {}:{}, but `{name}` here is `{found}`: annotate that one with #[trace], or name the other by its path",
+            location.file(),
+            location.line()
+        )));
+    }
+    let active = active(tracer, TraceContext::new(module, concrete));
+    let running = Running::start(active.clone());
+    let context = &active.context;
+    let result = (|| -> Result<()> {
+        context.check_concrete(&name, params)?;
+        let location = match root {
+            Rooted::Module(module) => module.location(),
+            Rooted::Function(function) => Some(function.location),
+        };
+        if let Some(location) = location {
+            context.set_location(location);
+        }
+        let args = active.tracer.create_args_for_root(context, params)?;
+        let args: Vec<&Value> = args.iter().collect();
+        let mut out = Value::None;
+        match root {
+            Rooted::Module(module) => {
+                context.in_scope("".into(), *module, || module.run(&args, &mut out))?
+            }
+            Rooted::Function(function) => match &function.body {
+                Body::Function(kernel) => kernel(&args, &mut out)?,
+                Body::Closure(body) => body(&args, &mut out)?,
+            },
+        }
+        let result = active.tracer.create_arg(context, &out)?;
+        active.tracer.create_node(
+            context,
+            Op::Output,
+            Args::from_iter([result]),
+            Kwargs::new(),
+            None,
+        )?;
+        Ok(())
+    })();
+    drop(running);
+    result?;
+    let (graph, attributes) = match Rc::try_unwrap(active) {
+        Ok(active) => active.context.into_parts(),
+        Err(active) => active.context.take_parts(),
+    };
+    Ok(Outcome {
+        graph,
+        attributes,
+        params: params.to_vec(),
+        name,
+    })
+}

@@ -1,0 +1,114 @@
+//! The traces running on this thread: a stack that only trace scopes push and pop, also on unwinding.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread::ThreadId;
+
+use super::context::TraceContext;
+use super::tracer::Tracer;
+use crate::error::{Error, ErrorKind};
+use crate::value::handle::{Proxy, TraceId};
+
+/// A running trace.
+pub(super) struct Active {
+    pub tracer: Rc<dyn Tracer>,
+    pub context: TraceContext,
+}
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static STACK: RefCell<Vec<Rc<Active>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Which thread each live trace runs on, for the error of a proxy that strays.
+static LIVE: LazyLock<Mutex<HashMap<u32, ThreadId>>> = LazyLock::new(Mutex::default);
+
+/// Whether a trace runs on this thread.
+#[inline]
+pub fn is_tracing() -> bool {
+    DEPTH.get() != 0
+}
+
+pub(super) fn fresh_id() -> TraceId {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    TraceId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Keeps a trace on the stack; the stack is cut back to where it was when this is dropped.
+pub(super) struct Running {
+    depth: usize,
+    id: TraceId,
+}
+
+impl Running {
+    pub fn start(active: Rc<Active>) -> Self {
+        let id = active.context.id();
+        LIVE.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id.0, std::thread::current().id());
+        let depth = STACK.with_borrow_mut(|stack| {
+            stack.push(active);
+            stack.len() - 1
+        });
+        DEPTH.set(DEPTH.get() + 1);
+        Running { depth, id }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let ended: Vec<Rc<Active>> =
+            STACK.with_borrow_mut(|stack| stack.drain(self.depth.min(stack.len())..).collect());
+        DEPTH.set(u32::try_from(self.depth).unwrap_or(0));
+        LIVE.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.id.0);
+        // Dropped outside the borrow: a tracer's own drop may trace.
+        drop(ended);
+    }
+}
+
+/// The innermost trace of this thread.
+pub(super) fn innermost() -> Option<Rc<Active>> {
+    STACK.with_borrow(|stack| stack.last().cloned())
+}
+
+/// The trace that a proxy belongs to.
+pub(super) fn of_proxy(proxy: Proxy) -> Result<Rc<Active>, Error> {
+    STACK
+        .with_borrow(|stack| {
+            stack
+                .iter()
+                .rev()
+                .find(|a| a.context.id() == proxy.trace)
+                .cloned()
+        })
+        .ok_or_else(|| stray(proxy))
+}
+
+fn stray(proxy: Proxy) -> Error {
+    let thread = LIVE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&proxy.trace.0)
+        .copied();
+    let reason = match thread {
+        Some(thread) => format!(
+            "its trace #{} runs on {thread:?}, this is {:?}; use it on its own thread",
+            proxy.trace.0,
+            std::thread::current().id()
+        ),
+        None => format!(
+            "its trace #{} has ended; a symbolic value lives only inside the trace that made it, so return it from the traced function instead of storing it",
+            proxy.trace.0
+        ),
+    };
+    ErrorKind::ForeignProxy {
+        proxy: proxy.to_string(),
+        reason,
+    }
+    .into()
+}

@@ -1,0 +1,107 @@
+//! `tensor_type!`: everything that a tensor type needs besides its own operations, written out for it.
+
+/// Makes a type that implements [`Traced`](crate::Traced) a tensor type: its conversions as argument
+/// and result, Rust's operators `a + b`, `2.0 * a`, `-a`, `!a`, and comparisons inside `#[trace]`.
+///
+/// [`Traced::apply`](crate::Traced::apply) runs the operators. Their results are `Result`s.
+#[macro_export]
+macro_rules! tensor_type {
+    ($tensor:ty) => {
+        impl $crate::IntoValue for $tensor {
+            #[inline]
+            fn into_value(self) -> $crate::Value {
+                match $crate::Object::proxy(&self) {
+                    Some(proxy) => $crate::Value::Proxy(proxy),
+                    None => $crate::Value::object(self),
+                }
+            }
+        }
+        impl $crate::Arg for $tensor {}
+        impl<'v> $crate::Param<'v> for $tensor {
+            type Guard = $crate::__private::Held<'v, $tensor>;
+            fn guard(value: &'v $crate::Value) -> $crate::Result<Self::Guard> {
+                $crate::__private::hold(value)
+            }
+            fn lend(guard: &'v Self::Guard) -> Self {
+                ::core::clone::Clone::clone(<&$tensor as $crate::Param<'v>>::lend(guard))
+            }
+            fn is_symbolic(&self) -> bool {
+                $crate::Object::proxy(self).is_some()
+            }
+            fn to_value(&self) -> $crate::Value {
+                $crate::IntoValue::into_value(self)
+            }
+        }
+        impl $crate::Operand for $tensor {
+            #[inline]
+            fn lend(&self) -> $crate::OperandRef<'_> {
+                $crate::OperandRef::Object(self)
+            }
+        }
+        $crate::impl_comparisons! {
+            [$tensor, &$tensor] with [f64, i64, $crate::Int, $crate::Float, $tensor, &$tensor] -> $crate::Result<$tensor>,
+            |op, a, b| $crate::binary(op.operator(), a, b)
+        }
+        $crate::impl_comparisons! {
+            [f64, i64, $crate::Int, $crate::Float] with [$tensor, &$tensor] -> $crate::Result<$tensor>,
+            |op, a, b| $crate::binary(op.reflected().operator(), b, a)
+        }
+        $crate::tensor_type! { @binary $tensor: Add add Add, Sub sub Sub, Mul mul Mul, Div div Truediv,
+            Rem rem Mod, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor, Shl shl Lshift, Shr shr Rshift }
+        $crate::tensor_type! { @unary $tensor: Neg neg Neg, Not not Invert }
+    };
+    (@binary $tensor:ty: $($trait:ident $method:ident $op:ident),*) => {$(
+        impl<R: $crate::Operand> ::std::ops::$trait<R> for &$tensor {
+            type Output = $crate::Result<$tensor>;
+            #[track_caller]
+            #[inline]
+            fn $method(self, rhs: R) -> Self::Output {
+                $crate::binary($crate::Operator::$op, self, &rhs)
+            }
+        }
+        impl<R: $crate::Operand> ::std::ops::$trait<R> for $tensor {
+            type Output = $crate::Result<$tensor>;
+            #[track_caller]
+            #[inline]
+            fn $method(self, rhs: R) -> Self::Output {
+                $crate::binary($crate::Operator::$op, &self, &rhs)
+            }
+        }
+        $crate::tensor_type! { @reflected $tensor: $trait $method $op, f64 }
+        $crate::tensor_type! { @reflected $tensor: $trait $method $op, i64 }
+        $crate::tensor_type! { @reflected $tensor: $trait $method $op, $crate::Int }
+        $crate::tensor_type! { @reflected $tensor: $trait $method $op, $crate::Float }
+    )*};
+    (@reflected $tensor:ty: $trait:ident $method:ident $op:ident, $f:ty) => {
+        impl ::std::ops::$trait<&$tensor> for $f {
+            type Output = $crate::Result<$tensor>;
+            #[track_caller]
+            fn $method(self, rhs: &$tensor) -> Self::Output {
+                $crate::binary($crate::Operator::$op, &self, rhs)
+            }
+        }
+        impl ::std::ops::$trait<$tensor> for $f {
+            type Output = $crate::Result<$tensor>;
+            #[track_caller]
+            fn $method(self, rhs: $tensor) -> Self::Output {
+                $crate::binary($crate::Operator::$op, &self, &rhs)
+            }
+        }
+    };
+    (@unary $tensor:ty: $($trait:ident $method:ident $op:ident),*) => {$(
+        impl ::std::ops::$trait for &$tensor {
+            type Output = $crate::Result<$tensor>;
+            #[track_caller]
+            fn $method(self) -> Self::Output {
+                $crate::unary($crate::Operator::$op, self)
+            }
+        }
+        impl ::std::ops::$trait for $tensor {
+            type Output = $crate::Result<$tensor>;
+            #[track_caller]
+            fn $method(self) -> Self::Output {
+                $crate::unary($crate::Operator::$op, &self)
+            }
+        }
+    )*};
+}

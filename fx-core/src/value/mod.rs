@@ -1,0 +1,12 @@
+//! The ground floor: values that flow through graphs, objects inside them, and the handles of what is recorded.
+
+pub mod dtype;
+pub mod handle;
+pub mod object;
+pub mod operator;
+pub mod symbol;
+#[allow(
+    clippy::module_inception,
+    reason = "the file is named after the type it holds"
+)]
+pub mod value;

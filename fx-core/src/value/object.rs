@@ -1,0 +1,237 @@
+//! Objects: tensors and other users' values inside a [`Value`](super::value::Value), held in boxes
+//! that a running program refills instead of allocating anew.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+use super::dtype::DType;
+use super::handle::Proxy;
+use super::operator::Operator;
+use super::value::Value;
+use crate::error::{Error, Result};
+
+/// A type of values that fx does not know: a tensor of some library, say.
+///
+/// A tensor type implements [`operator`](Object::operator) to have `+`, `*`, comparisons and
+/// indexing run in graphs, and the shape, dtype and identity queries to be shown, shared and found.
+///
+/// ```
+/// use fx_core::{Object, Value};
+/// #[derive(Debug, Clone)]
+/// struct Config { depth: i64 }
+/// impl Object for Config {
+///     fn to_value(&self) -> Value { Value::object(self.clone()) }
+/// }
+/// let value = Value::object(Config { depth: 3 });
+/// assert_eq!(value.downcast_ref::<Config>().map(|c| c.depth), Some(3));
+/// ```
+pub trait Object: Any + fmt::Debug + Send + Sync {
+    /// A value that shares this object's storage.
+    fn to_value(&self) -> Value;
+
+    /// Identity of the storage: equal exactly for handles of one tensor.
+    fn object_id(&self) -> Option<u64> {
+        None
+    }
+
+    /// The shape, for tensors.
+    fn shape(&self) -> Option<&[usize]> {
+        None
+    }
+
+    /// The element type, for tensors.
+    fn dtype(&self) -> Option<DType> {
+        None
+    }
+
+    /// The proxy that this object stands for, when it is symbolic.
+    fn proxy(&self) -> Option<Proxy> {
+        None
+    }
+
+    /// Runs a built-in operator of which this object is an operand.
+    ///
+    /// # Errors
+    /// When the type has no such operator, or the operands do not fit.
+    fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
+        let _ = (args, out);
+        Err(Error::msg(format_args!(
+            "`{op}` is not defined for {}",
+            short_type_name(std::any::type_name_of_val(self))
+        )))
+    }
+}
+
+/// A type whose values are either concrete or stand for a proxy: a tensor type.
+///
+/// With it come all conversions: into and from graph values, as argument and as result of
+/// `#[trace]` and `#[wrap]` functions.
+pub trait Traced: Object + Clone {
+    /// The symbolic value of a proxy.
+    fn from_proxy(proxy: Proxy) -> Self;
+
+    /// Runs a built-in operator on operands of which at least one is of this type, none symbolic.
+    ///
+    /// # Errors
+    /// When the type has no such operator, or the operands do not fit.
+    fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Self> {
+        let _ = operands;
+        Err(Error::msg(format_args!(
+            "`{op}` is not defined for {}",
+            short_type_name(std::any::type_name::<Self>())
+        )))
+    }
+}
+
+/// A borrowed operand of an operator.
+#[derive(Debug, Clone, Copy)]
+pub enum OperandRef<'a> {
+    /// A tensor or another object.
+    Object(&'a dyn Object),
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A symbolic value.
+    Proxy(Proxy),
+}
+
+impl<'a> OperandRef<'a> {
+    /// The operand as a tensor type.
+    #[inline]
+    pub fn downcast_ref<T: Object>(self) -> Option<&'a T> {
+        match self {
+            OperandRef::Object(object) => {
+                let any: &dyn Any = object;
+                any.downcast_ref()
+            }
+            _ => None,
+        }
+    }
+
+    /// The operand of a value, if it can be one.
+    pub fn of(value: &'a Value) -> Option<Self> {
+        Some(match value {
+            Value::Object(handle) => OperandRef::Object(handle.object()?),
+            Value::Bool(x) => OperandRef::Bool(*x),
+            Value::Int(x) => OperandRef::Int(*x),
+            Value::Float(x) => OperandRef::Float(*x),
+            Value::Proxy(x) => OperandRef::Proxy(*x),
+            _ => return None,
+        })
+    }
+}
+
+/// The last segment of each path in a type's name: `Option<nn::Linear>` as `Option<Linear>`.
+pub fn short_type_name(full: &str) -> String {
+    let mut out = String::with_capacity(full.len());
+    let mut segment = String::new();
+    for c in full.chars() {
+        match c {
+            ':' => segment.clear(),
+            c if c.is_alphanumeric() || c == '_' => segment.push(c),
+            c => {
+                out.push_str(&segment);
+                segment.clear();
+                out.push(c);
+            }
+        }
+    }
+    out.push_str(&segment);
+    out
+}
+
+/// A box that outlives the object in it, so that it can be refilled.
+trait Shell: fmt::Debug + Send + Sync + Any {
+    fn object(&self) -> Option<&dyn Object>;
+    fn object_mut(&mut self) -> Option<&mut dyn Object>;
+    fn clear(&mut self);
+}
+
+#[derive(Debug)]
+struct ShellOf<T>(Option<T>);
+
+impl<T: Object> Shell for ShellOf<T> {
+    fn object(&self) -> Option<&dyn Object> {
+        self.0.as_ref().map(|t| t as &dyn Object)
+    }
+
+    fn object_mut(&mut self) -> Option<&mut dyn Object> {
+        self.0.as_mut().map(|t| t as &mut dyn Object)
+    }
+
+    fn clear(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// A shared handle of an object.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<dyn Shell>);
+
+impl Handle {
+    /// Boxes an object.
+    pub fn new<T: Object>(object: T) -> Self {
+        Handle(Arc::new(ShellOf(Some(object))))
+    }
+
+    /// The object as its own type.
+    #[inline]
+    pub fn downcast_ref<T: Object>(&self) -> Option<&T> {
+        let shell: &dyn Any = &*self.0;
+        shell.downcast_ref::<ShellOf<T>>()?.0.as_ref()
+    }
+
+    /// The object, unless the box was cleared.
+    pub fn object(&self) -> Option<&dyn Object> {
+        self.0.object()
+    }
+
+    /// Puts an object into this box if nobody else holds it and the type is the same; else gives it back.
+    #[inline]
+    pub(crate) fn refill<T: Object>(&mut self, object: T) -> std::result::Result<(), T> {
+        let Some(shell) = Arc::get_mut(&mut self.0) else {
+            return Err(object);
+        };
+        let shell: &mut dyn Any = shell;
+        match shell.downcast_mut::<ShellOf<T>>() {
+            Some(shell) => {
+                shell.0 = Some(object);
+                Ok(())
+            }
+            None => Err(object),
+        }
+    }
+
+    /// Drops the object and keeps the box, if nobody else holds it.
+    #[inline]
+    pub(crate) fn clear(&mut self) -> bool {
+        match Arc::get_mut(&mut self.0) {
+            Some(shell) => {
+                shell.clear();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The object, to replace; a shared box is left to its other holders.
+    pub(crate) fn make_mut(&mut self) -> Option<&mut dyn Object> {
+        if Arc::get_mut(&mut self.0).is_none()
+            && let Value::Object(copy) = self.object()?.to_value()
+        {
+            *self = copy;
+        }
+        Arc::get_mut(&mut self.0)?.object_mut()
+    }
+
+    pub(crate) fn object_type(&self) -> Option<TypeId> {
+        self.0.object().map(|o| {
+            let any: &dyn Any = o;
+            any.type_id()
+        })
+    }
+}

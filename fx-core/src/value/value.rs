@@ -1,0 +1,318 @@
+//! `Value`: whatever flows along a graph's edges while it runs or is traced.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::dtype::DType;
+use super::handle::Proxy;
+use super::object::{Handle, Object, Traced, short_type_name};
+
+/// Whatever flows through a graph: a plain value, a structure of values, an object such as a tensor,
+/// or a proxy while tracing.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Value {
+    /// Nothing.
+    #[default]
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// Text.
+    Str(Arc<str>),
+    /// An element type.
+    DType(DType),
+    /// `...` in an index.
+    Ellipsis,
+    /// A list.
+    List(Box<[Value]>),
+    /// A tuple.
+    Tuple(Box<[Value]>),
+    /// Named values, in order.
+    Dict(Box<IndexMap<Arc<str>, Value>>),
+    /// Start, stop and step of a slice.
+    Slice(Box<[Value; 3]>),
+    /// A tensor or another user's object.
+    Object(Handle),
+    /// A symbolic value of a running trace.
+    Proxy(Proxy),
+}
+
+impl Value {
+    /// Wraps an object.
+    pub fn object<T: Object>(object: T) -> Self {
+        Value::Object(Handle::new(object))
+    }
+
+    /// Wraps an object into `self`, in the box that is there if it can be refilled.
+    #[inline]
+    pub fn put_object<T: Object>(&mut self, object: T) {
+        let object = match self {
+            Value::Object(handle) => match handle.refill(object) {
+                Ok(()) => return,
+                Err(object) => object,
+            },
+            _ => object,
+        };
+        *self = Value::object(object);
+    }
+
+    /// Drops what the value holds; an unshared object's box stays for the next one.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Value::Object(handle) => {
+                if !handle.clear() {
+                    *self = Value::None;
+                }
+            }
+            Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) => {}
+            other => *other = Value::None,
+        }
+    }
+
+    /// The object as its own type, if it is one.
+    #[inline]
+    pub fn downcast_ref<T: Object>(&self) -> Option<&T> {
+        match self {
+            Value::Object(handle) => handle.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// The object, if it is one.
+    pub fn as_object(&self) -> Option<&dyn Object> {
+        match self {
+            Value::Object(handle) => handle.object(),
+            _ => None,
+        }
+    }
+
+    /// The proxy, if the value is symbolic.
+    pub fn as_proxy(&self) -> Option<Proxy> {
+        match self {
+            Value::Proxy(proxy) => Some(*proxy),
+            Value::Object(handle) => handle.object().and_then(|o| o.proxy()),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` with this value and every value inside it.
+    pub fn for_each<'v>(&'v self, visit: &mut dyn FnMut(&'v Value)) {
+        let mut pending = vec![self];
+        while let Some(value) = pending.pop() {
+            visit(value);
+            match value {
+                Value::List(items) | Value::Tuple(items) => pending.extend(items.iter().rev()),
+                Value::Dict(map) => pending.extend(map.values().rev()),
+                Value::Slice(parts) => pending.extend(parts.iter().rev()),
+                _ => {}
+            }
+        }
+    }
+
+    /// What the value is, for messages: `a float`, `Tensor[2, 3]`, `a list of 4`.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::None => "none".into(),
+            Value::Bool(_) => "a bool".into(),
+            Value::Int(_) => "an int".into(),
+            Value::Float(_) => "a float".into(),
+            Value::Str(_) => "a string".into(),
+            Value::DType(_) => "a dtype".into(),
+            Value::Ellipsis => "an ellipsis".into(),
+            Value::List(items) => format!("a list of {}", items.len()),
+            Value::Tuple(items) => format!("a tuple of {}", items.len()),
+            Value::Dict(map) => format!("a dict of {}", map.len()),
+            Value::Slice(_) => "a slice".into(),
+            Value::Object(handle) => match handle.object() {
+                Some(object) => {
+                    let any: &dyn Any = object;
+                    let name = short_type_name(std::any::type_name_of_val(object));
+                    let name = if name.starts_with("dyn ") {
+                        format!("an object {:?}", any.type_id())
+                    } else {
+                        name
+                    };
+                    match object.shape() {
+                        Some(shape) => format!("a tensor of shape {shape:?}"),
+                        None => name,
+                    }
+                }
+                None => "a value that was freed".into(),
+            },
+            Value::Proxy(_) => "a symbolic value".into(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::None => f.write_str("None"),
+            Value::Bool(b) => write!(f, "{b}"),
+            Value::Int(n) => write!(f, "{n}"),
+            Value::Float(x) => write!(f, "{x:?}"),
+            Value::Str(s) => write!(f, "{s:?}"),
+            Value::DType(d) => write!(f, "{d}"),
+            _ => f.write_str(&self.describe()),
+        }
+    }
+}
+
+/// Types that flow into a graph: plain values, tensors, and structures of them.
+///
+/// ```
+/// use fx_core::{IntoValue, Value};
+/// assert!(matches!(2.5.into_value(), Value::Float(_)));
+/// assert!(matches!(("a", 3).into_value(), Value::Tuple(items) if items.len() == 2));
+/// assert!(matches!(None::<f64>.into_value(), Value::None));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot flow through a graph",
+    label = "neither a tensor, a plain value nor a structure of them"
+)]
+pub trait IntoValue {
+    /// The value.
+    fn into_value(self) -> Value;
+}
+
+/// Marks the types that are one argument of a call; a tuple is a whole argument list.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot be an argument of a graph",
+    label = "neither a tensor, a plain value nor a structure of them"
+)]
+pub trait Arg: IntoValue {}
+
+impl IntoValue for Value {
+    fn into_value(self) -> Value {
+        self
+    }
+}
+impl Arg for Value {}
+
+impl IntoValue for &Value {
+    fn into_value(self) -> Value {
+        self.clone()
+    }
+}
+impl Arg for &Value {}
+
+impl IntoValue for Proxy {
+    fn into_value(self) -> Value {
+        Value::Proxy(self)
+    }
+}
+impl Arg for Proxy {}
+
+impl<T: Traced> IntoValue for &T {
+    fn into_value(self) -> Value {
+        match self.proxy() {
+            Some(proxy) => Value::Proxy(proxy),
+            None => self.to_value(),
+        }
+    }
+}
+impl<T: Traced> Arg for &T {}
+
+macro_rules! plain_into_value {
+    ($($t:ty => |$x:ident| $value:expr;)*) => {$(
+        impl IntoValue for $t {
+            fn into_value(self) -> Value {
+                let $x = self;
+                $value
+            }
+        }
+        impl Arg for $t {}
+    )*};
+}
+
+plain_into_value! {
+    bool => |x| Value::Bool(x);
+    i64 => |x| Value::Int(x);
+    i32 => |x| Value::Int(x.into());
+    u32 => |x| Value::Int(x.into());
+    u8 => |x| Value::Int(x.into());
+    // Sizes above i64::MAX do not occur: they are lengths of things in memory.
+    usize => |x| Value::Int(i64::try_from(x).unwrap_or(i64::MAX));
+    f64 => |x| Value::Float(x);
+    f32 => |x| Value::Float(x.into());
+    &str => |x| Value::Str(x.into());
+    String => |x| Value::Str(x.into());
+    Arc<str> => |x| Value::Str(x);
+    DType => |x| Value::DType(x);
+}
+
+impl<T: IntoValue> IntoValue for Option<T> {
+    fn into_value(self) -> Value {
+        self.map_or(Value::None, T::into_value)
+    }
+}
+impl<T: Arg> Arg for Option<T> {}
+
+impl<T: IntoValue> IntoValue for Vec<T> {
+    fn into_value(self) -> Value {
+        Value::List(self.into_iter().map(T::into_value).collect())
+    }
+}
+impl<T: Arg> Arg for Vec<T> {}
+
+impl<T: IntoValue, const N: usize> IntoValue for [T; N] {
+    fn into_value(self) -> Value {
+        Value::List(self.into_iter().map(T::into_value).collect())
+    }
+}
+impl<T: Arg, const N: usize> Arg for [T; N] {}
+
+impl<T> IntoValue for &[T]
+where
+    T: Clone + IntoValue,
+{
+    fn into_value(self) -> Value {
+        Value::List(self.iter().cloned().map(T::into_value).collect())
+    }
+}
+impl<T: Clone + Arg> Arg for &[T] {}
+
+impl<K: AsRef<str>, T: IntoValue> IntoValue for IndexMap<K, T> {
+    fn into_value(self) -> Value {
+        Value::Dict(Box::new(
+            self.into_iter()
+                .map(|(k, v)| (Arc::from(k.as_ref()), v.into_value()))
+                .collect(),
+        ))
+    }
+}
+impl<K: AsRef<str>, T: Arg> Arg for IndexMap<K, T> {}
+
+impl IntoValue for () {
+    fn into_value(self) -> Value {
+        Value::None
+    }
+}
+
+macro_rules! tuple_into_value {
+    ($($name:ident)+) => {
+        impl<$($name: IntoValue),+> IntoValue for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn into_value(self) -> Value {
+                let ($($name,)+) = self;
+                Value::Tuple(Box::new([$($name.into_value()),+]))
+            }
+        }
+    };
+}
+tuple_into_value! { A }
+tuple_into_value! { A B }
+tuple_into_value! { A B C }
+tuple_into_value! { A B C D }
+tuple_into_value! { A B C D E }
+tuple_into_value! { A B C D E F }
+tuple_into_value! { A B C D E F G }
+tuple_into_value! { A B C D E F G H }
