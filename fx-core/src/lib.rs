@@ -71,6 +71,12 @@ pub mod __private {
     pub use crate::ir::registry::Registration;
     pub use crate::trace::convert::{Held, hold};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
+    pub use crate::trace::returns::recorded;
     pub use inventory;
     pub use std::borrow::Cow;
+
+    /// The type of a function item.
+    pub fn type_of<F: 'static>(_: &F) -> std::any::TypeId {
+        std::any::TypeId::of::<F>()
+    }
 }

@@ -72,7 +72,7 @@ impl VisitMut for Rewriter<'_> {
         };
         let before = std::mem::replace(&mut self.changed, false);
         let rewritten =
-            (|input: ParseStream| self.arguments(input, form)).parse2(mac.tokens.clone());
+            (|input: ParseStream<'_>| self.arguments(input, form)).parse2(mac.tokens.clone());
         if let Ok(tokens) = rewritten
             && self.changed
         {
@@ -201,7 +201,7 @@ impl Rewriter<'_> {
     }
 
     /// The arguments of a macro of the standard library, rewritten.
-    fn arguments(&mut self, input: ParseStream, form: MacroForm) -> syn::Result<TokenStream> {
+    fn arguments(&mut self, input: ParseStream<'_>, form: MacroForm) -> syn::Result<TokenStream> {
         match form {
             MacroForm::Expressions => {
                 let mut list = Punctuated::<Expr, Token![,]>::parse_terminated(input)?;

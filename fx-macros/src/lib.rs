@@ -1,27 +1,56 @@
-//! x
+//! The macros of fx: `#[trace]`, `#[wrap]`, `#[derive(Module)]`, `traced!` and `function!`.
+//!
+//! Each goes the same way: `parse` reads the item into a model, `check` refuses what cannot be traced,
+//! `expand` writes the code. A refused item is still written out, so that only the real mistake shows.
+
+mod body;
+mod check;
+mod expand;
+mod options;
+mod parse;
+mod paths;
+
 use proc_macro::TokenStream;
+
+/// Makes a `forward` traceable: on an `impl` block that has one, or on a function.
+///
+/// Options: `leaf` (tracers record a call of the module instead of going inside), `impure` or
+/// `impure = method` (running it does more than computing its result).
 #[proc_macro_attribute]
-/// x
-pub fn trace(_: TokenStream, item: TokenStream) -> TokenStream {
-    item
+pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand::trace(options.into(), item.into()).into()
 }
+
+/// Makes a function a leaf: a call with a symbolic argument is recorded as one node.
+///
+/// On a function, or on an `impl` block whose methods all become leaves. Options: `method` (also a
+/// method of the first argument's type), `method = custom` (only `name::method(..)`, for methods
+/// written by hand), `impure`, `random`, `always` (recorded whatever its arguments), `path = ".."`
+/// (the public path, where the module is private). Parameters: `#[kw]`, `#[default(..)]`.
 #[proc_macro_attribute]
-/// x
-pub fn wrap(_: TokenStream, item: TokenStream) -> TokenStream {
-    item
+pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand::wrap(options.into(), item.into()).into()
 }
+
+/// Makes a struct or enum a part of modules: its fields are children, parameters, buffers or plain data.
+///
+/// Field options: `#[module(buffer)]`, `#[module(skip)]`, `#[module(flatten)]`, `#[module(training)]`;
+/// a field `training: bool` is the training flag without saying so.
+#[proc_macro_derive(Module, attributes(module))]
+pub fn derive_module(item: TokenStream) -> TokenStream {
+    expand::module(item.into()).into()
+}
+
+/// A function marked `#[trace]`, or a closure, as the root of a trace.
 #[proc_macro]
-/// x
-pub fn traced(item: TokenStream) -> TokenStream {
-    item
+pub fn traced(input: TokenStream) -> TokenStream {
+    expand::traced(input.into()).into()
 }
+
+/// The [`Function`] of a `#[wrap]` function, as graphs call it.
+///
+/// [`Function`]: https://docs.rs/fx-core
 #[proc_macro]
-/// x
-pub fn function(item: TokenStream) -> TokenStream {
-    item
-}
-#[proc_macro_derive(Module)]
-/// x
-pub fn module(_item: TokenStream) -> TokenStream {
-    TokenStream::new()
+pub fn function(input: TokenStream) -> TokenStream {
+    expand::function(input.into()).into()
 }

@@ -1,1 +1,26 @@
-//! x
+//! fx with tensors: [`Tensor`] over candle, functional operations, layers and models, all traceable.
+//!
+//! Nothing here is privileged: every operation is a `#[wrap]` function and every layer a
+//! `#[derive(Module)]` type, as users write their own.
+
+mod error;
+mod kernels;
+pub mod models;
+pub mod nn;
+pub mod ops;
+mod tensor;
+pub mod weights;
+
+pub use fx_core::*;
+pub use tensor::{Dims, Pair, Shape, Tensor, candle_dtype, fx_dtype};
+
+/// What macro expansions name when only this crate is a dependency.
+#[doc(hidden)]
+pub use fx_core as __core;
+
+/// What most programs use: `use fx_nn::prelude::*;`.
+pub mod prelude {
+    pub use crate::nn;
+    pub use crate::{DType, Dims, Shape, Tensor};
+    pub use fx_core::prelude::*;
+}

@@ -36,3 +36,12 @@ impl<T: Output> Returns for Result<T, Error> {
         Ok(())
     }
 }
+
+/// What a recorded call returns; `None` when it is to be run instead.
+pub fn recorded<R: Returns>(recorded: Result<Option<Value>>) -> Option<R> {
+    match recorded {
+        Ok(None) => None,
+        Ok(Some(value)) => Some(R::from_recorded(Ok(value))),
+        Err(error) => Some(R::from_recorded(Err(error))),
+    }
+}

@@ -1,0 +1,257 @@
+//! `#[trace]`: a function's twin, or a module's `forward` that asks the tracer and the `Module` impl behind it.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, FnArg, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Type};
+
+use super::kernel::kernel;
+use super::refused;
+use super::wrap::twin;
+use crate::body;
+use crate::check;
+use crate::options::{Impure, TraceOptions};
+use crate::parse::callable::Callable;
+use crate::paths;
+
+pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
+    let parsed = syn::parse2::<Item>(item.clone());
+    let options = match TraceOptions::parse(options) {
+        Ok(options) => options,
+        Err(error) => return refused(&error, &item),
+    };
+    match parsed {
+        Ok(Item::Fn(mut function)) => match trace_fn(&options, &mut function) {
+            Ok(code) => code,
+            Err(error) => refused(&error, &function.to_token_stream()),
+        },
+        Ok(Item::Impl(mut block)) => match trace_impl(&options, &mut block) {
+            Ok(code) => code,
+            Err(error) => refused(&error, &block.to_token_stream()),
+        },
+        Ok(other) => refused(
+            &check::wrong_item(
+                &other,
+                "#[trace]",
+                "a function, or the `impl` block of a `forward`",
+            ),
+            &item,
+        ),
+        Err(error) => refused(&error, &item),
+    }
+}
+
+fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream> {
+    let core = paths::core();
+    if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
+        return Err(Error::new_spanned(
+            receiver,
+            "a method is traced by #[trace] on its whole `impl` block",
+        ));
+    }
+    if let Some(span) = options.leaf {
+        return Err(Error::new(span, "a function becomes a leaf by #[wrap]"));
+    }
+    let callable = Callable::parse(&mut function.sig, &core)?;
+    for (param, input) in callable.params.iter().zip(&function.sig.inputs) {
+        if param.into {
+            return Err(Error::new_spanned(
+                input,
+                "an argument of a traced function needs a named type, not `impl Trait`",
+            ));
+        }
+    }
+    body::rewrite(&mut function.block, &core);
+    let name = &function.sig.ident;
+    let text = name.to_string();
+    let handle = options.handle.as_ref().unwrap_or(name);
+    let (twin, twin_ty) = twin(function, handle);
+    let (impl_generics, ty_generics, where_clause) = function.sig.generics.split_for_impl();
+    let turbofish = ty_generics.as_turbofish();
+    let specs = callable.specs(&core);
+    let kernel_body = kernel(
+        &callable.params,
+        &callable.output.to_token_stream(),
+        &quote!(#text),
+        &quote!(Self::PARAMS),
+        &core,
+        |lent| quote!(#name #turbofish(#(#lent),*)),
+    );
+    let location = quote_spanned!(name.span()=> ::core::panic::Location::caller());
+    Ok(quote! {
+        #function
+        #twin
+        #[allow(non_upper_case_globals, dead_code)]
+        impl #impl_generics #twin_ty #where_clause {
+            #[doc(hidden)]
+            pub const PARAMS: &'static [#core::ParamSpec] = #specs;
+            #[doc(hidden)]
+            pub const TRACED: #core::TracedFn = #core::TracedFn::twin(
+                #text,
+                Self::PARAMS,
+                Self::__kernel,
+                #location,
+                || #core::__private::type_of(&(#name #turbofish)),
+            );
+            #[doc(hidden)]
+            fn __kernel(args: &[&#core::Value], out: &mut #core::Value) -> #core::Result<()> {
+                #kernel_body
+            }
+        }
+    })
+}
+
+fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStream> {
+    let core = paths::core();
+    if let Some((path, _)) = &block.trait_ {
+        return Err(Error::new_spanned(
+            path,
+            "#[trace] goes on the inherent `impl` block that has `forward`",
+        ));
+    }
+    if let Some(handle) = &options.handle {
+        return Err(Error::new_spanned(
+            handle,
+            "`handle` is for functions: a module is traced by a reference to it",
+        ));
+    }
+    let self_ty = (*block.self_ty).clone();
+    let Some(position) = block
+        .items
+        .iter()
+        .position(|item| matches!(item, ImplItem::Fn(method) if method.sig.ident == "forward"))
+    else {
+        return Err(Error::new_spanned(
+            &block.self_ty,
+            "#[trace] on an `impl` block makes its `forward` traceable, and this block has none",
+        ));
+    };
+    for item in &mut block.items {
+        if let ImplItem::Fn(method) = item
+            && matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)))
+        {
+            body::rewrite(&mut method.block, &core);
+        }
+    }
+    let ImplItem::Fn(forward) = &mut block.items[position] else {
+        return Err(Error::new(block.span(), "`forward` is a function"));
+    };
+    let (code, module_impl_body) = forward_items(options, forward, &self_ty, &core)?;
+    block.items[position] = ImplItem::Verbatim(code);
+    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    Ok(quote! {
+        #block
+        #[automatically_derived]
+        impl #impl_generics #core::Module for #self_ty #where_clause {
+            #module_impl_body
+        }
+    })
+}
+
+/// The new `forward` with its hidden companions, and the items of the `Module` impl.
+fn forward_items(
+    options: &TraceOptions,
+    forward: &mut ImplItemFn,
+    self_ty: &Type,
+    core: &TokenStream,
+) -> Result<(TokenStream, TokenStream)> {
+    let callable = Callable::parse(&mut forward.sig, core)?;
+    check::forward_receiver(&forward.sig)?;
+    if let Some(generics) = forward
+        .sig
+        .generics
+        .params
+        .iter()
+        .find(|p| !matches!(p, syn::GenericParam::Lifetime(_)))
+    {
+        return Err(Error::new_spanned(
+            generics,
+            "a traced `forward` has no type parameters of its own: a module is called without knowing its type",
+        ));
+    }
+    let specs = callable.specs(core);
+    let params = &callable.params;
+    let args = callable.names();
+    let output = &callable.output;
+    let type_text = paths::text(self_ty);
+    let kernel_body = kernel(
+        params,
+        &output.to_token_stream(),
+        &quote!(#type_text),
+        &quote!(<#self_ty>::__FX_PARAMS),
+        core,
+        |lent| quote!(self.__fx_forward(#(#lent),*)),
+    );
+    let convert = params.iter().filter(|p| p.into).map(|param| {
+        let (name, ty) = (&param.name, &param.ty);
+        quote!(let #name: #ty = ::core::convert::Into::into(#name);)
+    });
+    let types = params.iter().map(|p| &p.ty);
+    let (attrs, vis, sig) = (&forward.attrs, &forward.vis, &forward.sig);
+    let statements = &forward.block.stmts;
+    let lifetimes: Vec<_> = sig.generics.lifetimes().collect();
+    let recorded = quote_spanned!(output.span()=> <#output as #core::Returns>::from_recorded);
+    let location = quote_spanned!(sig.ident.span()=> ::core::panic::Location::caller());
+    let code = quote! {
+        #(#attrs)*
+        #[track_caller]
+        #vis #sig {
+            #(#convert)*
+            if #core::is_tracing() {
+                return #recorded(#core::__private::call_module(
+                    self,
+                    ::std::vec![#(#core::Param::to_value(&#args)),*],
+                    ::core::panic::Location::caller(),
+                ));
+            }
+            self.__fx_forward(#(#args),*)
+        }
+        #[doc(hidden)]
+        #[inline]
+        fn __fx_forward<#(#lifetimes),*>(&self, #(#args: #types),*) -> #output {
+            #(#statements)*
+        }
+        #[doc(hidden)]
+        const __FX_PARAMS: &'static [#core::ParamSpec] = #specs;
+    };
+    let leaf = options.leaf.is_some().then(|| {
+        quote! {
+            fn is_leaf(&self) -> bool {
+                true
+            }
+        }
+    });
+    let impure = match &options.impure {
+        None => quote!(),
+        Some(Impure::Always) => quote! {
+            fn is_impure(&self) -> bool {
+                true
+            }
+        },
+        Some(Impure::Method(method)) => quote! {
+            fn is_impure(&self) -> bool {
+                self.#method()
+            }
+        },
+    };
+    let module_impl_body = quote! {
+        fn params(&self) -> &[#core::ParamSpec] {
+            <#self_ty>::__FX_PARAMS
+        }
+        fn run(&self, args: &[&#core::Value], out: &mut #core::Value) -> #core::Result<()> {
+            #kernel_body
+        }
+        fn as_module(&self) -> &dyn #core::Module {
+            self
+        }
+        fn duplicate_box(&self) -> ::std::boxed::Box<dyn #core::Module> {
+            ::std::boxed::Box::new(#core::Component::duplicate(self))
+        }
+        fn location(&self) -> ::core::option::Option<&'static ::core::panic::Location<'static>> {
+            ::core::option::Option::Some(const { #location })
+        }
+        #leaf
+        #impure
+    };
+    Ok((code, module_impl_body))
+}

@@ -1,0 +1,82 @@
+//! `traced!` and `function!`: handles of annotated functions, and closures as roots.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprClosure, ExprPath, Pat, Result, ReturnType};
+
+use super::kernel::kernel;
+use crate::body;
+use crate::check;
+use crate::parse::callable::{parameter, specs};
+use crate::paths;
+
+pub fn traced(input: TokenStream) -> TokenStream {
+    let expanded = syn::parse2::<Expr>(input).and_then(|expr| match expr {
+        Expr::Path(path) => Ok(handle(&path)),
+        Expr::Closure(closure) => traced_closure(closure),
+        other => Err(Error::new_spanned(
+            other,
+            "expected a function marked #[trace], or a closure `|x: &Tensor| ..`",
+        )),
+    });
+    expanded.unwrap_or_else(|error| error.to_compile_error())
+}
+
+fn handle(path: &ExprPath) -> TokenStream {
+    quote_spanned!(path.span()=> <#path>::TRACED.checked(#path))
+}
+
+pub fn function(input: TokenStream) -> TokenStream {
+    match syn::parse2::<ExprPath>(input) {
+        Ok(path) => quote_spanned!(path.span()=> <#path>::FUNCTION),
+        Err(error) => error.to_compile_error(),
+    }
+}
+
+fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
+    let core = paths::core();
+    let mut problems = None;
+    let mut params = Vec::new();
+    for input in &mut closure.inputs {
+        match input {
+            Pat::Type(typed) => match parameter(&mut typed.attrs, &typed.pat, &typed.ty, &core) {
+                Ok(param) => params.push(param),
+                Err(error) => check::add(&mut problems, error),
+            },
+            other => check::add(
+                &mut problems,
+                Error::new_spanned(
+                    &*other,
+                    "an argument of a traced closure needs its type: `|x: &Tensor| ..`",
+                ),
+            ),
+        }
+    }
+    if let Some(problem) = problems {
+        return Err(problem);
+    }
+    let output = match &closure.output {
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+        ReturnType::Default => quote!(#core::Result<_>),
+    };
+    let names: Vec<_> = params.iter().map(|p| &p.name).collect();
+    let types: Vec<_> = params.iter().map(|p| &p.ty).collect();
+    let inner = &closure.body;
+    let mut block: syn::Block = syn::parse2(quote!({ #inner }))?;
+    body::rewrite(&mut block, &core);
+    let specs = specs(&params, &core);
+    let run = kernel(
+        &params,
+        &output,
+        &quote!("closure"),
+        &quote!(__PARAMS),
+        &core,
+        |lent| quote!(__body(#(#lent),*)),
+    );
+    Ok(quote! {{
+        const __PARAMS: &[#core::ParamSpec] = #specs;
+        let __body = move |#(#names: #types),*| -> #output #block;
+        #core::TracedFn::closure(__PARAMS, move |args: &[&#core::Value], out: &mut #core::Value| { #run })
+    }})
+}

@@ -1,0 +1,475 @@
+//! `#[wrap]`: the caller's function that records or runs, and the hidden kernel and definition behind it.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    Error, FnArg, GenericParam, Ident, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Type,
+};
+
+use super::kernel::kernel;
+use super::refused;
+use crate::check;
+use crate::options::{MethodOption, WrapOptions};
+use crate::parse::callable::{Callable, Parameter};
+use crate::paths;
+
+pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
+    let parsed = syn::parse2::<Item>(item.clone());
+    let options = match WrapOptions::parse(options) {
+        Ok(options) => options,
+        Err(error) => return refused(&error, &item),
+    };
+    match parsed {
+        Ok(Item::Fn(mut function)) => match wrap_fn(&options, &mut function) {
+            Ok(code) => code,
+            Err(error) => refused(&error, &function.to_token_stream()),
+        },
+        Ok(Item::Impl(mut block)) => match wrap_impl(&options, &mut block) {
+            Ok(code) => code,
+            Err(error) => refused(&error, &block.to_token_stream()),
+        },
+        Ok(other) => refused(
+            &check::wrong_item(&other, "#[wrap]", "a function or an `impl` block"),
+            &item,
+        ),
+        Err(error) => refused(&error, &item),
+    }
+}
+
+/// What a leaf is called by and where its hidden items are.
+struct Leaf<'a> {
+    core: &'a TokenStream,
+    callable: &'a Callable,
+    options: &'a WrapOptions,
+    /// The path as an expression of type `&'static str`.
+    path: TokenStream,
+    /// The receiver's type, for methods.
+    receiver: Option<Type>,
+}
+
+impl Leaf<'_> {
+    /// `const` items and the kernel; `prefix` keeps several apart in one `impl`.
+    fn hidden_items(&self, names: &HiddenNames, body: &TokenStream) -> TokenStream {
+        let Leaf {
+            core,
+            callable,
+            options,
+            path,
+            receiver,
+        } = self;
+        let HiddenNames {
+            params,
+            definition,
+            function,
+            kernel: kernel_name,
+        } = names;
+        let specs = callable.specs(core);
+        let output = &callable.output;
+        let kernel_body = kernel(
+            &callable.params,
+            &output.to_token_stream(),
+            path,
+            &quote!(Self::#params),
+            core,
+            |lent| quote!(#body(#(#lent),*)),
+        );
+        let effects = if options.impure {
+            quote!(#core::Effects::ALL)
+        } else if options.random {
+            quote!(#core::Effects::RANDOM)
+        } else {
+            quote!(#core::Effects::PURE)
+        };
+        let always = options.always;
+        let receiver = match receiver {
+            Some(ty) => quote!(::core::option::Option::Some(::core::any::TypeId::of::<#ty>)),
+            None => quote!(::core::option::Option::None),
+        };
+        let returns = result_text(output);
+        quote! {
+            #[doc(hidden)]
+            pub const #params: &'static [#core::ParamSpec] = #specs;
+            #[doc(hidden)]
+            const #definition: &'static #core::FunctionDef = &#core::FunctionDef {
+                path: #path,
+                params: Self::#params,
+                returns: #returns,
+                kernel: Self::#kernel_name,
+                effects: #effects,
+                always: #always,
+                receiver: #receiver,
+                operator: ::core::option::Option::None,
+            };
+            #[doc(hidden)]
+            pub const #function: #core::Function = #core::Function::new(Self::#definition);
+            #[doc(hidden)]
+            fn #kernel_name(args: &[&#core::Value], out: &mut #core::Value) -> #core::Result<()> {
+                #kernel_body
+            }
+        }
+    }
+
+    /// Records the call, or falls through to what follows.
+    fn record(
+        &self,
+        function: &TokenStream,
+        form: &str,
+        this: Option<&TokenStream>,
+    ) -> TokenStream {
+        let core = self.core;
+        let form = format_ident!("{form}");
+        let operands: Vec<TokenStream> = self
+            .callable
+            .params
+            .iter()
+            .enumerate()
+            .map(|(i, param)| match this {
+                Some(this) if i == 0 => this.clone(),
+                _ => param.name.to_token_stream(),
+            })
+            .collect();
+        let output = &self.callable.output;
+        let recorded = quote_spanned!(output.span()=> #core::__private::recorded::<#output>);
+        quote! {
+            if #core::is_tracing() #(|| #core::Param::is_symbolic(&#operands))* {
+                if let ::core::option::Option::Some(__done) = #recorded(#core::__private::record(
+                    #function,
+                    #core::__private::CallForm::#form,
+                    ::std::vec![#(#core::Param::to_value(&#operands)),*],
+                    ::core::panic::Location::caller(),
+                )) {
+                    return __done;
+                }
+            }
+        }
+    }
+}
+
+struct HiddenNames {
+    params: Ident,
+    definition: Ident,
+    function: Ident,
+    kernel: Ident,
+}
+
+/// `let x: T = x.into();` for each `impl Into<T>`.
+fn conversions(params: &[Parameter]) -> TokenStream {
+    let converted = params.iter().filter(|p| p.into).map(|param| {
+        let (name, ty) = (&param.name, &param.ty);
+        quote!(let #name: #ty = ::core::convert::Into::into(#name);)
+    });
+    quote!(#(#converted)*)
+}
+
+/// The type inside `Result<..>`, as text.
+fn result_text(output: &Type) -> String {
+    if let Type::Path(path) = output
+        && let Some(segment) = path.path.segments.last()
+        && let syn::PathArguments::AngleBracketed(args) = &segment.arguments
+        && let Some(first) = args.args.first()
+    {
+        return paths::text(first);
+    }
+    String::new()
+}
+
+fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> {
+    let core = paths::core();
+    let callable = Callable::parse(&mut function.sig, &core)?;
+    if callable.has_receiver {
+        return Err(Error::new_spanned(
+            &function.sig.ident,
+            "a method becomes a leaf by #[wrap] on its whole `impl` block",
+        ));
+    }
+    let name = function.sig.ident.clone();
+    let receiver = match options.method {
+        None => None,
+        Some(_) => Some(receiver_type(&callable, &name)?),
+    };
+    let bare = name.to_string();
+    let bare = bare.trim_start_matches("r#");
+    let path = match &options.path {
+        Some(path) => quote!(#path),
+        None => quote!(::core::concat!(::core::module_path!(), "::", #bare)),
+    };
+    let leaf = Leaf {
+        core: &core,
+        callable: &callable,
+        options,
+        path,
+        receiver: receiver.clone(),
+    };
+    let (twin, twin_ty) = twin(function, &name);
+    let names = HiddenNames {
+        params: format_ident!("PARAMS"),
+        definition: format_ident!("DEFINITION"),
+        function: format_ident!("FUNCTION"),
+        kernel: format_ident!("__kernel"),
+    };
+    let hidden = leaf.hidden_items(&names, &quote!(Self::__body));
+    let record = leaf.record(&quote!(<#twin_ty>::FUNCTION), "Function", None);
+    let convert = conversions(&callable.params);
+    let args = callable.names();
+    let types: Vec<_> = callable.params.iter().map(|p| &p.ty).collect();
+    let output = &callable.output;
+    let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
+    let lifetimes = lifetimes(&function.sig.generics);
+    let statements = &function.block.stmts;
+    let (attrs, vis, sig) = (&function.attrs, &function.vis, &function.sig);
+    let (doc, other): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| a.path().is_ident("doc"));
+    let inputs = &sig.inputs;
+    let register = if has_type_generics(&sig.generics) {
+        quote!()
+    } else {
+        quote!(#core::__private::inventory::submit! { #core::__private::Registration(<#twin_ty>::FUNCTION) })
+    };
+    let method = receiver.as_ref().map(|_| {
+        let record = leaf.record(&quote!(Self::FUNCTION), "Method", None);
+        quote! {
+            /// The call, recorded as a method's.
+            #[track_caller]
+            #[inline]
+            #[allow(clippy::too_many_arguments)]
+            pub fn method #lifetimes(#inputs) -> #output {
+                #convert
+                #record
+                Self::__body(#(#args),*)
+            }
+        }
+    });
+    let inherent = match (&receiver, options.method) {
+        (Some(ty), Some(MethodOption::Inherent)) => {
+            let rest = sig.inputs.iter().skip(1);
+            let rest_args = args.iter().skip(1);
+            quote! {
+                impl #ty {
+                    #(#doc)*
+                    #[track_caller]
+                    #[inline]
+                    #[allow(clippy::too_many_arguments)]
+                    #vis fn #name #lifetimes(&self, #(#rest),*) -> #output {
+                        <#twin_ty>::method(self, #(#rest_args),*)
+                    }
+                }
+            }
+        }
+        _ => quote!(),
+    };
+    Ok(quote! {
+        #(#doc)* #(#other)*
+        #[track_caller]
+        #[inline]
+        #vis #sig {
+            #convert
+            #record
+            <#twin_ty>::__body(#(#args),*)
+        }
+        #twin
+        #[allow(non_upper_case_globals, clippy::too_many_arguments, dead_code)]
+        impl #impl_generics #twin_ty #where_clause {
+            #hidden
+            #method
+            #[inline]
+            #(#other)*
+            fn __body #lifetimes(#(#args: #types),*) -> #output {
+                #(#statements)*
+            }
+        }
+        #register
+        #inherent
+    })
+}
+
+/// The twin of a function in the type namespace: it carries the definition under the function's name.
+pub fn twin(function: &ItemFn, name: &Ident) -> (TokenStream, TokenStream) {
+    let vis = &function.vis;
+    let generics = &function.sig.generics;
+    let params: Vec<&GenericParam> = generics
+        .params
+        .iter()
+        .filter(|p| !matches!(p, GenericParam::Lifetime(_)))
+        .collect();
+    if params.is_empty() {
+        let twin = quote! {
+            #[doc(hidden)]
+            #[allow(non_camel_case_types, missing_docs, dead_code)]
+            #vis struct #name {}
+        };
+        return (twin, quote!(#name));
+    }
+    let idents: Vec<&Ident> = params
+        .iter()
+        .filter_map(|p| match p {
+            GenericParam::Type(ty) => Some(&ty.ident),
+            GenericParam::Const(c) => Some(&c.ident),
+            GenericParam::Lifetime(_) => None,
+        })
+        .collect();
+    let types: Vec<&Ident> = params
+        .iter()
+        .filter_map(|p| match p {
+            GenericParam::Type(ty) => Some(&ty.ident),
+            _ => None,
+        })
+        .collect();
+    let where_clause = &generics.where_clause;
+    let twin = quote! {
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, missing_docs, dead_code)]
+        #vis struct #name<#(#params),*> #where_clause {
+            marker: ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
+        }
+    };
+    (twin, quote!(#name<#(#idents),*>))
+}
+
+pub fn has_type_generics(generics: &syn::Generics) -> bool {
+    generics
+        .params
+        .iter()
+        .any(|p| !matches!(p, GenericParam::Lifetime(_)))
+}
+
+/// The lifetime parameters alone, as generics of an inner function.
+fn lifetimes(generics: &syn::Generics) -> TokenStream {
+    let lifetimes: Vec<_> = generics.lifetimes().collect();
+    if lifetimes.is_empty() {
+        quote!()
+    } else {
+        quote!(<#(#lifetimes),*>)
+    }
+}
+
+/// `T` of a first parameter `x: &T`.
+fn receiver_type(callable: &Callable, name: &Ident) -> Result<Type> {
+    match callable.params.first().map(|p| &p.ty) {
+        Some(Type::Reference(reference)) => Ok((*reference.elem).clone()),
+        Some(other) => Err(Error::new_spanned(
+            other,
+            "#[wrap(method)] needs `&T` as its first argument: the method's receiver",
+        )),
+        None => Err(Error::new_spanned(
+            name,
+            "#[wrap(method)] needs a first argument: the method's receiver",
+        )),
+    }
+}
+
+fn wrap_impl(options: &WrapOptions, block: &mut ItemImpl) -> Result<TokenStream> {
+    let core = paths::core();
+    if let Some((path, _)) = &block.trait_ {
+        return Err(Error::new_spanned(
+            path,
+            "#[wrap] goes on an inherent `impl` block: a trait's methods have no type to be found by",
+        ));
+    }
+    if let Some(path) = &options.path {
+        return Err(Error::new_spanned(
+            path,
+            "methods have no path of their own",
+        ));
+    }
+    let self_ty = (*block.self_ty).clone();
+    let mut items = TokenStream::new();
+    let mut submissions = TokenStream::new();
+    let mut problems = None;
+    for item in &mut block.items {
+        let ImplItem::Fn(method) = item else {
+            item.to_tokens(&mut items);
+            continue;
+        };
+        match wrap_method(options, method, &self_ty, &core) {
+            Ok((code, function)) => {
+                items.extend(code);
+                submissions.extend(quote! {
+                    #core::__private::inventory::submit! {
+                        #core::__private::Registration(<#self_ty>::#function)
+                    }
+                });
+            }
+            Err(error) => check::add(&mut problems, error),
+        }
+    }
+    if let Some(problem) = problems {
+        return Err(problem);
+    }
+    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    let attrs = &block.attrs;
+    if has_type_generics(&block.generics) {
+        submissions = quote!();
+    }
+    Ok(quote! {
+        #(#attrs)*
+        #[allow(non_upper_case_globals, clippy::too_many_arguments)]
+        impl #impl_generics #self_ty #where_clause {
+            #items
+        }
+        #submissions
+    })
+}
+
+fn wrap_method(
+    options: &WrapOptions,
+    method: &mut ImplItemFn,
+    self_ty: &Type,
+    core: &TokenStream,
+) -> Result<(TokenStream, Ident)> {
+    let mut callable = Callable::parse(&mut method.sig, core)?;
+    check::forward_receiver(&method.sig)?;
+    let this = Parameter {
+        name: format_ident!("__this"),
+        ty: syn::parse2(quote_spanned!(self_ty.span()=> &#self_ty))?,
+        into: false,
+        keyword: false,
+        default: None,
+    };
+    callable.params.insert(0, this);
+    let name = &method.sig.ident;
+    let bare = name.to_string();
+    let bare = bare.trim_start_matches("r#");
+    let type_text = paths::text(self_ty);
+    let leaf = Leaf {
+        core,
+        callable: &callable,
+        options,
+        path: quote!(::core::concat!(::core::module_path!(), "::", #type_text, "::", #bare)),
+        receiver: Some(self_ty.clone()),
+    };
+    let names = HiddenNames {
+        params: format_ident!("__FX_PARAMS_{bare}"),
+        definition: format_ident!("__FX_DEFINITION_{bare}"),
+        function: format_ident!("__FX_FUNCTION_{bare}"),
+        kernel: format_ident!("__fx_kernel_{bare}"),
+    };
+    let body_name = format_ident!("__fx_body_{bare}");
+    let hidden = leaf.hidden_items(&names, &quote!(Self::#body_name));
+    let function = names.function.clone();
+    let record = leaf.record(&quote!(Self::#function), "Method", Some(&quote!(self)));
+    let convert = conversions(&callable.params);
+    let args: Vec<_> = callable.params.iter().skip(1).map(|p| &p.name).collect();
+    let types: Vec<_> = callable.params.iter().skip(1).map(|p| &p.ty).collect();
+    let output = &callable.output;
+    let statements = &method.block.stmts;
+    let (attrs, vis, sig) = (&method.attrs, &method.vis, &method.sig);
+    debug_assert!(matches!(sig.inputs.first(), Some(FnArg::Receiver(_))));
+    let lifetimes = lifetimes(&sig.generics);
+    let code = quote! {
+        #(#attrs)*
+        #[track_caller]
+        #[inline]
+        #vis #sig {
+            #convert
+            #record
+            self.#body_name(#(#args),*)
+        }
+        #[doc(hidden)]
+        #[inline]
+        fn #body_name #lifetimes(&self, #(#args: #types),*) -> #output {
+            #(#statements)*
+        }
+        #hidden
+    };
+    Ok((code, function))
+}

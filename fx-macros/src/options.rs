@@ -1,0 +1,221 @@
+//! The arguments of our attributes: each known option once, every other refused at its own token.
+
+use proc_macro2::{Span, TokenStream};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, Ident, Lit, LitStr, Result, Token};
+
+/// Options of `#[trace]`.
+#[derive(Default)]
+pub struct TraceOptions {
+    pub leaf: Option<Span>,
+    pub impure: Option<Impure>,
+    /// Another name for the handle, where a module has the function's.
+    pub handle: Option<Ident>,
+}
+
+/// How a module says that it is impure.
+pub enum Impure {
+    Always,
+    Method(Ident),
+}
+
+/// Options of `#[wrap]`.
+#[derive(Default)]
+pub struct WrapOptions {
+    pub method: Option<MethodOption>,
+    pub impure: bool,
+    pub random: bool,
+    pub always: bool,
+    pub path: Option<LitStr>,
+}
+
+/// Which methods a `#[wrap(method)]` function makes.
+#[derive(Clone, Copy, PartialEq)]
+pub enum MethodOption {
+    /// An inherent method of the first argument's type.
+    Inherent,
+    /// None: the author writes them over `name::method(..)`.
+    Custom,
+}
+
+struct Opt {
+    name: Ident,
+    value: Option<Expr>,
+}
+
+impl Parse for Opt {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let name = input.parse()?;
+        let value = if input.parse::<Option<Token![=]>>()?.is_some() {
+            Some(input.parse()?)
+        } else {
+            None
+        };
+        Ok(Opt { name, value })
+    }
+}
+
+fn parse_options(tokens: TokenStream, known: &[&str]) -> Result<Vec<Opt>> {
+    let options = Punctuated::<Opt, Token![,]>::parse_terminated.parse2(tokens)?;
+    let mut seen: Vec<String> = Vec::new();
+    for option in &options {
+        let name = option.name.to_string();
+        if !known.contains(&name.as_str()) {
+            return Err(Error::new_spanned(
+                &option.name,
+                format!(
+                    "unknown option `{name}`, expected one of: {}",
+                    known.join(", ")
+                ),
+            ));
+        }
+        if seen.contains(&name) {
+            return Err(Error::new_spanned(
+                &option.name,
+                format!("option `{name}` is given twice"),
+            ));
+        }
+        seen.push(name);
+    }
+    Ok(options.into_iter().collect())
+}
+
+fn no_value(option: &Opt) -> Result<()> {
+    match &option.value {
+        None => Ok(()),
+        Some(value) => Err(Error::new_spanned(
+            value,
+            format!("option `{}` takes no value", option.name),
+        )),
+    }
+}
+
+fn ident_value(option: &Opt) -> Result<Option<Ident>> {
+    match &option.value {
+        None => Ok(None),
+        Some(Expr::Path(path)) if path.path.get_ident().is_some() => {
+            Ok(path.path.get_ident().cloned())
+        }
+        Some(other) => Err(Error::new_spanned(other, "expected a name")),
+    }
+}
+
+impl TraceOptions {
+    pub fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = TraceOptions::default();
+        for option in parse_options(tokens, &["leaf", "impure", "handle"])? {
+            match option.name.to_string().as_str() {
+                "leaf" => {
+                    no_value(&option)?;
+                    options.leaf = Some(option.name.span());
+                }
+                "impure" => {
+                    options.impure = Some(match ident_value(&option)? {
+                        Some(method) => Impure::Method(method),
+                        None => Impure::Always,
+                    });
+                }
+                _ => {
+                    options.handle = ident_value(&option)?;
+                    if options.handle.is_none() {
+                        return Err(Error::new_spanned(
+                            &option.name,
+                            "`handle` takes a name: #[trace(handle = Softmax)]",
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+impl WrapOptions {
+    pub fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = WrapOptions::default();
+        for option in parse_options(tokens, &["method", "impure", "random", "always", "path"])? {
+            match option.name.to_string().as_str() {
+                "method" => {
+                    options.method = Some(match ident_value(&option)? {
+                        None => MethodOption::Inherent,
+                        Some(name) if name == "custom" => MethodOption::Custom,
+                        Some(name) => {
+                            return Err(Error::new_spanned(
+                                name,
+                                "expected `method` or `method = custom`",
+                            ));
+                        }
+                    });
+                }
+                "path" => match &option.value {
+                    Some(Expr::Lit(lit)) if matches!(lit.lit, Lit::Str(_)) => {
+                        if let Lit::Str(path) = &lit.lit {
+                            options.path = Some(path.clone());
+                        }
+                    }
+                    _ => {
+                        return Err(Error::new_spanned(
+                            &option.name,
+                            "`path` takes the public path: #[wrap(path = \"my_crate::relu\")]",
+                        ));
+                    }
+                },
+                name => {
+                    no_value(&option)?;
+                    match name {
+                        "impure" => options.impure = true,
+                        "random" => options.random = true,
+                        _ => options.always = true,
+                    }
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// What a field of a module is.
+#[derive(Clone, Copy, PartialEq, Default)]
+pub enum FieldKind {
+    #[default]
+    Child,
+    Buffer,
+    Skip,
+    Flatten,
+    Training,
+}
+
+impl FieldKind {
+    /// Reads `#[module(..)]` off a field.
+    pub fn of(field: &syn::Field) -> Result<Self> {
+        let mut kind = None;
+        for attr in field.attrs.iter().filter(|a| a.path().is_ident("module")) {
+            let tokens = attr.meta.require_list()?.tokens.clone();
+            for option in parse_options(tokens, &["buffer", "skip", "flatten", "training"])? {
+                no_value(&option)?;
+                let found = match option.name.to_string().as_str() {
+                    "buffer" => FieldKind::Buffer,
+                    "skip" => FieldKind::Skip,
+                    "flatten" => FieldKind::Flatten,
+                    _ => FieldKind::Training,
+                };
+                if kind.replace(found).is_some() {
+                    return Err(Error::new_spanned(
+                        &option.name,
+                        "a field is one of: buffer, skip, flatten, training",
+                    ));
+                }
+            }
+        }
+        let is_flag = || {
+            field.ident.as_ref().is_some_and(|name| name == "training")
+                && matches!(&field.ty, syn::Type::Path(path) if path.path.is_ident("bool"))
+        };
+        Ok(kind.unwrap_or(if is_flag() {
+            FieldKind::Training
+        } else {
+            FieldKind::Child
+        }))
+    }
+}

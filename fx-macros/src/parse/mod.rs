@@ -1,0 +1,3 @@
+//! From syntax to models: what an annotated function takes and gives.
+
+pub mod callable;

@@ -1,0 +1,22 @@
+//! Candle's errors as fx's.
+
+use fx_core::{Error, Result};
+
+/// Turns a candle result into fx's.
+pub(crate) trait Fx<T> {
+    /// The same, with fx's error.
+    fn fx(self) -> Result<T>;
+}
+
+impl<T> Fx<T> for candle_core::Result<T> {
+    #[inline]
+    fn fx(self) -> Result<T> {
+        self.map_err(candle_error)
+    }
+}
+
+/// Out of line: candle's error is large, and the happy path should not carry it.
+#[cold]
+fn candle_error(error: candle_core::Error) -> Error {
+    Error::other(error)
+}

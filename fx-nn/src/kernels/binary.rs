@@ -1,0 +1,221 @@
+//! Element-wise operations of two tensors, with PyTorch's implicit broadcasting.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::expand;
+use super::reduce::has_nan;
+
+fn both(op: &str, a: &Tensor, b: &Tensor) -> Result<Option<(Tensor, Tensor)>> {
+    if a.dims() == b.dims() {
+        return Ok(None);
+    }
+    let dims = expand::shape(op, a.dims(), b.dims())?;
+    Ok(Some((expand::to(a, &dims)?, expand::to(b, &dims)?)))
+}
+
+macro_rules! broadcast {
+    ($($(#[$doc:meta])* $name:ident => $method:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// `a` and `b` have the same dtype; the result has their broadcast shape.
+        ///
+        /// # Errors
+        /// When the shapes do not broadcast or the dtypes differ.
+        pub fn $name(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+            match both(stringify!($name), a, b)? {
+                None => a.$method(b),
+                Some((a, b)) => a.$method(&b),
+            }
+        }
+    )*};
+}
+
+broadcast! {
+    /// `a + b`.
+    add => add;
+    /// `a - b`.
+    sub => sub;
+    /// `a * b`.
+    mul => mul;
+    /// `a / b`; integers divide towards zero, so promote them first.
+    div => div;
+    /// `a == b`, as `u8`.
+    eq => eq;
+    /// `a != b`, as `u8`.
+    ne => ne;
+    /// `a < b`, as `u8`.
+    lt => lt;
+    /// `a <= b`, as `u8`.
+    le => le;
+    /// `a > b`, as `u8`.
+    gt => gt;
+    /// `a >= b`, as `u8`.
+    ge => ge;
+}
+
+/// The larger of `a` and `b`; a nan on either side gives nan, equal values share the gradient.
+///
+/// `a` and `b` have the same dtype; the result has their broadcast shape.
+///
+/// # Errors
+/// When the shapes do not broadcast or the dtypes differ.
+pub fn maximum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (a, b) = both("maximum", a, b)?.unwrap_or_else(|| (a.clone(), b.clone()));
+    keep_nan(a.maximum(&b)?, &b)
+}
+
+/// The smaller of `a` and `b`; a nan on either side gives nan, equal values share the gradient.
+///
+/// `a` and `b` have the same dtype; the result has their broadcast shape.
+///
+/// # Errors
+/// When the shapes do not broadcast or the dtypes differ.
+pub fn minimum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (a, b) = both("minimum", a, b)?.unwrap_or_else(|| (a.clone(), b.clone()));
+    keep_nan(a.minimum(&b)?, &b)
+}
+
+/// Candle keeps a nan of the left side only.
+fn keep_nan(y: Tensor, b: &Tensor) -> Result<Tensor> {
+    if has_nan(b)? {
+        b.ne(b)?.where_cond(b, &y)
+    } else {
+        Ok(y)
+    }
+}
+
+/// `x` to the constant power `e`, of any shape; the gradient is right at 0 too for `e` of 0, 1
+/// and 2.
+///
+/// # Errors
+/// When the dtype is not floating point.
+pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
+    if e == 0.0 {
+        x.ones_like()
+    } else if e == 1.0 {
+        Ok(x.clone())
+    } else if e == 2.0 {
+        x.sqr()
+    } else {
+        x.powf(e)
+    }
+}
+
+/// `a` to the power `b`, both floating point and of one dtype.
+///
+/// A `b` of one element that no gradient runs through is taken as a constant, see [`powf`].
+/// Otherwise the work is done in `f64`, negative bases take whole exponents as in PyTorch, and
+/// the gradient at a base of exactly 0 is 0.
+///
+/// # Errors
+/// When the shapes do not broadcast or the dtypes differ.
+pub fn pow(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let dims = expand::shape("pow", a.dims(), b.dims())?;
+    let dtype = a.dtype();
+    if dtype != b.dtype() || !dtype.is_float() {
+        candle_core::bail!(
+            "pow: dtypes {dtype:?} and {:?} are not one floating point dtype",
+            b.dtype()
+        )
+    }
+    if b.elem_count() == 1 && !b.track_op() {
+        let e = b.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>()?;
+        return expand::to(&powf(a, e.first().copied().unwrap_or(1.0))?, &dims);
+    }
+    let a = expand::to(&a.to_dtype(DType::F64)?, &dims)?;
+    let b = expand::to(&b.to_dtype(DType::F64)?, &dims)?;
+    let zeros = a.zeros_like()?;
+    let ones = a.ones_like()?;
+    let at_zero = a.eq(&zeros)?;
+    let size = at_zero.where_cond(&ones, &a.abs()?)?;
+    let power = b.mul(&size.log()?)?.exp()?;
+    // 0 to the power b: 0, 1 or inf by the sign of b.
+    let inf = ones.affine(f64::INFINITY, 0.0)?;
+    let b0 = b.detach();
+    let of_zero = b0.lt(&zeros)?.where_cond(&inf, &zeros)?;
+    let power = at_zero.where_cond(&of_zero, &power)?;
+    // A negative base: the sign is that of (-1)^b, nan when b is not whole.
+    let whole = b0.floor()?.eq(&b0)?;
+    let half = b0.affine(0.5, 0.0)?;
+    let even = half.floor()?.eq(&half)?;
+    let nan = ones.affine(f64::NAN, 0.0)?;
+    let sign = even.where_cond(&ones, &ones.neg()?)?;
+    let sign = whole.where_cond(&sign, &nan)?;
+    let sign = a.detach().lt(&zeros)?.where_cond(&sign, &ones)?;
+    let power = power.mul(&sign)?;
+    b0.eq(&zeros)?.where_cond(&ones, &power)?.to_dtype(dtype)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, f64s, near, strided, varied};
+    use candle_core::Device;
+
+    #[test]
+    fn broadcasts_both_ways() -> Result<()> {
+        let a = Tensor::new(&[[1f32], [2.]], &Device::Cpu)?;
+        let b = Tensor::new(&[10f32, 20., 30.], &Device::Cpu)?;
+        near(&add(&a, &b)?, &[11., 21., 31., 12., 22., 32.])?;
+        near(&sub(&b, &a)?, &[9., 19., 29., 8., 18., 28.])?;
+        near(&mul(&a, &a)?, &[1., 4.])?;
+        near(&div(&b, &a)?, &[10., 20., 30., 5., 10., 15.])?;
+        let less = lt(&a, &Tensor::new(&[1f32, 2., 3.], &Device::Cpu)?)?;
+        assert_eq!(less.to_vec2::<u8>()?, [[0, 1, 1], [0, 0, 1]]);
+        assert_eq!(ge(&a, &a)?.to_vec2::<u8>()?, [[1], [1]]);
+        let text = add(&varied(&[2, 3])?, &varied(&[4])?)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("add: shapes [2, 3] and [4] do not broadcast"),
+            "{text}"
+        );
+        assert_eq!(add(&varied(&[0, 3])?, &varied(&[3])?)?.dims(), &[0, 3]);
+        Ok(())
+    }
+
+    #[test]
+    fn extremes_keep_nan() -> Result<()> {
+        let a = Tensor::new(&[f32::NAN, 1., 2.], &Device::Cpu)?;
+        let b = Tensor::new(&[0f32, f32::NAN, 1.], &Device::Cpu)?;
+        for (y, last) in [(maximum(&a, &b)?, 2.0), (minimum(&a, &b)?, 1.0)] {
+            let y = f64s(&y)?;
+            assert!(y[0].is_nan() && y[1].is_nan() && y[2] == last, "{y:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn powers() -> Result<()> {
+        let a = Tensor::new(&[-2f32, -2., 0., 0., 4., 3.], &Device::Cpu)?;
+        let b = Tensor::new(&[3f32, 2., 0., 2., 0.5, -1.], &Device::Cpu)?;
+        let y = f64s(&pow(&a, &b)?)?;
+        let want = [-8., 4., 1., 0., 2., 1. / 3.];
+        for (y, w) in y.iter().zip(want) {
+            assert!((y - w).abs() < 1e-6);
+        }
+        let nan = pow(
+            &Tensor::new(&[-2f32, 1.], &Device::Cpu)?,
+            &Tensor::new(&[0.5f32, 1.], &Device::Cpu)?,
+        )?;
+        assert!(f64s(&nan)?[0].is_nan());
+        let two = Tensor::new(2f64, &Device::Cpu)?;
+        check(&[varied(&[2, 3])?], |v| pow(&v[0], &two))?;
+        check(&[varied(&[2, 3])?.affine(1., 2.)?, varied(&[3])?], |v| {
+            pow(&v[0], &v[1])
+        })
+    }
+
+    #[test]
+    fn gradients_match() -> Result<()> {
+        let inputs = [strided(&varied(&[2, 3])?)?, varied(&[3])?.affine(1., 3.)?];
+        check(&inputs, |v| add(&v[0], &v[1]))?;
+        check(&inputs, |v| sub(&v[0], &v[1]))?;
+        check(&inputs, |v| mul(&v[0], &v[1]))?;
+        check(&inputs, |v| div(&v[0], &v[1]))?;
+        check(
+            &[varied(&[2, 3])?, varied(&[2, 1])?.affine(0.5, 0.01)?],
+            |v| maximum(&v[0], &v[1]),
+        )
+    }
+}

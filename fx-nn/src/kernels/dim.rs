@@ -1,0 +1,46 @@
+//! The reading of PyTorch's dimension numbers, which may count from the end.
+
+use candle_core::{Result, bail};
+
+/// The index that `d` names among `rank` dimensions, where `-1` is the last one.
+///
+/// A rank of 0 is read as 1, as PyTorch does for scalars, so `0` and `-1` are then allowed.
+///
+/// # Errors
+/// When `d` is outside `[-rank, rank - 1]`; the text names `op` and that range.
+pub fn dim(op: &str, d: i64, rank: usize) -> Result<usize> {
+    let len = rank.max(1) as i64;
+    if d < -len || d >= len {
+        bail!(
+            "{op}: dim {d} is out of range, a tensor of rank {rank} allows [{}, {}]",
+            -len,
+            len - 1
+        )
+    }
+    Ok(if d < 0 { d + len } else { d } as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_from_both_ends() -> Result<()> {
+        assert_eq!(dim("sum", 1, 3)?, 1);
+        assert_eq!(dim("sum", -1, 3)?, 2);
+        assert_eq!(dim("sum", -3, 3)?, 0);
+        assert_eq!(dim("sum", -1, 0)?, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn names_the_range() {
+        let text = dim("sum", 3, 3).unwrap_err().to_string();
+        assert!(
+            text.contains("sum: dim 3 is out of range") && text.contains("[-3, 2]"),
+            "{text}"
+        );
+        assert!(dim("sum", -4, 3).is_err());
+        assert!(dim("sum", i64::MIN, 3).is_err());
+    }
+}

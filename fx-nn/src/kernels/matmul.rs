@@ -1,0 +1,211 @@
+//! Matrix products by PyTorch's rules, and the linear layer.
+
+use candle_core::{Result, Tensor, bail};
+
+use super::expand;
+
+/// `x [.., r, c]` as `[b, r, c]`, copied only when candle could not read it as it is.
+fn batch_of_matrices(x: &Tensor) -> Result<Tensor> {
+    let (r, c) = (x.rank().saturating_sub(2), x.rank().saturating_sub(1));
+    if x.rank() == 3 {
+        return Ok(x.clone());
+    }
+    let (rows, columns) = (x.dims()[r], x.dims()[c]);
+    let count: usize = x.dims()[..r].iter().product();
+    if !x.is_contiguous() {
+        let turned = x.transpose(r, c)?;
+        if turned.is_contiguous() {
+            return turned.reshape((count, columns, rows))?.transpose(1, 2);
+        }
+    }
+    x.contiguous()?.reshape((count, rows, columns))
+}
+
+/// The matrix product of `a` and `b`, as `torch.matmul`.
+///
+/// `[k] @ [k]` gives `[]`; `[k] @ [.., k, n]` gives `[.., n]`; `[.., m, k] @ [k]` gives
+/// `[.., m]`; `[.., m, k] @ [.., k, n]` gives `[.., m, n]` with broadcast batch dimensions.
+///
+/// # Errors
+/// When a side is a scalar, the inner sizes differ or the batch dimensions do not broadcast.
+pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if a.rank() == 0 || b.rank() == 0 {
+        bail!(
+            "matmul: shapes {:?} and {:?} must both have at least 1 dimension",
+            a.dims(),
+            b.dims()
+        )
+    }
+    let left = if a.rank() == 1 {
+        a.unsqueeze(0)?
+    } else {
+        a.clone()
+    };
+    let right = if b.rank() == 1 {
+        b.unsqueeze(1)?
+    } else {
+        b.clone()
+    };
+    let (la, lb) = (left.rank() - 2, right.rank() - 2);
+    let (m, k, n) = (left.dims()[la], left.dims()[la + 1], right.dims()[lb + 1]);
+    if right.dims()[lb] != k {
+        bail!(
+            "matmul: inner sizes {k} and {} of shapes {:?} and {:?} differ",
+            right.dims()[lb],
+            a.dims(),
+            b.dims()
+        )
+    }
+    let Ok(batch) = expand::shape("matmul", &left.dims()[..la], &right.dims()[..lb]) else {
+        bail!(
+            "matmul: batch dimensions of shapes {:?} and {:?} do not broadcast",
+            a.dims(),
+            b.dims()
+        )
+    };
+    let count: usize = batch.iter().product();
+    let mut shape = batch.clone();
+    if a.rank() > 1 {
+        shape.push(m);
+    }
+    if b.rank() > 1 {
+        shape.push(n);
+    }
+    let y = if count == 0 || m == 0 || n == 0 {
+        return Tensor::zeros(shape, a.dtype(), a.device());
+    } else if la == 0 && lb == 0 {
+        left.matmul(&right)?
+    } else if lb == 0 {
+        // One right side: all rows of the left side in one product.
+        left.contiguous()?.reshape((count * m, k))?.matmul(&right)?
+    } else if la == 0 {
+        let right = batch_of_matrices(&right)?;
+        left.unsqueeze(0)?
+            .broadcast_as((count, m, k))?
+            .matmul(&right)?
+    } else {
+        let with = |tail: &[usize]| [batch.as_slice(), tail].concat();
+        let left = batch_of_matrices(&expand::to(&left, &with(&[m, k]))?)?;
+        let right = batch_of_matrices(&expand::to(&right, &with(&[k, n]))?)?;
+        left.matmul(&right)?
+    };
+    y.reshape(shape)
+}
+
+/// The linear layer: `x [.., in] @ w [out, in]` transposed `+ b [out]`, of shape `[.., out]`.
+///
+/// # Errors
+/// When `x` is a scalar, `w` is not a matrix, the `in` sizes differ or `b` is not `[out]`.
+pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
+    let (out, inner) = match (w.dims(), x.dims().last()) {
+        (&[out, inner], Some(&last)) if inner == last => (out, inner),
+        _ => bail!(
+            "linear: input {:?} does not fit weight {:?}, they must be [.., in] and [out, in]",
+            x.dims(),
+            w.dims()
+        ),
+    };
+    if let Some(b) = b
+        && b.dims() != [out]
+    {
+        bail!(
+            "linear: bias {:?} does not fit weight {:?}, it must be [{out}]",
+            b.dims(),
+            w.dims()
+        )
+    }
+    let mut shape = x.dims().to_vec();
+    shape.pop();
+    let rows: usize = shape.iter().product();
+    shape.push(out);
+    if rows == 0 || out == 0 {
+        return Tensor::zeros(shape, x.dtype(), x.device());
+    }
+    let y = x.contiguous()?.reshape((rows, inner))?.matmul(&w.t()?)?;
+    let y = match b {
+        Some(b) => y.add(&expand::to(b, &[rows, out])?)?,
+        None => y,
+    };
+    y.reshape(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, f64s, near, strided, varied};
+    use candle_core::Device;
+
+    #[test]
+    fn small_numbers() -> Result<()> {
+        let a = Tensor::new(&[[1f64, 2.], [3., 4.]], &Device::Cpu)?;
+        let v = Tensor::new(&[5f64, 6.], &Device::Cpu)?;
+        near(&matmul(&a, &a)?, &[7., 10., 15., 22.])?;
+        near(&matmul(&a.t()?, &strided(&a)?)?, &[10., 14., 14., 20.])?;
+        near(&matmul(&a, &v)?, &[17., 39.])?;
+        near(&matmul(&v, &a)?, &[23., 34.])?;
+        assert_eq!(matmul(&v, &v)?.to_scalar::<f64>()?, 61.);
+        near(&linear(&v, &a, Some(&v))?, &[22., 45.])?;
+        near(&linear(&a, &a, None)?, &[5., 11., 11., 25.])
+    }
+
+    #[test]
+    fn batches_broadcast() -> Result<()> {
+        let shapes: [(&[usize], &[usize], &[usize]); 9] = [
+            (&[2, 3, 4], &[4, 5], &[2, 3, 5]),
+            (&[3, 4], &[2, 4, 5], &[2, 3, 5]),
+            (&[2, 1, 3, 4], &[6, 4, 5], &[2, 6, 3, 5]),
+            (&[4], &[2, 6, 4, 5], &[2, 6, 5]),
+            (&[2, 6, 3, 4], &[4], &[2, 6, 3]),
+            (&[2, 3, 4], &[2, 4, 5], &[2, 3, 5]),
+            (&[1, 3, 4], &[2, 4, 5], &[2, 3, 5]),
+            (&[0, 3, 4], &[4, 5], &[0, 3, 5]),
+            (&[3, 0], &[0, 5], &[3, 5]),
+        ];
+        for (a, b, want) in shapes {
+            let (a, b) = (varied(a)?, varied(b)?);
+            let y = matmul(&a, &b)?;
+            assert_eq!(y.dims(), want);
+            if a.rank() > 1 && b.rank() > 1 && a.elem_count() > 0 {
+                let slow = strided(&a)?
+                    .unsqueeze(a.rank())?
+                    .broadcast_mul(&b.unsqueeze(b.rank() - 2)?)?
+                    .sum(a.rank().max(b.rank()) - 1)?;
+                near(&y, &f64s(&slow)?)?;
+                near(&matmul(&strided(&a)?, &strided(&b)?)?, &f64s(&y)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn errors_name_shapes() -> Result<()> {
+        let text = matmul(&varied(&[2, 3])?, &varied(&[2, 3])?)
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("inner sizes 3 and 2"), "{text}");
+        let text = matmul(&varied(&[2, 2, 3])?, &varied(&[3, 3, 2])?)
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("do not broadcast"), "{text}");
+        assert!(matmul(&varied(&[])?, &varied(&[2])?).is_err());
+        let text = linear(&varied(&[2, 3])?, &varied(&[4, 2])?, None)
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("linear: input [2, 3]"), "{text}");
+        assert!(linear(&varied(&[3])?, &varied(&[4, 3])?, Some(&varied(&[3])?)).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn gradients_match() -> Result<()> {
+        let mm = |v: &[Tensor]| matmul(&v[0], &v[1]);
+        check(&[varied(&[2, 1, 3, 4])?, varied(&[3, 4, 2])?], mm)?;
+        check(&[strided(&varied(&[2, 3, 4])?)?, varied(&[4, 2])?], mm)?;
+        check(&[varied(&[3, 4])?, strided(&varied(&[2, 4, 2])?)?], mm)?;
+        check(&[varied(&[4])?, varied(&[2, 4, 3])?], mm)?;
+        check(
+            &[varied(&[2, 2, 3])?, varied(&[4, 3])?, varied(&[4])?],
+            |v| linear(&v[0], &v[1], Some(&v[2])),
+        )
+    }
+}

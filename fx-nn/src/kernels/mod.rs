@@ -1,0 +1,19 @@
+//! Pure tensor kernels: PyTorch's semantics written with differentiable candle operations.
+
+pub mod avg_pool;
+pub mod binary;
+pub mod conv;
+pub mod dim;
+pub mod expand;
+pub mod matmul;
+pub mod max_pool;
+pub mod norm;
+pub mod pointwise;
+pub mod reduce;
+pub mod shape;
+pub mod softmax;
+pub mod topk;
+pub mod window;
+
+#[cfg(test)]
+pub mod testing;

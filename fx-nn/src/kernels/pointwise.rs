@@ -1,0 +1,159 @@
+//! Element-wise operations of one tensor, and the mask of dropout.
+
+use candle_core::{DType, Device, Result, Tensor, bail};
+
+/// `v` in the dtype of `x`, seen with the shape of `x`.
+fn constant(v: f64, x: &Tensor) -> Result<Tensor> {
+    Tensor::full(v, (), x.device())?
+        .to_dtype(x.dtype())?
+        .broadcast_as(x.dims())
+}
+
+/// `x` of any shape held within `min` and `max`; with `min > max` every value is `max`.
+///
+/// A nan stays nan. As in PyTorch the gradient runs through values that equal a bound.
+///
+/// # Errors
+/// When neither bound is given.
+pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
+    if min.is_none() && max.is_none() {
+        bail!(
+            "clamp: shape {:?} has neither a min nor a max, at least one is needed",
+            x.dims()
+        )
+    }
+    let mut y = x.clone();
+    if x.elem_count() == 0 {
+        return Ok(y);
+    }
+    if let Some(min) = min {
+        let bound = constant(min, &y)?;
+        y = if y.track_op() {
+            y.lt(&bound)?.where_cond(&bound, &y)?
+        } else {
+            y.maximum(&bound)?
+        };
+    }
+    if let Some(max) = max {
+        let bound = constant(max, &y)?;
+        y = if y.track_op() {
+            y.gt(&bound)?.where_cond(&bound, &y)?
+        } else {
+            y.minimum(&bound)?
+        };
+    }
+    Ok(y)
+}
+
+/// `max(x, 0)` of any shape; a nan stays nan and the gradient at 0 is 0, as in PyTorch.
+///
+/// # Errors
+/// Only those of candle.
+pub fn relu(x: &Tensor) -> Result<Tensor> {
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let zero = constant(0.0, x)?;
+    if x.track_op() {
+        x.le(&zero)?.where_cond(&zero, x)
+    } else {
+        x.maximum(&zero)
+    }
+}
+
+/// `1 / (1 + exp(-x))` of any shape.
+///
+/// # Errors
+/// When the dtype is not floating point.
+pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        bail!("sigmoid: dtype {:?} is not floating point", x.dtype())
+    }
+    let mut e = x.neg()?;
+    if e.track_op() {
+        // An infinite exponential would have the gradient 0 * inf.
+        let limit = match x.dtype() {
+            DType::F64 => 709.0,
+            DType::F16 => 11.0,
+            _ => 88.0,
+        };
+        e = clamp(&e, None, Some(limit))?;
+    }
+    e.exp()?.affine(1.0, 1.0)?.recip()
+}
+
+/// A mask of `shape` that is 0 with probability `p` and `1 / (1 - p)` otherwise.
+///
+/// # Errors
+/// When `p` is outside `[0, 1]` or `dtype` is not floating point.
+pub fn dropout_mask(shape: &[usize], p: f64, dtype: DType, device: &Device) -> Result<Tensor> {
+    if !(0.0..=1.0).contains(&p) {
+        bail!("dropout: probability {p} is outside [0, 1], for shape {shape:?}")
+    }
+    if !dtype.is_float() {
+        bail!("dropout: dtype {dtype:?} is not floating point, for shape {shape:?}")
+    }
+    if p == 1.0 || shape.contains(&0) {
+        return Tensor::zeros(shape, dtype, device);
+    }
+    if p == 0.0 {
+        return Tensor::ones(shape, dtype, device);
+    }
+    let draw = Tensor::rand(0f32, 1f32, shape, device)?;
+    draw.ge(&constant(p, &draw)?)?
+        .to_dtype(dtype)?
+        .affine(1.0 / (1.0 - p), 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, f64s, near, strided, varied};
+    use candle_core::Var;
+
+    #[test]
+    fn small_numbers() -> Result<()> {
+        let x = Tensor::new(&[[-2f32, 0.], [0.5, 3.]], &Device::Cpu)?;
+        let x = strided(&x)?;
+        near(&clamp(&x, Some(-1.), Some(1.))?, &[-1., 0., 0.5, 1.])?;
+        near(&clamp(&x, None, Some(0.))?, &[-2., 0., 0., 0.])?;
+        near(&clamp(&x, Some(2.), Some(1.))?, &[1.; 4])?;
+        near(&relu(&x)?, &[0., 0., 0.5, 3.])?;
+        assert!(clamp(&x, None, None).is_err());
+        let big = Tensor::new(&[-1000f64, 0., 1000.], &Device::Cpu)?;
+        near(&sigmoid(&big)?, &[0., 0.5, 1.])?;
+        let nan = Tensor::new(&[f32::NAN], &Device::Cpu)?;
+        assert!(f64s(&relu(&nan)?)?[0].is_nan());
+        assert!(f64s(&clamp(&nan, Some(0.), Some(1.))?)?[0].is_nan());
+        Ok(())
+    }
+
+    #[test]
+    fn gradients_at_the_edges() -> Result<()> {
+        let x = Var::new(&[-2f64, -1., 0., 1., 2.], &Device::Cpu)?;
+        let of = |y: Tensor| -> Result<Vec<f64>> {
+            f64s(y.sum_all()?.backward()?.get(&x).expect("a gradient"))
+        };
+        assert_eq!(of(clamp(&x, Some(-1.), Some(1.))?)?, [0., 1., 1., 1., 0.]);
+        assert_eq!(of(relu(&x)?)?, [0., 0., 0., 1., 1.]);
+        let far = Var::new(&[-1e4f32, 1e4], &Device::Cpu)?;
+        let grads = sigmoid(far.as_tensor())?.sum_all()?.backward()?;
+        near(grads.get(&far).expect("a gradient"), &[0., 0.])?;
+        check(&[varied(&[2, 3])?], |v| sigmoid(&v[0]))?;
+        check(&[varied(&[2, 3])?], |v| relu(&v[0]))
+    }
+
+    #[test]
+    fn masks() -> Result<()> {
+        let d = &Device::Cpu;
+        near(&dropout_mask(&[2], 1.0, DType::F32, d)?, &[0., 0.])?;
+        near(&dropout_mask(&[2], 0.0, DType::F64, d)?, &[1., 1.])?;
+        let mask = f64s(&dropout_mask(&[100, 100], 0.2, DType::F64, d)?)?;
+        assert!(mask.iter().all(|&v| v == 0.0 || v == 1.25));
+        let mean = mask.iter().sum::<f64>() / 1e4;
+        assert!((mean - 1.0).abs() < 0.05, "{mean}");
+        assert!(dropout_mask(&[2], 1.5, DType::F32, d).is_err());
+        assert!(dropout_mask(&[2], f64::NAN, DType::F32, d).is_err());
+        Ok(())
+    }
+}

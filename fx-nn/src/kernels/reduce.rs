@@ -1,0 +1,380 @@
+//! Reductions over any set of dimensions.
+
+use candle_core::{DType, Result, Tensor, bail};
+
+/// Whether a floating point `x` of any shape holds a nan.
+///
+/// # Errors
+/// Only those of candle.
+pub fn has_nan(x: &Tensor) -> Result<bool> {
+    if !x.dtype().is_float() || x.elem_count() == 0 {
+        return Ok(false);
+    }
+    let x = x.detach().contiguous()?;
+    // A sum is much faster than a comparison, and is a number only if all elements are.
+    let total = x.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?;
+    if !total.is_nan() {
+        return Ok(false);
+    }
+    // Infinities of both signs also sum to nan.
+    let mask = x.ne(&x)?.flatten_all()?;
+    Ok(mask.max(0)?.to_scalar::<u8>()? != 0)
+}
+
+/// Sorted, distinct `dims`, all below the rank of `x`.
+fn valid(op: &str, x: &Tensor, dims: &[usize]) -> Result<Vec<usize>> {
+    let mut dims = dims.to_vec();
+    dims.sort_unstable();
+    if dims.windows(2).any(|w| w[0] == w[1]) {
+        bail!("{op}: dims {dims:?} name a dimension twice")
+    }
+    if let Some(d) = dims.iter().find(|&&d| d >= x.rank()) {
+        bail!("{op}: dim {d} is out of range for shape {:?}", x.dims())
+    }
+    Ok(dims)
+}
+
+fn without(x: &Tensor, dims: &[usize], keepdim: bool) -> Vec<usize> {
+    let all = x.dims().iter().enumerate();
+    if keepdim {
+        all.map(|(i, &n)| if dims.contains(&i) { 1 } else { n })
+            .collect()
+    } else {
+        all.filter(|(i, _)| !dims.contains(i))
+            .map(|(_, &n)| n)
+            .collect()
+    }
+}
+
+/// The sum over `dims` (none when empty); integers are summed as `i64`.
+///
+/// The result drops the dimensions `dims`, or keeps them with size 1 under `keepdim`.
+///
+/// # Errors
+/// When `dims` repeats a dimension or names one that `x` lacks.
+pub fn sum(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
+    let dims = valid("sum", x, dims)?;
+    let x = if x.dtype().is_int() {
+        x.to_dtype(DType::I64)?
+    } else {
+        x.clone()
+    };
+    if dims.is_empty() {
+        return Ok(x);
+    }
+    let shape = without(&x, &dims, keepdim);
+    // Candle is fast on trailing dimensions only: those first, the others on what is left.
+    let tail = (0..x.rank())
+        .rev()
+        .take_while(|d| dims.contains(d))
+        .collect::<Vec<_>>();
+    let rest: Vec<usize> = dims.into_iter().filter(|d| !tail.contains(d)).collect();
+    let mut y = x;
+    if !tail.is_empty() {
+        y = y.contiguous()?.sum_keepdim(tail)?;
+    }
+    if !rest.is_empty() {
+        y = y.sum_keepdim(rest)?;
+    }
+    y.reshape(shape)
+}
+
+/// The sum of all elements, of shape `[]`.
+///
+/// # Errors
+/// Only those of candle.
+pub fn sum_all(x: &Tensor) -> Result<Tensor> {
+    sum(x, &every(x), false)
+}
+
+/// The mean over `dims` (none when empty), shaped as by [`sum`]; nan over no elements.
+///
+/// # Errors
+/// As [`sum`], and when the dtype is not floating point.
+pub fn mean(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        bail!(
+            "mean: dtype {:?} of shape {:?} is not floating point",
+            x.dtype(),
+            x.dims()
+        )
+    }
+    let dims = valid("mean", x, dims)?;
+    let count: usize = dims.iter().map(|&d| x.dims()[d]).product();
+    if dims.is_empty() {
+        return Ok(x.clone());
+    }
+    let total = sum(x, &dims, keepdim)?;
+    if count == 0 {
+        return total.affine(f64::NAN, 0.0);
+    }
+    total.affine(1.0 / count as f64, 0.0)
+}
+
+/// The mean of all elements, of shape `[]`.
+///
+/// # Errors
+/// As [`mean`].
+pub fn mean_all(x: &Tensor) -> Result<Tensor> {
+    mean(x, &every(x), false)
+}
+
+fn every(x: &Tensor) -> Vec<usize> {
+    (0..x.rank()).collect()
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Max,
+    Min,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Max => "max",
+            Self::Min => "min",
+        }
+    }
+
+    fn values(self, x: &Tensor, d: usize) -> Result<Tensor> {
+        match self {
+            Self::Max => x.max_keepdim(d),
+            Self::Min => x.min_keepdim(d),
+        }
+    }
+}
+
+/// The largest values over `dims` (none when empty), shaped as by [`sum`], as `torch.amax`.
+///
+/// A nan wins; elements that are equally large share the gradient.
+///
+/// # Errors
+/// As [`sum`], and when a reduced dimension is empty.
+pub fn max(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
+    extreme(x, dims, keepdim, Side::Max)
+}
+
+/// The smallest values over `dims` (none when empty), shaped as by [`sum`], as `torch.amin`.
+///
+/// A nan wins; elements that are equally small share the gradient.
+///
+/// # Errors
+/// As [`sum`], and when a reduced dimension is empty.
+pub fn min(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
+    extreme(x, dims, keepdim, Side::Min)
+}
+
+/// The largest of all elements, of shape `[]`.
+///
+/// # Errors
+/// When `x` is empty.
+pub fn max_all(x: &Tensor) -> Result<Tensor> {
+    max(x, &every(x), false)
+}
+
+/// The smallest of all elements, of shape `[]`.
+///
+/// # Errors
+/// When `x` is empty.
+pub fn min_all(x: &Tensor) -> Result<Tensor> {
+    min(x, &every(x), false)
+}
+
+fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tensor> {
+    let op = side.name();
+    let dims = valid(op, x, dims)?;
+    if dims.is_empty() {
+        return Ok(x.clone());
+    }
+    let shape = without(x, &dims, keepdim);
+    let count: usize = dims.iter().map(|&d| x.dims()[d]).product();
+    if count == 0 {
+        bail!("{op}: shape {:?} is empty over dims {dims:?}", x.dims())
+    }
+    if x.elem_count() == 0 {
+        return Tensor::zeros(shape, x.dtype(), x.device());
+    }
+    // The reduced dimensions go last and become one.
+    let mut order: Vec<usize> = (0..x.rank()).filter(|d| !dims.contains(d)).collect();
+    let left: usize = order.iter().map(|&d| x.dims()[d]).product();
+    order.extend(&dims);
+    let x = x.permute(order)?.reshape((left, count))?;
+    let mut y = side.values(&x, 1)?;
+    if x.track_op() {
+        y = share_ties(&x, y)?;
+    }
+    if has_nan(&x)? {
+        let x = x.detach();
+        let any = x.ne(&x)?.max_keepdim(1)?;
+        y = any.where_cond(&y.detach().affine(f64::NAN, f64::NAN)?, &y)?;
+    }
+    y.reshape(shape)
+}
+
+/// Candle gives each of several equal extremes the whole gradient: the same values `y [n, 1]`,
+/// with a gradient divided by how often each occurs in its row of `x [n, k]`.
+fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
+    let fixed = y.detach();
+    let hits = x.detach().eq(&fixed.broadcast_as(x.dims())?)?;
+    let hits = hits.to_dtype(x.dtype())?.sum_keepdim(1)?;
+    let ones = hits.ones_like()?;
+    if hits.gt(&ones)?.max_all()?.to_scalar::<u8>()? == 0 {
+        return Ok(y);
+    }
+    let part = y.div(&hits.maximum(&ones)?)?;
+    let zero = part.sub(&part.detach())?;
+    // inf - inf is nan: there the value has no gradient.
+    let zero = zero.eq(&zero)?.where_cond(&zero, &fixed.zeros_like()?)?;
+    fixed.add(&zero)
+}
+
+/// The index (`u32`, kept dimension) of the first largest value along the last dimension of a
+/// contiguous `x`; the first nan when there is one.
+///
+/// # Errors
+/// When the last dimension is empty.
+pub fn first_argmax(x: &Tensor) -> Result<Tensor> {
+    let x = x.detach();
+    let last = x.rank().saturating_sub(1);
+    let at = x.argmax_keepdim(last)?;
+    if !has_nan(&x)? {
+        return Ok(at);
+    }
+    let nan = x.ne(&x)?;
+    let any = nan.max_keepdim(last)?;
+    any.where_cond(&nan.argmax_keepdim(last)?, &at)
+}
+
+/// The largest values along `dim` and their first indices (`i64`), as `torch.max(x, dim)`.
+///
+/// Both results drop `dim`, or keep it with size 1 under `keepdim`. A nan wins.
+///
+/// # Errors
+/// When `dim` is not a dimension of `x` or is empty.
+pub fn max_dim(x: &Tensor, dim: usize, keepdim: bool) -> Result<(Tensor, Tensor)> {
+    if x.rank() == 0 && dim == 0 {
+        return Ok((x.clone(), Tensor::zeros((), DType::I64, x.device())?));
+    }
+    let dims = valid("max", x, &[dim])?;
+    let shape = without(x, &dims, keepdim);
+    if x.dims()[dim] == 0 {
+        bail!("max: shape {:?} is empty over dim {dim}", x.dims())
+    }
+    if x.elem_count() == 0 {
+        return Ok((
+            Tensor::zeros(shape.as_slice(), x.dtype(), x.device())?,
+            Tensor::zeros(shape, DType::I64, x.device())?,
+        ));
+    }
+    let last = x.rank() - 1;
+    let x = x.transpose(dim, last)?.contiguous()?;
+    let at = first_argmax(&x)?;
+    let values = x.gather(&at, last)?.transpose(dim, last)?;
+    let at = at.to_dtype(DType::I64)?.transpose(dim, last)?;
+    Ok((values.reshape(shape.as_slice())?, at.reshape(shape)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, f64s, near, strided, varied};
+    use candle_core::{Device, Var};
+
+    fn sample() -> Result<Tensor> {
+        Tensor::new(&[[1f64, 5., 2.], [4., 0., 6.]], &Device::Cpu)
+    }
+
+    #[test]
+    fn small_numbers() -> Result<()> {
+        for x in [sample()?, strided(&sample()?)?] {
+            near(&sum(&x, &[0], false)?, &[5., 5., 8.])?;
+            near(&sum(&x, &[], false)?, &[1., 5., 2., 4., 0., 6.])?;
+            near(&mean(&x, &[1], true)?, &[8. / 3., 10. / 3.])?;
+            near(&max(&x, &[1, 0], false)?, &[6.])?;
+            near(&min(&x, &[0], true)?, &[1., 0., 2.])?;
+            near(&sum_all(&x)?, &[18.])?;
+            near(&mean_all(&x)?, &[3.])?;
+            near(&max_all(&x)?, &[6.])?;
+            near(&min_all(&x)?, &[0.])?;
+            let (values, at) = max_dim(&x, 1, false)?;
+            near(&values, &[5., 6.])?;
+            assert_eq!(at.to_vec1::<i64>()?, [1, 2]);
+            let (values, at) = max_dim(&x, 0, true)?;
+            assert_eq!((values.dims(), at.dims()), (&[1, 3][..], &[1, 3][..]));
+        }
+        let ints = Tensor::new(&[200u8, 100], &Device::Cpu)?;
+        assert_eq!(sum_all(&ints)?.to_scalar::<i64>()?, 300);
+        Ok(())
+    }
+
+    #[test]
+    fn empty_and_wrong() -> Result<()> {
+        let x = Tensor::zeros((0, 3), DType::F32, &Device::Cpu)?;
+        near(&sum(&x, &[0], false)?, &[0., 0., 0.])?;
+        assert!(f64s(&mean_all(&x)?)?[0].is_nan());
+        assert_eq!(max(&x, &[1], false)?.dims(), &[0]);
+        assert_eq!(max_dim(&x, 1, true)?.1.dims(), &[0, 1]);
+        for text in [
+            max(&x, &[0], false).unwrap_err().to_string(),
+            max_dim(&x, 0, false).unwrap_err().to_string(),
+        ] {
+            assert!(text.contains("max: shape [0, 3] is empty"), "{text}");
+        }
+        assert!(sum(&x, &[2], false).is_err());
+        assert!(sum(&x, &[1, 1], false).is_err());
+        assert!(mean(&x.to_dtype(DType::I64)?, &[0], false).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn infinities_are_not_nan() -> Result<()> {
+        let inf = f32::INFINITY;
+        assert!(!has_nan(&Tensor::new(&[inf, -inf, 0.], &Device::Cpu)?)?);
+        assert!(has_nan(&Tensor::new(&[inf, f32::NAN], &Device::Cpu)?)?);
+        assert!(!has_nan(&Tensor::new(&[1i64], &Device::Cpu)?)?);
+        Ok(())
+    }
+
+    #[test]
+    fn nan_wins() -> Result<()> {
+        let x = Tensor::new(&[[1f32, f32::NAN, 2.], [3., 1., 3.]], &Device::Cpu)?;
+        let y = f64s(&max(&x, &[1], false)?)?;
+        assert!(y[0].is_nan() && y[1] == 3.0, "{y:?}");
+        let (values, at) = max_dim(&x, 1, false)?;
+        assert!(f64s(&values)?[0].is_nan());
+        assert_eq!(at.to_vec1::<i64>()?, [1, 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn ties_share_the_gradient() -> Result<()> {
+        let inf = f64::NEG_INFINITY;
+        let x = Tensor::new(
+            &[[3f64, 3., 1.], [2., 0., 1.], [inf, inf, inf]],
+            &Device::Cpu,
+        )?;
+        let x = Var::from_tensor(&x)?;
+        let y = max(x.as_tensor(), &[1], false)?;
+        near(&y, &[3., 2., inf])?;
+        let grads = y.sum_all()?.backward()?;
+        let got = f64s(grads.get(&x).expect("a gradient"))?;
+        assert_eq!(got[..6], [0.5, 0.5, 0., 1., 0., 0.]);
+        assert!(got.iter().all(|g| !g.is_nan()), "{got:?}");
+        let grads = max_dim(x.as_tensor(), 1, false)?.0.sum_all()?.backward()?;
+        near(
+            grads.get(&x).expect("a gradient"),
+            &[1., 0., 0., 1., 0., 0., 1., 0., 0.],
+        )
+    }
+
+    #[test]
+    fn gradients_match() -> Result<()> {
+        let x = [strided(&varied(&[2, 3, 4])?)?];
+        check(&x, |v| sum(&v[0], &[0, 2], false))?;
+        check(&x, |v| mean(&v[0], &[1], true))?;
+        check(&x, |v| max(&v[0], &[0, 2], true))?;
+        check(&x, |v| min(&v[0], &[1], false))?;
+        check(&x, |v| Ok(max_dim(&v[0], 1, false)?.0))
+    }
+}

@@ -1,0 +1,179 @@
+//! The windows that a convolution or a pooling slides over one axis of an image.
+
+use candle_core::{Result, Tensor, bail};
+
+/// The index that candle's `index_select`, `gather` and their gradients read as a zero.
+pub const NOTHING: u32 = u32::MAX;
+
+/// One axis: its size and how a window moves along it.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// The size of the input.
+    pub size: usize,
+    /// The number of positions in a window.
+    pub kernel: usize,
+    /// The step between windows.
+    pub stride: usize,
+    /// The positions added before and after the input.
+    pub padding: usize,
+    /// The step between the positions of a window.
+    pub dilation: usize,
+}
+
+impl Axis {
+    /// The number of windows; under `ceil` the last one may leave the padded input, but it
+    /// starts inside the input or the padding before it.
+    ///
+    /// # Errors
+    /// When the kernel, stride or dilation is 0, or the window is larger than the padded input.
+    pub fn windows(&self, op: &str, shape: &[usize], ceil: bool) -> Result<usize> {
+        let Self {
+            size,
+            kernel,
+            stride,
+            padding,
+            dilation,
+        } = *self;
+        if kernel == 0 || stride == 0 || dilation == 0 {
+            bail!(
+                "{op}: kernel {kernel}, stride {stride} and dilation {dilation} must be above 0, \
+                 for input {shape:?}"
+            )
+        }
+        let span = dilation.saturating_mul(kernel - 1).saturating_add(1);
+        let padded = padding.saturating_mul(2).saturating_add(size);
+        if span > padded {
+            bail!(
+                "{op}: a kernel of {kernel} with dilation {dilation} spans {span}, more than the \
+                 {padded} of input {shape:?} with padding {padding}"
+            )
+        }
+        let room = padded - span;
+        let mut count = if ceil {
+            room.div_ceil(stride)
+        } else {
+            room / stride
+        } + 1;
+        if ceil && (count - 1) * stride >= size + padding {
+            count -= 1;
+        }
+        Ok(count)
+    }
+
+    /// The input index of position `k` in window `o`, or none in the padding.
+    pub fn at(&self, o: usize, k: usize) -> Option<usize> {
+        (o * self.stride + k * self.dilation)
+            .checked_sub(self.padding)
+            .filter(|&i| i < self.size)
+    }
+}
+
+/// Both axes of an image pooled with the given options, and their window counts.
+///
+/// # Errors
+/// Those of [`Axis::windows`], and when a padding is more than half its kernel.
+pub fn pooled(
+    op: &str,
+    shape: &[usize],
+    options: [(usize, usize); 4],
+    ceil: bool,
+) -> Result<([Axis; 2], [usize; 2])> {
+    let [kernel, stride, padding, dilation] = options;
+    let (h, w) = (shape[shape.len() - 2], shape[shape.len() - 1]);
+    if padding.0 > kernel.0 / 2 || padding.1 > kernel.1 / 2 {
+        bail!(
+            "{op}: padding {padding:?} is more than half of kernel {kernel:?}, for input {shape:?}"
+        )
+    }
+    if h == 0 || w == 0 {
+        bail!("{op}: input {shape:?} has an empty image")
+    }
+    let rows = Axis {
+        size: h,
+        kernel: kernel.0,
+        stride: stride.0,
+        padding: padding.0,
+        dilation: dilation.0,
+    };
+    let columns = Axis {
+        size: w,
+        kernel: kernel.1,
+        stride: stride.1,
+        padding: padding.1,
+        dilation: dilation.1,
+    };
+    let count = [
+        rows.windows(op, shape, ceil)?,
+        columns.windows(op, shape, ceil)?,
+    ];
+    Ok(([rows, columns], count))
+}
+
+/// `x [c, h, w]` or `[n, c, h, w]` as `[n, c, h, w]`.
+///
+/// # Errors
+/// When `x` has another rank.
+pub fn image(op: &str, x: &Tensor) -> Result<Tensor> {
+    match x.rank() {
+        3 => x.unsqueeze(0),
+        4 => Ok(x.clone()),
+        _ => bail!(
+            "{op}: input {:?} must be [c, h, w] or [n, c, h, w]",
+            x.dims()
+        ),
+    }
+}
+
+/// `y [n, c, ..]` in the rank of the input `x` that [`image`] was given.
+///
+/// # Errors
+/// Only those of candle.
+pub fn like(x: &Tensor, y: Tensor) -> Result<Tensor> {
+    if x.rank() == 3 { y.squeeze(0) } else { Ok(y) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AXIS: Axis = Axis {
+        size: 5,
+        kernel: 3,
+        stride: 2,
+        padding: 1,
+        dilation: 1,
+    };
+
+    #[test]
+    fn counts_as_pytorch() -> Result<()> {
+        assert_eq!(AXIS.windows("pool", &[5], false)?, 3);
+        let six = Axis { size: 6, ..AXIS };
+        assert_eq!(six.windows("pool", &[6], false)?, 3);
+        assert_eq!(six.windows("pool", &[6], true)?, 4);
+        let late = Axis {
+            size: 2,
+            kernel: 2,
+            stride: 3,
+            ..AXIS
+        };
+        assert_eq!(late.windows("pool", &[2], true)?, 1);
+        assert_eq!(AXIS.at(0, 0), None);
+        assert_eq!(AXIS.at(0, 1), Some(0));
+        assert_eq!(AXIS.at(2, 2), None);
+        Ok(())
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        let large = Axis { kernel: 8, ..AXIS };
+        let text = large.windows("pool", &[5], false).unwrap_err().to_string();
+        assert!(text.contains("pool: a kernel of 8"), "{text}");
+        assert!(
+            Axis { stride: 0, ..AXIS }
+                .windows("p", &[5], false)
+                .is_err()
+        );
+        let options = [(3, 3), (1, 1), (2, 0), (1, 1)];
+        assert!(pooled("pool", &[1, 5, 5], options, false).is_err());
+    }
+}

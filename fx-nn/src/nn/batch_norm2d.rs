@@ -1,0 +1,111 @@
+//! `BatchNorm2d`: each channel normalised by its statistics.
+
+use candle_core::{Device, Var};
+use fx_core::{Module, Result, trace};
+
+use super::init;
+use crate::error::Fx;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// y = (x - mean) / sqrt(var + eps) * weight + bias, for each channel of `x` [N, C, H, W].
+///
+/// In training the statistics are the batch's, and the running ones follow them in place; in
+/// evaluation they are the running ones.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let mut layer = nn::BatchNorm2d::new(3)?;
+/// layer.eval();
+/// let y = layer.forward(&Tensor::ones((2, 3, 4, 4))?)?;
+/// assert_eq!(y.dims()?, [2, 3, 4, 4]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct BatchNorm2d {
+    /// [channels].
+    pub weight: Option<Tensor>,
+    /// [channels].
+    pub bias: Option<Tensor>,
+    /// [channels].
+    #[module(buffer)]
+    pub running_mean: Option<Tensor>,
+    /// [channels].
+    #[module(buffer)]
+    pub running_var: Option<Tensor>,
+    /// How many batches the running statistics have seen: one `int64`.
+    #[module(buffer)]
+    pub num_batches_tracked: Option<Tensor>,
+    /// Added to the variance.
+    pub eps: f64,
+    /// How far the running statistics move towards a batch's.
+    pub momentum: f64,
+    /// Whether the batch's own statistics are used.
+    pub training: bool,
+}
+
+impl BatchNorm2d {
+    /// A layer in training mode: eps 1e-5, momentum 0.1.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(channels: usize) -> Result<Self> {
+        let shape = [channels];
+        // A variable, because a tensor without dims can only be changed in place through one.
+        let count = Var::new(0i64, &Device::Cpu).fx()?;
+        Ok(BatchNorm2d {
+            weight: Some(init::constant(&shape, 1.0)?),
+            bias: Some(init::constant(&shape, 0.0)?),
+            running_mean: Some(Tensor::zeros(channels)?),
+            running_var: Some(Tensor::ones(channels)?),
+            num_batches_tracked: Some(count.as_tensor().clone().into()),
+            eps: 1e-5,
+            momentum: 0.1,
+            training: true,
+        })
+    }
+
+    fn updates_statistics(&self) -> bool {
+        self.training && self.running_mean.is_some()
+    }
+
+    fn count_batch(&self) -> Result<()> {
+        let Some(count) = &self.num_batches_tracked else {
+            return Ok(());
+        };
+        let Ok(count) = count.candle() else {
+            return Ok(());
+        };
+        if count.is_variable() {
+            let next = count.ones_like().and_then(|one| count.add(&one)).fx()?;
+            Var::from_tensor(count)
+                .and_then(|var| var.set(&next.detach()))
+                .fx()?;
+        }
+        Ok(())
+    }
+}
+
+#[trace(leaf, impure = updates_statistics)]
+impl BatchNorm2d {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the channels of `x` do not fit.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let batch_statistics = self.training || self.running_mean.is_none();
+        if self.updates_statistics() && !fx_core::is_tracing() {
+            self.count_batch()?;
+        }
+        ops::batch_norm(
+            x,
+            self.running_mean.as_ref(),
+            self.running_var.as_ref(),
+            self.weight.as_ref(),
+            self.bias.as_ref(),
+            batch_statistics,
+            self.momentum,
+            self.eps,
+        )
+    }
+}

@@ -1,0 +1,36 @@
+//! `Flatten`: several dims as one.
+
+use fx_core::{Module, Result, trace};
+
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// Dims `start_dim` to `end_dim` as one.
+#[derive(Module, Clone, Debug)]
+pub struct Flatten {
+    /// The first dim.
+    pub start_dim: i64,
+    /// The last one.
+    pub end_dim: i64,
+}
+
+impl Default for Flatten {
+    /// All dims but the batch's.
+    fn default() -> Self {
+        Flatten {
+            start_dim: 1,
+            end_dim: -1,
+        }
+    }
+}
+
+#[trace(leaf)]
+impl Flatten {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When there are no such dims.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::flatten(x, self.start_dim, self.end_dim)
+    }
+}

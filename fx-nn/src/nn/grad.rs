@@ -1,0 +1,62 @@
+//! Whether parameters are trained: trained ones remember how results came from them, frozen ones do not.
+
+use fx_core::{Component, Object, Path, Result, TensorKind, VisitorMut, walk_mut};
+
+use crate::tensor::Tensor;
+
+/// Makes every parameter of a module trainable, or freezes it; frozen modules run with less memory and time.
+///
+/// # Errors
+/// When a parameter is symbolic.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let mut layer = nn::Linear::new(4, 5)?;
+/// nn::set_requires_grad(&mut layer, false)?;
+/// assert!(!layer.weight.candle()?.is_variable());
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+pub fn set_requires_grad(
+    module: &mut (impl Component + ?Sized),
+    requires_grad: bool,
+) -> Result<()> {
+    struct Grad {
+        requires: bool,
+        /// New tensors by the id of the old one, so that tied parameters stay tied.
+        done: std::collections::HashMap<u64, Tensor>,
+        problem: Result<()>,
+    }
+    impl VisitorMut for Grad {
+        fn tensor(&mut self, _: &Path<'_>, kind: TensorKind, tensor: &mut dyn Object) {
+            let any: &mut dyn std::any::Any = tensor;
+            let Some(tensor) = any.downcast_mut::<Tensor>() else {
+                return;
+            };
+            let Some(id) = tensor.object_id() else {
+                return;
+            };
+            if kind != TensorKind::Parameter || self.problem.is_err() {
+                return;
+            }
+            let changed = match self.done.get(&id) {
+                Some(done) => Ok(done.clone()),
+                None if self.requires => tensor.clone().into_parameter(),
+                None => tensor.detach(),
+            };
+            match changed {
+                Ok(changed) => {
+                    *tensor = changed.clone();
+                    self.done.insert(id, changed);
+                }
+                Err(error) => self.problem = Err(error),
+            }
+        }
+    }
+    let mut visitor = Grad {
+        requires: requires_grad,
+        done: std::collections::HashMap::new(),
+        problem: Ok(()),
+    };
+    walk_mut(module, &mut visitor);
+    visitor.problem
+}

@@ -1,0 +1,22 @@
+//! `Identity`: x itself.
+
+use fx_core::{Module, Result, Tag, trace};
+
+use crate::tensor::Tensor;
+
+/// The input, unchanged.
+#[derive(Module, Clone, Debug, Default)]
+pub struct Identity {
+    tag: Tag,
+}
+
+#[trace(leaf)]
+impl Identity {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        Ok(x.clone())
+    }
+}

@@ -1,0 +1,34 @@
+//! Initial values of parameters, PyTorch's defaults.
+
+use candle_core::{Device, Var};
+use fx_core::Result;
+
+use crate::error::Fx;
+use crate::tensor::Tensor;
+
+/// A parameter of uniform random numbers in [-bound, bound].
+pub(super) fn uniform(shape: &[usize], bound: f64) -> Result<Tensor> {
+    let values = candle_core::Tensor::rand(-bound as f32, bound as f32, shape, &Device::Cpu);
+    parameter(values)
+}
+
+/// A parameter of one number everywhere.
+pub(super) fn constant(shape: &[usize], value: f32) -> Result<Tensor> {
+    parameter(candle_core::Tensor::full(value, shape, &Device::Cpu))
+}
+
+fn parameter(values: candle_core::Result<candle_core::Tensor>) -> Result<Tensor> {
+    values
+        .and_then(|t| Var::from_tensor(&t))
+        .map(|var| var.as_tensor().clone().into())
+        .fx()
+}
+
+/// The bound of layers with this many inputs to an output: 1 / sqrt(fan_in), 0 for none.
+pub(super) fn fan_in_bound(fan_in: usize) -> f64 {
+    if fan_in == 0 {
+        0.0
+    } else {
+        1.0 / (fan_in as f64).sqrt()
+    }
+}

@@ -1,0 +1,60 @@
+//! `Linear`: y = x Wᵀ + b.
+
+use fx_core::{Module, Result, trace};
+
+use super::init;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// y = x Wᵀ + b, for `x` of shape [.., in_features].
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let layer = nn::Linear::new(4, 5)?;
+/// let y = layer.forward(&Tensor::ones((3, 4))?)?;
+/// assert_eq!(y.dims()?, [3, 5]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct Linear {
+    /// [out_features, in_features].
+    pub weight: Tensor,
+    /// [out_features].
+    pub bias: Option<Tensor>,
+}
+
+impl Linear {
+    /// A layer with bias, initialised as PyTorch's.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(in_features: usize, out_features: usize) -> Result<Self> {
+        let bound = init::fan_in_bound(in_features);
+        Ok(Linear {
+            weight: init::uniform(&[out_features, in_features], bound)?,
+            bias: Some(init::uniform(&[out_features], bound)?),
+        })
+    }
+
+    /// A layer without bias.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn without_bias(in_features: usize, out_features: usize) -> Result<Self> {
+        Ok(Linear {
+            bias: None,
+            ..Linear::new(in_features, out_features)?
+        })
+    }
+}
+
+#[trace(leaf)]
+impl Linear {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the last dim of `x` is not `in_features`.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::linear(x, &self.weight, self.bias.as_ref())
+    }
+}

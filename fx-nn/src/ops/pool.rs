@@ -1,0 +1,45 @@
+//! Pooling over windows.
+
+use fx_core::{Result, wrap};
+
+use crate::error::Fx;
+use crate::kernels;
+use crate::tensor::{Pair, Tensor};
+
+/// The maximum of each window of `x` [N, C, H, W] (or [C, H, W]); padding counts as minus infinity.
+///
+/// # Errors
+/// When the window does not fit, or the padding exceeds half of it.
+#[wrap(path = "fx_nn::ops::max_pool2d")]
+pub fn max_pool2d(
+    x: &Tensor,
+    kernel_size: impl Into<Pair>,
+    stride: impl Into<Pair>,
+    padding: impl Into<Pair>,
+    dilation: impl Into<Pair>,
+    #[kw]
+    #[default(false)]
+    ceil_mode: bool,
+) -> Result<Tensor> {
+    kernels::max_pool::max_pool2d(
+        x.data("max_pool2d")?,
+        kernel_size.tuple(),
+        stride.tuple(),
+        padding.tuple(),
+        dilation.tuple(),
+        ceil_mode,
+    )
+    .map(Tensor::from)
+    .fx()
+}
+
+/// The average of windows that divide `x` [N, C, H, W] (or [C, H, W]) into `output_size`.
+///
+/// # Errors
+/// When the shape does not fit.
+#[wrap(path = "fx_nn::ops::adaptive_avg_pool2d")]
+pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<Tensor> {
+    kernels::avg_pool::adaptive_avg_pool2d(x.data("adaptive_avg_pool2d")?, output_size.tuple())
+        .map(Tensor::from)
+        .fx()
+}

@@ -1,0 +1,153 @@
+//! Reductions over dims: `..` for all of them.
+
+use fx_core::{Result, wrap};
+
+use crate::error::Fx;
+use crate::kernels;
+use crate::tensor::{Dims, Tensor};
+
+/// The sum over `dim`; of truth values and integers as `int64`.
+///
+/// # Errors
+/// When there is no such dim.
+#[wrap(method = custom, path = "fx_nn::ops::sum")]
+pub fn sum(
+    x: &Tensor,
+    #[kw]
+    #[default(None)]
+    dim: impl Into<Dims>,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    let dtype = x.dtype()?;
+    let data = x.data("sum")?;
+    let dims = dim.resolve("sum", data.rank()).fx()?;
+    if dtype.is_floating_point() {
+        return kernels::reduce::sum(data, &dims, keepdim)
+            .map(Tensor::from)
+            .fx();
+    }
+    data.to_dtype(candle_core::DType::I64)
+        .and_then(|t| kernels::reduce::sum(&t, &dims, keepdim))
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The mean over `dim`.
+///
+/// # Errors
+/// When there is no such dim, or the tensor is not float.
+#[wrap(method = custom, path = "fx_nn::ops::mean")]
+pub fn mean(
+    x: &Tensor,
+    #[kw]
+    #[default(None)]
+    dim: impl Into<Dims>,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    let data = x.data("mean")?;
+    let dims = dim.resolve("mean", data.rank()).fx()?;
+    kernels::reduce::mean(data, &dims, keepdim)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The maximum over `dim`.
+///
+/// # Errors
+/// When there is no such dim, or nothing to take the maximum of.
+#[wrap(method = custom, path = "fx_nn::ops::amax")]
+pub fn amax(
+    x: &Tensor,
+    #[kw]
+    #[default(None)]
+    dim: impl Into<Dims>,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    let data = x.data("amax")?;
+    let dims = dim.resolve("amax", data.rank()).fx()?;
+    kernels::reduce::max(data, &dims, keepdim)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The largest elements along `dim` and where they are (`int64`), PyTorch's `max(x, dim)`.
+///
+/// # Errors
+/// When there is no such dim, or it is empty.
+#[wrap(method, path = "fx_nn::ops::max")]
+pub fn max(
+    x: &Tensor,
+    dim: i64,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<(Tensor, Tensor)> {
+    let data = x.data("max")?;
+    let (values, indices) = kernels::dim::dim("max", dim, data.rank())
+        .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
+        .fx()?;
+    Ok((values.into(), indices.into()))
+}
+
+/// The `k` largest (or smallest) elements along `dim`, in order, and where they are (`int64`).
+///
+/// # Errors
+/// When there is no such dim, or it has fewer than `k` elements.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![1.0f32, 3.0, 2.0], 3)?;
+/// let (values, indices) = x.topk(2, -1, true, true)?;
+/// assert_eq!((values.to_vec()?, indices.to_vec()?), (vec![3.0, 2.0], vec![1.0, 2.0]));
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[wrap(method, path = "fx_nn::ops::topk")]
+pub fn topk(
+    x: &Tensor,
+    k: usize,
+    #[default(-1)] dim: i64,
+    #[default(true)] largest: bool,
+    #[default(true)] sorted: bool,
+) -> Result<(Tensor, Tensor)> {
+    let data = x.data("topk")?;
+    let (values, indices) = kernels::dim::dim("topk", dim, data.rank())
+        .and_then(|dim| kernels::topk::topk(data, k, dim, largest, sorted))
+        .fx()?;
+    Ok((values.into(), indices.into()))
+}
+
+macro_rules! reduction_methods {
+    ($($name:ident $keep:ident $what:literal;)*) => {
+        impl Tensor {$(
+            #[doc = concat!("The ", $what, " over `dim`: `..` for all dims.")]
+            ///
+            /// # Errors
+            /// When there is no such dim.
+            #[track_caller]
+            pub fn $name(&self, dim: impl Into<Dims>) -> Result<Tensor> {
+                $name::method(self, dim, false)
+            }
+
+            #[doc = concat!("The ", $what, " over `dim`, which stays with size 1.")]
+            ///
+            /// # Errors
+            /// When there is no such dim.
+            #[track_caller]
+            pub fn $keep(&self, dim: impl Into<Dims>) -> Result<Tensor> {
+                $name::method(self, dim, true)
+            }
+        )*}
+    };
+}
+
+reduction_methods! {
+    sum sum_keepdim "sum";
+    mean mean_keepdim "mean";
+    amax amax_keepdim "maximum";
+}

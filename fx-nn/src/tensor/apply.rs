@@ -1,0 +1,250 @@
+//! The built-in operators on tensors: promotion, broadcasting, and the kernel of each.
+
+use candle_core::{Device, Tensor as Data};
+use fx_core::{DType, Error, OperandRef, Operator, Result, Value};
+
+use super::{Tensor, candle_dtype};
+use crate::error::Fx;
+use crate::kernels::{binary, dim, matmul};
+
+/// Runs an operator on operands of which at least one is a tensor.
+pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor> {
+    match operands {
+        [a] => unary(op, tensor(*a)?),
+        [a, b] => match (a.downcast_ref::<Tensor>(), b.downcast_ref::<Tensor>()) {
+            (Some(a), Some(b)) => both(op, a, b),
+            (Some(a), None) => with_scalar(op, a, *b),
+            (None, Some(b)) => both(op, &scalar_like(*a, b, op)?, b),
+            (None, None) => Err(unsupported(op, "these operands")),
+        },
+        _ => Err(unsupported(op, "these operands")),
+    }
+}
+
+fn tensor<'a>(operand: OperandRef<'a>) -> Result<&'a Tensor> {
+    operand
+        .downcast_ref()
+        .ok_or_else(|| Error::msg("expected a tensor operand"))
+}
+
+fn unsupported(op: Operator, what: &str) -> Error {
+    Error::msg(format_args!("`{op}` is not defined for {what}"))
+}
+
+fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
+    let data = x.data(op.name())?;
+    match op {
+        Operator::Neg if x.is_bool() => Err(Error::msg(
+            "`-` is not defined for bool tensors: use `!` to negate them",
+        )),
+        Operator::Neg if !data.dtype().is_float() => data
+            .zeros_like()
+            .and_then(|zero| zero.sub(data))
+            .map(Tensor::from)
+            .fx(),
+        Operator::Neg => data.neg().map(Tensor::from).fx(),
+        Operator::Invert if x.is_bool() => data
+            .zeros_like()
+            .and_then(|zero| data.eq(&zero))
+            .map(Tensor::from_bools)
+            .fx(),
+        Operator::Invert if !data.dtype().is_float() => {
+            // Two's complement: !x = -x - 1.
+            let zero = data.zeros_like().fx()?;
+            zero.sub(data)
+                .and_then(|negated| negated.sub(&zero.ones_like()?))
+                .map(Tensor::from)
+                .fx()
+        }
+        op => Err(unsupported(op, "float tensors")),
+    }
+}
+
+/// `x op scalar`: floats take a short way that makes no second tensor.
+#[inline]
+fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tensor> {
+    let data = x.data(op.name())?;
+    let number = match scalar {
+        OperandRef::Float(x) => Some(x),
+        OperandRef::Int(n) => Some(n as f64),
+        _ => None,
+    };
+    if data.dtype().is_float()
+        && let Some(number) = number
+    {
+        let short = match op {
+            Operator::Add => Some(data.affine(1.0, number)),
+            Operator::Sub => Some(data.affine(1.0, -number)),
+            Operator::Mul => Some(data.affine(number, 0.0)),
+            Operator::Pow => Some(binary::powf(data, number)),
+            _ => None,
+        };
+        if let Some(result) = short {
+            return result.map(Tensor::from).fx();
+        }
+    }
+    both(op, x, &scalar_like(scalar, x, op)?)
+}
+
+/// A scalar as a tensor without dims, of the type that PyTorch gives it beside `other`.
+fn scalar_like(scalar: OperandRef<'_>, other: &Tensor, op: Operator) -> Result<Tensor> {
+    let own = other.dtype()?;
+    let (number, dtype) = match scalar {
+        OperandRef::Bool(b) => (f64::from(u8::from(b)), own),
+        OperandRef::Int(n) if own == DType::Bool => (n as f64, DType::I64),
+        OperandRef::Int(n) => (n as f64, own),
+        OperandRef::Float(x) if own.is_floating_point() => (x, own),
+        OperandRef::Float(x) => (x, DType::F32),
+        _ => return Err(unsupported(op, "a tensor and this operand")),
+    };
+    let held = candle_dtype(dtype)?;
+    let data = Data::new(number, &Device::Cpu)
+        .and_then(|t| t.to_dtype(held))
+        .fx()?;
+    Ok(if dtype == DType::Bool {
+        Tensor::from_bools(data)
+    } else {
+        data.into()
+    })
+}
+
+/// Both operands as one type.
+fn promoted(a: &Tensor, b: &Tensor, to: DType) -> Result<(Data, Data)> {
+    let to = candle_dtype(to)?;
+    let cast = |t: &Tensor| -> Result<Data> {
+        let data = t.data("promote")?;
+        if data.dtype() == to {
+            Ok(data.clone())
+        } else {
+            data.to_dtype(to).fx()
+        }
+    };
+    Ok((cast(a)?, cast(b)?))
+}
+
+fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (x, y) = (a.data(op.name())?, b.data(op.name())?);
+    if a.is_bool() || b.is_bool() || x.dtype() != y.dtype() || !x.dtype().is_float() {
+        return mixed(op, a, b);
+    }
+    match op {
+        Operator::Add => binary::add(x, y),
+        Operator::Sub => binary::sub(x, y),
+        Operator::Mul => binary::mul(x, y),
+        Operator::Truediv => binary::div(x, y),
+        Operator::Matmul => matmul::matmul(x, y),
+        _ => return rest(op, x, y),
+    }
+    .map(Tensor::from)
+    .fx()
+}
+
+/// Operands of different types, or not floats: promoted first.
+#[cold]
+fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let common = a.dtype()?.promote(b.dtype()?);
+    // A tensor without dims does not decide the type within its category, as in PyTorch.
+    let common = match (a.dims()?.is_empty(), b.dims()?.is_empty()) {
+        (true, false) if category(a.dtype()?) <= category(b.dtype()?) => b.dtype()?,
+        (false, true) if category(b.dtype()?) <= category(a.dtype()?) => a.dtype()?,
+        _ => common,
+    };
+    if common == DType::Bool {
+        let (x, y) = promoted(a, b, DType::Bool)?;
+        let logical = match op {
+            Operator::And | Operator::Mul => binary::mul(&x, &y),
+            Operator::Or | Operator::Add => binary::maximum(&x, &y),
+            Operator::Xor => binary::ne(&x, &y),
+            Operator::Eq
+            | Operator::Ne
+            | Operator::Lt
+            | Operator::Le
+            | Operator::Gt
+            | Operator::Ge => {
+                return rest(op, &x, &y);
+            }
+            Operator::Truediv => {
+                let (x, y) = promoted(a, b, DType::F32)?;
+                return binary::div(&x, &y).map(Tensor::from).fx();
+            }
+            _ => return Err(unsupported(op, "bool tensors")),
+        };
+        return logical.map(Tensor::from_bools).fx();
+    }
+    let common = match op {
+        Operator::Truediv if !common.is_floating_point() => DType::F32,
+        _ => common,
+    };
+    let (x, y) = promoted(a, b, common)?;
+    match op {
+        Operator::Add => binary::add(&x, &y),
+        Operator::Sub => binary::sub(&x, &y),
+        Operator::Mul => binary::mul(&x, &y),
+        Operator::Truediv => binary::div(&x, &y),
+        Operator::Matmul => matmul::matmul(&x, &y),
+        _ => return rest(op, &x, &y),
+    }
+    .map(Tensor::from)
+    .fx()
+}
+
+fn category(dtype: DType) -> u8 {
+    match dtype {
+        DType::Bool => 0,
+        dtype if dtype.is_floating_point() => 2,
+        _ => 1,
+    }
+}
+
+/// The operators that are not on the short way, on operands of one type.
+fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
+    let truth = match op {
+        Operator::Eq => Some(binary::eq(x, y)),
+        Operator::Ne => Some(binary::ne(x, y)),
+        Operator::Lt => Some(binary::lt(x, y)),
+        Operator::Le => Some(binary::le(x, y)),
+        Operator::Gt => Some(binary::gt(x, y)),
+        Operator::Ge => Some(binary::ge(x, y)),
+        _ => None,
+    };
+    if let Some(truth) = truth {
+        return truth.map(Tensor::from_bools).fx();
+    }
+    let floats = x.dtype().is_float();
+    match op {
+        Operator::Pow if floats => binary::pow(x, y),
+        Operator::Floordiv if floats => binary::div(x, y).and_then(|q| q.floor()),
+        Operator::Mod if floats => binary::div(x, y)
+            .and_then(|q| q.floor())
+            .and_then(|q| binary::mul(&q, y))
+            .and_then(|whole| binary::sub(x, &whole)),
+        op => return Err(unsupported(op, &format!("{:?} tensors", x.dtype()))),
+    }
+    .map(Tensor::from)
+    .fx()
+}
+
+impl Tensor {
+    /// `x[index]` for an index out of a graph: an integer takes one row of the first dim.
+    pub(super) fn getitem(&self, index: &Value) -> Result<Tensor> {
+        let data = self.data("getitem")?;
+        let Value::Int(i) = index else {
+            return Err(Error::msg(format_args!(
+                "getitem: a tensor cannot be indexed by {} yet",
+                index.describe()
+            )));
+        };
+        let size = data
+            .dims()
+            .first()
+            .copied()
+            .ok_or_else(|| Error::msg("getitem: a tensor without dims cannot be indexed"))?;
+        let at = dim::dim("getitem", *i, size).fx()?;
+        let row = data.narrow(0, at, 1).and_then(|t| t.squeeze(0)).fx()?;
+        Ok(if self.is_bool() {
+            Tensor::from_bools(row)
+        } else {
+            row.into()
+        })
+    }
+}

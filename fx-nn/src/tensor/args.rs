@@ -1,0 +1,208 @@
+//! What operations take besides tensors: shapes, and the dims to work on.
+
+use std::ops::RangeFull;
+
+use fx_core::{Error, FromValue, IntoValue, Param, Result, Value};
+
+/// Which dims an operation works on: `..` for all, one, or several; negative ones count from the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dims {
+    /// All of them.
+    All,
+    /// One.
+    One(i64),
+    /// Several.
+    Many(Vec<i64>),
+}
+
+impl Dims {
+    /// As indices of a tensor's dims.
+    pub(crate) fn resolve(&self, op: &str, rank: usize) -> candle_core::Result<Vec<usize>> {
+        let one = |d: i64| crate::kernels::dim::dim(op, d, rank);
+        match self {
+            Dims::All => Ok((0..rank).collect()),
+            Dims::One(d) => Ok(vec![one(*d)?]),
+            Dims::Many(dims) => {
+                let mut found = Vec::with_capacity(dims.len());
+                for d in dims {
+                    let d = one(*d)?;
+                    if found.contains(&d) {
+                        candle_core::bail!("{op}: dim {d} appears more than once in {dims:?}");
+                    }
+                    found.push(d);
+                }
+                Ok(found)
+            }
+        }
+    }
+}
+
+impl From<RangeFull> for Dims {
+    fn from(_: RangeFull) -> Self {
+        Dims::All
+    }
+}
+
+impl From<i64> for Dims {
+    fn from(dim: i64) -> Self {
+        Dims::One(dim)
+    }
+}
+
+impl From<i32> for Dims {
+    fn from(dim: i32) -> Self {
+        Dims::One(dim.into())
+    }
+}
+
+impl<const N: usize> From<[i64; N]> for Dims {
+    fn from(dims: [i64; N]) -> Self {
+        Dims::Many(dims.to_vec())
+    }
+}
+
+impl From<Vec<i64>> for Dims {
+    fn from(dims: Vec<i64>) -> Self {
+        Dims::Many(dims)
+    }
+}
+
+impl IntoValue for Dims {
+    fn into_value(self) -> Value {
+        match self {
+            Dims::All => Value::None,
+            Dims::One(dim) => Value::Int(dim),
+            Dims::Many(dims) => dims.into_value(),
+        }
+    }
+}
+
+/// The sizes of a new tensor: `[2, 3]`, `(2, 3)` or one size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape(pub Vec<usize>);
+
+impl<const N: usize> From<[usize; N]> for Shape {
+    fn from(dims: [usize; N]) -> Self {
+        Shape(dims.to_vec())
+    }
+}
+
+impl From<Vec<usize>> for Shape {
+    fn from(dims: Vec<usize>) -> Self {
+        Shape(dims)
+    }
+}
+
+impl From<&[usize]> for Shape {
+    fn from(dims: &[usize]) -> Self {
+        Shape(dims.to_vec())
+    }
+}
+
+impl From<usize> for Shape {
+    fn from(dim: usize) -> Self {
+        Shape(vec![dim])
+    }
+}
+
+impl From<()> for Shape {
+    fn from((): ()) -> Self {
+        Shape(Vec::new())
+    }
+}
+
+impl From<(usize, usize)> for Shape {
+    fn from((a, b): (usize, usize)) -> Self {
+        Shape(vec![a, b])
+    }
+}
+
+impl From<(usize, usize, usize)> for Shape {
+    fn from((a, b, c): (usize, usize, usize)) -> Self {
+        Shape(vec![a, b, c])
+    }
+}
+
+impl From<(usize, usize, usize, usize)> for Shape {
+    fn from((a, b, c, d): (usize, usize, usize, usize)) -> Self {
+        Shape(vec![a, b, c, d])
+    }
+}
+
+impl IntoValue for Shape {
+    fn into_value(self) -> Value {
+        self.0.into_value()
+    }
+}
+
+macro_rules! plain_param {
+    ($t:ty, $value:ident => $guard:expr) => {
+        impl<'v> Param<'v> for $t {
+            type Guard = $t;
+            const SYMBOLIC: bool = false;
+
+            fn guard($value: &'v Value) -> Result<$t> {
+                $guard
+            }
+
+            fn lend(guard: &'v $t) -> $t {
+                guard.clone()
+            }
+
+            fn to_value(&self) -> Value {
+                self.clone().into_value()
+            }
+        }
+    };
+}
+
+plain_param!(Dims, value => match value {
+    Value::None => Ok(Dims::All),
+    Value::Int(dim) => Ok(Dims::One(*dim)),
+    Value::List(_) | Value::Tuple(_) => Ok(Dims::Many(Vec::from_value(value.clone())?)),
+    other => Err(Error::expected("a dim or a list of dims", other.describe())),
+});
+
+plain_param!(Shape, value => match value {
+    Value::Int(_) => Ok(Shape(vec![usize::from_value(value.clone())?])),
+    other => Ok(Shape(Vec::from_value(other.clone())?)),
+});
+
+/// Height and width of a window, a stride or a padding: one number, or two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair(pub usize, pub usize);
+
+impl Pair {
+    pub(crate) fn tuple(self) -> (usize, usize) {
+        (self.0, self.1)
+    }
+}
+
+impl From<usize> for Pair {
+    fn from(n: usize) -> Self {
+        Pair(n, n)
+    }
+}
+
+impl From<(usize, usize)> for Pair {
+    fn from((height, width): (usize, usize)) -> Self {
+        Pair(height, width)
+    }
+}
+
+impl IntoValue for Pair {
+    fn into_value(self) -> Value {
+        (self.0, self.1).into_value()
+    }
+}
+
+plain_param!(Pair, value => match value {
+    Value::Int(_) => Ok(usize::from_value(value.clone())?.into()),
+    other => Ok(<(usize, usize)>::from_value(other.clone())?.into()),
+});
+
+impl fx_core::Component for Pair {
+    fn duplicate(&self) -> Self {
+        *self
+    }
+}

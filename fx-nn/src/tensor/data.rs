@@ -1,0 +1,173 @@
+//! A tensor's data: making it, its shape and type, reading it out, training it.
+
+use candle_core::{Device, Var};
+use fx_core::{DType, Error, Result};
+
+use super::{Shape, Tensor, candle_dtype, fx_dtype};
+use crate::error::Fx;
+
+impl Tensor {
+    /// A tensor of the given data, row-major.
+    ///
+    /// # Errors
+    /// When the shape has another number of elements.
+    pub fn from_vec<T: candle_core::WithDType>(
+        data: Vec<T>,
+        shape: impl Into<Shape>,
+    ) -> Result<Tensor> {
+        candle_core::Tensor::from_vec(data, shape.into().0, &Device::Cpu)
+            .map(Tensor::from)
+            .fx()
+    }
+
+    /// A tensor of one value.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn full(shape: impl Into<Shape>, value: f64, dtype: DType) -> Result<Tensor> {
+        let dtype = candle_dtype(dtype)?;
+        candle_core::Tensor::full(value, shape.into().0, &Device::Cpu)
+            .and_then(|t| t.to_dtype(dtype))
+            .map(Tensor::from)
+            .fx()
+    }
+
+    /// Zeros, as `float32`.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn zeros(shape: impl Into<Shape>) -> Result<Tensor> {
+        crate::ops::zeros(shape)
+    }
+
+    /// Ones, as `float32`.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn ones(shape: impl Into<Shape>) -> Result<Tensor> {
+        crate::ops::ones(shape)
+    }
+
+    /// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run draws anew.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    #[track_caller]
+    pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
+        crate::ops::rand(shape)
+    }
+
+    /// The element type.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    pub fn dtype(&self) -> Result<DType> {
+        if self.is_bool() {
+            return Ok(DType::Bool);
+        }
+        fx_dtype(self.data("dtype")?.dtype())
+    }
+
+    /// The sizes.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    pub fn dims(&self) -> Result<&[usize]> {
+        self.data("dims").map(|data| data.dims())
+    }
+
+    /// All elements as `f64`, row-major.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    pub fn to_vec(&self) -> Result<Vec<f64>> {
+        let data = self.data("to_vec")?;
+        data.to_dtype(candle_core::DType::F64)
+            .and_then(|t| t.flatten_all()?.to_vec1())
+            .fx()
+    }
+
+    /// The one element, as `f64`.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic, or has not exactly one element.
+    pub fn item(&self) -> Result<f64> {
+        let data = self.data("item")?;
+        if data.elem_count() != 1 {
+            return Err(Error::msg(format_args!(
+                "item: a tensor of shape {:?} has {} elements, not one",
+                data.dims(),
+                data.elem_count()
+            )));
+        }
+        data.to_dtype(candle_core::DType::F64)
+            .and_then(|t| t.flatten_all()?.to_vec1::<f64>())
+            .fx()?
+            .first()
+            .copied()
+            .ok_or_else(|| Error::msg("item: the tensor is empty"))
+    }
+
+    /// The same data as another element type.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic, or candle cannot convert.
+    pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
+        let data = self.data("to_dtype")?;
+        if dtype == self.dtype()? {
+            return Ok(self.clone());
+        }
+        if dtype == DType::Bool {
+            let zero = data.zeros_like().fx()?;
+            return data.ne(&zero).map(Tensor::from_bools).fx();
+        }
+        data.to_dtype(candle_dtype(dtype)?).map(Tensor::from).fx()
+    }
+
+    /// A leaf of the gradient graph with this data: a parameter to train. An existing one is kept.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    pub fn into_parameter(self) -> Result<Tensor> {
+        let var = Var::from_tensor(self.data("into_parameter")?).fx()?;
+        Ok(var.as_tensor().clone().into())
+    }
+
+    /// The same data, without its gradient history.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    pub fn detach(&self) -> Result<Tensor> {
+        let data = self.data("detach")?.detach();
+        Ok(if self.is_bool() {
+            Tensor::from_bools(data)
+        } else {
+            data.into()
+        })
+    }
+
+    /// Overwrites the data: in place where it is a parameter, so that every holder of it sees the change.
+    ///
+    /// # Errors
+    /// When the shapes differ, or either is symbolic.
+    pub fn copy_from(&mut self, source: &Tensor) -> Result<()> {
+        let (own, other) = (self.data("copy_from")?, source.data("copy_from")?);
+        if own.dims() != other.dims() {
+            return Err(Error::msg(format_args!(
+                "copy_from: shape {:?} cannot take data of shape {:?}",
+                own.dims(),
+                other.dims()
+            )));
+        }
+        let other = other.to_dtype(own.dtype()).fx()?;
+        if own.is_variable() {
+            return Var::from_tensor(own).and_then(|var| var.set(&other)).fx();
+        }
+        *self = if self.is_bool() {
+            Tensor::from_bools(other)
+        } else {
+            other.into()
+        };
+        Ok(())
+    }
+}

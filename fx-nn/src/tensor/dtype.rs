@@ -1,0 +1,45 @@
+//! Element types: candle's and fx's, one for one; truth values are candle's `u8`.
+
+use fx_core::{DType, Error, Result};
+
+/// Candle's type that holds an fx type.
+pub fn candle_dtype(dtype: DType) -> Result<candle_core::DType> {
+    use candle_core::DType as C;
+    Ok(match dtype {
+        DType::Bool | DType::U8 => C::U8,
+        DType::U32 => C::U32,
+        DType::I16 => C::I16,
+        DType::I32 => C::I32,
+        DType::I64 => C::I64,
+        DType::BF16 => C::BF16,
+        DType::F16 => C::F16,
+        DType::F32 => C::F32,
+        DType::F64 => C::F64,
+        other => {
+            return Err(Error::msg(format_args!(
+                "candle has no element type for {other}"
+            )));
+        }
+    })
+}
+
+/// Fx's type of a candle type.
+pub fn fx_dtype(dtype: candle_core::DType) -> Result<DType> {
+    use candle_core::DType as C;
+    Ok(match dtype {
+        C::U8 => DType::U8,
+        C::U32 => DType::U32,
+        C::I16 => DType::I16,
+        C::I32 => DType::I32,
+        C::I64 => DType::I64,
+        C::BF16 => DType::BF16,
+        C::F16 => DType::F16,
+        C::F32 => DType::F32,
+        C::F64 => DType::F64,
+        other => {
+            return Err(Error::msg(format_args!(
+                "candle's {other:?} has no counterpart in fx"
+            )));
+        }
+    })
+}

@@ -1,0 +1,204 @@
+//! `Tensor`: a candle tensor, or the symbolic value of a running trace, with PyTorch's semantics.
+//!
+//! Invariant: what is inside is seen through [`Tensor::candle`] alone, so that other kinds can be added.
+
+mod apply;
+mod args;
+mod compare;
+mod data;
+mod dtype;
+
+use std::fmt;
+
+use fx_core::{DType, Error, Object, OperandRef, Operator, Proxy, Result, Traced, Value, escape};
+
+pub use args::{Dims, Pair, Shape};
+pub use dtype::{candle_dtype, fx_dtype};
+
+/// A multi-dimensional array.
+///
+/// Operations return `Result`s: write `?`. Binary operations broadcast and promote dtypes as PyTorch's
+/// do; comparisons give [`DType::Bool`]. Cloning copies a handle; the storage is shared.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![1.0f32, -2.0, 3.0], [3])?;
+/// let y = (&x * 2.0)?.relu()?;
+/// assert_eq!(y.to_vec()?, [2.0, 0.0, 6.0]);
+/// assert_eq!(x.gt(0.0)?.dtype()?, DType::Bool);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Tensor(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Dense(candle_core::Tensor),
+    /// Truth values, held as `u8` zeros and ones.
+    Bool(candle_core::Tensor),
+    Proxy(Proxy),
+}
+
+impl Tensor {
+    /// The candle tensor, at no cost.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic: its data exists only when the graph runs.
+    pub fn candle(&self) -> Result<&candle_core::Tensor> {
+        self.data("candle")
+    }
+
+    /// The candle tensor, for the operation `what`.
+    #[inline]
+    pub(crate) fn data(&self, what: &str) -> Result<&candle_core::Tensor> {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => Ok(data),
+            Repr::Proxy(proxy) => Err(escape(what, *proxy)),
+        }
+    }
+
+    /// Truth values from `u8` zeros and ones.
+    pub(crate) fn from_bools(data: candle_core::Tensor) -> Self {
+        Tensor(Repr::Bool(data))
+    }
+
+    pub(crate) fn is_bool(&self) -> bool {
+        matches!(self.0, Repr::Bool(_))
+    }
+}
+
+impl From<candle_core::Tensor> for Tensor {
+    fn from(tensor: candle_core::Tensor) -> Self {
+        Tensor(Repr::Dense(tensor))
+    }
+}
+
+impl From<Proxy> for Tensor {
+    fn from(proxy: Proxy) -> Self {
+        Tensor(Repr::Proxy(proxy))
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Dense(data) => write!(f, "Tensor{:?} {:?}", data.dims(), data.dtype()),
+            Repr::Bool(data) => write!(f, "Tensor{:?} bool", data.dims()),
+            Repr::Proxy(proxy) => write!(f, "{proxy}"),
+        }
+    }
+}
+
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => fmt::Display::fmt(data, f),
+            Repr::Proxy(proxy) => fmt::Display::fmt(proxy, f),
+        }
+    }
+}
+
+/// The number inside candle's opaque tensor id.
+fn id_number(id: candle_core::TensorId) -> u64 {
+    use std::hash::{Hash, Hasher};
+    struct Identity(u64);
+    impl Hasher for Identity {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+        fn write(&mut self, bytes: &[u8]) {
+            for byte in bytes {
+                self.0 = (self.0 << 8) | u64::from(*byte);
+            }
+        }
+        fn write_usize(&mut self, n: usize) {
+            self.0 = n as u64;
+        }
+    }
+    let mut hasher = Identity(0);
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Object for Tensor {
+    fn to_value(&self) -> Value {
+        Value::object(self.clone())
+    }
+
+    fn object_id(&self) -> Option<u64> {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => Some(id_number(data.id())),
+            Repr::Proxy(_) => None,
+        }
+    }
+
+    fn shape(&self) -> Option<&[usize]> {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => Some(data.dims()),
+            Repr::Proxy(_) => None,
+        }
+    }
+
+    fn dtype(&self) -> Option<DType> {
+        Tensor::dtype(self).ok()
+    }
+
+    #[inline]
+    fn proxy(&self) -> Option<Proxy> {
+        match &self.0 {
+            Repr::Proxy(proxy) => Some(*proxy),
+            _ => None,
+        }
+    }
+
+    fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
+        if let (Operator::Getitem, [container, index]) = (op, args)
+            && let Some(tensor) = container.downcast_ref::<Tensor>()
+        {
+            out.put_object(tensor.getitem(index)?);
+            return Ok(());
+        }
+        let operand = |value| {
+            OperandRef::of(value).ok_or_else(|| {
+                Error::msg(format_args!(
+                    "{} cannot be an operand of a tensor",
+                    value.describe()
+                ))
+            })
+        };
+        let result = match args {
+            [a] => apply::apply(op, &[operand(a)?]),
+            [a, b] => apply::apply(op, &[operand(a)?, operand(b)?]),
+            _ => Err(Error::msg(format_args!("`{op}` takes one or two operands"))),
+        }?;
+        out.put_object(result);
+        Ok(())
+    }
+}
+
+impl Traced for Tensor {
+    fn from_proxy(proxy: Proxy) -> Self {
+        proxy.into()
+    }
+
+    #[inline]
+    fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Self> {
+        apply::apply(op, operands)
+    }
+}
+
+fx_core::tensor_type!(Tensor);
+
+impl fx_core::Component for Tensor {
+    fn visit(&self, walk: &mut fx_core::Walk<'_, '_>) {
+        walk.tensor(self);
+    }
+
+    fn visit_mut(&mut self, walk: &mut fx_core::WalkMut<'_, '_>) {
+        walk.tensor(self);
+    }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+}
