@@ -68,6 +68,8 @@ pub struct TraceContext {
     parameter_proxies: RefCell<FxHashMap<Arc<str>, Proxy>>,
     constants: RefCell<FxHashMap<u64, Arc<str>>>,
     concrete: RefCell<IndexMap<String, Value>>,
+    /// The proxies of each value's parts, where a typed result took it apart.
+    parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     location: Cell<&'static Location<'static>>,
 }
 
@@ -86,6 +88,7 @@ impl TraceContext {
             parameter_proxies: RefCell::default(),
             constants: RefCell::default(),
             concrete: RefCell::new(concrete),
+            parts: RefCell::default(),
             location: Cell::new(Location::caller()),
         }
     }
@@ -234,6 +237,35 @@ impl TraceContext {
         }
         self.keep_tensor(&path, TensorKind::Buffer, object.to_value());
         path
+    }
+
+    pub(super) fn remember_parts(&self, whole: Proxy, parts: &[Proxy]) {
+        self.parts.borrow_mut().insert(whole, parts.to_vec());
+    }
+
+    /// A tuple of all parts of one value, in order, is that value: `Ok(topk(..)?)` returns what `topk`
+    /// gave, and taking it apart was only for the types.
+    pub(super) fn repacked(&self, value: Value) -> Result<Value> {
+        let Value::Tuple(items) = &value else {
+            return Ok(value);
+        };
+        let proxies: Option<Vec<Proxy>> = items.iter().map(Value::as_proxy).collect();
+        let all = self.parts.borrow();
+        let whole = proxies.and_then(|proxies| {
+            let graph = self.graph().ok()?;
+            let first = graph.node(proxies.first()?.node).ok()?;
+            let whole = self.proxy(first.args().first()?.as_node()?);
+            let unused = |p: &Proxy| graph.node(p.node).is_ok_and(|n| n.num_users() == 0);
+            (all.get(&whole) == Some(&proxies) && proxies.iter().all(unused)).then_some(whole)
+        });
+        let Some(whole) = whole else {
+            return Ok(value);
+        };
+        let mut graph = self.graph_mut()?;
+        for part in all.get(&whole).into_iter().flatten() {
+            graph.erase_node(part.node)?;
+        }
+        Ok(Value::Proxy(whole))
     }
 
     pub(super) fn cached_parameter(&self, path: &Arc<str>) -> Option<Proxy> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::dispatch::{escape, getitem};
+use super::dispatch::{self, escape};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::dtype::DType;
 use crate::value::handle::Proxy;
@@ -420,15 +420,9 @@ impl<T: FromValue> FromValue for Vec<T> {
 /// The results of a call that gives several: taken apart, or one `getitem` each of a symbolic one.
 fn unpack<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
     match value {
-        Value::Proxy(proxy) => {
-            let mut parts = Vec::with_capacity(N);
-            for i in 0..N {
-                parts.push(getitem(proxy, i64::try_from(i).unwrap_or(i64::MAX))?);
-            }
-            parts
-                .try_into()
-                .map_err(|_| Error::msg("as many parts as were asked for"))
-        }
+        Value::Proxy(proxy) => dispatch::unpack(proxy, N)?
+            .try_into()
+            .map_err(|_| Error::msg("as many parts as were asked for")),
         Value::List(items) | Value::Tuple(items) => {
             let found = items.len();
             <Box<[Value; N]>>::try_from(items)

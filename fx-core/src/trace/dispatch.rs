@@ -13,7 +13,7 @@ use crate::ir::registry;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
 use crate::module::module::Module;
 use crate::value::handle::Proxy;
-use crate::value::value::Value;
+use crate::value::value::{IntoValue, Value};
 
 /// How a call is written: `f(x)` or `x.f()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,19 +244,23 @@ pub(crate) fn literal_value(literal: &crate::ir::signature::Literal) -> Value {
     }
 }
 
-/// Records `value[index]` of a symbolic value: how several results are told apart.
-pub(crate) fn getitem(proxy: Proxy, index: i64) -> Result<Value> {
+/// Records `value[0]` to `value[count - 1]` of a symbolic value: the results of a call that gives several.
+pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     let active = scope::of_proxy(proxy)?;
-    let call = CallArgs {
-        args: vec![Value::Proxy(proxy), Value::Int(index)],
-        kwargs: Vec::new(),
-    };
     let op = Op::CallFunction(crate::ir::operators::getitem);
-    Ok(Value::Proxy(active.tracer.create_proxy(
-        &active.context,
-        op,
-        call,
-    )?))
+    let mut parts = Vec::with_capacity(count);
+    for index in 0..count {
+        let call = CallArgs {
+            args: vec![Value::Proxy(proxy), index.into_value()],
+            kwargs: Vec::new(),
+        };
+        let part = active
+            .tracer
+            .create_proxy(&active.context, op.clone(), call)?;
+        parts.push(part);
+    }
+    active.context.remember_parts(proxy, &parts);
+    Ok(parts.into_iter().map(Value::Proxy).collect())
 }
 
 /// The error of asking a symbolic value for what only a run knows.

@@ -245,6 +245,7 @@ pub(super) fn trace(
                 Body::Closure(body) => body(&args, &mut out)?,
             },
         }
+        let out = context.repacked(out)?;
         let result = active.tracer.create_arg(context, &out)?;
         active.tracer.create_node(
             context,

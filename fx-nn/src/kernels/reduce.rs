@@ -79,14 +79,6 @@ pub fn sum(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     y.reshape(shape)
 }
 
-/// The sum of all elements, of shape `[]`.
-///
-/// # Errors
-/// Only those of candle.
-pub fn sum_all(x: &Tensor) -> Result<Tensor> {
-    sum(x, &every(x), false)
-}
-
 /// The mean over `dims` (none when empty), shaped as by [`sum`]; nan over no elements.
 ///
 /// # Errors
@@ -109,18 +101,6 @@ pub fn mean(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
         return total.affine(f64::NAN, 0.0);
     }
     total.affine(1.0 / count as f64, 0.0)
-}
-
-/// The mean of all elements, of shape `[]`.
-///
-/// # Errors
-/// As [`mean`].
-pub fn mean_all(x: &Tensor) -> Result<Tensor> {
-    mean(x, &every(x), false)
-}
-
-fn every(x: &Tensor) -> Vec<usize> {
-    (0..x.rank()).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -163,22 +143,6 @@ pub fn max(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
 /// As [`sum`], and when a reduced dimension is empty.
 pub fn min(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     extreme(x, dims, keepdim, Side::Min)
-}
-
-/// The largest of all elements, of shape `[]`.
-///
-/// # Errors
-/// When `x` is empty.
-pub fn max_all(x: &Tensor) -> Result<Tensor> {
-    max(x, &every(x), false)
-}
-
-/// The smallest of all elements, of shape `[]`.
-///
-/// # Errors
-/// When `x` is empty.
-pub fn min_all(x: &Tensor) -> Result<Tensor> {
-    min(x, &every(x), false)
 }
 
 fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tensor> {
@@ -293,10 +257,9 @@ mod tests {
             near(&mean(&x, &[1], true)?, &[8. / 3., 10. / 3.])?;
             near(&max(&x, &[1, 0], false)?, &[6.])?;
             near(&min(&x, &[0], true)?, &[1., 0., 2.])?;
-            near(&sum_all(&x)?, &[18.])?;
-            near(&mean_all(&x)?, &[3.])?;
-            near(&max_all(&x)?, &[6.])?;
-            near(&min_all(&x)?, &[0.])?;
+            near(&sum(&x, &[0, 1], false)?, &[18.])?;
+            near(&mean(&x, &[0, 1], false)?, &[3.])?;
+            near(&min(&x, &[0, 1], false)?, &[0.])?;
             let (values, at) = max_dim(&x, 1, false)?;
             near(&values, &[5., 6.])?;
             assert_eq!(at.to_vec1::<i64>()?, [1, 2]);
@@ -304,7 +267,7 @@ mod tests {
             assert_eq!((values.dims(), at.dims()), (&[1, 3][..], &[1, 3][..]));
         }
         let ints = Tensor::new(&[200u8, 100], &Device::Cpu)?;
-        assert_eq!(sum_all(&ints)?.to_scalar::<i64>()?, 300);
+        assert_eq!(sum(&ints, &[0], false)?.to_scalar::<i64>()?, 300);
         Ok(())
     }
 
@@ -312,7 +275,7 @@ mod tests {
     fn empty_and_wrong() -> Result<()> {
         let x = Tensor::zeros((0, 3), DType::F32, &Device::Cpu)?;
         near(&sum(&x, &[0], false)?, &[0., 0., 0.])?;
-        assert!(f64s(&mean_all(&x)?)?[0].is_nan());
+        assert!(f64s(&mean(&x, &[0, 1], false)?)?[0].is_nan());
         assert_eq!(max(&x, &[1], false)?.dims(), &[0]);
         assert_eq!(max_dim(&x, 1, true)?.1.dims(), &[0, 1]);
         for text in [

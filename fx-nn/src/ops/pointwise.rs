@@ -3,7 +3,7 @@
 use fx_core::{Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::pointwise;
+use crate::kernels::{binary, pointwise};
 use crate::tensor::Tensor;
 
 /// max(x, 0).
@@ -72,6 +72,28 @@ pub fn clamp(
     #[kw] max: impl Into<Option<f64>>,
 ) -> Result<Tensor> {
     pointwise::clamp(x.data("clamp")?, min, max)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The larger of each two elements; shapes broadcast.
+///
+/// # Errors
+/// When the shapes do not broadcast.
+#[wrap(method, path = "fx_nn::ops::maximum")]
+pub fn maximum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
+    binary::maximum(x.data("maximum")?, other.data("maximum")?)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The smaller of each two elements; shapes broadcast.
+///
+/// # Errors
+/// When the shapes do not broadcast.
+#[wrap(method, path = "fx_nn::ops::minimum")]
+pub fn minimum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
+    binary::minimum(x.data("minimum")?, other.data("minimum")?)
         .map(Tensor::from)
         .fx()
 }

@@ -43,3 +43,33 @@ pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<T
         .map(Tensor::from)
         .fx()
 }
+
+/// The average of each window of `x` [N, C, H, W] (or [C, H, W]); padding counts as zeros where
+/// `count_include_pad`.
+///
+/// # Errors
+/// When the window does not fit, or the padding exceeds half of it.
+#[wrap(path = "fx_nn::ops::avg_pool2d")]
+pub fn avg_pool2d(
+    x: &Tensor,
+    kernel_size: impl Into<Pair>,
+    stride: impl Into<Pair>,
+    padding: impl Into<Pair>,
+    #[kw]
+    #[default(false)]
+    ceil_mode: bool,
+    #[kw]
+    #[default(true)]
+    count_include_pad: bool,
+) -> Result<Tensor> {
+    kernels::avg_pool::avg_pool2d(
+        x.data("avg_pool2d")?,
+        kernel_size.tuple(),
+        stride.tuple(),
+        padding.tuple(),
+        ceil_mode,
+        count_include_pad,
+    )
+    .map(Tensor::from)
+    .fx()
+}

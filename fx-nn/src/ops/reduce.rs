@@ -76,6 +76,27 @@ pub fn amax(
         .fx()
 }
 
+/// The minimum over `dim`.
+///
+/// # Errors
+/// When there is no such dim, or nothing to take the minimum of.
+#[wrap(method = custom, path = "fx_nn::ops::amin")]
+pub fn amin(
+    x: &Tensor,
+    #[kw]
+    #[default(None)]
+    dim: impl Into<Dims>,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    let data = x.data("amin")?;
+    let dims = dim.resolve("amin", data.rank()).fx()?;
+    kernels::reduce::min(data, &dims, keepdim)
+        .map(Tensor::from)
+        .fx()
+}
+
 /// The largest elements along `dim` and where they are (`int64`), PyTorch's `max(x, dim)`.
 ///
 /// # Errors
@@ -150,4 +171,5 @@ reduction_methods! {
     sum sum_keepdim "sum";
     mean mean_keepdim "mean";
     amax amax_keepdim "maximum";
+    amin amin_keepdim "minimum";
 }

@@ -1,0 +1,12 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[trace]
+pub fn f(x: &Tensor, flag: bool) -> Result<Tensor> {
+    let both = flag && x == 0;
+    if both { Ok(x.clone()) } else { x * x }
+}
+
+fn main() {}

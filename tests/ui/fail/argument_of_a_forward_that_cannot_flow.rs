@@ -1,0 +1,16 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[derive(Module)]
+pub struct Layer;
+
+#[trace]
+impl Layer {
+    pub fn forward(&self, x: &Tensor, scale: f32) -> Result<Tensor> {
+        x * scale
+    }
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[trace]
+pub fn f(x: &Tensor, n: usize) -> Result<Tensor> {
+    if n { Ok(x.clone()) } else { x * x }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support as _;
+
+#[derive(Module)]
+pub struct Body;
+
+#[trace]
+impl Body {
+    pub fn forward(&self) -> Result<()> {
+        Ok(())
+    }
+
+    pub fn same(&self, a: *const i32, b: *mut i32) -> bool {
+        a == b
+    }
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[derive(Module)]
+pub struct Layer;
+
+#[trace]
+impl Layer {
+    pub fn forward<const N: usize>(&self, x: &Tensor) -> Result<Tensor> {
+        x + N
+    }
+}
+
+fn main() {}

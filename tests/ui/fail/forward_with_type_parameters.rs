@@ -1,0 +1,16 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[derive(Module)]
+pub struct Layer;
+
+#[trace]
+impl Layer {
+    pub fn forward<T: Clone>(&self, x: &Tensor) -> Result<Tensor> {
+        x + x
+    }
+}
+
+fn main() {}

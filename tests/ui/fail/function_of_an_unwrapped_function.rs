@@ -1,0 +1,14 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+pub fn f(x: &Tensor) -> Result<Tensor> {
+    x + x
+}
+
+pub fn leaf() -> fx_core::Function {
+    function!(f)
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[trace]
+pub fn f(x: &Tensor) -> Result<std::time::Duration> {
+    Ok(std::time::Duration::ZERO)
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[trace]
+pub fn f(x: &Tensor) -> Result<Tensor> {
+    x + x
+}
+
+pub fn root() -> Result<GraphModule> {
+    symbolic_trace(f)
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[trace(handle)]
+pub fn f(x: &Tensor) -> Result<Tensor> {
+    x + x
+}
+
+fn main() {}

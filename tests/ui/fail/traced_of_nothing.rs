@@ -1,0 +1,7 @@
+#[path = "../support/mod.rs"]
+mod support;
+pub fn root() -> fx_core::TracedFn {
+    fx_core::traced!()
+}
+
+fn main() {}

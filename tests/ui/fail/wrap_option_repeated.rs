@@ -1,0 +1,11 @@
+#[path = "../support/mod.rs"]
+mod support;
+use fx_core::prelude::*;
+use support::Tensor;
+
+#[wrap(random, method, random)]
+pub fn f(x: &Tensor) -> Result<Tensor> {
+    Ok(x.clone())
+}
+
+fn main() {}
