@@ -37,7 +37,7 @@ pub use module::component::{Component, Tag};
 pub use module::hierarchy::ComponentExt;
 pub use module::module::Module;
 pub use module::walk::{
-    ComponentKey, Path, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
+    ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
 pub use trace::compare;
 pub use trace::context::{Attributes, TraceContext};

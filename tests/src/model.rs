@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use fx_core::{
-    Component, ComponentKey, Error, FromValue, GraphModule, Object, Path, Result, TensorKind,
-    Value, Visitor, VisitorMut, walk, walk_mut,
+    Component, ComponentKey, Error, FromValue, GraphModule, Object, Result, TensorKind, Value,
+    Visitor, VisitorMut, walk, walk_mut,
 };
 use fx_nn::Tensor;
 use indexmap::IndexMap;
@@ -50,7 +50,7 @@ pub fn fill(module: &mut (impl Component + ?Sized), gain: f64) -> Result<()> {
         }
     }
     impl VisitorMut for Fill {
-        fn tensor(&mut self, path: &Path<'_>, _: TensorKind, tensor: &mut dyn Object) {
+        fn tensor(&mut self, path: &str, _: TensorKind, tensor: &mut dyn Object) {
             let any: &mut dyn Any = tensor;
             if let (Some(tensor), Ok(())) = (any.downcast_mut::<Tensor>(), &self.problem) {
                 self.problem = self.set(&path.to_string(), tensor);
@@ -75,12 +75,12 @@ fn rules(module: &(impl Component + ?Sized)) -> IndexMap<String, Rule> {
         found: IndexMap<String, Rule>,
     }
     impl Visitor for Rules {
-        fn enter(&mut self, path: &Path<'_>, _: ComponentKey, type_name: &'static str) -> bool {
+        fn enter(&mut self, path: &str, _: ComponentKey, type_name: &'static str) -> bool {
             self.classes.insert(path.to_string(), type_name);
             true
         }
 
-        fn tensor(&mut self, path: &Path<'_>, kind: TensorKind, tensor: &dyn Object) {
+        fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
             if !tensor.object_id().is_none_or(|id| self.seen.insert(id)) {
                 return;
             }

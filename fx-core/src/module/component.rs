@@ -23,6 +23,14 @@ pub trait Component {
     fn duplicate(&self) -> Self
     where
         Self: Sized;
+
+    /// Whether values of the type never hold a tensor or a module, so that walks pass lists of them by.
+    fn is_plain() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
 }
 
 macro_rules! plain_components {
@@ -30,6 +38,10 @@ macro_rules! plain_components {
         impl Component for $t {
             fn duplicate(&self) -> Self {
                 self.clone()
+            }
+
+            fn is_plain() -> bool {
+                true
             }
         }
     )*};

@@ -31,12 +31,18 @@ macro_rules! list_component {
     ($([$($generics:tt)*] $t:ty, |$this:ident| $duplicate:expr;)*) => {$(
         impl<T: Component, $($generics)*> Component for $t {
             fn visit(&self, walk: &mut Walk<'_, '_>) {
+                if T::is_plain() {
+                    return;
+                }
                 for (i, item) in self.iter().enumerate() {
                     walk.item(i, item);
                 }
             }
 
             fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+                if T::is_plain() {
+                    return;
+                }
                 for (i, item) in self.iter_mut().enumerate() {
                     walk.item(i, item);
                 }

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
 use super::component::Component;
-use super::walk::{ComponentKey, Path, TensorKind, Visitor, VisitorMut, walk, walk_mut};
+use super::walk::{ComponentKey, TensorKind, Visitor, VisitorMut, walk, walk_mut};
 use crate::value::object::Object;
 use crate::value::value::Value;
 
@@ -34,7 +34,7 @@ pub trait ComponentExt: Component {
             found: IndexMap<String, &'static str>,
         }
         impl Visitor for Modules {
-            fn enter(&mut self, path: &Path<'_>, key: ComponentKey, name: &'static str) -> bool {
+            fn enter(&mut self, path: &str, key: ComponentKey, name: &'static str) -> bool {
                 let new = self.seen.insert(key);
                 if new {
                     self.found.insert(path.to_string(), name);
@@ -54,7 +54,7 @@ pub trait ComponentExt: Component {
     fn set_training(&mut self, mode: bool) {
         struct Mode(bool);
         impl VisitorMut for Mode {
-            fn training(&mut self, _: &Path<'_>, training: &mut bool) {
+            fn training(&mut self, _: &str, training: &mut bool) {
                 *training = self.0;
             }
         }
@@ -86,7 +86,7 @@ fn tensors(
         found: IndexMap<String, Value>,
     }
     impl<F: Fn(TensorKind) -> bool> Visitor for Tensors<F> {
-        fn tensor(&mut self, path: &Path<'_>, kind: TensorKind, tensor: &dyn Object) {
+        fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
             let new = tensor.object_id().is_none_or(|id| self.seen.insert(id));
             if (self.wanted)(kind) && (new || !self.once) {
                 self.found.insert(path.to_string(), tensor.to_value());

@@ -1,7 +1,7 @@
-//! Walks over a module's hierarchy: what a visitor is told, and the path that leads there.
+//! Walks over a module's hierarchy: what a visitor is told, and the dotted path that leads there.
 
 use std::any::{Any, TypeId};
-use std::fmt;
+use std::fmt::Write;
 
 use rustc_hash::FxHashMap;
 
@@ -41,58 +41,54 @@ impl ComponentKey {
     }
 }
 
-enum Segment<'p> {
-    Name(&'p str),
-    Index(usize),
-}
-
-/// A dotted path into a module, made text only when it is printed.
-pub struct Path<'p> {
-    parent: Option<&'p Path<'p>>,
-    segment: Option<Segment<'p>>,
-}
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(segment) = &self.segment else {
-            return Ok(());
-        };
-        if let Some(parent) = self.parent
-            && parent.segment.is_some()
-        {
-            write!(f, "{parent}.")?;
-        }
-        match segment {
-            Segment::Name(name) => f.write_str(name),
-            Segment::Index(index) => write!(f, "{index}"),
-        }
-    }
-}
-
-impl fmt::Debug for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 /// Is told what a module holds, from the root inwards.
 pub trait Visitor {
     /// A component starts here; `false` skips what is inside.
-    fn enter(&mut self, path: &Path<'_>, key: ComponentKey, type_name: &'static str) -> bool {
+    fn enter(&mut self, path: &str, key: ComponentKey, type_name: &'static str) -> bool {
         let _ = (path, key, type_name);
         true
     }
 
     /// A parameter or buffer.
-    fn tensor(&mut self, path: &Path<'_>, kind: TensorKind, tensor: &dyn Object) {
+    fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
         let _ = (path, kind, tensor);
+    }
+}
+
+/// A dotted path that grows and shrinks as a walk goes in and out.
+#[derive(Default)]
+struct Trail(String);
+
+impl Trail {
+    /// Goes one step in; gives what [`leave`](Trail::leave) wants.
+    fn enter(&mut self, name: &str) -> usize {
+        let before = self.0.len();
+        if before > 0 {
+            self.0.push('.');
+        }
+        self.0.push_str(name);
+        before
+    }
+
+    fn enter_item(&mut self, index: usize) -> usize {
+        let before = self.0.len();
+        if before > 0 {
+            self.0.push('.');
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(self.0, "{index}");
+        before
+    }
+
+    fn leave(&mut self, before: usize) {
+        self.0.truncate(before);
     }
 }
 
 /// One place of a walk: `Component::visit` tells it what is there.
 pub struct Walk<'w, 'v> {
     visitor: &'w mut (dyn Visitor + 'v),
-    path: Path<'w>,
+    trail: &'w mut Trail,
     kind: TensorKind,
 }
 
@@ -100,42 +96,22 @@ pub struct Walk<'w, 'v> {
 pub fn walk(component: &(impl Component + ?Sized), visitor: &mut dyn Visitor) {
     component.visit(&mut Walk {
         visitor,
-        path: Path {
-            parent: None,
-            segment: None,
-        },
+        trail: &mut Trail::default(),
         kind: TensorKind::Parameter,
     });
 }
 
 impl<'v> Walk<'_, 'v> {
-    fn step(&mut self, segment: Segment<'_>, kind: TensorKind, child: &(impl Component + ?Sized)) {
-        child.visit(&mut Walk {
-            visitor: &mut *self.visitor,
-            path: Path {
-                parent: Some(&self.path),
-                segment: Some(segment),
-            },
-            kind,
-        });
-    }
-
     /// A component is here; `fields` visits what is inside.
     pub fn component<T: 'static>(&mut self, this: &T, fields: impl FnOnce(&mut Walk<'_, 'v>)) {
         let key = ComponentKey::of(this);
         if self
             .visitor
-            .enter(&self.path, key, std::any::type_name::<T>())
+            .enter(&self.trail.0, key, std::any::type_name::<T>())
         {
             fields(&mut Walk {
                 visitor: &mut *self.visitor,
-                path: Path {
-                    parent: self.path.parent,
-                    segment: self.path.segment.as_ref().map(|s| match s {
-                        Segment::Name(name) => Segment::Name(name),
-                        Segment::Index(index) => Segment::Index(*index),
-                    }),
-                },
+                trail: &mut *self.trail,
                 kind: self.kind,
             });
         }
@@ -143,43 +119,47 @@ impl<'v> Walk<'_, 'v> {
 
     /// A named child.
     pub fn child(&mut self, name: &str, child: &(impl Component + ?Sized)) {
-        self.step(Segment::Name(name), self.kind, child);
+        let before = self.trail.enter(name);
+        child.visit(self);
+        self.trail.leave(before);
     }
 
     /// A child in a list.
     pub fn item(&mut self, index: usize, child: &(impl Component + ?Sized)) {
-        self.step(Segment::Index(index), self.kind, child);
+        let before = self.trail.enter_item(index);
+        child.visit(self);
+        self.trail.leave(before);
     }
 
     /// A named child whose tensors are buffers.
     pub fn buffer(&mut self, name: &str, child: &(impl Component + ?Sized)) {
-        self.step(Segment::Name(name), TensorKind::Buffer, child);
+        let kind = std::mem::replace(&mut self.kind, TensorKind::Buffer);
+        self.child(name, child);
+        self.kind = kind;
     }
 
     /// A tensor is at a path below.
     pub fn tensor_at(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
-        let path = Path {
-            parent: Some(&self.path),
-            segment: Some(Segment::Name(path)),
-        };
-        self.visitor.tensor(&path, kind, tensor);
+        let before = self.trail.enter(path);
+        self.visitor.tensor(&self.trail.0, kind, tensor);
+        self.trail.leave(before);
     }
 
     /// A tensor is here.
     pub fn tensor(&mut self, tensor: &dyn Object) {
-        self.visitor.tensor(&self.path, self.kind, tensor);
+        self.visitor.tensor(&self.trail.0, self.kind, tensor);
     }
 }
 
 /// May change what a module holds.
 pub trait VisitorMut {
     /// A parameter or buffer, to look at or to replace.
-    fn tensor(&mut self, path: &Path<'_>, kind: TensorKind, tensor: &mut dyn Object) {
+    fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &mut dyn Object) {
         let _ = (path, kind, tensor);
     }
 
     /// A training flag.
-    fn training(&mut self, path: &Path<'_>, training: &mut bool) {
+    fn training(&mut self, path: &str, training: &mut bool) {
         let _ = (path, training);
     }
 }
@@ -200,7 +180,7 @@ struct SharedCopy {
 pub struct WalkMut<'w, 'v> {
     visitor: &'w mut (dyn VisitorMut + 'v),
     shared: &'w mut Shared,
-    path: Path<'w>,
+    trail: &'w mut Trail,
     kind: TensorKind,
 }
 
@@ -209,64 +189,48 @@ pub fn walk_mut(component: &mut (impl Component + ?Sized), visitor: &mut dyn Vis
     component.visit_mut(&mut WalkMut {
         visitor,
         shared: &mut Shared::default(),
-        path: Path {
-            parent: None,
-            segment: None,
-        },
+        trail: &mut Trail::default(),
         kind: TensorKind::Parameter,
     });
 }
 
 impl WalkMut<'_, '_> {
-    fn step(
-        &mut self,
-        segment: Segment<'_>,
-        kind: TensorKind,
-        child: &mut (impl Component + ?Sized),
-    ) {
-        child.visit_mut(&mut WalkMut {
-            visitor: &mut *self.visitor,
-            shared: &mut *self.shared,
-            path: Path {
-                parent: Some(&self.path),
-                segment: Some(segment),
-            },
-            kind,
-        });
-    }
-
     /// A named child.
     pub fn child(&mut self, name: &str, child: &mut (impl Component + ?Sized)) {
-        self.step(Segment::Name(name), self.kind, child);
+        let before = self.trail.enter(name);
+        child.visit_mut(self);
+        self.trail.leave(before);
     }
 
     /// A child in a list.
     pub fn item(&mut self, index: usize, child: &mut (impl Component + ?Sized)) {
-        self.step(Segment::Index(index), self.kind, child);
+        let before = self.trail.enter_item(index);
+        child.visit_mut(self);
+        self.trail.leave(before);
     }
 
     /// A named child whose tensors are buffers.
     pub fn buffer(&mut self, name: &str, child: &mut (impl Component + ?Sized)) {
-        self.step(Segment::Name(name), TensorKind::Buffer, child);
+        let kind = std::mem::replace(&mut self.kind, TensorKind::Buffer);
+        self.child(name, child);
+        self.kind = kind;
     }
 
     /// A tensor is at a path below.
     pub fn tensor_at(&mut self, path: &str, kind: TensorKind, tensor: &mut dyn Object) {
-        let path = Path {
-            parent: Some(&self.path),
-            segment: Some(Segment::Name(path)),
-        };
-        self.visitor.tensor(&path, kind, tensor);
+        let before = self.trail.enter(path);
+        self.visitor.tensor(&self.trail.0, kind, tensor);
+        self.trail.leave(before);
     }
 
     /// A tensor is here.
     pub fn tensor(&mut self, tensor: &mut dyn Object) {
-        self.visitor.tensor(&self.path, self.kind, tensor);
+        self.visitor.tensor(&self.trail.0, self.kind, tensor);
     }
 
     /// The training flag is here.
     pub fn training(&mut self, training: &mut bool) {
-        self.visitor.training(&self.path, training);
+        self.visitor.training(&self.trail.0, training);
     }
 
     /// The copy that was made of a shared owner in this walk.

@@ -1,18 +1,19 @@
 //! `TraceContext`: what one trace has recorded so far, and what it knows of its root.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::collections::hash_map::Entry;
 use std::panic::Location;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::scope;
 use crate::error::{Error, Result};
 use crate::ir::graph::Graph;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
-use crate::module::walk::{ComponentKey, Path, TensorKind, Visitor, walk};
+use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::Object;
 use crate::value::value::Value;
@@ -38,23 +39,64 @@ impl std::fmt::Debug for Attributes {
 /// Paths of everything in the root, by identity; the first name of what has several.
 #[derive(Default)]
 struct RootIndex {
-    components: FxHashMap<ComponentKey, Arc<str>>,
-    tensors: FxHashMap<u64, (Arc<str>, TensorKind)>,
+    /// All paths, one after another.
+    text: String,
+    components: FxHashMap<ComponentKey, PathRange>,
+    tensors: FxHashMap<u64, (PathRange, TensorKind)>,
+}
+
+/// Where a path is in the index's text.
+#[derive(Clone, Copy)]
+struct PathRange(usize, usize);
+
+impl RootIndex {
+    /// Room for a model of some hundred tensors, so that a trace of one does not start by growing.
+    fn with_room() -> Self {
+        RootIndex {
+            text: String::with_capacity(4096),
+            components: FxHashMap::with_capacity_and_hasher(64, FxBuildHasher),
+            tensors: FxHashMap::with_capacity_and_hasher(128, FxBuildHasher),
+        }
+    }
+
+    fn path(&self, range: PathRange) -> &str {
+        self.text.get(range.0..range.1).unwrap_or_default()
+    }
+
+    /// The numbers that stand after a prefix in the root's paths.
+    fn numbers_after(&self, prefix: &str) -> FxHashSet<u64> {
+        let tensors = self.tensors.values().map(|(range, _)| range);
+        self.components
+            .values()
+            .chain(tensors)
+            .filter_map(|range| self.path(*range).strip_prefix(prefix)?.parse().ok())
+            .collect()
+    }
+}
+
+/// Numbers for fresh paths of one prefix.
+struct Numbers {
+    next: u64,
+    taken: FxHashSet<u64>,
 }
 
 impl Visitor for RootIndex {
-    fn enter(&mut self, path: &Path<'_>, key: ComponentKey, _: &'static str) -> bool {
-        self.components
-            .entry(key)
-            .or_insert_with(|| path.to_string().into());
+    fn enter(&mut self, path: &str, key: ComponentKey, _: &'static str) -> bool {
+        if let Entry::Vacant(vacant) = self.components.entry(key) {
+            let start = self.text.len();
+            self.text.push_str(path);
+            vacant.insert(PathRange(start, self.text.len()));
+        }
         true
     }
 
-    fn tensor(&mut self, path: &Path<'_>, kind: TensorKind, tensor: &dyn Object) {
-        if let Some(id) = tensor.object_id() {
-            self.tensors
-                .entry(id)
-                .or_insert_with(|| (path.to_string().into(), kind));
+    fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
+        if let Some(id) = tensor.object_id()
+            && let Entry::Vacant(vacant) = self.tensors.entry(id)
+        {
+            let start = self.text.len();
+            self.text.push_str(path);
+            vacant.insert((PathRange(start, self.text.len()), kind));
         }
     }
 }
@@ -70,13 +112,14 @@ pub struct TraceContext {
     concrete: RefCell<IndexMap<String, Value>>,
     /// The proxies of each value's parts, where a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
+    fresh: RefCell<FxHashMap<String, Numbers>>,
     location: Cell<&'static Location<'static>>,
 }
 
 impl TraceContext {
     #[track_caller]
     pub(super) fn new(root: Option<&dyn Module>, concrete: IndexMap<String, Value>) -> Self {
-        let mut index = RootIndex::default();
+        let mut index = RootIndex::with_room();
         if let Some(root) = root {
             walk(root, &mut index);
         }
@@ -89,6 +132,7 @@ impl TraceContext {
             constants: RefCell::default(),
             concrete: RefCell::new(concrete),
             parts: RefCell::default(),
+            fresh: RefCell::default(),
             location: Cell::new(Location::caller()),
         }
     }
@@ -148,19 +192,21 @@ impl TraceContext {
     pub fn path_of(&self, module: &dyn Module) -> Option<Arc<str>> {
         struct First(Option<ComponentKey>);
         impl Visitor for First {
-            fn enter(&mut self, _: &Path<'_>, key: ComponentKey, _: &'static str) -> bool {
+            fn enter(&mut self, _: &str, key: ComponentKey, _: &'static str) -> bool {
                 self.0.get_or_insert(key);
                 false
             }
         }
         let mut first = First(None);
         walk(module, &mut first);
-        self.root.components.get(&first.0?).cloned()
+        let range = self.root.components.get(&first.0?)?;
+        Some(self.root.path(*range).into())
     }
 
     /// Path and kind of a tensor of the root.
     pub fn path_of_tensor(&self, object_id: u64) -> Option<(Arc<str>, TensorKind)> {
-        self.root.tensors.get(&object_id).cloned()
+        let (range, kind) = self.root.tensors.get(&object_id)?;
+        Some((self.root.path(*range).into(), *kind))
     }
 
     /// Whether the object is a parameter of the root, which counts as symbolic.
@@ -209,18 +255,16 @@ impl TraceContext {
 
     /// A path that nothing has yet: the prefix and the first free number.
     pub fn fresh_path(&self, prefix: &str) -> Arc<str> {
-        let attributes = self.attributes.borrow();
-        let taken = |path: &str| {
-            attributes.tensors.contains_key(path)
-                || attributes.modules.contains_key(path)
-                || self.root.components.values().any(|p| &**p == path)
-                || self.root.tensors.values().any(|(p, _)| &**p == path)
-        };
-        (0u64..)
-            .map(|n| format!("{prefix}{n}"))
-            .find(|path| !taken(path))
-            .unwrap_or_default()
-            .into()
+        let mut fresh = self.fresh.borrow_mut();
+        let numbers = fresh.entry(prefix.to_string()).or_insert_with(|| Numbers {
+            next: 0,
+            taken: self.root.numbers_after(prefix),
+        });
+        while numbers.taken.contains(&numbers.next) {
+            numbers.next += 1;
+        }
+        numbers.next += 1;
+        format!("{prefix}{}", numbers.next - 1).into()
     }
 
     /// The path of a constant tensor: one for each identity.

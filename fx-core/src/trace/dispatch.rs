@@ -92,15 +92,21 @@ fn first_proxy(args: &[Value]) -> Option<Proxy> {
 }
 
 /// Positional and keyword arguments as the signature wants them recorded: defaults are left out.
-pub(crate) fn split_keywords(params: &[ParamSpec], values: Vec<Value>) -> CallArgs {
+pub(crate) fn split_keywords(params: &[ParamSpec], mut values: Vec<Value>) -> CallArgs {
+    let positional = params
+        .iter()
+        .take_while(|p| p.kind == ParamKind::Positional)
+        .count();
     let mut call = CallArgs::default();
-    for (value, param) in values.into_iter().zip(params) {
-        match param.kind {
-            ParamKind::Positional => call.args.push(value),
-            ParamKind::Keyword if is_default(&value, param) => {}
-            ParamKind::Keyword => call.kwargs.push((param.name.as_ref().into(), value)),
+    for (value, param) in values
+        .drain(positional.min(values.len())..)
+        .zip(&params[positional..])
+    {
+        if !is_default(&value, param) {
+            call.kwargs.push((param.name.as_ref().into(), value));
         }
     }
+    call.args = values;
     while call.kwargs.is_empty()
         && let Some(last) = call.args.last()
         && let Some(param) = params.get(call.args.len() - 1)

@@ -118,10 +118,9 @@ impl Array {
         let (a, b) = (self.storage("zip")?, other.storage("zip")?);
         let census = a.census.clone().or_else(|| b.census.clone());
         let (shape, data) = match (a.data.as_slice(), b.data.as_slice()) {
-            (x, y) if a.shape == b.shape => (
-                &a.shape,
-                x.iter().zip(y).map(|(x, y)| f(*x, *y)).collect(),
-            ),
+            (x, y) if a.shape == b.shape => {
+                (&a.shape, x.iter().zip(y).map(|(x, y)| f(*x, *y)).collect())
+            }
             (x, [y]) => (&a.shape, x.iter().map(|x| f(*x, *y)).collect()),
             ([x], y) => (&b.shape, y.iter().map(|y| f(*x, *y)).collect()),
             _ => {
@@ -254,11 +253,19 @@ pub fn sum(x: &Array) -> Result<Array> {
 /// The positive and the negative part.
 #[wrap(path = "array::split_sign")]
 pub fn split_sign(x: &Array) -> Result<(Array, Array)> {
-    Ok((x.map("split", |x| x.max(0.0))?, x.map("split", |x| x.min(0.0))?))
+    Ok((
+        x.map("split", |x| x.max(0.0))?,
+        x.map("split", |x| x.min(0.0))?,
+    ))
 }
 
 #[wrap(method, path = "array::scale")]
-pub fn scale(x: &Array, #[kw] #[default(2.0)] factor: f64) -> Result<Array> {
+pub fn scale(
+    x: &Array,
+    #[kw]
+    #[default(2.0)]
+    factor: f64,
+) -> Result<Array> {
     x.map("scale", |x| x * factor)
 }
 
@@ -364,7 +371,12 @@ impl Traced for Text {
 fx_core::tensor_type!(Text);
 
 #[wrap(method = custom, path = "text::scale")]
-pub fn scale_text(x: &Text, #[kw] #[default(1)] times: i64) -> Result<Text> {
+pub fn scale_text(
+    x: &Text,
+    #[kw]
+    #[default(1)]
+    times: i64,
+) -> Result<Text> {
     match x {
         Text::Data(text) => Ok(Text::Data(text.repeat(usize::try_from(times).unwrap_or(0)))),
         Text::Proxy(proxy) => Err(escape("scale", *proxy)),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fx_core::prelude::*;
 use fx_core::Module;
+use fx_core::prelude::*;
 
 use super::{Array, linear};
 

@@ -1,6 +1,6 @@
 //! Whether parameters are trained: trained ones remember how results came from them, frozen ones do not.
 
-use fx_core::{Component, Object, Path, Result, TensorKind, VisitorMut, walk_mut};
+use fx_core::{Component, Object, Result, TensorKind, VisitorMut, walk_mut};
 
 use crate::tensor::Tensor;
 
@@ -27,7 +27,7 @@ pub fn set_requires_grad(
         problem: Result<()>,
     }
     impl VisitorMut for Grad {
-        fn tensor(&mut self, _: &Path<'_>, kind: TensorKind, tensor: &mut dyn Object) {
+        fn tensor(&mut self, _: &str, kind: TensorKind, tensor: &mut dyn Object) {
             let any: &mut dyn std::any::Any = tensor;
             let Some(tensor) = any.downcast_mut::<Tensor>() else {
                 return;

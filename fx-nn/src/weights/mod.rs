@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path as FilePath;
 
 use fx_core::{
-    Component, ComponentExt, DType, Error, ErrorKind, Object, Path, Result, TensorKind, VisitorMut,
+    Component, ComponentExt, DType, Error, ErrorKind, Object, Result, TensorKind, VisitorMut,
     walk_mut,
 };
 use indexmap::IndexMap;
@@ -70,7 +70,7 @@ pub fn load_state_dict(
         problem: Result<()>,
     }
     impl VisitorMut for Load<'_> {
-        fn tensor(&mut self, path: &Path<'_>, _: TensorKind, tensor: &mut dyn Object) {
+        fn tensor(&mut self, path: &str, _: TensorKind, tensor: &mut dyn Object) {
             let any: &mut dyn Any = tensor;
             let Some(tensor) = any.downcast_mut::<Tensor>() else {
                 return;
