@@ -123,18 +123,13 @@ fn the_table_has_torchs_columns() -> Result<()> {
     assert_eq!(
         graph.tabular(),
         "\
-opcode         name    target                  args     kwargs
--------------  ------  ----------------------  -------  -------------
-placeholder    x       x                       ()       {}
-call_function  neg     fx_core::operator::neg  (%x,)    {}
-call_method    relu    relu                    (%neg,)  {slope: %neg}
+opcode         name    target                  args      kwargs
+-------------  ------  ----------------------  --------  -------------
+placeholder    x       x                       ()        {}
+call_function  neg     fx_core::operator::neg  (%x,)     {}
+call_method    relu    relu                    (%neg,)   {slope: %neg}
 output         output  output                  (%relu,)  {}
 "
-        .replace("args     kwargs", "args      kwargs")
-        .replace("-------  -------------\n", "--------  -------------\n")
-        .replace("()       {}", "()        {}")
-        .replace("(%x,)    {}", "(%x,)     {}")
-        .replace("(%neg,)  {slope", "(%neg,)   {slope")
     );
     Ok(())
 }
@@ -224,6 +219,8 @@ fn an_erased_insertion_point_moves_to_the_next_node() -> Result<()> {
     Ok(())
 }
 
+/// FAILS (bug): the outer point falls to the end of the graph, behind the output.
+///
 /// The outer guard's node is erased while an inner guard is alive: the outer point is what follows it.
 #[test]
 fn an_outer_insertion_point_erased_inside_an_inner_guard_moves_on_too() -> Result<()> {
@@ -243,6 +240,7 @@ fn an_outer_insertion_point_erased_inside_an_inner_guard_moves_on_too() -> Resul
     Ok(())
 }
 
+/// FAILS (bug): the guard's drop indexes the new graph by the old one's place and panics.
 #[test]
 fn a_graph_replaced_through_a_guard_is_usable() -> Result<()> {
     let (mut graph, [_, neg, relu, _]) = chain()?;
@@ -256,6 +254,7 @@ fn a_graph_replaced_through_a_guard_is_usable() -> Result<()> {
     Ok(())
 }
 
+/// FAILS (bug): no guard belongs to the clone, yet it keeps the original's insertion point for good.
 #[test]
 fn a_clone_taken_inside_a_guard_grows_at_its_end() -> Result<()> {
     let (mut graph, [_, neg, ..]) = chain()?;
@@ -325,6 +324,8 @@ fn order_holds_after_many_insertions_before_one_node() -> Result<()> {
     assert_ordered(&graph)
 }
 
+/// FAILS (bug): `Order::make_room` finds no room before the first node, and keys come out equal.
+///
 /// Each new node goes before all others: thirty are enough to use up the room before the first.
 #[test]
 fn order_holds_after_insertions_at_the_front() -> Result<()> {
@@ -647,7 +648,7 @@ fn names_follow_torchs_rules() -> Result<()> {
             &["ReLU", "HTTPServer", "BatchNorm2d"],
             &["re_lu", "httpserver", "batch_norm2d"],
         ),
-        (&["3d", "", "é"], &["_3d", "_unnamed", "_"]),
+        (&["3d", ""], &["_3d", "_unnamed"]),
         (&["x_0", "x_0", "x_01"], &["x_0", "x_1", "x_01"]),
         // Rust's words, where torch avoids Python's.
         (
@@ -656,15 +657,12 @@ fn names_follow_torchs_rules() -> Result<()> {
         ),
     ] {
         let found = named(candidates)?;
-        let expected: Vec<&str> = expected.to_vec();
-        match candidates {
-            [.., "é"] => assert_eq!(found[..2], expected[..2]),
-            _ => assert_eq!(found, expected, "{candidates:?}"),
-        }
+        assert_eq!(found, expected, "{candidates:?}");
     }
     Ok(())
 }
 
+/// FAILS (bug): the number after the largest is `BARE`, another node's name; then an overflow.
 #[test]
 fn names_stay_distinct_at_the_largest_numbers() -> Result<()> {
     for candidates in [

@@ -9,7 +9,7 @@ mod support;
 use std::sync::Arc;
 
 use fx_core::prelude::*;
-use fx_core::{Module, Opcode, Path, TraceContext, Visitor, Walk, operator};
+use fx_core::{Module, Opcode, TraceContext, Visitor, Walk, operator};
 use support::modules::{Activation, Block, Linear, Shift, Tied};
 use support::*;
 
@@ -150,6 +150,25 @@ fn a_call_with_two_results_is_one_node_and_two_getitems() -> Result<()> {
 }
 
 #[test]
+fn both_results_handed_on_are_the_call_itself() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Array| split_sign(x)))?;
+    assert_eq!(names(gm.graph()), ["x", "split_sign", "output"]);
+    let swapped = symbolic_trace(traced!(|x: &Array| split_sign(x).map(|(a, b)| (b, a))))?;
+    assert_eq!(
+        lines(swapped.graph()).last().map(String::as_str),
+        Some("return (%getitem_1, %getitem)")
+    );
+    let (a, b): (Array, Array) = gm.forward(&x())?;
+    let (c, d): (Array, Array) = swapped.forward(&x())?;
+    assert_eq!(
+        (a.to_vec()?, b.to_vec()?),
+        (vec![1.0, 0.0], vec![0.0, -2.0])
+    );
+    assert_eq!((c.to_vec()?, d.to_vec()?), (b.to_vec()?, a.to_vec()?));
+    Ok(())
+}
+
+#[test]
 fn keywords_are_recorded_by_name_and_defaults_left_out() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| {
         scale(&x.scale(2.0)?, 3.0)?.scale(-2.0)
@@ -251,6 +270,33 @@ fn constants_are_interned_by_identity() -> Result<()> {
             .and_then(fx_core::Object::object_id);
         assert_eq!(kept, fx_core::Object::object_id(&original));
     }
+    Ok(())
+}
+
+/// FAILS (bug): `fresh_path` no longer looks at what the trace keeps, so one constant is taken for another.
+#[test]
+fn a_constant_never_takes_a_path_that_a_tracer_gave_away() -> Result<()> {
+    struct Keeps;
+    impl Tracer for Keeps {
+        fn create_args_for_root(
+            &self,
+            cx: &TraceContext,
+            params: &[fx_core::ParamSpec],
+        ) -> Result<Vec<Value>> {
+            let own = Array::vec(&[1000.0]);
+            let path = Arc::from("_tensor_constant0");
+            cx.keep_tensor(
+                &path,
+                fx_core::TensorKind::Buffer,
+                fx_core::Object::to_value(&own),
+            );
+            fx_core::SymbolicTracer.create_args_for_root(cx, params)
+        }
+    }
+    let constant = Array::vec(&[1.0]);
+    let f = traced!(move |x: &Array| x + &constant);
+    let gm = Trace::new(f).tracer(Keeps).graph_module()?;
+    assert_eq!(gm.forward::<Array>(&Array::vec(&[0.0]))?.to_vec()?, [1.0]);
     Ok(())
 }
 
@@ -579,9 +625,10 @@ fn nodes_know_the_users_expression() -> Result<()> {
     let graph = Trace::new(traced!(located)).graph()?;
     for (name, text) in [
         ("x", "located(x: &Array)"),
-        ("add", "x + 1.0)?;"),
+        // rustc counts the parentheses of an operator to it.
+        ("add", "(x + 1.0)?;"),
         ("relu", "relu()?;"),
-        ("gt", "&z > 0.5)?;"),
+        ("gt", "(&z > 0.5)?;"),
         ("scale", "scale(&c, 3.0)?;"),
         ("split_sign", "split_sign(&s)?;"),
         ("getitem", "split_sign(&s)?;"),
@@ -716,7 +763,7 @@ fn modules_list_what_they_hold() {
 fn a_changing_walk_keeps_sharing_and_reaches_every_flag() {
     struct Paths(Vec<String>);
     impl Visitor for Paths {
-        fn enter(&mut self, path: &Path<'_>, _: fx_core::ComponentKey, name: &'static str) -> bool {
+        fn enter(&mut self, path: &str, _: fx_core::ComponentKey, name: &'static str) -> bool {
             self.0.push(format!(
                 "{path}: {}",
                 name.rsplit("::").next().unwrap_or("")

@@ -1,11 +1,13 @@
 //! Rewrites a traced body: comparisons become calls that a traced value can answer, and conditions accept plain `bool`s only.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Arm, BinOp, Block, Expr, ExprBinary, Macro, Pat, Path, Stmt, Token};
+
+use crate::spans::{Ends, parenthesized, respanned};
 
 /// Rewrites `block` in place; `core` is the path of the crate that holds `compare`.
 ///
@@ -365,48 +367,4 @@ fn binds_tighter_than_reference(expr: &Expr) -> bool {
             | Expr::Return(_)
             | Expr::Yield(_)
     )
-}
-
-/// The spans of the first and the last token of an expression: a stable
-/// compiler does not join them.
-struct Ends {
-    first: Span,
-    last: Span,
-}
-
-impl Ends {
-    fn of(node: &impl ToTokens) -> Self {
-        let mut tokens = node.to_token_stream().into_iter();
-        let first = tokens.next();
-        let last = tokens.last().or_else(|| first.clone());
-        Ends {
-            first: first.map_or_else(Span::call_site, |token| match token {
-                TokenTree::Group(group) => group.span_open(),
-                token => token.span(),
-            }),
-            last: last.map_or_else(Span::call_site, |token| match token {
-                TokenTree::Group(group) => group.span_close(),
-                token => token.span(),
-            }),
-        }
-    }
-}
-
-fn parenthesized(tokens: TokenStream, span: Span) -> TokenStream {
-    let mut group = Group::new(Delimiter::Parenthesis, tokens);
-    group.set_span(span);
-    TokenTree::Group(group).into()
-}
-
-fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
-    let respan = |mut token: TokenTree| {
-        if let TokenTree::Group(group) = &token {
-            let mut inner = Group::new(group.delimiter(), respanned(group.stream(), span));
-            inner.set_span(span);
-            return TokenTree::Group(inner);
-        }
-        token.set_span(span);
-        token
-    };
-    tokens.into_iter().map(respan).collect()
 }

@@ -9,6 +9,7 @@ mod expand;
 mod options;
 mod parse;
 mod paths;
+mod spans;
 
 use proc_macro::TokenStream;
 

@@ -9,7 +9,7 @@ use syn::{Error, Expr, Ident, Lit, LitStr, Result, Token};
 #[derive(Default)]
 pub struct TraceOptions {
     pub leaf: Option<Span>,
-    pub impure: Option<Impure>,
+    pub impure: Option<(Impure, Span)>,
     /// Another name for the handle, where a module has the function's.
     pub handle: Option<Ident>,
 }
@@ -23,7 +23,7 @@ pub enum Impure {
 /// Options of `#[wrap]`.
 #[derive(Default)]
 pub struct WrapOptions {
-    pub method: Option<MethodOption>,
+    pub method: Option<(MethodOption, Span)>,
     pub impure: bool,
     pub random: bool,
     pub always: bool,
@@ -111,10 +111,11 @@ impl TraceOptions {
                     options.leaf = Some(option.name.span());
                 }
                 "impure" => {
-                    options.impure = Some(match ident_value(&option)? {
+                    let impure = match ident_value(&option)? {
                         Some(method) => Impure::Method(method),
                         None => Impure::Always,
-                    });
+                    };
+                    options.impure = Some((impure, option.name.span()));
                 }
                 _ => {
                     options.handle = ident_value(&option)?;
@@ -137,7 +138,7 @@ impl WrapOptions {
         for option in parse_options(tokens, &["method", "impure", "random", "always", "path"])? {
             match option.name.to_string().as_str() {
                 "method" => {
-                    options.method = Some(match ident_value(&option)? {
+                    let method = match ident_value(&option)? {
                         None => MethodOption::Inherent,
                         Some(name) if name == "custom" => MethodOption::Custom,
                         Some(name) => {
@@ -146,7 +147,8 @@ impl WrapOptions {
                                 "expected `method` or `method = custom`",
                             ));
                         }
-                    });
+                    };
+                    options.method = Some((method, option.name.span()));
                 }
                 "path" => match &option.value {
                     Some(Expr::Lit(lit)) if matches!(lit.lit, Lit::Str(_)) => {

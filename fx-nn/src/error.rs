@@ -17,6 +17,10 @@ impl<T> Fx<T> for candle_core::Result<T> {
 
 /// Out of line: candle's error is large, and the happy path should not carry it.
 #[cold]
-fn candle_error(error: candle_core::Error) -> Error {
+fn candle_error(mut error: candle_core::Error) -> Error {
+    // The backtrace would stand in the middle of the message; fx names the user's line instead.
+    while let candle_core::Error::WithBacktrace { inner, .. } = error {
+        error = *inner;
+    }
     Error::other(error)
 }

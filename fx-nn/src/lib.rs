@@ -24,3 +24,8 @@ pub mod prelude {
     pub use crate::{DType, Dims, Shape, Tensor};
     pub use fx_core::prelude::*;
 }
+
+/// The README's example, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

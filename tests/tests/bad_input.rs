@@ -85,7 +85,7 @@ fn a_wrong_type_of_argument() -> Result<()> {
         &error,
         &[
             "%block_linear",
-            "bad_input.rs:19:",
+            "bad_input.rs:18:29",
             "in block",
             "`Tensor`",
             "a string",
@@ -105,7 +105,7 @@ fn a_shape_mismatch_inside_a_graph() -> Result<()> {
         &error,
         &[
             "while executing %add",
-            "bad_input.rs:20:9",
+            "bad_input.rs:19:9",
             "in block",
             "[4, 2] and [5, 2] do not broadcast",
         ],

@@ -90,14 +90,14 @@ pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
     assert_eq!(
         traced.graph().tabular(),
         "\
-opcode         name    target                  args         kwargs
--------------  ------  ----------------------  -----------  --------------------
-placeholder    x       x                       ()           {}
-get_attr       param   param                   ()           {}
+opcode         name    target                  args          kwargs
+-------------  ------  ----------------------  ------------  --------------------
+placeholder    x       x                       ()            {}
+get_attr       param   param                   ()            {}
 call_function  add     fx_core::operator::add  (%x, %param)  {}
-call_module    linear  linear                  (%add,)      {}
-call_method    clamp   clamp                   (%linear,)   {min: 0.0, max: 1.0}
-output         output  output                  (%clamp,)    {}
+call_module    linear  linear                  (%add,)       {}
+call_method    clamp   clamp                   (%linear,)    {min: 0.0, max: 1.0}
+output         output  output                  (%clamp,)     {}
 "
     );
     check("doc_mymodule", &traced, &[], |x| {

@@ -61,6 +61,6 @@ fn mlp_is_pytorchs() -> Result<()> {
         Exception::PythonStacklevel,
         Exception::NoneDtype,
     ];
-    assert_eq!(parity("mlp", Mlp::new(16, 32, 4)?, &exceptions)?, 8);
+    assert_eq!(parity("mlp", Mlp::new(16, 32, 4)?, &exceptions)?, 9);
     Ok(())
 }

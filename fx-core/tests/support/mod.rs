@@ -370,22 +370,39 @@ impl Traced for Text {
 
 fx_core::tensor_type!(Text);
 
-#[wrap(method = custom, path = "text::scale")]
-pub fn scale_text(
-    x: &Text,
-    #[kw]
-    #[default(1)]
-    times: i64,
-) -> Result<Text> {
+fn repeat_text(x: &Text, times: i64) -> Result<Text> {
     match x {
         Text::Data(text) => Ok(Text::Data(text.repeat(usize::try_from(times).unwrap_or(0)))),
-        Text::Proxy(proxy) => Err(escape("scale", *proxy)),
+        Text::Proxy(proxy) => Err(escape("repeat", *proxy)),
     }
 }
 
+impl fx_core::Component for Text {
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+}
+
+#[wrap]
 impl Text {
-    #[track_caller]
-    pub fn scale(&self, times: i64) -> Result<Text> {
-        scale_text::method(self, times)
+    pub fn repeat(
+        &self,
+        #[kw]
+        #[default(1)]
+        times: i64,
+    ) -> Result<Text> {
+        repeat_text(self, times)
+    }
+}
+
+#[wrap]
+impl Array {
+    pub fn repeat(
+        &self,
+        #[kw]
+        #[default(2)]
+        count: usize,
+    ) -> Result<Array> {
+        concat(&vec![self.clone(); count])
     }
 }

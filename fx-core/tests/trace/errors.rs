@@ -346,7 +346,7 @@ fn handles_of_functions_are_checked() -> Result<()> {
     let found: Option<Function> = fx_core::registry::function("array::relu")?;
     assert_eq!(found, Some(function!(relu)));
     assert_eq!(fx_core::registry::function("array::no_such")?, None);
-    assert_eq!(fx_core::registry::methods("scale").len(), 2);
+    assert_eq!(fx_core::registry::methods("repeat").len(), 2);
     assert!(
         function!(relu).is_pure() && !function!(record).is_pure() && !function!(noise).is_pure()
     );

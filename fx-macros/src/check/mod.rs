@@ -1,7 +1,7 @@
 //! Every refusal of the macros: what cannot be traced, in the field's words, at the user's token.
 
 use quote::ToTokens;
-use syn::{Error, FnArg, Item, Receiver, Signature};
+use syn::{Error, FnArg, GenericParam, Item, Receiver, Signature};
 
 /// Adds a problem to those found before.
 pub fn add(problems: &mut Option<Error>, problem: Error) {
@@ -41,19 +41,52 @@ pub fn signature(sig: &Signature) -> Option<Error> {
     problems
 }
 
-/// The receiver that a `forward` may have.
-pub fn forward_receiver(sig: &Signature) -> Result<(), Error> {
+/// Methods that a graph calls through a table have lifetimes at most.
+pub fn no_type_parameters(sig: &Signature, what: &str) -> Result<(), Error> {
+    let is_type = |p: &&GenericParam| !matches!(p, GenericParam::Lifetime(_));
+    match sig.generics.params.iter().find(is_type) {
+        None => Ok(()),
+        Some(param) => Err(Error::new_spanned(
+            param,
+            format!(
+                "{what} has no type or const parameters of its own: a graph calls it without knowing them"
+            ),
+        )),
+    }
+}
+
+/// The receiver that a traced method may have.
+pub fn receiver(sig: &Signature, what: Method) -> Result<(), Error> {
     match sig.inputs.first() {
         Some(FnArg::Receiver(receiver)) if is_shared(receiver) => Ok(()),
         Some(FnArg::Receiver(receiver)) => Err(Error::new_spanned(
             receiver,
-            "a traced `forward` takes `&self`: state that changes in a forward does so by interior mutability",
+            match what {
+                Method::Forward => {
+                    "a traced `forward` takes `&self`: state that changes in a forward does so by interior mutability"
+                }
+                Method::Leaf => "a leaf method takes `&self`: it gives a new value",
+            },
         )),
         _ => Err(Error::new_spanned(
             &sig.ident,
-            "a traced `forward` takes `&self`",
+            match what {
+                Method::Forward => "a traced `forward` takes `&self`",
+                Method::Leaf => {
+                    "#[wrap] makes every method of the block a leaf, and this one has no `&self`: put it into another `impl` block, or make it a function"
+                }
+            },
         )),
     }
+}
+
+/// Which methods are asked about.
+#[derive(Clone, Copy)]
+pub enum Method {
+    /// The `forward` of `#[trace] impl`.
+    Forward,
+    /// A method of `#[wrap] impl`.
+    Leaf,
 }
 
 fn is_shared(receiver: &Receiver) -> bool {

@@ -1,13 +1,12 @@
 //! The kernel of a callable: arguments taken from values, the body called, the result put away.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
-use syn::Type;
-use syn::spanned::Spanned;
+use quote::{format_ident, quote};
 
-use crate::parse::callable::{Parameter, with_lifetimes};
+use crate::parse::callable::Parameter;
+use crate::spans::call_of_type;
 
-/// The statements of a kernel over `args: &[&Value]` and `out: &mut Value`.
+/// The statements of a kernel over `__args: &[&Value]` and `__out: &mut Value`.
 ///
 /// `callee` and `specs` are expressions; `call` makes the call from lent arguments.
 pub fn kernel(
@@ -26,14 +25,13 @@ pub fn kernel(
         .collect();
     let take = params.iter().enumerate().map(|(i, param)| {
         let (value, guard) = (&values[i], &guards[i]);
-        let ty: Type = with_lifetimes(&param.ty, "'_");
-        let guarded = quote_spanned!(param.ty.span()=> <#ty as #core::Param<'_>>::guard(#value));
+        let guarded = param.call_on(core, "guard", quote!(#value));
         quote! {
             let #guard = match #guarded {
-                ::core::result::Result::Ok(guard) => guard,
-                ::core::result::Result::Err(error) => {
+                ::core::result::Result::Ok(__guard) => __guard,
+                ::core::result::Result::Err(__error) => {
                     return ::core::result::Result::Err(
-                        #core::__private::argument_error(#callee, #specs, #i, error),
+                        #core::__private::argument_error(#callee, #specs, #i, __error),
                     );
                 }
             };
@@ -42,20 +40,23 @@ pub fn kernel(
     let lent: Vec<TokenStream> = params
         .iter()
         .zip(&guards)
-        .map(|(param, guard)| {
-            let ty = with_lifetimes(&param.ty, "'_");
-            quote_spanned!(param.ty.span()=> <#ty as #core::Param<'_>>::lend(&#guard))
-        })
+        .map(|(param, guard)| param.call(core, "lend", guard))
         .collect();
     let call = call(&lent);
+    let give = call_of_type(
+        output,
+        quote!(#core::Returns),
+        "give",
+        Some(quote!(__result, __out)),
+    );
     quote! {
-        let [#(#values),*] = args else {
+        let [#(#values),*] = __args else {
             return ::core::result::Result::Err(
-                #core::__private::arity_error(#callee, #specs, args.len()),
+                #core::__private::arity_error(#callee, #specs, __args.len()),
             );
         };
         #(#take)*
         let __result: #output = #call;
-        #core::Returns::give(__result, out)
+        #give
     }
 }

@@ -2,11 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Result, Type};
 
 use crate::options::FieldKind;
 use crate::paths;
+use crate::spans::{Ends, call_of_type};
 
 pub fn module(item: TokenStream) -> TokenStream {
     syn::parse2::<DeriveInput>(item)
@@ -17,6 +17,12 @@ pub fn module(item: TokenStream) -> TokenStream {
 fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let core = paths::core();
     let name = &input.ident;
+    if let Some(attr) = input.attrs.iter().find(|a| a.path().is_ident("module")) {
+        return Err(Error::new_spanned(
+            attr,
+            "#[module(..)] goes on a field: it says what the field is",
+        ));
+    }
     let (visit, visit_mut, duplicate, types) = match &input.data {
         Data::Struct(data) => {
             let arm = Arm::of(&data.fields, &core)?;
@@ -61,14 +67,18 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     };
     let mut generics = input.generics.clone();
     let type_params: Vec<Ident> = generics.type_params().map(|p| p.ident.clone()).collect();
-    let mentions = |ty: &Type| {
+    let mentions = |ty: &Type, names: &[Ident]| {
         let text = ty.to_token_stream().to_string();
-        type_params.iter().any(|p| {
+        names.iter().any(|name| {
             text.split(|c: char| !c.is_alphanumeric() && c != '_')
-                .any(|w| *p == w)
+                .any(|word| *name == word)
         })
     };
-    let bounded: Vec<Type> = types.into_iter().filter(|ty| mentions(ty)).collect();
+    // A field that holds the type itself needs no bound, and one would have no end.
+    let bounded: Vec<Type> = types
+        .into_iter()
+        .filter(|ty| mentions(ty, &type_params) && !mentions(ty, std::slice::from_ref(name)))
+        .collect();
     if !type_params.is_empty() {
         let clause = generics.make_where_clause();
         for param in &type_params {
@@ -85,7 +95,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
-        #[allow(unused_variables, clippy::needless_return)]
+        #[allow(unused_variables, clippy::borrow_deref_ref, clippy::explicit_auto_deref)]
         impl #impl_generics #core::Component for #name #ty_generics #where_clause {
             fn visit(&self, walk: &mut #core::Walk<'_, '_>) {
                 walk.component(self, |walk| { #visit });
@@ -114,23 +124,28 @@ impl Arm {
     fn of(fields: &Fields, core: &TokenStream) -> Result<Self> {
         let mut visit = TokenStream::new();
         let mut visit_mut = TokenStream::new();
+        let mut checks = TokenStream::new();
         let mut types = Vec::new();
         let mut bindings = Vec::new();
         let mut copies = Vec::new();
         for (i, field) in fields.iter().enumerate() {
-            let binding = format_ident!("__field{i}");
             let kind = FieldKind::of(field)?;
             let name = field_name(field, i);
             let ty = &field.ty;
-            let span = ty.span();
+            let ends = Ends::of(ty);
+            let span = ends.first;
+            let binding = format_ident!("__field{i}", span = ends.last);
+            // Of one form and place in all methods, so that rustc says once what a type lacks.
+            let shared = quote_spanned!(span=> &*);
+            let unique = quote_spanned!(span=> &mut *);
             match kind {
                 FieldKind::Child => {
-                    visit.extend(quote_spanned!(span=> walk.child(#name, #binding);));
-                    visit_mut.extend(quote_spanned!(span=> walk.child(#name, #binding);));
+                    visit.extend(quote_spanned!(span=> walk.child(#name, #shared #binding);));
+                    visit_mut.extend(quote_spanned!(span=> walk.child(#name, #unique #binding);));
                 }
                 FieldKind::Buffer => {
-                    visit.extend(quote_spanned!(span=> walk.buffer(#name, #binding);));
-                    visit_mut.extend(quote_spanned!(span=> walk.buffer(#name, #binding);));
+                    visit.extend(quote_spanned!(span=> walk.buffer(#name, #shared #binding);));
+                    visit_mut.extend(quote_spanned!(span=> walk.buffer(#name, #unique #binding);));
                 }
                 FieldKind::Flatten => {
                     visit.extend(quote_spanned!(span=> #core::Component::visit(#binding, walk);));
@@ -143,12 +158,15 @@ impl Arm {
                 }
                 FieldKind::Skip => {}
             }
-            copies.push(match kind {
-                FieldKind::Skip => {
-                    quote_spanned!(span=> ::core::clone::Clone::clone(#binding))
-                }
-                _ => quote_spanned!(span=> #core::Component::duplicate(#binding)),
-            });
+            let (bound, copy) = match kind {
+                FieldKind::Skip => (quote!(::core::clone::Clone), "clone"),
+                _ => (quote!(#core::Component), "duplicate"),
+            };
+            copies.push(call_of_type(ty, bound, copy, Some(quote!(#binding))));
+            if kind == FieldKind::Child || kind == FieldKind::Buffer {
+                let known = call_of_type(ty, quote!(#core::Component), "duplicate", None);
+                checks.extend(quote!(let _ = #known;));
+            }
             if kind != FieldKind::Skip {
                 types.push(ty.clone());
             }
@@ -167,8 +185,8 @@ impl Arm {
         };
         Ok(Arm {
             pattern,
-            visit,
-            visit_mut,
+            visit: quote!(#checks #visit),
+            visit_mut: quote!(#checks #visit_mut),
             copy,
             types,
         })

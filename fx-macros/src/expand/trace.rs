@@ -7,12 +7,13 @@ use syn::{Error, FnArg, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Ty
 
 use super::kernel::kernel;
 use super::refused;
-use super::wrap::twin;
+use super::wrap::{turbofish, twin};
 use crate::body;
-use crate::check;
+use crate::check::{self, Method};
 use crate::options::{Impure, TraceOptions};
 use crate::parse::callable::Callable;
 use crate::paths;
+use crate::spans::call_of_type;
 
 pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = syn::parse2::<Item>(item.clone());
@@ -52,6 +53,12 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
     if let Some(span) = options.leaf {
         return Err(Error::new(span, "a function becomes a leaf by #[wrap]"));
     }
+    if let Some((_, span)) = &options.impure {
+        return Err(Error::new(
+            *span,
+            "`impure` is for modules: a function is traced into the leaves it calls, and each of them says it",
+        ));
+    }
     let callable = Callable::parse(&mut function.sig, &core)?;
     for (param, input) in callable.params.iter().zip(&function.sig.inputs) {
         if param.into {
@@ -66,8 +73,8 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
     let text = name.to_string();
     let handle = options.handle.as_ref().unwrap_or(name);
     let (twin, twin_ty) = twin(function, handle);
-    let (impl_generics, ty_generics, where_clause) = function.sig.generics.split_for_impl();
-    let turbofish = ty_generics.as_turbofish();
+    let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
+    let turbofish = turbofish(&function.sig.generics);
     let specs = callable.specs(&core);
     let kernel_body = kernel(
         &callable.params,
@@ -94,7 +101,7 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
                 || #core::__private::type_of(&(#name #turbofish)),
             );
             #[doc(hidden)]
-            fn __kernel(args: &[&#core::Value], out: &mut #core::Value) -> #core::Result<()> {
+            fn __kernel(__args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
                 #kernel_body
             }
         }
@@ -156,19 +163,8 @@ fn forward_items(
     core: &TokenStream,
 ) -> Result<(TokenStream, TokenStream)> {
     let callable = Callable::parse(&mut forward.sig, core)?;
-    check::forward_receiver(&forward.sig)?;
-    if let Some(generics) = forward
-        .sig
-        .generics
-        .params
-        .iter()
-        .find(|p| !matches!(p, syn::GenericParam::Lifetime(_)))
-    {
-        return Err(Error::new_spanned(
-            generics,
-            "a traced `forward` has no type parameters of its own: a module is called without knowing its type",
-        ));
-    }
+    check::receiver(&forward.sig, Method::Forward)?;
+    check::no_type_parameters(&forward.sig, "a traced `forward`")?;
     let specs = callable.specs(core);
     let params = &callable.params;
     let args = callable.names();
@@ -187,10 +183,18 @@ fn forward_items(
         quote!(let #name: #ty = ::core::convert::Into::into(#name);)
     });
     let types = params.iter().map(|p| &p.ty);
+    let values = params.iter().map(|p| p.call(core, "to_value", &p.name));
     let (attrs, vis, sig) = (&forward.attrs, &forward.vis, &forward.sig);
     let statements = &forward.block.stmts;
     let lifetimes: Vec<_> = sig.generics.lifetimes().collect();
-    let recorded = quote_spanned!(output.span()=> <#output as #core::Returns>::from_recorded);
+    let call = quote! {
+        #core::__private::call_module(
+            self,
+            ::std::vec![#(#values),*],
+            ::core::panic::Location::caller(),
+        )
+    };
+    let recorded = call_of_type(output, quote!(#core::Returns), "from_recorded", Some(call));
     let location = quote_spanned!(sig.ident.span()=> ::core::panic::Location::caller());
     let code = quote! {
         #(#attrs)*
@@ -198,11 +202,7 @@ fn forward_items(
         #vis #sig {
             #(#convert)*
             if #core::is_tracing() {
-                return #recorded(#core::__private::call_module(
-                    self,
-                    ::std::vec![#(#core::Param::to_value(&#args)),*],
-                    ::core::panic::Location::caller(),
-                ));
+                return #recorded;
             }
             self.__fx_forward(#(#args),*)
         }
@@ -223,12 +223,12 @@ fn forward_items(
     });
     let impure = match &options.impure {
         None => quote!(),
-        Some(Impure::Always) => quote! {
+        Some((Impure::Always, _)) => quote! {
             fn is_impure(&self) -> bool {
                 true
             }
         },
-        Some(Impure::Method(method)) => quote! {
+        Some((Impure::Method(method), _)) => quote! {
             fn is_impure(&self) -> bool {
                 self.#method()
             }
@@ -238,14 +238,18 @@ fn forward_items(
         fn params(&self) -> &[#core::ParamSpec] {
             <#self_ty>::__FX_PARAMS
         }
-        fn run(&self, args: &[&#core::Value], out: &mut #core::Value) -> #core::Result<()> {
+        fn run(&self, __args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
             #kernel_body
         }
         fn as_module(&self) -> &dyn #core::Module {
             self
         }
         fn duplicate_box(&self) -> ::std::boxed::Box<dyn #core::Module> {
-            ::std::boxed::Box::new(#core::Component::duplicate(self))
+            // A function of its own: what a type that is no component lacks is said once, at the type.
+            fn copy<M: #core::Module>(module: &M) -> ::std::boxed::Box<dyn #core::Module> {
+                ::std::boxed::Box::new(#core::Component::duplicate(module))
+            }
+            copy(self)
         }
         fn location(&self) -> ::core::option::Option<&'static ::core::panic::Location<'static>> {
             ::core::option::Option::Some(const { #location })

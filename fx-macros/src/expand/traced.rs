@@ -1,6 +1,6 @@
 //! `traced!` and `function!`: handles of annotated functions, and closures as roots.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprClosure, ExprPath, Pat, Result, ReturnType};
@@ -12,13 +12,14 @@ use crate::parse::callable::{parameter, specs};
 use crate::paths;
 
 pub fn traced(input: TokenStream) -> TokenStream {
+    const EXPECTED: &str = "expected a function marked #[trace], or a closure `|x: &Tensor| ..`";
+    if input.is_empty() {
+        return Error::new(Span::call_site(), EXPECTED).to_compile_error();
+    }
     let expanded = syn::parse2::<Expr>(input).and_then(|expr| match expr {
         Expr::Path(path) => Ok(handle(&path)),
         Expr::Closure(closure) => traced_closure(closure),
-        other => Err(Error::new_spanned(
-            other,
-            "expected a function marked #[trace], or a closure `|x: &Tensor| ..`",
-        )),
+        other => Err(Error::new_spanned(other, EXPECTED)),
     });
     expanded.unwrap_or_else(|error| error.to_compile_error())
 }
@@ -28,9 +29,10 @@ fn handle(path: &ExprPath) -> TokenStream {
 }
 
 pub fn function(input: TokenStream) -> TokenStream {
-    match syn::parse2::<ExprPath>(input) {
+    match syn::parse2::<ExprPath>(input.clone()) {
         Ok(path) => quote_spanned!(path.span()=> <#path>::FUNCTION),
-        Err(error) => error.to_compile_error(),
+        Err(_) => Error::new_spanned(input, "expected the name of a function marked #[wrap]")
+            .to_compile_error(),
     }
 }
 
@@ -77,6 +79,6 @@ fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
     Ok(quote! {{
         const __PARAMS: &[#core::ParamSpec] = #specs;
         let __body = move |#(#names: #types),*| -> #output #block;
-        #core::TracedFn::closure(__PARAMS, move |args: &[&#core::Value], out: &mut #core::Value| { #run })
+        #core::TracedFn::closure(__PARAMS, move |__args: &[&#core::Value], __out: &mut #core::Value| { #run })
     }})
 }

@@ -9,10 +9,11 @@ use syn::{
 
 use super::kernel::kernel;
 use super::refused;
-use crate::check;
+use crate::check::{self, Method};
 use crate::options::{MethodOption, WrapOptions};
 use crate::parse::callable::{Callable, Parameter};
 use crate::paths;
+use crate::spans::call_of_type;
 
 pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = syn::parse2::<Item>(item.clone());
@@ -104,7 +105,7 @@ impl Leaf<'_> {
             #[doc(hidden)]
             pub const #function: #core::Function = #core::Function::new(Self::#definition);
             #[doc(hidden)]
-            fn #kernel_name(args: &[&#core::Value], out: &mut #core::Value) -> #core::Result<()> {
+            fn #kernel_name(__args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
                 #kernel_body
             }
         }
@@ -129,17 +130,28 @@ impl Leaf<'_> {
                 _ => param.name.to_token_stream(),
             })
             .collect();
+        let params = || self.callable.params.iter().zip(&operands);
+        let symbolic = params().map(|(param, operand)| param.call(core, "is_symbolic", operand));
+        let values = params().map(|(param, operand)| param.call(core, "to_value", operand));
         let output = &self.callable.output;
-        let recorded = quote_spanned!(output.span()=> #core::__private::recorded::<#output>);
+        let recorded = call_of_type(
+            output,
+            quote!(#core::Returns),
+            "from_recorded",
+            Some(quote!(__recorded)),
+        );
         quote! {
-            if #core::is_tracing() #(|| #core::Param::is_symbolic(&#operands))* {
-                if let ::core::option::Option::Some(__done) = #recorded(#core::__private::record(
+            if #core::is_tracing() #(|| #symbolic)* {
+                let __recorded = #core::__private::record(
                     #function,
                     #core::__private::CallForm::#form,
-                    ::std::vec![#(#core::Param::to_value(&#operands)),*],
+                    ::std::vec![#(#values),*],
                     ::core::panic::Location::caller(),
-                )) {
-                    return __done;
+                );
+                if let ::core::option::Option::Some(__recorded) =
+                    ::core::result::Result::transpose(__recorded)
+                {
+                    return #recorded;
                 }
             }
         }
@@ -184,7 +196,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
         ));
     }
     let name = function.sig.ident.clone();
-    let receiver = match options.method {
+    let receiver = match &options.method {
         None => None,
         Some(_) => Some(receiver_type(&callable, &name)?),
     };
@@ -215,7 +227,6 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
     let types: Vec<_> = callable.params.iter().map(|p| &p.ty).collect();
     let output = &callable.output;
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
-    let lifetimes = lifetimes(&function.sig.generics);
     let statements = &function.block.stmts;
     let (attrs, vis, sig) = (&function.attrs, &function.vis, &function.sig);
     let (doc, other): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| a.path().is_ident("doc"));
@@ -232,15 +243,15 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
             #[track_caller]
             #[inline]
             #[allow(clippy::too_many_arguments)]
-            pub fn method #lifetimes(#inputs) -> #output {
+            pub fn method(#inputs) -> #output {
                 #convert
                 #record
                 Self::__body(#(#args),*)
             }
         }
     });
-    let inherent = match (&receiver, options.method) {
-        (Some(ty), Some(MethodOption::Inherent)) => {
+    let inherent = match (&receiver, &options.method) {
+        (Some(ty), Some((MethodOption::Inherent, _))) => {
             let rest = sig.inputs.iter().skip(1);
             let rest_args = args.iter().skip(1);
             quote! {
@@ -249,7 +260,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
                     #[track_caller]
                     #[inline]
                     #[allow(clippy::too_many_arguments)]
-                    #vis fn #name #lifetimes(&self, #(#rest),*) -> #output {
+                    #vis fn #name #impl_generics(&self, #(#rest),*) -> #output #where_clause {
                         <#twin_ty>::method(self, #(#rest_args),*)
                     }
                 }
@@ -273,7 +284,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
             #method
             #[inline]
             #(#other)*
-            fn __body #lifetimes(#(#args: #types),*) -> #output {
+            fn __body(#(#args: #types),*) -> #output {
                 #(#statements)*
             }
         }
@@ -325,6 +336,18 @@ pub fn twin(function: &ItemFn, name: &Ident) -> (TokenStream, TokenStream) {
     (twin, quote!(#name<#(#idents),*>))
 }
 
+/// The type and const parameters as arguments: `::<T, N>`. Lifetimes are left to inference.
+pub fn turbofish(generics: &syn::Generics) -> TokenStream {
+    let mut generics = generics.clone();
+    generics.params = generics
+        .params
+        .into_iter()
+        .filter(|p| !matches!(p, GenericParam::Lifetime(_)))
+        .collect();
+    let (_, ty_generics, _) = generics.split_for_impl();
+    ty_generics.as_turbofish().to_token_stream()
+}
+
 pub fn has_type_generics(generics: &syn::Generics) -> bool {
     generics
         .params
@@ -369,6 +392,12 @@ fn wrap_impl(options: &WrapOptions, block: &mut ItemImpl) -> Result<TokenStream>
         return Err(Error::new_spanned(
             path,
             "methods have no path of their own",
+        ));
+    }
+    if let Some((_, span)) = &options.method {
+        return Err(Error::new(
+            *span,
+            "`method` is for functions: the methods of this block are methods already",
         ));
     }
     let self_ty = (*block.self_ty).clone();
@@ -417,7 +446,8 @@ fn wrap_method(
     core: &TokenStream,
 ) -> Result<(TokenStream, Ident)> {
     let mut callable = Callable::parse(&mut method.sig, core)?;
-    check::forward_receiver(&method.sig)?;
+    check::receiver(&method.sig, Method::Leaf)?;
+    check::no_type_parameters(&method.sig, "a leaf method")?;
     let this = Parameter {
         name: format_ident!("__this"),
         ty: syn::parse2(quote_spanned!(self_ty.span()=> &#self_ty))?,

@@ -1,7 +1,7 @@
 //! `Callable`: the model of an annotated function, closure or method, with its parameters' attributes read off.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
@@ -11,6 +11,7 @@ use syn::{
 
 use crate::check;
 use crate::paths::text;
+use crate::spans::call_of_type;
 
 /// One parameter.
 pub struct Parameter {
@@ -24,6 +25,19 @@ pub struct Parameter {
     pub default: Option<TokenStream>,
 }
 
+impl Parameter {
+    /// `Param::function(&operand)` for the parameter's type.
+    pub fn call(&self, core: &TokenStream, function: &str, operand: &impl ToTokens) -> TokenStream {
+        self.call_on(core, function, quote!(&#operand))
+    }
+
+    /// `Param::function(operand)` for the parameter's type.
+    pub fn call_on(&self, core: &TokenStream, function: &str, operand: TokenStream) -> TokenStream {
+        let ty = with_lifetimes(&self.ty, "'_");
+        call_of_type(&ty, quote!(#core::Param<'_>), function, Some(operand))
+    }
+}
+
 /// A function's parameters and result.
 pub struct Callable {
     pub params: Vec<Parameter>,
@@ -35,6 +49,8 @@ impl Callable {
     /// Reads a signature; our attributes on parameters are taken off it.
     pub fn parse(sig: &mut Signature, core: &TokenStream) -> Result<Self> {
         let mut problems = check::signature(sig);
+        // A refused function is still written out: rustc need not say the same again.
+        sig.constness = None;
         let mut params = Vec::new();
         let mut has_receiver = false;
         for input in &mut sig.inputs {
@@ -93,8 +109,8 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
             Some(default) => quote!(::core::option::Option::Some(#default)),
             None => quote!(::core::option::Option::None),
         };
-        let ty = with_lifetimes(&param.ty, "'static");
-        let symbolic = quote_spanned!(param.ty.span()=> <#ty as #core::Param<'static>>::SYMBOLIC);
+        let ty = with_lifetimes(&param.ty, "'_");
+        let symbolic = call_of_type(&ty, quote!(#core::Param<'_>), "SYMBOLIC", None);
         quote! {
             #core::ParamSpec {
                 name: #core::__private::Cow::Borrowed(#name),
@@ -120,9 +136,20 @@ pub fn parameter(
     let mut problem = None;
     attrs.retain(|attr| {
         if attr.path().is_ident("kw") {
-            keyword = true;
+            match attr.meta.require_path_only() {
+                Ok(_) => keyword = true,
+                Err(_) => {
+                    problem = Some(Error::new_spanned(
+                        attr,
+                        "#[kw] takes no value: a default is #[default(..)]",
+                    ));
+                }
+            }
             false
         } else if attr.path().is_ident("default") {
+            if default.is_some() {
+                problem = Some(Error::new_spanned(attr, "an argument has one default"));
+            }
             match attr.parse_args::<Expr>().and_then(|e| literal(&e, core)) {
                 Ok(literal) => default = Some(literal),
                 Err(error) => problem = Some(error),

@@ -3,11 +3,13 @@ mod support;
 use fx_core::prelude::*;
 use support::Tensor;
 
-pub struct Config;
+pub struct Config {
+    scale: f64,
+}
 
 #[trace]
 pub fn f(x: &Tensor, config: &Config) -> Result<Tensor> {
-    x + x
+    x + config.scale
 }
 
 fn main() {}

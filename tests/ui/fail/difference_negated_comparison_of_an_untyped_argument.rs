@@ -1,7 +1,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 use fx_core::prelude::*;
-use support as _;
+use support::tensor as _;
 
 #[derive(Module)]
 pub struct Body;

@@ -1,7 +1,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 use fx_core::prelude::*;
-use support as _;
+use support::tensor as _;
 
 fn bump(n: &mut i32) -> i32 {
     *n += 1;

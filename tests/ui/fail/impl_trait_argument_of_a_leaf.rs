@@ -5,7 +5,7 @@ use support::Tensor;
 
 #[wrap]
 pub fn f(x: &Tensor, scale: impl Copy) -> Result<Tensor> {
-    Ok(x.clone())
+    Ok((x.clone(), scale).0)
 }
 
 fn main() {}

@@ -5,7 +5,7 @@ use support::Tensor;
 
 #[trace]
 pub fn f(x: &Tensor) -> Result<std::time::Duration> {
-    Ok(std::time::Duration::ZERO)
+    Ok(std::time::Duration::from_secs(x.text.len() as u64))
 }
 
 fn main() {}

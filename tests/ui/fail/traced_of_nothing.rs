@@ -1,5 +1,3 @@
-#[path = "../support/mod.rs"]
-mod support;
 pub fn root() -> fx_core::TracedFn {
     fx_core::traced!()
 }

@@ -5,7 +5,7 @@ use support::Tensor;
 
 #[trace]
 pub fn f(x: &Tensor) -> Result<f64> {
-    Ok(1.0)
+    Ok(x.text.len() as f64)
 }
 
 fn main() {}

@@ -1,7 +1,4 @@
-#[path = "../support/mod.rs"]
-mod support;
 use fx_core::prelude::*;
-use support::Tensor;
 
 #[derive(Module)]
 pub struct Layer {
