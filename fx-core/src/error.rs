@@ -163,7 +163,7 @@ impl Error {
 
     /// The name of the node where it happened, without `%`.
     pub fn node(&self) -> Option<&str> {
-        self.0.place.as_ref().map(|p| p.node.as_str())
+        self.0.place.as_ref()?.node.strip_prefix('%')
     }
 
     /// The user's source line of that node.

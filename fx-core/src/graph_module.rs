@@ -3,6 +3,7 @@
 //! Invariant: the compiled program belongs to the graph as it is; every edit drops it.
 
 use std::fmt;
+use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use crate::codegen::rust;
@@ -12,14 +13,16 @@ use crate::exec::symbolic;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
+use crate::ir::registry;
 use crate::ir::signature::{Literal, ParamKind, ParamSpec};
 use crate::module::component::Component;
 use crate::module::module::Module;
 use crate::module::walk::{Walk, WalkMut};
 use crate::trace::context::Attributes;
 use crate::trace::convert::FromValue;
-use crate::trace::dispatch::{IntoArgs, bind_values, is_symbolic_call};
+use crate::trace::dispatch::{IntoArgs, bind_values, call_module, is_symbolic_call};
 use crate::trace::root::{Outcome, Root, Trace};
+use crate::trace::scope::is_tracing;
 use crate::value::value::Value;
 
 /// A traced computation that runs: its graph and what the graph names.
@@ -60,13 +63,15 @@ impl Trace<'_> {
 
 impl From<Outcome> for GraphModule {
     fn from(outcome: Outcome) -> Self {
-        GraphModule {
+        let mut module = GraphModule {
             graph: outcome.graph,
             attributes: outcome.attributes,
             params: outcome.params,
             name: outcome.name,
             program: OnceLock::new(),
-        }
+        };
+        module.follow_placeholders();
+        module
     }
 }
 
@@ -128,8 +133,12 @@ impl GraphModule {
     ///
     /// # Errors
     /// When the arguments do not fit, or a node fails: the error names it and its source line.
+    #[track_caller]
     pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
         let args = bind_values(&self.name, &self.params, args.into_args())?;
+        if is_tracing() {
+            return R::from_value(call_module(self, args, Location::caller())?);
+        }
         R::from_value(self.run_values(args)?)
     }
 
@@ -139,6 +148,18 @@ impl GraphModule {
             return symbolic::run(&self.graph, &self.attributes, args);
         }
         self.program()?.run(&self.graph, &self.attributes, args)
+    }
+
+    /// Parameters that are not as their placeholders are read off anew; the rest keep kind and type.
+    fn follow_placeholders(&mut self) {
+        let read = params_of(&self.graph);
+        let old = std::mem::take(&mut self.params);
+        let same = |a: &ParamSpec, b: &ParamSpec| a.name == b.name && a.default == b.default;
+        self.params = if old.len() == read.len() && old.iter().zip(&read).all(|(a, b)| same(a, b)) {
+            old
+        } else {
+            read
+        };
     }
 
     fn program(&self) -> Result<&Program> {
@@ -194,20 +215,7 @@ impl std::ops::DerefMut for GraphEdit<'_> {
 
 impl Drop for GraphEdit<'_> {
     fn drop(&mut self) {
-        let same = {
-            let mut old = self.module.params.iter();
-            let mut new = self.module.graph.placeholders();
-            loop {
-                match (old.next(), new.next()) {
-                    (None, None) => break true,
-                    (Some(param), Some(node)) if param.name == node.target() => {}
-                    _ => break false,
-                }
-            }
-        };
-        if !same {
-            self.module.params = params_of(&self.module.graph);
-        }
+        self.module.follow_placeholders();
     }
 }
 
@@ -277,6 +285,10 @@ impl Module for GraphModule {
     fn is_impure(&self) -> bool {
         self.graph.nodes().any(|node| match node.op() {
             Op::CallFunction(function) => !function.is_pure(),
+            Op::CallMethod(name) => {
+                let methods = registry::methods(name);
+                methods.is_empty() || methods.iter().any(|f| !f.is_pure())
+            }
             Op::CallModule(path) => self
                 .attributes
                 .modules

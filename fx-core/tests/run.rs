@@ -1,4 +1,8 @@
 //! Running graphs as their users do: arguments, results, errors, memory, threads, edits and source code.
+#![allow(
+    clippy::needless_borrows_for_generic_args,
+    reason = "arguments are lent, as users write it"
+)]
 
 #[path = "run/code.rs"]
 mod code;

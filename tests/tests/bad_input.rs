@@ -110,7 +110,7 @@ fn a_shape_mismatch_inside_a_graph() -> Result<()> {
             "[4, 2] and [5, 2] do not broadcast",
         ],
     );
-    assert_eq!(error.node(), Some("%add"));
+    assert_eq!(error.node(), Some("add"));
     assert_eq!(error.module_path(), Some("block"));
     Ok(())
 }

@@ -144,6 +144,13 @@ impl Writer<'_> {
             }
             Op::CallModule(path) => {
                 let args = self.arguments(node.args()).join(", ");
+                let kwargs: Vec<String> = node.kwargs().iter().map(|(_, a)| self.lent(a)).collect();
+                let kwargs = kwargs.join(", ");
+                let args = [args, kwargs]
+                    .into_iter()
+                    .filter(|a| !a.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 format!("let {name} = self.{}.forward({args})?;", field_path(path))
             }
             Op::CallMethod(method) => {
@@ -267,19 +274,26 @@ impl Writer<'_> {
             Argument::List(items)
                 if items.iter().any(|a| !a.is_leaf() || a.as_node().is_some()) =>
             {
-                format!("&{}", self.given(arg))
+                format!("&{}", self.built(arg, true))
             }
-            other => self.given(other),
+            other => self.built(other, true),
         }
     }
 
     /// An argument that the callee keeps.
     fn given(&self, arg: &Argument) -> String {
-        let all =
-            |items: &[Argument]| -> Vec<String> { items.iter().map(|a| self.given(a)).collect() };
+        self.built(arg, false)
+    }
+
+    /// An argument written out; `copied` leaves the values in it to their owners.
+    fn built(&self, arg: &Argument, copied: bool) -> String {
+        let all = |items: &[Argument]| -> Vec<String> {
+            items.iter().map(|a| self.built(a, copied)).collect()
+        };
         match arg {
             Argument::Node(id) => match self.hold(*id) {
-                Hold::Owned => self.name(*id),
+                Hold::Owned if !copied => self.name(*id),
+                Hold::Owned => format!("{}.clone()", self.name(*id)),
                 Hold::Ref => format!("{}.clone()", self.name(*id)),
                 Hold::Plain => self.name(*id),
             },
@@ -302,7 +316,7 @@ impl Writer<'_> {
             Argument::Dict(items) => {
                 let entries: Vec<String> = items
                     .iter()
-                    .map(|(k, a)| format!("({k:?}.to_string(), {})", self.given(a)))
+                    .map(|(k, a)| format!("({k:?}.to_string(), {})", self.built(a, copied)))
                     .collect();
                 format!("IndexMap::from([{}])", entries.join(", "))
             }

@@ -133,6 +133,13 @@ impl Program {
 
     /// Runs on one value for each placeholder.
     pub fn run(&self, graph: &Graph, attributes: &Attributes, inputs: Vec<Value>) -> Result<Value> {
+        if inputs.len() != self.inputs.len() {
+            return Err(Error::msg(format_args!(
+                "the graph has {} inputs, {} were given",
+                self.inputs.len(),
+                inputs.len()
+            )));
+        }
         let mut frame = self
             .frames
             .lock()

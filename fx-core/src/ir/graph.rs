@@ -18,7 +18,7 @@ use super::names::{Name, NameId, NameSpace};
 use super::node::{NodeMut, NodeRef};
 use super::op::Op;
 use super::order::{Order, ROOT};
-use super::places::{LocationId, Places, Scope, ScopeId};
+use super::places::{LocationId, Places, Scope, ScopeId, Site};
 use super::signature::Literal;
 use super::uses::Uses;
 use crate::error::{Error, ErrorKind, Result};
@@ -76,9 +76,23 @@ pub struct Graph {
     names: NameSpace,
     places: Places,
     stamps: Stamps,
-    /// New nodes go before this one.
-    insert_before: u32,
+    cursor: Cursor,
     current_scope: ScopeId,
+}
+
+/// Where new nodes go, and the points that living guards put back.
+#[derive(Debug, Default)]
+struct Cursor {
+    /// New nodes go before this one; `ROOT`, the default, is the end.
+    before: u32,
+    former: Vec<u32>,
+}
+
+impl Clone for Cursor {
+    /// A clone has no guards.
+    fn clone(&self) -> Self {
+        Cursor::default()
+    }
 }
 
 /// Stamps from the process-wide counter, a block at a time.
@@ -124,8 +138,7 @@ impl Default for Graph {
 #[derive(Debug)]
 pub struct InsertionPoint<'g> {
     graph: &'g mut Graph,
-    former: u32,
-    former_stamp: Option<NonZeroU32>,
+    depth: usize,
 }
 
 impl Deref for InsertionPoint<'_> {
@@ -143,8 +156,11 @@ impl DerefMut for InsertionPoint<'_> {
 
 impl Drop for InsertionPoint<'_> {
     fn drop(&mut self) {
-        let alive = self.graph.heads[self.former as usize].stamp == self.former_stamp;
-        self.graph.insert_before = if alive { self.former } else { ROOT };
+        let cursor = &mut self.graph.cursor;
+        if let Some(former) = cursor.former.get(self.depth) {
+            cursor.before = *former;
+            cursor.former.truncate(self.depth);
+        }
     }
 }
 
@@ -169,7 +185,7 @@ impl Graph {
             names: NameSpace::default(),
             places: Places::default(),
             stamps: Stamps::default(),
-            insert_before: ROOT,
+            cursor: Cursor::default(),
             current_scope: ScopeId::default(),
         }
     }
@@ -256,7 +272,7 @@ impl Graph {
             args.into_arguments(),
             kwargs.into_kwargs(),
             None,
-            Location::caller(),
+            Site::Caller(Location::caller()),
         )
     }
 
@@ -345,7 +361,7 @@ impl Graph {
         args: Args,
         kwargs: Kwargs,
         name: Option<&str>,
-        location: &'static Location<'static>,
+        site: Site<'_>,
     ) -> Result<NodeId> {
         let inputs = self.checked_inputs(args, kwargs)?;
         let name = self.names.create(name.unwrap_or(op.name_candidate()));
@@ -360,7 +376,7 @@ impl Graph {
             name,
         };
         let notes = Notes {
-            location: self.places.caller(location),
+            location: self.places.site(site),
             scope: self.current_scope,
             type_expr: None,
         };
@@ -382,7 +398,7 @@ impl Graph {
                 index
             }
         };
-        self.order.insert_before(index, self.insert_before);
+        self.order.insert_before(index, self.cursor.before);
         let Graph { uses, inputs, .. } = self;
         uses.add_inputs(index, input_indices(&inputs[index as usize]).into_iter());
         self.len += 1;
@@ -432,12 +448,10 @@ impl Graph {
     }
 
     fn insertion_point(&mut self, target: u32) -> InsertionPoint<'_> {
-        let former = std::mem::replace(&mut self.insert_before, target);
-        InsertionPoint {
-            former_stamp: self.heads[former as usize].stamp,
-            former,
-            graph: self,
-        }
+        let depth = self.cursor.former.len();
+        self.cursor.former.push(self.cursor.before);
+        self.cursor.before = target;
+        InsertionPoint { graph: self, depth }
     }
 
     // ---- taking away ---------------------------------------------------------------------------
@@ -459,8 +473,12 @@ impl Graph {
             }
             .into());
         }
-        if self.insert_before == index {
-            self.insert_before = self.order.next(index);
+        let next = self.order.next(index);
+        let Cursor { before, former } = &mut self.cursor;
+        for point in former.iter_mut().chain([before]) {
+            if *point == index {
+                *point = next;
+            }
         }
         self.uses.clear_inputs(index);
         self.order.remove(index);
@@ -540,6 +558,10 @@ impl Graph {
 
     pub(crate) fn leave_scope(&mut self, former: ScopeId) {
         self.current_scope = former;
+    }
+
+    pub(crate) fn scope_id(&self) -> ScopeId {
+        self.current_scope
     }
 
     pub(crate) fn current_scope(&self) -> Option<&Scope> {

@@ -110,6 +110,16 @@ impl Base {
             _ => number,
         }
     }
+
+    /// Takes the first free number from `number` on, or from 1 where those are used up.
+    fn take(&mut self, number: u32) -> u32 {
+        let found = match self.next_free(number) {
+            BARE => self.next_free(1),
+            found => found,
+        };
+        self.insert(found);
+        found
+    }
 }
 
 /// All names of a graph.
@@ -136,11 +146,7 @@ impl NameSpace {
             }
         };
         let number = match given {
-            Some(number) if number != 0 => {
-                let number = base.next_free(number);
-                base.insert(number);
-                number
-            }
+            Some(number) if number != 0 => base.take(number),
             // torch.fx keeps `x_0` where it is given; a taken one counts on from the base's count.
             Some(_) if !base.is_used(0) => {
                 base.insert(0);
@@ -150,11 +156,7 @@ impl NameSpace {
                 base.bare_used = true;
                 BARE
             }
-            _ => {
-                let number = base.next_free(base.count.max(0) + 1);
-                base.insert(number);
-                number
-            }
+            _ => base.take(base.count + 1),
         };
         if number != BARE {
             base.count = number;

@@ -119,6 +119,7 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Int(a), Value::Float(b)) => *a as f64 == *b,
         (Value::Str(a), Value::Str(b)) => a == b,
         _ => false,
     };
@@ -186,6 +187,8 @@ fn plain(op: Operator, args: &[&Value]) -> Result<Value> {
         (Operator::Invert, [Value::Int(a)]) => Ok(Value::Int(!a)),
         (_, [Value::Bool(a), Value::Bool(b)]) => bools(op, *a, *b).ok_or_else(unfit),
         (_, [Value::Int(a), Value::Int(b)]) => ints(op, *a, *b, unfit),
+        (_, [Value::Bool(a), Value::Int(b)]) => ints(op, i64::from(*a), *b, unfit),
+        (_, [Value::Int(a), Value::Bool(b)]) => ints(op, *a, i64::from(*b), unfit),
         (_, [a, b]) => match (number(a), number(b)) {
             (Some(a), Some(b)) => floats(op, a, b).ok_or_else(unfit),
             _ => Err(unfit()),
@@ -245,7 +248,10 @@ fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value
         Operator::And => Ok(Value::Int(a & b)),
         Operator::Or => Ok(Value::Int(a | b)),
         Operator::Xor => Ok(Value::Int(a ^ b)),
-        Operator::Lshift => whole(a.checked_shl(shift()?)),
+        Operator::Lshift => {
+            let by = shift()?;
+            whole(a.checked_shl(by).filter(|wide| wide >> by == a))
+        }
         Operator::Rshift => Ok(Value::Int(a >> shift()?.min(63))),
         Operator::Eq => Ok(Value::Bool(a == b)),
         Operator::Ne => Ok(Value::Bool(a != b)),
@@ -264,7 +270,14 @@ fn floats(op: Operator, a: f64, b: f64) -> Option<Value> {
         Operator::Mul => Value::Float(a * b),
         Operator::Truediv => Value::Float(a / b),
         Operator::Floordiv => Value::Float((a / b).floor()),
-        Operator::Mod => Value::Float(a - b * (a / b).floor()),
+        Operator::Mod => {
+            let rest = a % b;
+            Value::Float(if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+                rest + b
+            } else {
+                rest
+            })
+        }
         Operator::Pow => Value::Float(a.powf(b)),
         Operator::Eq => Value::Bool(a == b),
         Operator::Ne => Value::Bool(a != b),

@@ -92,6 +92,8 @@ impl Order {
     /// Spreads the keys around a node evenly over the smallest aligned range that is sparse enough:
     /// the classic list labelling, amortised O(log n) moved keys an insertion.
     fn make_room(&mut self, at: u32) {
+        // Nothing is before the sentinel: room is made around the first node.
+        let at = if at == ROOT { self.next(ROOT) } else { at };
         let key = self.links[at as usize].key;
         // A range of 2^bits keys may hold (2 / 1.4)^bits nodes, so wider ranges are sparser.
         let mut capacity = 1.0f64;
@@ -112,7 +114,8 @@ impl Order {
             }
             let step = (end - start) / (count + 1);
             if step >= 3 && count as f64 <= capacity {
-                let mut key = start;
+                // A gap before the first as well, for what comes between it and the node before.
+                let mut key = start + step;
                 let mut index = first;
                 for _ in 0..count {
                     self.links[index as usize].key = key;

@@ -18,6 +18,15 @@ pub struct Scope {
     pub(crate) parent: ScopeId,
 }
 
+/// Where a new node comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Site<'a> {
+    /// The expression that is being run.
+    Caller(&'static Location<'static>),
+    /// A place that was recorded before.
+    Kept(&'a SourceLocation),
+}
+
 /// Names a scope of one graph; 0 is outside any module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct ScopeId(pub u32);
@@ -40,7 +49,14 @@ fn id(index: usize) -> u32 {
 }
 
 impl Places {
-    pub fn caller(&mut self, location: &'static Location<'static>) -> LocationId {
+    pub fn site(&mut self, site: Site<'_>) -> LocationId {
+        match site {
+            Site::Caller(location) => self.caller(location),
+            Site::Kept(location) => self.location(location.clone()),
+        }
+    }
+
+    fn caller(&mut self, location: &'static Location<'static>) -> LocationId {
         let address = std::ptr::from_ref(location) as usize;
         if let Some(known) = self.by_address.get(&address) {
             return *known;
@@ -50,7 +66,7 @@ impl Places {
         found
     }
 
-    pub fn location(&mut self, location: SourceLocation) -> LocationId {
+    fn location(&mut self, location: SourceLocation) -> LocationId {
         LocationId(id(self.locations.insert_full(location).0))
     }
 

@@ -10,8 +10,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::scope;
 use crate::error::{Error, Result};
+use crate::ir::argument::{Args, Kwargs};
 use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::ir::places::{Scope, ScopeId, Site};
 use crate::ir::signature::ParamSpec;
+use crate::location::SourceLocation;
 use crate::module::module::Module;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
@@ -86,8 +91,10 @@ impl Visitor for RootIndex {
             let start = self.text.len();
             self.text.push_str(path);
             vacant.insert(PathRange(start, self.text.len()));
+            return true;
         }
-        true
+        // Shared: everything inside has its first name already.
+        false
     }
 
     fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
@@ -114,6 +121,10 @@ pub struct TraceContext {
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     fresh: RefCell<FxHashMap<String, Numbers>>,
     location: Cell<&'static Location<'static>>,
+    /// Where a node that is being traced again came from.
+    origin: RefCell<Option<SourceLocation>>,
+    /// Where the innermost traced body is written.
+    body: Cell<&'static Location<'static>>,
 }
 
 impl TraceContext {
@@ -134,6 +145,8 @@ impl TraceContext {
             parts: RefCell::default(),
             fresh: RefCell::default(),
             location: Cell::new(Location::caller()),
+            origin: RefCell::default(),
+            body: Cell::new(Location::caller()),
         }
     }
 
@@ -167,15 +180,80 @@ impl TraceContext {
     }
 
     /// The user's expression that is being recorded.
-    pub fn location(&self) -> &'static Location<'static> {
-        self.location.get()
+    pub fn location(&self) -> SourceLocation {
+        match &*self.origin.borrow() {
+            Some(origin) => origin.clone(),
+            None => self.location.get().into(),
+        }
+    }
+
+    /// Adds a node at the current place in the source.
+    pub(super) fn insert(
+        &self,
+        op: Op,
+        args: Args,
+        kwargs: Kwargs,
+        name: Option<&str>,
+    ) -> Result<NodeId> {
+        let origin = self.origin.borrow();
+        let site = match &*origin {
+            Some(origin) => Site::Kept(origin),
+            None => Site::Caller(self.location.get()),
+        };
+        self.graph_mut()?.insert(op, args, kwargs, name, site)
+    }
+
+    /// Runs `body` for a node of another graph: what it records comes from where that node came from.
+    pub(crate) fn from_node<R>(&self, node: NodeRef<'_>, body: impl FnOnce() -> R) -> Result<R> {
+        struct Restore<'c>(&'c TraceContext, ScopeId, Option<SourceLocation>);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.origin.replace(self.2.take());
+                if let Ok(mut graph) = self.0.graph_mut() {
+                    graph.leave_scope(self.1);
+                }
+            }
+        }
+        let restore = {
+            let mut graph = self.graph_mut()?;
+            let outer = graph.current_scope().map(|s| s.path.clone());
+            let outer = outer.filter(|path| !path.is_empty());
+            let former = graph.scope_id();
+            let mut stack: Vec<&Scope> = node.module_stack().collect();
+            stack.reverse();
+            for scope in stack.into_iter().filter(|s| !s.path.is_empty()) {
+                let path = match &outer {
+                    Some(outer) => format!("{outer}.{}", scope.path).into(),
+                    None => scope.path.clone(),
+                };
+                graph.enter_scope(path, scope.type_name);
+            }
+            let origin = self.origin.replace(node.location().cloned());
+            Restore(self, former, origin)
+        };
+        let result = body();
+        drop(restore);
+        Ok(result)
+    }
+
+    /// A body begins, or goes on: what has no place of its own is here.
+    pub(super) fn set_body(&self, location: &'static Location<'static>) {
+        self.body.set(location);
+        self.location.set(location);
+    }
+
+    /// What comes next belongs to the body and to no expression in it.
+    pub(super) fn at_body(&self) {
+        self.location.set(self.body.get());
     }
 
     pub(super) fn set_location(&self, location: &'static Location<'static>) {
         // A leaf passed to a library's function (`.map(relu)`) is "called" inside the library: the
         // enclosing forward says more.
         let file = location.file();
-        if !file.starts_with("/rustc/") {
+        if file.starts_with("/rustc/") {
+            self.at_body();
+        } else {
             self.location.set(location);
         }
     }
@@ -236,12 +314,15 @@ impl TraceContext {
 
     /// Remembers a module that the graph calls.
     pub fn keep_module(&self, path: &Arc<str>, module: &dyn Module) {
-        let mut attributes = self.attributes.borrow_mut();
-        if !attributes.modules.contains_key(path) {
-            attributes
-                .modules
-                .insert(path.clone(), module.duplicate_box());
+        if self.attributes.borrow().modules.contains_key(path) {
+            return;
         }
+        // The copy is the user's code: nothing is borrowed while it runs.
+        let copy = module.duplicate_box();
+        self.attributes
+            .borrow_mut()
+            .modules
+            .insert(path.clone(), copy);
     }
 
     /// Remembers a tensor that the graph names.
@@ -260,11 +341,18 @@ impl TraceContext {
             next: 0,
             taken: self.root.numbers_after(prefix),
         });
-        while numbers.taken.contains(&numbers.next) {
+        let attributes = self.attributes.borrow();
+        loop {
+            let number = numbers.next;
             numbers.next += 1;
+            let path = format!("{prefix}{number}");
+            if !numbers.taken.contains(&number)
+                && !attributes.tensors.contains_key(path.as_str())
+                && !attributes.modules.contains_key(path.as_str())
+            {
+                return path.into();
+            }
         }
-        numbers.next += 1;
-        format!("{prefix}{}", numbers.next - 1).into()
     }
 
     /// The path of a constant tensor: one for each identity.
@@ -327,18 +415,19 @@ impl TraceContext {
         module: &dyn Module,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        struct Leave<'c>(&'c TraceContext, crate::ir::places::ScopeId);
+        struct Leave<'c>(&'c TraceContext, ScopeId, &'static Location<'static>);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
+                self.0.set_body(self.2);
                 if let Ok(mut graph) = self.0.graph_mut() {
                     graph.leave_scope(self.1);
                 }
             }
         }
         let former = self.graph_mut()?.enter_scope(path, module.type_name());
-        let _leave = Leave(self, former);
+        let _leave = Leave(self, former, self.body.get());
         if let Some(location) = module.location() {
-            self.location.set(location);
+            self.set_body(location);
         }
         body()
     }

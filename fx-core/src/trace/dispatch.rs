@@ -8,6 +8,7 @@ use super::tracer::CallArgs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::Argument;
 use crate::ir::function::Function;
+use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
@@ -155,6 +156,16 @@ pub fn call_values(function: Function, form: CallForm, args: Vec<Value>) -> Resu
 /// When no linked type has it, and as [`call_values`].
 #[track_caller]
 pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
+    // Which type's method it is shows only when it runs: it is recorded as it was written.
+    if let Some(proxy) = first_proxy(call.args.get(..1).unwrap_or_default()) {
+        let active = scope::of_proxy(proxy)?;
+        active.context.set_location(Location::caller());
+        let op = Op::CallMethod(name.into());
+        let result = active.tracer.create_proxy(&active.context, op, call);
+        return result
+            .map(Value::Proxy)
+            .map_err(|e| blame(&active, name, e));
+    }
     let candidates = registry::methods(name);
     let receiver = match call.args.first() {
         Some(Value::Object(handle)) => handle.object_type(),
@@ -295,7 +306,7 @@ fn blame(active: &Active, what: &str, error: Error) -> Error {
     error.at(
         "tracing",
         format_args!("`{what}`"),
-        Some(active.context.location().into()),
+        Some(active.context.location()),
         active.context.current_module(),
     )
 }
@@ -403,6 +414,15 @@ macro_rules! args {
         $crate::args!(@fill call $($all)*);
         call
     }};
+}
+
+/// Runs `body` for a node of another graph that is traced again, so that what it records keeps the
+/// node's place in the source and in the modules.
+pub(crate) fn as_from_node<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) -> Result<R> {
+    match scope::innermost() {
+        Some(active) => active.context.from_node(node, body)?,
+        None => body(),
+    }
 }
 
 /// Whether a call on these values may have to be recorded.

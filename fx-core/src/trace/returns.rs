@@ -23,17 +23,35 @@ pub trait Returns: Sized {
     fn give(self, out: &mut Value) -> Result<()>;
 }
 
-impl<T: Output> Returns for Result<T, Error> {
+impl<T, E> Returns for Result<T, E>
+where
+    T: Output,
+    E: From<Error> + Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     type Output = T;
 
     fn from_recorded(recorded: Result<Value>) -> Self {
-        T::from_value(recorded?)
+        Ok(T::from_value(recorded?)?)
     }
 
     #[inline]
     fn give(self, out: &mut Value) -> Result<()> {
-        self?.give(out);
-        Ok(())
+        match self {
+            Ok(result) => {
+                result.give(out);
+                Ok(())
+            }
+            Err(error) => Err(as_ours(error.into())),
+        }
+    }
+}
+
+/// A user's error as fx's; fx's own comes back as it was.
+#[cold]
+fn as_ours(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    match error.downcast::<Error>() {
+        Ok(ours) => *ours,
+        Err(other) => Error::other(other),
     }
 }
 

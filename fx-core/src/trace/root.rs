@@ -231,7 +231,7 @@ pub(super) fn trace(
             Rooted::Function(function) => Some(function.location),
         };
         if let Some(location) = location {
-            context.set_location(location);
+            context.set_body(location);
         }
         let args = active.tracer.create_args_for_root(context, params)?;
         let args: Vec<&Value> = args.iter().collect();
@@ -245,6 +245,7 @@ pub(super) fn trace(
                 Body::Closure(body) => body(&args, &mut out)?,
             },
         }
+        context.at_body();
         let out = context.repacked(out)?;
         let result = active.tracer.create_arg(context, &out)?;
         active.tracer.create_node(

@@ -175,8 +175,7 @@ pub trait Tracer: 'static {
         kwargs: Kwargs,
         name: Option<&str>,
     ) -> Result<NodeId> {
-        cx.graph_mut()?
-            .insert(op, args, kwargs, name, cx.location())
+        cx.insert(op, args, kwargs, name)
     }
 
     /// The symbolic value of a node.
@@ -244,6 +243,13 @@ pub trait Tracer: 'static {
                 let Some(concrete) = concrete else {
                     return Ok(symbolic);
                 };
+                // A tensor or a structure has no equality that a run could check.
+                if !matches!(
+                    concrete,
+                    Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_)
+                ) {
+                    return Ok(concrete);
+                }
                 let call = CallArgs {
                     args: vec![
                         symbolic,

@@ -30,6 +30,11 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     /// A value that shares this object's storage.
     fn to_value(&self) -> Value;
 
+    /// The type's full name.
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
+
     /// Identity of the storage: equal exactly for handles of one tensor.
     fn object_id(&self) -> Option<u64> {
         None
@@ -58,7 +63,7 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         let _ = (args, out);
         Err(Error::msg(format_args!(
             "`{op}` is not defined for {}",
-            short_type_name(std::any::type_name_of_val(self))
+            short_type_name(self.type_name())
         )))
     }
 }

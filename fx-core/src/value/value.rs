@@ -1,6 +1,5 @@
 //! `Value`: whatever flows along a graph's edges while it runs or is traced.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -132,19 +131,10 @@ impl Value {
             Value::Dict(map) => format!("a dict of {}", map.len()),
             Value::Slice(_) => "a slice".into(),
             Value::Object(handle) => match handle.object() {
-                Some(object) => {
-                    let any: &dyn Any = object;
-                    let name = short_type_name(std::any::type_name_of_val(object));
-                    let name = if name.starts_with("dyn ") {
-                        format!("an object {:?}", any.type_id())
-                    } else {
-                        name
-                    };
-                    match object.shape() {
-                        Some(shape) => format!("a tensor of shape {shape:?}"),
-                        None => name,
-                    }
-                }
+                Some(object) => match object.shape() {
+                    Some(shape) => format!("a tensor of shape {shape:?}"),
+                    None => format!("a `{}`", short_type_name(object.type_name())),
+                },
                 None => "a value that was freed".into(),
             },
             Value::Proxy(_) => "a symbolic value".into(),

@@ -1,10 +1,10 @@
 //! The kernel of a callable: arguments taken from values, the body called, the result put away.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 
 use crate::parse::callable::Parameter;
-use crate::spans::call_of_type;
+use crate::spans::{Ends, call_of_type};
 
 /// The statements of a kernel over `__args: &[&Value]` and `__out: &mut Value`.
 ///
@@ -20,22 +20,25 @@ pub fn kernel(
     let values: Vec<_> = (0..params.len())
         .map(|i| format_ident!("__value{i}"))
         .collect();
-    let guards: Vec<_> = (0..params.len())
-        .map(|i| format_ident!("__guard{i}"))
+    let guards: Vec<_> = params
+        .iter()
+        .enumerate()
+        .map(|(i, param)| format_ident!("__guard{i}", span = Ends::of(&param.ty).last))
         .collect();
     let take = params.iter().enumerate().map(|(i, param)| {
         let (value, guard) = (&values[i], &guards[i]);
         let guarded = param.call_on(core, "guard", quote!(#value));
-        quote! {
-            let #guard = match #guarded {
-                ::core::result::Result::Ok(__guard) => __guard,
-                ::core::result::Result::Err(__error) => {
-                    return ::core::result::Result::Err(
-                        #core::__private::argument_error(#callee, #specs, #i, __error),
-                    );
-                }
-            };
-        }
+        // All of it stands at the type: there rustc says that it cannot flow.
+        let span = Ends::of(&param.ty).first;
+        let arms = quote_spanned! {span=> {
+            ::core::result::Result::Ok(__guard) => __guard,
+            ::core::result::Result::Err(__error) => {
+                return ::core::result::Result::Err(
+                    #core::__private::argument_error(#callee, #specs, #i, __error),
+                );
+            }
+        }};
+        quote_spanned!(span=> let #guard = match #guarded #arms;)
     });
     let lent: Vec<TokenStream> = params
         .iter()

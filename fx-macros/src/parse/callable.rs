@@ -11,7 +11,7 @@ use syn::{
 
 use crate::check;
 use crate::paths::text;
-use crate::spans::call_of_type;
+use crate::spans::{Ends, call_of_type, respanned};
 
 /// One parameter.
 pub struct Parameter {
@@ -28,7 +28,8 @@ pub struct Parameter {
 impl Parameter {
     /// `Param::function(&operand)` for the parameter's type.
     pub fn call(&self, core: &TokenStream, function: &str, operand: &impl ToTokens) -> TokenStream {
-        self.call_on(core, function, quote!(&#operand))
+        let reference = respanned(quote!(&), Ends::of(&self.ty).first);
+        self.call_on(core, function, quote!(#reference #operand))
     }
 
     /// `Param::function(operand)` for the parameter's type.

@@ -1,7 +1,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 use fx_core::prelude::*;
-use support::tensor as _;
 
 #[derive(Module)]
 pub struct Body;

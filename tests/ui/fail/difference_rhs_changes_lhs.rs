@@ -1,7 +1,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 use fx_core::prelude::*;
-use support::tensor as _;
 
 fn bump(n: &mut i32) -> i32 {
     *n += 1;

@@ -1,10 +1,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 use fx_core::prelude::*;
-use support::Tensor;
 
 pub fn root() -> fx_core::TracedFn {
-    traced!(|(x, y): (Tensor, Tensor)| x + y)
+    traced!(|(x, y): (support::Tensor, support::Tensor)| x + y)
 }
 
 fn main() {}

@@ -1,7 +1,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 use fx_core::prelude::*;
-use support::Tensor;
 
 pub fn root() -> fx_core::TracedFn {
     traced!(support::relu)

@@ -1,6 +1,6 @@
 //! A tensor that knows only how it was made, for tests of the macros over fx-core alone.
 
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unreachable_pub)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
