@@ -219,7 +219,6 @@ fn an_erased_insertion_point_moves_to_the_next_node() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): the outer point falls to the end of the graph, behind the output.
 ///
 /// The outer guard's node is erased while an inner guard is alive: the outer point is what follows it.
 #[test]
@@ -240,7 +239,6 @@ fn an_outer_insertion_point_erased_inside_an_inner_guard_moves_on_too() -> Resul
     Ok(())
 }
 
-/// FAILS (bug): the guard's drop indexes the new graph by the old one's place and panics.
 #[test]
 fn a_graph_replaced_through_a_guard_is_usable() -> Result<()> {
     let (mut graph, [_, neg, relu, _]) = chain()?;
@@ -254,7 +252,6 @@ fn a_graph_replaced_through_a_guard_is_usable() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): no guard belongs to the clone, yet it keeps the original's insertion point for good.
 #[test]
 fn a_clone_taken_inside_a_guard_grows_at_its_end() -> Result<()> {
     let (mut graph, [_, neg, ..]) = chain()?;
@@ -324,7 +321,6 @@ fn order_holds_after_many_insertions_before_one_node() -> Result<()> {
     assert_ordered(&graph)
 }
 
-/// FAILS (bug): `Order::make_room` finds no room before the first node, and keys come out equal.
 ///
 /// Each new node goes before all others: thirty are enough to use up the room before the first.
 #[test]
@@ -662,7 +658,6 @@ fn names_follow_torchs_rules() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): the number after the largest is `BARE`, another node's name; then an overflow.
 #[test]
 fn names_stay_distinct_at_the_largest_numbers() -> Result<()> {
     for candidates in [

@@ -109,7 +109,6 @@ fn arguments_that_do_not_fit_are_errors_in_words() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): `GraphEdit`'s drop compares names only, so an edited default is not seen.
 #[test]
 fn defaults_of_inputs_stand_in() -> Result<()> {
     let mut graph = Graph::new();
@@ -127,7 +126,6 @@ fn defaults_of_inputs_stand_in() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): `GraphModule::from` trusts `Outcome::params`, whatever was done to the graph.
 #[test]
 fn a_graph_module_made_of_an_edited_outcome_takes_the_graphs_inputs() -> Result<()> {
     let mut outcome = Trace::new(traced!(|x: Float| Ok(x))).run()?;
@@ -244,7 +242,6 @@ fn scalars_are_computed_with_pythons_rules() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): bits shifted out are lost without a word; a bool beside an int makes a float.
 #[test]
 fn scalars_neither_lose_bits_nor_turn_to_floats() -> Result<()> {
     let apply = |op: fx_core::Function, a: Value, b: Value| -> Result<Value> {
@@ -373,7 +370,6 @@ fn what_the_attributes_lack_is_named_when_compiling() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): the name comes with its `%`, and for an error of tracing it is no node's name at all.
 #[test]
 fn an_errors_node_is_its_bare_name() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| fail_if_negative(x)))?;
@@ -388,7 +384,6 @@ fn an_errors_node_is_its_bare_name() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): methods are taken for pure, also those declared impure.
 #[test]
 fn a_graph_that_calls_an_impure_function_or_method_is_impure() -> Result<()> {
     use fx_core::Module;

@@ -277,7 +277,6 @@ fn constants_are_interned_by_identity() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): `fresh_path` no longer looks at what the trace keeps, so one constant is taken for another.
 #[test]
 fn a_constant_never_takes_a_path_that_a_tracer_gave_away() -> Result<()> {
     struct Keeps;
@@ -446,7 +445,6 @@ impl Twice {
     }
 }
 
-/// FAILS (bug): `RootIndex::enter` goes into shared modules again, once for every path that leads there.
 #[test]
 fn a_module_shared_at_every_level_is_walked_once() -> Result<()> {
     let visits = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -653,7 +651,6 @@ fn through_the_library(x: &Array) -> Result<Array> {
         .unwrap_or(Ok(y.clone()))
 }
 
-/// FAILS (bug): the node is said to come from the operation recorded before it.
 #[test]
 fn a_leaf_called_by_the_library_is_at_the_enclosing_function() -> Result<()> {
     let graph = Trace::new(traced!(through_the_library)).graph()?;
@@ -665,7 +662,6 @@ fn a_leaf_called_by_the_library_is_at_the_enclosing_function() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): the output keeps the place of the last operation, in another module's forward.
 #[test]
 fn the_output_comes_from_the_roots_forward() -> Result<()> {
     let graph = Trace::new(&Block::new(2)).graph()?;

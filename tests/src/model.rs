@@ -53,7 +53,7 @@ pub fn fill(module: &mut (impl Component + ?Sized), gain: f64) -> Result<()> {
         fn tensor(&mut self, path: &str, _: TensorKind, tensor: &mut dyn Object) {
             let any: &mut dyn Any = tensor;
             if let (Some(tensor), Ok(())) = (any.downcast_mut::<Tensor>(), &self.problem) {
-                self.problem = self.set(&path.to_string(), tensor);
+                self.problem = self.set(path, tensor);
             }
         }
     }

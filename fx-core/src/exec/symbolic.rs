@@ -24,7 +24,7 @@ pub(crate) fn run(graph: &Graph, attributes: &Attributes, inputs: Vec<Value>) ->
                 let result = node.args().first().cloned().unwrap_or(Argument::None);
                 return value_of(&result, &values);
             }
-            _ => dispatch::as_from_node(node, || step(node, attributes, &values))
+            _ => dispatch::retracing(node, || step(node, attributes, &values))
                 .map_err(|e| node.blame("executing", e))?,
         };
         values.insert(node.id(), value);

@@ -204,7 +204,7 @@ impl TraceContext {
     }
 
     /// Runs `body` for a node of another graph: what it records comes from where that node came from.
-    pub(crate) fn from_node<R>(&self, node: NodeRef<'_>, body: impl FnOnce() -> R) -> Result<R> {
+    pub(crate) fn retracing<R>(&self, node: NodeRef<'_>, body: impl FnOnce() -> R) -> Result<R> {
         struct Restore<'c>(&'c TraceContext, ScopeId, Option<SourceLocation>);
         impl Drop for Restore<'_> {
             fn drop(&mut self) {

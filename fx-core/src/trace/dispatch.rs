@@ -418,9 +418,9 @@ macro_rules! args {
 
 /// Runs `body` for a node of another graph that is traced again, so that what it records keeps the
 /// node's place in the source and in the modules.
-pub(crate) fn as_from_node<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) -> Result<R> {
+pub(crate) fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) -> Result<R> {
     match scope::innermost() {
-        Some(active) => active.context.from_node(node, body)?,
+        Some(active) => active.context.retracing(node, body)?,
         None => body(),
     }
 }

@@ -19,11 +19,14 @@ use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::value::value::{IntoValue, Value};
 
+/// A kernel that has captured something.
+type CapturingKernel = dyn Fn(&[&Value], &mut Value) -> Result<()>;
+
 /// What runs a traced function's body: a function, or a closure with what it captured.
 #[derive(Clone)]
 enum Body {
     Function(Kernel),
-    Closure(Rc<dyn Fn(&[&Value], &mut Value) -> Result<()>>),
+    Closure(Rc<CapturingKernel>),
 }
 
 /// A function that can be traced: what [`traced!`](crate::traced) makes.

@@ -52,7 +52,6 @@ pub fn forward(&self, x: &Array, type_1: Float) -> Result<Array> {
     Ok(())
 }
 
-/// FAILS (bug): the list takes the values, which are then dropped or used again: rustc refuses that.
 #[test]
 fn a_list_of_values_does_not_take_what_is_used_later() -> Result<()> {
     let code = symbolic_trace(traced!(mixture))?.code();
@@ -106,7 +105,6 @@ impl Scaled {
     }
 }
 
-/// FAILS (bug): keyword arguments of modules are left out of the source.
 #[test]
 fn a_modules_keywords_are_in_its_call() -> Result<()> {
     let root = Scaled {

@@ -33,7 +33,6 @@ fn a_graph_traced_again_is_the_same_graph() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): what is traced again says that it comes from fx-core's own source.
 #[test]
 fn a_graph_traced_again_keeps_source_locations() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| (x + 1.0)?.scale(3.0)))?;
@@ -50,7 +49,6 @@ fn a_graph_traced_again_keeps_source_locations() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): the modules that nodes came from are forgotten, though the graph that is run knows them.
 #[test]
 fn a_graph_traced_again_keeps_module_stacks() -> Result<()> {
     let gm = symbolic_trace(&Block::new(2))?;
@@ -67,7 +65,6 @@ fn a_graph_traced_again_keeps_module_stacks() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): a call recorded as a method of one type is bound to another type's signature.
 #[test]
 fn a_method_that_two_types_have_is_traced_again() -> Result<()> {
     let of_array = symbolic_trace(traced!(|x: &Array| x.repeat(3)))?;
@@ -145,7 +142,6 @@ impl Tracer for Everything {
     }
 }
 
-/// FAILS (bug): `GraphModule::forward` runs its graph without asking the tracer.
 #[test]
 fn a_tracer_decides_about_graph_modules_too() -> Result<()> {
     let root = holder()?;
@@ -166,7 +162,6 @@ fn a_tracer_decides_about_graph_modules_too() -> Result<()> {
     Ok(())
 }
 
-/// FAILS (bug): as above; nothing says that the nodes were recorded in `inner`.
 #[test]
 fn nodes_of_an_inner_graph_module_are_recorded_inside_it() -> Result<()> {
     let graph = Trace::new(&holder()?).graph()?;

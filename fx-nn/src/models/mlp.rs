@@ -36,7 +36,7 @@ impl Mlp {
 
 #[trace]
 impl Mlp {
-    /// Log-probabilities [N, d_out] of `x` [N, d_in].
+    /// Log-probabilities `[N, d_out]` of `x` `[N, d_in]`.
     ///
     /// # Errors
     /// When the shape does not fit.

@@ -74,7 +74,7 @@ impl BasicBlock {
     }
 }
 
-/// A residual network over images [N, 3, H, W]; gives scores [N, classes].
+/// A residual network over images `[N, 3, H, W]`; gives scores `[N, classes]`.
 #[derive(Module, Clone, Debug)]
 pub struct ResNet {
     /// 7x7, stride 2.
@@ -151,7 +151,7 @@ impl ResNet {
     /// Scores of the classes.
     ///
     /// # Errors
-    /// When `x` is not [N, 3, H, W].
+    /// When `x` is not `[N, 3, H, W]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self
             .relu

@@ -74,7 +74,7 @@ pub fn vgg11_bn(num_classes: usize) -> Result<Vgg> {
 
 #[trace]
 impl Vgg {
-    /// Scores [N, classes] of images `x` [N, 3, H, W].
+    /// Scores `[N, classes]` of images `x` `[N, 3, H, W]`.
     ///
     /// # Errors
     /// When `x` has another shape.

@@ -5,7 +5,7 @@ use fx_core::{Module, Result, trace};
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
-/// The averages of windows that divide `x` [N, C, H, W] (or [C, H, W]) into `output_size`.
+/// The averages of windows that divide `x` `[N, C, H, W]` (or `[C, H, W]`) into `output_size`.
 #[derive(Module, Clone, Debug)]
 pub struct AdaptiveAvgPool2d {
     /// Height and width of the result.

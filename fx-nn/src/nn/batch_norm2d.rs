@@ -8,7 +8,7 @@ use crate::error::Fx;
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// y = (x - mean) / sqrt(var + eps) * weight + bias, for each channel of `x` [N, C, H, W].
+/// y = (x - mean) / sqrt(var + eps) * weight + bias, for each channel of `x` `[N, C, H, W]`.
 ///
 /// In training the statistics are the batch's, and the running ones follow them in place; in
 /// evaluation they are the running ones.
@@ -23,14 +23,14 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct BatchNorm2d {
-    /// [channels].
+    /// `[channels]`.
     pub weight: Option<Tensor>,
-    /// [channels].
+    /// `[channels]`.
     pub bias: Option<Tensor>,
-    /// [channels].
+    /// `[channels]`.
     #[module(buffer)]
     pub running_mean: Option<Tensor>,
-    /// [channels].
+    /// `[channels]`.
     #[module(buffer)]
     pub running_var: Option<Tensor>,
     /// How many batches the running statistics have seen: one `int64`.

@@ -6,7 +6,7 @@ use super::init;
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
-/// A 2-d convolution of `x` [N, C, H, W] (or [C, H, W]).
+/// A 2-d convolution of `x` `[N, C, H, W]` (or `[C, H, W]`).
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -18,9 +18,9 @@ use crate::tensor::{Pair, Tensor};
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct Conv2d {
-    /// [out_channels, in_channels / groups, kH, kW].
+    /// `[out_channels, in_channels / groups, kH, kW]`.
     pub weight: Tensor,
-    /// [out_channels].
+    /// `[out_channels]`.
     pub bias: Option<Tensor>,
     /// Steps of the window.
     pub stride: Pair,
@@ -77,7 +77,10 @@ impl Conv2d {
             groups,
             bias,
         } = options;
-        if groups == 0 || in_channels % groups != 0 || out_channels % groups != 0 {
+        if groups == 0
+            || !in_channels.is_multiple_of(groups)
+            || !out_channels.is_multiple_of(groups)
+        {
             return Err(Error::msg(format_args!(
                 "conv2d: groups must divide in_channels and out_channels, and {groups} does not divide {in_channels} and {out_channels}"
             )));

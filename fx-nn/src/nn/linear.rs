@@ -6,7 +6,7 @@ use super::init;
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// y = x Wᵀ + b, for `x` of shape [.., in_features].
+/// y = x Wᵀ + b, for `x` of shape `[.., in_features]`.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -17,9 +17,9 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct Linear {
-    /// [out_features, in_features].
+    /// `[out_features, in_features]`.
     pub weight: Tensor,
-    /// [out_features].
+    /// `[out_features]`.
     pub bias: Option<Tensor>,
 }
 

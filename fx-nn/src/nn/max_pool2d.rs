@@ -5,7 +5,7 @@ use fx_core::{Module, Result, trace};
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
-/// The maximum of each window of `x` [N, C, H, W] (or [C, H, W]); padding counts as minus infinity.
+/// The maximum of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as minus infinity.
 ///
 /// ```
 /// use fx_nn::prelude::*;

@@ -6,7 +6,7 @@ use crate::error::Fx;
 use crate::kernels;
 use crate::tensor::{Pair, Tensor};
 
-/// A 2-d convolution of `x` [N, C, H, W] (or [C, H, W]) by `weight` [O, C / groups, kH, kW].
+/// A 2-d convolution of `x` `[N, C, H, W]` (or `[C, H, W]`) by `weight` `[O, C / groups, kH, kW]`.
 ///
 /// # Errors
 /// When the shapes, or the kernel and the padded input, do not fit.

@@ -18,7 +18,7 @@ pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     )
 }
 
-/// x Wᵀ + b, for `x` of shape [.., in], `weight` [out, in] and `bias` [out].
+/// x Wᵀ + b, for `x` of shape `[.., in]`, `weight` `[out, in]` and `bias` `[out]`.
 ///
 /// # Errors
 /// When the sizes do not fit.

@@ -6,7 +6,7 @@ use crate::error::Fx;
 use crate::kernels;
 use crate::tensor::{Pair, Tensor};
 
-/// The maximum of each window of `x` [N, C, H, W] (or [C, H, W]); padding counts as minus infinity.
+/// The maximum of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as minus infinity.
 ///
 /// # Errors
 /// When the window does not fit, or the padding exceeds half of it.
@@ -33,7 +33,7 @@ pub fn max_pool2d(
     .fx()
 }
 
-/// The average of windows that divide `x` [N, C, H, W] (or [C, H, W]) into `output_size`.
+/// The average of windows that divide `x` `[N, C, H, W]` (or `[C, H, W]`) into `output_size`.
 ///
 /// # Errors
 /// When the shape does not fit.
@@ -44,7 +44,7 @@ pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<T
         .fx()
 }
 
-/// The average of each window of `x` [N, C, H, W] (or [C, H, W]); padding counts as zeros where
+/// The average of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as zeros where
 /// `count_include_pad`.
 ///
 /// # Errors

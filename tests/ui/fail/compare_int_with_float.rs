@@ -5,7 +5,11 @@ use support::Tensor;
 
 #[trace]
 pub fn f(x: &Tensor) -> Result<Tensor> {
-    if x.text.len() > 0.5 { Ok(x.clone()) } else { x * x }
+    if x.text.len() > 0.5 {
+        Ok(x.clone())
+    } else {
+        x * x
+    }
 }
 
 fn main() {}

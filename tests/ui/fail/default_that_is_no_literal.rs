@@ -4,7 +4,12 @@ use fx_core::prelude::*;
 use support::Tensor;
 
 #[wrap]
-pub fn f(x: &Tensor, #[kw] #[default(i64::MAX)] dim: i64) -> Result<Tensor> {
+pub fn f(
+    x: &Tensor,
+    #[kw]
+    #[default(i64::MAX)]
+    dim: i64,
+) -> Result<Tensor> {
     x + dim
 }
 

@@ -4,7 +4,12 @@ use fx_core::prelude::*;
 use support::Tensor;
 
 #[wrap]
-pub fn f(x: &Tensor, #[default(1)] #[default(2)] dim: i64) -> Result<Tensor> {
+pub fn f(
+    x: &Tensor,
+    #[default(1)]
+    #[default(2)]
+    dim: i64,
+) -> Result<Tensor> {
     x + dim
 }
 

@@ -5,7 +5,11 @@ use support::Tensor;
 
 #[trace]
 pub fn f(x: &Tensor, n: i64) -> Result<Tensor> {
-    if matches!(n, 4 if (x != n)?) { x * x } else { x + 1.0 }
+    if matches!(n, 4 if (x != n)?) {
+        x * x
+    } else {
+        x + 1.0
+    }
 }
 
 fn main() {}
