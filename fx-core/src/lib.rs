@@ -71,7 +71,6 @@ pub mod __private {
     pub use crate::ir::registry::Registration;
     pub use crate::trace::convert::{Held, hold};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
-    pub use crate::trace::returns::recorded;
     pub use inventory;
     pub use std::borrow::Cow;
 

@@ -4,10 +4,10 @@
 
 use std::time::Instant;
 
+use fx_goldens::golden::NumGolden;
+use fx_goldens::model;
 use fx_nn::models::resnet::resnet18;
 use fx_nn::prelude::*;
-use fx_tests::golden::NumGolden;
-use fx_tests::model;
 
 fn main() -> Result<()> {
     let golden = NumGolden::load("resnet18").map_err(Error::other)?;

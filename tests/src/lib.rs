@@ -1,20 +1,4 @@
-//! What the tests and examples of the fx crates share; it owns the one definition of "the same as PyTorch".
+//! Tests across the fx crates that need no tensor library: what must not compile, and what a traced body does.
 //!
-//! * [`formula`]: weights and inputs from names, so that no weight file is needed.
-//! * [`golden`]: the files of `tests/goldens`, read.
-//! * [`compare`]: the one strict comparator of graphs (and, re-exported, of numbers).
-//! * [`model`]: filling, running and comparing a model with its goldens.
-//! * [`exception`]: the named differences between PyTorch and Rust that a comparison may be told of.
-
-#![forbid(unsafe_code)]
-
-mod align;
-pub mod compare;
-pub mod exception;
-pub mod formula;
-pub mod golden;
-mod ledger;
-mod literals;
-pub mod model;
-pub mod numbers;
-pub mod view;
+//! They stand on fx-core alone, because trybuild builds all dependencies of this crate anew. Tests that
+//! compare with PyTorch are in `goldens`.

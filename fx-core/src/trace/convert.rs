@@ -101,6 +101,7 @@ pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Traced> FromValue for T {
     fn from_value(value: Value) -> Result<Self> {
         match hold::<T>(&value)? {
@@ -110,6 +111,7 @@ impl<T: Traced> FromValue for T {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Traced + IntoValue> Output for T {
     #[inline]
     fn give(self, out: &mut Value) {
@@ -120,6 +122,7 @@ impl<T: Traced + IntoValue> Output for T {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'v, T: Traced> Param<'v> for &'v T {
     type Guard = Held<'v, T>;
 
@@ -353,6 +356,26 @@ impl<'v> Param<'v> for &'v Value {
 
     fn to_value(&self) -> Value {
         (*self).clone()
+    }
+}
+
+impl<'v> Param<'v> for Value {
+    type Guard = &'v Value;
+
+    fn guard(value: &'v Value) -> Result<&'v Value> {
+        Ok(value)
+    }
+
+    fn lend(guard: &'v &'v Value) -> Self {
+        (*guard).clone()
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.as_proxy().is_some()
+    }
+
+    fn to_value(&self) -> Value {
+        self.clone()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::value::value::Value;
 /// The return type of a `#[trace]` or `#[wrap]` function: a `Result` whose error is fx's or takes it in.
 #[diagnostic::on_unimplemented(
     message = "a traced function returns a `Result` of what a graph can hold, not `{Self}`",
-    label = "expected `Result<..>`, with `fx::Error` or an error type that has `From<fx::Error>`"
+    label = "expected `Result<..>`, with `fx_core::Error` or an error type that has `From<fx_core::Error>`"
 )]
 pub trait Returns: Sized {
     /// What it returns when all goes well.
@@ -52,14 +52,5 @@ fn as_ours(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
     match error.downcast::<Error>() {
         Ok(ours) => *ours,
         Err(other) => Error::other(other),
-    }
-}
-
-/// What a recorded call returns; `None` when it is to be run instead.
-pub fn recorded<R: Returns>(recorded: Result<Option<Value>>) -> Option<R> {
-    match recorded {
-        Ok(None) => None,
-        Ok(Some(value)) => Some(R::from_recorded(Ok(value))),
-        Err(error) => Some(R::from_recorded(Err(error))),
     }
 }

@@ -169,6 +169,14 @@ pub fn parameter(
             "an argument of a traced function needs a name, not a pattern: it names the graph's input",
         ));
     };
+    if let Type::Reference(reference) = ty
+        && let Some(mutability) = &reference.mutability
+    {
+        return Err(Error::new_spanned(
+            mutability,
+            "an argument of a traced function cannot be `&mut`: a graph makes new values and changes none",
+        ));
+    }
     let (ty, into) = match ty {
         Type::ImplTrait(bounds) => (into_target(bounds)?, true),
         ty => (ty.clone(), false),

@@ -1,12 +1,12 @@
 //! The goldens read, the formula gives their numbers, and the comparator sees every kind of difference.
 #![allow(clippy::unwrap_used)]
 
-use fx_tests::compare::{
+use fx_goldens::compare::{
     Exception, GraphComparison, NodeView, ParamView, compare_graphs, compare_node_numbers,
     compare_numbers,
 };
-use fx_tests::formula::{self, Rule, fill_f32, fill_first_f32, fill_i64, input_name, rule_for};
-use fx_tests::golden::{GraphGolden, Literal, NumGolden, graph_names, num_names};
+use fx_goldens::formula::{self, Rule, fill_f32, fill_first_f32, fill_i64, input_name, rule_for};
+use fx_goldens::golden::{GraphGolden, Literal, NumGolden, graph_names, num_names};
 
 fn graph(name: &str) -> GraphGolden {
     GraphGolden::load(name).unwrap()

@@ -591,9 +591,7 @@ pub fn num_names() -> Result<Vec<String>, GoldenError> {
 }
 
 fn folder(kind: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("goldens")
-        .join(kind)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(kind)
 }
 
 fn names(kind: &str) -> Result<Vec<String>, GoldenError> {

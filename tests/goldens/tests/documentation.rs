@@ -2,10 +2,10 @@
 
 use fx_core::prelude::*;
 use fx_core::{CallArgs, Module, TraceContext, Tracer};
+use fx_goldens::exception::Exception;
+use fx_goldens::golden::NumGolden;
+use fx_goldens::model;
 use fx_nn::{Tensor, nn, ops};
-use fx_tests::exception::Exception;
-use fx_tests::golden::NumGolden;
-use fx_tests::model;
 
 /// Compares a traced module with the golden of a name, graph and numbers; `inputs` gives the eager result.
 fn check(

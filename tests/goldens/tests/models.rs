@@ -2,11 +2,11 @@
 //! traced results equal to eager ones.
 
 use fx_core::{Component, Module, Result, Value, symbolic_trace};
+use fx_goldens::exception::Exception;
+use fx_goldens::golden::NumGolden;
+use fx_goldens::model;
 use fx_nn::models::{mlp::Mlp, resnet::resnet18, vgg::vgg11_bn};
 use fx_nn::nn;
-use fx_tests::exception::Exception;
-use fx_tests::golden::NumGolden;
-use fx_tests::model;
 
 const BAR: f64 = 1e-5;
 
