@@ -12,8 +12,8 @@ use crate::exec::program::Program;
 use crate::exec::symbolic;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::registry;
 use crate::ir::signature::{Literal, ParamKind, ParamSpec};
 use crate::module::component::Component;
 use crate::module::module::Module;
@@ -142,6 +142,32 @@ impl GraphModule {
         R::from_value(self.run_values(args)?)
     }
 
+    /// Whether a node does more than computing its result; of modules, what they say themselves.
+    pub fn is_impure_node(&self, node: NodeRef<'_>) -> bool {
+        is_impure(&self.attributes, node)
+    }
+
+    /// Erases every node that nobody uses and that is not impure, in the modules' graphs too; gives how many
+    /// went.
+    ///
+    /// # Errors
+    /// When a graph breaks its rules; nothing changes then.
+    pub fn eliminate_dead_code(&mut self) -> Result<usize> {
+        self.graph.lint()?;
+        let mut erased = 0;
+        for module in self.attributes.modules.values_mut() {
+            let any: &mut dyn std::any::Any = &mut **module;
+            if let Some(inner) = any.downcast_mut::<GraphModule>() {
+                erased += inner.eliminate_dead_code()?;
+            }
+        }
+        self.program = OnceLock::new();
+        let GraphModule {
+            graph, attributes, ..
+        } = self;
+        Ok(erased + graph.eliminate_dead_code_with(|node| is_impure(attributes, node))?)
+    }
+
     fn run_values(&self, args: Vec<Value>) -> Result<Value> {
         let lent: Vec<&Value> = args.iter().collect();
         if is_symbolic_call(&lent) {
@@ -168,6 +194,16 @@ impl GraphModule {
         }
         let program = Program::compile(&self.graph, &self.attributes)?;
         Ok(self.program.get_or_init(|| Arc::new(program)))
+    }
+}
+
+fn is_impure(attributes: &Attributes, node: NodeRef<'_>) -> bool {
+    match node.op() {
+        Op::CallModule(path) => attributes
+            .modules
+            .get(path)
+            .is_none_or(|module| module.is_impure()),
+        _ => node.is_impure(),
     }
 }
 
@@ -283,18 +319,8 @@ impl Module for GraphModule {
     }
 
     fn is_impure(&self) -> bool {
-        self.graph.nodes().any(|node| match node.op() {
-            Op::CallFunction(function) => !function.is_pure(),
-            Op::CallMethod(name) => {
-                let methods = registry::methods(name);
-                methods.is_empty() || methods.iter().any(|f| !f.is_pure())
-            }
-            Op::CallModule(path) => self
-                .attributes
-                .modules
-                .get(path)
-                .is_none_or(|module| module.is_impure()),
-            _ => false,
+        self.graph.nodes().any(|node| {
+            !matches!(node.op(), Op::Placeholder(_) | Op::Output) && self.is_impure_node(node)
         })
     }
 }

@@ -4,22 +4,22 @@
 //! an id is valid while its stamp is the one in the node's head.
 
 use std::num::NonZeroU32;
-use std::ops::{Deref, DerefMut};
-use std::panic::Location;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
-use super::function::Function;
+use super::argument::{Args, Argument, Kwargs};
+use super::index::Members;
+use super::insertion::Cursor;
+use super::meta::Extra;
 use super::names::{Name, NameId, NameSpace};
 use super::node::{NodeMut, NodeRef};
+use super::observe::Observers;
 use super::op::Op;
 use super::order::{Order, ROOT};
 use super::places::{LocationId, Places, Scope, ScopeId, Site};
-use super::signature::Literal;
 use super::uses::Uses;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
@@ -27,11 +27,11 @@ use crate::value::handle::NodeId;
 
 /// What every walk over nodes touches.
 #[derive(Debug, Clone, Copy)]
-struct Head {
+pub(super) struct Head {
     /// `None` while the place is free.
-    stamp: Option<NonZeroU32>,
-    op: u32,
-    name: NameId,
+    pub stamp: Option<NonZeroU32>,
+    pub op: u32,
+    pub name: NameId,
 }
 
 /// What few walks touch.
@@ -40,6 +40,7 @@ pub(super) struct Notes {
     pub location: LocationId,
     pub scope: ScopeId,
     pub type_expr: Option<Arc<str>>,
+    pub extra: Option<Box<Extra>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -65,44 +66,39 @@ pub(super) struct Inputs {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Graph {
-    order: Order,
-    heads: Vec<Head>,
-    inputs: Vec<Inputs>,
-    notes: Vec<Notes>,
-    uses: Uses,
-    free: Vec<u32>,
-    len: usize,
-    ops: IndexSet<Op, FxBuildHasher>,
-    names: NameSpace,
-    places: Places,
+    pub(super) order: Order,
+    pub(super) heads: Vec<Head>,
+    pub(super) inputs: Vec<Inputs>,
+    pub(super) notes: Vec<Notes>,
+    pub(super) uses: Uses,
+    pub(super) free: Vec<u32>,
+    pub(super) len: usize,
+    pub(super) ops: IndexSet<Op, FxBuildHasher>,
+    pub(super) names: NameSpace,
+    pub(super) places: Places,
     stamps: Stamps,
-    cursor: Cursor,
-    current_scope: ScopeId,
+    pub(super) cursor: Cursor,
+    /// The nodes of each op, by the op's number.
+    pub(super) members: Vec<Members>,
+    /// Made when a node is first looked for by name.
+    pub(super) by_name: OnceLock<FxHashMap<NameId, u32>>,
+    pub(super) observers: Observers,
+    /// The pass at work.
+    pub(super) pass: Option<Arc<str>>,
+    pub(super) current_scope: ScopeId,
 }
 
-/// Where new nodes go, and the points that living guards put back.
-#[derive(Debug, Default)]
-struct Cursor {
-    /// New nodes go before this one; `ROOT`, the default, is the end.
-    before: u32,
-    former: Vec<u32>,
-}
-
-impl Clone for Cursor {
-    /// A clone has no guards.
-    fn clone(&self) -> Self {
-        Cursor::default()
-    }
-}
-
-/// Stamps from the process-wide counter, a block at a time.
+/// Stamps from the process-wide counter, a block at a time; blocks grow with the graph, so that many small
+/// graphs do not use the counter up.
 #[derive(Debug, Default)]
 struct Stamps {
     next: u32,
     left: u32,
+    block: u32,
 }
 
-const STAMP_BLOCK: u32 = 1024;
+const FIRST_STAMP_BLOCK: u32 = 16;
+const LAST_STAMP_BLOCK: u32 = 4096;
 
 impl Clone for Stamps {
     /// A clone draws its own stamps, so that its new nodes are told from the original's.
@@ -115,8 +111,9 @@ impl Stamps {
     fn take(&mut self) -> NonZeroU32 {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if self.left == 0 {
-            self.next = NEXT.fetch_add(STAMP_BLOCK, Ordering::Relaxed);
-            self.left = STAMP_BLOCK;
+            self.block = (self.block * 2).clamp(FIRST_STAMP_BLOCK, LAST_STAMP_BLOCK);
+            self.next = NEXT.fetch_add(self.block, Ordering::Relaxed);
+            self.left = self.block;
         }
         self.left -= 1;
         let stamp = self.next;
@@ -132,60 +129,42 @@ impl Default for Graph {
     }
 }
 
-/// Where nodes are inserted before, and the guard that puts it back.
-///
-/// Derefs to the graph; the former insertion point returns when it is dropped.
-#[derive(Debug)]
-pub struct InsertionPoint<'g> {
-    graph: &'g mut Graph,
-    depth: usize,
-}
-
-impl Deref for InsertionPoint<'_> {
-    type Target = Graph;
-    fn deref(&self) -> &Graph {
-        self.graph
-    }
-}
-
-impl DerefMut for InsertionPoint<'_> {
-    fn deref_mut(&mut self) -> &mut Graph {
-        self.graph
-    }
-}
-
-impl Drop for InsertionPoint<'_> {
-    fn drop(&mut self) {
-        let cursor = &mut self.graph.cursor;
-        if let Some(former) = cursor.former.get(self.depth) {
-            cursor.before = *former;
-            cursor.former.truncate(self.depth);
-        }
-    }
-}
-
 impl Graph {
     /// An empty graph.
     pub fn new() -> Self {
-        let mut uses = Uses::default();
-        uses.grow();
+        Graph::with_capacity(0)
+    }
+
+    /// An empty graph with room for some nodes.
+    pub fn with_capacity(nodes: usize) -> Self {
+        fn column<T>(first: T, nodes: usize) -> Vec<T> {
+            let mut column = Vec::with_capacity(nodes + 1);
+            column.push(first);
+            column
+        }
+        // The first place of every column is the sentinel's.
+        let head = Head {
+            stamp: None,
+            op: 0,
+            name: NameId { base: 0, number: 0 },
+        };
         Graph {
-            order: Order::default(),
-            heads: vec![Head {
-                stamp: None,
-                op: 0,
-                name: NameId { base: 0, number: 0 },
-            }],
-            inputs: vec![Inputs::default()],
-            notes: vec![Notes::default()],
-            uses,
+            order: Order::with_capacity(nodes),
+            heads: column(head, nodes),
+            inputs: column(Inputs::default(), nodes),
+            notes: column(Notes::default(), nodes),
+            uses: Uses::with_capacity(nodes),
             free: Vec::new(),
             len: 0,
-            ops: IndexSet::default(),
-            names: NameSpace::default(),
+            ops: IndexSet::with_capacity_and_hasher(nodes, FxBuildHasher),
+            names: NameSpace::with_capacity(nodes),
             places: Places::default(),
             stamps: Stamps::default(),
             cursor: Cursor::default(),
+            members: Vec::with_capacity(nodes),
+            by_name: OnceLock::new(),
+            observers: Observers::default(),
+            pass: None,
             current_scope: ScopeId::default(),
         }
     }
@@ -240,118 +219,12 @@ impl Graph {
         self.nodes().next_back().filter(|n| *n.op() == Op::Output)
     }
 
-    /// The node of a name.
-    pub fn find_name(&self, name: &str) -> Option<NodeRef<'_>> {
-        let id = self.names.find(name)?;
-        self.nodes().find(|n| self.heads[n.index()].name == id)
-    }
-
     /// Whether `a` comes before `b`, in constant time.
     ///
     /// # Errors
     /// When either is not in this graph.
     pub fn is_before(&self, a: NodeId, b: NodeId) -> Result<bool> {
         Ok(self.order.is_before(self.index(a)?, self.index(b)?))
-    }
-
-    // ---- building ------------------------------------------------------------------------------
-
-    /// Adds a node at the insertion point, named after its target.
-    ///
-    /// # Errors
-    /// When an argument is a node of another graph, or nests too deep.
-    #[track_caller]
-    pub fn create_node(
-        &mut self,
-        op: Op,
-        args: impl IntoArguments,
-        kwargs: impl IntoKwargs,
-    ) -> Result<NodeId> {
-        self.insert(
-            op,
-            args.into_arguments(),
-            kwargs.into_kwargs(),
-            None,
-            Site::Caller(Location::caller()),
-        )
-    }
-
-    /// Adds an input.
-    ///
-    /// # Errors
-    /// As [`create_node`](Graph::create_node).
-    #[track_caller]
-    pub fn placeholder(&mut self, name: &str) -> Result<NodeId> {
-        self.create_node(Op::Placeholder(name.into()), (), ())
-    }
-
-    /// Adds an input with a default.
-    ///
-    /// # Errors
-    /// As [`create_node`](Graph::create_node).
-    #[track_caller]
-    pub fn placeholder_with_default(&mut self, name: &str, default: &Literal) -> Result<NodeId> {
-        self.create_node(Op::Placeholder(name.into()), (Argument::from(default),), ())
-    }
-
-    /// Adds a parameter, buffer or constant by its dotted path.
-    ///
-    /// # Errors
-    /// As [`create_node`](Graph::create_node).
-    #[track_caller]
-    pub fn get_attr(&mut self, path: &str) -> Result<NodeId> {
-        self.create_node(Op::GetAttr(path.into()), (), ())
-    }
-
-    /// Adds a call of a function.
-    ///
-    /// # Errors
-    /// As [`create_node`](Graph::create_node).
-    #[track_caller]
-    pub fn call_function(
-        &mut self,
-        function: impl Into<Function>,
-        args: impl IntoArguments,
-        kwargs: impl IntoKwargs,
-    ) -> Result<NodeId> {
-        self.create_node(Op::CallFunction(function.into()), args, kwargs)
-    }
-
-    /// Adds a call of a method of the first argument.
-    ///
-    /// # Errors
-    /// As [`create_node`](Graph::create_node).
-    #[track_caller]
-    pub fn call_method(
-        &mut self,
-        method: &str,
-        args: impl IntoArguments,
-        kwargs: impl IntoKwargs,
-    ) -> Result<NodeId> {
-        self.create_node(Op::CallMethod(method.into()), args, kwargs)
-    }
-
-    /// Adds a call of a module by its dotted path.
-    ///
-    /// # Errors
-    /// As [`create_node`](Graph::create_node).
-    #[track_caller]
-    pub fn call_module(
-        &mut self,
-        path: &str,
-        args: impl IntoArguments,
-        kwargs: impl IntoKwargs,
-    ) -> Result<NodeId> {
-        self.create_node(Op::CallModule(path.into()), args, kwargs)
-    }
-
-    /// Adds the result.
-    ///
-    /// # Errors
-    /// As [`create_node`](Graph::create_node).
-    #[track_caller]
-    pub fn output(&mut self, result: impl Into<Argument>) -> Result<NodeId> {
-        self.create_node(Op::Output, (result.into(),), ())
     }
 
     /// Adds a node, with the name that is wanted and the place in the source that it comes from.
@@ -363,22 +236,47 @@ impl Graph {
         name: Option<&str>,
         site: Site<'_>,
     ) -> Result<NodeId> {
-        let inputs = self.checked_inputs(args, kwargs)?;
-        let name = self.names.create(name.unwrap_or(op.name_candidate()));
-        let op = match self.ops.get_index_of(&op) {
-            Some(index) => index,
-            None => self.ops.insert_full(op).0,
+        let name = match name {
+            Some(name) => self.names.create(name),
+            None => self.names.create(op.name_candidate()),
         };
+        self.insert_as(op, args, kwargs, name, site)
+    }
+
+    /// Adds a node under the name of another, with a number where it is taken.
+    pub(super) fn insert_named(
+        &mut self,
+        op: Op,
+        args: Args,
+        kwargs: Kwargs,
+        name: Name<'_>,
+        site: Site<'_>,
+    ) -> Result<NodeId> {
+        let name = self.names.create_like(name);
+        self.insert_as(op, args, kwargs, name, site)
+    }
+
+    fn insert_as(
+        &mut self,
+        op: Op,
+        args: Args,
+        kwargs: Kwargs,
+        name: NameId,
+        site: Site<'_>,
+    ) -> Result<NodeId> {
+        let inputs = self.checked_inputs(args, kwargs)?;
+        let op = self.intern(op)?;
         let stamp = self.stamps.take();
         let head = Head {
             stamp: Some(stamp),
-            op: u32::try_from(op).map_err(|_| too_many())?,
+            op,
             name,
         };
         let notes = Notes {
             location: self.places.site(site),
             scope: self.current_scope,
             type_expr: None,
+            extra: None,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -402,92 +300,11 @@ impl Graph {
         let Graph { uses, inputs, .. } = self;
         uses.add_inputs(index, input_indices(&inputs[index as usize]).into_iter());
         self.len += 1;
+        self.add_member(index);
+        self.add_name(index);
+        self.note_created(index);
+        self.tell(|observer, graph| observer.created(NodeRef::new(graph, index)));
         Ok(NodeId { index, stamp })
-    }
-
-    // ---- where new nodes go --------------------------------------------------------------------
-
-    /// New nodes go before `node`, or before the first node for `None`, until the guard is dropped.
-    ///
-    /// # Errors
-    /// When the node is not in this graph.
-    ///
-    /// ```
-    /// # use fx_core::{Graph, operator};
-    /// let mut graph = Graph::new();
-    /// let x = graph.placeholder("x")?;
-    /// let out = graph.output(x)?;
-    /// let neg = graph.inserting_before(out)?.call_function(operator::neg, (x,), ())?;
-    /// assert!(graph.is_before(neg, out)?);
-    /// # Ok::<(), fx_core::Error>(())
-    /// ```
-    pub fn inserting_before(
-        &mut self,
-        node: impl Into<Option<NodeId>>,
-    ) -> Result<InsertionPoint<'_>> {
-        let target = match node.into() {
-            Some(id) => self.index(id)?,
-            None => self.order.next(ROOT),
-        };
-        Ok(self.insertion_point(target))
-    }
-
-    /// New nodes go after `node`, or at the end for `None`, until the guard is dropped.
-    ///
-    /// # Errors
-    /// When the node is not in this graph.
-    pub fn inserting_after(
-        &mut self,
-        node: impl Into<Option<NodeId>>,
-    ) -> Result<InsertionPoint<'_>> {
-        let target = match node.into() {
-            Some(id) => self.order.next(self.index(id)?),
-            None => ROOT,
-        };
-        Ok(self.insertion_point(target))
-    }
-
-    fn insertion_point(&mut self, target: u32) -> InsertionPoint<'_> {
-        let depth = self.cursor.former.len();
-        self.cursor.former.push(self.cursor.before);
-        self.cursor.before = target;
-        InsertionPoint { graph: self, depth }
-    }
-
-    // ---- taking away ---------------------------------------------------------------------------
-
-    /// Removes a node that nothing uses.
-    ///
-    /// # Errors
-    /// When the node has users, which the error lists, or is not in this graph.
-    pub fn erase_node(&mut self, id: NodeId) -> Result<()> {
-        let index = self.index(id)?;
-        if self.uses.count(index) > 0 {
-            return Err(ErrorKind::NodeInUse {
-                node: self.name_of(index).to_string(),
-                users: self
-                    .uses
-                    .users(index)
-                    .map(|user| self.name_of(user).to_string())
-                    .collect(),
-            }
-            .into());
-        }
-        let next = self.order.next(index);
-        let Cursor { before, former } = &mut self.cursor;
-        for point in former.iter_mut().chain([before]) {
-            if *point == index {
-                *point = next;
-            }
-        }
-        self.uses.clear_inputs(index);
-        self.order.remove(index);
-        self.heads[index as usize].stamp = None;
-        self.inputs[index as usize] = Inputs::default();
-        self.notes[index as usize] = Notes::default();
-        self.free.push(index);
-        self.len -= 1;
-        Ok(())
     }
 
     // ---- for the views and the tracer ----------------------------------------------------------
@@ -567,73 +384,10 @@ impl Graph {
     pub(crate) fn current_scope(&self) -> Option<&Scope> {
         self.places.get_scope(self.current_scope)
     }
-
-    /// Refuses arguments that name dead or foreign nodes, or nest too deep.
-    fn checked_inputs(&self, args: Args, kwargs: Kwargs) -> Result<Inputs> {
-        for arg in args.iter().chain(kwargs.iter().map(|(_, a)| a)) {
-            if arg.is_leaf() {
-                if let Argument::Node(id) = arg {
-                    self.index(*id)?;
-                }
-                continue;
-            }
-            arg.check_depth()?;
-            let mut stale = None;
-            arg.for_each_node(&mut |id| {
-                if stale.is_none() {
-                    stale = self.index(id).err();
-                }
-            });
-            if let Some(error) = stale {
-                return Err(error);
-            }
-        }
-        Ok(Inputs {
-            args,
-            kwargs: (!kwargs.is_empty()).then(|| Box::new(kwargs)),
-        })
-    }
-
-    pub(super) fn set_inputs(&mut self, index: u32, args: Args, kwargs: Kwargs) -> Result<()> {
-        let inputs = self.checked_inputs(args, kwargs)?;
-        let defs = input_indices(&inputs);
-        self.uses.set_inputs(index, defs.iter().copied());
-        self.inputs[index as usize] = inputs;
-        Ok(())
-    }
-
-    /// Every user of `old` but `new` itself, and those that `keep` refuses, uses `new` instead.
-    pub(super) fn replace_uses(
-        &mut self,
-        old: u32,
-        new: NodeId,
-        filter: &mut dyn FnMut(NodeRef<'_>) -> bool,
-    ) -> Result<Vec<NodeId>> {
-        let new_index = self.index(new)?;
-        let users: Vec<u32> = self
-            .uses
-            .users(old)
-            .filter(|user| *user != new_index && filter(NodeRef::new(self, *user)))
-            .collect();
-        for user in &users {
-            let mut map = |id: NodeId| Argument::Node(if id.index == old { new } else { id });
-            let Inputs { args, kwargs } = std::mem::take(&mut self.inputs[*user as usize]);
-            let args = args.iter().map(|a| a.map_nodes(&mut map)).collect();
-            let kwargs = kwargs
-                .map(|kwargs| {
-                    kwargs
-                        .iter()
-                        .map(|(k, a)| (k.clone(), a.map_nodes(&mut map)))
-                        .collect()
-                })
-                .unwrap_or_default();
-            self.set_inputs(*user, args, kwargs)?;
-        }
-        Ok(users.into_iter().map(|user| self.id_of(user)).collect())
-    }
 }
 
-fn input_indices(inputs: &Inputs) -> smallvec::SmallVec<[u32; 4]> {
+/// The nodes that a node's arguments mention, in order, with repetitions.
+pub(super) fn input_indices(inputs: &Inputs) -> smallvec::SmallVec<[u32; 4]> {
     let mut found = smallvec::SmallVec::new();
     let kwargs = inputs.kwargs.iter().flat_map(|k| k.iter().map(|(_, a)| a));
     for arg in inputs.args.iter().chain(kwargs) {

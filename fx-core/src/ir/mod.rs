@@ -1,11 +1,19 @@
 //! The graph: nodes of six opcodes in an order, with use lists that always agree with the arguments.
 
 pub mod argument;
+pub mod build;
+pub mod copy;
+mod dead_code;
+mod edit;
 pub mod function;
 pub mod graph;
+mod index;
+pub mod insertion;
 pub mod lint;
+pub mod meta;
 pub mod names;
 pub mod node;
+pub mod observe;
 pub mod op;
 pub mod operators;
 mod order;
@@ -13,4 +21,6 @@ pub mod places;
 pub mod print;
 pub mod registry;
 pub mod signature;
+mod sort;
 mod uses;
+pub mod walk;

@@ -2,9 +2,9 @@
 //!
 //! Invariant: no two live names are equal, and a name once given is not given again.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
@@ -125,26 +125,52 @@ impl Base {
 /// All names of a graph.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameSpace {
-    bases: IndexMap<Arc<str>, Base, FxBuildHasher>,
+    bases: IndexMap<Box<str>, Base, FxBuildHasher>,
 }
 
 impl NameSpace {
+    pub fn with_capacity(names: usize) -> Self {
+        NameSpace {
+            bases: IndexMap::with_capacity_and_hasher(names, FxBuildHasher),
+        }
+    }
+
     /// A free name for a candidate: the candidate itself, or with the next number.
     pub fn create(&mut self, candidate: &str) -> NameId {
-        let text = sanitize(candidate);
+        let mut text = sanitize(candidate);
         let (stem, given) = split(&text);
-        let (index, base) = match self.bases.get_full_mut(stem) {
-            Some((index, _, base)) => (index, base),
+        match self.bases.get_index_of(stem) {
+            Some(index) => self.take(index, given),
             None => {
-                let (index, _) = self.bases.insert_full(stem.into(), Base::default());
-                let base = self
-                    .bases
-                    .get_index_mut(index)
-                    .expect("the base was just inserted")
-                    .1;
-                (index, base)
+                let length = stem.len();
+                let stem = match &mut text {
+                    // The text that was made for it becomes the key.
+                    Cow::Owned(text) => {
+                        text.truncate(length);
+                        std::mem::take(text).into_boxed_str()
+                    }
+                    Cow::Borrowed(text) => text[..length].into(),
+                };
+                let (index, _) = self.bases.insert_full(stem, Base::default());
+                self.take(index, given)
             }
+        }
+    }
+
+    /// A free name for a name that another graph has.
+    pub fn create_like(&mut self, name: Name<'_>) -> NameId {
+        let index = match self.bases.get_index_of(name.base) {
+            Some(index) => index,
+            None => self.bases.insert_full(name.base.into(), Base::default()).0,
         };
+        self.take(index, (name.number != BARE).then_some(name.number))
+    }
+
+    fn take(&mut self, index: usize, given: Option<u32>) -> NameId {
+        let (stem, base) = self
+            .bases
+            .get_index_mut(index)
+            .expect("the base was found or inserted just now");
         let number = match given {
             Some(number) if number != 0 => base.take(number),
             // torch.fx keeps `x_0` where it is given; a taken one counts on from the base's count.
@@ -212,17 +238,16 @@ fn canonical_number(digits: &str) -> Option<u32> {
 }
 
 /// The candidate as an identifier in snake case.
-fn sanitize(candidate: &str) -> std::borrow::Cow<'_, str> {
-    let clean = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if candidate.chars().all(clean)
-        && candidate
-            .chars()
-            .next()
-            .is_some_and(|c| !c.is_ascii_digit())
-    {
+fn sanitize(candidate: &str) -> Cow<'_, str> {
+    let bytes = candidate.as_bytes();
+    let clean = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_';
+    if bytes.iter().all(clean) && bytes.first().is_some_and(|b| !b.is_ascii_digit()) {
         return candidate.into();
     }
-    let mut text = String::with_capacity(candidate.len() + 1);
+    let mut text = String::with_capacity(candidate.len());
+    if bytes.first().is_some_and(u8::is_ascii_digit) {
+        text.push('_');
+    }
     let mut previous = ' ';
     for c in candidate.chars() {
         if c.is_ascii_alphanumeric() || c == '_' {
@@ -231,16 +256,14 @@ fn sanitize(candidate: &str) -> std::borrow::Cow<'_, str> {
                 text.push('_');
             }
             text.push(c.to_ascii_lowercase());
-        } else if !(text.ends_with('_') && !previous.is_ascii_alphanumeric() && previous != '_') {
+        } else if previous.is_ascii_alphanumeric() || previous == '_' || text.is_empty() {
+            // A run of other characters is one `_`.
             text.push('_');
         }
         previous = c;
     }
     if text.is_empty() {
         text.push_str("_unnamed");
-    }
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
-        text.insert(0, '_');
     }
     text.into()
 }

@@ -17,7 +17,7 @@ use crate::value::handle::NodeId;
 #[derive(Clone, Copy)]
 pub struct NodeRef<'g> {
     graph: &'g Graph,
-    index: u32,
+    pub(super) index: u32,
 }
 
 impl<'g> NodeRef<'g> {
@@ -221,6 +221,83 @@ impl<'g> NodeMut<'g> {
         mut filter: impl FnMut(NodeRef<'_>) -> bool,
     ) -> Result<Vec<NodeId>> {
         self.graph.replace_uses(self.index, new, &mut filter)
+    }
+
+    /// Puts an argument between the positional ones, or after them.
+    ///
+    /// # Errors
+    /// When the position is beyond the end, or as [`set_args`](NodeMut::set_args).
+    pub fn insert_arg(&mut self, position: usize, arg: impl Into<Argument>) -> Result<()> {
+        let mut args = self.as_ref().args().to_vec();
+        if position > args.len() {
+            return Err(Error::msg(format_args!(
+                "insert_arg: %{} has {} positional arguments, so the position must be between 0 and {0}, not {position}",
+                self.as_ref().name(),
+                args.len()
+            )));
+        }
+        args.insert(position, arg.into());
+        self.set_args(args)
+    }
+
+    /// Sets one keyword argument.
+    ///
+    /// # Errors
+    /// As [`set_args`](NodeMut::set_args).
+    pub fn update_kwarg(&mut self, name: &str, arg: impl Into<Argument>) -> Result<()> {
+        let mut kwargs = self.as_ref().kwargs().to_vec();
+        match kwargs.iter_mut().find(|(known, _)| &**known == name) {
+            Some((_, old)) => *old = arg.into(),
+            None => kwargs.push((name.into(), arg.into())),
+        }
+        self.set_kwargs(kwargs)
+    }
+
+    /// Gives the node another opcode or target; arguments, name and users stay.
+    ///
+    /// # Errors
+    /// When the graph has no room for another target.
+    pub fn set_op(&mut self, op: Op) -> Result<()> {
+        self.graph.set_op(self.index, op)
+    }
+
+    /// Gives the node a name, or with a number where that is taken.
+    pub fn rename(&mut self, name: &str) {
+        self.graph.rename(self.index, name);
+    }
+
+    /// In this node alone, `old` becomes `new`.
+    ///
+    /// # Errors
+    /// When either is not in this graph.
+    pub fn replace_input_with(&mut self, old: NodeId, new: NodeId) -> Result<()> {
+        let old = self.graph.index(old)?;
+        self.graph.index(new)?;
+        self.graph.replace_input(self.index, old, new)
+    }
+
+    /// Moves another node to before this one.
+    ///
+    /// # Errors
+    /// When the other is not in this graph.
+    pub fn prepend(&mut self, other: NodeId) -> Result<()> {
+        let other = self.graph.index(other)?;
+        self.graph.move_before(other, self.index);
+        Ok(())
+    }
+
+    /// Moves another node to after this one.
+    ///
+    /// # Errors
+    /// When the other is not in this graph.
+    pub fn append(&mut self, other: NodeId) -> Result<()> {
+        let other = self.graph.index(other)?;
+        self.graph.move_after(other, self.index);
+        Ok(())
+    }
+
+    pub(super) fn extra_mut(&mut self) -> &mut super::meta::Extra {
+        self.graph.extra_of_mut(self.index)
     }
 
     /// Annotates the type of its value.

@@ -21,25 +21,29 @@ pub(crate) struct Order {
     links: Vec<Link>,
 }
 
-impl Default for Order {
-    fn default() -> Self {
-        Order {
-            links: vec![Link {
-                prev: ROOT,
-                next: ROOT,
-                key: 0,
-            }],
-        }
-    }
-}
-
 impl Order {
+    /// The empty list: the sentinel alone.
+    pub fn with_capacity(nodes: usize) -> Self {
+        let mut links = Vec::with_capacity(nodes + 1);
+        links.push(Link {
+            prev: ROOT,
+            next: ROOT,
+            key: 0,
+        });
+        Order { links }
+    }
+
     pub fn next(&self, index: u32) -> u32 {
         self.links[index as usize].next
     }
 
     pub fn prev(&self, index: u32) -> u32 {
         self.links[index as usize].prev
+    }
+
+    /// Increases along the order.
+    pub fn key(&self, index: u32) -> u64 {
+        self.links[index as usize].key
     }
 
     pub fn is_before(&self, a: u32, b: u32) -> bool {
@@ -125,6 +129,19 @@ impl Order {
                 return;
             }
         }
+        self.spread_all();
+    }
+
+    /// Lays the list out anew; `indices` are all that are in it.
+    pub fn rearrange(&mut self, indices: &[u32]) {
+        let mut prev = ROOT;
+        for index in indices {
+            self.links[prev as usize].next = *index;
+            self.links[*index as usize].prev = prev;
+            prev = *index;
+        }
+        self.links[prev as usize].next = ROOT;
+        self.links[ROOT as usize].prev = prev;
         self.spread_all();
     }
 

@@ -25,6 +25,8 @@ pub(crate) enum Site<'a> {
     Caller(&'static Location<'static>),
     /// A place that was recorded before.
     Kept(&'a SourceLocation),
+    /// Not known.
+    Unknown,
 }
 
 /// Names a scope of one graph; 0 is outside any module.
@@ -53,6 +55,7 @@ impl Places {
         match site {
             Site::Caller(location) => self.caller(location),
             Site::Kept(location) => self.location(location.clone()),
+            Site::Unknown => LocationId::default(),
         }
     }
 

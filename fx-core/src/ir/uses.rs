@@ -31,7 +31,7 @@ const EMPTY: Ends = Ends {
 };
 
 /// The use lists of a graph; indices are the graph's.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Uses {
     uses: Vec<Use>,
     free: Vec<u32>,
@@ -42,6 +42,19 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
+    /// No uses; the sentinel's place alone.
+    pub fn with_capacity(nodes: usize) -> Self {
+        let mut uses = Uses {
+            uses: Vec::with_capacity(nodes),
+            free: Vec::new(),
+            ends: Vec::with_capacity(nodes + 1),
+            seen: Vec::with_capacity(nodes + 1),
+            round: 0,
+        };
+        uses.grow();
+        uses
+    }
+
     pub fn grow(&mut self) {
         self.ends.push(EMPTY);
         self.seen.push(0);
@@ -72,7 +85,7 @@ impl Uses {
     /// Replaces all inputs of a user by the distinct ones among `defs`; a kept input keeps its place
     /// among its users.
     pub fn set_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) {
-        let mut kept = rustc_hash::FxHashMap::default();
+        let mut kept = Kept::default();
         let mut at = self.ends[user as usize].first_input;
         while let Some(found) = self.uses.get(at as usize).copied() {
             kept.insert(found.def, at);
@@ -85,7 +98,7 @@ impl Uses {
             if std::mem::replace(&mut self.seen[def as usize], round) == round {
                 continue;
             }
-            let at = match kept.remove(&def) {
+            let at = match kept.remove(def) {
                 Some(at) => at,
                 None => self.link(user, def),
             };
@@ -97,9 +110,32 @@ impl Uses {
             }
             last = at;
         }
-        for (_, at) in kept {
+        for at in kept.rest() {
             self.unlink(at);
         }
+    }
+
+    /// Makes a user of `old` a user of `new` instead, in the same place among its inputs; `false`, and
+    /// nothing done, where it uses both.
+    pub fn retarget(&mut self, user: u32, old: u32, new: u32) -> bool {
+        let mut edge = NONE;
+        let mut at = self.ends[user as usize].first_input;
+        while let Some(found) = self.uses.get(at as usize) {
+            if found.def == new {
+                return false;
+            }
+            if found.def == old {
+                edge = at;
+            }
+            at = found.next_input;
+        }
+        if edge == NONE {
+            return false;
+        }
+        self.detach(edge);
+        self.uses[edge as usize].def = new;
+        self.attach(edge);
+        true
     }
 
     /// Gives a new node its inputs.
@@ -140,11 +176,10 @@ impl Uses {
     }
 
     fn link(&mut self, user: u32, def: u32) -> u32 {
-        let ends = &mut self.ends[def as usize];
         let new = Use {
             user,
             def,
-            prev: ends.last,
+            prev: NONE,
             next: NONE,
             next_input: NONE,
         };
@@ -158,6 +193,18 @@ impl Uses {
                 u32::try_from(self.uses.len() - 1).unwrap_or(NONE)
             }
         };
+        self.attach(at);
+        at
+    }
+
+    fn unlink(&mut self, at: u32) {
+        self.detach(at);
+        self.free.push(at);
+    }
+
+    /// Puts a use at the end of its input's list of users.
+    fn attach(&mut self, at: u32) {
+        let ends = &mut self.ends[self.uses[at as usize].def as usize];
         ends.count += 1;
         let last = std::mem::replace(&mut ends.last, at);
         if last == NONE {
@@ -165,10 +212,13 @@ impl Uses {
         } else {
             self.uses[last as usize].next = at;
         }
-        at
+        let new = &mut self.uses[at as usize];
+        new.prev = last;
+        new.next = NONE;
     }
 
-    fn unlink(&mut self, at: u32) {
+    /// Takes a use out of its input's list of users.
+    fn detach(&mut self, at: u32) {
         let Use {
             def, prev, next, ..
         } = self.uses[at as usize];
@@ -176,16 +226,50 @@ impl Uses {
         ends.count -= 1;
         if prev == NONE {
             ends.first = next;
-        }
-        if next == NONE {
-            ends.last = prev;
-        }
-        if prev != NONE {
+        } else {
             self.uses[prev as usize].next = next;
         }
-        if next != NONE {
+        if next == NONE {
+            self.ends[def as usize].last = prev;
+        } else {
             self.uses[next as usize].prev = prev;
         }
-        self.free.push(at);
+    }
+}
+
+/// The uses that a user had, by input: a short list, or a map where there are many.
+#[derive(Default)]
+struct Kept {
+    few: smallvec::SmallVec<[(u32, u32); 8]>,
+    many: rustc_hash::FxHashMap<u32, u32>,
+}
+
+impl Kept {
+    fn insert(&mut self, def: u32, at: u32) {
+        if self.few.len() < 8 {
+            self.few.push((def, at));
+        } else {
+            self.many.insert(def, at);
+        }
+    }
+
+    fn remove(&mut self, def: u32) -> Option<u32> {
+        match self.few.iter().position(|(d, _)| *d == def) {
+            Some(i) => Some(self.few.swap_remove(i).1),
+            None if self.many.is_empty() => None,
+            None => self.many.remove(&def),
+        }
+    }
+
+    /// What was not taken out again, in the order of the inputs' places.
+    fn rest(self) -> Vec<u32> {
+        let mut rest: Vec<u32> = self
+            .few
+            .into_iter()
+            .map(|(_, at)| at)
+            .chain(self.many.into_values())
+            .collect();
+        rest.sort_unstable();
+        rest
     }
 }

@@ -136,8 +136,11 @@ impl TraceContext {
         }
         TraceContext {
             id: scope::fresh_id(),
-            graph: RefCell::default(),
-            attributes: RefCell::default(),
+            graph: RefCell::new(Graph::with_capacity(index.components.len() * 5 / 4 + 8)),
+            attributes: RefCell::new(Attributes {
+                modules: IndexMap::with_capacity_and_hasher(index.components.len(), FxBuildHasher),
+                ..Attributes::default()
+            }),
             root: index,
             parameter_proxies: RefCell::default(),
             constants: RefCell::default(),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use fx_core::prelude::*;
-use fx_core::{Argument, NodeRef};
+use fx_core::{Argument, ErrorKind, NodeRef};
 use proptest::prelude::*;
 
 /// An argument whose nodes are chosen by number when it is used.
@@ -31,6 +31,12 @@ enum Edit {
     UpdateArg(usize, usize, Shape),
     Replace(usize, usize),
     Erase(usize),
+    InsertArg(usize, usize, Shape),
+    ReplaceInput(usize, usize, usize),
+    Prepend(usize, usize),
+    Append(usize, usize),
+    Rename(usize),
+    Sort,
     Copy,
 }
 
@@ -63,6 +69,12 @@ fn edit() -> impl Strategy<Value = Edit> {
         2 => (at(), 0usize..4, shape()).prop_map(|(n, i, a)| Edit::UpdateArg(n, i, a)),
         2 => (at(), at()).prop_map(|(a, b)| Edit::Replace(a, b)),
         3 => at().prop_map(Edit::Erase),
+        1 => (at(), 0usize..4, shape()).prop_map(|(n, i, a)| Edit::InsertArg(n, i, a)),
+        1 => (at(), at(), at()).prop_map(|(n, a, b)| Edit::ReplaceInput(n, a, b)),
+        1 => (at(), at()).prop_map(|(a, b)| Edit::Prepend(a, b)),
+        1 => (at(), at()).prop_map(|(a, b)| Edit::Append(a, b)),
+        1 => at().prop_map(Edit::Rename),
+        1 => Just(Edit::Sort),
         1 => Just(Edit::Copy),
     ]
 }
@@ -172,12 +184,62 @@ impl Model {
         let users = self.nodes[self.at(old)].users.clone();
         let users: Vec<NodeId> = users.into_iter().filter(|u| *u != new).collect();
         for user in &users {
-            let at = self.at(*user);
-            let all = |args: &[Argument]| args.iter().map(|a| substitute(a, old, new)).collect();
-            let (args, kwargs) = (all(&self.nodes[at].args), all(&self.nodes[at].kwargs));
-            self.set(at, args, kwargs);
+            self.substitute_in(self.at(*user), old, new);
         }
         users
+    }
+
+    fn substitute_in(&mut self, at: usize, old: NodeId, new: NodeId) {
+        let all = |args: &[Argument]| args.iter().map(|a| substitute(a, old, new)).collect();
+        let (args, kwargs) = (all(&self.nodes[at].args), all(&self.nodes[at].kwargs));
+        self.set(at, args, kwargs);
+    }
+
+    /// Moves node `from` next to node `to`: before it (0), or after it (1).
+    fn relocate(&mut self, graph: &mut Graph, to: usize, from: usize, after: usize) -> Result<()> {
+        let (anchor, moved) = (self.nodes[to].id, self.nodes[from].id);
+        match after {
+            0 => graph.node_mut(anchor)?.prepend(moved)?,
+            _ => graph.node_mut(anchor)?.append(moved)?,
+        }
+        if anchor != moved {
+            let node = self.nodes.remove(from);
+            let at = self.at(anchor) + after;
+            self.nodes.insert(at, node);
+        }
+        Ok(())
+    }
+
+    /// The first node, in today's order, whose inputs have all come, again and again.
+    fn sort(&mut self) {
+        let mut sorted: Vec<ModelNode> = Vec::new();
+        while !self.nodes.is_empty() {
+            let came = |id: &NodeId| sorted.iter().any(|n| n.id == *id);
+            let next = self
+                .nodes
+                .iter()
+                .position(|n| n.inputs().iter().all(came))
+                .expect("the graph was sorted, so there is no circle");
+            sorted.push(self.nodes.remove(next));
+        }
+        self.nodes = sorted;
+    }
+
+    /// Whether a node depends, through any number of others, on a user of another that it is not itself.
+    fn depends_on_a_user(&self, node: NodeId, of: NodeId) -> bool {
+        let users = &self.nodes[self.at(of)].users;
+        let mut seen = vec![node];
+        let mut pending = self.nodes[self.at(node)].inputs();
+        while let Some(id) = pending.pop() {
+            if users.contains(&id) && id != node {
+                return true;
+            }
+            if !seen.contains(&id) {
+                seen.push(id);
+                pending.extend(self.nodes[self.at(id)].inputs());
+            }
+        }
+        false
     }
 
     fn show(&self, arg: &Argument) -> String {
@@ -283,9 +345,53 @@ impl Model {
             }
             Edit::Replace(a, b) if count > 0 => {
                 let (old, new) = (self.nodes[a % count].id, self.nodes[b % count].id);
-                let changed = graph.node_mut(old)?.replace_all_uses_with(new)?;
-                assert_eq!(changed, self.replace(old, new));
+                match graph.node_mut(old)?.replace_all_uses_with(new) {
+                    Ok(changed) if old == new => assert_eq!(changed, []),
+                    Ok(changed) => assert_eq!(changed, self.replace(old, new)),
+                    Err(error) => {
+                        assert!(matches!(error.kind(), ErrorKind::Cycle { .. }), "{error}");
+                        assert!(self.depends_on_a_user(new, old), "{error}");
+                    }
+                }
             }
+            Edit::InsertArg(n, i, arg) if count > 0 => {
+                let (at, arg) = (n % count, self.argument(arg));
+                let (mut args, kwargs) =
+                    (self.nodes[at].args.clone(), self.nodes[at].kwargs.clone());
+                let result = graph
+                    .node_mut(self.nodes[at].id)?
+                    .insert_arg(*i, arg.clone());
+                assert_eq!(result.is_ok(), *i <= args.len());
+                if result.is_ok() {
+                    args.insert(*i, arg);
+                    self.set(at, args, kwargs);
+                }
+            }
+            Edit::ReplaceInput(n, a, b) if count > 0 => {
+                let (at, old, new) = (
+                    n % count,
+                    self.nodes[a % count].id,
+                    self.nodes[b % count].id,
+                );
+                graph
+                    .node_mut(self.nodes[at].id)?
+                    .replace_input_with(old, new)?;
+                if self.nodes[at].inputs().contains(&old) && old != new {
+                    self.substitute_in(at, old, new);
+                }
+            }
+            Edit::Prepend(a, b) if count > 0 => self.relocate(graph, a % count, b % count, 0)?,
+            Edit::Append(a, b) if count > 0 => self.relocate(graph, a % count, b % count, 1)?,
+            Edit::Rename(n) if count > 0 => {
+                let node = &mut self.nodes[n % count];
+                graph.node_mut(node.id)?.rename("renamed");
+                node.name = graph.node(node.id)?.name().to_string();
+                assert!(node.name.starts_with("renamed"));
+            }
+            Edit::Sort => match graph.sort() {
+                Ok(()) => self.sort(),
+                Err(error) => assert!(error.to_string().contains("depends on itself"), "{error}"),
+            },
             Edit::Copy => *graph = graph.clone(),
             _ => {}
         }
@@ -326,6 +432,11 @@ impl Model {
                 );
             }
         }
+        for node in &self.nodes {
+            assert_eq!(graph.find_name(&node.name).map(|n| n.id()), Some(node.id));
+        }
+        let calls = graph.find_nodes(&Op::CallMethod("m".into()));
+        assert_eq!(ids(&mut calls.into_iter()), order);
         assert_eq!(graph.to_string(), self.print());
         assert!(self.erased.iter().all(|id| graph.node(*id).is_err()));
         Ok(())
@@ -346,8 +457,17 @@ fn tuple(items: &[String]) -> String {
     }
 }
 
+/// 96 sequences of edits, or as many as make `FX_GRAPH_STEPS` edits.
+fn cases() -> u32 {
+    const EDITS: u32 = 20;
+    let steps = std::env::var("FX_GRAPH_STEPS").ok();
+    steps
+        .and_then(|steps| steps.parse::<u32>().ok())
+        .map_or(96, |steps| steps / EDITS)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_graph_and_a_model_stay_in_step(edits in prop::collection::vec(edit(), 1..40)) {

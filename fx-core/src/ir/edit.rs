@@ -1,0 +1,207 @@
+//! Changing nodes: arguments, targets, uses, places in the order, names and removal.
+//!
+//! Invariant: an edit that fails has changed nothing.
+
+use rustc_hash::FxHashSet;
+
+use super::argument::{Args, Argument, Kwargs};
+use super::graph::{Graph, Inputs, Notes, input_indices};
+use super::node::NodeRef;
+use super::op::Op;
+use crate::error::{ErrorKind, Result};
+use crate::value::handle::NodeId;
+
+impl Graph {
+    /// Removes a node that nothing uses.
+    ///
+    /// # Errors
+    /// When the node has users, which the error lists, or is not in this graph.
+    pub fn erase_node(&mut self, id: NodeId) -> Result<()> {
+        let index = self.index(id)?;
+        if self.uses.count(index) > 0 {
+            return Err(ErrorKind::NodeInUse {
+                node: self.name_of(index).to_string(),
+                users: self
+                    .uses
+                    .users(index)
+                    .map(|user| self.name_of(user).to_string())
+                    .collect(),
+            }
+            .into());
+        }
+        self.tell(|observer, graph| observer.erased(NodeRef::new(graph, index)));
+        let (prev, next) = (self.order.prev(index), self.order.next(index));
+        self.cursor.leave(index, prev, next);
+        self.uses.clear_inputs(index);
+        self.order.remove(index);
+        self.forget_name(index);
+        self.forget_member(index);
+        self.heads[index as usize].stamp = None;
+        self.inputs[index as usize] = Inputs::default();
+        self.notes[index as usize] = Notes::default();
+        self.free.push(index);
+        self.len -= 1;
+        Ok(())
+    }
+
+    /// Moves a node before another, or to the end for `ROOT`.
+    pub(super) fn move_before(&mut self, index: u32, next: u32) {
+        if index == next || self.order.next(index) == next {
+            return;
+        }
+        let (before, after) = (self.order.prev(index), self.order.next(index));
+        self.cursor.leave(index, before, after);
+        self.order.remove(index);
+        self.order.insert_before(index, next);
+    }
+
+    pub(super) fn move_after(&mut self, index: u32, previous: u32) {
+        if index != previous {
+            let next = self.order.next(previous);
+            self.move_before(
+                index,
+                if next == index {
+                    self.order.next(index)
+                } else {
+                    next
+                },
+            );
+        }
+    }
+
+    /// Gives a node another opcode or target.
+    pub(super) fn set_op(&mut self, index: u32, op: Op) -> Result<()> {
+        let op = self.intern(op)?;
+        self.forget_member(index);
+        self.heads[index as usize].op = op;
+        self.add_member(index);
+        Ok(())
+    }
+
+    /// Gives a node the wanted name, or with a number where that is taken.
+    pub(super) fn rename(&mut self, index: u32, wanted: &str) {
+        if self.name_of(index) == wanted {
+            return;
+        }
+        self.forget_name(index);
+        self.heads[index as usize].name = self.names.create(wanted);
+        self.add_name(index);
+    }
+
+    /// Refuses arguments that name dead or foreign nodes, or nest too deep.
+    pub(super) fn checked_inputs(&self, args: Args, kwargs: Kwargs) -> Result<Inputs> {
+        for arg in args.iter().chain(kwargs.iter().map(|(_, a)| a)) {
+            if arg.is_leaf() {
+                if let Argument::Node(id) = arg {
+                    self.index(*id)?;
+                }
+                continue;
+            }
+            arg.check_depth()?;
+            let mut stale = None;
+            arg.for_each_node(&mut |id| {
+                if stale.is_none() {
+                    stale = self.index(id).err();
+                }
+            });
+            if let Some(error) = stale {
+                return Err(error);
+            }
+        }
+        Ok(Inputs {
+            args,
+            kwargs: (!kwargs.is_empty()).then(|| Box::new(kwargs)),
+        })
+    }
+
+    pub(super) fn set_inputs(&mut self, index: u32, args: Args, kwargs: Kwargs) -> Result<()> {
+        let inputs = self.checked_inputs(args, kwargs)?;
+        let defs = input_indices(&inputs);
+        self.uses.set_inputs(index, defs.iter().copied());
+        self.inputs[index as usize] = inputs;
+        Ok(())
+    }
+
+    /// Every user of `old` but `new` itself, and those that `filter` refuses, uses `new` instead.
+    pub(super) fn replace_uses(
+        &mut self,
+        old: u32,
+        new: NodeId,
+        filter: &mut dyn FnMut(NodeRef<'_>) -> bool,
+    ) -> Result<Vec<NodeId>> {
+        let new_index = self.index(new)?;
+        if new_index == old {
+            return Ok(Vec::new());
+        }
+        let users: Vec<u32> = self
+            .uses
+            .users(old)
+            .filter(|user| *user != new_index && filter(NodeRef::new(self, *user)))
+            .collect();
+        self.refuse_cycle(old, new_index, &users)?;
+        for user in &users {
+            self.replace_input(*user, old, new)?;
+        }
+        if !users.is_empty() {
+            self.note_replaced(old, new_index);
+        }
+        Ok(users.into_iter().map(|user| self.id_of(user)).collect())
+    }
+
+    /// One user of `old` uses `new` instead.
+    pub(super) fn replace_input(&mut self, user: u32, old: u32, new: NodeId) -> Result<()> {
+        self.tell(|observer, graph| {
+            observer.replaced(
+                NodeRef::new(graph, old),
+                NodeRef::new(graph, new.index),
+                NodeRef::new(graph, user),
+            );
+        });
+        let retargeted = self.uses.retarget(user, old, new.index);
+        let Inputs { args, kwargs } = &mut self.inputs[user as usize];
+        let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
+        for arg in args.iter_mut().chain(kwargs) {
+            match arg {
+                Argument::Node(id) if id.index == old => *id = new,
+                leaf if leaf.is_leaf() => {}
+                nested => {
+                    *nested = nested.map_nodes(&mut |id| {
+                        Argument::Node(if id.index == old { new } else { id })
+                    });
+                }
+            }
+        }
+        if !retargeted {
+            let defs = input_indices(&self.inputs[user as usize]);
+            self.uses.set_inputs(user, defs.into_iter());
+        }
+        Ok(())
+    }
+
+    /// Refuses to make `new` depend on itself: one of the users that would use it is among its inputs.
+    ///
+    /// Only what lies between the old node and the new can be, so the walk ends there.
+    fn refuse_cycle(&self, old: u32, new: u32, users: &[u32]) -> Result<()> {
+        if !self.order.is_before(old, new) {
+            return Ok(());
+        }
+        let mut users_after: Option<FxHashSet<u32>> = None;
+        let mut seen = FxHashSet::default();
+        let mut pending: Vec<u32> = self.uses.inputs(new).collect();
+        while let Some(index) = pending.pop() {
+            if !self.order.is_before(old, index) || !seen.insert(index) {
+                continue;
+            }
+            let users = users_after.get_or_insert_with(|| users.iter().copied().collect());
+            if users.contains(&index) {
+                return Err(ErrorKind::Cycle {
+                    node: self.name_of(new).to_string(),
+                    through: self.name_of(index).to_string(),
+                }
+                .into());
+            }
+            pending.extend(self.uses.inputs(index));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Finding nodes: by opcode and target through an index, and by name.
+//!
+//! Invariants: each op lists at least its nodes (ids that are stale or have another op are passed by, and
+//! swept out when they are the greater part); the table of names, once made, is kept in step.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::graph::Graph;
+use super::node::NodeRef;
+use super::op::{Op, Opcode};
+use crate::error::{Error, Result};
+use crate::value::handle::NodeId;
+
+/// The nodes of one op.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Members {
+    ids: SmallVec<[NodeId; 1]>,
+    stale: u32,
+}
+
+impl Graph {
+    /// The number of an op in this graph.
+    pub(super) fn intern(&mut self, op: Op) -> Result<u32> {
+        let index = match self.ops.get_index_of(&op) {
+            Some(index) => index,
+            None => {
+                self.members.push(Members::default());
+                self.ops.insert_full(op).0
+            }
+        };
+        u32::try_from(index).map_err(|_| Error::msg("a graph holds at most 2^32 targets"))
+    }
+
+    pub(super) fn add_member(&mut self, index: u32) {
+        let id = self.id_of(index);
+        let op = self.heads[index as usize].op;
+        self.members[op as usize].ids.push(id);
+    }
+
+    /// The node's op no longer lists it.
+    pub(super) fn forget_member(&mut self, index: u32) {
+        let op = self.heads[index as usize].op;
+        let members = &mut self.members[op as usize];
+        members.stale += 1;
+        if members.stale as usize * 2 > members.ids.len() + 16 {
+            let heads = &self.heads;
+            members.ids.retain(|id| {
+                let head = &heads[id.index as usize];
+                id.index != index && head.stamp == Some(id.stamp) && head.op == op
+            });
+            members.stale = 0;
+        }
+    }
+
+    /// The nodes that do exactly this, in the order of the graph.
+    ///
+    /// ```
+    /// # use fx_core::{Graph, Op, operator};
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let y = graph.call_function(operator::neg, (x,), ())?;
+    /// let z = graph.call_function(operator::neg, (y,), ())?;
+    /// let found: Vec<_> = graph.find_nodes(&Op::CallFunction(operator::neg)).iter().map(|n| n.id()).collect();
+    /// assert_eq!(found, [y, z]);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn find_nodes(&self, op: &Op) -> Vec<NodeRef<'_>> {
+        let mut found = self.find_nodes_unsorted(op);
+        found.sort_by_key(|node| self.order.key(node.index));
+        found
+    }
+
+    /// As [`find_nodes`](Graph::find_nodes), in no promised order and so without sorting.
+    pub fn find_nodes_unsorted(&self, op: &Op) -> Vec<NodeRef<'_>> {
+        let Some(number) = self.ops.get_index_of(op) else {
+            return Vec::new();
+        };
+        let mut found: Vec<NodeRef<'_>> = self.members[number]
+            .ids
+            .iter()
+            .filter_map(|id| self.node(*id).ok())
+            .filter(|node| self.heads[node.index as usize].op as usize == number)
+            .collect();
+        // A node that was given another op and then this one again is listed twice.
+        if self.members[number].stale > 0 {
+            found.sort_by_key(|node| node.index);
+            found.dedup_by_key(|node| node.index);
+        }
+        found
+    }
+
+    /// The nodes of an opcode, whatever their targets, in the order of the graph.
+    pub fn find_opcode(&self, opcode: Opcode) -> Vec<NodeRef<'_>> {
+        let mut found: Vec<NodeRef<'_>> = self
+            .ops
+            .iter()
+            .filter(|op| op.opcode() == opcode)
+            .flat_map(|op| self.find_nodes_unsorted(op))
+            .collect();
+        found.sort_by_key(|node| self.order.key(node.index));
+        found
+    }
+
+    /// The node of a name.
+    pub fn find_name(&self, name: &str) -> Option<NodeRef<'_>> {
+        let id = self.names.find(name)?;
+        let table = self.by_name.get_or_init(|| {
+            self.nodes()
+                .map(|node| (self.heads[node.index as usize].name, node.index))
+                .collect::<FxHashMap<_, _>>()
+        });
+        table.get(&id).map(|index| NodeRef::new(self, *index))
+    }
+
+    pub(super) fn add_name(&mut self, index: u32) {
+        if let Some(table) = self.by_name.get_mut() {
+            table.insert(self.heads[index as usize].name, index);
+        }
+    }
+
+    pub(super) fn forget_name(&mut self, index: u32) {
+        if let Some(table) = self.by_name.get_mut() {
+            table.remove(&self.heads[index as usize].name);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Where new nodes go: before one node, or at the end, for a while or for good.
+//!
+//! Invariant: insertion points are live nodes or the end; erasing one moves it to the next node.
+
+use std::ops::{Deref, DerefMut};
+
+use super::graph::Graph;
+use super::order::ROOT;
+use crate::error::Result;
+use crate::value::handle::NodeId;
+
+/// Where new nodes go, and the points that living guards put back.
+#[derive(Debug, Default)]
+pub(super) struct Cursor {
+    /// New nodes go before this one; `ROOT`, the default, is the end.
+    pub before: u32,
+    pub former: Vec<u32>,
+    /// The nodes that living walks stand on; `ROOT` before the first.
+    pub walks: Vec<u32>,
+}
+
+impl Cursor {
+    /// A node goes away from its place: points before it are now before the next, walks stand on the one
+    /// before.
+    pub(super) fn leave(&mut self, index: u32, prev: u32, next: u32) {
+        for walk in &mut self.walks {
+            if *walk == index {
+                *walk = prev;
+            }
+        }
+        for point in self.former.iter_mut().chain([&mut self.before]) {
+            if *point == index {
+                *point = next;
+            }
+        }
+    }
+}
+
+impl Clone for Cursor {
+    /// A clone has no guards.
+    fn clone(&self) -> Self {
+        Cursor::default()
+    }
+}
+
+/// Where nodes are inserted before, and the guard that puts it back.
+///
+/// Derefs to the graph; the former insertion point returns when it is dropped.
+#[derive(Debug)]
+pub struct InsertionPoint<'g> {
+    graph: &'g mut Graph,
+    depth: usize,
+}
+
+impl Deref for InsertionPoint<'_> {
+    type Target = Graph;
+    fn deref(&self) -> &Graph {
+        self.graph
+    }
+}
+
+impl DerefMut for InsertionPoint<'_> {
+    fn deref_mut(&mut self) -> &mut Graph {
+        self.graph
+    }
+}
+
+impl Drop for InsertionPoint<'_> {
+    fn drop(&mut self) {
+        let cursor = &mut self.graph.cursor;
+        if let Some(former) = cursor.former.get(self.depth) {
+            cursor.before = *former;
+            cursor.former.truncate(self.depth);
+        }
+    }
+}
+
+impl Graph {
+    /// New nodes go before `node`, or before the first node for `None`, until the guard is dropped.
+    ///
+    /// # Errors
+    /// When the node is not in this graph.
+    ///
+    /// ```
+    /// # use fx_core::{Graph, operator};
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let out = graph.output(x)?;
+    /// let neg = graph.inserting_before(out)?.call_function(operator::neg, (x,), ())?;
+    /// assert!(graph.is_before(neg, out)?);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn inserting_before(
+        &mut self,
+        node: impl Into<Option<NodeId>>,
+    ) -> Result<InsertionPoint<'_>> {
+        let target = match node.into() {
+            Some(id) => self.index(id)?,
+            None => self.order.next(ROOT),
+        };
+        Ok(self.insertion_point(target))
+    }
+
+    /// New nodes go after `node`, or at the end for `None`, until the guard is dropped.
+    ///
+    /// # Errors
+    /// When the node is not in this graph.
+    pub fn inserting_after(
+        &mut self,
+        node: impl Into<Option<NodeId>>,
+    ) -> Result<InsertionPoint<'_>> {
+        let target = match node.into() {
+            Some(id) => self.order.next(self.index(id)?),
+            None => ROOT,
+        };
+        Ok(self.insertion_point(target))
+    }
+
+    fn insertion_point(&mut self, target: u32) -> InsertionPoint<'_> {
+        let depth = self.cursor.former.len();
+        self.cursor.former.push(self.cursor.before);
+        self.cursor.before = target;
+        InsertionPoint { graph: self, depth }
+    }
+
+    /// New nodes go before `node` from now on, or at the end for `None`.
+    ///
+    /// # Errors
+    /// When the node is not in this graph.
+    pub fn set_insertion_point(&mut self, node: impl Into<Option<NodeId>>) -> Result<()> {
+        self.cursor.before = match node.into() {
+            Some(id) => self.index(id)?,
+            None => ROOT,
+        };
+        Ok(())
+    }
+}

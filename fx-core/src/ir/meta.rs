@@ -1,0 +1,272 @@
+//! What is known of a node besides its computation: typed entries with a declared policy, and provenance.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::graph::Graph;
+use super::names::Name;
+use super::node::{NodeMut, NodeRef};
+use crate::error::Result;
+use crate::value::handle::NodeId;
+
+/// What becomes of an entry when its node is copied, or when another takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetaPolicy {
+    /// The copy, or the replacement, has it too.
+    Copy,
+    /// It is left behind.
+    Drop,
+    /// It is left behind and must be computed anew: a shape, say.
+    Recompute,
+}
+
+/// A type of entries that nodes can have, one each.
+///
+/// ```
+/// use fx_core::{Graph, Meta, MetaPolicy};
+/// #[derive(Debug, Clone, PartialEq)]
+/// struct Stage(u32);
+/// impl Meta for Stage {
+///     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+///     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+/// }
+/// let mut graph = Graph::new();
+/// let x = graph.placeholder("x")?;
+/// graph.node_mut(x)?.set_meta(Stage(2));
+/// assert_eq!(graph.node(x)?.meta::<Stage>(), Some(&Stage(2)));
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+pub trait Meta: Any + fmt::Debug + Send + Sync {
+    /// What becomes of it when the node is copied.
+    const ON_COPY: MetaPolicy;
+    /// What becomes of it when another node takes this one's place.
+    const ON_REPLACE: MetaPolicy;
+}
+
+#[derive(Clone)]
+struct Entry {
+    ty: TypeId,
+    on_copy: MetaPolicy,
+    on_replace: MetaPolicy,
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+/// What a pass did to make a node what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSource {
+    /// The pass.
+    pub pass: Arc<str>,
+    /// What it did.
+    pub action: NodeAction,
+    /// The nodes that it was done to, by name.
+    pub from: Vec<String>,
+}
+
+/// What a pass can do to make a node what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeAction {
+    /// Made the node.
+    Create,
+    /// Put it in the place of others.
+    Replace,
+}
+
+/// A node's entries and its provenance.
+#[derive(Clone, Default)]
+pub(super) struct Extra {
+    entries: SmallVec<[Entry; 1]>,
+    sources: Vec<NodeSource>,
+}
+
+impl fmt::Debug for Extra {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} entries, {:?}", self.entries.len(), self.sources)
+    }
+}
+
+impl Extra {
+    /// What a copy of the node has.
+    pub fn copied(&self) -> Option<Box<Extra>> {
+        let entries: SmallVec<[Entry; 1]> = self
+            .entries
+            .iter()
+            .filter(|e| e.on_copy == MetaPolicy::Copy)
+            .cloned()
+            .collect();
+        let sources = self.sources.clone();
+        (!entries.is_empty() || !sources.is_empty()).then(|| Box::new(Extra { entries, sources }))
+    }
+}
+
+impl<'g> NodeRef<'g> {
+    /// The node's entry of a type.
+    pub fn meta<T: Meta>(self) -> Option<&'g T> {
+        let extra = self.graph().notes_of(self.index).extra.as_deref()?;
+        let entry = extra.entries.iter().find(|e| e.ty == TypeId::of::<T>())?;
+        entry.value.downcast_ref()
+    }
+
+    /// What passes did to make the node what it is, the first first.
+    pub fn sources(self) -> &'g [NodeSource] {
+        match &self.graph().notes_of(self.index).extra {
+            Some(extra) => &extra.sources,
+            None => &[],
+        }
+    }
+}
+
+impl NodeMut<'_> {
+    /// Sets the node's entry of a type.
+    pub fn set_meta<T: Meta>(&mut self, value: T) {
+        let extra = self.extra_mut();
+        let entry = Entry {
+            ty: TypeId::of::<T>(),
+            on_copy: T::ON_COPY,
+            on_replace: T::ON_REPLACE,
+            value: Arc::new(value),
+        };
+        match extra.entries.iter_mut().find(|e| e.ty == entry.ty) {
+            Some(old) => *old = entry,
+            None => extra.entries.push(entry),
+        }
+    }
+
+    /// Takes the node's entry of a type away; `false` where there was none.
+    pub fn remove_meta<T: Meta>(&mut self) -> bool {
+        let entries = &mut self.extra_mut().entries;
+        let before = entries.len();
+        entries.retain(|e| e.ty != TypeId::of::<T>());
+        entries.len() < before
+    }
+}
+
+/// A pass at work on a graph: nodes made and replaced while it lives remember it. Derefs to the graph.
+#[derive(Debug)]
+pub struct PassScope<'g> {
+    graph: &'g mut Graph,
+    former: Option<Arc<str>>,
+}
+
+impl std::ops::Deref for PassScope<'_> {
+    type Target = Graph;
+    fn deref(&self) -> &Graph {
+        self.graph
+    }
+}
+
+impl std::ops::DerefMut for PassScope<'_> {
+    fn deref_mut(&mut self) -> &mut Graph {
+        self.graph
+    }
+}
+
+impl Drop for PassScope<'_> {
+    fn drop(&mut self) {
+        self.graph.pass = self.former.take();
+    }
+}
+
+impl Graph {
+    /// Nodes that are made or replaced until the guard is dropped remember this pass.
+    pub fn in_pass(&mut self, name: &str) -> PassScope<'_> {
+        let former = self.pass.replace(name.into());
+        PassScope {
+            graph: self,
+            former,
+        }
+    }
+
+    pub(super) fn extra_of_mut(&mut self, index: u32) -> &mut Extra {
+        self.notes_of_mut(index)
+            .extra
+            .get_or_insert_with(Box::default)
+    }
+
+    pub(super) fn note_created(&mut self, index: u32) {
+        let Some(pass) = self.pass.clone() else {
+            return;
+        };
+        self.extra_of_mut(index).sources.push(NodeSource {
+            pass,
+            action: NodeAction::Create,
+            from: Vec::new(),
+        });
+    }
+
+    /// `new` took the place of `old`: entries whose policy says so go along.
+    pub(super) fn note_replaced(&mut self, old: u32, new: u32) {
+        if let Some(extra) = self.notes_of(old).extra.as_deref() {
+            let kept: Vec<Entry> = extra
+                .entries
+                .iter()
+                .filter(|e| e.on_replace == MetaPolicy::Copy)
+                .cloned()
+                .collect();
+            if !kept.is_empty() {
+                let own = &mut self.extra_of_mut(new).entries;
+                for entry in kept {
+                    if own.iter().all(|e| e.ty != entry.ty) {
+                        own.push(entry);
+                    }
+                }
+            }
+        }
+        let Some(pass) = self.pass.clone() else {
+            return;
+        };
+        let from = self.name_of(old).to_string();
+        let sources = &mut self.extra_of_mut(new).sources;
+        match sources.last_mut() {
+            Some(last) if last.pass == pass && last.action == NodeAction::Replace => {
+                last.from.push(from);
+            }
+            _ => sources.push(NodeSource {
+                pass,
+                action: NodeAction::Replace,
+                from: vec![from],
+            }),
+        }
+    }
+
+    /// A node's story: what it computes, where it was written, in which modules, and what passes did.
+    ///
+    /// # Errors
+    /// When the node is not in this graph.
+    pub fn explain(&self, id: NodeId) -> Result<String> {
+        let node = self.node(id)?;
+        let mut lines = vec![node.to_string()];
+        if let Some(location) = node.location() {
+            lines.push(format!("  written at {location}"));
+        }
+        for scope in node.module_stack() {
+            let name = crate::value::object::short_type_name(scope.type_name);
+            lines.push(if scope.path.is_empty() {
+                format!("  in the root, a {name}")
+            } else {
+                format!("  in {}, a {name}", scope.path)
+            });
+        }
+        for source in node.sources() {
+            let names: Vec<String> = source.from.iter().map(|n| format!("%{n}")).collect();
+            lines.push(match source.action {
+                NodeAction::Create => format!("  made by pass `{}`", source.pass),
+                NodeAction::Replace => format!(
+                    "  put in the place of {} by pass `{}`",
+                    names.join(", "),
+                    source.pass
+                ),
+            });
+        }
+        Ok(lines.join("\n"))
+    }
+}
+
+/// A name that outlives its graph.
+impl From<Name<'_>> for String {
+    fn from(name: Name<'_>) -> Self {
+        name.to_string()
+    }
+}

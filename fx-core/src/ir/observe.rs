@@ -1,0 +1,95 @@
+//! Observers: told of every node that is created, erased or put in another's place.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::graph::Graph;
+use super::node::NodeRef;
+
+/// Is told what happens to a graph's nodes. A clone of the graph has no observers.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use std::sync::Arc;
+/// use fx_core::{Graph, GraphObserver, NodeRef, operator};
+///
+/// #[derive(Default)]
+/// struct Count(AtomicUsize);
+/// impl GraphObserver for Count {
+///     fn created(&self, _: NodeRef<'_>) {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+///
+/// let count = Arc::new(Count::default());
+/// let mut graph = Graph::new();
+/// let observer = graph.observe(count.clone());
+/// let x = graph.placeholder("x")?;
+/// graph.unobserve(observer);
+/// graph.output(x)?;
+/// assert_eq!(count.0.load(Ordering::Relaxed), 1);
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+pub trait GraphObserver: Send + Sync {
+    /// A node was added.
+    fn created(&self, node: NodeRef<'_>) {
+        let _ = node;
+    }
+
+    /// A node is about to be erased.
+    fn erased(&self, node: NodeRef<'_>) {
+        let _ = node;
+    }
+
+    /// A user of `old` is about to use `new` instead.
+    fn replaced(&self, old: NodeRef<'_>, new: NodeRef<'_>, user: NodeRef<'_>) {
+        let _ = (old, new, user);
+    }
+}
+
+/// Names an observer of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObserverId(u64);
+
+/// A graph's observers.
+#[derive(Default)]
+pub(super) struct Observers {
+    list: Vec<(u64, Arc<dyn GraphObserver>)>,
+    next: u64,
+}
+
+impl Clone for Observers {
+    fn clone(&self) -> Self {
+        Observers::default()
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} observers", self.list.len())
+    }
+}
+
+impl Graph {
+    /// Has an observer told of what happens from now on.
+    pub fn observe(&mut self, observer: Arc<dyn GraphObserver>) -> ObserverId {
+        self.observers.next += 1;
+        let id = self.observers.next;
+        self.observers.list.push((id, observer));
+        ObserverId(id)
+    }
+
+    /// Tells an observer no more; `false` where it was not told before either.
+    pub fn unobserve(&mut self, id: ObserverId) -> bool {
+        let before = self.observers.list.len();
+        self.observers.list.retain(|(known, _)| *known != id.0);
+        self.observers.list.len() < before
+    }
+
+    #[inline]
+    pub(super) fn tell(&self, event: impl Fn(&dyn GraphObserver, &Graph)) {
+        for (_, observer) in &self.observers.list {
+            event(&**observer, self);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Topological order for graphs that were put together out of order: stable, and the same every time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::graph::Graph;
+use super::node::finding;
+use super::op::{Op, Opcode};
+use crate::error::Result;
+
+impl Graph {
+    /// Puts every node after its inputs, placeholders first and outputs last; what need not move keeps its
+    /// place among the others.
+    ///
+    /// # Errors
+    /// When nodes depend on each other in a circle; nothing changes then.
+    ///
+    /// ```
+    /// # use fx_core::{Graph, operator};
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let a = graph.call_function(operator::neg, (x,), ())?;
+    /// let b = graph.call_function(operator::neg, (x,), ())?;
+    /// graph.node_mut(a)?.set_args((b,))?;
+    /// assert!(graph.lint().is_err());
+    /// graph.sort()?;
+    /// assert!(graph.is_before(b, a)?);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn sort(&mut self) -> Result<()> {
+        let mut waiting = vec![0u32; self.heads.len()];
+        let mut ready: BinaryHeap<Reverse<(u8, u64, u32)>> = BinaryHeap::new();
+        let rank = |op: &Op| match op.opcode() {
+            Opcode::Placeholder => 0u8,
+            Opcode::Output => 2,
+            _ => 1,
+        };
+        for node in self.nodes() {
+            let inputs = node.all_input_nodes().count();
+            waiting[node.index as usize] = u32::try_from(inputs).unwrap_or(u32::MAX);
+            if inputs == 0 {
+                ready.push(Reverse((
+                    rank(node.op()),
+                    self.order.key(node.index),
+                    node.index,
+                )));
+            }
+        }
+        let mut sorted = Vec::with_capacity(self.len());
+        while let Some(Reverse((_, _, index))) = ready.pop() {
+            sorted.push(index);
+            for user in self.uses.users(index) {
+                let left = &mut waiting[user as usize];
+                *left -= 1;
+                if *left == 0 {
+                    ready.push(Reverse((
+                        rank(self.op_of(user)),
+                        self.order.key(user),
+                        user,
+                    )));
+                }
+            }
+        }
+        if sorted.len() < self.len() {
+            let stuck = self.nodes().find(|node| waiting[node.index as usize] > 0);
+            let stuck = stuck.map(|node| {
+                let text = format!(
+                    "%{} depends on itself through its inputs: break the circle, then sort",
+                    node.name()
+                );
+                finding(node, text)
+            });
+            return stuck.map_or(Ok(()), Err);
+        }
+        self.order.rearrange(&sorted);
+        Ok(())
+    }
+}
