@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::argument::{Args, Argument, Kwargs};
-use super::graph::Graph;
+use super::argument::{Args, Argument};
+use super::graph::{Graph, Inputs, Notes};
 use super::node::NodeRef;
 use super::op::Op;
-use super::places::{ScopeId, Site};
+use super::places::{LocationId, ScopeId, Site};
 use crate::error::{Error, Result};
 use crate::value::handle::NodeId;
 
@@ -24,7 +24,10 @@ impl Graph {
         node: NodeRef<'_>,
         mut map: impl FnMut(NodeId) -> Argument,
     ) -> Result<NodeId> {
-        self.copy_node(node, &mut map, &mut FxHashMap::default())
+        let inputs = inputs_of(node, &mut map);
+        let kwargs = inputs.kwargs.map(|kwargs| *kwargs).unwrap_or_default();
+        let inputs = self.checked_inputs(inputs.args, kwargs)?;
+        Copier::new(node.graph()).copy(self, node, inputs)
     }
 
     /// Adds copies of all nodes of another graph but its output, and gives what the output returned.
@@ -35,25 +38,16 @@ impl Graph {
     /// # Errors
     /// When `map` names nodes that are not of this graph, or the other graph is out of order.
     pub fn graph_copy(&mut self, other: &Graph, map: &mut ValueMap) -> Result<Option<Argument>> {
-        let mut scopes = FxHashMap::default();
-        map.reserve(other.len());
-        let mut result = None;
+        let mut table: Vec<Option<Argument>> = vec![None; other.heads.len()];
+        for (id, arg) in map.iter() {
+            self.checked_inputs(Args::from_iter([arg.clone()]), Vec::new())?;
+            table[other.index(*id)? as usize] = Some(arg.clone());
+        }
+        let result = self.copy_all(other, &mut table)?;
         for node in other.nodes() {
-            if map.contains_key(&node.id()) {
-                continue;
+            if let Some(arg) = table[node.index as usize].take() {
+                map.insert(node.id(), arg);
             }
-            if *node.op() == Op::Output {
-                let returned = node.args().first().cloned().unwrap_or(Argument::None);
-                let mut missing = None;
-                let mapped = returned.map_nodes(&mut |id| mapped(map, id, &mut missing));
-                refuse_missing(other, node, missing)?;
-                result = Some(mapped);
-                continue;
-            }
-            let mut missing = None;
-            let copy = self.copy_node(node, &mut |id| mapped(map, id, &mut missing), &mut scopes);
-            refuse_missing(other, node, missing)?;
-            map.insert(node.id(), Argument::Node(copy?));
         }
         Ok(result)
     }
@@ -63,14 +57,53 @@ impl Graph {
     /// # Errors
     /// When the graph is out of order.
     pub fn compact(&self) -> Result<Graph> {
-        let mut copy = Graph::new();
-        let result = copy.graph_copy(self, &mut ValueMap::default())?;
+        let mut copy = Graph::with_capacity(self.len());
+        let mut table = vec![None; self.heads.len()];
+        let result = copy.copy_all(self, &mut table)?;
         if let (Some(result), Some(output)) = (result, self.output_node()) {
-            let scopes = &mut FxHashMap::default();
-            let id = copy.copy_node(output, &mut |_| Argument::None, scopes)?;
-            copy.node_mut(id)?.set_args((result,))?;
+            let inputs = Inputs {
+                args: Args::from_iter([result]),
+                kwargs: None,
+            };
+            Copier::new(self).copy(&mut copy, output, inputs)?;
         }
         Ok(copy)
+    }
+
+    /// Copies every node but the output and those in the table, which then has all of them by index.
+    fn copy_all(
+        &mut self,
+        other: &Graph,
+        table: &mut [Option<Argument>],
+    ) -> Result<Option<Argument>> {
+        let mut copier = Copier::new(other);
+        let mut result = None;
+        for node in other.nodes() {
+            if table[node.index as usize].is_some() {
+                continue;
+            }
+            let mut missing = None;
+            let inputs = inputs_of(node, &mut |id| {
+                table[id.index as usize].clone().unwrap_or_else(|| {
+                    missing.get_or_insert(id);
+                    Argument::None
+                })
+            });
+            if let Some(id) = missing {
+                return Err(Error::msg(format_args!(
+                    "%{} uses %{} before it is computed: sort the graph before copying it",
+                    node.name(),
+                    other.name_of(id.index)
+                )));
+            }
+            if *node.op() == Op::Output {
+                result = Some(inputs.args.into_iter().next().unwrap_or(Argument::None));
+                continue;
+            }
+            let copy = copier.copy(self, node, inputs)?;
+            table[node.index as usize] = Some(Argument::Node(copy));
+        }
+        Ok(result)
     }
 
     /// Puts another graph's computation in the place of a node: its inputs are the node's arguments in
@@ -100,94 +133,123 @@ impl Graph {
         self.node_mut(node)?.replace_all_uses_with(result)?;
         self.erase_node(node)
     }
+}
 
-    fn copy_node(
-        &mut self,
-        node: NodeRef<'_>,
-        map: &mut dyn FnMut(NodeId) -> Argument,
-        scopes: &mut FxHashMap<ScopeId, ScopeId>,
-    ) -> Result<NodeId> {
-        let other = node.graph();
-        let args: Args = node
-            .args()
+/// A node's arguments with its inputs mapped.
+fn inputs_of(node: NodeRef<'_>, map: &mut dyn FnMut(NodeId) -> Argument) -> Inputs {
+    let Inputs { args, kwargs } = node.graph().inputs_of(node.index);
+    Inputs {
+        args: args
             .iter()
             .map(|arg| match arg {
                 Argument::Node(id) => map(*id),
                 arg => arg.map_nodes(map),
             })
-            .collect();
-        let kwargs: Kwargs = node
-            .kwargs()
-            .iter()
-            .map(|(k, arg)| (k.clone(), arg.map_nodes(map)))
-            .collect();
-        let notes = other.notes_of(node.index);
-        let former = self.scope_id();
-        let scope = self.adopt_scope(other, notes.scope, scopes);
-        self.leave_scope(scope);
-        let site = other
-            .location_of(notes.location)
-            .map_or(Site::Unknown, Site::Kept);
-        let name = node.name();
-        let added = self.insert_named(node.op().clone(), args, kwargs, name, site);
-        self.leave_scope(former);
-        let id = added?;
-        let (type_expr, extra) = (notes.type_expr.clone(), notes.extra.as_ref());
-        let extra = extra.and_then(|extra| extra.copied());
-        let own = self.notes_of_mut(id.index);
-        own.type_expr = type_expr;
-        if extra.is_some() {
-            own.extra = extra;
+            .collect(),
+        kwargs: kwargs.as_ref().map(|kwargs| {
+            let mapped = kwargs
+                .iter()
+                .map(|(k, arg)| (k.clone(), arg.map_nodes(map)));
+            Box::new(mapped.collect())
+        }),
+    }
+}
+
+/// Copies nodes of one graph, remembering what their ops and places are called in the other.
+struct Copier<'o> {
+    other: &'o Graph,
+    ops: FxHashMap<u32, u32>,
+    last_op: Option<(u32, u32)>,
+    locations: FxHashMap<LocationId, LocationId>,
+    last_location: (LocationId, LocationId),
+    scopes: FxHashMap<ScopeId, ScopeId>,
+    last_scope: Option<(ScopeId, ScopeId)>,
+}
+
+impl<'o> Copier<'o> {
+    fn new(other: &'o Graph) -> Self {
+        Copier {
+            other,
+            ops: FxHashMap::default(),
+            last_op: None,
+            locations: FxHashMap::default(),
+            last_location: Default::default(),
+            scopes: FxHashMap::default(),
+            last_scope: None,
         }
-        Ok(id)
     }
 
-    /// The scope of another graph in this one.
-    fn adopt_scope(
-        &mut self,
-        other: &Graph,
-        scope: ScopeId,
-        known: &mut FxHashMap<ScopeId, ScopeId>,
-    ) -> ScopeId {
+    /// Adds a copy of a node with these inputs, which are the target's.
+    fn copy(&mut self, target: &mut Graph, node: NodeRef<'_>, inputs: Inputs) -> Result<NodeId> {
+        let notes = self.other.notes_of(node.index);
+        let notes = Notes {
+            location: self.location(target, notes.location),
+            scope: self.scope(target, notes.scope),
+            type_expr: notes.type_expr.clone(),
+            extra: notes.extra.as_ref().and_then(|extra| extra.copied()),
+        };
+        let op = self.op(target, self.other.heads[node.index as usize].op)?;
+        let name = target.names.create_like(node.name());
+        target.push(op, inputs, name, notes)
+    }
+
+    fn op(&mut self, target: &mut Graph, theirs: u32) -> Result<u32> {
+        if let Some((last, own)) = self.last_op
+            && last == theirs
+        {
+            return Ok(own);
+        }
+        let own = match self.ops.get(&theirs) {
+            Some(own) => *own,
+            None => {
+                let op = self.other.ops.get_index(theirs as usize).cloned();
+                let own = target.intern(op.unwrap_or(Op::Output))?;
+                self.ops.insert(theirs, own);
+                own
+            }
+        };
+        self.last_op = Some((theirs, own));
+        Ok(own)
+    }
+
+    fn location(&mut self, target: &mut Graph, theirs: LocationId) -> LocationId {
+        if self.last_location.0 != theirs {
+            let own = self.locations.entry(theirs).or_insert_with(|| {
+                let found = self.other.location_of(theirs);
+                target.places.site(found.map_or(Site::Unknown, Site::Kept))
+            });
+            self.last_location = (theirs, *own);
+        }
+        self.last_location.1
+    }
+
+    /// The scope of the other graph in the target, below the target's current one.
+    fn scope(&mut self, target: &mut Graph, theirs: ScopeId) -> ScopeId {
+        if let Some((last, own)) = self.last_scope
+            && last == theirs
+        {
+            return own;
+        }
+        let former = target.scope_id();
         let mut chain = Vec::new();
-        let mut at = scope;
-        let mut base = self.scope_id();
-        while let Some(found) = other.scope_of(at) {
-            if let Some(done) = known.get(&at) {
-                base = *done;
+        let mut at = theirs;
+        let mut own = former;
+        while let Some(found) = self.other.scope_of(at) {
+            if let Some(known) = self.scopes.get(&at) {
+                own = *known;
                 break;
             }
             chain.push((at, found.clone()));
             at = found.parent;
         }
-        for (theirs, found) in chain.into_iter().rev() {
-            self.leave_scope(base);
-            self.enter_scope(found.path, found.type_name);
-            base = self.scope_id();
-            known.insert(theirs, base);
+        for (id, found) in chain.into_iter().rev() {
+            target.leave_scope(own);
+            target.enter_scope(found.path, found.type_name);
+            own = target.scope_id();
+            self.scopes.insert(id, own);
         }
-        base
+        target.leave_scope(former);
+        self.last_scope = Some((theirs, own));
+        own
     }
-}
-
-fn mapped(map: &ValueMap, id: NodeId, missing: &mut Option<NodeId>) -> Argument {
-    match map.get(&id) {
-        Some(arg) => arg.clone(),
-        None => {
-            missing.get_or_insert(id);
-            Argument::None
-        }
-    }
-}
-
-fn refuse_missing(other: &Graph, node: NodeRef<'_>, missing: Option<NodeId>) -> Result<()> {
-    let Some(id) = missing else {
-        return Ok(());
-    };
-    let name = other.node(id).map(|n| n.name().to_string());
-    Err(Error::msg(format_args!(
-        "%{} uses %{} before it is computed: sort the graph before copying it",
-        node.name(),
-        name.unwrap_or_default()
-    )))
 }

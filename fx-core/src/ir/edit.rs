@@ -8,7 +8,7 @@ use super::argument::{Args, Argument, Kwargs};
 use super::graph::{Graph, Inputs, Notes, input_indices};
 use super::node::NodeRef;
 use super::op::Op;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::handle::NodeId;
 
 impl Graph {
@@ -90,6 +90,14 @@ impl Graph {
 
     /// Refuses arguments that name dead or foreign nodes, or nest too deep.
     pub(super) fn checked_inputs(&self, args: Args, kwargs: Kwargs) -> Result<Inputs> {
+        if kwargs.len() > 1 {
+            let mut names = FxHashSet::default();
+            if let Some((twice, _)) = kwargs.iter().find(|(name, _)| !names.insert(name)) {
+                return Err(Error::msg(format_args!(
+                    "the keyword argument `{twice}` is given twice"
+                )));
+            }
+        }
         for arg in args.iter().chain(kwargs.iter().map(|(_, a)| a)) {
             if arg.is_leaf() {
                 if let Argument::Node(id) = arg {

@@ -95,7 +95,10 @@ impl Function {
     /// The last segment of the path.
     pub fn name(self) -> &'static str {
         let path = self.0.path;
-        path.rfind("::").map_or(path, |i| &path[i + 2..])
+        match path.bytes().rposition(|b| b == b':') {
+            Some(colon) => &path[colon + 1..],
+            None => path,
+        }
     }
 
     /// The parameters.

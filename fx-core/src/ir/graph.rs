@@ -78,6 +78,8 @@ pub struct Graph {
     pub(super) places: Places,
     stamps: Stamps,
     pub(super) cursor: Cursor,
+    /// The op that was interned last.
+    pub(super) last_op: usize,
     /// The nodes of each op, by the op's number.
     pub(super) members: Vec<Members>,
     /// Made when a node is first looked for by name.
@@ -161,6 +163,7 @@ impl Graph {
             places: Places::default(),
             stamps: Stamps::default(),
             cursor: Cursor::default(),
+            last_op: 0,
             members: Vec::with_capacity(nodes),
             by_name: OnceLock::new(),
             observers: Observers::default(),
@@ -243,19 +246,6 @@ impl Graph {
         self.insert_as(op, args, kwargs, name, site)
     }
 
-    /// Adds a node under the name of another, with a number where it is taken.
-    pub(super) fn insert_named(
-        &mut self,
-        op: Op,
-        args: Args,
-        kwargs: Kwargs,
-        name: Name<'_>,
-        site: Site<'_>,
-    ) -> Result<NodeId> {
-        let name = self.names.create_like(name);
-        self.insert_as(op, args, kwargs, name, site)
-    }
-
     fn insert_as(
         &mut self,
         op: Op,
@@ -266,17 +256,28 @@ impl Graph {
     ) -> Result<NodeId> {
         let inputs = self.checked_inputs(args, kwargs)?;
         let op = self.intern(op)?;
-        let stamp = self.stamps.take();
-        let head = Head {
-            stamp: Some(stamp),
-            op,
-            name,
-        };
         let notes = Notes {
             location: self.places.site(site),
             scope: self.current_scope,
             type_expr: None,
             extra: None,
+        };
+        self.push(op, inputs, name, notes)
+    }
+
+    /// Adds a node of which everything is known to fit.
+    pub(super) fn push(
+        &mut self,
+        op: u32,
+        inputs: Inputs,
+        name: NameId,
+        notes: Notes,
+    ) -> Result<NodeId> {
+        let stamp = self.stamps.take();
+        let head = Head {
+            stamp: Some(stamp),
+            op,
+            name,
         };
         let index = match self.free.pop() {
             Some(index) => {

@@ -22,6 +22,10 @@ pub(super) struct Members {
 impl Graph {
     /// The number of an op in this graph.
     pub(super) fn intern(&mut self, op: Op) -> Result<u32> {
+        // Runs of one op are common: the last one is looked at first.
+        if self.ops.get_index(self.last_op) == Some(&op) {
+            return Ok(u32::try_from(self.last_op).unwrap_or(0));
+        }
         let index = match self.ops.get_index_of(&op) {
             Some(index) => index,
             None => {
@@ -29,6 +33,7 @@ impl Graph {
                 self.ops.insert_full(op).0
             }
         };
+        self.last_op = index;
         u32::try_from(index).map_err(|_| Error::msg("a graph holds at most 2^32 targets"))
     }
 

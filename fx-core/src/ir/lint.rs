@@ -14,7 +14,7 @@ impl Graph {
     /// All findings, in the order of the nodes.
     pub fn findings(&self) -> Vec<Error> {
         let mut found = Vec::new();
-        let mut names = FxHashSet::default();
+        let mut names = Vec::with_capacity(self.len());
         let mut body_started = false;
         let mut outputs = 0usize;
         for node in self.nodes() {
@@ -33,12 +33,9 @@ impl Graph {
                     ));
                 }
             }
-            if !names.insert((node.name().base.as_ptr() as usize, node.name().number)) {
-                found.push(finding(
-                    node,
-                    format!("two nodes are named %{}: rename one", node.name()),
-                ));
-            }
+            let name = node.name();
+            // Bases are interned, so one address is one base.
+            names.push((name.base.as_ptr() as usize, name.number));
             match node.op() {
                 Op::Placeholder(_) if body_started => found.push(finding(
                     node,
@@ -60,6 +57,10 @@ impl Graph {
                 _ => body_started = true,
             }
         }
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            found.extend(self.shared_names());
+        }
         if outputs != 1 {
             found.push(
                 ErrorKind::Graph(format!(
@@ -74,6 +75,18 @@ impl Graph {
             );
         }
         found
+    }
+
+    #[cold]
+    fn shared_names(&self) -> Vec<Error> {
+        let mut seen = FxHashSet::default();
+        self.nodes()
+            .filter(|node| !seen.insert(node.name().to_string()))
+            .map(|node| {
+                let text = format!("two nodes are named %{}: rename one", node.name());
+                finding(node, text)
+            })
+            .collect()
     }
 
     /// Checks the graph's rules.

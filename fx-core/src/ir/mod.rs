@@ -17,6 +17,7 @@ pub mod observe;
 pub mod op;
 pub mod operators;
 mod order;
+mod parse;
 pub mod places;
 pub mod print;
 pub mod registry;

@@ -66,49 +66,60 @@ struct Base {
     bare_used: bool,
     /// Where the search for a free number starts.
     count: u32,
-    /// Used numbers as disjoint, non-adjacent ranges: start to end, both included.
-    used: BTreeMap<u32, u32>,
+    /// The highest range of used numbers, both ends included: numbers counted up are here.
+    top: Option<(u32, u32)>,
+    /// The used ranges below it, disjoint: start to end.
+    below: BTreeMap<u32, u32>,
 }
 
 impl Base {
     fn is_used(&self, number: u32) -> bool {
-        self.used
-            .range(..=number)
-            .next_back()
-            .is_some_and(|(_, end)| *end >= number)
+        self.next_free(number) != number
     }
 
     fn insert(&mut self, number: u32) {
+        match &mut self.top {
+            None => self.top = Some((number, number)),
+            Some((_, end)) if *end + 1 == number => *end = number,
+            Some((start, end)) if *end < number => {
+                self.below.insert(*start, *end);
+                self.top = Some((number, number));
+            }
+            Some(_) => self.insert_below(number),
+        }
+    }
+
+    fn insert_below(&mut self, number: u32) {
         let mut start = number;
         let mut end = number;
-        if let Some((s, e)) = self
-            .used
-            .range(..=number)
-            .next_back()
-            .map(|(s, e)| (*s, *e))
+        let before = self.below.range(..number).next_back();
+        if let Some((s, e)) = before.map(|(s, e)| (*s, *e))
+            && e + 1 == number
         {
-            if e >= number {
-                return;
-            }
-            if e + 1 == number {
-                start = s;
-            }
+            start = s;
         }
-        if let Some(e) = number
-            .checked_add(1)
-            .and_then(|next| self.used.remove(&next))
-        {
+        if let Some(e) = self.below.remove(&(number + 1)) {
             end = e;
         }
-        self.used.insert(start, end);
+        self.below.insert(start, end);
     }
 
     /// The first free number from `number` on.
     fn next_free(&self, number: u32) -> u32 {
-        match self.used.range(..=number).next_back() {
+        let Some((start, end)) = self.top else {
+            return number;
+        };
+        if number > end {
+            return number;
+        }
+        if number >= start {
+            return end + 1;
+        }
+        let free = match self.below.range(..=number).next_back() {
             Some((_, end)) if *end >= number => end + 1,
             _ => number,
-        }
+        };
+        if free == start { end + 1 } else { free }
     }
 
     /// Takes the first free number from `number` on, or from 1 where those are used up.
@@ -126,12 +137,15 @@ impl Base {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameSpace {
     bases: IndexMap<Box<str>, Base, FxBuildHasher>,
+    /// The base that was used last, which is often used next.
+    last: usize,
 }
 
 impl NameSpace {
     pub fn with_capacity(names: usize) -> Self {
         NameSpace {
             bases: IndexMap::with_capacity_and_hasher(names, FxBuildHasher),
+            last: 0,
         }
     }
 
@@ -139,7 +153,7 @@ impl NameSpace {
     pub fn create(&mut self, candidate: &str) -> NameId {
         let mut text = sanitize(candidate);
         let (stem, given) = split(&text);
-        match self.bases.get_index_of(stem) {
+        match self.index_of(stem) {
             Some(index) => self.take(index, given),
             None => {
                 let length = stem.len();
@@ -159,14 +173,22 @@ impl NameSpace {
 
     /// A free name for a name that another graph has.
     pub fn create_like(&mut self, name: Name<'_>) -> NameId {
-        let index = match self.bases.get_index_of(name.base) {
+        let index = match self.index_of(name.base) {
             Some(index) => index,
             None => self.bases.insert_full(name.base.into(), Base::default()).0,
         };
         self.take(index, (name.number != BARE).then_some(name.number))
     }
 
+    fn index_of(&self, stem: &str) -> Option<usize> {
+        match self.bases.get_index(self.last) {
+            Some((last, _)) if **last == *stem => Some(self.last),
+            _ => self.bases.get_index_of(stem),
+        }
+    }
+
     fn take(&mut self, index: usize, given: Option<u32>) -> NameId {
+        self.last = index;
         let (stem, base) = self
             .bases
             .get_index_mut(index)

@@ -43,6 +43,8 @@ pub(crate) struct Places {
     locations: IndexSet<SourceLocation, FxBuildHasher>,
     /// rustc hands out one static per call site, so its address finds the entry without hashing text.
     by_address: FxHashMap<usize, LocationId>,
+    /// The address that was asked for last, which is often asked for next.
+    last: (usize, LocationId),
     scopes: IndexSet<Scope, FxBuildHasher>,
 }
 
@@ -61,6 +63,15 @@ impl Places {
 
     fn caller(&mut self, location: &'static Location<'static>) -> LocationId {
         let address = std::ptr::from_ref(location) as usize;
+        if self.last.0 == address {
+            return self.last.1;
+        }
+        let found = self.caller_at(address, location);
+        self.last = (address, found);
+        found
+    }
+
+    fn caller_at(&mut self, address: usize, location: &'static Location<'static>) -> LocationId {
         if let Some(known) = self.by_address.get(&address) {
             return *known;
         }

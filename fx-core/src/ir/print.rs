@@ -79,6 +79,38 @@ fn separated(
     Ok(())
 }
 
+/// Text that is printed bare where that can be read back, in quotes otherwise.
+struct Bare<'a> {
+    text: &'a str,
+    readable: bool,
+}
+
+impl fmt::Display for Bare<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let readable =
+            self.readable && !self.text.starts_with('"') && !self.text.contains(char::is_control);
+        match readable {
+            true => f.write_str(self.text),
+            false => write!(f, "{:?}", self.text),
+        }
+    }
+}
+
+fn bare_type(text: &str) -> Bare<'_> {
+    let readable = !text.is_empty() && text.trim() == text && !text.contains("[num_users=");
+    Bare { text, readable }
+}
+
+fn bare_target(text: &str) -> Bare<'_> {
+    let readable = !text.contains(']');
+    Bare { text, readable }
+}
+
+fn bare_keyword(text: &str) -> Bare<'_> {
+    let readable = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    Bare { text, readable }
+}
+
 fn write_kwargs(f: &mut fmt::Formatter<'_>, node: NodeRef<'_>) -> fmt::Result {
     f.write_str("{")?;
     for (i, (key, arg)) in node.kwargs().iter().enumerate() {
@@ -86,7 +118,7 @@ fn write_kwargs(f: &mut fmt::Formatter<'_>, node: NodeRef<'_>) -> fmt::Result {
             f.write_str(", ")?;
         }
         let graph = node.graph();
-        write!(f, "{key}: {}", Shown { graph, arg })?;
+        write!(f, "{}: {}", bare_keyword(key), Shown { graph, arg })?;
     }
     f.write_str("}")
 }
@@ -95,27 +127,25 @@ impl fmt::Display for NodeRef<'_> {
     /// torch.fx's `format_node`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let graph = self.graph();
-        if *self.op() == Op::Output {
+        let plain = self.kwargs().is_empty() && self.num_users() == 0 && self.type_expr().is_none();
+        if *self.op() == Op::Output && plain {
             f.write_str("return ")?;
             return separated(f, self.args().iter().map(|arg| Shown { graph, arg }));
         }
         write!(f, "%{} : ", self.name())?;
         if let Some(ty) = self.type_expr() {
-            write!(f, "{ty} ")?;
+            write!(f, "{} ", bare_type(ty))?;
         }
         write!(
             f,
             "[num_users={}] = {}[target={}]",
             self.num_users(),
             self.opcode(),
-            self.target()
+            bare_target(self.target())
         )?;
-        match self.op() {
-            Op::Placeholder(_) => match self.args().first() {
-                Some(arg) => write!(f, "(default={})", Shown { graph, arg }),
-                None => Ok(()),
-            },
-            Op::GetAttr(_) => Ok(()),
+        match (self.op(), self.args(), self.kwargs()) {
+            (Op::Placeholder(_) | Op::GetAttr(_), [], []) => Ok(()),
+            (Op::Placeholder(_), [arg], []) => write!(f, "(default={})", Shown { graph, arg }),
             _ => {
                 write!(f, "(args = {}, kwargs = ", ShownTuple(graph, self.args()))?;
                 write_kwargs(f, *self)?;

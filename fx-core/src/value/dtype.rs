@@ -29,6 +29,20 @@ pub enum DType {
 }
 
 impl DType {
+    /// All of them.
+    pub const ALL: [DType; 10] = [
+        DType::Bool,
+        DType::U8,
+        DType::U32,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::BF16,
+        DType::F16,
+        DType::F32,
+        DType::F64,
+    ];
+
     /// PyTorch's name, such as `float32`.
     pub fn name(self) -> &'static str {
         match self {
