@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use crate::codegen::rust;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::program::Program;
 use crate::exec::symbolic;
 use crate::ir::argument::Argument;
@@ -142,6 +142,34 @@ impl GraphModule {
         R::from_value(self.run_values(args)?)
     }
 
+    /// Checks the graph's rules, and that the attributes have what it names.
+    ///
+    /// # Errors
+    /// All findings, one a line.
+    pub fn lint(&self) -> Result<()> {
+        let mut found = self.graph.findings();
+        for node in self.graph.nodes() {
+            let fits = match node.op() {
+                Op::GetAttr(path) if !self.attributes.tensors.contains_key(path) => {
+                    Err(missing("parameter, buffer or constant", path))
+                }
+                Op::CallModule(path) => match self.attributes.modules.get(path) {
+                    Some(module) => node.fits(path, module.params()),
+                    None => Err(missing("module", path)),
+                },
+                _ => Ok(()),
+            };
+            if let Err(error) = fits {
+                found.push(node.blame("checking", error));
+            }
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> = found.iter().map(Error::to_string).collect();
+        Err(ErrorKind::Graph(lines.join("\n")).into())
+    }
+
     /// Whether a node does more than computing its result; of modules, what they say themselves.
     pub fn is_impure_node(&self, node: NodeRef<'_>) -> bool {
         is_impure(&self.attributes, node)
@@ -195,6 +223,15 @@ impl GraphModule {
         let program = Program::compile(&self.graph, &self.attributes)?;
         Ok(self.program.get_or_init(|| Arc::new(program)))
     }
+}
+
+fn missing(what: &'static str, path: &str) -> Error {
+    ErrorKind::NotFound {
+        what,
+        path: path.to_string(),
+        hint: "; add it to the attributes of the graph module".to_string(),
+    }
+    .into()
 }
 
 fn is_impure(attributes: &Attributes, node: NodeRef<'_>) -> bool {

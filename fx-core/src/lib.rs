@@ -55,6 +55,7 @@ pub use trace::returns::Returns;
 pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use trace::scope::is_tracing;
 pub use trace::tracer::{CallArgs, SymbolicTracer, Tracer};
+pub use value::device::Device;
 pub use value::dtype::DType;
 pub use value::handle::{NodeId, Proxy, TraceId};
 pub use value::object::{Handle, Object, OperandRef, Traced};

@@ -308,6 +308,7 @@ impl Writer<'_> {
             Argument::Float(x) => format!("{x:?}"),
             Argument::Str(x) => format!("{x:?}"),
             Argument::DType(x) => format!("DType::{x:?}"),
+            Argument::Device(x) => format!("Device::{x:?}"),
             Argument::List(items) => format!("[{}]", self.repeatable(&all(items))),
             Argument::Tuple(items) => match all(items).as_slice() {
                 [one] => format!("({one},)"),
@@ -321,6 +322,7 @@ impl Writer<'_> {
                 format!("IndexMap::from([{}])", entries.join(", "))
             }
             Argument::Slice(parts) => format!("slice({})", all(&parts[..]).join(", ")),
+            Argument::Range(parts) => format!("range({})", all(&parts[..]).join(", ")),
         }
     }
 

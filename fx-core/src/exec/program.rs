@@ -43,6 +43,7 @@ enum Template {
     Tuple(Vec<Template>),
     Dict(Vec<(std::sync::Arc<str>, Template)>),
     Slice(Box<[Template; 3]>),
+    Range(Box<[Template; 3]>),
 }
 
 #[derive(Debug)]
@@ -314,6 +315,13 @@ impl Program {
                 .map(|t| self.build(t, frame, attributes))
                 .collect::<Result<Box<[Value]>>>()
         };
+        let three = |[a, b, c]: &[Template; 3]| -> Result<[Value; 3]> {
+            Ok([
+                self.build(a, frame, attributes)?,
+                self.build(b, frame, attributes)?,
+                self.build(c, frame, attributes)?,
+            ])
+        };
         Ok(match template {
             Template::Leaf(operand) => self.fetch(*operand, frame, attributes)?,
             Template::List(items) => Value::List(all(items)?),
@@ -324,14 +332,8 @@ impl Program {
                     .map(|(k, t)| Ok((k.clone(), self.build(t, frame, attributes)?)))
                     .collect::<Result<_>>()?,
             )),
-            Template::Slice(parts) => {
-                let [a, b, c] = &**parts;
-                Value::Slice(Box::new([
-                    self.build(a, frame, attributes)?,
-                    self.build(b, frame, attributes)?,
-                    self.build(c, frame, attributes)?,
-                ]))
-            }
+            Template::Slice(parts) => Value::Slice(Box::new(three(parts)?)),
+            Template::Range(parts) => Value::Range(Box::new(three(parts)?)),
         })
     }
 }
@@ -531,6 +533,10 @@ impl Compiler<'_> {
         })
     }
 
+    fn three(&mut self, [a, b, c]: &[Argument; 3]) -> Result<[Template; 3]> {
+        Ok([self.template(a)?, self.template(b)?, self.template(c)?])
+    }
+
     fn template(&mut self, arg: &Argument) -> Result<Template> {
         let leaf = match arg {
             Argument::Node(id) => {
@@ -567,21 +573,9 @@ impl Compiler<'_> {
                         .collect::<Result<_>>()?,
                 ));
             }
-            Argument::Slice(parts) => {
-                let [a, b, c] = &**parts;
-                return Ok(Template::Slice(Box::new([
-                    self.template(a)?,
-                    self.template(b)?,
-                    self.template(c)?,
-                ])));
-            }
-            Argument::None => Value::None,
-            Argument::Ellipsis => Value::Ellipsis,
-            Argument::Bool(x) => Value::Bool(*x),
-            Argument::Int(x) => Value::Int(*x),
-            Argument::Float(x) => Value::Float(*x),
-            Argument::Str(x) => Value::Str(x.as_str().into()),
-            Argument::DType(x) => Value::DType(*x),
+            Argument::Slice(parts) => return Ok(Template::Slice(Box::new(self.three(parts)?))),
+            Argument::Range(parts) => return Ok(Template::Range(Box::new(self.three(parts)?))),
+            plain => plain.plain_value().unwrap_or_default(),
         };
         self.constant(leaf).map(Template::Leaf)
     }

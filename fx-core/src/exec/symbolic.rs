@@ -84,13 +84,6 @@ fn value_of(arg: &Argument, values: &FxHashMap<NodeId, Value>) -> Result<Value> 
         Argument::Node(id) => values.get(id).cloned().ok_or_else(|| {
             Error::msg("an argument is used before it is computed: lint the graph")
         })?,
-        Argument::None => Value::None,
-        Argument::Ellipsis => Value::Ellipsis,
-        Argument::Bool(x) => Value::Bool(*x),
-        Argument::Int(x) => Value::Int(*x),
-        Argument::Float(x) => Value::Float(*x),
-        Argument::Str(x) => Value::Str(x.as_str().into()),
-        Argument::DType(x) => Value::DType(*x),
         Argument::List(items) => Value::List(all(items)?),
         Argument::Tuple(items) => Value::Tuple(all(items)?),
         Argument::Dict(items) => Value::Dict(Box::new(
@@ -99,13 +92,17 @@ fn value_of(arg: &Argument, values: &FxHashMap<NodeId, Value>) -> Result<Value> 
                 .map(|(k, a)| Ok((k.clone(), value_of(a, values)?)))
                 .collect::<Result<_>>()?,
         )),
-        Argument::Slice(parts) => {
-            let [a, b, c] = &**parts;
-            Value::Slice(Box::new([
-                value_of(a, values)?,
-                value_of(b, values)?,
-                value_of(c, values)?,
-            ]))
-        }
+        Argument::Slice(parts) => Value::Slice(Box::new(three(parts, values)?)),
+        Argument::Range(parts) => Value::Range(Box::new(three(parts, values)?)),
+        plain => plain.plain_value().unwrap_or_default(),
     })
+}
+
+fn three(parts: &[Argument; 3], values: &FxHashMap<NodeId, Value>) -> Result<[Value; 3]> {
+    let [a, b, c] = parts;
+    Ok([
+        value_of(a, values)?,
+        value_of(b, values)?,
+        value_of(c, values)?,
+    ])
 }

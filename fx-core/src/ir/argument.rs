@@ -6,8 +6,10 @@ use smallvec::SmallVec;
 
 use super::signature::Literal;
 use crate::error::{Error, Result};
+use crate::value::device::Device;
 use crate::value::dtype::DType;
 use crate::value::handle::NodeId;
+use crate::value::value::Value;
 
 /// How deep arguments may nest.
 pub const MAX_ARGUMENT_DEPTH: usize = 64;
@@ -32,6 +34,8 @@ pub enum Argument {
     Str(Arc<String>),
     /// An element type.
     DType(DType),
+    /// A device.
+    Device(Device),
     /// A list.
     List(Arc<Vec<Argument>>),
     /// A tuple.
@@ -40,6 +44,8 @@ pub enum Argument {
     Dict(Arc<Vec<(Arc<str>, Argument)>>),
     /// Start, stop and step of a slice.
     Slice(Arc<[Argument; 3]>),
+    /// Start, stop and step of a range of integers.
+    Range(Arc<[Argument; 3]>),
 }
 
 /// A node's positional arguments.
@@ -64,7 +70,9 @@ impl Argument {
                 items.iter().for_each(|a| a.for_each_node(visit));
             }
             Argument::Dict(items) => items.iter().for_each(|(_, a)| a.for_each_node(visit)),
-            Argument::Slice(parts) => parts.iter().for_each(|a| a.for_each_node(visit)),
+            Argument::Slice(parts) | Argument::Range(parts) => {
+                parts.iter().for_each(|a| a.for_each_node(visit));
+            }
             _ => {}
         }
     }
@@ -86,14 +94,8 @@ impl Argument {
                     .map(|(k, a)| (k.clone(), a.map_nodes(map)))
                     .collect(),
             )),
-            Argument::Slice(parts) => {
-                let [a, b, c] = &**parts;
-                Argument::Slice(Arc::new([
-                    a.map_nodes(map),
-                    b.map_nodes(map),
-                    c.map_nodes(map),
-                ]))
-            }
+            Argument::Slice(parts) => Argument::Slice(Arc::new(map_three(parts, map))),
+            Argument::Range(parts) => Argument::Range(Arc::new(map_three(parts, map))),
             other => other.clone(),
         }
     }
@@ -113,7 +115,9 @@ impl Argument {
                     pending.extend(items.iter().map(|a| (a, depth + 1)));
                 }
                 Argument::Dict(items) => pending.extend(items.iter().map(|(_, a)| (a, depth + 1))),
-                Argument::Slice(parts) => pending.extend(parts.iter().map(|a| (a, depth + 1))),
+                Argument::Slice(parts) | Argument::Range(parts) => {
+                    pending.extend(parts.iter().map(|a| (a, depth + 1)));
+                }
                 _ => {}
             }
         }
@@ -123,8 +127,27 @@ impl Argument {
     pub(crate) fn is_leaf(&self) -> bool {
         !matches!(
             self,
-            Argument::List(_) | Argument::Tuple(_) | Argument::Dict(_) | Argument::Slice(_)
+            Argument::List(_)
+                | Argument::Tuple(_)
+                | Argument::Dict(_)
+                | Argument::Slice(_)
+                | Argument::Range(_)
         )
+    }
+
+    /// The value of a plain argument: neither a node nor a structure.
+    pub(crate) fn plain_value(&self) -> Option<Value> {
+        Some(match self {
+            Argument::None => Value::None,
+            Argument::Ellipsis => Value::Ellipsis,
+            Argument::Bool(x) => Value::Bool(*x),
+            Argument::Int(x) => Value::Int(*x),
+            Argument::Float(x) => Value::Float(*x),
+            Argument::Str(x) => Value::Str(x.as_str().into()),
+            Argument::DType(x) => Value::DType(*x),
+            Argument::Device(x) => Value::Device(*x),
+            _ => return None,
+        })
     }
 
     /// Whether it is the literal, type and value both.
@@ -138,6 +161,55 @@ impl Argument {
             _ => false,
         }
     }
+}
+
+/// Arguments are dropped without recursion, however deep somebody nested them.
+impl Drop for Argument {
+    fn drop(&mut self) {
+        if !self.is_leaf() {
+            drop_structure(self);
+        }
+    }
+}
+
+fn drop_structure(top: &mut Argument) {
+    let mut pending: SmallVec<[Argument; 4]> = SmallVec::new();
+    take_structures(top, &mut pending);
+    while let Some(mut arg) = pending.pop() {
+        take_structures(&mut arg, &mut pending);
+    }
+}
+
+/// Moves the structures out of an argument that nobody else holds.
+fn take_structures(arg: &mut Argument, out: &mut SmallVec<[Argument; 4]>) {
+    let mut take = |child: &mut Argument| {
+        if !child.is_leaf() {
+            out.push(std::mem::replace(child, Argument::None));
+        }
+    };
+    match arg {
+        Argument::List(items) | Argument::Tuple(items) => {
+            if let Some(items) = Arc::get_mut(items) {
+                items.iter_mut().for_each(take);
+            }
+        }
+        Argument::Dict(items) => {
+            if let Some(items) = Arc::get_mut(items) {
+                items.iter_mut().for_each(|(_, child)| take(child));
+            }
+        }
+        Argument::Slice(parts) | Argument::Range(parts) => {
+            if let Some(parts) = Arc::get_mut(parts) {
+                parts.iter_mut().for_each(take);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn map_three(parts: &[Argument; 3], map: &mut dyn FnMut(NodeId) -> Argument) -> [Argument; 3] {
+    let [a, b, c] = parts;
+    [a.map_nodes(map), b.map_nodes(map), c.map_nodes(map)]
 }
 
 impl From<&Literal> for Argument {
@@ -171,6 +243,7 @@ argument_from! {
     &str => |x| Argument::Str(Arc::new(x.to_owned()));
     String => |x| Argument::Str(Arc::new(x));
     DType => |x| Argument::DType(x);
+    Device => |x| Argument::Device(x);
     () => |_x| Argument::None;
 }
 

@@ -1,13 +1,14 @@
 //! `lint`: every rule that a graph must keep, checked, with all findings and how to mend them.
 //!
 //! Rules: arguments come before their users; names differ; there is exactly one output and it is last;
-//! placeholders come first.
+//! placeholders come first; calls fit their signatures; use lists agree with arguments.
 
 use rustc_hash::FxHashSet;
 
-use super::graph::Graph;
-use super::node::finding;
+use super::graph::{Graph, input_indices};
+use super::node::{NodeRef, finding};
 use super::op::Op;
+use super::registry;
 use crate::error::{Error, ErrorKind, Result};
 
 impl Graph {
@@ -36,6 +37,18 @@ impl Graph {
             let name = node.name();
             // Bases are interned, so one address is one base.
             names.push((name.base.as_ptr() as usize, name.number));
+            if let Err(error) = fits_signature(node) {
+                found.push(node.blame("checking", error));
+            }
+            if !uses_agree(node) {
+                found.push(finding(
+                    node,
+                    format!(
+                        "the use lists of %{} do not agree with its arguments: set its arguments again",
+                        node.name()
+                    ),
+                ));
+            }
             match node.op() {
                 Op::Placeholder(_) if body_started => found.push(finding(
                     node,
@@ -101,4 +114,48 @@ impl Graph {
         let lines: Vec<String> = found.iter().map(Error::to_string).collect();
         Err(ErrorKind::Graph(lines.join("\n")).into())
     }
+}
+
+/// Whether a call's arguments fit what is called, as far as the graph knows it.
+fn fits_signature(node: NodeRef<'_>) -> Result<()> {
+    match node.op() {
+        Op::CallFunction(function) => node.fits(function.path(), function.params()),
+        Op::CallMethod(name) => {
+            let mut result = Ok(());
+            for method in registry::methods(name) {
+                result = node.fits(name, method.params());
+                if result.is_ok() {
+                    break;
+                }
+            }
+            result
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a node's distinct inputs are those of its arguments, in order.
+fn uses_agree(node: NodeRef<'_>) -> bool {
+    let mentioned = input_indices(node.graph().inputs_of(node.index));
+    let mut inputs = node.all_input_nodes().map(|input| input.index);
+    let mut seen = FxHashSet::default();
+    for (i, index) in mentioned.iter().enumerate() {
+        let new = match i {
+            0 => true,
+            1..8 => !mentioned[..i].contains(index),
+            _ => {
+                if seen.is_empty() {
+                    seen.extend(mentioned[..i].iter().copied());
+                }
+                !seen.contains(index)
+            }
+        };
+        if i >= 8 {
+            seen.insert(*index);
+        }
+        if new && inputs.next() != Some(*index) {
+            return false;
+        }
+    }
+    inputs.next().is_none()
 }

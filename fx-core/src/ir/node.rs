@@ -4,11 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::function::Function;
 use super::graph::Graph;
 use super::names::Name;
 use super::op::{Op, Opcode};
 use super::order::ROOT;
 use super::places::Scope;
+use super::registry;
+use super::signature::{Bound, ParamSpec, bind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
@@ -127,6 +130,73 @@ impl<'g> NodeRef<'g> {
     /// Its type, where one was annotated; an input without one is a tensor.
     pub fn type_expr(self) -> Option<&'g str> {
         self.graph.notes_of(self.index).type_expr.as_deref()
+    }
+
+    /// The arguments of a function or method node, one for each parameter, by name, defaults filled in.
+    ///
+    /// # Errors
+    /// When the arguments do not fit the signature, or there is none: a module's is known to the graph
+    /// module, an unknown method's to nobody.
+    ///
+    /// ```
+    /// # use fx_core::{Graph, operator};
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let y = graph.call_function(operator::add, (x,), [("b", 1)])?;
+    /// let names: Vec<String> = graph.node(y)?.normalized_arguments()?.into_iter().map(|(n, _)| n).collect();
+    /// assert_eq!(names, ["a", "b"]);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn normalized_arguments(self) -> Result<Vec<(String, Argument)>> {
+        let candidates: Vec<Function> = match self.op() {
+            Op::CallFunction(function) => vec![*function],
+            Op::CallMethod(name) => registry::methods(name).to_vec(),
+            _ => Vec::new(),
+        };
+        let mut problem = Error::msg(format_args!(
+            "%{} has no signature that its graph knows",
+            self.name()
+        ));
+        for function in candidates {
+            match self.bound(function.path(), function.params()) {
+                Ok(bound) => {
+                    let arguments = bound.into_iter().map(|b| match b {
+                        Bound::Given(arg) => arg.clone(),
+                        Bound::Default(literal) => literal.into(),
+                    });
+                    let names = function.params().iter().map(|p| p.name.to_string());
+                    return Ok(names.zip(arguments).collect());
+                }
+                Err(error) => problem = error,
+            }
+        }
+        Err(self.blame("normalizing", problem))
+    }
+
+    /// The arguments bound to parameters.
+    pub(crate) fn bound<'p>(
+        self,
+        callee: &str,
+        params: &'p [ParamSpec],
+    ) -> Result<Vec<Bound<'p, &'g Argument>>> {
+        bind(
+            callee,
+            params,
+            self.args(),
+            self.kwargs().iter().map(|(k, a)| (k, a)),
+        )
+    }
+
+    /// Whether the arguments fit parameters, said without making anything where they plainly do.
+    pub(crate) fn fits(self, callee: &str, params: &[ParamSpec]) -> Result<()> {
+        let given = self.args().len();
+        if self.kwargs().is_empty()
+            && given <= params.len()
+            && params[given..].iter().all(|p| p.default.is_some())
+        {
+            return Ok(());
+        }
+        self.bound(callee, params).map(drop)
     }
 
     /// The error, told to have happened at this node.

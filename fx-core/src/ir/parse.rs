@@ -16,6 +16,7 @@ use super::places::Site;
 use super::registry;
 use crate::error::{Error, Result};
 use crate::location::SourceLocation;
+use crate::value::device::Device;
 use crate::value::dtype::DType;
 use crate::value::handle::NodeId;
 
@@ -414,21 +415,34 @@ impl<'t> Parser<'t> {
             "false" => Argument::Bool(false),
             "inf" => Argument::Float(f64::INFINITY),
             "NaN" => Argument::Float(f64::NAN),
-            "slice" => {
-                self.text.expect("(")?;
-                let first = self.argument(depth + 1)?;
-                self.text.expect(",")?;
-                let second = self.argument(depth + 1)?;
-                self.text.expect(",")?;
-                let third = self.argument(depth + 1)?;
-                self.text.expect(")")?;
-                Argument::Slice(Arc::new([first, second, third]))
+            "slice" => Argument::Slice(Arc::new(self.three(depth)?)),
+            "range" => Argument::Range(Arc::new(self.three(depth)?)),
+            "cpu" => Argument::Device(Device::Cpu),
+            "cuda" | "metal" => {
+                self.text.expect(":")?;
+                let digits = self.text.word("a device number")?;
+                match format!("{word}:{digits}").parse() {
+                    Ok(device) => Argument::Device(device),
+                    Err(_) => return Err(self.text.wrong(start, "a device", excerpt(word))),
+                }
             }
             _ => match DType::ALL.into_iter().find(|d| d.name() == word) {
                 Some(dtype) => Argument::DType(dtype),
                 None => return Err(self.text.wrong(start, "a value", excerpt(word))),
             },
         })
+    }
+
+    /// `(start, stop, step)`.
+    fn three(&mut self, depth: usize) -> Result<[Argument; 3]> {
+        self.text.expect("(")?;
+        let first = self.argument(depth + 1)?;
+        self.text.expect(",")?;
+        let second = self.argument(depth + 1)?;
+        self.text.expect(",")?;
+        let third = self.argument(depth + 1)?;
+        self.text.expect(")")?;
+        Ok([first, second, third])
     }
 
     fn number(&mut self) -> Result<Argument> {

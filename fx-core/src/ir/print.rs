@@ -31,6 +31,7 @@ impl fmt::Display for Shown<'_> {
             Argument::Float(x) => write!(f, "{x:?}"),
             Argument::Str(s) => write!(f, "{s:?}"),
             Argument::DType(d) => write!(f, "{d}"),
+            Argument::Device(d) => write!(f, "{d}"),
             Argument::List(items) => {
                 f.write_str("[")?;
                 separated(f, items.iter().map(show))?;
@@ -49,6 +50,11 @@ impl fmt::Display for Shown<'_> {
             }
             Argument::Slice(parts) => {
                 f.write_str("slice(")?;
+                separated(f, parts.iter().map(show))?;
+                f.write_str(")")
+            }
+            Argument::Range(parts) => {
+                f.write_str("range(")?;
                 separated(f, parts.iter().map(show))?;
                 f.write_str(")")
             }

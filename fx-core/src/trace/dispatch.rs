@@ -80,6 +80,7 @@ fn first_proxy(args: &[Value]) -> Option<Proxy> {
             | Value::Tuple(_)
             | Value::Dict(_)
             | Value::Slice(_)
+            | Value::Range(_)
             | Value::Object(_) => {
                 arg.for_each(&mut |value| found = found.or_else(|| value.as_proxy()));
                 if found.is_some() {

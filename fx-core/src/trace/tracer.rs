@@ -102,6 +102,7 @@ pub trait Tracer: 'static {
             Value::Float(x) => Argument::Float(*x),
             Value::Str(x) => Argument::from(&**x),
             Value::DType(x) => Argument::DType(*x),
+            Value::Device(x) => Argument::Device(*x),
             Value::List(items) => Argument::List(Arc::new(self.create_list(cx, items)?)),
             Value::Tuple(items) => Argument::Tuple(Arc::new(self.create_list(cx, items)?)),
             Value::Dict(map) => Argument::Dict(Arc::new(
@@ -109,14 +110,8 @@ pub trait Tracer: 'static {
                     .map(|(k, v)| Ok((k.clone(), self.create_arg(cx, v)?)))
                     .collect::<Result<_>>()?,
             )),
-            Value::Slice(parts) => {
-                let [a, b, c] = &**parts;
-                Argument::Slice(Arc::new([
-                    self.create_arg(cx, a)?,
-                    self.create_arg(cx, b)?,
-                    self.create_arg(cx, c)?,
-                ]))
-            }
+            Value::Slice(parts) => Argument::Slice(Arc::new(self.create_three(cx, parts)?)),
+            Value::Range(parts) => Argument::Range(Arc::new(self.create_three(cx, parts)?)),
         })
     }
 
@@ -126,6 +121,19 @@ pub trait Tracer: 'static {
     /// As `create_arg`.
     fn create_list(&self, cx: &TraceContext, items: &[Value]) -> Result<Vec<Argument>> {
         items.iter().map(|v| self.create_arg(cx, v)).collect()
+    }
+
+    /// [`create_arg`](Tracer::create_arg) of start, stop and step.
+    ///
+    /// # Errors
+    /// As `create_arg`.
+    fn create_three(&self, cx: &TraceContext, parts: &[Value; 3]) -> Result<[Argument; 3]> {
+        let [a, b, c] = parts;
+        Ok([
+            self.create_arg(cx, a)?,
+            self.create_arg(cx, b)?,
+            self.create_arg(cx, c)?,
+        ])
     }
 
     /// A concrete tensor is used: a parameter or buffer of the root by its path, any other as a constant.

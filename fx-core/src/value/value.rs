@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::device::Device;
 use super::dtype::DType;
 use super::handle::Proxy;
 use super::object::{Handle, Object, Traced, short_type_name};
@@ -27,6 +28,8 @@ pub enum Value {
     Str(Arc<str>),
     /// An element type.
     DType(DType),
+    /// A device.
+    Device(Device),
     /// `...` in an index.
     Ellipsis,
     /// A list.
@@ -37,6 +40,8 @@ pub enum Value {
     Dict(Box<IndexMap<Arc<str>, Value>>),
     /// Start, stop and step of a slice.
     Slice(Box<[Value; 3]>),
+    /// Start, stop and step of a range of integers.
+    Range(Box<[Value; 3]>),
     /// A tensor or another user's object.
     Object(Handle),
     /// A symbolic value of a running trace.
@@ -110,7 +115,7 @@ impl Value {
             match value {
                 Value::List(items) | Value::Tuple(items) => pending.extend(items.iter().rev()),
                 Value::Dict(map) => pending.extend(map.values().rev()),
-                Value::Slice(parts) => pending.extend(parts.iter().rev()),
+                Value::Slice(parts) | Value::Range(parts) => pending.extend(parts.iter().rev()),
                 _ => {}
             }
         }
@@ -130,6 +135,8 @@ impl Value {
             Value::Tuple(items) => format!("a tuple of {}", items.len()),
             Value::Dict(map) => format!("a dict of {}", map.len()),
             Value::Slice(_) => "a slice".into(),
+            Value::Range(_) => "a range".into(),
+            Value::Device(_) => "a device".into(),
             Value::Object(handle) => match handle.object() {
                 Some(object) => match object.shape() {
                     Some(shape) => format!("a tensor of shape {shape:?}"),
@@ -151,6 +158,7 @@ impl fmt::Display for Value {
             Value::Float(x) => write!(f, "{x:?}"),
             Value::Str(s) => write!(f, "{s:?}"),
             Value::DType(d) => write!(f, "{d}"),
+            Value::Device(d) => write!(f, "{d}"),
             _ => f.write_str(&self.describe()),
         }
     }
@@ -237,6 +245,7 @@ plain_into_value! {
     String => |x| Value::Str(x.into());
     Arc<str> => |x| Value::Str(x);
     DType => |x| Value::DType(x);
+    Device => |x| Value::Device(x);
 }
 
 impl<T: IntoValue> IntoValue for Option<T> {
