@@ -757,3 +757,66 @@ fn a_replacement_that_would_make_a_cycle_is_refused() -> Result<()> {
     assert!(graph.lint().is_err() && graph.sort().is_err());
     Ok(())
 }
+
+#[test]
+fn arguments_nested_too_deep_are_refused_and_dropped_without_overflow() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let mut deep = Argument::Node(x);
+    for i in 0..200_000 {
+        deep = match i % 3 {
+            0 => Argument::List(Arc::new(vec![deep])),
+            1 => Argument::Tuple(Arc::new(vec![deep, Argument::Int(1)])),
+            _ => Argument::Dict(Arc::new(vec![("k".into(), deep)])),
+        };
+    }
+    let error = graph.output(deep.clone()).unwrap_err();
+    assert!(
+        error.to_string().contains("nests deeper than 64"),
+        "{error}"
+    );
+    assert_eq!(graph.len(), 1);
+    drop(deep);
+    Ok(())
+}
+
+#[test]
+fn every_kind_of_argument_prints_and_parses() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let three = |a: Argument, b: Argument| Arc::new([a, b, Argument::None]);
+    let args = vec![
+        Argument::Range(three(0.into(), x.into())),
+        Argument::Slice(three(Argument::None, (-1).into())),
+        Argument::Device(fx_core::Device::Cuda(1)),
+        Argument::Device(fx_core::Device::Cpu),
+        Argument::DType(DType::F32),
+        Argument::Ellipsis,
+        Argument::from("text"),
+    ];
+    let list = graph.call_function(operator::neg, (args,), ())?;
+    graph.output(list)?;
+    let text = graph.to_string();
+    assert!(
+        text.contains(
+            "[range(0, %x, None), slice(None, -1, None), cuda:1, cpu, float32, ..., \"text\"]"
+        ),
+        "{text}"
+    );
+    assert_eq!(text.parse::<Graph>()?.to_string(), text);
+    Ok(())
+}
+
+#[test]
+fn lint_names_calls_that_do_not_fit_their_signature() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let y = graph.call_function(operator::neg, (x, x), ())?;
+    graph.output(y)?;
+    let text = graph.lint().unwrap_err().to_string();
+    assert!(
+        text.contains("%neg") && text.contains("takes 1 argument but 2 were given"),
+        "{text}"
+    );
+    Ok(())
+}
