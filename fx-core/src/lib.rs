@@ -39,11 +39,11 @@ pub use ir::registry;
 pub use ir::signature::{Literal, ParamKind, ParamSpec};
 pub use ir::walk::NodeCursor;
 pub use location::SourceLocation;
-pub use module::component::{Component, Tag};
 pub use module::hierarchy::ComponentExt;
 pub use module::module::Module;
+pub use module::plain::Tag;
 pub use module::walk::{
-    ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
+    Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
 pub use trace::compare;
 pub use trace::context::{Attributes, TraceContext};

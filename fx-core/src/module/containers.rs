@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::component::Component;
 use super::module::Module;
+use super::walk::Component;
 use super::walk::{Walk, WalkMut};
 
 impl<T: Component> Component for Option<T> {

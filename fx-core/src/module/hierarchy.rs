@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
-use super::component::Component;
+use super::walk::Component;
 use super::walk::{ComponentKey, TensorKind, Visitor, VisitorMut, walk, walk_mut};
 use crate::value::object::Object;
 use crate::value::value::Value;

@@ -1,6 +1,5 @@
 //! Modules: the traits, and the named hierarchy of children, parameters and buffers.
 
-pub mod component;
 pub mod containers;
 pub mod hierarchy;
 #[allow(
@@ -8,4 +7,5 @@ pub mod hierarchy;
     reason = "the file is named after the trait it holds"
 )]
 pub mod module;
+pub mod plain;
 pub mod walk;

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::Location;
 
-use super::component::Component;
+use super::walk::Component;
 use crate::error::Result;
 use crate::ir::signature::ParamSpec;
 use crate::value::value::Value;

@@ -1,12 +1,42 @@
-//! Walks over a module's hierarchy: what a visitor is told, and the dotted path that leads there.
+//! `Component`, and walks over a hierarchy of them: what a visitor is told, and the dotted path that leads there.
 
 use std::any::{Any, TypeId};
 use std::fmt::Write;
 
 use rustc_hash::FxHashMap;
 
-use super::component::Component;
 use crate::value::object::Object;
+
+/// A part of a module: a module, a tensor, plain data, or a container of them. `#[derive(Module)]` writes it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a module, a parameter, a buffer nor plain data",
+    label = "cannot be a field of a module",
+    note = "derive `Module` for a layer, or mark a field that is none of these with #[module(skip)]"
+)]
+pub trait Component {
+    /// Tells the walk what is inside.
+    fn visit(&self, walk: &mut Walk<'_, '_>) {
+        let _ = walk;
+    }
+
+    /// As [`visit`](Component::visit), with the means to change it.
+    fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        let _ = walk;
+    }
+
+    /// A copy whose tensors share storage with this one's.
+    fn duplicate(&self) -> Self
+    where
+        Self: Sized;
+
+    /// Whether values of the type never hold a tensor or a module, so that walks pass lists of them by.
+    fn is_plain() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+}
 
 /// What a tensor in a module is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

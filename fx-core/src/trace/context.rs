@@ -4,11 +4,11 @@ use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::hash_map::Entry;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::scope;
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
 use crate::ir::graph::Graph;
@@ -135,7 +135,7 @@ impl TraceContext {
             walk(root, &mut index);
         }
         TraceContext {
-            id: scope::fresh_id(),
+            id: fresh_id(),
             graph: RefCell::new(Graph::with_capacity(index.components.len() * 5 / 4 + 8)),
             attributes: RefCell::new(Attributes {
                 modules: IndexMap::with_capacity_and_hasher(index.components.len(), FxBuildHasher),
@@ -447,4 +447,9 @@ fn held() -> Error {
     Error::msg(
         "the graph of this trace is borrowed: let go of `graph()`/`graph_mut()` before recording",
     )
+}
+
+fn fresh_id() -> TraceId {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    TraceId(NEXT.fetch_add(1, Ordering::Relaxed))
 }

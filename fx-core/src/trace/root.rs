@@ -8,8 +8,8 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::context::{Attributes, TraceContext};
-use super::scope::Running;
-use super::tracer::{SymbolicTracer, Tracer, active};
+use super::scope::{Active, Running};
+use super::tracer::{SymbolicTracer, Tracer};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
 use crate::ir::function::Kernel;
@@ -224,7 +224,10 @@ pub(super) fn trace(
             location.line()
         )));
     }
-    let active = active(tracer, TraceContext::new(module, concrete));
+    let active = Rc::new(Active {
+        tracer,
+        context: TraceContext::new(module, concrete),
+    });
     let running = Running::start(active.clone());
     let context = &active.context;
     let result = (|| -> Result<()> {

@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::ThreadId;
 
@@ -30,11 +29,6 @@ static LIVE: LazyLock<Mutex<HashMap<u32, ThreadId>>> = LazyLock::new(Mutex::defa
 #[inline]
 pub fn is_tracing() -> bool {
     DEPTH.get() != 0
-}
-
-pub(super) fn fresh_id() -> TraceId {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    TraceId(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Keeps a trace on the stack; the stack is cut back to where it was when this is dropped.

@@ -7,7 +7,6 @@ use indexmap::IndexMap;
 
 use super::context::TraceContext;
 use super::root::{Outcome, Root};
-use super::scope::Active;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::op::Op;
@@ -305,7 +304,3 @@ fn is_tensor_type(ty: &str) -> bool {
 pub struct SymbolicTracer;
 
 impl Tracer for SymbolicTracer {}
-
-pub(super) fn active(tracer: Rc<dyn Tracer>, context: TraceContext) -> Rc<Active> {
-    Rc::new(Active { tracer, context })
-}
