@@ -33,6 +33,15 @@ impl Figures {
 const TOTAL: usize = 1_000_000;
 const SIZES: [usize; 2] = [TOTAL / 10, TOTAL];
 
+/// Whether a figure is among those named on the command line, or none is named.
+fn wanted(what: &str) -> bool {
+    let mut named = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .peekable();
+    named.peek().is_none() || named.any(|name| name == what)
+}
+
 /// Runs on as many graphs as make a million nodes, built beforehand: both sizes work on the same amount of
 /// memory, so that the exponent tells how the algorithm grows and not where the caches end.
 fn measure<S>(
@@ -40,6 +49,9 @@ fn measure<S>(
     mut setup: impl FnMut(usize) -> Result<S>,
     mut run: impl FnMut(&mut S) -> Result<()>,
 ) -> Result<()> {
+    if !wanted(what) {
+        return Ok(());
+    }
     let mut values = Vec::new();
     for n in SIZES {
         let mut best = f64::INFINITY;
@@ -117,7 +129,7 @@ fn main() -> Result<()> {
     )?;
 
     let mut values = Vec::new();
-    for n in SIZES {
+    for n in SIZES.into_iter().filter(|_| wanted("bytes")) {
         let before = ALLOCATOR.stats();
         let graph = chain(n)?;
         let after = ALLOCATOR.stats();

@@ -12,6 +12,7 @@ use crate::exec::program::Program;
 use crate::exec::symbolic;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
+use crate::ir::lint::all_findings;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::{Literal, ParamKind, ParamSpec};
@@ -163,11 +164,7 @@ impl GraphModule {
                 found.push(node.blame("checking", error));
             }
         }
-        if found.is_empty() {
-            return Ok(());
-        }
-        let lines: Vec<String> = found.iter().map(Error::to_string).collect();
-        Err(ErrorKind::Graph(lines.join("\n")).into())
+        all_findings(found)
     }
 
     /// Whether a node does more than computing its result; of modules, what they say themselves.

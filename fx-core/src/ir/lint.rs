@@ -107,12 +107,19 @@ impl Graph {
     /// # Errors
     /// All findings, one a line.
     pub fn lint(&self) -> Result<()> {
-        let found = self.findings();
-        if found.is_empty() {
-            return Ok(());
+        all_findings(self.findings())
+    }
+}
+
+/// One finding as it is, several as one error with a line each.
+pub(crate) fn all_findings(mut found: Vec<Error>) -> Result<()> {
+    match found.len() {
+        0 => Ok(()),
+        1 => found.pop().map_or(Ok(()), Err),
+        _ => {
+            let lines: Vec<String> = found.iter().map(Error::to_string).collect();
+            Err(ErrorKind::Graph(lines.join("\n")).into())
         }
-        let lines: Vec<String> = found.iter().map(Error::to_string).collect();
-        Err(ErrorKind::Graph(lines.join("\n")).into())
     }
 }
 

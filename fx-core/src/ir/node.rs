@@ -157,20 +157,31 @@ impl<'g> NodeRef<'g> {
             "%{} has no signature that its graph knows",
             self.name()
         ));
+        let mut found: Option<Vec<(String, Argument)>> = None;
         for function in candidates {
-            match self.bound(function.path(), function.params()) {
-                Ok(bound) => {
-                    let arguments = bound.into_iter().map(|b| match b {
-                        Bound::Given(arg) => arg.clone(),
-                        Bound::Default(literal) => literal.into(),
-                    });
-                    let names = function.params().iter().map(|p| p.name.to_string());
-                    return Ok(names.zip(arguments).collect());
+            let bound = match self.bound(function.path(), function.params()) {
+                Ok(bound) => bound,
+                Err(error) => {
+                    problem = error;
+                    continue;
                 }
-                Err(error) => problem = error,
+            };
+            let arguments = bound.into_iter().map(|b| match b {
+                Bound::Given(arg) => arg.clone(),
+                Bound::Default(literal) => literal.into(),
+            });
+            let names = function.params().iter().map(|p| p.name.to_string());
+            let normalized = names.zip(arguments).collect();
+            if found.as_ref().is_some_and(|other| *other != normalized) {
+                let several = Error::msg(format_args!(
+                    "several types have a method `{}` that takes these arguments, each in its own way: the receiver's type decides, and a graph does not know it",
+                    self.target()
+                ));
+                return Err(self.blame("normalizing", several));
             }
+            found = Some(normalized);
         }
-        Err(self.blame("normalizing", problem))
+        found.ok_or_else(|| self.blame("normalizing", problem))
     }
 
     /// The arguments bound to parameters.
@@ -301,7 +312,7 @@ impl<'g> NodeMut<'g> {
         let mut args = self.as_ref().args().to_vec();
         if position > args.len() {
             return Err(Error::msg(format_args!(
-                "insert_arg: %{} has {} positional arguments, so the position must be between 0 and {0}, not {position}",
+                "insert_arg: %{} has {} positional arguments, so the position must be between 0 and {1}, not {position}",
                 self.as_ref().name(),
                 args.len()
             )));

@@ -99,7 +99,11 @@ impl Callable {
 pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
     let specs = params.iter().map(|param| {
         let name = text(&param.name);
-        let name = name.trim_start_matches("r#");
+        let name = match name.trim_start_matches("r#") {
+            // A method's receiver has a name of its own where it is bound.
+            "__this" => "self",
+            name => name,
+        };
         let ty_text = text(&param.ty);
         let kind = if param.keyword {
             quote!(Keyword)
