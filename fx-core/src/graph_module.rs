@@ -46,6 +46,11 @@ pub struct GraphModule {
 
 /// Traces a module or a [`traced!`](crate::traced) function.
 ///
+/// The modules that the graph calls are copied, with the training flags that they have now; their tensors
+/// share storage with the originals, so weights that are loaded or trained in place later are seen by both.
+/// Switch the traced module itself with [`train`](crate::ComponentExt::train) and
+/// [`eval`](crate::ComponentExt::eval).
+///
 /// # Errors
 /// What the root's forward says, and what cannot be traced.
 pub fn symbolic_trace<'r>(root: impl Root<'r>) -> Result<GraphModule> {
@@ -124,7 +129,8 @@ impl GraphModule {
         self.program().map(|_| ())
     }
 
-    /// The computation as Rust source. It is a view: what runs is the graph's program.
+    /// The computation as Rust source, for reading. It is a view: what runs is the graph's program, and the text
+    /// names fields as their paths do, whatever containers they are in.
     pub fn code(&self) -> String {
         rust::forward_source(&self.graph, &self.params)
     }

@@ -67,8 +67,8 @@ pub use value::value::{Arg, IntoValue, Value};
 pub mod prelude {
     pub use crate::{
         Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, Int, Module,
-        NodeId, Op, Proxy, Result, Trace, Tracer, Value, args, function, symbolic_trace, trace,
-        traced, wrap,
+        NodeId, Op, Proxy, Result, Trace, TraceContext, Tracer, Value, args, function,
+        symbolic_trace, trace, traced, wrap,
     };
 }
 

@@ -15,6 +15,9 @@ use proc_macro::TokenStream;
 
 /// Makes a `forward` traceable: on an `impl` block that has one, or on a function.
 ///
+/// Inside, comparisons of traced values are recorded (`(x > 0.5)?`), and a traced value as a condition does
+/// not compile. Trace the result with `symbolic_trace(&module)`, or `Trace::new(&module).tracer(MyTracer)`.
+///
 /// Options: `leaf` (tracers record a call of the module instead of going inside), `impure` or
 /// `impure = method` (running it does more than computing its result).
 #[proc_macro_attribute]
@@ -27,7 +30,11 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 /// On a function, or on an `impl` block whose methods all become leaves. Options: `method` (also a
 /// method of the first argument's type), `method = custom` (only `name::method(..)`, for methods
 /// written by hand), `impure`, `random`, `always` (recorded whatever its arguments), `path = ".."`
-/// (the public path, where the module is private). Parameters: `#[kw]`, `#[default(..)]`.
+/// (the public path, where the module is private).
+///
+/// Parameters: `#[kw]` says that the argument is recorded by name; in a Rust call it stands in its place as
+/// any other. `#[default(..)]` says which value need not be recorded, and fills it in where a graph leaves it
+/// out; a Rust call gives it all the same. The body is plain Rust: compare tensors by methods, `x.gt(0.5)?`.
 #[proc_macro_attribute]
 pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::wrap(options.into(), item.into()).into()

@@ -20,8 +20,8 @@ pub use fx_core as __core;
 
 /// What most programs use: `use fx_nn::prelude::*;`.
 pub mod prelude {
-    pub use crate::nn;
     pub use crate::{DType, Dims, Shape, Tensor};
+    pub use crate::{nn, ops};
     pub use fx_core::prelude::*;
 }
 

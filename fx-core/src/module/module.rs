@@ -8,6 +8,13 @@ use crate::error::Result;
 use crate::ir::signature::ParamSpec;
 use crate::value::value::Value;
 
+impl std::fmt::Debug for dyn Module {
+    /// The type's name.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::value::object::short_type_name(self.type_name()))
+    }
+}
+
 /// A component with a `forward`. `#[trace] impl` writes it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a module",

@@ -281,15 +281,20 @@ pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     Ok(parts.into_iter().map(Value::Proxy).collect())
 }
 
-/// The error of asking a symbolic value for what only a run knows.
+/// The error of asking a symbolic value for what only a run knows; it names the caller's line.
+#[track_caller]
 pub fn escape(what: &str, proxy: Proxy) -> Error {
+    let location = Location::caller();
     let error: Error = ErrorKind::Escape {
         what: what.to_string(),
         value: value_name(proxy),
     }
     .into();
     match scope::of_proxy(proxy) {
-        Ok(active) => blame(&active, what, error),
+        Ok(active) => {
+            active.context.set_location(location);
+            blame(&active, what, error)
+        }
         Err(stray) => stray,
     }
 }

@@ -15,7 +15,8 @@ use crate::value::value::Value;
 /// What can stand on either side of an operator.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an operand of a tensor",
-    label = "expected a tensor, a number, `Int` or `Float`"
+    label = "expected a tensor, a number, `Int` or `Float`",
+    note = "operations on tensors give a `Result`: write `?` after them"
 )]
 pub trait Operand {
     /// The operand, borrowed.

@@ -1,7 +1,7 @@
 //! `BatchNorm2d`: each channel normalised by its statistics.
 
 use candle_core::{Device, Var};
-use fx_core::{Module, Result, trace};
+use fx_core::{Error, Module, Result, trace};
 
 use super::init;
 use crate::error::Fx;
@@ -93,11 +93,14 @@ impl BatchNorm2d {
     /// # Errors
     /// When the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let batch_statistics = self.training || self.running_mean.is_none();
-        if self.updates_statistics() && !fx_core::is_tracing() {
-            self.count_batch()?;
+        if fx_core::Object::proxy(x).is_none() && x.dims()?.len() != 4 {
+            return Err(Error::msg(format_args!(
+                "batch_norm2d: expected an input of 4 dims [N, C, H, W], found shape {:?}",
+                x.dims()?
+            )));
         }
-        ops::batch_norm(
+        let batch_statistics = self.training || self.running_mean.is_none();
+        let y = ops::batch_norm(
             x,
             self.running_mean.as_ref(),
             self.running_var.as_ref(),
@@ -106,6 +109,10 @@ impl BatchNorm2d {
             batch_statistics,
             self.momentum,
             self.eps,
-        )
+        )?;
+        if self.updates_statistics() && !fx_core::is_tracing() {
+            self.count_batch()?;
+        }
+        Ok(y)
     }
 }

@@ -1,6 +1,6 @@
 //! Normalisation: softmax over a dim, batch norm over channels.
 
-use fx_core::{Result, wrap};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{dim, norm, softmax as kernels};
@@ -68,10 +68,32 @@ pub fn batch_norm(
         .map(Tensor::from)
         .fx();
     }
+    let channels = data.dims().get(1).copied().unwrap_or(1);
+    let count = data.elem_count() / channels.max(1);
+    if count < 2 {
+        return Err(Error::msg(format_args!(
+            "batch_norm: training needs more than one value per channel, and an input of shape {:?} has {count}",
+            data.dims()
+        )));
+    }
+    for (name, held) in [
+        ("running_mean", &mean),
+        ("running_var", &var),
+        ("weight", &weight),
+        ("bias", &bias),
+    ] {
+        if let Some(held) = held
+            && held.dims() != [channels]
+        {
+            return Err(Error::msg(format_args!(
+                "batch_norm: {name} {:?} does not fit input {:?}, it must be [{channels}]",
+                held.dims(),
+                data.dims()
+            )));
+        }
+    }
     let (batch_mean, batch_var) = norm::batch_stats(data).fx()?;
     if let (Some(mean), Some(var)) = (&mean, &var) {
-        let channels = data.dims().get(1).copied().unwrap_or(1).max(1);
-        let count = data.elem_count() / channels;
         // PyTorch keeps the unbiased variance, though it normalises by the biased one.
         let unbiased = count as f64 / (count as f64 - 1.0).max(1.0);
         move_towards(mean, &batch_mean.detach(), momentum).fx()?;

@@ -1,6 +1,6 @@
 //! Operations on each element alone.
 
-use fx_core::{Result, wrap};
+use fx_core::{DType, Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{binary, pointwise};
@@ -9,9 +9,12 @@ use crate::tensor::Tensor;
 /// max(x, 0).
 ///
 /// # Errors
-/// When the tensor's type has no such operation.
+/// For bool tensors.
 #[wrap(method, path = "fx_nn::ops::relu")]
 pub fn relu(x: &Tensor) -> Result<Tensor> {
+    if x.is_bool() {
+        return Err(Error::msg("relu: bool tensors are not supported"));
+    }
     pointwise::relu(x.data("relu")?).map(Tensor::from).fx()
 }
 
@@ -27,10 +30,10 @@ pub fn neg(x: &Tensor) -> Result<Tensor> {
 /// 1 / (1 + exp(-x)).
 ///
 /// # Errors
-/// For tensors that are not float.
+/// Those of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::sigmoid")]
 pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
-    pointwise::sigmoid(x.data("sigmoid")?)
+    pointwise::sigmoid(as_float(x)?.data("sigmoid")?)
         .map(Tensor::from)
         .fx()
 }
@@ -38,19 +41,19 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
 /// The hyperbolic tangent.
 ///
 /// # Errors
-/// For tensors that are not float.
+/// Those of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::tanh")]
 pub fn tanh(x: &Tensor) -> Result<Tensor> {
-    x.data("tanh")?.tanh().map(Tensor::from).fx()
+    as_float(x)?.data("tanh")?.tanh().map(Tensor::from).fx()
 }
 
 /// e to the power of x.
 ///
 /// # Errors
-/// For tensors that are not float.
+/// Those of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::exp")]
 pub fn exp(x: &Tensor) -> Result<Tensor> {
-    x.data("exp")?.exp().map(Tensor::from).fx()
+    as_float(x)?.data("exp")?.exp().map(Tensor::from).fx()
 }
 
 /// Each element held between `min` and `max`; `None` leaves that side open.
@@ -71,9 +74,25 @@ pub fn clamp(
     #[kw] min: impl Into<Option<f64>>,
     #[kw] max: impl Into<Option<f64>>,
 ) -> Result<Tensor> {
-    pointwise::clamp(x.data("clamp")?, min, max)
+    // Whole bounds keep integers integers, as PyTorch's integer bounds do.
+    let whole = |bound: Option<f64>| bound.is_none_or(|b| b.fract() == 0.0);
+    let promoted = if whole(min) && whole(max) && !x.is_bool() {
+        x.clone()
+    } else {
+        as_float(x)?
+    };
+    pointwise::clamp(promoted.data("clamp")?, min, max)
         .map(Tensor::from)
         .fx()
+}
+
+/// Integers and truth values as `float32`, as PyTorch promotes them where only floats will do.
+fn as_float(x: &Tensor) -> Result<Tensor> {
+    if x.dtype()?.is_floating_point() {
+        Ok(x.clone())
+    } else {
+        x.to_dtype(DType::F32)
+    }
 }
 
 /// The larger of each two elements; shapes broadcast.
@@ -82,9 +101,7 @@ pub fn clamp(
 /// When the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::maximum")]
 pub fn maximum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    binary::maximum(x.data("maximum")?, other.data("maximum")?)
-        .map(Tensor::from)
-        .fx()
+    extreme("maximum", x, other, binary::maximum)
 }
 
 /// The smaller of each two elements; shapes broadcast.
@@ -93,9 +110,27 @@ pub fn maximum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// When the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::minimum")]
 pub fn minimum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    binary::minimum(x.data("minimum")?, other.data("minimum")?)
-        .map(Tensor::from)
-        .fx()
+    extreme("minimum", x, other, binary::minimum)
+}
+
+/// The larger or smaller of two tensors of one type.
+fn extreme(
+    what: &str,
+    x: &Tensor,
+    other: &Tensor,
+    kernel: fn(
+        &candle_core::Tensor,
+        &candle_core::Tensor,
+    ) -> candle_core::Result<candle_core::Tensor>,
+) -> Result<Tensor> {
+    let common = x.dtype()?.promote(other.dtype()?);
+    let (x, other) = (x.to_dtype(common)?, other.to_dtype(common)?);
+    let result = kernel(x.data(what)?, other.data(what)?).fx()?;
+    Ok(if common == DType::Bool {
+        Tensor::from_bools(result)
+    } else {
+        result.into()
+    })
 }
 
 /// Zeroes elements with probability `p` and scales the rest by 1 / (1 - p); the identity outside training.
@@ -113,7 +148,7 @@ pub fn dropout(
     training: bool,
 ) -> Result<Tensor> {
     if !(0.0..=1.0).contains(&p) {
-        return Err(fx_core::Error::msg(format_args!(
+        return Err(Error::msg(format_args!(
             "dropout: p is a probability in [0, 1], not {p}"
         )));
     }

@@ -175,6 +175,15 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         Operator::Truediv if !common.is_floating_point() => DType::F32,
         _ => common,
     };
+    if !common.is_floating_point() && common != DType::I64 {
+        // Narrow integers wrap around, as PyTorch's do: computed in 64 bits and cut back.
+        let wide = integers(op, a, b)?;
+        return if wide.is_bool() {
+            Ok(wide)
+        } else {
+            wide.to_dtype(common)
+        };
+    }
     let (x, y) = promoted(a, b, common)?;
     match op {
         Operator::Add => binary::add(&x, &y),
@@ -186,6 +195,10 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     }
     .map(Tensor::from)
     .fx()
+}
+
+fn integers(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    both(op, &a.to_dtype(DType::I64)?, &b.to_dtype(DType::I64)?)
 }
 
 fn category(dtype: DType) -> u8 {

@@ -55,6 +55,13 @@ impl From<i32> for Dims {
     }
 }
 
+impl From<Option<i64>> for Dims {
+    /// `None` is all dims.
+    fn from(dim: Option<i64>) -> Self {
+        dim.map_or(Dims::All, Dims::One)
+    }
+}
+
 impl<const N: usize> From<[i64; N]> for Dims {
     fn from(dims: [i64; N]) -> Self {
         Dims::Many(dims.to_vec())
@@ -108,6 +115,12 @@ impl From<usize> for Shape {
 impl From<()> for Shape {
     fn from((): ()) -> Self {
         Shape(Vec::new())
+    }
+}
+
+impl From<(usize,)> for Shape {
+    fn from((a,): (usize,)) -> Self {
+        Shape(vec![a])
     }
 }
 

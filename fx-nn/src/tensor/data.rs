@@ -61,6 +61,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When the tensor is symbolic.
+    #[track_caller]
     pub fn dtype(&self) -> Result<DType> {
         if self.is_bool() {
             return Ok(DType::Bool);
@@ -71,15 +72,18 @@ impl Tensor {
     /// The sizes.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// When the tensor is symbolic: `x.size(d)` gives a symbolic size.
+    #[track_caller]
     pub fn dims(&self) -> Result<&[usize]> {
-        self.data("dims").map(|data| data.dims())
+        let data = self.data("dims")?;
+        Ok(data.dims())
     }
 
     /// All elements as `f64`, row-major.
     ///
     /// # Errors
     /// When the tensor is symbolic.
+    #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<f64>> {
         let data = self.data("to_vec")?;
         data.to_dtype(candle_core::DType::F64)
@@ -91,6 +95,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When the tensor is symbolic, or has not exactly one element.
+    #[track_caller]
     pub fn item(&self) -> Result<f64> {
         let data = self.data("item")?;
         if data.elem_count() != 1 {
@@ -112,6 +117,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When the tensor is symbolic, or candle cannot convert.
+    #[track_caller]
     pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
         let data = self.data("to_dtype")?;
         if dtype == self.dtype()? {
@@ -137,6 +143,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When the tensor is symbolic.
+    #[track_caller]
     pub fn detach(&self) -> Result<Tensor> {
         let data = self.data("detach")?.detach();
         Ok(if self.is_bool() {
@@ -146,7 +153,8 @@ impl Tensor {
         })
     }
 
-    /// Overwrites the data: in place where it is a parameter, so that every holder of it sees the change.
+    /// Overwrites the data in place, so that every holder of it sees the change: a traced module too. (A view
+    /// whose elements are not next to each other is replaced instead.)
     ///
     /// # Errors
     /// When the shapes differ, or either is symbolic.
@@ -162,6 +170,11 @@ impl Tensor {
         let other = other.to_dtype(own.dtype()).fx()?;
         if own.is_variable() {
             return Var::from_tensor(own).and_then(|var| var.set(&other)).fx();
+        }
+        if own.is_contiguous() && own.elem_count() > 0 {
+            let flat = |t: &candle_core::Tensor| t.reshape(t.elem_count());
+            let in_place = || flat(own)?.slice_set(&flat(&other.contiguous()?)?, 0, 0);
+            return in_place().fx();
         }
         *self = if self.is_bool() {
             Tensor::from_bools(other)

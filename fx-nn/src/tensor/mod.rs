@@ -44,12 +44,14 @@ impl Tensor {
     ///
     /// # Errors
     /// When the tensor is symbolic: its data exists only when the graph runs.
+    #[track_caller]
     pub fn candle(&self) -> Result<&candle_core::Tensor> {
         self.data("candle")
     }
 
     /// The candle tensor, for the operation `what`.
     #[inline]
+    #[track_caller]
     pub(crate) fn data(&self, what: &str) -> Result<&candle_core::Tensor> {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Ok(data),

@@ -1,0 +1,184 @@
+//! PyTorch's semantics on tensors: promotion, broadcasting, negative dims, truth values, and refusals.
+
+use fx_nn::prelude::*;
+use fx_nn::{DType, weights};
+use indexmap::IndexMap;
+
+fn floats(data: &[f32]) -> Result<Tensor> {
+    Tensor::from_vec(data.to_vec(), data.len())
+}
+
+fn ints(data: &[i64]) -> Result<Tensor> {
+    Tensor::from_vec(data.to_vec(), data.len())
+}
+
+#[track_caller]
+fn is(x: &Tensor, dtype: DType, data: &[f64]) -> Result<()> {
+    assert_eq!((x.dtype()?, x.to_vec()?.as_slice()), (dtype, data));
+    Ok(())
+}
+
+fn says<T>(result: Result<T>, part: &str) {
+    let text = result.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(text.contains(part), "`{part}` is not in `{text}`");
+}
+
+#[test]
+fn operands_are_promoted_as_pytorch_promotes_them() -> Result<()> {
+    let (f, i) = (floats(&[1.5, -2.0])?, ints(&[3, 4])?);
+    let b = f.gt(0.0)?;
+    is(&b, DType::Bool, &[1.0, 0.0])?;
+    is(&(&f + &i)?, DType::F32, &[4.5, 2.0])?;
+    is(&(&b + &i)?, DType::I64, &[4.0, 4.0])?;
+    is(&(&b * &f)?, DType::F32, &[1.5, 0.0])?;
+    is(&(&i / 2)?, DType::F32, &[1.5, 2.0])?;
+    is(&(&i * 0.5)?, DType::F32, &[1.5, 2.0])?;
+    is(&(&i - 5)?, DType::I64, &[-2.0, -1.0])?;
+    is(&(&b + 1)?, DType::I64, &[2.0, 1.0])?;
+    is(&(2.0 * &f)?, DType::F32, &[3.0, -4.0])?;
+    is(&(1 - &f)?, DType::F32, &[-0.5, 3.0])?;
+    is(&(&f % 1.0)?, DType::F32, &[0.5, 0.0])?;
+    is(&(!&b)?, DType::Bool, &[0.0, 1.0])?;
+    is(&(&b & &b)?, DType::Bool, &[1.0, 0.0])?;
+    is(&b.sum(..)?, DType::I64, &[1.0])?;
+    is(&f.maximum(&b)?, DType::F32, &[1.5, 0.0])?;
+    is(&i.sigmoid()?.gt(0.9)?, DType::Bool, &[1.0, 1.0])?;
+    Ok(())
+}
+
+#[test]
+fn narrow_integers_wrap_around() -> Result<()> {
+    let bytes = Tensor::from_vec(vec![1u8, 5], 2)?;
+    is(&(&bytes - 3)?, DType::U8, &[254.0, 2.0])?;
+    is(&(&bytes + 255)?, DType::U8, &[0.0, 4.0])?;
+    is(&bytes.gt(2)?, DType::Bool, &[0.0, 1.0])
+}
+
+#[test]
+fn integers_are_clamped_to_whole_bounds_or_become_floats() -> Result<()> {
+    let x = ints(&[1, 5, -3])?;
+    is(&x.clamp(0.0, 2.0)?, DType::I64, &[1.0, 2.0, 0.0])?;
+    is(&x.clamp(0.5, 2.5)?, DType::F32, &[1.0, 2.5, 0.5])
+}
+
+#[test]
+fn shapes_broadcast_and_dims_count_from_the_end() -> Result<()> {
+    let column = Tensor::from_vec(vec![1.0f32, 2.0], (2, 1))?;
+    let row = Tensor::from_vec(vec![10.0f32, 20.0, 30.0], (1, 3))?;
+    let sum = (&column + &row)?;
+    assert_eq!(sum.dims()?, [2, 3]);
+    is(&sum.sum(-1)?, DType::F32, &[63.0, 66.0])?;
+    is(&sum.sum_keepdim(0)?, DType::F32, &[23.0, 43.0, 63.0])?;
+    is(&sum.sum([0, 1])?, DType::F32, &[129.0])?;
+    is(&sum.sum(..)?, DType::F32, &[129.0])?;
+    assert_eq!(sum.flatten(0, -1)?.dims()?, [6]);
+    let (values, indices) = sum.max(-1, false)?;
+    is(&values, DType::F32, &[31.0, 32.0])?;
+    is(&indices, DType::I64, &[2.0, 2.0])?;
+    let stacked = ops::stack(&[column.clone(), column.clone()], -1)?;
+    assert_eq!(stacked.dims()?, [2, 1, 2]);
+    is(
+        &ops::cat(&[floats(&[1.0])?, ints(&[2])?], 0)?,
+        DType::F32,
+        &[1.0, 2.0],
+    )
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_rule() -> Result<()> {
+    let x = Tensor::ones((2, 3))?;
+    says(&x + Tensor::ones(4)?, "[2, 3] and [4] do not broadcast");
+    says(x.sum(2), "dim");
+    says(x.sum([0, -2]), "more than once");
+    says(x.gt(0.0)?.relu(), "bool");
+    says(ops::cat(&[], 0), "empty");
+    says(x.matmul(&x), "matmul");
+    says(x.item(), "has 6 elements");
+    says(nn::Dropout::new(1.5), "probability");
+    Ok(())
+}
+
+#[test]
+fn batch_norm_refuses_what_it_cannot_normalise() -> Result<()> {
+    let layer = nn::BatchNorm2d::new(3)?;
+    says(
+        layer.forward(&Tensor::ones((1, 3, 1, 1))?),
+        "more than one value per channel",
+    );
+    says(layer.forward(&Tensor::ones((4, 3))?), "4 dims");
+    says(layer.forward(&Tensor::ones((2, 2, 4, 4))?), "must be [2]");
+    let mean = layer
+        .running_mean
+        .as_ref()
+        .map(Tensor::to_vec)
+        .transpose()?;
+    assert_eq!(
+        mean,
+        Some(vec![0.0; 3]),
+        "a refused input changes no statistics"
+    );
+    layer.forward(&Tensor::rand((2, 3, 4, 4))?)?;
+    let count = layer
+        .num_batches_tracked
+        .as_ref()
+        .map(Tensor::item)
+        .transpose()?;
+    assert_eq!(count, Some(1.0));
+    Ok(())
+}
+
+#[derive(Module, Clone, Debug)]
+struct Scale {
+    scale: Tensor,
+    #[module(buffer)]
+    shift: Tensor,
+    layers: Vec<Box<dyn Module>>,
+}
+
+#[trace]
+impl Scale {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let mut x = ((x * &self.scale)? + &self.shift)?;
+        for layer in &self.layers {
+            x = layer.forward(&x)?;
+        }
+        Ok(x)
+    }
+}
+
+#[test]
+fn weights_loaded_after_tracing_are_seen_by_the_traced_module() -> Result<()> {
+    let mut module = Scale {
+        scale: Tensor::ones(1)?,
+        shift: Tensor::zeros(())?,
+        layers: vec![Box::new(nn::ReLU::new())],
+    };
+    let traced = symbolic_trace(&module)?;
+    let state = IndexMap::from([
+        ("scale".to_string(), Tensor::full(1, 3.0, DType::F32)?),
+        ("shift".to_string(), Tensor::full((), 0.5, DType::F32)?),
+    ]);
+    weights::load_state_dict(&mut module, &state)?;
+    let x = floats(&[1.0, -2.0])?;
+    assert_eq!(module.forward(&x)?.to_vec()?, [3.5, 0.0]);
+    assert_eq!(traced.forward::<Tensor>(&x)?.to_vec()?, [3.5, 0.0]);
+    Ok(())
+}
+
+#[trace]
+fn asks_for_dims(x: &Tensor) -> Result<Tensor> {
+    let y = x.relu()?;
+    if y.dims()?.len() > 1 { y.sum(0) } else { Ok(y) }
+}
+
+#[test]
+fn an_escape_names_the_line_that_asked() {
+    let error = symbolic_trace(traced!(asks_for_dims)).unwrap_err();
+    let line = error.location().map(|l| l.line);
+    let text = error.to_string();
+    assert!(text.contains("`dims`") && text.contains("%relu"), "{text}");
+    let asked = include_str!("semantics.rs")
+        .lines()
+        .position(|l| l.contains("y.dims()?.len()"));
+    assert_eq!(line.map(|l| l as usize), asked.map(|at| at + 1), "{text}");
+}
