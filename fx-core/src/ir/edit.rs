@@ -36,7 +36,7 @@ impl Graph {
         self.order.remove(index);
         self.forget_name(index);
         self.forget_member(index);
-        self.heads[index as usize].stamp = None;
+        self.order.set_stamp(index, None);
         self.inputs[index as usize] = Inputs::default();
         self.notes[index as usize] = Notes::default();
         self.free.push(index);

@@ -1,7 +1,7 @@
 //! `Graph`: an arena of nodes in columns, with their order, names, arguments and uses.
 //!
 //! Invariants: a node's inputs are alive in the same graph; the use lists agree with the arguments;
-//! an id is valid while its stamp is the one in the node's head.
+//! an id is valid while its stamp is the one at its index.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,8 +28,6 @@ use crate::value::handle::NodeId;
 /// What every walk over nodes touches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
-    /// `None` while the place is free.
-    pub stamp: Option<NonZeroU32>,
     pub op: u32,
     pub name: NameId,
 }
@@ -146,7 +144,6 @@ impl Graph {
         }
         // The first place of every column is the sentinel's.
         let head = Head {
-            stamp: None,
             op: 0,
             name: NameId { base: 0, number: 0 },
         };
@@ -274,11 +271,7 @@ impl Graph {
         notes: Notes,
     ) -> Result<NodeId> {
         let stamp = self.stamps.take();
-        let head = Head {
-            stamp: Some(stamp),
-            op,
-            name,
-        };
+        let head = Head { op, name };
         let index = match self.free.pop() {
             Some(index) => {
                 let i = index as usize;
@@ -298,6 +291,7 @@ impl Graph {
             }
         };
         self.order.insert_before(index, self.cursor.before);
+        self.order.set_stamp(index, Some(stamp));
         let Graph { uses, inputs, .. } = self;
         uses.add_inputs(index, input_indices(&inputs[index as usize]).into_iter());
         self.len += 1;
@@ -311,17 +305,18 @@ impl Graph {
     // ---- for the views and the tracer ----------------------------------------------------------
 
     pub(super) fn index(&self, id: NodeId) -> Result<u32> {
-        match self.heads.get(id.index as usize) {
-            Some(head) if head.stamp == Some(id.stamp) => Ok(id.index),
-            _ => Err(ErrorKind::StaleNode { id: id.to_string() }.into()),
+        if self.order.stamp(id.index) == Some(id.stamp) {
+            return Ok(id.index);
         }
+        Err(ErrorKind::StaleNode { id: id.to_string() }.into())
     }
 
     pub(super) fn id_of(&self, index: u32) -> NodeId {
         NodeId {
             index,
-            stamp: self.heads[index as usize]
-                .stamp
+            stamp: self
+                .order
+                .stamp(index)
                 .expect("views are made of live nodes only"),
         }
     }

@@ -49,10 +49,11 @@ impl Graph {
         let members = &mut self.members[op as usize];
         members.stale += 1;
         if members.stale as usize * 2 > members.ids.len() + 16 {
-            let heads = &self.heads;
+            let (heads, order) = (&self.heads, &self.order);
             members.ids.retain(|id| {
-                let head = &heads[id.index as usize];
-                id.index != index && head.stamp == Some(id.stamp) && head.op == op
+                id.index != index
+                    && order.stamp(id.index) == Some(id.stamp)
+                    && heads[id.index as usize].op == op
             });
             members.stale = 0;
         }

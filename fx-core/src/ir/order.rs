@@ -2,17 +2,23 @@
 //!
 //! Invariant: along the list, from the sentinel on, keys strictly increase.
 
+use std::num::NonZeroU32;
+
 /// The index of the list's sentinel, before the first node and after the last.
 pub(crate) const ROOT: u32 = 0;
 
 /// Distance between the keys of nodes appended one after another.
 const GAP: u64 = 1 << 24;
 
+/// A place in the list. The stamp of the node in it is here as well, so that a question about an id and its
+/// order touches one place in memory.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     prev: u32,
     next: u32,
     key: u64,
+    /// `None` while the place is free, and for the sentinel.
+    stamp: Option<NonZeroU32>,
 }
 
 /// The list; indices are the graph's.
@@ -29,6 +35,7 @@ impl Order {
             prev: ROOT,
             next: ROOT,
             key: 0,
+            stamp: None,
         });
         Order { links }
     }
@@ -46,6 +53,15 @@ impl Order {
         self.links[index as usize].key
     }
 
+    /// The stamp of the node at an index, if one is alive there.
+    pub fn stamp(&self, index: u32) -> Option<NonZeroU32> {
+        self.links.get(index as usize)?.stamp
+    }
+
+    pub fn set_stamp(&mut self, index: u32, stamp: Option<NonZeroU32>) {
+        self.links[index as usize].stamp = stamp;
+    }
+
     pub fn is_before(&self, a: u32, b: u32) -> bool {
         self.links[a as usize].key < self.links[b as usize].key
     }
@@ -56,13 +72,15 @@ impl Order {
             prev: ROOT,
             next: ROOT,
             key: 0,
+            stamp: None,
         });
     }
 
     pub fn insert_before(&mut self, index: u32, next: u32) {
         let prev = self.prev(next);
         let key = self.key_between(prev, next);
-        self.links[index as usize] = Link { prev, next, key };
+        let link = &mut self.links[index as usize];
+        (link.prev, link.next, link.key) = (prev, next, key);
         self.links[prev as usize].next = index;
         self.links[next as usize].prev = index;
     }

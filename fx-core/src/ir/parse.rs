@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use self::text::{Text, excerpt, is_word};
 use super::argument::{Args, Argument, Kwargs, MAX_ARGUMENT_DEPTH};
@@ -42,7 +42,9 @@ impl FromStr for Graph {
         let mut parser = Parser {
             text: Text::new(text),
             graph: Graph::new(),
-            ids: FxHashMap::default(),
+            // A line of a graph is seldom shorter.
+            ids: FxHashMap::with_capacity_and_hasher(text.len() / 96, FxBuildHasher),
+            last: None,
             current: "",
             nodes: Vec::new(),
             returns: Vec::new(),
@@ -85,6 +87,8 @@ struct Parser<'t> {
     text: Text<'t>,
     graph: Graph,
     ids: FxHashMap<&'t str, NodeId>,
+    /// The node of the line before.
+    last: Option<(&'t str, NodeId)>,
     /// The name of the node whose line it is.
     current: &'t str,
     nodes: Vec<Counted>,
@@ -147,6 +151,7 @@ impl<'t> Parser<'t> {
             self.graph.node_mut(id)?.set_type_expr(Some(&ty));
         }
         self.ids.insert(name, id);
+        self.last = Some((name, id));
         self.nodes.push(Counted { id, users, at });
         Ok(())
     }
@@ -394,6 +399,12 @@ impl<'t> Parser<'t> {
     fn reference(&mut self) -> Result<Argument> {
         let start = self.text.at() - 1;
         let name = self.text.word("a name")?;
+        // Most nodes use the one before.
+        if let Some((last, id)) = self.last
+            && last == name
+        {
+            return Ok(Argument::Node(id));
+        }
         if let Some(id) = self.ids.get(name) {
             return Ok(Argument::Node(*id));
         }

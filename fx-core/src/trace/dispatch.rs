@@ -281,7 +281,8 @@ pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     Ok(parts.into_iter().map(Value::Proxy).collect())
 }
 
-/// The error of asking a symbolic value for what only a run knows; it names the caller's line.
+/// The error of asking a symbolic value for what only a run knows. It names the caller's line: mark the
+/// methods that end here `#[track_caller]`, and it is the user's.
 #[track_caller]
 pub fn escape(what: &str, proxy: Proxy) -> Error {
     let location = Location::caller();

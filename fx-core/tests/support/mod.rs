@@ -96,10 +96,12 @@ impl Array {
         Ok(self.storage("to_vec")?.data.clone())
     }
 
+    #[track_caller]
     pub fn shape(&self) -> Result<Vec<usize>> {
         Ok(self.storage("shape")?.shape.clone())
     }
 
+    #[track_caller]
     fn storage(&self, what: &str) -> Result<&Arc<Storage>> {
         match &self.0 {
             Repr::Data(data) => Ok(data),
