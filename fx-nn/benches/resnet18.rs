@@ -46,15 +46,32 @@ fn main() -> Result<()> {
 
     let traced = symbolic_trace(&module)?;
     let x = Tensor::rand((2, 3, 64, 64))?;
-    let (mut eager, mut run) = (Vec::new(), Vec::new());
-    for _ in 0..61 {
+    let eager = || -> Result<Duration> {
         let start = Instant::now();
         black_box(module.forward(&x)?);
-        eager.push(start.elapsed());
+        Ok(start.elapsed())
+    };
+    let run = || -> Result<Duration> {
         let start = Instant::now();
         black_box(traced.forward::<Tensor>(&x)?);
-        run.push(start.elapsed());
+        Ok(start.elapsed())
+    };
+    // In turns, each first every other time, so that what slows the machine slows both.
+    let (mut eager_times, mut run_times) = (Vec::new(), Vec::new());
+    for i in 0..101 {
+        let (e, r) = if i % 2 == 0 {
+            let e = eager()?;
+            (e, run()?)
+        } else {
+            let r = run()?;
+            (eager()?, r)
+        };
+        eager_times.push(e);
+        run_times.push(r);
     }
-    println!("run.resnet18_ratio {:.3}", median(run) / median(eager));
+    println!(
+        "run.resnet18_ratio {:.3}",
+        median(run_times) / median(eager_times)
+    );
     Ok(())
 }
