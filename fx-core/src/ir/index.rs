@@ -82,12 +82,13 @@ impl Graph {
         let Some(number) = self.ops.get_index_of(op) else {
             return Vec::new();
         };
-        let mut found: Vec<NodeRef<'_>> = self.members[number]
-            .ids
-            .iter()
-            .filter_map(|id| self.node(*id).ok())
-            .filter(|node| self.heads[node.index as usize].op as usize == number)
-            .collect();
+        let ids = &self.members[number].ids;
+        let mut found = Vec::with_capacity(ids.len());
+        found.extend(
+            ids.iter()
+                .filter_map(|id| self.node(*id).ok())
+                .filter(|node| self.heads[node.index as usize].op as usize == number),
+        );
         // A node that was given another op and then this one again is listed twice.
         if self.members[number].stale > 0 {
             found.sort_by_key(|node| node.index);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use self::text::{Text, excerpt, is_word};
 use super::argument::{Args, Argument, Kwargs, MAX_ARGUMENT_DEPTH};
@@ -42,8 +42,6 @@ impl FromStr for Graph {
         let mut parser = Parser {
             text: Text::new(text),
             graph: Graph::new(),
-            // A line of a graph is seldom shorter.
-            ids: FxHashMap::with_capacity_and_hasher(text.len() / 96, FxBuildHasher),
             last: None,
             current: "",
             nodes: Vec::new(),
@@ -86,7 +84,6 @@ struct Returned {
 struct Parser<'t> {
     text: Text<'t>,
     graph: Graph,
-    ids: FxHashMap<&'t str, NodeId>,
     /// The node of the line before.
     last: Option<(&'t str, NodeId)>,
     /// The name of the node whose line it is.
@@ -121,10 +118,6 @@ impl<'t> Parser<'t> {
             return Err(self.text.expected("a node, `%name : ..`, or `return`"));
         }
         let name = self.text.word("a name")?;
-        if self.ids.contains_key(name) {
-            let found = format!("`%{name}` again: two nodes are named %{name}");
-            return Err(self.text.wrong(start, "a new name", found));
-        }
         self.current = name;
         self.text.expect(":")?;
         let ty = self.type_expr()?;
@@ -141,6 +134,10 @@ impl<'t> Parser<'t> {
             .insert(op, args, kwargs, Some(name), Site::Kept(&location))
             .map_err(|error| self.text.error(start, error))?;
         let given = self.graph.node(id)?.name();
+        if given != name && self.graph.find_name(name).is_some() {
+            let found = format!("`%{name}` again: two nodes are named %{name}");
+            return Err(self.text.wrong(start, "a new name", found));
+        }
         if given != name {
             let found = format!("{}, which would become %{given}", excerpt(name));
             return Err(self
@@ -150,7 +147,6 @@ impl<'t> Parser<'t> {
         if let Some(ty) = ty {
             self.graph.node_mut(id)?.set_type_expr(Some(&ty));
         }
-        self.ids.insert(name, id);
         self.last = Some((name, id));
         self.nodes.push(Counted { id, users, at });
         Ok(())
@@ -405,8 +401,8 @@ impl<'t> Parser<'t> {
         {
             return Ok(Argument::Node(id));
         }
-        if let Some(id) = self.ids.get(name) {
-            return Ok(Argument::Node(*id));
+        if let Some(node) = self.graph.find_name(name) {
+            return Ok(Argument::Node(node.id()));
         }
         let why = match name == self.current {
             true => "the node itself",

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::graph::Graph;
-use super::node::finding;
+use super::node::{NodeRef, finding};
 use super::op::{Op, Opcode};
 use crate::error::Result;
 
@@ -35,7 +35,11 @@ impl Graph {
             Opcode::Output => 2,
             _ => 1,
         };
-        for node in self.nodes() {
+        // In the order of memory: which nodes wait for nothing does not depend on the order of the visit.
+        let alive = (1..self.heads.len())
+            .filter_map(|index| u32::try_from(index).ok())
+            .filter(|index| self.order.stamp(*index).is_some());
+        for node in alive.map(|index| NodeRef::new(self, index)) {
             let inputs = node.all_input_nodes().count();
             waiting[node.index as usize] = u32::try_from(inputs).unwrap_or(u32::MAX);
             if inputs == 0 {
