@@ -78,6 +78,26 @@ pub enum ErrorKind {
         /// The symbolic value.
         value: String,
     },
+    /// A symbolic value was asked for its truth.
+    #[error(
+        "symbolically traced variables cannot be used as inputs to control flow: the truth of {value} is known only when the graph runs; decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`"
+    )]
+    ControlFlow {
+        /// The symbolic value.
+        value: String,
+    },
+    /// A symbolic value was asked for its items or keys.
+    #[error(
+        "{value} is symbolic and cannot be iterated: its {what} are known only when the graph runs; take a fixed number of items, specialise the argument to a structure with `Trace::concrete` and `tree!`, make the function a leaf with #[wrap], or answer in `Tracer::{question}`"
+    )]
+    Iteration {
+        /// `items` or `keys`.
+        what: &'static str,
+        /// The method of the tracer that is asked.
+        question: &'static str,
+        /// The symbolic value.
+        value: String,
+    },
     /// A proxy that is used where its trace is not.
     #[error("{proxy} cannot be used here: {reason}")]
     ForeignProxy {

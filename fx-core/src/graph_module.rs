@@ -21,9 +21,12 @@ use crate::module::walk::Component;
 use crate::module::walk::{Walk, WalkMut};
 use crate::trace::context::Attributes;
 use crate::trace::convert::FromValue;
-use crate::trace::dispatch::{IntoArgs, bind_values, call_module, is_symbolic_call};
+use crate::trace::dispatch::{
+    IntoArgs, argument_error, bind_values, call_module, is_symbolic_call,
+};
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::is_tracing;
+use crate::value::tree::Tree;
 use crate::value::value::Value;
 
 /// A traced computation that runs: its graph and what the graph names.
@@ -40,6 +43,8 @@ pub struct GraphModule {
     graph: Graph,
     attributes: Attributes,
     params: Vec<ParamSpec>,
+    /// The structure of each parameter; empty where each is one input.
+    trees: Vec<Tree>,
     name: String,
     program: OnceLock<Arc<Program>>,
 }
@@ -73,6 +78,7 @@ impl From<Outcome> for GraphModule {
             graph: outcome.graph,
             attributes: outcome.attributes,
             params: outcome.params,
+            trees: outcome.inputs,
             name: outcome.name,
             program: OnceLock::new(),
         };
@@ -92,6 +98,7 @@ impl GraphModule {
             graph,
             attributes,
             params,
+            trees: Vec::new(),
             name: name.to_string(),
             program: OnceLock::new(),
         };
@@ -132,7 +139,7 @@ impl GraphModule {
     /// The computation as Rust source, for reading. It is a view: what runs is the graph's program, and the text
     /// names fields as their paths do, whatever containers they are in.
     pub fn code(&self) -> String {
-        rust::forward_source(&self.graph, &self.params)
+        rust::forward_source(&self.graph, &self.params, &self.trees)
     }
 
     /// Runs the graph. A tuple is the argument list, [`args!`](crate::args) gives keywords; where
@@ -199,7 +206,33 @@ impl GraphModule {
         Ok(erased + graph.eliminate_dead_code_with(|node| is_impure(attributes, node))?)
     }
 
+    /// The values of the graph's placeholders for a call: arguments bound to the parameters, defaults filled in,
+    /// structures taken apart.
+    ///
+    /// # Errors
+    /// When the arguments do not fit the parameters, or one has another structure than it was specialised to.
+    pub fn process_inputs(&self, args: impl IntoArgs) -> Result<Vec<Value>> {
+        self.flatten(bind_values(&self.name, &self.params, args.into_args())?)
+    }
+
+    /// Bound arguments, taken apart.
+    fn flatten(&self, args: Vec<Value>) -> Result<Vec<Value>> {
+        if self.trees.is_empty() {
+            return Ok(args);
+        }
+        let mut flat = Vec::with_capacity(args.len());
+        for (position, (arg, tree)) in args.into_iter().zip(&self.trees).enumerate() {
+            let leaves = tree
+                .flatten(arg)
+                .map_err(|e| argument_error(&self.name, &self.params, position, e))?;
+            flat.extend(leaves);
+        }
+        Ok(flat)
+    }
+
+    /// Runs on bound arguments.
     fn run_values(&self, args: Vec<Value>) -> Result<Value> {
+        let args = self.flatten(args)?;
         let lent: Vec<&Value> = args.iter().collect();
         if is_symbolic_call(&lent) {
             return symbolic::run(&self.graph, &self.attributes, args);
@@ -210,6 +243,17 @@ impl GraphModule {
     /// Parameters that are not as their placeholders are read off anew; the rest keep kind and type.
     fn follow_placeholders(&mut self) {
         let read = params_of(&self.graph);
+        if self.trees.iter().all(Tree::is_leaf) {
+            self.trees.clear();
+        }
+        if !self.trees.is_empty() {
+            // The flat names were made from the parameters': the signature stays while there are as many.
+            let flat = self.trees.iter().map(Tree::leaves).sum::<usize>();
+            if flat == read.len() {
+                return;
+            }
+            self.trees.clear();
+        }
         let old = std::mem::take(&mut self.params);
         let same = |a: &ParamSpec, b: &ParamSpec| a.name == b.name && a.default == b.default;
         self.params = if old.len() == read.len() && old.iter().zip(&read).all(|(a, b)| same(a, b)) {
@@ -334,6 +378,7 @@ impl Component for GraphModule {
             graph: self.graph.clone(),
             attributes: self.attributes.clone(),
             params: self.params.clone(),
+            trees: self.trees.clone(),
             name: self.name.clone(),
             program: OnceLock::new(),
         }
@@ -343,6 +388,10 @@ impl Component for GraphModule {
 impl Module for GraphModule {
     fn params(&self) -> &[ParamSpec] {
         &self.params
+    }
+
+    fn input_trees(&self) -> &[Tree] {
+        &self.trees
     }
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {

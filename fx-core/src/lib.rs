@@ -45,12 +45,15 @@ pub use module::plain::Tag;
 pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
+pub use trace::ask::TracedExt;
 pub use trace::compare;
+pub use trace::concrete::{PH, Placeholder};
 pub use trace::context::{Attributes, TraceContext};
 pub use trace::convert::{FromValue, Output, Param};
 pub use trace::dispatch::{IntoArgs, escape};
 pub use trace::forward::Forward;
 pub use trace::operand::{Operand, binary, unary};
+pub use trace::report::{Frozen, Report, ReportEntry};
 pub use trace::returns::Returns;
 pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use trace::scope::is_tracing;
@@ -61,14 +64,15 @@ pub use value::handle::{NodeId, Proxy, TraceId};
 pub use value::object::{Handle, Object, OperandRef, Traced};
 pub use value::operator::Operator;
 pub use value::symbol::{Bool, Float, Int, Sym};
+pub use value::tree::Tree;
 pub use value::value::{Arg, IntoValue, Value};
 
 /// What most programs use: `use fx_core::prelude::*;`.
 pub mod prelude {
     pub use crate::{
         Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, Int, Module,
-        NodeId, Op, Proxy, Result, Trace, TraceContext, Tracer, Value, args, function,
-        symbolic_trace, trace, traced, wrap,
+        NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Value, args,
+        function, symbolic_trace, trace, traced, tree, wrap,
     };
 }
 

@@ -13,6 +13,7 @@ use crate::ir::registry;
 use crate::ir::signature::{Bound, ParamSpec, bind};
 use crate::value::handle::NodeId;
 use crate::value::operator::Operator;
+use crate::value::tree::Tree;
 
 /// How a value is held by the generated code.
 #[derive(Clone, Copy, PartialEq)]
@@ -34,7 +35,9 @@ struct Writer<'g> {
 }
 
 /// The source of `forward` for a graph whose inputs have these parameters.
-pub(crate) fn forward_source(graph: &Graph, params: &[ParamSpec]) -> String {
+///
+/// A parameter whose tree is no leaf is taken apart first.
+pub(crate) fn forward_source(graph: &Graph, params: &[ParamSpec], trees: &[Tree]) -> String {
     let shadows_drop = graph.nodes().any(|node| node.name() == "drop");
     let mut writer = Writer {
         graph,
@@ -53,7 +56,7 @@ pub(crate) fn forward_source(graph: &Graph, params: &[ParamSpec]) -> String {
         },
         text: String::new(),
     };
-    writer.signature(params);
+    writer.signature(params, trees);
     for node in graph.nodes() {
         writer.statement(node);
     }
@@ -62,22 +65,33 @@ pub(crate) fn forward_source(graph: &Graph, params: &[ParamSpec]) -> String {
 }
 
 impl Writer<'_> {
-    fn signature(&mut self, params: &[ParamSpec]) {
+    fn signature(&mut self, params: &[ParamSpec], trees: &[Tree]) {
         let mut list = vec!["&self".to_string()];
-        for node in self.graph.placeholders() {
-            let declared = params.iter().find(|p| p.name == node.target());
-            let ty = node
-                .type_expr()
-                .or(declared.map(|p| p.ty.as_ref()))
-                .unwrap_or("&Tensor");
-            let hold = match ty {
-                ty if ty.starts_with('&') => Hold::Ref,
-                "bool" | "i64" | "f64" | "usize" | "Int" | "Float" | "Bool" => Hold::Plain,
-                ty if ty.starts_with("Option<&") => Hold::Plain,
-                _ => Hold::Owned,
-            };
-            self.holds.insert(node.id(), hold);
-            list.push(format!("{}: {ty}", node.name()));
+        let mut placeholders = self.graph.placeholders();
+        let mut taken_apart = String::new();
+        for (param, tree) in params.iter().zip(trees) {
+            if tree.is_leaf() {
+                let node = placeholders.next();
+                list.extend(node.map(|node| self.parameter(node, params)));
+                continue;
+            }
+            list.push(format!("{}: {}", param.name, param.ty));
+            for (path, node) in tree.paths().iter().zip(&mut placeholders) {
+                let (hold, lent) = match node.type_expr() {
+                    Some(_) => (Hold::Plain, ""),
+                    None => (Hold::Ref, "&"),
+                };
+                self.holds.insert(node.id(), hold);
+                let _ = writeln!(
+                    taken_apart,
+                    "    let {} = {lent}{}{path};",
+                    node.name(),
+                    param.name
+                );
+            }
+        }
+        for node in placeholders {
+            list.push(self.parameter(node, params));
         }
         let result = self
             .graph
@@ -89,6 +103,24 @@ impl Writer<'_> {
             "pub fn forward({}) -> Result<{result}> {{",
             list.join(", ")
         );
+        self.text.push_str(&taken_apart);
+    }
+
+    /// A parameter that is one input, as the signature has it.
+    fn parameter(&mut self, node: NodeRef<'_>, params: &[ParamSpec]) -> String {
+        let declared = params.iter().find(|p| p.name == node.target());
+        let ty = node
+            .type_expr()
+            .or(declared.map(|p| p.ty.as_ref()))
+            .unwrap_or("&Tensor");
+        let hold = match ty {
+            ty if ty.starts_with('&') => Hold::Ref,
+            "bool" | "i64" | "f64" | "usize" | "Int" | "Float" | "Bool" => Hold::Plain,
+            ty if ty.starts_with("Option<&") => Hold::Plain,
+            _ => Hold::Owned,
+        };
+        self.holds.insert(node.id(), hold);
+        format!("{}: {ty}", node.name())
     }
 
     /// The type of a result, as far as signatures tell; a tensor otherwise.

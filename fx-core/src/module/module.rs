@@ -6,6 +6,7 @@ use std::panic::Location;
 use super::walk::Component;
 use crate::error::Result;
 use crate::ir::signature::ParamSpec;
+use crate::value::tree::Tree;
 use crate::value::value::Value;
 
 impl std::fmt::Debug for dyn Module {
@@ -50,6 +51,12 @@ pub trait Module: Component + Any + Send + Sync {
     /// Where its `forward` is written.
     fn location(&self) -> Option<&'static Location<'static>> {
         None
+    }
+
+    /// The structure of each parameter, where a graph has an input for each leaf of it; empty where every
+    /// parameter is one input. A trace of the module flattens its arguments the same way.
+    fn input_trees(&self) -> &[Tree] {
+        &[]
     }
 
     /// The type's full name.

@@ -83,6 +83,11 @@ pub trait Visitor {
     fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
         let _ = (path, kind, tensor);
     }
+
+    /// The training flag of the component at a path.
+    fn training(&mut self, path: &str, training: bool) {
+        let _ = (path, training);
+    }
 }
 
 /// A dotted path that grows and shrinks as a walk goes in and out.
@@ -173,6 +178,11 @@ impl<'v> Walk<'_, 'v> {
         let before = self.trail.enter(path);
         self.visitor.tensor(&self.trail.0, kind, tensor);
         self.trail.leave(before);
+    }
+
+    /// The training flag is here.
+    pub fn training(&mut self, training: bool) {
+        self.visitor.training(&self.trail.0, training);
     }
 
     /// A tensor is here.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use super::report::{Frozen, Report, ReportEntry};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
 use crate::ir::graph::Graph;
@@ -21,6 +22,7 @@ use crate::module::module::Module;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::Object;
+use crate::value::tree::Tree;
 use crate::value::value::Value;
 
 /// The modules, parameters, buffers and constants that a graph names.
@@ -108,6 +110,21 @@ impl Visitor for RootIndex {
     }
 }
 
+/// The arguments of a root that are bound before the trace.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Specialised {
+    pub values: IndexMap<String, Value>,
+    pub unguarded: bool,
+}
+
+/// What a trace recorded.
+pub(super) struct Recorded {
+    pub graph: Graph,
+    pub attributes: Attributes,
+    pub inputs: Vec<Tree>,
+    pub report: Report,
+}
+
 /// One running trace, as its tracer sees it.
 pub struct TraceContext {
     id: TraceId,
@@ -116,7 +133,10 @@ pub struct TraceContext {
     root: RootIndex,
     parameter_proxies: RefCell<FxHashMap<Arc<str>, Proxy>>,
     constants: RefCell<FxHashMap<u64, Arc<str>>>,
-    concrete: RefCell<IndexMap<String, Value>>,
+    specialised: Specialised,
+    /// The structure of each argument of the root.
+    inputs: RefCell<Vec<Tree>>,
+    report: RefCell<Report>,
     /// The proxies of each value's parts, where a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     fresh: RefCell<FxHashMap<String, Numbers>>,
@@ -129,7 +149,7 @@ pub struct TraceContext {
 
 impl TraceContext {
     #[track_caller]
-    pub(super) fn new(root: Option<&dyn Module>, concrete: IndexMap<String, Value>) -> Self {
+    pub(super) fn new(root: Option<&dyn Module>, specialised: Specialised) -> Self {
         let mut index = RootIndex::with_room();
         if let Some(root) = root {
             walk(root, &mut index);
@@ -144,7 +164,9 @@ impl TraceContext {
             root: index,
             parameter_proxies: RefCell::default(),
             constants: RefCell::default(),
-            concrete: RefCell::new(concrete),
+            specialised,
+            inputs: RefCell::default(),
+            report: RefCell::default(),
             parts: RefCell::default(),
             fresh: RefCell::default(),
             location: Cell::new(Location::caller()),
@@ -153,12 +175,14 @@ impl TraceContext {
         }
     }
 
-    pub(super) fn into_parts(self) -> (Graph, Attributes) {
-        (self.graph.into_inner(), self.attributes.into_inner())
-    }
-
-    pub(super) fn take_parts(&self) -> (Graph, Attributes) {
-        (self.graph.take(), self.attributes.take())
+    /// What the trace recorded, taken out of it.
+    pub(super) fn take_parts(&self) -> Recorded {
+        Recorded {
+            graph: self.graph.take(),
+            attributes: self.attributes.take(),
+            inputs: self.inputs.take(),
+            report: self.report.take(),
+        }
     }
 
     /// This trace's id.
@@ -269,6 +293,15 @@ impl TraceContext {
         }
     }
 
+    /// What messages call a proxy of this trace: `%add`.
+    pub(super) fn name_of(&self, proxy: Proxy) -> String {
+        let named = self.graph().ok().and_then(|graph| {
+            let node = graph.node(proxy.node).ok()?;
+            Some(format!("%{}", node.name()))
+        });
+        named.unwrap_or_else(|| proxy.to_string())
+    }
+
     /// The path of a module of the root.
     pub fn path_of(&self, module: &dyn Module) -> Option<Arc<str>> {
         struct First(Option<ComponentKey>);
@@ -297,13 +330,36 @@ impl TraceContext {
         })
     }
 
-    pub(super) fn concrete(&self, argument: &str) -> Option<Value> {
-        self.concrete.borrow().get(argument).cloned()
+    /// What an argument of the root was specialised to.
+    pub fn concrete(&self, argument: &str) -> Option<Value> {
+        self.specialised.values.get(argument).cloned()
+    }
+
+    /// Whether specialised arguments get a guard.
+    pub(super) fn is_guarded(&self) -> bool {
+        !self.specialised.unguarded
+    }
+
+    pub(super) fn set_inputs(&self, inputs: Vec<Tree>) {
+        self.inputs.replace(inputs);
+    }
+
+    /// Adds something that the graph fixes to the trace's report.
+    pub fn report(&self, what: Frozen) {
+        let location = match what {
+            Frozen::Argument { .. } => None,
+            _ => Some(self.location()),
+        };
+        self.report.borrow_mut().add(ReportEntry {
+            what,
+            location,
+            module: self.current_module().unwrap_or_default(),
+        });
     }
 
     /// Checks that every specialised argument exists.
     pub(super) fn check_concrete(&self, callee: &str, params: &[ParamSpec]) -> Result<()> {
-        for name in self.concrete.borrow().keys() {
+        for name in self.specialised.values.keys() {
             if !params.iter().any(|p| p.name == name.as_str()) {
                 return Err(crate::ir::signature::arguments_error(
                     callee,
@@ -370,7 +426,12 @@ impl TraceContext {
         if let Some(id) = object.object_id() {
             self.constants.borrow_mut().insert(id, path.clone());
         }
-        self.keep_tensor(&path, TensorKind::Buffer, object.to_value());
+        let value = object.to_value();
+        self.report(Frozen::Constant {
+            path: path.to_string(),
+            value: value.describe(),
+        });
+        self.keep_tensor(&path, TensorKind::Buffer, value);
         path
     }
 
@@ -427,12 +488,39 @@ impl TraceContext {
                 }
             }
         }
+        self.report_training(&path, module);
         let former = self.graph_mut()?.enter_scope(path, module.type_name());
         let _leave = Leave(self, former, self.body.get());
         if let Some(location) = module.location() {
             self.set_body(location);
         }
         body()
+    }
+
+    /// A module that is traced through reads its own training flag as a plain bool.
+    fn report_training(&self, path: &str, module: &dyn Module) {
+        /// The flag of a module itself, not of those inside.
+        #[derive(Default)]
+        struct Own {
+            entered: bool,
+            training: Option<bool>,
+        }
+        impl Visitor for Own {
+            fn enter(&mut self, _: &str, _: ComponentKey, _: &'static str) -> bool {
+                !std::mem::replace(&mut self.entered, true)
+            }
+            fn training(&mut self, _: &str, training: bool) {
+                self.training = Some(training);
+            }
+        }
+        let mut own = Own::default();
+        walk(module, &mut own);
+        if let Some(training) = own.training {
+            self.report(Frozen::Training {
+                path: path.to_string(),
+                training,
+            });
+        }
     }
 
     /// The path of the module whose forward is running, for errors.

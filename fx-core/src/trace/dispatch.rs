@@ -3,8 +3,10 @@
 use std::panic::Location;
 use std::rc::Rc;
 
+use super::context::TraceContext;
+use super::report::Frozen;
 use super::scope::{self, Active};
-use super::tracer::CallArgs;
+use super::tracer::{CallArgs, Tracer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::Argument;
 use crate::ir::function::Function;
@@ -14,7 +16,7 @@ use crate::ir::registry;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
 use crate::module::module::Module;
 use crate::value::handle::Proxy;
-use crate::value::value::{IntoValue, Value};
+use crate::value::value::Value;
 
 /// How a call is written: `f(x)` or `x.f()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,8 +215,15 @@ pub fn call_module(
     let path = match tracer.path_of_module(context, module) {
         Some(path) => path,
         None if tracer.is_leaf_module(context, module, "") => {
-            let base = crate::value::object::short_type_name(module.type_name());
-            tracer.get_fresh_qualname(context, &format!("_{}_", base.to_ascii_lowercase()))
+            let type_name = crate::value::object::short_type_name(module.type_name());
+            let prefix = format!("_{}_", type_name.to_ascii_lowercase());
+            let path = tracer.get_fresh_qualname(context, &prefix);
+            context.set_location(location);
+            context.report(Frozen::Layer {
+                path: path.to_string(),
+                type_name,
+            });
+            path
         }
         // Not part of the root: traced through, as any helper is.
         None => return run_module(module, &args),
@@ -265,18 +274,7 @@ pub(crate) fn literal_value(literal: &crate::ir::signature::Literal) -> Value {
 /// Records `value[0]` to `value[count - 1]` of a symbolic value: the results of a call that gives several.
 pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     let active = scope::of_proxy(proxy)?;
-    let op = Op::CallFunction(crate::ir::operators::getitem);
-    let mut parts = Vec::with_capacity(count);
-    for index in 0..count {
-        let call = CallArgs {
-            args: vec![Value::Proxy(proxy), index.into_value()],
-            kwargs: Vec::new(),
-        };
-        let part = active
-            .tracer
-            .create_proxy(&active.context, op.clone(), call)?;
-        parts.push(part);
-    }
+    let parts = active.tracer.create_items(&active.context, proxy, count)?;
     active.context.remember_parts(proxy, &parts);
     Ok(parts.into_iter().map(Value::Proxy).collect())
 }
@@ -300,13 +298,27 @@ pub fn escape(what: &str, proxy: Proxy) -> Error {
     }
 }
 
-fn value_name(proxy: Proxy) -> String {
-    let named = scope::of_proxy(proxy).ok().and_then(|active| {
-        let graph = active.context.graph().ok()?;
-        let node = graph.node(proxy.node).ok()?;
-        Some(format!("%{}", node.name()))
+/// Asks a proxy's tracer what the program wants to know of it; the answer goes into the trace's report.
+pub(super) fn asked<R>(
+    proxy: Proxy,
+    question: &'static str,
+    location: &'static Location<'static>,
+    ask: impl FnOnce(&dyn Tracer, &TraceContext) -> Result<(R, String)>,
+) -> Result<R> {
+    let active = scope::of_proxy(proxy)?;
+    active.context.set_location(location);
+    let (result, answer) =
+        ask(&*active.tracer, &active.context).map_err(|e| blame(&active, question, e))?;
+    active.context.report(Frozen::Answer {
+        question,
+        of: active.context.name_of(proxy),
+        answer,
     });
-    named.unwrap_or_else(|| proxy.to_string())
+    Ok(result)
+}
+
+fn value_name(proxy: Proxy) -> String {
+    scope::of_proxy(proxy).map_or_else(|_| proxy.to_string(), |a| a.context.name_of(proxy))
 }
 
 fn blame(active: &Active, what: &str, error: Error) -> Error {

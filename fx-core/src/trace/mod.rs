@@ -1,11 +1,14 @@
 //! Tracing: proxies stand in for inputs, one dispatch point records what is done to them.
 
+pub mod ask;
 pub mod compare;
+pub mod concrete;
 pub mod context;
 pub mod convert;
 pub mod dispatch;
 pub mod forward;
 pub mod operand;
+pub mod report;
 pub mod returns;
 pub mod root;
 pub mod scope;

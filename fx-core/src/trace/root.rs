@@ -5,9 +5,9 @@ use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 
-use indexmap::IndexMap;
-
-use super::context::{Attributes, TraceContext};
+use super::concrete::all_symbolic;
+use super::context::{Attributes, Specialised, TraceContext};
+use super::report::Report;
 use super::scope::{Active, Running};
 use super::tracer::{SymbolicTracer, Tracer};
 use crate::error::{Error, Result};
@@ -17,6 +17,7 @@ use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
+use crate::value::tree::Tree;
 use crate::value::value::{IntoValue, Value};
 
 /// A kernel that has captured something.
@@ -146,6 +147,10 @@ pub struct Outcome {
     pub attributes: Attributes,
     /// The root's parameters.
     pub params: Vec<ParamSpec>,
+    /// The structure of each: an input for each leaf.
+    pub inputs: Vec<Tree>,
+    /// What was frozen.
+    pub report: Report,
     /// The root's name.
     pub name: String,
 }
@@ -155,7 +160,7 @@ pub struct Outcome {
 pub struct Trace<'r> {
     root: Rooted<'r>,
     tracer: Rc<dyn Tracer>,
-    concrete: IndexMap<String, Value>,
+    specialised: Specialised,
 }
 
 impl<'r> Trace<'r> {
@@ -164,7 +169,7 @@ impl<'r> Trace<'r> {
         Trace {
             root: root.into_rooted(),
             tracer: Rc::new(SymbolicTracer),
-            concrete: IndexMap::new(),
+            specialised: Specialised::default(),
         }
     }
 
@@ -175,10 +180,44 @@ impl<'r> Trace<'r> {
     }
 
     /// Specialises an argument: the graph is for this value, and guards it.
+    ///
+    /// Of a structure (a list, a tuple, a dict; see [`tree!`](crate::tree)) each leaf becomes an input:
+    /// [`PH`](crate::PH) leaves stay symbolic, the others are guarded. The traced module is called as the
+    /// function is, with the structure. A tensor is specialised without a guard.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[trace]
+    /// fn scaled(x: Value, twice: bool) -> Result<(Value, Int)> {
+    ///     Ok((x, Int::from(if twice { 2 } else { 1 })))
+    /// }
+    /// let gm = Trace::new(traced!(scaled)).concrete("twice", true).graph_module()?;
+    /// let (_, times): (f64, i64) = gm.forward((2.5, true))?;
+    /// assert_eq!(times, 2);
+    /// let error = gm.forward::<(f64, i64)>((2.5, false)).unwrap_err();
+    /// assert!(error.to_string().contains("\"twice\" was specialised to true"));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
     pub fn concrete(mut self, argument: &str, value: impl IntoValue) -> Self {
-        self.concrete
+        self.specialised
+            .values
             .insert(argument.to_string(), value.into_value());
         self
+    }
+
+    /// Leaves the guards of specialised arguments out: the graph runs on whatever comes, as if it were the
+    /// value that the argument was specialised to.
+    pub fn unguarded(mut self) -> Self {
+        self.specialised.unguarded = true;
+        self
+    }
+
+    /// Runs the trace and says what it froze.
+    ///
+    /// # Errors
+    /// As [`run`](Trace::run).
+    pub fn report(self) -> Result<Report> {
+        self.run().map(|outcome| outcome.report)
     }
 
     /// Runs the trace.
@@ -186,7 +225,7 @@ impl<'r> Trace<'r> {
     /// # Errors
     /// What the root's forward says, and what cannot be traced.
     pub fn run(self) -> Result<Outcome> {
-        trace(self.tracer, &self.root, self.concrete)
+        trace(self.tracer, &self.root, self.specialised)
     }
 
     /// Runs the trace and gives its graph.
@@ -201,7 +240,7 @@ impl<'r> Trace<'r> {
 pub(super) fn trace(
     tracer: Rc<dyn Tracer>,
     root: &Rooted<'_>,
-    concrete: IndexMap<String, Value>,
+    mut specialised: Specialised,
 ) -> Result<Outcome> {
     let (module, name, params) = match root {
         Rooted::Module(module) => (
@@ -224,9 +263,17 @@ pub(super) fn trace(
             location.line()
         )));
     }
+    if let Some(module) = module {
+        for (param, tree) in params.iter().zip(module.input_trees()) {
+            if !tree.is_leaf() && !specialised.values.contains_key(param.name.as_ref()) {
+                let value = all_symbolic(tree)?;
+                specialised.values.insert(param.name.to_string(), value);
+            }
+        }
+    }
     let active = Rc::new(Active {
         tracer,
-        context: TraceContext::new(module, concrete),
+        context: TraceContext::new(module, specialised),
     });
     let running = Running::start(active.clone());
     let context = &active.context;
@@ -265,14 +312,13 @@ pub(super) fn trace(
     })();
     drop(running);
     result?;
-    let (graph, attributes) = match Rc::try_unwrap(active) {
-        Ok(active) => active.context.into_parts(),
-        Err(active) => active.context.take_parts(),
-    };
+    let recorded = active.context.take_parts();
     Ok(Outcome {
-        graph,
-        attributes,
+        graph: recorded.graph,
+        attributes: recorded.attributes,
         params: params.to_vec(),
+        inputs: recorded.inputs,
+        report: recorded.report,
         name,
     })
 }

@@ -3,19 +3,18 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
-use super::context::TraceContext;
+use super::concrete::args_for_root;
+use super::context::{Specialised, TraceContext};
 use super::root::{Outcome, Root};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::op::Op;
-use crate::ir::signature::{Literal, ParamSpec};
+use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::object::Object;
-use crate::value::value::Value;
+use crate::value::value::{IntoValue, Value};
 
 /// A call on its way into the graph.
 #[derive(Debug, Clone, Default)]
@@ -209,65 +208,66 @@ pub trait Tracer: 'static {
         Ok(self.proxy(cx, node))
     }
 
-    /// The arguments that the root is called with: a placeholder each.
+    /// The arguments that the root is called with: a placeholder for each, and for each leaf of one that is
+    /// specialised by a structure.
     ///
     /// # Errors
     /// When a plain argument was not specialised.
     fn create_args_for_root(&self, cx: &TraceContext, params: &[ParamSpec]) -> Result<Vec<Value>> {
-        let mut values = Vec::with_capacity(params.len());
-        for param in params {
-            let concrete = cx.concrete(&param.name);
-            if !param.symbolic && concrete.is_none() {
-                return Err(ErrorKind::Unspecialised {
-                    argument: param.name.to_string(),
-                    ty: param.ty.to_string(),
-                }
-                .into());
-            }
-            let args: Args = match &param.default {
-                Some(Literal::None) if param.symbolic => Args::from_iter([Argument::None]),
-                Some(default) => Args::from_iter([Argument::from(default)]),
-                None => Args::new(),
-            };
-            let node = self.create_node(
-                cx,
-                Op::Placeholder(param.name.as_ref().into()),
-                args,
-                Kwargs::new(),
-                None,
-            )?;
-            if !is_tensor_type(&param.ty) {
-                cx.graph_mut()?
-                    .node_mut(node)?
-                    .set_type_expr(Some(&param.ty));
-            }
-            values.push((Value::Proxy(self.proxy(cx, node)), concrete, param));
+        args_for_root(self, cx, params)
+    }
+
+    /// The truth of a symbolic value, which the program asks for by `x.to_bool()?`.
+    ///
+    /// # Errors
+    /// Always, unless a tracer knows better: the truth is known only when the graph runs.
+    fn to_bool(&self, cx: &TraceContext, proxy: Proxy) -> Result<bool> {
+        Err(ErrorKind::ControlFlow {
+            value: cx.name_of(proxy),
         }
-        // Guards come after all placeholders.
-        values
-            .into_iter()
-            .map(|(symbolic, concrete, param)| {
-                let Some(concrete) = concrete else {
-                    return Ok(symbolic);
-                };
-                // A tensor or a structure has no equality that a run could check.
-                if !matches!(
-                    concrete,
-                    Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_)
-                ) {
-                    return Ok(concrete);
-                }
+        .into())
+    }
+
+    /// The items of a symbolic value, which the program asks for by `x.iter()?`. A tracer that knows how many
+    /// there are gives them by [`create_items`](Tracer::create_items).
+    ///
+    /// # Errors
+    /// Always, unless a tracer knows better: how many there are is known only when the graph runs.
+    fn iter(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Proxy>> {
+        Err(ErrorKind::Iteration {
+            what: "items",
+            question: "iter",
+            value: cx.name_of(proxy),
+        }
+        .into())
+    }
+
+    /// The keys of a symbolic value, which the program asks for by `x.keys()?`.
+    ///
+    /// # Errors
+    /// Always, unless a tracer knows better: the keys are known only when the graph runs.
+    fn keys(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Arc<str>>> {
+        Err(ErrorKind::Iteration {
+            what: "keys",
+            question: "keys",
+            value: cx.name_of(proxy),
+        }
+        .into())
+    }
+
+    /// Records `value[0]` to `value[count - 1]`.
+    ///
+    /// # Errors
+    /// As [`create_proxy`](Tracer::create_proxy).
+    fn create_items(&self, cx: &TraceContext, proxy: Proxy, count: usize) -> Result<Vec<Proxy>> {
+        let getitem = Op::CallFunction(crate::ir::operators::getitem);
+        (0..count)
+            .map(|index| {
                 let call = CallArgs {
-                    args: vec![
-                        symbolic,
-                        Value::Str(param.name.as_ref().into()),
-                        concrete.clone(),
-                    ],
+                    args: vec![Value::Proxy(proxy), index.into_value()],
                     kwargs: Vec::new(),
                 };
-                let guard = Op::CallFunction(crate::ir::operators::assert_specialized);
-                self.create_proxy(cx, guard, call)?;
-                Ok(concrete)
+                self.create_proxy(cx, getitem.clone(), call)
             })
             .collect()
     }
@@ -290,13 +290,8 @@ pub trait Tracer: 'static {
     where
         Self: Sized,
     {
-        super::root::trace(Rc::new(self), &root.into_rooted(), IndexMap::new())
+        super::root::trace(Rc::new(self), &root.into_rooted(), Specialised::default())
     }
-}
-
-/// An input without a type annotation is a tensor.
-fn is_tensor_type(ty: &str) -> bool {
-    ty.trim_start_matches('&').trim() == "Tensor"
 }
 
 /// torch.fx's default policy.

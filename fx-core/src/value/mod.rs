@@ -6,6 +6,7 @@ pub mod handle;
 pub mod object;
 pub mod operator;
 pub mod symbol;
+pub mod tree;
 #[allow(
     clippy::module_inception,
     reason = "the file is named after the type it holds"

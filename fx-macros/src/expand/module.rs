@@ -154,6 +154,7 @@ impl Arm {
                     );
                 }
                 FieldKind::Training => {
+                    visit.extend(quote_spanned!(span=> walk.training(*#binding);));
                     visit_mut.extend(quote_spanned!(span=> walk.training(#binding);));
                 }
                 FieldKind::Skip => {}
