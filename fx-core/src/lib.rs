@@ -20,7 +20,7 @@ mod trace;
 mod value;
 
 pub use error::{Error, ErrorKind, Result};
-pub use fx_macros::{Module, function, trace, traced, wrap};
+pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
 pub use graph_module::{GraphEdit, GraphModule, symbolic_trace};
 pub use ir::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
 pub use ir::build::NewNode;
@@ -71,7 +71,7 @@ pub use value::value::{Arg, IntoValue, Value};
 pub mod prelude {
     pub use crate::{
         Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, Int, Module,
-        NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Value, args,
+        NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Tree, Value, args,
         function, symbolic_trace, trace, traced, tree, wrap,
     };
 }
@@ -80,7 +80,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::ir::registry::Registration;
-    pub use crate::trace::convert::{Held, hold};
+    pub use crate::trace::convert::{Held, fields, hold, holds_proxy, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
     pub use inventory;
     pub use std::borrow::Cow;

@@ -49,6 +49,15 @@ pub fn derive_module(item: TokenStream) -> TokenStream {
     expand::module(item.into()).into()
 }
 
+/// Makes a struct a structure of values, as lists, tuples and dicts are: its fields go through graphs by name.
+///
+/// It can be an argument and a result of `#[trace]` and `#[wrap]` functions, and flows as a dict with its
+/// fields' names; a tuple struct flows as a tuple. The struct is `Clone`.
+#[proc_macro_derive(Tree)]
+pub fn derive_tree(item: TokenStream) -> TokenStream {
+    expand::tree(item.into()).into()
+}
+
 /// A function marked `#[trace]`, or a closure, as the root of a trace.
 #[proc_macro]
 pub fn traced(input: TokenStream) -> TokenStream {

@@ -459,6 +459,52 @@ fn unpack<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
     }
 }
 
+/// The fields of a `#[derive(Tree)]` struct: taken out of a dict, or one `getitem` each of a symbolic one.
+///
+/// # Errors
+/// When the value is no dict, or has other keys.
+#[doc(hidden)]
+pub fn fields<const N: usize>(value: Value, what: &str, names: [&str; N]) -> Result<[Value; N]> {
+    let wrong = |found: String| {
+        Error::expected(
+            format_args!("`{what}`, a dict with {}", names.join(", ")),
+            found,
+        )
+    };
+    match value {
+        Value::Proxy(proxy) => dispatch::unpack_fields(proxy, &names)?
+            .try_into()
+            .map_err(|_| Error::msg("as many fields as were asked for")),
+        Value::Dict(mut map)
+            if map.len() == N && names.iter().all(|name| map.contains_key(*name)) =>
+        {
+            Ok(names.map(|name| map.get_mut(name).map(std::mem::take).unwrap_or_default()))
+        }
+        Value::Dict(map) => {
+            let keys: Vec<&str> = map.keys().map(|key| &**key).collect();
+            Err(wrong(format!("a dict with {}", keys.join(", "))))
+        }
+        value => Err(wrong(value.describe())),
+    }
+}
+
+/// The fields of a `#[derive(Tree)]` tuple struct.
+///
+/// # Errors
+/// When the value is no tuple of as many.
+#[doc(hidden)]
+pub fn tuple_fields<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
+    unpack::<N>(value, what)
+}
+
+/// Whether a value is, or holds, a symbolic one.
+#[doc(hidden)]
+pub fn holds_proxy(value: &Value) -> bool {
+    let mut found = false;
+    value.for_each(&mut |inner| found = found || inner.as_proxy().is_some());
+    found
+}
+
 impl<T: FromValue, const N: usize> FromValue for [T; N] {
     fn from_value(value: Value) -> Result<Self> {
         let parts = unpack::<N>(value, "a list")?;

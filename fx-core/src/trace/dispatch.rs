@@ -279,6 +279,18 @@ pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     Ok(parts.into_iter().map(Value::Proxy).collect())
 }
 
+/// Records `value[key]` for each key of a symbolic value: the fields of a result that is a struct.
+pub(crate) fn unpack_fields(proxy: Proxy, keys: &[&str]) -> Result<Vec<Value>> {
+    let active = scope::of_proxy(proxy)?;
+    keys.iter()
+        .map(|key| {
+            let index = Value::Str((*key).into());
+            let item = active.tracer.create_item(&active.context, proxy, index)?;
+            Ok(Value::Proxy(item))
+        })
+        .collect()
+}
+
 /// The error of asking a symbolic value for what only a run knows. It names the caller's line: mark the
 /// methods that end here `#[track_caller]`, and it is the user's.
 #[track_caller]

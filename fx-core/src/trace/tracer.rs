@@ -9,6 +9,7 @@ use super::root::{Outcome, Root};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::op::Op;
+use crate::ir::operators;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
@@ -260,16 +261,21 @@ pub trait Tracer: 'static {
     /// # Errors
     /// As [`create_proxy`](Tracer::create_proxy).
     fn create_items(&self, cx: &TraceContext, proxy: Proxy, count: usize) -> Result<Vec<Proxy>> {
-        let getitem = Op::CallFunction(crate::ir::operators::getitem);
         (0..count)
-            .map(|index| {
-                let call = CallArgs {
-                    args: vec![Value::Proxy(proxy), index.into_value()],
-                    kwargs: Vec::new(),
-                };
-                self.create_proxy(cx, getitem.clone(), call)
-            })
+            .map(|index| self.create_item(cx, proxy, index.into_value()))
             .collect()
+    }
+
+    /// Records `value[index]`.
+    ///
+    /// # Errors
+    /// As [`create_proxy`](Tracer::create_proxy).
+    fn create_item(&self, cx: &TraceContext, proxy: Proxy, index: Value) -> Result<Proxy> {
+        let call = CallArgs {
+            args: vec![Value::Proxy(proxy), index],
+            kwargs: Vec::new(),
+        };
+        self.create_proxy(cx, Op::CallFunction(operators::getitem), call)
     }
 
     /// The path of a module of the root.

@@ -21,6 +21,30 @@ const MAX_DEPTH: usize = 64;
 /// assert!(tree.flatten(7.into_value()).is_err());
 /// # Ok::<(), fx_core::Error>(())
 /// ```
+///
+/// `#[derive(Tree)]` makes a struct such a structure: it goes through graphs as a dict of its fields.
+///
+/// ```
+/// use fx_core::IntoValue;
+/// use fx_core::prelude::*;
+///
+/// #[derive(Tree, Clone)]
+/// struct Batch {
+///     ids: Value,
+///     masks: Vec<Value>,
+/// }
+///
+/// #[trace]
+/// fn second(batch: Batch) -> Result<(Value, Value)> {
+///     Ok((batch.masks[1].clone(), batch.ids))
+/// }
+/// let gm = Trace::new(traced!(second))
+///     .concrete("batch", tree!({"ids": PH, "masks": [PH, PH]}))
+///     .graph_module()?;
+/// let batch = Batch { ids: 1.into_value(), masks: vec![2.into_value(), 3.into_value()] };
+/// assert_eq!(gm.forward::<(i64, i64)>(batch)?, (3, 1));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tree {

@@ -4,11 +4,13 @@ mod kernel;
 mod module;
 mod trace;
 mod traced;
+mod tree;
 mod wrap;
 
 pub use module::module;
 pub use trace::trace;
 pub use traced::{function, traced};
+pub use tree::tree;
 pub use wrap::wrap;
 
 use proc_macro2::TokenStream;
