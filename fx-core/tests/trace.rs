@@ -4,11 +4,15 @@
     reason = "arguments are lent, as users write it"
 )]
 
+#[path = "trace/concrete.rs"]
+mod concrete;
 #[path = "trace/errors.rs"]
 mod errors;
 #[path = "trace/retrace.rs"]
 mod retrace;
 mod support;
+#[path = "trace/tracers.rs"]
+mod tracers;
 
 use std::sync::Arc;
 

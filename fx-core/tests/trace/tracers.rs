@@ -1,0 +1,263 @@
+//! Tracers of one's own: each override changes what a trace records, and the report says what was fixed.
+
+use std::sync::Arc;
+
+use fx_core::prelude::*;
+use fx_core::{
+    Argument, CallArgs, ErrorKind, Module, Object, SymbolicTracer, TensorKind, operator,
+};
+
+use crate::names;
+use crate::support::modules::{Block, Linear};
+use crate::support::*;
+
+/// Knows the answers.
+struct Knows;
+
+impl Tracer for Knows {
+    fn to_bool(&self, _: &TraceContext, _: Proxy) -> Result<bool> {
+        Ok(true)
+    }
+    fn iter(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Proxy>> {
+        self.create_items(cx, proxy, 2)
+    }
+    fn keys(&self, _: &TraceContext, _: Proxy) -> Result<Vec<Arc<str>>> {
+        Ok(vec!["a".into(), "b".into()])
+    }
+}
+
+fn asks() -> fx_core::TracedFn {
+    traced!(|flag: Bool, x: &Array, d: Value| {
+        let x = if flag.to_bool()? {
+            x.relu()?
+        } else {
+            x.clone()
+        };
+        let mut sum: Option<Array> = None;
+        for item in x.iter()? {
+            sum = Some(match sum {
+                Some(sum) => (sum + item)?,
+                None => item,
+            });
+        }
+        let keys: Vec<Arc<str>> = d.keys()?.collect();
+        let items: Vec<Value> = d.iter()?.collect();
+        Ok((
+            sum.ok_or_else(|| Error::msg("there are two"))?,
+            Int::from(keys.len()),
+            items,
+        ))
+    })
+}
+
+#[test]
+fn a_tracer_answers_for_symbolic_values() -> Result<()> {
+    let trace = || Trace::new(asks()).tracer(Knows);
+    assert_eq!(
+        names(&trace().graph()?),
+        [
+            "flag",
+            "x",
+            "d",
+            "relu",
+            "getitem",
+            "getitem_1",
+            "add",
+            "getitem_2",
+            "getitem_3",
+            "output"
+        ]
+    );
+    let report = trace().report()?;
+    let answers: Vec<String> = report
+        .entries()
+        .iter()
+        .map(|entry| entry.what.to_string())
+        .collect();
+    assert_eq!(
+        answers,
+        [
+            "to_bool of %flag = true",
+            "iter of %relu = 2 items",
+            "keys of %d = [\"a\", \"b\"]",
+            "iter of %d = 2 items",
+        ]
+    );
+    let first = report.entries().first().and_then(|e| e.location.clone());
+    assert!(first.is_some_and(|l| l.file.ends_with("tracers.rs")));
+    Ok(())
+}
+
+#[test]
+fn without_an_answer_each_question_is_an_error_with_the_way_out() {
+    let error = Trace::new(asks())
+        .graph()
+        .expect_err("the truth is not known");
+    assert!(matches!(error.kind(), ErrorKind::ControlFlow { value } if value == "%flag"));
+    let text = error.to_string();
+    assert!(
+        text.contains("symbolically traced variables cannot be used as inputs to control flow"),
+        "{text}"
+    );
+    assert!(text.contains("tracers.rs:"), "{text}");
+    for (f, what) in [
+        (
+            traced!(|x: Value| Ok(x.iter()?.collect::<Vec<_>>())),
+            "items",
+        ),
+        (traced!(|x: Value| Ok(Int::from(x.keys()?.len()))), "keys"),
+    ] {
+        let error = Trace::new(f).graph().expect_err("not known");
+        assert!(
+            matches!(error.kind(), ErrorKind::Iteration { what: w, .. } if *w == what),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn known_values_answer_themselves() -> Result<()> {
+    assert!(Bool::from(true).to_bool()?);
+    let list = tree!([1, 2]);
+    assert_eq!(list.iter()?.count(), 2);
+    assert_eq!(
+        tree!({"a": 1}).keys()?.collect::<Vec<_>>(),
+        [Arc::from("a")]
+    );
+    assert!(tree!(1).iter().is_err() && tree!(1).keys().is_err());
+    Ok(())
+}
+
+// ---- the report --------------------------------------------------------------------------------
+
+#[derive(Module)]
+struct Frozenness {
+    block: Block,
+    training: bool,
+}
+
+#[trace]
+impl Frozenness {
+    fn forward(&self, x: &Array) -> Result<Array> {
+        let x = (x + Array::vec(&[1.0, 2.0]))?;
+        let layer = Linear::square(2, 3.0);
+        let x = layer.forward(&x)?;
+        if self.training { x.relu() } else { Ok(x) }
+    }
+}
+
+#[test]
+fn the_report_says_what_was_frozen_and_where() -> Result<()> {
+    let root = Frozenness {
+        block: Block::new(2),
+        training: true,
+    };
+    let report = Trace::new(&root).report()?;
+    let text = report.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].starts_with("training flag of the root = true"));
+    assert!(lines[1].starts_with("constant `_tensor_constant0`: a tensor of shape [2]"));
+    assert!(lines[1].contains("tracers.rs:"), "{text}");
+    assert!(lines[2].starts_with("layer `_linear_0`: Linear, not part of the root"));
+    assert!(
+        Trace::new(traced!(|x: &Array| x + 1.0))
+            .report()?
+            .is_empty()
+    );
+    Ok(())
+}
+
+// ---- every other override -----------------------------------------------------------------------
+
+/// Has buffers as inputs of the graph's reader: one cached node each, as parameters have.
+struct ProxyBuffers;
+
+impl Tracer for ProxyBuffers {
+    fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
+        let buffer = object
+            .object_id()
+            .and_then(|id| cx.path_of_tensor(id))
+            .filter(|(_, kind)| *kind == TensorKind::Buffer);
+        let Some((path, kind)) = buffer else {
+            return SymbolicTracer.getattr(cx, object);
+        };
+        if let Some(known) = cx.graph()?.find_nodes(&Op::GetAttr(path.clone())).first() {
+            return Ok(Argument::Node(known.id()));
+        }
+        cx.keep_tensor(&path, kind, object.to_value());
+        let node = self.create_node(
+            cx,
+            Op::GetAttr(path),
+            fx_core::Args::new(),
+            fx_core::Kwargs::new(),
+            None,
+        )?;
+        Ok(Argument::Node(node))
+    }
+}
+
+#[derive(Module)]
+struct Buffered {
+    #[module(buffer)]
+    mean: Array,
+}
+
+#[trace]
+impl Buffered {
+    fn forward(&self, x: &Array) -> Result<Array> {
+        (x - &self.mean)? * &self.mean
+    }
+}
+
+#[test]
+fn buffers_can_be_one_node_each() -> Result<()> {
+    let root = Buffered {
+        mean: Array::vec(&[1.0]),
+    };
+    assert_eq!(
+        names(&Trace::new(&root).graph()?),
+        ["x", "mean", "sub", "mean_1", "mul", "output"]
+    );
+    assert_eq!(
+        names(&Trace::new(&root).tracer(ProxyBuffers).graph()?),
+        ["x", "mean", "sub", "mul", "output"]
+    );
+    Ok(())
+}
+
+/// Takes the tensors' places in the graph from a name space of its own.
+struct Renamed;
+
+impl Tracer for Renamed {
+    fn get_fresh_qualname(&self, cx: &TraceContext, prefix: &str) -> Arc<str> {
+        cx.fresh_path(&format!("extra{prefix}"))
+    }
+    fn path_of_module(&self, cx: &TraceContext, module: &dyn Module) -> Option<Arc<str>> {
+        // Everything but the root is outside.
+        cx.path_of(module).filter(|path| path.is_empty())
+    }
+    fn create_proxy(&self, cx: &TraceContext, op: Op, call: CallArgs) -> Result<Proxy> {
+        // Twice as much of everything that is added.
+        if op == Op::CallFunction(operator::add) {
+            let doubled = CallArgs {
+                args: vec![call.args[0].clone(), Value::Float(2.0)],
+                ..CallArgs::default()
+            };
+            SymbolicTracer.create_proxy(cx, Op::CallFunction(operator::mul), doubled)
+        } else {
+            SymbolicTracer.create_proxy(cx, op, call)
+        }
+    }
+}
+
+#[test]
+fn names_paths_and_calls_are_the_tracers() -> Result<()> {
+    let root = Frozenness {
+        block: Block::new(2),
+        training: false,
+    };
+    let graph = Trace::new(&root).tracer(Renamed).graph()?;
+    assert_eq!(names(&graph), ["x", "mul", "extra_linear_0", "output"]);
+    Ok(())
+}
