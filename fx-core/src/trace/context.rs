@@ -215,13 +215,7 @@ impl TraceContext {
     }
 
     /// Adds a node at the current place in the source.
-    pub(super) fn insert(
-        &self,
-        op: Op,
-        args: Args,
-        kwargs: Kwargs,
-        name: Option<&str>,
-    ) -> Result<NodeId> {
+    pub fn insert(&self, op: Op, args: Args, kwargs: Kwargs, name: Option<&str>) -> Result<NodeId> {
         let origin = self.origin.borrow();
         let site = match &*origin {
             Some(origin) => Site::Kept(origin),

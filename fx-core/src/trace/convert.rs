@@ -577,7 +577,11 @@ macro_rules! owned_param {
 
 owned_param! {
     [T: FromValue + IntoValue + Clone + 'v] Vec<T>;
+    [T: FromValue + IntoValue + Clone + 'v, const N: usize] [T; N];
+    [A: FromValue + IntoValue + Clone + 'v] (A,);
     [A: FromValue + IntoValue + Clone + 'v, B: FromValue + IntoValue + Clone + 'v] (A, B);
+    [A: FromValue + IntoValue + Clone + 'v, B: FromValue + IntoValue + Clone + 'v, C: FromValue + IntoValue + Clone + 'v] (A, B, C);
+    [A: FromValue + IntoValue + Clone + 'v, B: FromValue + IntoValue + Clone + 'v, C: FromValue + IntoValue + Clone + 'v, D: FromValue + IntoValue + Clone + 'v] (A, B, C, D);
     [T: FromValue + IntoValue + Clone + 'v] IndexMap<String, T>;
 }
 impl<T: Output> Output for Vec<T> {}

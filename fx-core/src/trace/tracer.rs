@@ -35,6 +35,30 @@ pub struct CallArgs {
 /// /// Keeps every module named `head` whole.
 /// struct HeadIsLeaf;
 /// impl Tracer for HeadIsLeaf {
+///
+/// Trace one level deep: whatever the root calls is one node.
+///
+/// ```
+/// # use fx_core::prelude::*;
+/// # use fx_core::Module;
+/// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+/// # #[derive(Module, Default)] struct Act { tag: fx_core::Tag }
+/// # #[trace] impl Act { fn forward(&self, x: Float) -> Result<Float> { double(x) } }
+/// # #[derive(Module, Default)] struct Block { act: Act }
+/// # #[trace] impl Block { fn forward(&self, x: Float) -> Result<Float> { self.act.forward(x) } }
+/// # #[derive(Module, Default)] struct Model { block: Block, head: Act }
+/// # #[trace] impl Model { fn forward(&self, x: Float) -> Result<Float> { self.head.forward(self.block.forward(x)?) } }
+/// struct OneLevel;
+/// impl Tracer for OneLevel {
+///     fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, path: &str) -> bool {
+///         !path.is_empty()
+///     }
+/// }
+/// let model = Model::default();
+/// let called = |graph: Graph| -> Vec<String> { graph.nodes().map(|n| n.target().to_string()).collect() };
+/// assert_eq!(called(Trace::new(&model).tracer(OneLevel).graph()?), ["x", "block", "head", "output"]);
+/// # Ok::<(), Error>(())
+/// ```
 ///     fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, path: &str) -> bool {
 ///         path.ends_with("head") || module.is_leaf()
 ///     }
@@ -48,6 +72,38 @@ pub trait Tracer: 'static {
     }
 
     /// A module of the root is called: records it, or runs its body (`forward`) to trace through.
+    ///
+    /// Make every module a graph module of its own, nested as the modules are:
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::{CallArgs, Module};
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// # #[derive(Module, Default)] struct Act { tag: fx_core::Tag }
+    /// # #[trace] impl Act { fn forward(&self, x: Float) -> Result<Float> { double(x) } }
+    /// # #[derive(Module, Default)] struct Model { act: Act }
+    /// # #[trace] impl Model { fn forward(&self, x: Float) -> Result<Float> { self.act.forward(x) } }
+    /// struct Nested;
+    /// impl Tracer for Nested {
+    ///     fn call_module(
+    ///         &self,
+    ///         cx: &TraceContext,
+    ///         module: &dyn Module,
+    ///         path: &Arc<str>,
+    ///         args: CallArgs,
+    ///         _: &mut dyn FnMut(CallArgs) -> Result<Value>,
+    ///     ) -> Result<Value> {
+    ///         let inner = Trace::new(module).tracer(Nested).graph_module()?;
+    ///         cx.keep_module(path, &inner);
+    ///         Ok(Value::Proxy(self.create_proxy(cx, Op::CallModule(path.clone()), args)?))
+    ///     }
+    /// }
+    /// let gm = Trace::new(&Model::default()).tracer(Nested).graph_module()?;
+    /// assert!(gm.graph().find_name("act").is_some());
+    /// assert_eq!(gm.forward::<f64>(1.5)?, 3.0);
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// What recording or the body says.
@@ -68,6 +124,26 @@ pub trait Tracer: 'static {
     }
 
     /// The argument that stands for a value in the graph.
+    ///
+    /// Round every number that goes into the graph:
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::{Argument, SymbolicTracer};
+    /// # #[wrap] fn scale(x: Float, by: f64) -> Result<Float> { x * by }
+    /// struct Rounded;
+    /// impl Tracer for Rounded {
+    ///     fn create_arg(&self, cx: &TraceContext, value: &Value) -> Result<Argument> {
+    ///         match value {
+    ///             Value::Float(x) => Ok(Argument::Float(x.round())),
+    ///             other => SymbolicTracer.create_arg(cx, other),
+    ///         }
+    ///     }
+    /// }
+    /// let gm = Trace::new(traced!(|x: Float| scale(x, 1.9))).tracer(Rounded).graph_module()?;
+    /// assert_eq!(gm.forward::<f64>(3.0)?, 6.0);
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// When the value cannot be in a graph.
@@ -137,6 +213,108 @@ pub trait Tracer: 'static {
 
     /// A concrete tensor is used: a parameter or buffer of the root by its path, any other as a constant.
     ///
+    /// Show buffers as parameters are shown, one `get_attr` node for each:
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, SymbolicTracer, TensorKind, Traced, Walk, WalkMut, operator};
+    /// # #[derive(Clone, Debug)]
+    /// # enum Scalar { Known(std::sync::Arc<f64>), Traced(Proxy) }
+    /// # impl Object for Scalar {
+    /// #     fn to_value(&self) -> Value { Value::object(self.clone()) }
+    /// #     fn object_id(&self) -> Option<u64> {
+    /// #         match self { Scalar::Known(x) => Some(std::sync::Arc::as_ptr(x) as u64), Scalar::Traced(_) => None }
+    /// #     }
+    /// #     fn shape(&self) -> Option<&[usize]> { Some(&[]) }
+    ///
+    /// Count the values of a trace:
+    ///
+    /// ```
+    /// # use std::cell::Cell;
+    /// # use std::rc::Rc;
+    /// # use fx_core::prelude::*;
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// struct Counting(Rc<Cell<usize>>);
+    /// impl Tracer for Counting {
+    ///     fn proxy(&self, cx: &TraceContext, node: NodeId) -> Proxy {
+    ///         self.0.set(self.0.get() + 1);
+    ///         cx.proxy(node)
+    ///     }
+    /// }
+    /// let count = Rc::new(Cell::new(0));
+    /// Trace::new(traced!(|x: Float| double(double(x)?))).tracer(Counting(count.clone())).graph()?;
+    /// assert_eq!(count.get(), 3);
+    /// # Ok::<(), Error>(())
+    /// ```
+    /// #     fn proxy(&self) -> Option<Proxy> { match self { Scalar::Traced(p) => Some(*p), Scalar::Known(_) => None } }
+    /// # }
+    /// # impl Traced for Scalar { fn from_proxy(proxy: Proxy) -> Self { Scalar::Traced(proxy) } }
+    /// # impl Component for Scalar {
+    /// #     fn visit(&self, walk: &mut Walk<'_, '_>) { walk.tensor(self); }
+    /// #     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) { walk.tensor(self); }
+    /// #     fn duplicate(&self) -> Self { self.clone() }
+    /// # }
+    /// # fx_core::tensor_type!(Scalar);
+    /// # #[derive(Module)] struct Norm { #[module(buffer)] mean: Scalar }
+    /// # #[trace] impl Norm { fn forward(&self, x: &Scalar) -> Result<Scalar> { (x - &self.mean)? * &self.mean } }
+    /// struct ProxyBuffers;
+    /// impl Tracer for ProxyBuffers {
+    ///     fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
+    ///         let known = object.object_id().and_then(|id| cx.path_of_tensor(id));
+    ///         if let Some((path, TensorKind::Buffer)) = known
+    ///             && let Some(node) = cx.graph()?.find_nodes(&Op::GetAttr(path)).first()
+    ///         {
+    ///             return Ok(Argument::Node(node.id()));
+    ///         }
+    ///         SymbolicTracer.getattr(cx, object)
+    ///     }
+    /// }
+    /// let norm = Norm { mean: Scalar::Known(2.0.into()) };
+    /// let read = |graph: Graph| graph.find_nodes(&Op::GetAttr("mean".into())).len();
+    /// assert_eq!(read(Trace::new(&norm).graph()?), 2);
+    /// assert_eq!(read(Trace::new(&norm).tracer(ProxyBuffers).graph()?), 1);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// Represent parameters otherwise, here each by its double:
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, SymbolicTracer, TensorKind, Traced, Walk, WalkMut, operator};
+    /// # #[derive(Clone, Debug)]
+    /// # enum Scalar { Known(std::sync::Arc<f64>), Traced(Proxy) }
+    /// # impl Object for Scalar {
+    /// #     fn to_value(&self) -> Value { Value::object(self.clone()) }
+    /// #     fn object_id(&self) -> Option<u64> {
+    /// #         match self { Scalar::Known(x) => Some(std::sync::Arc::as_ptr(x) as u64), Scalar::Traced(_) => None }
+    /// #     }
+    /// #     fn shape(&self) -> Option<&[usize]> { Some(&[]) }
+    /// #     fn proxy(&self) -> Option<Proxy> { match self { Scalar::Traced(p) => Some(*p), Scalar::Known(_) => None } }
+    /// # }
+    /// # impl Traced for Scalar { fn from_proxy(proxy: Proxy) -> Self { Scalar::Traced(proxy) } }
+    /// # impl Component for Scalar {
+    /// #     fn visit(&self, walk: &mut Walk<'_, '_>) { walk.tensor(self); }
+    /// #     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) { walk.tensor(self); }
+    /// #     fn duplicate(&self) -> Self { self.clone() }
+    /// # }
+    /// # fx_core::tensor_type!(Scalar);
+    /// # #[derive(Module)] struct Scale { by: Scalar }
+    /// # #[trace] impl Scale { fn forward(&self, x: &Scalar) -> Result<Scalar> { x * &self.by } }
+    /// struct Doubled;
+    /// impl Tracer for Doubled {
+    ///     fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
+    ///         let read = SymbolicTracer.getattr(cx, object)?;
+    ///         let double = Op::CallFunction(operator::mul);
+    ///         let args = Args::from_iter([read, Argument::Int(2)]);
+    ///         Ok(Argument::Node(self.create_node(cx, double, args, Kwargs::new(), None)?))
+    ///     }
+    /// }
+    /// let scale = Scale { by: Scalar::Known(3.0.into()) };
+    /// let names: Vec<String> = Trace::new(&scale).tracer(Doubled).graph()?.nodes().map(|n| n.name().to_string()).collect();
+    /// assert_eq!(names, ["x", "by", "mul", "mul_1", "output"]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When the tensor's node cannot be made.
     fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
@@ -172,6 +350,39 @@ pub trait Tracer: 'static {
 
     /// Adds a node to the graph: the place to reject or annotate what is recorded.
     ///
+    /// Reject an operation, and annotate all others:
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::{Args, Kwargs, Meta, MetaPolicy};
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// # #[wrap] fn print(x: Float) -> Result<Float> { Ok(x) }
+    /// #[derive(Debug, Clone, Copy)]
+    /// struct Step(usize);
+    /// impl Meta for Step {
+    ///     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    ///     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+    /// }
+    ///
+    /// struct NoPrinting;
+    /// impl Tracer for NoPrinting {
+    ///     fn create_node(&self, cx: &TraceContext, op: Op, args: Args, kwargs: Kwargs, name: Option<&str>) -> Result<NodeId> {
+    ///         if op == Op::CallFunction(function!(print)) {
+    ///             return Err(Error::msg("printing is not exported: remove it from the forward"));
+    ///         }
+    ///         let step = Step(cx.graph()?.len());
+    ///         let node = cx.insert(op, args, kwargs, name)?;
+    ///         cx.graph_mut()?.node_mut(node)?.set_meta(step);
+    ///         Ok(node)
+    ///     }
+    /// }
+    /// let graph = Trace::new(traced!(|x: Float| double(x))).tracer(NoPrinting).graph()?;
+    /// assert_eq!(graph.find_name("double").and_then(|n| n.meta::<Step>()).map(|s| s.0), Some(1));
+    /// let error = Trace::new(traced!(|x: Float| print(x))).tracer(NoPrinting).graph().unwrap_err();
+    /// assert!(error.to_string().contains("printing is not exported"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When an argument is not of this graph.
     fn create_node(
@@ -191,6 +402,25 @@ pub trait Tracer: 'static {
     }
 
     /// Records a call and gives its symbolic result.
+    ///
+    /// Record one function in place of another:
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::{CallArgs, SymbolicTracer};
+    /// # #[wrap] fn exact(x: Float) -> Result<Float> { Ok(x) }
+    /// # #[wrap] fn fast(x: Float) -> Result<Float> { Ok(x) }
+    /// struct Fast;
+    /// impl Tracer for Fast {
+    ///     fn create_proxy(&self, cx: &TraceContext, op: Op, call: CallArgs) -> Result<Proxy> {
+    ///         let op = if op == Op::CallFunction(function!(exact)) { Op::CallFunction(function!(fast)) } else { op };
+    ///         SymbolicTracer.create_proxy(cx, op, call)
+    ///     }
+    /// }
+    /// let graph = Trace::new(traced!(|x: Float| exact(x))).tracer(Fast).graph()?;
+    /// assert!(graph.find_name("fast").is_some());
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`create_arg`](Tracer::create_arg) and [`create_node`](Tracer::create_node).
@@ -212,6 +442,28 @@ pub trait Tracer: 'static {
     /// The arguments that the root is called with: a placeholder for each, and for each leaf of one that is
     /// specialised by a structure.
     ///
+    /// Give every input a name with a prefix:
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::{Args, Kwargs, ParamSpec};
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// struct Prefixed;
+    /// impl Tracer for Prefixed {
+    ///     fn create_args_for_root(&self, cx: &TraceContext, params: &[ParamSpec]) -> Result<Vec<Value>> {
+    ///         let inputs = params.iter().map(|param| {
+    ///             let op = Op::Placeholder(format!("in_{}", param.name).into());
+    ///             let node = self.create_node(cx, op, Args::new(), Kwargs::new(), None)?;
+    ///             Ok(Value::Proxy(self.proxy(cx, node)))
+    ///         });
+    ///         inputs.collect()
+    ///     }
+    /// }
+    /// let graph = Trace::new(traced!(|x: Float| double(x))).tracer(Prefixed).graph()?;
+    /// assert!(graph.find_name("in_x").is_some());
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When a plain argument was not specialised.
     fn create_args_for_root(&self, cx: &TraceContext, params: &[ParamSpec]) -> Result<Vec<Value>> {
@@ -219,6 +471,29 @@ pub trait Tracer: 'static {
     }
 
     /// The truth of a symbolic value, which the program asks for by `x.to_bool()?`.
+    ///
+    /// Answer from what is known of the node:
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::SymbolicTracer;
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// /// In deployment no input is empty.
+    /// struct Deployed;
+    /// impl Tracer for Deployed {
+    ///     fn to_bool(&self, cx: &TraceContext, proxy: Proxy) -> Result<bool> {
+    ///         let is_empty = cx.graph()?.node(proxy.node())?.name() == "is_empty";
+    ///         if is_empty { Ok(false) } else { SymbolicTracer.to_bool(cx, proxy) }
+    ///     }
+    /// }
+    /// #[trace]
+    /// fn guarded(x: Float, is_empty: Bool) -> Result<Float> {
+    ///     if is_empty.to_bool()? { Ok(x) } else { double(x) }
+    /// }
+    /// let gm = Trace::new(traced!(guarded)).tracer(Deployed).graph_module()?;
+    /// assert_eq!(gm.forward::<f64>((1.5, false))?, 3.0);
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// Always, unless a tracer knows better: the truth is known only when the graph runs.
@@ -232,6 +507,25 @@ pub trait Tracer: 'static {
     /// The items of a symbolic value, which the program asks for by `x.iter()?`. A tracer that knows how many
     /// there are gives them by [`create_items`](Tracer::create_items).
     ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// /// Every list in this program is a pair.
+    /// struct Pairs;
+    /// impl Tracer for Pairs {
+    ///     fn iter(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Proxy>> {
+    ///         self.create_items(cx, proxy, 2)
+    ///     }
+    /// }
+    /// let swap = traced!(|pair: Value| {
+    ///     let mut items: Vec<Value> = pair.iter()?.collect();
+    ///     items.reverse();
+    ///     Ok(items)
+    /// });
+    /// let gm = Trace::new(swap).tracer(Pairs).graph_module()?;
+    /// assert_eq!(gm.forward::<Vec<i64>>(vec![1, 2])?, [2, 1]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Always, unless a tracer knows better: how many there are is known only when the graph runs.
     fn iter(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Proxy>> {
@@ -244,6 +538,21 @@ pub trait Tracer: 'static {
     }
 
     /// The keys of a symbolic value, which the program asks for by `x.keys()?`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use fx_core::prelude::*;
+    /// struct Batches;
+    /// impl Tracer for Batches {
+    ///     fn keys(&self, _: &TraceContext, _: Proxy) -> Result<Vec<Arc<str>>> {
+    ///         Ok(vec!["ids".into(), "mask".into()])
+    ///     }
+    /// }
+    /// let count = traced!(|batch: Value| Ok((batch.keys()?.count().into(), batch)) as Result<(Int, Value)>);
+    /// let gm = Trace::new(count).tracer(Batches).graph_module()?;
+    /// assert_eq!(gm.forward::<(i64, Value)>((tree!({"ids": 1, "mask": 2}),))?.0, 2);
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// Always, unless a tracer knows better: the keys are known only when the graph runs.
@@ -279,16 +588,64 @@ pub trait Tracer: 'static {
     }
 
     /// The path of a module of the root.
+    ///
+    /// Show the weights' new layout in the graph:
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::Module;
+    /// # #[derive(Module, Default)] struct Head { tag: fx_core::Tag }
+    /// # #[trace(leaf)] impl Head { fn forward(&self, x: Float) -> Result<Float> { Ok(x) } }
+    /// # #[derive(Module, Default)] struct Model { head: Head }
+    /// # #[trace] impl Model { fn forward(&self, x: Float) -> Result<Float> { self.head.forward(x) } }
+    /// struct Moved;
+    /// impl Tracer for Moved {
+    ///     fn path_of_module(&self, cx: &TraceContext, module: &dyn Module) -> Option<Arc<str>> {
+    ///         Some(format!("model.{}", cx.path_of(module)?).into())
+    ///     }
+    /// }
+    /// let graph = Trace::new(&Model::default()).tracer(Moved).graph()?;
+    /// assert!(graph.find_name("model_head").is_some());
+    /// # Ok::<(), Error>(())
+    /// ```
     fn path_of_module(&self, cx: &TraceContext, module: &dyn Module) -> Option<Arc<str>> {
         cx.path_of(module)
     }
 
     /// A path for something that the root does not have.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use fx_core::prelude::*;
+    /// # #[derive(Module, Default)] struct Head { tag: fx_core::Tag }
+    /// # #[trace(leaf)] impl Head { fn forward(&self, x: Float) -> Result<Float> { Ok(x) } }
+    /// struct Adapters;
+    /// impl Tracer for Adapters {
+    ///     fn get_fresh_qualname(&self, cx: &TraceContext, prefix: &str) -> Arc<str> {
+    ///         cx.fresh_path(&format!("adapter{prefix}"))
+    ///     }
+    /// }
+    /// let head = Head::default();
+    /// let graph = Trace::new(traced!(move |x: Float| head.forward(x))).tracer(Adapters).graph()?;
+    /// assert!(graph.find_name("adapter_head_0").is_some());
+    /// # Ok::<(), Error>(())
+    /// ```
     fn get_fresh_qualname(&self, cx: &TraceContext, prefix: &str) -> Arc<str> {
         cx.fresh_path(prefix)
     }
 
     /// Traces a root with this tracer.
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::SymbolicTracer;
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// let outcome = SymbolicTracer.trace(traced!(|x: Float| double(x)))?;
+    /// assert_eq!(outcome.graph.len(), 3);
+    /// assert_eq!(GraphModule::from(outcome).forward::<f64>(2.0)?, 4.0);
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// What the root's forward says, and what cannot be traced.

@@ -1,0 +1,340 @@
+//! Rows about what goes into a traced function and what comes out: structures, defaults, specialised arguments.
+
+use fx_core::prelude::*;
+use fx_core::{ErrorKind, IntoValue, Meta, MetaPolicy, SymbolicTracer};
+use indexmap::IndexMap;
+
+use crate::support::*;
+use crate::{names, placed, refused, same, x};
+
+#[test]
+fn test_fx_and_or() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Array| Ok(((x & x)?, (x | x)?))))?;
+    assert_eq!(names(gm.graph()), ["x", "and_", "or_", "output"]);
+    gm.graph().lint()
+}
+
+#[test]
+fn test_dict() -> Result<()> {
+    let gm = Trace::new(traced!(|d: IndexMap<String, Array>| {
+        let doubled: Result<IndexMap<String, Array>> =
+            d.into_iter().map(|(k, v)| Ok((k, (v * 2.0)?))).collect();
+        doubled
+    }))
+    .concrete("d", tree!({"a": PH, "b": PH}))
+    .graph_module()?;
+    let input: IndexMap<String, Array> = [("a".to_string(), x()), ("b".to_string(), x())]
+        .into_iter()
+        .collect();
+    let result: IndexMap<String, Array> = gm.forward(input)?;
+    assert_eq!(result["b"].to_vec()?, [2.0, -4.0]);
+    Ok(())
+}
+
+/// A number of positional arguments is a list.
+#[test]
+fn test_args_kwargs() -> Result<()> {
+    #[trace]
+    fn sum_of(
+        x: Vec<Array>,
+        #[kw]
+        #[default(1.0)]
+        by: Float,
+    ) -> Result<Array> {
+        let mut sum = (&x[0] * by)?;
+        for value in &x[1..] {
+            sum = (sum + value)?;
+        }
+        Ok(sum)
+    }
+    let gm = Trace::new(traced!(sum_of))
+        .concrete("x", tree!([PH, PH]))
+        .graph_module()?;
+    same(
+        &gm,
+        Array::vec(&[2.0, -4.0]).relu().and_then(|_| &x() * 2.0),
+        (vec![x(), x()],),
+    )?;
+    let y: Array = gm.forward(args![vec![x(), x()], by = 3.0])?;
+    assert_eq!(y.to_vec()?, [4.0, -8.0]);
+    Ok(())
+}
+
+#[test]
+fn test_varargs_concrete() -> Result<()> {
+    let gm = Trace::new(traced!(|xs: (Array, Array, Array)| (xs.0 + xs.1)? * xs.2))
+        .concrete("xs", tree!((PH, PH, PH)))
+        .graph_module()?;
+    assert_eq!(names(gm.graph())[..3], ["xs_1", "xs_2", "xs_3"]);
+    same(&gm, (&x() + &x())? * &x(), ((x(), x(), x()),))
+}
+
+#[test]
+fn test_control_flow_tracing() {
+    // A condition on a tensor does not compile (tests/ui/fail); asking by name is an error with the ways out.
+    let error = refused(symbolic_trace(traced!(|x: &Array, open: Bool| {
+        if open.to_bool()? { x.relu() } else { x * 2.0 }
+    })));
+    assert!(
+        matches!(error.kind(), ErrorKind::ControlFlow { .. }),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("symbolically traced variables cannot be used as inputs to control flow")
+    );
+}
+
+#[test]
+fn test_concrete_arg_none_assert() -> Result<()> {
+    #[trace]
+    fn maybe(x: &Array, val: Option<&Array>) -> Result<Array> {
+        match val {
+            Some(val) => x + val,
+            None => x * 2.0,
+        }
+    }
+    let gm = Trace::new(traced!(maybe))
+        .concrete("val", None::<f64>)
+        .graph_module()?;
+    same(&gm, maybe(&x(), None), (&x(), None::<&Array>))?;
+    let error = refused(gm.forward::<Array>((&x(), &x())));
+    assert!(
+        error
+            .to_string()
+            .contains("argument \"val\" was specialised to None"),
+        "{error}"
+    );
+    Ok(())
+}
+
+#[test]
+fn test_unpack() -> Result<()> {
+    let gm = symbolic_trace(traced!(|a: (Array, Array), b: &Array| {
+        let (c, d) = a;
+        ((c + d)? + b)? * 2.0
+    }))?;
+    assert_eq!(
+        names(gm.graph()),
+        [
+            "a",
+            "b",
+            "getitem",
+            "getitem_1",
+            "add",
+            "add_1",
+            "mul",
+            "output"
+        ]
+    );
+    same(&gm, ((&x() + &x())? + &x())? * 2.0, ((x(), x()), &x()))
+}
+
+#[test]
+fn test_unpack_list_better_error() {
+    let error = refused(symbolic_trace(traced!(|x: Value| {
+        Ok(x.iter()?.collect::<Vec<Value>>())
+    })));
+    assert!(error.to_string().contains("cannot be iterated"), "{error}");
+    assert!(error.to_string().contains("%x"), "{error}");
+}
+
+#[derive(Tree, Clone)]
+struct Pair {
+    left: Array,
+    right: Array,
+}
+
+/// A struct of tensors comes out as it went in.
+fn a_struct_goes_through() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Array, y: &Array| Ok(Pair {
+        left: (x + y)?,
+        right: (x * y)?,
+    })))?;
+    let pair: Pair = gm.forward((&x(), &x()))?;
+    assert_eq!(
+        (pair.left.to_vec()?, pair.right.to_vec()?),
+        ((&x() + &x())?.to_vec()?, (&x() * &x())?.to_vec()?)
+    );
+    Ok(())
+}
+
+#[test]
+fn test_trace_return_namedtuple() -> Result<()> {
+    a_struct_goes_through()
+}
+
+#[test]
+fn test_namedtuple_return_trace() -> Result<()> {
+    a_struct_goes_through()
+}
+
+#[test]
+fn test_named_tuple_inlined() -> Result<()> {
+    #[wrap(path = "rows::of_pair")]
+    fn of_pair(pair: Pair) -> Result<Array> {
+        pair.left - pair.right
+    }
+    let mut gm = symbolic_trace(traced!(|x: &Array, y: &Array| of_pair(Pair {
+        left: (x + y)?,
+        right: y.clone(),
+    })))?;
+    gm.eliminate_dead_code()?;
+    assert_eq!(names(gm.graph()), ["x", "y", "add", "of_pair", "output"]);
+    assert!(
+        gm.graph()
+            .to_string()
+            .contains("({\"left\": %add, \"right\": %y},)"),
+        "{}",
+        gm.graph()
+    );
+    same(&gm, (&x() + &x())? - &x(), (&x(), &x()))
+}
+
+#[test]
+fn test_return_tuple() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Array| Ok((x.clone(), (x + x)?))))?;
+    let (a, b): (Array, Array) = gm.forward(&x())?;
+    assert_eq!(
+        (a.to_vec()?, b.to_vec()?),
+        (vec![1.0, -2.0], vec![2.0, -4.0])
+    );
+    Ok(())
+}
+
+#[test]
+fn test_string_literal_return() -> Result<()> {
+    let gm = symbolic_trace(traced!(|_x: &Array| Ok("foo".into_value())))?;
+    assert_eq!(gm.forward::<String>(&x())?, "foo");
+    Ok(())
+}
+
+#[trace]
+fn with_defaults(
+    x: &Array,
+    #[default(2.0)] factor: Float,
+    #[default(1)] offset: Int,
+) -> Result<Array> {
+    (x * factor)? + offset
+}
+
+/// Defaults are in the placeholders, and stand in where the call leaves arguments out.
+fn defaults_stand_in() -> Result<()> {
+    let gm = symbolic_trace(traced!(with_defaults))?;
+    assert!(
+        gm.graph()
+            .to_string()
+            .contains("%factor : Float [num_users=1] = placeholder[target=factor](default=2.0)"),
+        "{}",
+        gm.graph()
+    );
+    assert_eq!(gm.forward::<Array>(&x())?.to_vec()?, [3.0, -3.0]);
+    assert_eq!(gm.forward::<Array>((&x(), 3.0))?.to_vec()?, [4.0, -5.0]);
+    assert_eq!(
+        gm.forward::<Array>(args![&x(), offset = 5])?.to_vec()?,
+        [7.0, 1.0]
+    );
+    let again = symbolic_trace(&gm)?;
+    assert_eq!(again.graph().to_string(), gm.graph().to_string());
+    Ok(())
+}
+
+#[test]
+fn test_single_default_arg() -> Result<()> {
+    defaults_stand_in()
+}
+
+#[test]
+fn test_multiple_default_args() -> Result<()> {
+    defaults_stand_in()
+}
+
+#[test]
+fn test_regular_and_default_args() -> Result<()> {
+    defaults_stand_in()
+}
+
+/// A user's plain type is an argument once it says which value stands for it.
+#[derive(Clone, Copy)]
+enum Mode {
+    Sum,
+    Mean,
+}
+
+impl IntoValue for Mode {
+    fn into_value(self) -> Value {
+        match self {
+            Mode::Sum => "sum".into_value(),
+            Mode::Mean => "mean".into_value(),
+        }
+    }
+}
+
+#[wrap(path = "rows::reduced")]
+fn reduced(x: &Array, mode: &str) -> Result<Array> {
+    match mode {
+        "sum" => x.sum(),
+        _ => x.sum()? / x.to_vec()?.len(),
+    }
+}
+
+/// What a type of one's own becomes in the graph is said by its conversion.
+fn a_users_type_is_an_argument() -> Result<()> {
+    for mode in [Mode::Sum, Mode::Mean] {
+        let gm = symbolic_trace(traced!(move |x: &Array| {
+            let Value::Str(mode) = mode.into_value() else {
+                return Err(Error::msg("a mode is a string"));
+            };
+            reduced(x, &mode)
+        }))?;
+        assert_eq!(names(gm.graph()), ["x", "reduced", "output"]);
+    }
+    Ok(())
+}
+
+#[test]
+fn test_enum() -> Result<()> {
+    a_users_type_is_an_argument()
+}
+
+#[test]
+fn test_fx_create_arg() -> Result<()> {
+    a_users_type_is_an_argument()
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Ttag(&'static str);
+
+impl Meta for Ttag {
+    const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+}
+
+#[test]
+fn test_metadata_on_ph() -> Result<()> {
+    let graph = Trace::new(traced!(|a: Array, b: Vec<Array>| a + b[0].clone()))
+        .concrete("a", PH.with_meta(Ttag("whole")))
+        .concrete("b", tree!([(PH.with_meta(Ttag("leaf")))]))
+        .graph()?;
+    let meta = |name: &str| {
+        graph
+            .find_name(name)
+            .and_then(|n| n.meta::<Ttag>().cloned())
+    };
+    assert_eq!(meta("a"), Some(Ttag("whole")));
+    assert_eq!(meta("b_1"), Some(Ttag("leaf")));
+    Ok(())
+}
+
+/// A tracer that is used twice gives two graphs that know nothing of each other.
+#[test]
+fn test_deepcopy_tracer() -> Result<()> {
+    let one = SymbolicTracer.trace(traced!(placed))?;
+    let mut other = SymbolicTracer.trace(traced!(placed))?;
+    let relu = other.graph.find_name("relu").map(|n| n.id());
+    let relu = relu.ok_or_else(|| Error::msg("it is there"))?;
+    other.graph.node_mut(relu)?.rename("changed");
+    assert_eq!(names(&one.graph), ["x", "relu", "add", "output"]);
+    Ok(())
+}
