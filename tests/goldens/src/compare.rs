@@ -397,7 +397,16 @@ impl<'a> Comparison<'a> {
         let params = ours.params.as_deref();
         let callee = last_segment(&theirs.target);
         let mut arguments: Vec<(Key<'n>, Literal)> = Vec::new();
+        let flattened = match theirs.args.as_slice() {
+            [Literal::List(items)] if theirs.op == "output" && theirs.args != ours.args => {
+                items.first().filter(|_| items.len() == 1)
+            }
+            _ => None,
+        };
         let positional = match variadic(theirs, ours) {
+            None if flattened.is_some() && self.ledger.allows(&Exception::FlattenedOutput) => {
+                flattened.cloned().into_iter().collect()
+            }
             Some(gathered) if self.ledger.allows(&Exception::VariadicAsOneSequence) => gathered,
             _ => theirs.args.clone(),
         };
@@ -622,6 +631,9 @@ fn renames(exception: &Exception, theirs: &GoldenNode, ours: &NodeView) -> bool 
                 .rsplit_once('_')
                 .is_some_and(|(base, number)| base == ours.target && number.parse::<u32>().is_ok());
             return theirs.op == "placeholder" && ours.op == "placeholder" && numbered;
+        }
+        Exception::PlaceholderRenamed { theirs, ours, .. } => {
+            ("placeholder", "placeholder", theirs, ours)
         }
         Exception::FunctionRenamed { theirs, ours, .. } => {
             ("call_function", "call_function", theirs, ours)

@@ -31,6 +31,18 @@ pub enum Exception {
     /// PyTorch's placeholder has a default value, ours has none.
     PythonDefaultValue,
 
+    /// PyTorch returns a list of the flattened results where our graph returns the result itself.
+    FlattenedOutput,
+
+    /// An argument that has another name here.
+    PlaceholderRenamed {
+        /// Its name in the golden.
+        theirs: &'static str,
+        /// Its name here.
+        ours: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
     /// PyTorch passes the keyword `name` with `value` where our function has no such parameter.
     PythonOnlyArgument {
         /// The golden's function, method or module path.
@@ -128,6 +140,8 @@ impl Exception {
             Exception::TupleForList => "TupleForList",
             Exception::PythonReservedName => "PythonReservedName",
             Exception::PythonDefaultValue => "PythonDefaultValue",
+            Exception::FlattenedOutput => "FlattenedOutput",
+            Exception::PlaceholderRenamed { .. } => "PlaceholderRenamed",
             Exception::PythonOnlyArgument { .. } => "PythonOnlyArgument",
             Exception::FunctionRenamed { .. } => "FunctionRenamed",
             Exception::MethodRenamed { .. } => "MethodRenamed",
@@ -169,7 +183,11 @@ impl Exception {
                 "PyTorch numbers names that are Python builtins; they are no builtins in Rust"
             }
             Exception::PythonDefaultValue => "Rust functions have no default arguments",
+            Exception::FlattenedOutput => {
+                "our output node holds the structure of the result, so there is nothing to put together afterwards"
+            }
             Exception::PythonOnlyArgument { why, .. }
+            | Exception::PlaceholderRenamed { why, .. }
             | Exception::FunctionRenamed { why, .. }
             | Exception::MethodRenamed { why, .. }
             | Exception::MethodForFunction { why, .. }
@@ -192,7 +210,8 @@ impl fmt::Display for Exception {
                 value,
                 ..
             } => write!(f, " ({callee}: {name}={value})"),
-            Exception::FunctionRenamed { theirs, ours, .. }
+            Exception::PlaceholderRenamed { theirs, ours, .. }
+            | Exception::FunctionRenamed { theirs, ours, .. }
             | Exception::MethodRenamed { theirs, ours, .. }
             | Exception::MethodForFunction { theirs, ours, .. }
             | Exception::FunctionForMethod { theirs, ours, .. } => {
