@@ -82,6 +82,11 @@ impl Writer<'_> {
                     None => (Hold::Ref, "&"),
                 };
                 self.holds.insert(node.id(), hold);
+                // A struct's dict of fields is the struct.
+                let path = match path.strip_prefix("[\"").and_then(|p| p.split_once("\"]")) {
+                    Some((field, rest)) if !param.ty.contains("Map<") => format!(".{field}{rest}"),
+                    _ => path.clone(),
+                };
                 let _ = writeln!(
                     taken_apart,
                     "    let {} = {lent}{}{path};",

@@ -1,0 +1,102 @@
+//! What is one node and what is traced through: by default, by `#[trace(leaf)]`, by a tracer.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use fx_core::Module;
+use fx_nn::prelude::*;
+
+/// Traced through by default, as models are.
+#[derive(Module)]
+struct Mlp {
+    up: nn::Linear,
+    act: nn::ReLU,
+    down: nn::Linear,
+}
+
+#[trace]
+impl Mlp {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.down.forward(&self.act.forward(&self.up.forward(x)?)?)
+    }
+}
+
+/// A leaf because it says so.
+#[derive(Module)]
+struct Gate {
+    weight: Tensor,
+}
+
+#[trace(leaf)]
+impl Gate {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        x * self.weight.sigmoid()?
+    }
+}
+
+#[derive(Module)]
+struct Model {
+    mlp: Mlp,
+    gate: Gate,
+}
+
+#[trace]
+impl Model {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.gate.forward(&self.mlp.forward(x)?)
+    }
+}
+
+/// The module at one path is a leaf.
+struct PathLeaf(&'static str);
+
+impl Tracer for PathLeaf {
+    fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, path: &str) -> bool {
+        path == self.0 || module.is_leaf()
+    }
+}
+
+/// Nothing is a leaf: layers show their functional form.
+struct NoLeaves;
+
+impl Tracer for NoLeaves {
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
+        false
+    }
+}
+
+fn show(what: &str, graph: &Graph) {
+    let nodes: Vec<String> = graph
+        .nodes()
+        .map(|node| format!("{}({})", node.opcode().name(), node.target()))
+        .collect();
+    println!("{what}:\n  {}\n", nodes.join("\n  "));
+}
+
+fn main() -> Result<()> {
+    let model = Model {
+        mlp: Mlp {
+            up: nn::Linear::new(4, 8)?,
+            act: nn::ReLU::new(),
+            down: nn::Linear::new(8, 4)?,
+        },
+        gate: Gate {
+            weight: Tensor::rand(4)?.into_parameter()?,
+        },
+    };
+    show("by default", &Trace::new(&model).graph()?);
+    show(
+        "mlp is a leaf",
+        &Trace::new(&model).tracer(PathLeaf("mlp")).graph()?,
+    );
+    show("no leaves", &Trace::new(&model).tracer(NoLeaves).graph()?);
+
+    let x = Tensor::rand((2, 4))?;
+    let eager = model.forward(&x)?.to_vec()?;
+    for traced in [
+        Trace::new(&model).tracer(PathLeaf("mlp")).graph_module()?,
+        Trace::new(&model).tracer(NoLeaves).graph_module()?,
+    ] {
+        assert_eq!(traced.forward::<Tensor>(&x)?.to_vec()?, eager);
+    }
+    println!("all three give the same numbers");
+    Ok(())
+}
