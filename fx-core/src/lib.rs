@@ -52,6 +52,7 @@ pub use trace::context::{Attributes, TraceContext};
 pub use trace::convert::{FromValue, Output, Param};
 pub use trace::dispatch::{IntoArgs, escape};
 pub use trace::forward::Forward;
+pub use trace::list::List;
 pub use trace::operand::{Operand, binary, unary};
 pub use trace::report::{Frozen, Report, ReportEntry};
 pub use trace::returns::Returns;

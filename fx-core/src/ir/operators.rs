@@ -12,12 +12,16 @@ use super::registry::Registration;
 use super::signature::ParamSpec;
 use crate::error::{Error, Result};
 use crate::value::operator::Operator;
-use crate::value::value::Value;
+use crate::value::value::{IntoValue, Value};
 
 const UNARY: &[ParamSpec] = &[ParamSpec::positional("a", "Value")];
 const BINARY: &[ParamSpec] = &[
     ParamSpec::positional("a", "Value"),
     ParamSpec::positional("b", "Value"),
+];
+const ATTRIBUTE: &[ParamSpec] = &[
+    ParamSpec::positional("value", "Value"),
+    ParamSpec::positional("name", "&str"),
 ];
 const GUARD: &[ParamSpec] = &[
     ParamSpec::positional("value", "Value"),
@@ -90,6 +94,45 @@ operators! {
     lshift = Lshift BINARY;
     /// `a >> b`
     rshift = Rshift BINARY;
+    /// The absolute value
+    abs = Abs UNARY;
+}
+
+/// An attribute of a tensor: `shape`, `dtype` or `ndim`.
+pub const getattr: Function = {
+    static DEF: FunctionDef = FunctionDef {
+        path: "fx_core::operator::getattr",
+        params: ATTRIBUTE,
+        returns: "Value",
+        kernel: attribute,
+        effects: Effects::PURE,
+        always: false,
+        receiver: None,
+        operator: None,
+    };
+    Function::new(&DEF)
+};
+inventory::submit! { Registration(getattr) }
+
+fn attribute(args: &[&Value], out: &mut Value) -> Result<()> {
+    let [value, Value::Str(name)] = args else {
+        return Err(Error::msg("getattr takes a value and a name"));
+    };
+    let object = value.as_object();
+    let shape = object.and_then(|o| o.shape());
+    let found = match &**name {
+        "shape" => shape.map(|s| s.to_vec().into_value()),
+        "ndim" => shape.map(|s| s.len().into_value()),
+        "dtype" => object.and_then(|o| o.dtype()).map(Value::DType),
+        _ => None,
+    };
+    *out = found.ok_or_else(|| {
+        Error::msg(format_args!(
+            "{} has no attribute `{name}`: tensors have shape, ndim and dtype",
+            value.describe()
+        ))
+    })?;
+    Ok(())
 }
 
 /// Guards an argument that tracing specialised: stops a run that is given another value.
@@ -157,6 +200,7 @@ pub fn function_of(op: Operator) -> Function {
         Operator::Xor => xor,
         Operator::Lshift => lshift,
         Operator::Rshift => rshift,
+        Operator::Abs => abs,
     }
 }
 
@@ -183,6 +227,8 @@ fn plain(op: Operator, args: &[&Value]) -> Result<Value> {
         (Operator::Getitem, [container, index]) => item(container, index),
         (Operator::Neg, [Value::Int(a)]) => a.checked_neg().map(Value::Int).ok_or_else(overflow),
         (Operator::Neg, [Value::Float(a)]) => Ok(Value::Float(-a)),
+        (Operator::Abs, [Value::Int(a)]) => a.checked_abs().map(Value::Int).ok_or_else(overflow),
+        (Operator::Abs, [Value::Float(a)]) => Ok(Value::Float(a.abs())),
         (Operator::Invert, [Value::Bool(a)]) => Ok(Value::Bool(!a)),
         (Operator::Invert, [Value::Int(a)]) => Ok(Value::Int(!a)),
         (_, [Value::Bool(a), Value::Bool(b)]) => bools(op, *a, *b).ok_or_else(unfit),

@@ -7,9 +7,10 @@ use super::dispatch::{CallForm, record};
 use super::scope;
 use crate::error::Result;
 use crate::ir::operators::function_of;
+use crate::value::handle::Proxy;
 use crate::value::object::{OperandRef, Traced};
 use crate::value::operator::Operator;
-use crate::value::symbol::{Float, Int, Sym};
+use crate::value::symbol::{Bool, Float, Int, Sym};
 use crate::value::value::Value;
 
 /// What can stand on either side of an operator.
@@ -74,6 +75,11 @@ scalar_operand! {
     // Lengths of things in memory do not exceed i64::MAX.
     usize => |x| OperandRef::Int(i64::try_from(x).unwrap_or(i64::MAX));
     bool => |x| OperandRef::Bool(x);
+    Bool => |x| match x {
+        Sym::Concrete(x) => OperandRef::Bool(x),
+        Sym::Proxy(proxy) => OperandRef::Proxy(proxy),
+    };
+    Proxy => |x| OperandRef::Proxy(x);
     Int => |x| match x {
         Sym::Concrete(x) => OperandRef::Int(x),
         Sym::Proxy(proxy) => OperandRef::Proxy(proxy),

@@ -35,30 +35,6 @@ pub struct CallArgs {
 /// /// Keeps every module named `head` whole.
 /// struct HeadIsLeaf;
 /// impl Tracer for HeadIsLeaf {
-///
-/// Trace one level deep: whatever the root calls is one node.
-///
-/// ```
-/// # use fx_core::prelude::*;
-/// # use fx_core::Module;
-/// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
-/// # #[derive(Module, Default)] struct Act { tag: fx_core::Tag }
-/// # #[trace] impl Act { fn forward(&self, x: Float) -> Result<Float> { double(x) } }
-/// # #[derive(Module, Default)] struct Block { act: Act }
-/// # #[trace] impl Block { fn forward(&self, x: Float) -> Result<Float> { self.act.forward(x) } }
-/// # #[derive(Module, Default)] struct Model { block: Block, head: Act }
-/// # #[trace] impl Model { fn forward(&self, x: Float) -> Result<Float> { self.head.forward(self.block.forward(x)?) } }
-/// struct OneLevel;
-/// impl Tracer for OneLevel {
-///     fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, path: &str) -> bool {
-///         !path.is_empty()
-///     }
-/// }
-/// let model = Model::default();
-/// let called = |graph: Graph| -> Vec<String> { graph.nodes().map(|n| n.target().to_string()).collect() };
-/// assert_eq!(called(Trace::new(&model).tracer(OneLevel).graph()?), ["x", "block", "head", "output"]);
-/// # Ok::<(), Error>(())
-/// ```
 ///     fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, path: &str) -> bool {
 ///         path.ends_with("head") || module.is_leaf()
 ///     }
@@ -66,6 +42,30 @@ pub struct CallArgs {
 /// ```
 pub trait Tracer: 'static {
     /// Whether a call of the module is recorded as one node instead of being traced through.
+    ///
+    /// Trace one level deep: whatever the root calls is one node.
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::Module;
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// # #[derive(Module, Default)] struct Act { tag: fx_core::Tag }
+    /// # #[trace] impl Act { fn forward(&self, x: Float) -> Result<Float> { double(x) } }
+    /// # #[derive(Module, Default)] struct Block { act: Act }
+    /// # #[trace] impl Block { fn forward(&self, x: Float) -> Result<Float> { self.act.forward(x) } }
+    /// # #[derive(Module, Default)] struct Model { block: Block, head: Act }
+    /// # #[trace] impl Model { fn forward(&self, x: Float) -> Result<Float> { self.head.forward(self.block.forward(x)?) } }
+    /// struct OneLevel;
+    /// impl Tracer for OneLevel {
+    ///     fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, path: &str) -> bool {
+    ///         !path.is_empty()
+    ///     }
+    /// }
+    /// let model = Model::default();
+    /// let called = |graph: Graph| -> Vec<String> { graph.nodes().map(|n| n.target().to_string()).collect() };
+    /// assert_eq!(called(Trace::new(&model).tracer(OneLevel).graph()?), ["x", "block", "head", "output"]);
+    /// # Ok::<(), Error>(())
+    /// ```
     fn is_leaf_module(&self, cx: &TraceContext, module: &dyn Module, path: &str) -> bool {
         let _ = (cx, path);
         module.is_leaf()
@@ -226,26 +226,6 @@ pub trait Tracer: 'static {
     /// #         match self { Scalar::Known(x) => Some(std::sync::Arc::as_ptr(x) as u64), Scalar::Traced(_) => None }
     /// #     }
     /// #     fn shape(&self) -> Option<&[usize]> { Some(&[]) }
-    ///
-    /// Count the values of a trace:
-    ///
-    /// ```
-    /// # use std::cell::Cell;
-    /// # use std::rc::Rc;
-    /// # use fx_core::prelude::*;
-    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
-    /// struct Counting(Rc<Cell<usize>>);
-    /// impl Tracer for Counting {
-    ///     fn proxy(&self, cx: &TraceContext, node: NodeId) -> Proxy {
-    ///         self.0.set(self.0.get() + 1);
-    ///         cx.proxy(node)
-    ///     }
-    /// }
-    /// let count = Rc::new(Cell::new(0));
-    /// Trace::new(traced!(|x: Float| double(double(x)?))).tracer(Counting(count.clone())).graph()?;
-    /// assert_eq!(count.get(), 3);
-    /// # Ok::<(), Error>(())
-    /// ```
     /// #     fn proxy(&self) -> Option<Proxy> { match self { Scalar::Traced(p) => Some(*p), Scalar::Known(_) => None } }
     /// # }
     /// # impl Traced for Scalar { fn from_proxy(proxy: Proxy) -> Self { Scalar::Traced(proxy) } }
@@ -397,6 +377,26 @@ pub trait Tracer: 'static {
     }
 
     /// The symbolic value of a node.
+    ///
+    /// Count the values of a trace:
+    ///
+    /// ```
+    /// # use std::cell::Cell;
+    /// # use std::rc::Rc;
+    /// # use fx_core::prelude::*;
+    /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// struct Counting(Rc<Cell<usize>>);
+    /// impl Tracer for Counting {
+    ///     fn proxy(&self, cx: &TraceContext, node: NodeId) -> Proxy {
+    ///         self.0.set(self.0.get() + 1);
+    ///         cx.proxy(node)
+    ///     }
+    /// }
+    /// let count = Rc::new(Cell::new(0));
+    /// Trace::new(traced!(|x: Float| double(double(x)?))).tracer(Counting(count.clone())).graph()?;
+    /// assert_eq!(count.get(), 3);
+    /// # Ok::<(), Error>(())
+    /// ```
     fn proxy(&self, cx: &TraceContext, node: NodeId) -> Proxy {
         cx.proxy(node)
     }

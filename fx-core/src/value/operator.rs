@@ -29,6 +29,7 @@ pub enum Operator {
     Xor,
     Lshift,
     Rshift,
+    Abs,
 }
 
 impl Operator {
@@ -57,6 +58,7 @@ impl Operator {
             Operator::Xor => "xor",
             Operator::Lshift => "lshift",
             Operator::Rshift => "rshift",
+            Operator::Abs => "abs",
         }
     }
 

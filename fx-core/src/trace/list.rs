@@ -1,0 +1,192 @@
+//! `List`: results of a call that gives as many values as it likes, known, or symbolic and taken by index.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::convert::{FromValue, Output, Param, holds_proxy};
+use super::dispatch;
+use crate::error::{Error, Result};
+use crate::value::handle::Proxy;
+use crate::value::symbol::{Int, Sym};
+use crate::value::value::{Arg, IntoValue, Value};
+
+/// A list whose length a trace does not know: what a leaf such as `split` gives.
+///
+/// ```
+/// use fx_core::List;
+/// use fx_core::prelude::*;
+///
+/// #[wrap]
+/// fn divisors(n: Int) -> Result<List<Int>> {
+///     let n = n.concrete().unwrap_or(0);
+///     Ok((1..=n).filter(|d| n % d == 0).map(Int::from).collect::<Vec<_>>().into())
+/// }
+/// let second = traced!(|n: Int| divisors(n)?.get(1)? * 10);
+/// let gm = symbolic_trace(second)?;
+/// assert_eq!(gm.forward::<i64>(9)?, 30);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct List<T>(Items<T>);
+
+enum Items<T> {
+    Known(Vec<T>),
+    /// The function pointer makes it `Send + Sync` whatever `T` is.
+    Symbolic(Proxy, PhantomData<fn() -> T>),
+}
+
+impl<T: FromValue + Clone> List<T> {
+    /// The item at a position, from the end where it is negative.
+    ///
+    /// # Errors
+    /// When a known list has no such item, or the position is symbolic and the list is not.
+    #[track_caller]
+    pub fn get(&self, index: impl Into<Int>) -> Result<T> {
+        let index = index.into();
+        match (&self.0, index) {
+            (Items::Symbolic(proxy, _), index) => proxy.getitem(index)?.to(),
+            (Items::Known(items), Sym::Concrete(index)) => {
+                let at = if index < 0 {
+                    index.checked_add_unsigned(items.len() as u64)
+                } else {
+                    Some(index)
+                };
+                at.and_then(|at| usize::try_from(at).ok())
+                    .and_then(|at| items.get(at))
+                    .cloned()
+                    .ok_or_else(|| {
+                        Error::msg(format_args!(
+                            "index {index} is outside a list of {}",
+                            items.len()
+                        ))
+                    })
+            }
+            (Items::Known(_), Sym::Proxy(proxy)) => Err(dispatch::escape("List::get", proxy)),
+        }
+    }
+
+    /// Exactly `N` items: of a symbolic list its first `N`, each taken by index.
+    ///
+    /// # Errors
+    /// When a known list has another length.
+    #[track_caller]
+    pub fn unpack<const N: usize>(&self) -> Result<[T; N]> {
+        match &self.0 {
+            Items::Symbolic(proxy, _) => proxy.to(),
+            Items::Known(items) => <[T; N]>::try_from(items.clone())
+                .map_err(|items| Error::expected(format_args!("a list of {N}"), items.len())),
+        }
+    }
+
+    /// All items.
+    ///
+    /// # Errors
+    /// When the list is symbolic, and its tracer does not know how many there are.
+    #[track_caller]
+    pub fn iter(&self) -> Result<std::vec::IntoIter<T>> {
+        let items = match &self.0 {
+            Items::Known(items) => items.clone(),
+            Items::Symbolic(proxy, _) => proxy.iter()?.map(Proxy::to).collect::<Result<_>>()?,
+        };
+        Ok(items.into_iter())
+    }
+}
+
+impl<T> List<T> {
+    /// How many items there are, where that is known.
+    pub fn known_len(&self) -> Option<usize> {
+        match &self.0 {
+            Items::Known(items) => Some(items.len()),
+            Items::Symbolic(..) => None,
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for List<T> {
+    fn from(items: Vec<T>) -> Self {
+        List(Items::Known(items))
+    }
+}
+
+impl<T> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        List(Items::Known(items.into_iter().collect()))
+    }
+}
+
+impl<T: Clone> Clone for List<T> {
+    fn clone(&self) -> Self {
+        List(match &self.0 {
+            Items::Known(items) => Items::Known(items.clone()),
+            Items::Symbolic(proxy, _) => Items::Symbolic(*proxy, PhantomData),
+        })
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for List<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Items::Known(items) => items.fmt(f),
+            Items::Symbolic(proxy, _) => write!(f, "List({proxy})"),
+        }
+    }
+}
+
+impl<T: IntoValue> IntoValue for List<T> {
+    fn into_value(self) -> Value {
+        match self.0 {
+            Items::Known(items) => items.into_value(),
+            Items::Symbolic(proxy, _) => Value::Proxy(proxy),
+        }
+    }
+}
+impl<T: IntoValue> Arg for List<T> {}
+
+impl<T: FromValue> FromValue for List<T> {
+    fn from_value(value: Value) -> Result<Self> {
+        Ok(match value {
+            Value::Proxy(proxy) => List(Items::Symbolic(proxy, PhantomData)),
+            value => List(Items::Known(Vec::from_value(value)?)),
+        })
+    }
+}
+impl<T: Output> Output for List<T> {}
+
+impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
+    type Guard = List<T>;
+
+    fn guard(value: &'v Value) -> Result<Self::Guard> {
+        List::from_value(value.clone())
+    }
+
+    fn lend(guard: &'v Self::Guard) -> Self {
+        guard.clone()
+    }
+
+    fn is_symbolic(&self) -> bool {
+        holds_proxy(&self.to_value())
+    }
+
+    fn to_value(&self) -> Value {
+        self.clone().into_value()
+    }
+}
+
+impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for &'v List<T> {
+    type Guard = List<T>;
+
+    fn guard(value: &'v Value) -> Result<Self::Guard> {
+        List::from_value(value.clone())
+    }
+
+    fn lend(guard: &'v Self::Guard) -> Self {
+        guard
+    }
+
+    fn is_symbolic(&self) -> bool {
+        holds_proxy(&self.to_value())
+    }
+
+    fn to_value(&self) -> Value {
+        (*self).clone().into_value()
+    }
+}

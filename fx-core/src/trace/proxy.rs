@@ -1,0 +1,160 @@
+//! What can be done with a proxy itself: operators, method calls, attributes, each recorded as a node.
+
+use std::panic::Location;
+
+use super::convert::FromValue;
+use super::dispatch::{self, CallForm, IntoArgs, record};
+use super::operand::Operand;
+use crate::error::{Error, Result};
+use crate::ir::operators::{function_of, getattr};
+use crate::value::handle::Proxy;
+use crate::value::operator::Operator;
+use crate::value::value::{IntoValue, Value};
+
+#[track_caller]
+fn apply(op: Operator, values: Vec<Value>) -> Result<Proxy> {
+    let recorded = record(
+        function_of(op),
+        CallForm::Function,
+        values,
+        Location::caller(),
+    )?;
+    proxy_of(recorded.unwrap_or_default())
+}
+
+fn proxy_of(value: Value) -> Result<Proxy> {
+    value
+        .as_proxy()
+        .ok_or_else(|| Error::expected("a symbolic value", value.describe()))
+}
+
+/// Operators on proxies are recorded in their trace; the typed views (`Tensor`, `Int` ..) do the same.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// let f = traced!(|x: Value| {
+///     let x = x.as_proxy().ok_or_else(|| Error::msg("symbolic while tracing"))?;
+///     let y = (2.0 * (x + 1)?)?;
+///     y.call_method("clamp", (0.0, 1.0))?.getitem(0)?.to::<Value>()
+/// });
+/// let names: Vec<String> = Trace::new(f).graph()?.nodes().map(|n| n.name().to_string()).collect();
+/// assert_eq!(names, ["x", "add", "mul", "clamp", "getitem", "output"]);
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+impl Proxy {
+    /// The proxy as a value of a type: a tensor, `Int`, `Float`, a structure.
+    ///
+    /// # Errors
+    /// When the type cannot be symbolic.
+    pub fn to<T: FromValue>(self) -> Result<T> {
+        T::from_value(Value::Proxy(self))
+    }
+
+    /// Records a call of a method by name.
+    ///
+    /// # Errors
+    /// When the proxy's trace does not run here, or its tracer refuses.
+    #[track_caller]
+    pub fn call_method(self, name: &str, args: impl IntoArgs) -> Result<Proxy> {
+        let mut call = args.into_args();
+        call.args.insert(0, Value::Proxy(self));
+        proxy_of(dispatch::call_method(name, call)?)
+    }
+
+    /// Records an attribute: `shape`, `dtype` or `ndim` of a tensor.
+    ///
+    /// # Errors
+    /// When the proxy's trace does not run here, or its tracer refuses.
+    #[track_caller]
+    pub fn attr(self, name: &str) -> Result<Proxy> {
+        let values = vec![Value::Proxy(self), name.into_value()];
+        let recorded = record(getattr, CallForm::Function, values, Location::caller())?;
+        proxy_of(recorded.unwrap_or_default())
+    }
+
+    /// Records `self[index]`.
+    ///
+    /// # Errors
+    /// When the proxy's trace does not run here, or its tracer refuses.
+    #[track_caller]
+    pub fn getitem(self, index: impl IntoValue) -> Result<Proxy> {
+        apply(
+            Operator::Getitem,
+            vec![Value::Proxy(self), index.into_value()],
+        )
+    }
+}
+
+macro_rules! methods {
+    ($($name:ident $op:ident $doc:literal),*) => {
+        impl Proxy {$(
+            #[doc = concat!("Records ", $doc, ".")]
+            ///
+            /// # Errors
+            /// When the proxy's trace does not run here, or its tracer refuses.
+            #[track_caller]
+            pub fn $name(self, other: impl Operand) -> Result<Proxy> {
+                apply(Operator::$op, vec![Value::Proxy(self), other.to_operand()])
+            }
+        )*}
+    };
+}
+
+methods! {
+    gt Gt "`self > other`", lt Lt "`self < other`", ge Ge "`self >= other`", le Le "`self <= other`",
+    eq Eq "`self == other`", ne Ne "`self != other`", pow Pow "`self` to the power of `other`",
+    floordiv Floordiv "the division rounded down", matmul Matmul "the matrix product"
+}
+
+impl Proxy {
+    /// Records the absolute value.
+    ///
+    /// # Errors
+    /// When the proxy's trace does not run here, or its tracer refuses.
+    #[track_caller]
+    pub fn abs(self) -> Result<Proxy> {
+        apply(Operator::Abs, vec![Value::Proxy(self)])
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:ident),*) => {$(
+        impl<R: Operand> std::ops::$trait<R> for Proxy {
+            type Output = Result<Proxy>;
+            #[track_caller]
+            fn $method(self, rhs: R) -> Self::Output {
+                apply(Operator::$op, vec![Value::Proxy(self), rhs.to_operand()])
+            }
+        }
+        operators! { @reflected f64: $trait $method $op }
+        operators! { @reflected i64: $trait $method $op }
+    )*};
+    (@reflected $lhs:ty: $trait:ident $method:ident $op:ident) => {
+        impl std::ops::$trait<Proxy> for $lhs {
+            type Output = Result<Proxy>;
+            #[track_caller]
+            fn $method(self, rhs: Proxy) -> Self::Output {
+                apply(Operator::$op, vec![self.into_value(), Value::Proxy(rhs)])
+            }
+        }
+    };
+}
+
+operators! {
+    Add add Add, Sub sub Sub, Mul mul Mul, Div div Truediv, Rem rem Mod, BitAnd bitand And,
+    BitOr bitor Or, BitXor bitxor Xor, Shl shl Lshift, Shr shr Rshift
+}
+
+macro_rules! unary {
+    ($($trait:ident $method:ident $op:ident),*) => {$(
+        impl std::ops::$trait for Proxy {
+            type Output = Result<Proxy>;
+            #[track_caller]
+            fn $method(self) -> Self::Output {
+                apply(Operator::$op, vec![Value::Proxy(self)])
+            }
+        }
+    )*};
+}
+
+unary! { Neg neg Neg, Not not Invert }

@@ -1,0 +1,190 @@
+//! Arithmetic and comparisons of `Int`, `Float` and `Bool`: computed by Python's rules, or recorded where an operand is symbolic.
+
+use std::panic::Location;
+
+use super::convert::FromValue;
+use super::dispatch::{CallForm, record};
+use super::operand::Operand;
+use crate::error::Result;
+use crate::ir::operators::function_of;
+use crate::value::operator::Operator;
+use crate::value::symbol::{Bool, Float, Int, Sym};
+use crate::value::value::Value;
+
+/// Applies an operator to scalars.
+///
+/// # Errors
+/// When the result does not fit in 64 bits, on integer division by zero, and where a symbolic operand's
+/// trace does not run here.
+#[track_caller]
+fn apply<R: FromValue>(op: Operator, operands: &[&dyn Operand]) -> Result<R> {
+    let values: Vec<Value> = operands.iter().map(|o| o.to_operand()).collect();
+    let function = function_of(op);
+    if operands.iter().any(|o| o.is_symbolic()) {
+        let recorded = record(
+            function,
+            CallForm::Function,
+            values.clone(),
+            Location::caller(),
+        )?;
+        if let Some(value) = recorded {
+            return R::from_value(value);
+        }
+    }
+    let lent: Vec<&Value> = values.iter().collect();
+    let mut out = Value::None;
+    (function.def().kernel)(&lent, &mut out)?;
+    R::from_value(out)
+}
+
+macro_rules! binary {
+    ($($lhs:ty, $rhs:ty => $out:ty: $($trait:ident $method:ident $op:ident),+;)*) => {$($(
+        impl std::ops::$trait<$rhs> for $lhs {
+            type Output = Result<$out>;
+            #[track_caller]
+            fn $method(self, rhs: $rhs) -> Self::Output {
+                apply(Operator::$op, &[&self, &rhs])
+            }
+        }
+    )+)*};
+}
+
+macro_rules! arithmetic {
+    ($($lhs:ty, $rhs:ty => $out:ty;)*) => {
+        binary! { $(
+            $lhs, $rhs => $out: Add add Add, Sub sub Sub, Mul mul Mul, Rem rem Mod;
+            $lhs, $rhs => Float: Div div Truediv;
+        )* }
+    };
+}
+
+macro_rules! bits {
+    ($($lhs:ty, $rhs:ty;)*) => {
+        binary! { $(
+            $lhs, $rhs => Int: BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor,
+                Shl shl Lshift, Shr shr Rshift;
+        )* }
+    };
+}
+
+// Literals on the left are i64 or f64: a third type there would leave `2 * n` without one.
+arithmetic! {
+    Int, Int => Int;
+    Int, i64 => Int;
+    Int, i32 => Int;
+    Int, usize => Int;
+    i64, Int => Int;
+    Int, Float => Float;
+    Int, f64 => Float;
+    f64, Int => Float;
+    Float, Float => Float;
+    Float, f64 => Float;
+    Float, f32 => Float;
+    Float, i64 => Float;
+    Float, i32 => Float;
+    Float, usize => Float;
+    f64, Float => Float;
+    i64, Float => Float;
+    Float, Int => Float;
+}
+
+bits! {
+    Int, Int;
+    Int, i64;
+    Int, i32;
+    Int, usize;
+    i64, Int;
+}
+
+binary! {
+    Bool, Bool => Bool: BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor;
+    Bool, bool => Bool: BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor;
+    bool, Bool => Bool: BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor;
+}
+
+macro_rules! unary {
+    ($($ty:ty: $trait:ident $method:ident $op:ident;)*) => {$(
+        impl std::ops::$trait for $ty {
+            type Output = Result<$ty>;
+            #[track_caller]
+            fn $method(self) -> Self::Output {
+                apply(Operator::$op, &[&self])
+            }
+        }
+    )*};
+}
+
+unary! {
+    Int: Neg neg Neg;
+    Float: Neg neg Neg;
+    Int: Not not Invert;
+    Bool: Not not Invert;
+}
+
+crate::impl_comparisons! {
+    [Int, Float] with [i64, f64, Int, Float] -> Result<Bool>,
+    |op, a, b| apply(op.operator(), &[a, b])
+}
+crate::impl_comparisons! {
+    [i64, f64] with [Int, Float] -> Result<Bool>,
+    |op, a, b| apply(op.reflected().operator(), &[b, a])
+}
+
+macro_rules! methods {
+    ($($ty:ty: $out:ty),*) => {$(
+        impl $ty {
+            /// `self` to the power of `exponent`.
+            ///
+            /// # Errors
+            /// When the result is no number of this type: it does not fit in 64 bits, or an integer's
+            /// exponent is negative.
+            #[track_caller]
+            pub fn pow(self, exponent: impl Operand) -> Result<$out> {
+                apply(Operator::Pow, &[&self, &exponent])
+            }
+
+            /// Division rounded down.
+            ///
+            /// # Errors
+            /// On integer division by zero.
+            #[track_caller]
+            pub fn floordiv(self, divisor: impl Operand) -> Result<$out> {
+                apply(Operator::Floordiv, &[&self, &divisor])
+            }
+
+            /// The absolute value.
+            ///
+            /// # Errors
+            /// When it does not fit in 64 bits.
+            #[track_caller]
+            pub fn abs(self) -> Result<$out> {
+                apply(Operator::Abs, &[&self])
+            }
+        }
+        methods! { @compare $ty: gt Gt ">", lt Lt "<", ge Ge ">=", le Le "<=", eq Eq "==", ne Ne "!=" }
+    )*};
+    (@compare $ty:ty: $($name:ident $op:ident $symbol:literal),*) => {
+        impl $ty {$(
+            #[doc = concat!("`self ", $symbol, " other`, as inside `#[trace]`.")]
+            ///
+            /// # Errors
+            /// When a symbolic operand's trace does not run here.
+            #[track_caller]
+            pub fn $name(self, other: impl Operand) -> Result<Bool> {
+                apply(Operator::$op, &[&self, &other])
+            }
+        )*}
+    };
+}
+
+methods! { Int: Int, Float: Float }
+
+/// Changing the type records nothing: a graph's numbers are what they are.
+impl From<Int> for Float {
+    fn from(n: Int) -> Self {
+        match n {
+            Sym::Concrete(n) => Sym::Concrete(n as f64),
+            Sym::Proxy(proxy) => Sym::Proxy(proxy),
+        }
+    }
+}
