@@ -10,6 +10,8 @@ mod concrete;
 mod errors;
 #[path = "trace/retrace.rs"]
 mod retrace;
+#[path = "trace/scalars.rs"]
+mod scalars;
 mod support;
 #[path = "trace/tracers.rs"]
 mod tracers;

@@ -92,13 +92,14 @@ impl Function {
         self.0.path
     }
 
-    /// The last segment of the path.
+    /// The last segment of the path, without `r#`.
     pub fn name(self) -> &'static str {
         let path = self.0.path;
-        match path.bytes().rposition(|b| b == b':') {
+        let last = match path.bytes().rposition(|b| b == b':') {
             Some(colon) => &path[colon + 1..],
             None => path,
-        }
+        };
+        last.strip_prefix("r#").unwrap_or(last)
     }
 
     /// The parameters.

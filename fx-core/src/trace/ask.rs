@@ -59,7 +59,7 @@ impl Value {
     #[track_caller]
     pub fn iter(&self) -> Result<std::vec::IntoIter<Value>> {
         match self {
-            Value::List(items) | Value::Tuple(items) => Ok(items.to_vec().into_iter()),
+            Value::List(items) | Value::Tuple(items) => Ok(items.clone().into_vec().into_iter()),
             value => match value.as_proxy() {
                 Some(proxy) => {
                     let items: Vec<Value> = proxy.iter()?.map(Value::Proxy).collect();

@@ -67,22 +67,17 @@ macro_rules! bits {
     };
 }
 
-// Literals on the left are i64 or f64: a third type there would leave `2 * n` without one.
+// Plain numbers are i64 or f64 on either side: a third type would leave the literal of `2 * n` without one.
 arithmetic! {
     Int, Int => Int;
     Int, i64 => Int;
-    Int, i32 => Int;
-    Int, usize => Int;
     i64, Int => Int;
     Int, Float => Float;
     Int, f64 => Float;
     f64, Int => Float;
     Float, Float => Float;
     Float, f64 => Float;
-    Float, f32 => Float;
     Float, i64 => Float;
-    Float, i32 => Float;
-    Float, usize => Float;
     f64, Float => Float;
     i64, Float => Float;
     Float, Int => Float;
@@ -91,8 +86,6 @@ arithmetic! {
 bits! {
     Int, Int;
     Int, i64;
-    Int, i32;
-    Int, usize;
     i64, Int;
 }
 
