@@ -46,6 +46,7 @@ pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
 pub use trace::ask::TracedExt;
+pub use trace::assertion::Assertable;
 pub use trace::compare;
 pub use trace::concrete::{PH, Placeholder};
 pub use trace::context::{Attributes, TraceContext};
@@ -81,6 +82,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::ir::registry::Registration;
+    pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::convert::{Held, fields, hold, holds_proxy, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
     pub use inventory;

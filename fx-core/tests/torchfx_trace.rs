@@ -1,6 +1,6 @@
 //! What torch.fx's own tests of tracing assert, under their names: leaves, constants, arguments, modules, places.
-//! Rows without a test here are in `docs/torchfx-differences.md`, or next to what they test: assertions in
-//! `tests/tests/assertions.rs`, tensors' own operations in `tests/goldens/tests/torchfx_trace.rs`.
+//! Rows without a test here are in `docs/torchfx-differences.md`; those about tensors' own operations in
+//! `tests/goldens/tests/torchfx_trace.rs`.
 
 #![allow(
     clippy::needless_borrows_for_generic_args,
@@ -9,6 +9,8 @@
 
 #[path = "torchfx_trace/arguments.rs"]
 mod arguments;
+#[path = "torchfx_trace/assertions.rs"]
+mod assertions;
 mod support;
 
 use std::sync::atomic::Ordering;

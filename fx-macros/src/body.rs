@@ -14,9 +14,13 @@ use crate::spans::{Ends, parenthesized, respanned};
 /// What is not evaluated when the body runs (items, types, patterns, generic
 /// arguments, const blocks, array lengths, attributes) stays as it is: a trait
 /// call is not allowed there, and no traced value can occur there.
-pub fn rewrite(block: &mut Block, core: &TokenStream) {
+///
+/// With `fallible`, the body returns a `Result` that takes fx's errors in, so that an assertion of a traced
+/// value can be recorded.
+pub fn rewrite(block: &mut Block, core: &TokenStream, fallible: bool) {
     let mut rewriter = Rewriter {
         core,
+        fallible,
         changed: false,
     };
     rewriter.visit_block_mut(block);
@@ -24,6 +28,8 @@ pub fn rewrite(block: &mut Block, core: &TokenStream) {
 
 struct Rewriter<'a> {
     core: &'a TokenStream,
+    /// Whether `?` on fx's errors is possible here: not inside a closure.
+    fallible: bool,
     /// Set by each replacement, so that a macro whose arguments need none keeps its tokens.
     changed: bool,
 }
@@ -32,7 +38,16 @@ impl VisitMut for Rewriter<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Const(_) => {}
-            Expr::Closure(closure) => self.visit_expr_mut(&mut closure.body),
+            Expr::Closure(closure) => {
+                let outside = std::mem::replace(&mut self.fallible, false);
+                self.visit_expr_mut(&mut closure.body);
+                self.fallible = outside;
+            }
+            Expr::Async(_) | Expr::TryBlock(_) => {
+                let outside = std::mem::replace(&mut self.fallible, false);
+                visit_mut::visit_expr_mut(self, expr);
+                self.fallible = outside;
+            }
             Expr::Repeat(repeat) => self.visit_expr_mut(&mut repeat.expr),
             Expr::Group(group) => {
                 self.visit_expr_mut(&mut group.expr);
@@ -72,6 +87,27 @@ impl VisitMut for Rewriter<'_> {
         let Some(form) = MacroForm::of(&mac.path) else {
             return;
         };
+        if self.fallible
+            && mac
+                .path
+                .segments
+                .last()
+                .is_some_and(|s| s.ident == "assert")
+        {
+            if let Ok(tokens) =
+                (|input: ParseStream<'_>| self.assertion(input)).parse2(mac.tokens.clone())
+            {
+                let ends = Ends::of(&mac.path);
+                let core = respanned(self.core.clone(), ends.first);
+                let name = Ident::new("__assert", ends.last);
+                if let Ok(path) = syn::parse2(quote_spanned!(ends.last=> #core::#name)) {
+                    self.changed = true;
+                    mac.path = path;
+                    mac.tokens = tokens;
+                    return;
+                }
+            }
+        }
         let before = std::mem::replace(&mut self.changed, false);
         let rewritten =
             (|input: ParseStream<'_>| self.arguments(input, form)).parse2(mac.tokens.clone());
@@ -200,6 +236,25 @@ impl Rewriter<'_> {
             let span = Span::mixed_site().located_at(Ends::of(&group.expr).last);
             *expr = Expr::Verbatim(parenthesized(group.expr.to_token_stream(), span));
         }
+    }
+
+    /// The arguments of an `assert!` whose claim may be traced. A claim of several by `&&` and `||` is a plain one.
+    fn assertion(&mut self, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+        let mut claim: Expr = input.parse()?;
+        if needs_no_check(&claim) {
+            return Err(input.error("a plain claim"));
+        }
+        let written = claim.to_token_stream();
+        let comma: Option<Token![,]> = input.parse()?;
+        let words = match comma {
+            Some(_) if !input.is_empty() => self.arguments(input, MacroForm::Expressions)?,
+            _ => quote!(
+                "{}",
+                ::core::concat!("assertion failed: ", ::core::stringify!(#written))
+            ),
+        };
+        self.visit_expr_mut(&mut claim);
+        Ok(quote!(#claim, #words))
     }
 
     /// The arguments of a macro of the standard library, rewritten.

@@ -19,6 +19,10 @@ const BINARY: &[ParamSpec] = &[
     ParamSpec::positional("a", "Value"),
     ParamSpec::positional("b", "Value"),
 ];
+const ASSERTION: &[ParamSpec] = &[
+    ParamSpec::positional("condition", "Value"),
+    ParamSpec::positional("message", "&str"),
+];
 const ATTRIBUTE: &[ParamSpec] = &[
     ParamSpec::positional("value", "Value"),
     ParamSpec::positional("name", "&str"),
@@ -132,6 +136,42 @@ fn attribute(args: &[&Value], out: &mut Value) -> Result<()> {
             value.describe()
         ))
     })?;
+    Ok(())
+}
+
+/// Stops a run where a truth value does not hold, with the message that was written beside it.
+pub const _assert: Function = {
+    static DEF: FunctionDef = FunctionDef {
+        path: "fx_core::operator::_assert",
+        params: ASSERTION,
+        returns: "()",
+        kernel: check_assertion,
+        effects: Effects::IO,
+        always: false,
+        receiver: None,
+        operator: None,
+    };
+    Function::new(&DEF)
+};
+inventory::submit! { Registration(_assert) }
+
+fn check_assertion(args: &[&Value], out: &mut Value) -> Result<()> {
+    let [condition, Value::Str(message)] = args else {
+        return Err(Error::msg("an assertion takes a condition and a message"));
+    };
+    let holds = match condition {
+        Value::Bool(holds) => *holds,
+        value => match value.as_object() {
+            Some(object) => object.truth()?,
+            None => {
+                return Err(Error::expected("a truth value", value.describe()));
+            }
+        },
+    };
+    if !holds {
+        return Err(Error::msg(message));
+    }
+    *out = Value::None;
     Ok(())
 }
 

@@ -124,6 +124,18 @@ impl Bool {
 /// # Ok::<(), fx_core::Error>(())
 /// ```
 pub trait TracedExt: Traced {
+    /// Its truth.
+    ///
+    /// # Errors
+    /// When it has not exactly one element, or it is symbolic and the tracer does not know.
+    #[track_caller]
+    fn to_bool(&self) -> Result<bool> {
+        match self.proxy() {
+            Some(proxy) => proxy.to_bool(),
+            None => self.truth(),
+        }
+    }
+
     /// Its items along the first dim.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Tracing: proxies stand in for inputs, one dispatch point records what is done to them.
 
 pub mod ask;
+pub mod assertion;
 pub mod compare;
 pub mod concrete;
 pub mod context;

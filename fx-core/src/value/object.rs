@@ -55,6 +55,17 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// Its truth: of a tensor, whether its one element is not zero.
+    ///
+    /// # Errors
+    /// When it has none: it is symbolic, or has not exactly one element.
+    fn truth(&self) -> Result<bool> {
+        Err(Error::msg(format_args!(
+            "a `{}` is neither true nor false",
+            short_type_name(self.type_name())
+        )))
+    }
+
     /// Runs a built-in operator of which this object is an operand.
     ///
     /// # Errors

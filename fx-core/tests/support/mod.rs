@@ -171,6 +171,16 @@ impl Object for Array {
         }
     }
 
+    fn truth(&self) -> Result<bool> {
+        match self.to_vec()?.as_slice() {
+            [one] => Ok(*one != 0.0),
+            many => Err(Error::msg(format_args!(
+                "{} elements are neither true nor false",
+                many.len()
+            ))),
+        }
+    }
+
     fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
         let operands = args
             .iter()

@@ -68,7 +68,7 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
             ));
         }
     }
-    body::rewrite(&mut function.block, &core);
+    body::rewrite(&mut function.block, &core, true);
     let name = &function.sig.ident;
     let text = name.to_string();
     let handle = options.handle.as_ref().unwrap_or(name);
@@ -137,7 +137,7 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
         if let ImplItem::Fn(method) = item
             && matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)))
         {
-            body::rewrite(&mut method.block, &core);
+            body::rewrite(&mut method.block, &core, method.sig.ident == "forward");
         }
     }
     let ImplItem::Fn(forward) = &mut block.items[position] else {

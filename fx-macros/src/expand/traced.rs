@@ -66,7 +66,7 @@ fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
     let types: Vec<_> = params.iter().map(|p| &p.ty).collect();
     let inner = &closure.body;
     let mut block: syn::Block = syn::parse2(quote!({ #inner }))?;
-    body::rewrite(&mut block, &core);
+    body::rewrite(&mut block, &core, true);
     let specs = specs(&params, &core);
     let run = kernel(
         &params,

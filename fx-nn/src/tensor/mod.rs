@@ -153,6 +153,10 @@ impl Object for Tensor {
         }
     }
 
+    fn truth(&self) -> Result<bool> {
+        self.item().map(|element| element != 0.0)
+    }
+
     fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
         if let (Operator::Getitem, [container, index]) = (op, args)
             && let Some(tensor) = container.downcast_ref::<Tensor>()

@@ -5,7 +5,8 @@ use support::Tensor;
 
 #[trace]
 pub fn f(x: &Tensor) -> Result<Tensor> {
-    assert!(x.sum()? > 0.0, "must be positive");
+    let n = 3i64;
+    assert!(n, "no truth");
     x * x
 }
 
