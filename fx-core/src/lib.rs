@@ -52,6 +52,7 @@ pub use trace::concrete::{PH, Placeholder};
 pub use trace::context::{Attributes, TraceContext};
 pub use trace::convert::{FromValue, Output, Param};
 pub use trace::dispatch::{IntoArgs, escape};
+pub use trace::foreign::{FromForeign, ToForeign};
 pub use trace::forward::Forward;
 pub use trace::list::List;
 pub use trace::operand::{Operand, binary, unary};
@@ -74,7 +75,7 @@ pub mod prelude {
     pub use crate::{
         Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, Int, Module,
         NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Tree, Value, args,
-        function, symbolic_trace, trace, traced, tree, wrap,
+        function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
     };
 }
 
@@ -85,6 +86,7 @@ pub mod __private {
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::convert::{Held, fields, hold, holds_proxy, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
+    pub use crate::trace::foreign::{from_foreign, to_foreign};
     pub use inventory;
     pub use std::borrow::Cow;
 

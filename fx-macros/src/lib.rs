@@ -29,7 +29,8 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// On a function, or on an `impl` block whose methods all become leaves. Options: `method` (also a
 /// method of the first argument's type), `method = custom` (only `name::method(..)`, for methods
-/// written by hand), `impure`, `random`, `always` (recorded whatever its arguments), `path = ".."`
+/// written by hand), `impure`, `random`, `always` (recorded whatever its arguments),
+/// `commutative` (its first two arguments may change places), `path = ".."`
 /// (the public path, where the module is private).
 ///
 /// Parameters: `#[kw]` says that the argument is recorded by name; in a Rust call it stands in its place as

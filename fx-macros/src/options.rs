@@ -27,6 +27,7 @@ pub struct WrapOptions {
     pub impure: bool,
     pub random: bool,
     pub always: bool,
+    pub commutative: bool,
     pub path: Option<LitStr>,
 }
 
@@ -135,7 +136,17 @@ impl TraceOptions {
 impl WrapOptions {
     pub fn parse(tokens: TokenStream) -> Result<Self> {
         let mut options = WrapOptions::default();
-        for option in parse_options(tokens, &["method", "impure", "random", "always", "path"])? {
+        for option in parse_options(
+            tokens,
+            &[
+                "method",
+                "impure",
+                "random",
+                "always",
+                "commutative",
+                "path",
+            ],
+        )? {
             match option.name.to_string().as_str() {
                 "method" => {
                     let method = match ident_value(&option)? {
@@ -168,6 +179,7 @@ impl WrapOptions {
                     match name {
                         "impure" => options.impure = true,
                         "random" => options.random = true,
+                        "commutative" => options.commutative = true,
                         _ => options.always = true,
                     }
                 }

@@ -66,6 +66,8 @@ pub struct FunctionDef {
     pub effects: Effects,
     /// Recorded whatever its arguments (`#[wrap(always)]`).
     pub always: bool,
+    /// Its first two arguments may change places (`#[wrap(commutative)]`).
+    pub commutative: bool,
     /// For methods: the receiver's type.
     pub receiver: Option<fn() -> TypeId>,
     /// The built-in operator that it is, if it is one.

@@ -44,6 +44,7 @@ macro_rules! operators {
                 kernel: |args, out| apply(Operator::$op, args, out),
                 effects: Effects::PURE,
                 always: false,
+                commutative: Operator::$op.is_commutative(),
                 receiver: None,
                 operator: Some(Operator::$op),
             };
@@ -111,6 +112,7 @@ pub const getattr: Function = {
         kernel: attribute,
         effects: Effects::PURE,
         always: false,
+        commutative: false,
         receiver: None,
         operator: None,
     };
@@ -148,6 +150,7 @@ pub const _assert: Function = {
         kernel: check_assertion,
         effects: Effects::IO,
         always: false,
+        commutative: false,
         receiver: None,
         operator: None,
     };
@@ -184,6 +187,7 @@ pub const assert_specialized: Function = {
         kernel: check_specialized,
         effects: Effects::IO,
         always: false,
+        commutative: false,
         receiver: None,
         operator: None,
     };

@@ -7,6 +7,7 @@ pub mod concrete;
 pub mod context;
 pub mod convert;
 pub mod dispatch;
+pub mod foreign;
 pub mod forward;
 pub mod list;
 pub mod operand;

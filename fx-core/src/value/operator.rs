@@ -62,6 +62,20 @@ impl Operator {
         }
     }
 
+    /// Whether `a op b` is `b op a`, for numbers and tensors.
+    pub const fn is_commutative(self) -> bool {
+        matches!(
+            self,
+            Operator::Add
+                | Operator::Mul
+                | Operator::And
+                | Operator::Or
+                | Operator::Xor
+                | Operator::Eq
+                | Operator::Ne
+        )
+    }
+
     /// How Rust writes it between two operands, where it does.
     pub fn infix(self) -> Option<&'static str> {
         Some(match self {

@@ -83,6 +83,7 @@ impl Leaf<'_> {
             quote!(#core::Effects::PURE)
         };
         let always = options.always;
+        let commutative = options.commutative;
         let receiver = match receiver {
             Some(ty) => quote!(::core::option::Option::Some(::core::any::TypeId::of::<#ty>)),
             None => quote!(::core::option::Option::None),
@@ -99,6 +100,7 @@ impl Leaf<'_> {
                 kernel: Self::#kernel_name,
                 effects: #effects,
                 always: #always,
+                commutative: #commutative,
                 receiver: #receiver,
                 operator: ::core::option::Option::None,
             };
