@@ -5,7 +5,9 @@ use fx_core::{Component, Module, Result, Value, symbolic_trace};
 use fx_goldens::exception::Exception;
 use fx_goldens::golden::NumGolden;
 use fx_goldens::model;
-use fx_nn::models::{mlp::Mlp, resnet::resnet18, vgg::vgg11_bn};
+use fx_nn::models::mlp::Mlp;
+use fx_nn::models::resnet::{resnet18, resnet50};
+use fx_nn::models::vgg::vgg11_bn;
 use fx_nn::nn;
 
 const BAR: f64 = 1e-5;
@@ -45,6 +47,12 @@ fn parity<M: Module + Component>(
 #[test]
 fn resnet18_is_pytorchs() -> Result<()> {
     assert_eq!(parity("resnet18", resnet18(1000)?, &[])?, 71);
+    Ok(())
+}
+
+#[test]
+fn resnet50_is_pytorchs() -> Result<()> {
+    assert_eq!(parity("resnet50", resnet50(1000)?, &[])?, 177);
     Ok(())
 }
 
