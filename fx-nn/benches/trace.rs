@@ -74,7 +74,28 @@ fn eager() -> Result<(f64, f64)> {
     ))
 }
 
+/// Whether a group of figures is among those named on the command line, or none is named.
+fn wanted(what: &str) -> bool {
+    let mut named = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .peekable();
+    named.peek().is_none() || named.any(|name| name == what)
+}
+
 fn main() -> Result<()> {
+    if wanted("trace") {
+        trace()?;
+    }
+    if wanted("eager") {
+        let (overhead, allocations) = eager()?;
+        println!("eager.op_overhead {overhead:.1} ns");
+        println!("eager.op_allocations {allocations:.2}");
+    }
+    Ok(())
+}
+
+fn trace() -> Result<()> {
     let mut model = resnet50(1000)?;
     model.eval();
     let nodes = Trace::new(&model).graph()?.len() as f64;
@@ -85,9 +106,5 @@ fn main() -> Result<()> {
     println!("trace.chain/100000 {short:.0} ns/node");
     println!("trace.chain/1000000 {long:.0} ns/node");
     println!("trace.chain/exponent {:.2}", 1.0 + (long / short).log10());
-
-    let (overhead, allocations) = eager()?;
-    println!("eager.op_overhead {overhead:.1} ns");
-    println!("eager.op_allocations {allocations:.2}");
     Ok(())
 }

@@ -33,6 +33,15 @@ pub trait Operand {
         }
     }
 
+    /// The operand as a tensor of a type: known to the compiler, so that the common case costs nothing.
+    #[inline(always)]
+    fn as_traced<U: Traced>(&self) -> Option<&U>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// The operand as a value.
     fn to_operand(&self) -> Value {
         match self.lend() {
@@ -52,6 +61,12 @@ impl<T: Traced> Operand for &T {
     #[inline]
     fn lend(&self) -> OperandRef<'_> {
         OperandRef::Object(*self)
+    }
+
+    #[inline(always)]
+    fn as_traced<U: Traced>(&self) -> Option<&U> {
+        let any: &dyn std::any::Any = *self;
+        any.downcast_ref()
     }
 }
 
@@ -107,6 +122,9 @@ pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -
         )? {
             return T::from_value(value);
         }
+    }
+    if let (Some(lhs), Some(rhs)) = (lhs.as_traced::<T>(), rhs.as_traced::<T>()) {
+        return T::apply_pair(op, lhs, rhs);
     }
     T::apply(op, &[lhs.lend(), rhs.lend()])
 }

@@ -37,6 +37,11 @@ macro_rules! tensor_type {
             fn lend(&self) -> $crate::OperandRef<'_> {
                 $crate::OperandRef::Object(self)
             }
+            #[inline(always)]
+            fn as_traced<U: $crate::Traced>(&self) -> ::core::option::Option<&U> {
+                let any: &dyn ::core::any::Any = self;
+                any.downcast_ref()
+            }
         }
         $crate::impl_comparisons! {
             [$tensor, &$tensor] with [f64, i64, $crate::Int, $crate::Float, $tensor, &$tensor] -> $crate::Result<$tensor>,

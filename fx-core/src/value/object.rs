@@ -98,6 +98,16 @@ pub trait Traced: Object + Clone {
             short_type_name(std::any::type_name::<Self>())
         )))
     }
+
+    /// Runs a binary operator on two known values of this type: [`apply`](Traced::apply), for types that have a
+    /// shorter way.
+    ///
+    /// # Errors
+    /// As `apply`.
+    #[inline]
+    fn apply_pair(op: Operator, lhs: &Self, rhs: &Self) -> Result<Self> {
+        Self::apply(op, &[OperandRef::Object(lhs), OperandRef::Object(rhs)])
+    }
 }
 
 /// A borrowed operand of an operator.

@@ -5,12 +5,25 @@ use candle_core::{DType, Result, Tensor};
 use super::expand;
 use super::reduce::has_nan;
 
+/// Whether two tensors have one shape. Ranks are small: a loop in place is shorter than a call.
+#[inline]
+fn same_shape(a: &Tensor, b: &Tensor) -> bool {
+    let (a, b) = (a.dims(), b.dims());
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+}
+
+/// Both tensors in their broadcast shape.
+#[inline(never)]
+fn broadcast(op: &str, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
+    let dims = expand::shape(op, a.dims(), b.dims())?;
+    Ok((expand::to(a, &dims)?, expand::to(b, &dims)?))
+}
+
 fn both(op: &str, a: &Tensor, b: &Tensor) -> Result<Option<(Tensor, Tensor)>> {
-    if a.dims() == b.dims() {
+    if same_shape(a, b) {
         return Ok(None);
     }
-    let dims = expand::shape(op, a.dims(), b.dims())?;
-    Ok(Some((expand::to(a, &dims)?, expand::to(b, &dims)?)))
+    broadcast(op, a, b).map(Some)
 }
 
 macro_rules! broadcast {
@@ -21,11 +34,13 @@ macro_rules! broadcast {
         ///
         /// # Errors
         /// When the shapes do not broadcast or the dtypes differ.
+        #[inline]
         pub fn $name(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-            match both(stringify!($name), a, b)? {
-                None => a.$method(b),
-                Some((a, b)) => a.$method(&b),
+            if same_shape(a, b) {
+                return a.$method(b);
             }
+            let (a, b) = broadcast(stringify!($name), a, b)?;
+            a.$method(&b)
         }
     )*};
 }

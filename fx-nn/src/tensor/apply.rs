@@ -31,6 +31,7 @@ fn unsupported(op: Operator, what: &str) -> Error {
     Error::msg(format_args!("`{op}` is not defined for {what}"))
 }
 
+#[inline(never)]
 fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
     let data = x.data(op.name())?;
     match op {
@@ -61,7 +62,7 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
 }
 
 /// `x op scalar`: floats take a short way that makes no second tensor.
-#[inline]
+#[inline(never)]
 fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tensor> {
     let data = x.data(op.name())?;
     let number = match scalar {
@@ -122,11 +123,13 @@ fn promoted(a: &Tensor, b: &Tensor, to: DType) -> Result<(Data, Data)> {
     Ok((cast(a)?, cast(b)?))
 }
 
-fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    let (x, y) = (a.data(op.name())?, b.data(op.name())?);
-    if a.is_bool() || b.is_bool() || x.dtype() != y.dtype() || !x.dtype().is_float() {
+/// Runs a binary operator on two tensors: inlined into the user's expression, where the operator is known, so
+/// that of an addition of floats one call is left.
+#[inline(always)]
+pub(super) fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let Some((x, y)) = a.floats_like(b) else {
         return mixed(op, a, b);
-    }
+    };
     match op {
         Operator::Add => binary::add(x, y),
         Operator::Sub => binary::sub(x, y),
@@ -142,6 +145,7 @@ fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// Operands of different types, or not floats: promoted first.
 #[cold]
 fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    (a.data(op.name())?, b.data(op.name())?);
     let common = a.dtype()?.promote(b.dtype()?);
     // A tensor without dims does not decide the type within its category, as in PyTorch.
     let common = match (a.dims()?.is_empty(), b.dims()?.is_empty()) {

@@ -59,6 +59,21 @@ impl Tensor {
         }
     }
 
+    /// Both tensors' data, if they are floats of one type, which most are.
+    #[inline]
+    fn floats_like<'a>(
+        &'a self,
+        other: &'a Tensor,
+    ) -> Option<(&'a candle_core::Tensor, &'a candle_core::Tensor)> {
+        match (&self.0, &other.0) {
+            (Repr::Dense(x), Repr::Dense(y)) => {
+                let dtype = x.dtype();
+                (dtype == y.dtype() && dtype.is_float()).then_some((x, y))
+            }
+            _ => None,
+        }
+    }
+
     /// Truth values from `u8` zeros and ones.
     pub(crate) fn from_bools(data: candle_core::Tensor) -> Self {
         Tensor(Repr::Bool(data))
@@ -190,6 +205,11 @@ impl Traced for Tensor {
     #[inline]
     fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Self> {
         apply::apply(op, operands)
+    }
+
+    #[inline(always)]
+    fn apply_pair(op: Operator, lhs: &Self, rhs: &Self) -> Result<Self> {
+        apply::both(op, lhs, rhs)
     }
 }
 
