@@ -12,7 +12,10 @@ mod tensor;
 pub mod weights;
 
 pub use fx_core::*;
-pub use tensor::{Dims, Pair, Shape, Tensor, candle_dtype, fx_dtype};
+pub use tensor::{
+    Dims, Ellipsis, Index, NewAxis, Pair, Shape, Sizes, Slice, Tensor, candle_dtype, every,
+    fx_dtype,
+};
 
 /// What macro expansions name when only this crate is a dependency.
 #[doc(hidden)]
@@ -20,7 +23,7 @@ pub use fx_core as __core;
 
 /// What most programs use: `use fx_nn::prelude::*;`.
 pub mod prelude {
-    pub use crate::{DType, Dims, Shape, Tensor};
+    pub use crate::{DType, Dims, Ellipsis, NewAxis, Shape, Tensor, every};
     pub use crate::{nn, ops};
     pub use fx_core::prelude::*;
 }

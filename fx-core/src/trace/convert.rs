@@ -498,7 +498,6 @@ pub fn tuple_fields<const N: usize>(value: Value, what: &str) -> Result<[Value; 
 }
 
 /// Whether a value is, or holds, a symbolic one.
-#[doc(hidden)]
 pub fn holds_proxy(value: &Value) -> bool {
     let mut found = false;
     value.for_each(&mut |inner| found = found || inner.as_proxy().is_some());

@@ -16,6 +16,7 @@ use crate::ir::registry;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
 use crate::module::module::Module;
 use crate::value::handle::Proxy;
+use crate::value::object::Object;
 use crate::value::value::Value;
 
 /// How a call is written: `f(x)` or `x.f()`.
@@ -51,6 +52,41 @@ pub fn record(
     result
         .map(|proxy| Some(Value::Proxy(proxy)))
         .map_err(|e| blame(&active, function.name(), e))
+}
+
+/// [`record`] for tensor types whose methods are written by hand: records at the caller's line, if anything in
+/// the arguments is symbolic; `None` says: run it.
+///
+/// # Errors
+/// When a proxy is used outside its trace, or the tracer refuses.
+#[track_caller]
+pub fn record_call(function: Function, form: CallForm, args: Vec<Value>) -> Result<Option<Value>> {
+    record(function, form, args, Location::caller())
+}
+
+/// Tells the running trace that the shape of a known tensor was read: the graph is for that shape, and the trace's
+/// report says so where the tensor is the root's.
+#[inline]
+pub fn report_shape(object: &dyn Object) {
+    if scope::is_tracing() {
+        read_shape(object);
+    }
+}
+
+#[cold]
+fn read_shape(object: &dyn Object) {
+    let Some(active) = scope::innermost() else {
+        return;
+    };
+    let path = object
+        .object_id()
+        .and_then(|id| active.context.path_of_tensor(id));
+    if let (Some((path, _)), Some(shape)) = (path, object.shape()) {
+        active.context.report(Frozen::Shape {
+            tensor: path.to_string(),
+            shape: shape.to_vec(),
+        });
+    }
 }
 
 /// The trace that a call is recorded in, if any.

@@ -12,6 +12,14 @@ fn same_shape(a: &Tensor, b: &Tensor) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
+/// The broadcast shape of two tensors.
+///
+/// # Errors
+/// When they do not broadcast.
+pub fn broadcast_dims(op: &str, a: &Tensor, b: &Tensor) -> Result<Vec<usize>> {
+    expand::shape(op, a.dims(), b.dims())
+}
+
 /// Both tensors in their broadcast shape.
 #[inline(never)]
 fn broadcast(op: &str, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {

@@ -5,6 +5,7 @@ pub mod binary;
 pub mod conv;
 pub mod dim;
 pub mod expand;
+pub mod index;
 pub mod matmul;
 pub mod max_pool;
 pub mod norm;

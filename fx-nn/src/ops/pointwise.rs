@@ -38,6 +38,16 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
         .fx()
 }
 
+/// x · sigmoid(x), elementwise.
+///
+/// # Errors
+/// When the tensor is of truth values.
+#[wrap(method, path = "fx_nn::ops::silu")]
+pub fn silu(x: &Tensor) -> Result<Tensor> {
+    let x = as_float(x)?;
+    &x * x.sigmoid()?
+}
+
 /// The hyperbolic tangent.
 ///
 /// # Errors

@@ -25,7 +25,7 @@ pub fn flatten(
 ///
 /// # Errors
 /// When there is no such dim.
-#[wrap(method, path = "fx_nn::ops::size")]
+#[wrap(method = custom, path = "fx_nn::ops::size")]
 pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
     let data = x.data("size")?;
     let at = dim::dim("size", dim, data.rank()).fx()?;

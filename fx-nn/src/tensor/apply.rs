@@ -1,11 +1,11 @@
 //! The built-in operators on tensors: promotion, broadcasting, and the kernel of each.
 
 use candle_core::{Device, Tensor as Data};
-use fx_core::{DType, Error, OperandRef, Operator, Result, Value};
+use fx_core::{DType, Error, OperandRef, Operator, Result};
 
 use super::{Tensor, candle_dtype};
 use crate::error::Fx;
-use crate::kernels::{binary, dim, matmul};
+use crate::kernels::{binary, matmul};
 
 /// Runs an operator on operands of which at least one is a tensor.
 pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor> {
@@ -44,6 +44,17 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
             .map(Tensor::from)
             .fx(),
         Operator::Neg => data.neg().map(Tensor::from).fx(),
+        Operator::Abs if x.is_bool() => Err(Error::msg("`abs` is not defined for bool tensors")),
+        Operator::Abs if data.dtype() == candle_core::DType::I64 => {
+            let data = data.flatten_all().and_then(|d| d.to_vec1::<i64>()).fx()?;
+            Tensor::from_vec(
+                data.into_iter()
+                    .map(i64::wrapping_abs)
+                    .collect::<Vec<i64>>(),
+                x.dims()?.to_vec(),
+            )
+        }
+        Operator::Abs => data.abs().map(Tensor::from).fx(),
         Operator::Invert if x.is_bool() => data
             .zeros_like()
             .and_then(|zero| data.eq(&zero))
@@ -213,6 +224,62 @@ fn category(dtype: DType) -> u8 {
     }
 }
 
+/// The operators of integers that candle does not have, by PyTorch's rules: the sign of a rest is the divisor's, and
+/// what does not fit wraps around.
+fn whole_numbers(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
+    let dims = binary::broadcast_dims(op.name(), x, y).fx()?;
+    let all = |t: &Data| {
+        t.broadcast_as(dims.as_slice())
+            .and_then(|t| t.flatten_all())
+            .and_then(|t| t.to_vec1::<i64>())
+            .fx()
+    };
+    let shift = |by: i64| u32::try_from(by).ok().filter(|by| *by < 64);
+    let divided = |a: i64, b: i64, what: fn(i64, i64) -> i64| match b {
+        0 => Err(Error::msg(format_args!(
+            "`{op}`: an integer is divided by zero"
+        ))),
+        b => Ok(what(a, b)),
+    };
+    let one = |a: i64, b: i64| -> Result<i64> {
+        Ok(match op {
+            Operator::And => a & b,
+            Operator::Or => a | b,
+            Operator::Xor => a ^ b,
+            Operator::Lshift => shift(b).map_or(0, |by| a.wrapping_shl(by)),
+            Operator::Rshift => a >> shift(b).unwrap_or(63),
+            Operator::Floordiv => divided(a, b, |a, b| {
+                let quotient = a.wrapping_div(b);
+                let inexact = a.wrapping_rem(b) != 0 && (a < 0) != (b < 0);
+                quotient - i64::from(inexact)
+            })?,
+            Operator::Mod => divided(a, b, |a, b| {
+                let rest = a.wrapping_rem(b);
+                if rest != 0 && (rest < 0) != (b < 0) {
+                    rest + b
+                } else {
+                    rest
+                }
+            })?,
+            Operator::Pow => match u32::try_from(b) {
+                Ok(b) => a.wrapping_pow(b),
+                Err(_) => {
+                    return Err(Error::msg(
+                        "`pow`: integers have no negative powers: make the tensor a float",
+                    ));
+                }
+            },
+            op => return Err(unsupported(op, "integer tensors")),
+        })
+    };
+    let data = all(x)?
+        .into_iter()
+        .zip(all(y)?)
+        .map(|(a, b)| one(a, b))
+        .collect::<Result<Vec<i64>>>()?;
+    Tensor::from_vec(data, dims)
+}
+
 /// The operators that are not on the short way, on operands of one type.
 fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
     let truth = match op {
@@ -228,6 +295,9 @@ fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
         return truth.map(Tensor::from_bools).fx();
     }
     let floats = x.dtype().is_float();
+    if x.dtype() == candle_core::DType::I64 {
+        return whole_numbers(op, x, y);
+    }
     match op {
         Operator::Pow if floats => binary::pow(x, y),
         Operator::Floordiv if floats => binary::div(x, y).and_then(|q| q.floor()),
@@ -239,29 +309,4 @@ fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
     }
     .map(Tensor::from)
     .fx()
-}
-
-impl Tensor {
-    /// `x[index]` for an index out of a graph: an integer takes one row of the first dim.
-    pub(super) fn getitem(&self, index: &Value) -> Result<Tensor> {
-        let data = self.data("getitem")?;
-        let Value::Int(i) = index else {
-            return Err(Error::msg(format_args!(
-                "getitem: a tensor cannot be indexed by {} yet",
-                index.describe()
-            )));
-        };
-        let size = data
-            .dims()
-            .first()
-            .copied()
-            .ok_or_else(|| Error::msg("getitem: a tensor without dims cannot be indexed"))?;
-        let at = dim::dim("getitem", *i, size).fx()?;
-        let row = data.narrow(0, at, 1).and_then(|t| t.squeeze(0)).fx()?;
-        Ok(if self.is_bool() {
-            Tensor::from_bools(row)
-        } else {
-            row.into()
-        })
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeFull;
 
-use fx_core::{Error, FromValue, IntoValue, Param, Result, Value};
+use fx_core::{Error, FromValue, Int, IntoValue, Param, Result, Value};
 
 /// Which dims an operation works on: `..` for all, one, or several; negative ones count from the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +145,105 @@ impl From<(usize, usize, usize, usize)> for Shape {
 impl IntoValue for Shape {
     fn into_value(self) -> Value {
         self.0.into_value()
+    }
+}
+
+/// Sizes that a traced tensor's sizes can stand among, and -1 for what is left over: `(2, -1)`,
+/// `[x.size(0)?, 4.into()]`.
+#[derive(Debug, Clone)]
+pub struct Sizes(pub Vec<Int>);
+
+impl Sizes {
+    /// The numbers, on a run.
+    pub(crate) fn known(&self) -> Result<Vec<i64>> {
+        self.0
+            .iter()
+            .map(|n| {
+                n.concrete()
+                    .ok_or_else(|| Error::msg("a size is symbolic where the operation runs"))
+            })
+            .collect()
+    }
+}
+
+impl From<Vec<Int>> for Sizes {
+    fn from(sizes: Vec<Int>) -> Self {
+        Sizes(sizes)
+    }
+}
+
+macro_rules! sizes_from {
+    ($($t:ty),*) => {$(
+        impl From<$t> for Sizes {
+            fn from(size: $t) -> Self {
+                Sizes(vec![size.into()])
+            }
+        }
+        impl<const N: usize> From<[$t; N]> for Sizes {
+            fn from(sizes: [$t; N]) -> Self {
+                Sizes(sizes.into_iter().map(Int::from).collect())
+            }
+        }
+    )*};
+}
+sizes_from!(i32, i64, usize, Int);
+
+impl From<Vec<i64>> for Sizes {
+    fn from(sizes: Vec<i64>) -> Self {
+        Sizes(sizes.into_iter().map(Int::from).collect())
+    }
+}
+
+impl From<()> for Sizes {
+    fn from((): ()) -> Self {
+        Sizes(Vec::new())
+    }
+}
+
+macro_rules! sizes_from_tuple {
+    ($($name:ident)+) => {
+        impl<$($name: Into<Int>),+> From<($($name,)+)> for Sizes {
+            #[allow(non_snake_case)]
+            fn from(sizes: ($($name,)+)) -> Self {
+                let ($($name,)+) = sizes;
+                Sizes(vec![$($name.into()),+])
+            }
+        }
+    };
+}
+sizes_from_tuple! { A }
+sizes_from_tuple! { A B }
+sizes_from_tuple! { A B C }
+sizes_from_tuple! { A B C D }
+sizes_from_tuple! { A B C D E }
+sizes_from_tuple! { A B C D E F }
+
+impl IntoValue for Sizes {
+    fn into_value(self) -> Value {
+        self.0.into_value()
+    }
+}
+
+impl<'v> Param<'v> for Sizes {
+    type Guard = Sizes;
+
+    fn guard(value: &'v Value) -> Result<Sizes> {
+        match value {
+            Value::Int(n) => Ok(Sizes::from(*n)),
+            other => Ok(Sizes(Vec::from_value(other.clone())?)),
+        }
+    }
+
+    fn lend(guard: &'v Sizes) -> Sizes {
+        guard.clone()
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.0.iter().any(|n| n.proxy().is_some())
+    }
+
+    fn to_value(&self) -> Value {
+        self.clone().into_value()
     }
 }
 

@@ -1,6 +1,6 @@
-//! Comparisons as methods: `x.gt(0.0)` is `x > 0.0` where operators are plain Rust's.
+//! Operators as methods: `x.gt(0.0)` is `x > 0.0` where operators are plain Rust's; powers and other signs of Python's that Rust lacks.
 
-use fx_core::{Operand, Operator, Result, binary};
+use fx_core::{Operand, Operator, Result, binary, unary};
 
 use super::Tensor;
 
@@ -26,4 +26,33 @@ comparisons! {
     le Le "<=";
     gt Gt ">";
     ge Ge ">=";
+}
+
+impl Tensor {
+    /// Each element to the power of `exponent`, PyTorch's `x ** exponent`; shapes broadcast.
+    ///
+    /// # Errors
+    /// When the shapes do not broadcast.
+    #[track_caller]
+    pub fn pow(&self, exponent: impl Operand) -> Result<Tensor> {
+        binary(Operator::Pow, &self, &exponent)
+    }
+
+    /// The quotient rounded down, PyTorch's `x // divisor`; shapes broadcast.
+    ///
+    /// # Errors
+    /// When the shapes do not broadcast, or an integer is divided by zero.
+    #[track_caller]
+    pub fn floor_divide(&self, divisor: impl Operand) -> Result<Tensor> {
+        binary(Operator::Floordiv, &self, &divisor)
+    }
+
+    /// The absolute values.
+    ///
+    /// # Errors
+    /// When the tensor is of truth values.
+    #[track_caller]
+    pub fn abs(&self) -> Result<Tensor> {
+        unary(Operator::Abs, &self)
+    }
 }

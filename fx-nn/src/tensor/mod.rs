@@ -7,13 +7,15 @@ mod args;
 mod compare;
 mod data;
 mod dtype;
+mod index;
 
 use std::fmt;
 
 use fx_core::{DType, Error, Object, OperandRef, Operator, Proxy, Result, Traced, Value, escape};
 
-pub use args::{Dims, Pair, Shape};
+pub use args::{Dims, Pair, Shape, Sizes};
 pub use dtype::{candle_dtype, fx_dtype};
+pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 
 /// A multi-dimensional array.
 ///

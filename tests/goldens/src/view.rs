@@ -16,7 +16,8 @@ pub fn view<'m>(
             op: node.opcode().name().to_string(),
             name: node.name().to_string(),
             target: match node.op() {
-                Op::CallFunction(function) => function.path().replace("::", "."),
+                // `r#mod` is how Rust spells a name that is a keyword.
+                Op::CallFunction(function) => function.path().replace("::", ".").replace("r#", ""),
                 op => op.target().to_string(),
             },
             args: node.args().iter().map(|a| literal(graph, a)).collect(),

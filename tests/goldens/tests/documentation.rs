@@ -1,5 +1,8 @@
 //! torch.fx's documented examples, written in Rust: each equal to its golden in graph and numbers.
 
+#[path = "documentation/features.rs"]
+mod features;
+
 use fx_core::prelude::*;
 use fx_core::{CallArgs, Module, TraceContext, Tracer};
 use fx_goldens::exception::Exception;

@@ -1,0 +1,160 @@
+//! `x[i, a:b:c, None, ...]`: the basic indexing of PyTorch, on candle tensors.
+
+use candle_core::{Result, Tensor, bail};
+
+/// One part of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// One position, negative ones from the end: the dim goes away.
+    At(i64),
+    /// Start, stop and step: ends outside the dim are cut to it.
+    Slice(Option<i64>, Option<i64>, i64),
+    /// A new dim of size 1.
+    NewAxis,
+    /// All dims that the others leave over.
+    Ellipsis,
+}
+
+/// `x` at an index.
+///
+/// # Errors
+/// When there are more parts than dims, two ellipses, a position outside its dim, or a step that is not positive.
+pub fn index(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
+    let used = parts
+        .iter()
+        .filter(|p| matches!(p, Part::At(_) | Part::Slice(..)))
+        .count();
+    if used > x.rank() {
+        bail!(
+            "getitem: {used} indices for a tensor of shape {:?}, which has {} dims",
+            x.dims(),
+            x.rank()
+        )
+    }
+    if parts.iter().filter(|p| **p == Part::Ellipsis).count() > 1 {
+        bail!("getitem: an index has at most one ellipsis")
+    }
+    let mut y = x.clone();
+    let mut dim = 0;
+    for part in parts {
+        match *part {
+            Part::At(i) => y = y.narrow(dim, position(x, &y, dim, i)?, 1)?.squeeze(dim)?,
+            Part::Slice(start, stop, step) => {
+                y = slice(&y, dim, start, stop, step)?;
+                dim += 1;
+            }
+            Part::NewAxis => {
+                y = y.unsqueeze(dim)?;
+                dim += 1;
+            }
+            Part::Ellipsis => dim += x.rank() - used,
+        }
+    }
+    Ok(y)
+}
+
+fn position(x: &Tensor, y: &Tensor, dim: usize, i: i64) -> Result<usize> {
+    let size = y.dims()[dim];
+    let at = if i < 0 {
+        i.checked_add_unsigned(size as u64)
+    } else {
+        Some(i)
+    };
+    match at.and_then(|at| usize::try_from(at).ok()) {
+        Some(at) if at < size => Ok(at),
+        _ => bail!(
+            "getitem: index {i} is out of range for a dim of size {size} of shape {:?}",
+            x.dims()
+        ),
+    }
+}
+
+fn slice(
+    y: &Tensor,
+    dim: usize,
+    start: Option<i64>,
+    stop: Option<i64>,
+    step: i64,
+) -> Result<Tensor> {
+    let size = y.dims()[dim];
+    let Some(step) = usize::try_from(step).ok().filter(|step| *step > 0) else {
+        bail!("getitem: a slice's step is at least 1, found {step}")
+    };
+    let end = |given: Option<i64>, default: usize| match given {
+        None => default,
+        Some(i) if i < 0 => {
+            let back = usize::try_from(i.unsigned_abs()).unwrap_or(usize::MAX);
+            size.saturating_sub(back)
+        }
+        Some(i) => usize::try_from(i).unwrap_or(usize::MAX).min(size),
+    };
+    let (start, stop) = (end(start, 0), end(stop, size));
+    let length = stop.saturating_sub(start);
+    if start == 0 && length == size && step == 1 {
+        return Ok(y.clone());
+    }
+    let part = y.narrow(dim, start.min(size), length)?;
+    if step == 1 || length == 0 {
+        return Ok(part);
+    }
+    let every: Vec<i64> = (0..length)
+        .step_by(step)
+        .map(|i| i64::try_from(i).unwrap_or(i64::MAX))
+        .collect();
+    let every = Tensor::new(every, y.device())?;
+    part.contiguous()?.index_select(&every, dim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle_core::Device;
+
+    fn x() -> Result<Tensor> {
+        Tensor::arange(0f32, 24.0, &Device::Cpu)?.reshape((2, 3, 4))
+    }
+
+    #[test]
+    fn parts_go_dim_by_dim() -> Result<()> {
+        let y = index(&x()?, &[Part::Ellipsis, Part::At(-1)])?;
+        assert_eq!(y.to_vec2::<f32>()?, [[3.0, 7.0, 11.0], [15.0, 19.0, 23.0]]);
+        let all = Part::Slice(None, None, 1);
+        let y = index(
+            &x()?,
+            &[all, Part::Slice(Some(1), Some(9), 1), Part::NewAxis],
+        )?;
+        assert_eq!(y.dims(), [2, 2, 1, 4]);
+        let y = index(
+            &x()?,
+            &[Part::At(1), Part::At(0), Part::Slice(None, None, 3)],
+        )?;
+        assert_eq!(y.to_vec1::<f32>()?, [12.0, 15.0]);
+        let y = index(
+            &x()?,
+            &[Part::At(0), Part::At(0), Part::Slice(Some(-3), Some(-1), 1)],
+        )?;
+        assert_eq!(y.to_vec1::<f32>()?, [1.0, 2.0]);
+        let y = index(&x()?, &[Part::Slice(Some(5), Some(2), 1)])?;
+        assert_eq!(y.dims(), [0, 3, 4]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() -> Result<()> {
+        let at = Part::At(0);
+        for (parts, words) in [
+            (vec![at; 4], "4 indices for a tensor of shape [2, 3, 4]"),
+            (
+                vec![Part::At(2)],
+                "index 2 is out of range for a dim of size 2",
+            ),
+            (vec![Part::At(i64::MIN)], "out of range"),
+            (vec![Part::Slice(None, None, 0)], "step is at least 1"),
+            (vec![Part::Ellipsis, Part::Ellipsis], "at most one ellipsis"),
+        ] {
+            let error = index(&x()?, &parts).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        Ok(())
+    }
+}

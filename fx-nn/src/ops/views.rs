@@ -1,0 +1,326 @@
+//! The same elements in another shape or order: views, transpositions, new and lost dims, pieces.
+
+use fx_core::{Error, Int, List, Result, wrap};
+
+use crate::error::Fx;
+use crate::kernels::dim;
+use crate::tensor::{Sizes, Tensor};
+
+/// The sizes that a request with at most one -1 stands for.
+fn resolve(op: &str, x: &Tensor, sizes: &Sizes) -> Result<Vec<usize>> {
+    let data = x.data(op)?;
+    let count = data.elem_count();
+    let sizes = sizes.known()?;
+    let shown = || format!("{op}: shape {:?} cannot become {sizes:?}", data.dims());
+    let unknown = sizes.iter().filter(|n| **n == -1).count();
+    if unknown > 1 || sizes.iter().any(|n| *n < -1) {
+        return Err(Error::msg(format_args!(
+            "{}: sizes are not negative, but for one -1 that stands for the rest",
+            shown()
+        )));
+    }
+    let known = sizes
+        .iter()
+        .filter(|n| **n >= 0)
+        .try_fold(1usize, |product, n| {
+            product.checked_mul(usize::try_from(*n).ok()?)
+        })
+        .ok_or_else(|| Error::msg(format_args!("{}: its size overflows", shown())))?;
+    let fits = match unknown {
+        0 => known == count,
+        _ => known > 0 && count.is_multiple_of(known),
+    };
+    if !fits {
+        return Err(Error::msg(format_args!(
+            "{}: it has {count} elements",
+            shown()
+        )));
+    }
+    Ok(sizes
+        .iter()
+        .map(|n| usize::try_from(*n).unwrap_or_else(|_| count / known.max(1)))
+        .collect())
+}
+
+/// The tensor with its element type and other data.
+fn like(x: &Tensor, data: candle_core::Tensor) -> Tensor {
+    if x.is_bool() {
+        Tensor::from_bools(data)
+    } else {
+        data.into()
+    }
+}
+
+/// The elements in another shape; one size may be -1, for what is left over.
+///
+/// # Errors
+/// When the shapes have different numbers of elements.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::rand((2, 6))?;
+/// assert_eq!(x.reshape((3, -1))?.dims()?, [3, 4]);
+/// let f = traced!(|x: &Tensor| x.reshape((x.size(1)?, -1)));
+/// assert_eq!(symbolic_trace(f)?.forward::<Tensor>(&x)?.dims()?, [6, 2]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[wrap(method, path = "fx_nn::ops::reshape")]
+pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
+    let sizes = resolve("reshape", x, &shape)?;
+    x.data("reshape")?.reshape(sizes).map(|d| like(x, d)).fx()
+}
+
+/// As [`reshape`]; PyTorch's name for it where no copy is wanted. (Here a copy is made where one is needed.)
+///
+/// # Errors
+/// When the shapes have different numbers of elements.
+#[wrap(method, path = "fx_nn::ops::view")]
+pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
+    let sizes = resolve("view", x, &shape)?;
+    x.data("view")?.reshape(sizes).map(|d| like(x, d)).fx()
+}
+
+/// Dims of size 1 repeated to these sizes, new ones in front; -1 keeps a size.
+///
+/// # Errors
+/// When a dim of another size would change.
+#[wrap(method, path = "fx_nn::ops::expand")]
+pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
+    let data = x.data("expand")?;
+    let wanted = size.known()?;
+    let fail = || {
+        Error::msg(format_args!(
+            "expand: shape {:?} cannot become {wanted:?}: only dims of size 1 are repeated, and new ones are in front",
+            data.dims()
+        ))
+    };
+    let new = wanted.len().checked_sub(data.rank()).ok_or_else(fail)?;
+    let sizes = wanted
+        .iter()
+        .enumerate()
+        .map(|(i, n)| {
+            let own = i.checked_sub(new).and_then(|i| data.dims().get(i)).copied();
+            match (own, usize::try_from(*n)) {
+                (Some(own), Err(_)) if *n == -1 => Ok(own),
+                (Some(own), Ok(n)) if own == n || own == 1 => Ok(n),
+                (None, Ok(n)) => Ok(n),
+                _ => Err(fail()),
+            }
+        })
+        .collect::<Result<Vec<_>>>()?;
+    data.broadcast_as(sizes).map(|d| like(x, d)).fx()
+}
+
+/// The dims in another order.
+///
+/// # Errors
+/// When `dims` are not all dims, each once.
+#[wrap(method, path = "fx_nn::ops::permute")]
+pub fn permute(x: &Tensor, dims: Vec<i64>) -> Result<Tensor> {
+    let data = x.data("permute")?;
+    let order = dims
+        .iter()
+        .map(|d| dim::dim("permute", *d, data.rank()))
+        .collect::<candle_core::Result<Vec<_>>>()
+        .fx()?;
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if !sorted.iter().copied().eq(0..data.rank()) {
+        return Err(Error::msg(format_args!(
+            "permute: {dims:?} does not name each of the {} dims of shape {:?} once",
+            data.rank(),
+            data.dims()
+        )));
+    }
+    data.permute(order).map(|d| like(x, d)).fx()
+}
+
+/// Two dims in each other's place.
+///
+/// # Errors
+/// When there are no such dims.
+#[wrap(method, path = "fx_nn::ops::transpose")]
+pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
+    let data = x.data("transpose")?;
+    let a = dim::dim("transpose", dim0, data.rank()).fx()?;
+    let b = dim::dim("transpose", dim1, data.rank()).fx()?;
+    if data.rank() == 0 {
+        return Ok(x.clone());
+    }
+    data.transpose(a, b).map(|d| like(x, d)).fx()
+}
+
+/// A matrix with its dims in each other's place; a vector as it is.
+///
+/// # Errors
+/// When there are more than two dims.
+#[wrap(method, path = "fx_nn::ops::t")]
+pub fn t(x: &Tensor) -> Result<Tensor> {
+    let data = x.data("t")?;
+    match data.rank() {
+        0 | 1 => Ok(x.clone()),
+        2 => data.t().map(|d| like(x, d)).fx(),
+        rank => Err(Error::msg(format_args!(
+            "t: shape {:?} has {rank} dims, a matrix has two: use transpose or permute",
+            data.dims()
+        ))),
+    }
+}
+
+/// Without a dim of size 1; a dim of another size stays.
+///
+/// # Errors
+/// When there is no such dim.
+#[wrap(method, path = "fx_nn::ops::squeeze")]
+pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
+    let data = x.data("squeeze")?;
+    let at = dim::dim("squeeze", dim, data.rank()).fx()?;
+    if data.dims().get(at) != Some(&1) {
+        return Ok(x.clone());
+    }
+    data.squeeze(at).map(|d| like(x, d)).fx()
+}
+
+/// With a new dim of size 1.
+///
+/// # Errors
+/// When there is no such place.
+#[wrap(method, path = "fx_nn::ops::unsqueeze")]
+pub fn unsqueeze(x: &Tensor, dim: i64) -> Result<Tensor> {
+    let data = x.data("unsqueeze")?;
+    let at = dim::dim("unsqueeze", dim, data.rank() + 1).fx()?;
+    data.unsqueeze(at).map(|d| like(x, d)).fx()
+}
+
+fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
+    let data = x.data(op)?;
+    let at = dim::dim(op, dim, data.rank()).fx()?;
+    let Some(total) = data.dims().get(at).copied() else {
+        return Err(Error::msg(format_args!(
+            "{op}: a tensor without dims has no pieces"
+        )));
+    };
+    let size = size.max(1);
+    (0..total.div_ceil(size).max(1))
+        .map(|i| {
+            let start = i * size;
+            data.narrow(at, start, size.min(total - start))
+                .map(|d| like(x, d))
+                .fx()
+        })
+        .collect()
+}
+
+/// Pieces of `split_size` along a dim, the last one smaller where it does not divide it.
+///
+/// # Errors
+/// When there is no such dim, or the size is 0.
+#[wrap(method, path = "fx_nn::ops::split")]
+pub fn split(
+    x: &Tensor,
+    split_size: usize,
+    #[kw]
+    #[default(0)]
+    dim: i64,
+) -> Result<List<Tensor>> {
+    if split_size == 0 {
+        return Err(Error::msg("split: the size of the pieces is at least 1"));
+    }
+    pieces("split", x, split_size, dim)
+}
+
+/// At most `chunks` pieces of one size along a dim, the last one smaller where they do not divide it.
+///
+/// # Errors
+/// When there is no such dim, or no chunk is asked for.
+#[wrap(method, path = "fx_nn::ops::chunk")]
+pub fn chunk(x: &Tensor, chunks: usize, #[default(0)] dim: i64) -> Result<List<Tensor>> {
+    if chunks == 0 {
+        return Err(Error::msg("chunk: the number of chunks is at least 1"));
+    }
+    let data = x.data("chunk")?;
+    let at = dim::dim("chunk", dim, data.rank()).fx()?;
+    let total = data.dims().get(at).copied().unwrap_or(0);
+    pieces("chunk", x, total.div_ceil(chunks), dim)
+}
+
+impl Tensor {
+    /// All sizes; a traced tensor's are symbolic, a parameter's are known.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// let f = traced!(|x: &Tensor| x.view((x.shape()?.get(0)?, -1))? * x.ndim()?);
+    /// let gm = symbolic_trace(f)?;
+    /// let y: Tensor = gm.forward(&Tensor::ones((2, 3, 4))?)?;
+    /// assert_eq!(y.dims()?, [2, 12]);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn shape(&self) -> Result<List<Int>> {
+        match fx_core::Object::proxy(self) {
+            Some(proxy) => proxy.attr("shape")?.to(),
+            None => Ok(self.known_dims()?.iter().map(|n| Int::from(*n)).collect()),
+        }
+    }
+
+    /// How many dims there are.
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn ndim(&self) -> Result<Int> {
+        match fx_core::Object::proxy(self) {
+            Some(proxy) => proxy.attr("ndim")?.to(),
+            None => Ok(self.known_dims()?.len().into()),
+        }
+    }
+
+    /// How many dims there are, by PyTorch's other name.
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn dim(&self) -> Result<Int> {
+        match fx_core::Object::proxy(self) {
+            Some(proxy) => proxy.call_method("dim", ())?.to(),
+            None => self.ndim(),
+        }
+    }
+
+    /// The size of a dim; a parameter's is known while tracing.
+    ///
+    /// # Errors
+    /// When there is no such dim.
+    #[track_caller]
+    pub fn size(&self, dim: i64) -> Result<Int> {
+        if fx_core::Object::proxy(self).is_some() {
+            return super::shape::size::method(self, dim);
+        }
+        let dims = self.known_dims()?;
+        let at = dim::dim("size", dim, dims.len()).fx()?;
+        dims.get(at)
+            .map(|n| Int::from(*n))
+            .ok_or_else(|| Error::msg("size: a tensor without dims has no sizes"))
+    }
+
+    /// How many elements there are; a parameter's count is known while tracing.
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn numel(&self) -> Result<Int> {
+        match fx_core::Object::proxy(self) {
+            Some(proxy) => proxy.call_method("numel", ())?.to(),
+            None => Ok(self.known_dims()?.iter().product::<usize>().into()),
+        }
+    }
+
+    /// The sizes of a known tensor; a trace's report says which ones it read.
+    fn known_dims(&self) -> Result<&[usize]> {
+        fx_core::report_shape(self);
+        Ok(self.data("shape")?.dims())
+    }
+}

@@ -1,0 +1,197 @@
+//! `x.i(..)`: what an index may be, as a person writes it and as a graph holds it.
+
+use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
+
+use fx_core::{
+    CallForm, Error, Int, IntoValue, Object, Result, Value, holds_proxy, operator, record_call,
+};
+
+use super::Tensor;
+use crate::error::Fx;
+use crate::kernels::index::{Part, index};
+
+/// All dims that the rest of an index leaves over: `x.i((Ellipsis, -1))` is PyTorch's `x[..., -1]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ellipsis;
+
+/// A new dim of size 1: PyTorch's `x[:, None]` is `x.i((.., NewAxis))`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewAxis;
+
+/// A slice with a step: `every(2)` is PyTorch's `::2`, `every(2).of(1..9)` its `1:9:2`.
+pub fn every(step: impl Into<Int>) -> Slice {
+    Slice([Value::None, Value::None, step.into().into_value()])
+}
+
+/// A slice of a dim: what a range is, and [`every`] with a step.
+#[derive(Debug, Clone)]
+pub struct Slice([Value; 3]);
+
+impl Slice {
+    /// The same step over a range.
+    #[must_use]
+    pub fn of(self, range: impl Into<Slice>) -> Slice {
+        let [start, stop, _] = range.into().0;
+        let [_, _, step] = self.0;
+        Slice([start, stop, step])
+    }
+}
+
+impl From<RangeFull> for Slice {
+    fn from(_: RangeFull) -> Self {
+        Slice([Value::None, Value::None, Value::None])
+    }
+}
+
+macro_rules! ranges {
+    ($($t:ty),*) => {$(
+        impl From<Range<$t>> for Slice {
+            fn from(range: Range<$t>) -> Self {
+                let end = |n: $t| Int::from(n).into_value();
+                Slice([end(range.start), end(range.end), Value::None])
+            }
+        }
+        impl From<RangeFrom<$t>> for Slice {
+            fn from(range: RangeFrom<$t>) -> Self {
+                Slice([Int::from(range.start).into_value(), Value::None, Value::None])
+            }
+        }
+        impl From<RangeTo<$t>> for Slice {
+            fn from(range: RangeTo<$t>) -> Self {
+                Slice([Value::None, Int::from(range.end).into_value(), Value::None])
+            }
+        }
+        indices! { Range<$t>, RangeFrom<$t>, RangeTo<$t> }
+    )*};
+}
+
+/// What [`Tensor::i`] takes: a position, a range, [`every`], [`NewAxis`], [`Ellipsis`], and tuples of these.
+pub trait Index {
+    /// The index as a graph holds it.
+    fn into_index(self) -> Value;
+}
+
+macro_rules! indices {
+    ($($t:ty),*) => {$(
+        impl Index for $t {
+            fn into_index(self) -> Value {
+                Value::Slice(Box::new(Slice::from(self).0))
+            }
+        }
+    )*};
+}
+
+macro_rules! positions {
+    ($($t:ty),*) => {$(
+        impl Index for $t {
+            fn into_index(self) -> Value {
+                Int::from(self).into_value()
+            }
+        }
+    )*};
+}
+
+positions!(i32, i64, usize, Int);
+indices!(RangeFull, Slice);
+ranges!(i32, i64, usize, Int);
+
+impl Index for Ellipsis {
+    fn into_index(self) -> Value {
+        Value::Ellipsis
+    }
+}
+
+impl Index for NewAxis {
+    fn into_index(self) -> Value {
+        Value::None
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident)+) => {
+        impl<$($name: Index),+> Index for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn into_index(self) -> Value {
+                let ($($name,)+) = self;
+                Value::Tuple(Box::new([$($name.into_index()),+]))
+            }
+        }
+    };
+}
+tuples! { A }
+tuples! { A B }
+tuples! { A B C }
+tuples! { A B C D }
+tuples! { A B C D E }
+tuples! { A B C D E F }
+
+impl Tensor {
+    /// A part of the tensor, PyTorch's `x[index]`: a position takes a dim away, a range keeps it.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// let x = Tensor::from_vec((0..24).map(|n| n as f32).collect(), (2, 3, 4))?;
+    /// assert_eq!(x.i(1)?.dims()?, [3, 4]);
+    /// assert_eq!(x.i((.., 1..3, NewAxis, Ellipsis))?.dims()?, [2, 2, 1, 4]);
+    /// assert_eq!(x.i((0, 0, every(2)))?.to_vec()?, [0.0, 2.0]);
+    /// assert_eq!(x.i((Ellipsis, -1))?.dims()?, [2, 3]);
+    ///
+    /// // Sizes of a traced tensor can stand in it.
+    /// let half = traced!(|x: &Tensor| x.i(..x.size(0)?.floordiv(2)?));
+    /// let gm = symbolic_trace(half)?;
+    /// assert_eq!(gm.forward::<Tensor>(&x)?.dims()?, [1, 3, 4]);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there are more parts than dims, or a position is outside its dim.
+    #[track_caller]
+    pub fn i(&self, index: impl Index) -> Result<Tensor> {
+        let index = index.into_index();
+        if self.proxy().is_some() || fx_core::is_tracing() || holds_proxy(&index) {
+            let args = vec![self.into_value(), index.clone()];
+            if let Some(part) = record_call(operator::getitem, CallForm::Function, args)? {
+                return fx_core::FromValue::from_value(part);
+            }
+        }
+        self.getitem(&index)
+    }
+
+    /// `x[index]` for an index out of a graph.
+    pub(super) fn getitem(&self, at: &Value) -> Result<Tensor> {
+        let data = self.data("getitem")?;
+        let parts = match at {
+            Value::Tuple(parts) => parts.iter().map(part).collect::<Result<Vec<_>>>()?,
+            one => vec![part(one)?],
+        };
+        let found = index(data, &parts).fx()?;
+        Ok(if self.is_bool() {
+            Tensor::from_bools(found)
+        } else {
+            found.into()
+        })
+    }
+}
+
+fn part(value: &Value) -> Result<Part> {
+    let end = |value: &Value| match value {
+        Value::None => Ok(None),
+        Value::Int(n) => Ok(Some(*n)),
+        other => Err(Error::expected("an end of a slice", other.describe())),
+    };
+    Ok(match value {
+        Value::Int(i) => Part::At(*i),
+        Value::None => Part::NewAxis,
+        Value::Ellipsis => Part::Ellipsis,
+        Value::Slice(ends) => {
+            let [start, stop, step] = &**ends;
+            Part::Slice(end(start)?, end(stop)?, end(step)?.unwrap_or(1))
+        }
+        other => {
+            return Err(Error::msg(format_args!(
+                "getitem: a tensor cannot be indexed by {}: use positions, ranges, NewAxis and Ellipsis",
+                other.describe()
+            )));
+        }
+    })
+}
