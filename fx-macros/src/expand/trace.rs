@@ -163,6 +163,7 @@ fn forward_items(
     core: &TokenStream,
 ) -> Result<(TokenStream, TokenStream)> {
     let callable = Callable::parse(&mut forward.sig, core)?;
+    let bindings = callable.take_bindings(&mut forward.sig);
     check::receiver(&forward.sig, Method::Forward)?;
     check::no_type_parameters(&forward.sig, "a traced `forward`")?;
     let specs = callable.specs(core);
@@ -208,7 +209,7 @@ fn forward_items(
         }
         #[doc(hidden)]
         #[inline]
-        fn __fx_forward<#(#lifetimes),*>(&self, #(#args: #types),*) -> #output {
+        fn __fx_forward<#(#lifetimes),*>(&self, #(#bindings: #types),*) -> #output {
             #(#statements)*
         }
         #[doc(hidden)]

@@ -8,7 +8,7 @@ use syn::{Error, Expr, ExprClosure, ExprPath, Pat, Result, ReturnType};
 use super::kernel::kernel;
 use crate::body;
 use crate::check;
-use crate::parse::callable::{parameter, specs};
+use crate::parse::callable::{Parameter, parameter, specs};
 use crate::paths;
 
 pub fn traced(input: TokenStream) -> TokenStream {
@@ -62,7 +62,7 @@ fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
         ReturnType::Type(_, ty) => ty.to_token_stream(),
         ReturnType::Default => quote!(#core::Result<_>),
     };
-    let names: Vec<_> = params.iter().map(|p| &p.name).collect();
+    let bindings: Vec<_> = params.iter().map(Parameter::binding).collect();
     let types: Vec<_> = params.iter().map(|p| &p.ty).collect();
     let inner = &closure.body;
     let mut block: syn::Block = syn::parse2(quote!({ #inner }))?;
@@ -78,7 +78,7 @@ fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
     );
     Ok(quote! {{
         const __PARAMS: &[#core::ParamSpec] = #specs;
-        let __body = move |#(#names: #types),*| -> #output #block;
+        let __body = move |#(#bindings: #types),*| -> #output #block;
         #core::TracedFn::closure(__PARAMS, move |__args: &[&#core::Value], __out: &mut #core::Value| { #run })
     }})
 }

@@ -226,12 +226,19 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
     let record = leaf.record(&quote!(<#twin_ty>::FUNCTION), "Function", None);
     let convert = conversions(&callable.params);
     let args = callable.names();
+    let bindings = callable.take_bindings(&mut function.sig);
     let types: Vec<_> = callable.params.iter().map(|p| &p.ty).collect();
     let output = &callable.output;
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
     let statements = &function.block.stmts;
     let (attrs, vis, sig) = (&function.attrs, &function.vis, &function.sig);
     let (doc, other): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| a.path().is_ident("doc"));
+    // The wrapper is inlined; what the user says of inlining is about the body.
+    let outer = other.iter().filter(|a| !a.path().is_ident("inline"));
+    let body_inline = match other.iter().any(|a| a.path().is_ident("inline")) {
+        true => quote!(),
+        false => quote!(#[inline]),
+    };
     let inputs = &sig.inputs;
     let register = if has_type_generics(&sig.generics) {
         quote!()
@@ -271,7 +278,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
         _ => quote!(),
     };
     Ok(quote! {
-        #(#doc)* #(#other)*
+        #(#doc)* #(#outer)*
         #[track_caller]
         #[inline]
         #vis #sig {
@@ -284,9 +291,9 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
         impl #impl_generics #twin_ty #where_clause {
             #hidden
             #method
-            #[inline]
+            #body_inline
             #(#other)*
-            fn __body(#(#args: #types),*) -> #output {
+            fn __body(#(#bindings: #types),*) -> #output {
                 #(#statements)*
             }
         }
@@ -452,6 +459,7 @@ fn wrap_method(
     check::no_type_parameters(&method.sig, "a leaf method")?;
     let this = Parameter {
         name: format_ident!("__this"),
+        mutability: None,
         ty: syn::parse2(quote_spanned!(self_ty.span()=> &#self_ty))?,
         into: false,
         keyword: false,
@@ -481,14 +489,16 @@ fn wrap_method(
     let record = leaf.record(&quote!(Self::#function), "Method", Some(&quote!(self)));
     let convert = conversions(&callable.params);
     let args: Vec<_> = callable.params.iter().skip(1).map(|p| &p.name).collect();
+    let bindings = callable.take_bindings(&mut method.sig).split_off(1);
     let types: Vec<_> = callable.params.iter().skip(1).map(|p| &p.ty).collect();
     let output = &callable.output;
     let statements = &method.block.stmts;
     let (attrs, vis, sig) = (&method.attrs, &method.vis, &method.sig);
     debug_assert!(matches!(sig.inputs.first(), Some(FnArg::Receiver(_))));
     let lifetimes = lifetimes(&sig.generics);
+    let outer = attrs.iter().filter(|a| !a.path().is_ident("inline"));
     let code = quote! {
-        #(#attrs)*
+        #(#outer)*
         #[track_caller]
         #[inline]
         #vis #sig {
@@ -498,7 +508,7 @@ fn wrap_method(
         }
         #[doc(hidden)]
         #[inline]
-        fn #body_name #lifetimes(&self, #(#args: #types),*) -> #output {
+        fn #body_name #lifetimes(&self, #(#bindings: #types),*) -> #output {
             #(#statements)*
         }
         #hidden

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
     Attribute, Error, Expr, FnArg, GenericArgument, Ident, Lifetime, Lit, Pat, PathArguments,
-    Result, ReturnType, Signature, Type, TypeParamBound, UnOp,
+    Result, ReturnType, Signature, Token, Type, TypeParamBound, UnOp,
 };
 
 use crate::check;
@@ -16,6 +16,8 @@ use crate::spans::{Ends, call_of_type, respanned};
 /// One parameter.
 pub struct Parameter {
     pub name: Ident,
+    /// Written as `mut name`: what the body binds it as.
+    pub mutability: Option<Token![mut]>,
     /// The type inside the body: `T` for `impl Into<T>`.
     pub ty: Type,
     /// Written as `impl Into<T>`.
@@ -26,6 +28,14 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// The name as the body binds it: `x`, or `mut x`.
+    pub fn binding(&self) -> TokenStream {
+        let Parameter {
+            name, mutability, ..
+        } = self;
+        quote!(#mutability #name)
+    }
+
     /// `Param::function(&operand)` for the parameter's type.
     pub fn call(&self, core: &TokenStream, function: &str, operand: &impl ToTokens) -> TokenStream {
         let reference = respanned(quote!(&), Ends::of(&self.ty).first);
@@ -89,6 +99,18 @@ impl Callable {
     /// The `ParamSpec`s.
     pub fn specs(&self, core: &TokenStream) -> TokenStream {
         specs(&self.params, core)
+    }
+
+    /// The parameters as the body binds them; the signature that callers see loses its `mut`s.
+    pub fn take_bindings(&self, sig: &mut Signature) -> Vec<TokenStream> {
+        for input in &mut sig.inputs {
+            if let FnArg::Typed(arg) = input
+                && let Pat::Ident(name) = &mut *arg.pat
+            {
+                name.mutability = None;
+            }
+        }
+        self.params.iter().map(Parameter::binding).collect()
     }
 
     pub fn names(&self) -> Vec<&Ident> {
@@ -190,6 +212,7 @@ pub fn parameter(
     }
     Ok(Parameter {
         name: name.ident.clone(),
+        mutability: name.mutability,
         ty,
         into,
         keyword,
