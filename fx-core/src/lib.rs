@@ -52,7 +52,7 @@ pub use trace::concrete::{PH, Placeholder};
 pub use trace::context::{Attributes, TraceContext};
 pub use trace::convert::{FromValue, Output, Param, holds_proxy};
 pub use trace::dispatch::{CallForm, IntoArgs, escape, record_call, report_shape};
-pub use trace::foreign::{FromForeign, ToForeign};
+pub use trace::foreign::{IntoLeaf, ToForeign};
 pub use trace::forward::Forward;
 pub use trace::list::List;
 pub use trace::operand::{Operand, binary, unary};
@@ -86,7 +86,7 @@ pub mod __private {
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::convert::{Held, fields, hold, holds_proxy, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
-    pub use crate::trace::foreign::{from_foreign, to_foreign};
+    pub use crate::trace::foreign::{into_leaf, to_foreign};
     pub use inventory;
     pub use std::borrow::Cow;
 
@@ -95,3 +95,8 @@ pub mod __private {
         std::any::TypeId::of::<F>()
     }
 }
+
+/// The examples of `docs/errors.md`, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/errors.md")]
+struct Errors;

@@ -87,26 +87,8 @@ impl VisitMut for Rewriter<'_> {
         let Some(form) = MacroForm::of(&mac.path) else {
             return;
         };
-        if self.fallible
-            && mac
-                .path
-                .segments
-                .last()
-                .is_some_and(|s| s.ident == "assert")
-        {
-            if let Ok(tokens) =
-                (|input: ParseStream<'_>| self.assertion(input)).parse2(mac.tokens.clone())
-            {
-                let ends = Ends::of(&mac.path);
-                let core = respanned(self.core.clone(), ends.first);
-                let name = Ident::new("__assert", ends.last);
-                if let Ok(path) = syn::parse2(quote_spanned!(ends.last=> #core::#name)) {
-                    self.changed = true;
-                    mac.path = path;
-                    mac.tokens = tokens;
-                    return;
-                }
-            }
+        if self.fallible && is_named(&mac.path, &["assert"]) && self.assert(mac) {
+            return;
         }
         let before = std::mem::replace(&mut self.changed, false);
         let rewritten =
@@ -236,6 +218,25 @@ impl Rewriter<'_> {
             let span = Span::mixed_site().located_at(Ends::of(&group.expr).last);
             *expr = Expr::Verbatim(parenthesized(group.expr.to_token_stream(), span));
         }
+    }
+
+    /// Makes an `assert!` fx's, which records a traced claim; `false` leaves it as it is.
+    fn assert(&mut self, mac: &mut Macro) -> bool {
+        let Ok(tokens) =
+            (|input: ParseStream<'_>| self.assertion(input)).parse2(mac.tokens.clone())
+        else {
+            return false;
+        };
+        let ends = Ends::of(&mac.path);
+        let core = respanned(self.core.clone(), ends.first);
+        let name = Ident::new("__assert", ends.last);
+        let Ok(path) = syn::parse2(quote_spanned!(ends.last=> #core::#name)) else {
+            return false;
+        };
+        self.changed = true;
+        mac.path = path;
+        mac.tokens = tokens;
+        true
     }
 
     /// The arguments of an `assert!` whose claim may be traced. A claim of several by `&&` and `||` is a plain one.

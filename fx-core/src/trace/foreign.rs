@@ -66,24 +66,24 @@ narrower!(i32, u32, u64, usize);
     message = "a leaf that returns `{O}` cannot be a function that returns `{Self}`",
     label = "expected a value of the leaf's type, a plain number for `Int` or `Float`, or a `Result` of those"
 )]
-pub trait FromForeign<O> {
+pub trait IntoLeaf<O> {
     /// The result.
     ///
     /// # Errors
     /// The foreign function's own.
-    fn from_foreign(self) -> Result<O>;
+    fn into_leaf(self) -> Result<O>;
 }
 
-impl<O: Output> FromForeign<O> for O {
-    fn from_foreign(self) -> Result<O> {
+impl<O: Output> IntoLeaf<O> for O {
+    fn into_leaf(self) -> Result<O> {
         Ok(self)
     }
 }
 
 macro_rules! plain_result {
     ($($t:ty => $o:ty),*) => {$(
-        impl FromForeign<$o> for $t {
-            fn from_foreign(self) -> Result<$o> {
+        impl IntoLeaf<$o> for $t {
+            fn into_leaf(self) -> Result<$o> {
                 Ok(Sym::Concrete(self.into()))
             }
         }
@@ -91,13 +91,13 @@ macro_rules! plain_result {
 }
 plain_result!(f64 => Float, f32 => Float, i64 => Int, i32 => Int, u32 => Int, bool => Bool);
 
-impl<O, T, E> FromForeign<O> for std::result::Result<T, E>
+impl<O, T, E> IntoLeaf<O> for std::result::Result<T, E>
 where
-    T: FromForeign<O>,
+    T: IntoLeaf<O>,
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    fn from_foreign(self) -> Result<O> {
-        self.map_err(Error::other)?.from_foreign()
+    fn into_leaf(self) -> Result<O> {
+        self.map_err(Error::other)?.into_leaf()
     }
 }
 
@@ -132,7 +132,7 @@ macro_rules! wrap_fn {
         $(#[doc = $doc])*
         #[$crate::wrap($($($options)*)?)]
         $vis fn $name($($(#[$attr])* $arg: $ty),*) -> $ret {
-            $crate::__private::from_foreign(($target)($($crate::__private::to_foreign($arg)?),*))
+            $crate::__private::into_leaf(($target)($($crate::__private::to_foreign($arg)?),*))
         }
     )*};
 }
@@ -146,11 +146,11 @@ pub fn to_foreign<T>(argument: impl ToForeign<T>) -> Result<T> {
     argument.to_foreign()
 }
 
-/// See [`FromForeign`].
+/// See [`IntoLeaf`].
 ///
 /// # Errors
 /// The foreign function's own.
 #[doc(hidden)]
-pub fn from_foreign<O>(result: impl FromForeign<O>) -> Result<O> {
-    result.from_foreign()
+pub fn into_leaf<O>(result: impl IntoLeaf<O>) -> Result<O> {
+    result.into_leaf()
 }

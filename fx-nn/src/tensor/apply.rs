@@ -156,7 +156,9 @@ pub(super) fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// Operands of different types, or not floats: promoted first.
 #[cold]
 fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    (a.data(op.name())?, b.data(op.name())?);
+    // A symbolic operand's error names the operator.
+    a.data(op.name())?;
+    b.data(op.name())?;
     let common = a.dtype()?.promote(b.dtype()?);
     // A tensor without dims does not decide the type within its category, as in PyTorch.
     let common = match (a.dims()?.is_empty(), b.dims()?.is_empty()) {

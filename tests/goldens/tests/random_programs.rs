@@ -25,7 +25,7 @@ enum Step {
     Constant(usize, i32),
     Layer(usize, usize),
     Shared(usize),
-    Block(usize, usize),
+    Block(usize),
     Best(usize),
     SliceAndJoin(usize),
     Reshaped(usize),
@@ -78,7 +78,7 @@ impl Random {
             11 => Step::Constant(a, i32::try_from(b % 7).unwrap_or(0)),
             12 => Step::Layer(a, b),
             13 => Step::Shared(a),
-            14 => Step::Block(a, b),
+            14 => Step::Block(a),
             15 => Step::Best(a),
             16 => Step::SliceAndJoin(a),
             17 => Step::Reshaped(a),
@@ -222,7 +222,7 @@ impl Program {
                 }
                 Step::Layer(a, which) => self.layers[which % 2].forward(at(a))?,
                 Step::Shared(a) => self.again.forward(&self.shared.forward(at(a))?)?,
-                Step::Block(a, _) => self.blocks[0].forward(at(a))?,
+                Step::Block(a) => self.blocks[0].forward(at(a))?,
                 Step::Best(a) => {
                     let (values, _) = at(a).topk(4, -1, true, true)?;
                     values
