@@ -3,9 +3,9 @@
 use super::graph::Graph;
 use super::node::NodeRef;
 use super::op::Op;
+use super::order::ROOT;
 use super::registry;
 use crate::error::Result;
-use crate::value::handle::NodeId;
 
 impl NodeRef<'_> {
     /// Whether the node does more than computing its result, by what functions and methods declare.
@@ -56,14 +56,18 @@ impl Graph {
     ) -> Result<usize> {
         self.lint()?;
         let before = self.len();
-        let mut at: Option<NodeId> = self.nodes().next_back().map(|node| node.id());
-        while let Some(id) = at {
-            let node = self.node(id)?;
-            at = node.prev().map(|node| node.id());
-            let kept = matches!(node.op(), Op::Placeholder(_) | Op::Output);
-            if node.num_users() == 0 && !kept && !is_impure(node) {
-                self.erase_node(id)?;
+        let mut index = self.order.prev(ROOT);
+        while index != ROOT {
+            let prev = self.order.prev(index);
+            if self.uses.count(index) == 0 {
+                let node = NodeRef::new(self, index);
+                let kept = matches!(node.op(), Op::Placeholder(_) | Op::Output);
+                if !kept && !is_impure(node) {
+                    let id = node.id();
+                    self.erase_node(id)?;
+                }
             }
+            index = prev;
         }
         Ok(before - self.len())
     }
