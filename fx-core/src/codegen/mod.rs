@@ -1,3 +1,4 @@
 //! From graphs back to Rust source.
 
 pub mod rust;
+mod types;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::types::{Scalar, returned_type, scalars};
 use crate::ir::argument::Argument;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
@@ -29,6 +30,7 @@ enum Hold {
 struct Writer<'g> {
     graph: &'g Graph,
     holds: FxHashMap<NodeId, Hold>,
+    scalars: FxHashMap<NodeId, Scalar>,
     last_use: FxHashMap<NodeId, NodeId>,
     drop_path: &'static str,
     text: String,
@@ -42,6 +44,7 @@ pub(crate) fn forward_source(graph: &Graph, params: &[ParamSpec], trees: &[Tree]
     let mut writer = Writer {
         graph,
         holds: FxHashMap::default(),
+        scalars: scalars(graph),
         last_use: graph
             .nodes()
             .flat_map(|user| {
@@ -137,12 +140,15 @@ impl Writer<'_> {
                 .collect::<Vec<_>>()
         };
         match arg {
-            Argument::Node(id) => self
-                .graph
-                .node(*id)
-                .ok()
-                .and_then(returned_type)
-                .unwrap_or_else(|| "Tensor".to_string()),
+            Argument::Node(id) => match self.scalars.get(id) {
+                Some(scalar) => scalar.name().to_string(),
+                None => self
+                    .graph
+                    .node(*id)
+                    .ok()
+                    .and_then(returned_type)
+                    .unwrap_or_else(|| "Tensor".to_string()),
+            },
             Argument::Tuple(items) => {
                 let items = all(items);
                 match items.as_slice() {
@@ -214,7 +220,11 @@ impl Writer<'_> {
                 }
             },
         };
-        self.holds.entry(node.id()).or_insert(Hold::Owned);
+        let hold = match self.scalars.contains_key(&node.id()) {
+            true => Hold::Plain,
+            false => Hold::Owned,
+        };
+        self.holds.entry(node.id()).or_insert(hold);
         let _ = write!(self.text, "    {line}");
         let dead: Vec<String> = node
             .all_input_nodes()
@@ -240,8 +250,13 @@ impl Writer<'_> {
                 format!("{}.matmul({b})?", self.receiver(&node.args()[0]))
             }
             (Operator::Pow, [_, b]) => format!("{}.pow({b})?", self.receiver(&node.args()[0])),
+            (Operator::Abs, [_]) => format!("{}.abs()?", self.receiver(&node.args()[0])),
             (Operator::Floordiv, [_, b]) => {
-                format!("{}.floor_divide({b})?", self.receiver(&node.args()[0]))
+                let method = match self.scalars.contains_key(&node.id()) {
+                    true => "floordiv",
+                    false => "floor_divide",
+                };
+                format!("{}.{method}({b})?", self.receiver(&node.args()[0]))
             }
             (op, [a, b]) => match op.infix() {
                 Some(sign) => format!("({a} {sign} {b})?"),
@@ -382,22 +397,6 @@ impl Writer<'_> {
         shown.reverse();
         shown.join(", ")
     }
-}
-
-/// The declared result of a function or method node.
-fn returned_type(node: NodeRef<'_>) -> Option<String> {
-    let function = match node.op() {
-        Op::CallFunction(function) => *function,
-        Op::CallMethod(method) => *registry::methods(method).first()?,
-        Op::Placeholder(_) => {
-            return node
-                .type_expr()
-                .map(|t| t.trim_start_matches('&').to_string());
-        }
-        _ => return None,
-    };
-    let declared = function.def().returns;
-    (!declared.is_empty()).then(|| declared.to_string())
 }
 
 /// A dotted path as Rust fields: `layer1.0.conv1` is `layer1[0].conv1`.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::context::TraceContext;
+use super::dispatch::literal_value;
 use super::report::Frozen;
 use super::tracer::{CallArgs, Tracer};
 use crate::error::{ErrorKind, Result};
@@ -112,7 +113,12 @@ fn placeholders<T: Tracer + ?Sized>(
     params: &[ParamSpec],
     param: &ParamSpec,
 ) -> Result<(Tree, Vec<Leaf>)> {
-    let Some(value) = cx.concrete(&param.name) else {
+    // A plain argument that is left open is what its default says, and guarded.
+    let given = cx.concrete(&param.name).or_else(|| {
+        let default = param.default.as_ref().filter(|_| !param.symbolic);
+        default.map(literal_value)
+    });
+    let Some(value) = given else {
         if !param.symbolic {
             return Err(ErrorKind::Unspecialised {
                 argument: param.name.to_string(),

@@ -183,7 +183,8 @@ impl<'r> Trace<'r> {
     ///
     /// Of a structure (a list, a tuple, a dict; see [`tree!`](crate::tree)) each leaf becomes an input:
     /// [`PH`](crate::PH) leaves stay symbolic, the others are guarded. The traced module is called as the
-    /// function is, with the structure. A tensor is specialised without a guard.
+    /// function is, with the structure. A tensor is specialised without a guard. A plain argument with a default that
+    /// is left open is specialised to its default.
     ///
     /// ```
     /// use fx_core::prelude::*;

@@ -251,6 +251,40 @@ fn structs_are_trees() -> Result<()> {
     Ok(())
 }
 
+#[trace]
+fn leaky(x: &Array, #[default(0.5)] alpha: f64, #[default(true)] twice: bool) -> Result<Array> {
+    let y = (x * alpha)?;
+    if twice { y * 2.0 } else { Ok(y) }
+}
+
+#[test]
+fn a_plain_argument_left_open_is_its_default() -> Result<()> {
+    let gm = symbolic_trace(traced!(leaky))?;
+    let text = gm.graph().to_string();
+    assert!(
+        text.contains("%alpha : f64 [num_users=1] = placeholder[target=alpha](default=0.5)"),
+        "{text}"
+    );
+    let y: Array = gm.forward(&array(3.0))?;
+    assert_eq!(y.to_vec()?, [3.0]);
+    let error = gm
+        .forward::<Array>((&array(3.0), 0.25))
+        .expect_err("guarded");
+    assert!(
+        error
+            .to_string()
+            .contains("\"alpha\" was specialised to 0.5"),
+        "{error}"
+    );
+    let gm = Trace::new(traced!(leaky))
+        .concrete("alpha", 0.25)
+        .concrete("twice", false)
+        .graph_module()?;
+    let y: Array = gm.forward((&array(4.0), 0.25, false))?;
+    assert_eq!(y.to_vec()?, [1.0]);
+    Ok(())
+}
+
 #[test]
 fn trees_flatten_and_unflatten() -> Result<()> {
     let value = tree!([{"a": 1, "b": (2,)}, (), [], "c"]);
