@@ -15,7 +15,9 @@ impl Graph {
     /// All findings, in the order of the nodes.
     pub fn findings(&self) -> Vec<Error> {
         let mut found = Vec::new();
-        let mut names = Vec::with_capacity(self.len());
+        // The highest number of each base so far.
+        let mut highest = vec![0u32; self.names.bases()];
+        let mut numbers_rise = true;
         let mut body_started = false;
         let mut outputs = 0usize;
         for node in self.nodes() {
@@ -34,9 +36,11 @@ impl Graph {
                     ));
                 }
             }
-            let name = node.name();
-            // Bases are interned, so one address is one base.
-            names.push((name.base.as_ptr() as usize, name.number));
+            let name = self.heads[node.index as usize].name;
+            let rank = name.rank();
+            let highest = &mut highest[name.base as usize];
+            numbers_rise &= rank > *highest;
+            *highest = rank;
             if let Err(error) = fits_signature(node) {
                 found.push(node.blame("checking", error));
             }
@@ -70,8 +74,8 @@ impl Graph {
                 _ => body_started = true,
             }
         }
-        names.sort_unstable();
-        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+        // Names of one base that count up, as fresh names do, are not the same.
+        if !numbers_rise {
             found.extend(self.shared_names());
         }
         if outputs != 1 {
@@ -90,11 +94,19 @@ impl Graph {
         found
     }
 
-    #[cold]
     fn shared_names(&self) -> Vec<Error> {
+        let name = |node: &NodeRef<'_>| self.heads[node.index as usize].name;
+        let mut names: Vec<_> = self
+            .nodes()
+            .map(|node| (name(&node).base, name(&node).number))
+            .collect();
+        names.sort_unstable();
+        if names.windows(2).all(|pair| pair[0] != pair[1]) {
+            return Vec::new();
+        }
         let mut seen = FxHashSet::default();
         self.nodes()
-            .filter(|node| !seen.insert(node.name().to_string()))
+            .filter(|node| !seen.insert((name(node).base, name(node).number)))
             .map(|node| {
                 let text = format!("two nodes are named %{}: rename one", node.name());
                 finding(node, text)

@@ -17,6 +17,16 @@ pub(crate) struct NameId {
     pub number: u32,
 }
 
+impl NameId {
+    /// Increases with the number among the names of a base; never 0.
+    pub fn rank(self) -> u32 {
+        match self.number {
+            BARE => 1,
+            number => number.saturating_add(2),
+        }
+    }
+}
+
 pub(crate) const BARE: u32 = u32::MAX;
 
 /// A node's name, for printing and comparing.
@@ -147,6 +157,11 @@ impl NameSpace {
             bases: IndexMap::with_capacity_and_hasher(names, FxBuildHasher),
             last: 0,
         }
+    }
+
+    /// How many bases there are; the ids' bases are below it.
+    pub fn bases(&self) -> usize {
+        self.bases.len()
     }
 
     /// A free name for a candidate: the candidate itself, or with the next number.

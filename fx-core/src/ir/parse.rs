@@ -39,12 +39,14 @@ impl FromStr for Graph {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        // A node a line.
+        let lines = text.bytes().filter(|byte| *byte == b'\n').count();
         let mut parser = Parser {
             text: Text::new(text),
-            graph: Graph::new(),
+            graph: Graph::with_capacity(lines),
             last: None,
             current: "",
-            nodes: Vec::new(),
+            nodes: Vec::with_capacity(lines),
             returns: Vec::new(),
         };
         parser.header()?;
