@@ -41,9 +41,11 @@ impl FromStr for Graph {
     fn from_str(text: &str) -> Result<Self> {
         // A node a line.
         let lines = text.bytes().filter(|byte| *byte == b'\n').count();
+        let mut graph = Graph::with_capacity(lines);
+        graph.places.reserve(lines);
         let mut parser = Parser {
             text: Text::new(text),
-            graph: Graph::with_capacity(lines),
+            graph,
             last: None,
             current: "",
             nodes: Vec::with_capacity(lines),

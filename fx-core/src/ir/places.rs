@@ -53,6 +53,11 @@ fn id(index: usize) -> u32 {
 }
 
 impl Places {
+    /// Makes room for locations, where it is known how many come.
+    pub fn reserve(&mut self, locations: usize) {
+        self.locations.reserve(locations);
+    }
+
     pub fn site(&mut self, site: Site<'_>) -> LocationId {
         match site {
             Site::Caller(location) => self.caller(location),
