@@ -267,6 +267,11 @@ fn plain(op: Operator, args: &[&Value]) -> Result<Value> {
             operands.join(" and ")
         ))
     };
+    if let (Operator::Add, [a, b]) = (op, args)
+        && let Some(all) = joined(a, b)
+    {
+        return Ok(all);
+    }
     match (op, args) {
         (Operator::Getitem, [container, index]) => item(container, index),
         (Operator::Neg, [Value::Int(a)]) => a.checked_neg().map(Value::Int).ok_or_else(overflow),
@@ -379,6 +384,47 @@ fn floats(op: Operator, a: f64, b: f64) -> Option<Value> {
     })
 }
 
+/// The items from start to stop, in steps; ends outside the list are its ends, as in Python.
+fn sliced(items: &[Value], ends: &[Value; 3]) -> Result<Vec<Value>> {
+    let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    let end = |value: &Value, default: i64| match value {
+        Value::None => Ok(default),
+        Value::Int(n) if *n < 0 => Ok(n.saturating_add(len).max(0)),
+        Value::Int(n) => Ok((*n).min(len)),
+        other => Err(Error::expected("an end of a slice", other.describe())),
+    };
+    let [start, stop, step] = ends;
+    let (start, stop) = (end(start, 0)?, end(stop, len)?);
+    let step = match step {
+        Value::None => 1,
+        Value::Int(n) if *n > 0 => usize::try_from(*n).unwrap_or(usize::MAX),
+        other => {
+            return Err(Error::expected(
+                "a step above 0 in a slice of a list",
+                other.describe(),
+            ));
+        }
+    };
+    let place = |n: i64| usize::try_from(n).unwrap_or(0);
+    let part = items.get(place(start)..place(stop)).unwrap_or(&[]);
+    Ok(part.iter().step_by(step).cloned().collect())
+}
+
+/// One sequence after another: a list if the first is one.
+fn joined(first: &Value, second: &Value) -> Option<Value> {
+    let (Value::List(a) | Value::Tuple(a)) = first else {
+        return None;
+    };
+    let (Value::List(b) | Value::Tuple(b)) = second else {
+        return None;
+    };
+    let items = a.iter().chain(b).cloned().collect();
+    Some(match first {
+        Value::List(_) => Value::List(items),
+        _ => Value::Tuple(items),
+    })
+}
+
 fn item(container: &Value, index: &Value) -> Result<Value> {
     match (container, index) {
         (Value::List(items) | Value::Tuple(items), Value::Int(i)) => {
@@ -396,6 +442,12 @@ fn item(container: &Value, index: &Value) -> Result<Value> {
                         container.describe()
                     ))
                 })
+        }
+        (Value::List(items), Value::Slice(ends)) => {
+            Ok(Value::List(sliced(items, ends)?.into_boxed_slice()))
+        }
+        (Value::Tuple(items), Value::Slice(ends)) => {
+            Ok(Value::Tuple(sliced(items, ends)?.into_boxed_slice()))
         }
         (Value::Dict(map), Value::Str(key)) => map
             .get(key)

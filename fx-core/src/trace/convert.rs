@@ -417,6 +417,9 @@ impl<T: FromValue> FromValue for Option<T> {
     }
 }
 
+/// A recorded result that may be absent is taken as present, as an argument is.
+impl<T: Output> Output for Option<T> {}
+
 impl FromValue for () {
     fn from_value(_: Value) -> Result<Self> {
         Ok(())

@@ -4,8 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::convert::{FromValue, Output, Param, holds_proxy};
-use super::dispatch;
+use super::dispatch::{self, CallForm};
 use crate::error::{Error, Result};
+use crate::ir::operators;
 use crate::value::handle::Proxy;
 use crate::value::symbol::{Int, Sym};
 use crate::value::value::{Arg, IntoValue, Value};
@@ -77,6 +78,45 @@ impl<T: FromValue + Clone> List<T> {
         }
     }
 
+    /// The items from `start` to before `stop`, counted from the end where negative; `None` is the list's own end.
+    ///
+    /// ```
+    /// use fx_core::List;
+    /// let sizes: List<i64> = vec![2, 3, 8].into();
+    /// assert_eq!(sizes.slice(None, -1)?.concat(vec![4, 2])?.unpack()?, [2, 3, 4, 2]);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the list is symbolic and its trace does not run here.
+    #[track_caller]
+    pub fn slice(
+        &self,
+        start: impl Into<Option<i64>>,
+        stop: impl Into<Option<i64>>,
+    ) -> Result<List<T>> {
+        let (start, stop) = (start.into(), stop.into());
+        let items = match &self.0 {
+            Items::Known(items) => items,
+            Items::Symbolic(proxy, _) => {
+                let end = |at: Option<i64>| at.map_or(Value::None, Value::Int);
+                let ends = [end(start), end(stop), Value::None];
+                return proxy.getitem(Value::Slice(Box::new(ends)))?.to();
+            }
+        };
+        let place = |at: i64| {
+            let at = if at < 0 {
+                at.saturating_add_unsigned(items.len() as u64)
+            } else {
+                at
+            };
+            usize::try_from(at).unwrap_or(0).min(items.len())
+        };
+        let (start, stop) = (start.map_or(0, place), stop.map_or(items.len(), place));
+        let part = items.get(start..stop).unwrap_or(&[]);
+        Ok(part.to_vec().into())
+    }
+
     /// All items.
     ///
     /// # Errors
@@ -88,6 +128,23 @@ impl<T: FromValue + Clone> List<T> {
             Items::Symbolic(proxy, _) => proxy.iter()?.map(Proxy::to).collect::<Result<_>>()?,
         };
         Ok(items.into_iter())
+    }
+}
+
+impl<T: FromValue + IntoValue + Clone> List<T> {
+    /// These items, then others: Python's `list + other`.
+    ///
+    /// # Errors
+    /// When either is symbolic and its trace does not run here.
+    #[track_caller]
+    pub fn concat(&self, other: impl Into<List<T>>) -> Result<List<T>> {
+        let other = other.into();
+        if let (Items::Known(items), Items::Known(more)) = (&self.0, &other.0) {
+            return Ok(items.iter().chain(more).cloned().collect());
+        }
+        let args = vec![self.clone().into_value(), other.into_value()];
+        let joined = dispatch::call_values(operators::add, CallForm::Function, args)?;
+        List::from_value(joined)
     }
 }
 

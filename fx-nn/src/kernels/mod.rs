@@ -1,16 +1,24 @@
 //! Pure tensor kernels: PyTorch's semantics written with differentiable candle operations.
 
+pub mod activation;
 pub mod avg_pool;
 pub mod binary;
 pub mod conv;
+pub mod conv_transpose;
 pub mod dim;
+pub mod einsum;
 pub mod expand;
 pub mod index;
+pub mod layer_norm;
+pub mod lstm;
 pub mod matmul;
 pub mod max_pool;
 pub mod norm;
 pub mod pointwise;
 pub mod reduce;
+pub mod resample;
+pub mod scan;
+pub mod select;
 pub mod shape;
 pub mod softmax;
 pub mod topk;

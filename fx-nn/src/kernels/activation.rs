@@ -1,0 +1,148 @@
+//! Activation functions, with PyTorch's values and gradients at their corners.
+
+use candle_core::{Result, Tensor, bail};
+
+use super::pointwise::relu;
+
+fn floating(op: &str, x: &Tensor) -> Result<()> {
+    if !x.dtype().is_float() {
+        bail!(
+            "{op}: input {:?} of dtype {:?} must be floating point",
+            x.dims(),
+            x.dtype()
+        )
+    }
+    Ok(())
+}
+
+/// `value` everywhere, like `x`.
+fn like(x: &Tensor, value: f64) -> Result<Tensor> {
+    Tensor::full(value, (), x.device())?
+        .to_dtype(x.dtype())?
+        .broadcast_as(x.dims())
+}
+
+/// `x` where it is above 0, `slope * x` elsewhere.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
+    floating("leaky_relu", x)?;
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let above = x.gt(&like(x, 0.0)?)?;
+    above.where_cond(x, &x.affine(slope, 0.0)?)
+}
+
+/// `x` held between `min` and `max`; the gradient at either bound is 0, unlike that of a clamp.
+///
+/// # Errors
+/// When `min` is not below `max`, or `x` is not floating point.
+pub fn hardtanh(op: &str, x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
+    floating(op, x)?;
+    if min > max {
+        bail!("{op}: min {min} is above max {max}")
+    }
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let (low, high) = (like(x, min)?, like(x, max)?);
+    let y = x.le(&low)?.where_cond(&low, x)?;
+    x.ge(&high)?.where_cond(&high, &y)
+}
+
+/// `x` above 0, `alpha * (exp(x) - 1)` elsewhere.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
+    floating("elu", x)?;
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let zero = like(x, 0.0)?;
+    let above = x.gt(&zero)?;
+    // The exponential of what is above 0 is not used: 0 in its place keeps it, and its gradient, finite.
+    let low = above.where_cond(&zero, x)?;
+    above.where_cond(x, &low.exp()?.affine(alpha, -alpha)?)
+}
+
+/// `log(1 + exp(x))`, without overflow.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn softplus(x: &Tensor) -> Result<Tensor> {
+    floating("softplus", x)?;
+    let rest = x.abs()?.neg()?.exp()?.affine(1.0, 1.0)?.log()?;
+    relu(x)?.add(&rest)
+}
+
+/// `x` times the probability that a normal variable is below it; `tanh` takes the usual approximation.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn gelu(x: &Tensor, tanh: bool) -> Result<Tensor> {
+    floating("gelu", x)?;
+    if tanh {
+        let cube = x.sqr()?.mul(x)?;
+        let inner = x.add(&cube.affine(0.044715, 0.0)?)?;
+        let factor = (2.0 / std::f64::consts::PI).sqrt();
+        let tanh = inner.affine(factor, 0.0)?.tanh()?;
+        return x.affine(0.5, 0.0)?.mul(&tanh.affine(1.0, 1.0)?);
+    }
+    let erf = x.affine(std::f64::consts::FRAC_1_SQRT_2, 0.0)?.erf()?;
+    x.affine(0.5, 0.0)?.mul(&erf.affine(1.0, 1.0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, f64s, near, strided, varied};
+    use candle_core::{Device, Var};
+
+    #[test]
+    fn small_numbers() -> Result<()> {
+        let x = Tensor::new(&[[-2f64, 0.], [0.5, 8.]], &Device::Cpu)?;
+        let x = strided(&x)?;
+        near(&leaky_relu(&x, 0.1)?, &[-0.2, 0., 0.5, 8.])?;
+        near(&hardtanh("relu6", &x, 0., 6.)?, &[0., 0., 0.5, 6.])?;
+        near(&elu(&x, 2.)?, &[2. * ((-2f64).exp() - 1.), 0., 0.5, 8.])?;
+        let softplus_of = |x: f64| x.exp().ln_1p();
+        near(&softplus(&x)?, &[-2., 0., 0.5, 8.].map(softplus_of))?;
+        let large = Tensor::new(&[1000f64, -1000.], &Device::Cpu)?;
+        near(&softplus(&large)?, &[1000., 0.])?;
+        near(&elu(&large, 1.)?, &[1000., -1.])?;
+        // PyTorch: gelu(0.5) and gelu(-2), exact and by tanh.
+        let y = f64s(&gelu(&x, false)?)?;
+        assert!((y[2] - 0.345_731_230_637_089_5).abs() < 1e-12, "{y:?}");
+        assert!((y[0] + 0.045_500_263_896_358_42).abs() < 1e-12, "{y:?}");
+        let y = f64s(&gelu(&x, true)?)?;
+        assert!((y[2] - 0.345_714_009_825_143_9).abs() < 1e-12, "{y:?}");
+        assert!(hardtanh("hardtanh", &x, 1., 0.).is_err());
+        assert!(gelu(&Tensor::new(1i64, &Device::Cpu)?, false).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn gradients_match() -> Result<()> {
+        let x = [strided(&varied(&[3, 4])?.affine(3.0, 0.0)?)?];
+        check(&x, |v| leaky_relu(&v[0], 0.2))?;
+        check(&x, |v| hardtanh("hardtanh", &v[0], -1., 1.5))?;
+        check(&x, |v| elu(&v[0], 1.5))?;
+        check(&x, |v| softplus(&v[0]))?;
+        check(&x, |v| gelu(&v[0], false))?;
+        check(&x, |v| gelu(&v[0], true))
+    }
+
+    #[test]
+    fn gradients_at_corners_are_pytorchs() -> Result<()> {
+        let x = Var::new(&[0f64, 6.], &Device::Cpu)?;
+        let slope = |y: Tensor| -> Result<Vec<f64>> {
+            f64s(y.sum_all()?.backward()?.get(&x).expect("a gradient"))
+        };
+        assert_eq!(slope(hardtanh("relu6", x.as_tensor(), 0., 6.)?)?, [0., 0.]);
+        assert_eq!(slope(leaky_relu(x.as_tensor(), 0.1)?)?, [0.1, 1.]);
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! Normalisation of each sample by its own statistics: layer, group and root-mean-square norm.
+
+use candle_core::{Result, Tensor, bail};
+
+use super::expand;
+use super::reduce;
+
+/// `x` as rows of the last dims, which have to be `shape`; and the number of elements in a row.
+fn rows(op: &str, x: &Tensor, shape: &[usize]) -> Result<(Tensor, usize)> {
+    if !x.dtype().is_float() {
+        bail!(
+            "{op}: input {:?} of dtype {:?} must be floating point",
+            x.dims(),
+            x.dtype()
+        )
+    }
+    if shape.is_empty() || !x.dims().ends_with(shape) {
+        bail!(
+            "{op}: the last dims of input {:?} must be the normalized shape {shape:?}",
+            x.dims()
+        )
+    }
+    let len: usize = shape.iter().product();
+    let count = x.elem_count().checked_div(len).unwrap_or(0);
+    Ok((x.contiguous()?.reshape((count, len))?, len))
+}
+
+fn affine(
+    op: &str,
+    y: &Tensor,
+    shape: &[usize],
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+) -> Result<Tensor> {
+    for (name, held) in [("weight", weight), ("bias", bias)] {
+        if let Some(held) = held
+            && held.dims() != shape
+        {
+            bail!("{op}: {name} {:?} must have shape {shape:?}", held.dims())
+        }
+    }
+    let y = match weight {
+        Some(weight) => y.mul(&expand::to(weight, y.dims())?)?,
+        None => y.clone(),
+    };
+    match bias {
+        Some(bias) => y.add(&expand::to(bias, y.dims())?),
+        None => Ok(y),
+    }
+}
+
+/// Each row less its mean, over its standard deviation.
+fn standardized(rows: &Tensor, eps: f64) -> Result<Tensor> {
+    let mean = reduce::mean(rows, &[1], true)?;
+    let centered = rows.sub(&mean.broadcast_as(rows.dims())?)?;
+    let var = reduce::mean(&centered.sqr()?, &[1], true)?;
+    let scale = var.affine(1.0, eps)?.sqrt()?.recip()?;
+    centered.mul(&scale.broadcast_as(rows.dims())?)
+}
+
+/// `(x - mean) / sqrt(var + eps) * weight + bias` over the last dims, which are `shape`.
+///
+/// # Errors
+/// When the last dims of `x`, `weight` or `bias` are not `shape`, or `x` is not floating point.
+pub fn layer_norm(
+    x: &Tensor,
+    shape: &[usize],
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<Tensor> {
+    let op = "layer_norm";
+    let (flat, _) = rows(op, x, shape)?;
+    if flat.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let y = standardized(&flat, eps)?.reshape(x.dims())?;
+    affine(op, &y, shape, weight, bias)
+}
+
+/// `x / sqrt(mean(x²) + eps) * weight` over the last dims, which are `shape`.
+///
+/// # Errors
+/// As [`layer_norm`].
+pub fn rms_norm(x: &Tensor, shape: &[usize], weight: Option<&Tensor>, eps: f64) -> Result<Tensor> {
+    let op = "rms_norm";
+    let (flat, _) = rows(op, x, shape)?;
+    if flat.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let square = reduce::mean(&flat.sqr()?, &[1], true)?;
+    let scale = square.affine(1.0, eps)?.sqrt()?.recip()?;
+    let y = flat
+        .mul(&scale.broadcast_as(flat.dims())?)?
+        .reshape(x.dims())?;
+    affine(op, &y, shape, weight, None)
+}
+
+/// Layer norm over each of `groups` groups of the channels of `x [n, c, ..]`, then `weight` and `bias` `[c]`.
+///
+/// # Errors
+/// When `groups` does not divide the channels, or `weight` or `bias` is not `[c]`.
+pub fn group_norm(
+    x: &Tensor,
+    groups: usize,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<Tensor> {
+    let op = "group_norm";
+    let &[n, c, ..] = x.dims() else {
+        bail!("{op}: input {:?} must be [n, c, ..]", x.dims())
+    };
+    if groups == 0 || !c.is_multiple_of(groups) || !x.dtype().is_float() {
+        bail!(
+            "{op}: input {:?} of dtype {:?} must be floating point with channels in {groups} groups",
+            x.dims(),
+            x.dtype()
+        )
+    }
+    let mut shape = vec![1; x.rank()];
+    shape[1] = c;
+    let channels = |t: Option<&Tensor>| -> Result<Option<Tensor>> {
+        match t {
+            Some(t) if t.dims() != [c] => {
+                bail!("{op}: weight and bias {:?} must be [{c}]", t.dims())
+            }
+            t => t.map(|t| t.reshape(shape.as_slice())).transpose(),
+        }
+    };
+    let (weight, bias) = (channels(weight)?, channels(bias)?);
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let len = x.elem_count() / (n * groups);
+    let flat = x.contiguous()?.reshape((n * groups, len))?;
+    let y = standardized(&flat, eps)?.reshape(x.dims())?;
+    affine(op, &y, &shape, weight.as_ref(), bias.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, near, strided, varied};
+    use candle_core::Device;
+
+    #[test]
+    fn small_numbers() -> Result<()> {
+        let x = Tensor::new(&[[1f64, 3.], [2., 6.]], &Device::Cpu)?;
+        for x in [x.clone(), strided(&x)?] {
+            near(&layer_norm(&x, &[2], None, None, 0.)?, &[-1., 1., -1., 1.])?;
+            let (w, b) = (varied(&[2])?, varied(&[2])?.affine(0., 5.)?);
+            let y = layer_norm(&x, &[2], Some(&w.ones_like()?), Some(&b), 0.)?;
+            near(&y, &[4., 6., 4., 6.])?;
+            let root = 5f64.sqrt();
+            near(
+                &rms_norm(&x, &[2], None, 0.)?,
+                &[1. / root, 3. / root, 2. / (2. * root), 6. / (2. * root)],
+            )?;
+            let y = group_norm(&x.reshape((1, 4))?, 2, None, None, 0.)?;
+            near(&y, &[-1., 1., -1., 1.])?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn errors() -> Result<()> {
+        let x = varied(&[2, 3])?;
+        let text = layer_norm(&x, &[2], None, None, 0.)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("layer_norm: the last dims of input [2, 3]"),
+            "{text}"
+        );
+        assert!(layer_norm(&x, &[3], Some(&varied(&[2])?), None, 0.).is_err());
+        assert!(layer_norm(&x, &[], None, None, 0.).is_err());
+        assert!(rms_norm(&x, &[3], Some(&varied(&[1])?), 0.).is_err());
+        assert!(group_norm(&x, 2, None, None, 0.).is_err());
+        assert!(group_norm(&x, 0, None, None, 0.).is_err());
+        assert!(group_norm(&x, 3, Some(&varied(&[2])?), None, 0.).is_err());
+        assert_eq!(
+            layer_norm(&varied(&[0, 3])?, &[3], None, None, 0.)?.dims(),
+            &[0, 3]
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn gradients_match() -> Result<()> {
+        let (w, b) = (varied(&[3, 4])?, varied(&[3, 4])?.affine(2., 0.1)?);
+        let x = strided(&varied(&[2, 3, 4])?)?;
+        check(&[x.clone(), w, b], |t| {
+            layer_norm(&t[0], &[3, 4], Some(&t[1]), Some(&t[2]), 1e-3)
+        })?;
+        check(&[x, varied(&[4])?], |t| {
+            rms_norm(&t[0], &[4], Some(&t[1]), 1e-3)
+        })?;
+        let inputs = [varied(&[2, 4, 3])?, varied(&[4])?, varied(&[4])?];
+        check(&inputs, |t| {
+            group_norm(&t[0], 2, Some(&t[1]), Some(&t[2]), 1e-3)
+        })
+    }
+}
