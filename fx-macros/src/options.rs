@@ -161,7 +161,7 @@ impl WrapOptions {
                     };
                     options.method = Some((method, option.name.span()));
                 }
-                "path" => match &option.value {
+                "path" => match option.value.as_ref().map(without_group) {
                     Some(Expr::Lit(lit)) if matches!(lit.lit, Lit::Str(_)) => {
                         if let Lit::Str(path) = &lit.lit {
                             options.path = Some(path.clone());
@@ -187,6 +187,14 @@ impl WrapOptions {
         }
         Ok(options)
     }
+}
+
+/// What a `macro_rules` fragment stands for.
+fn without_group(mut expr: &Expr) -> &Expr {
+    while let Expr::Group(group) = expr {
+        expr = &group.expr;
+    }
+    expr
 }
 
 /// What a field of a module is.

@@ -156,6 +156,22 @@ impl<T> List<T> {
             Items::Symbolic(..) => None,
         }
     }
+
+    /// The items, as far as they are known: none of a symbolic list.
+    pub fn known(&self) -> &[T] {
+        match &self.0 {
+            Items::Known(items) => items,
+            Items::Symbolic(..) => &[],
+        }
+    }
+
+    /// The symbolic list.
+    pub fn proxy(&self) -> Option<Proxy> {
+        match &self.0 {
+            Items::Known(_) => None,
+            Items::Symbolic(proxy, _) => Some(*proxy),
+        }
+    }
 }
 
 impl<T> From<Vec<T>> for List<T> {

@@ -10,6 +10,7 @@ pub mod einsum;
 pub mod expand;
 pub mod index;
 pub mod layer_norm;
+pub mod loss;
 pub mod lstm;
 pub mod matmul;
 pub mod max_pool;

@@ -103,6 +103,33 @@ pub fn mean(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     total.affine(1.0 / count as f64, 0.0)
 }
 
+/// The variance over `dims`, shaped as by [`sum`]: squared distances from the mean over their count, less one if
+/// `unbiased`; nan where that is 0.
+///
+/// # Errors
+/// As [`mean`].
+pub fn var(op: &str, x: &Tensor, dims: &[usize], unbiased: bool, keepdim: bool) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        bail!(
+            "{op}: dtype {:?} of shape {:?} is not floating point",
+            x.dtype(),
+            x.dims()
+        )
+    }
+    let dims = valid(op, x, dims)?;
+    let count: usize = dims.iter().map(|&d| x.dims()[d]).product();
+    let centered = match dims.is_empty() {
+        true => x.zeros_like()?,
+        false => x.sub(&mean(x, &dims, true)?.broadcast_as(x.dims())?)?,
+    };
+    let total = sum(&centered.sqr()?, &dims, keepdim)?;
+    let divisor = count as f64 - f64::from(u8::from(unbiased));
+    if divisor <= 0.0 {
+        return total.affine(f64::NAN, 0.0);
+    }
+    total.affine(1.0 / divisor, 0.0)
+}
+
 #[derive(Clone, Copy)]
 enum Side {
     Max,
@@ -329,6 +356,19 @@ mod tests {
             grads.get(&x).expect("a gradient"),
             &[1., 0., 0., 1., 0., 0., 1., 0., 0.],
         )
+    }
+
+    #[test]
+    fn variances() -> Result<()> {
+        let x = Tensor::new(&[[1f64, 3.], [2., 6.]], &candle_core::Device::Cpu)?;
+        near(&var("var", &x, &[1], false, false)?, &[1., 4.])?;
+        near(&var("var", &x, &[1], true, true)?, &[2., 8.])?;
+        near(&var("var", &x, &[0, 1], false, false)?, &[3.5])?;
+        let one = x.narrow(1, 0, 1)?;
+        assert!(f64s(&var("var", &one, &[1], true, false)?)?[0].is_nan());
+        check(&[varied(&[2, 3, 2])?], |v| {
+            var("var", &v[0], &[0, 2], true, false)
+        })
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub(super) fn constant(shape: &[usize], value: f32) -> Result<Tensor> {
     parameter(candle_core::Tensor::full(value, shape, &Device::Cpu))
 }
 
+/// A parameter of normal random numbers: mean 0, deviation 1.
+pub(super) fn normal(shape: &[usize]) -> Result<Tensor> {
+    parameter(candle_core::Tensor::randn(0f32, 1f32, shape, &Device::Cpu))
+}
+
 fn parameter(values: candle_core::Result<candle_core::Tensor>) -> Result<Tensor> {
     values
         .and_then(|t| Var::from_tensor(&t))

@@ -1,6 +1,6 @@
 //! Convolutions.
 
-use fx_core::{Result, wrap};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -16,9 +16,9 @@ pub fn conv2d(
     x: &Tensor,
     weight: &Tensor,
     bias: Option<&Tensor>,
-    stride: impl Into<Pair>,
-    padding: impl Into<Pair>,
-    dilation: impl Into<Pair>,
+    #[default(1)] stride: impl Into<Pair>,
+    #[default(0)] padding: impl Into<Pair>,
+    #[default(1)] dilation: impl Into<Pair>,
     #[default(1)] groups: usize,
 ) -> Result<Tensor> {
     let bias = bias.map(|b| b.data("conv2d")).transpose()?;
@@ -30,6 +30,76 @@ pub fn conv2d(
         padding.tuple(),
         dilation.tuple(),
         groups,
+    )
+    .map(Tensor::from)
+    .fx()
+}
+
+/// A 1-d convolution of `x` `[N, C, L]` (or `[C, L]`) by `weight` `[O, C / groups, k]`.
+///
+/// # Errors
+/// When the shapes, or the kernel and the padded input, do not fit.
+#[wrap(path = "fx_nn::ops::conv1d")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
+pub fn conv1d(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    #[default(1)] stride: usize,
+    #[default(0)] padding: usize,
+    #[default(1)] dilation: usize,
+    #[default(1)] groups: usize,
+) -> Result<Tensor> {
+    let (data, kernel) = (x.data("conv1d")?, weight.data("conv1d")?);
+    if !matches!(data.rank(), 2 | 3) || kernel.rank() != 3 {
+        return Err(Error::msg(format_args!(
+            "conv1d: input {:?} must be [N, C, L] or [C, L], and weight {:?} [O, C / groups, k]",
+            data.dims(),
+            kernel.dims()
+        )));
+    }
+    let bias = bias.map(|b| b.data("conv1d")).transpose()?;
+    // A row is an image of height 1.
+    let row = data.unsqueeze(data.rank() - 1).fx()?;
+    let y = kernels::conv::conv2d(
+        &row,
+        &kernel.unsqueeze(2).fx()?,
+        bias,
+        (1, stride),
+        (0, padding),
+        (1, dilation),
+        groups,
+    )
+    .fx()?;
+    y.squeeze(y.rank() - 2).map(Tensor::from).fx()
+}
+
+/// A transposed 2-d convolution of `x` `[N, C, H, W]` (or `[C, H, W]`) by `weight` `[C, O / groups, kH, kW]`.
+///
+/// # Errors
+/// When the shapes do not fit, or nothing is left of the result.
+#[wrap(path = "fx_nn::ops::conv_transpose2d")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
+pub fn conv_transpose2d(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    #[default(1)] stride: impl Into<Pair>,
+    #[default(0)] padding: impl Into<Pair>,
+    #[default(0)] output_padding: impl Into<Pair>,
+    #[default(1)] groups: usize,
+    #[default(1)] dilation: impl Into<Pair>,
+) -> Result<Tensor> {
+    let bias = bias.map(|b| b.data("conv_transpose2d")).transpose()?;
+    kernels::conv_transpose::conv_transpose2d(
+        x.data("conv_transpose2d")?,
+        weight.data("conv_transpose2d")?,
+        bias,
+        stride.tuple(),
+        padding.tuple(),
+        output_padding.tuple(),
+        groups,
+        dilation.tuple(),
     )
     .map(Tensor::from)
     .fx()

@@ -1,7 +1,7 @@
 //! New tensors.
 
 use candle_core::{DType as C, Device, Tensor as Data};
-use fx_core::{Result, wrap};
+use fx_core::{Error, Int, Result, wrap};
 
 use crate::error::Fx;
 use crate::tensor::{Shape, Tensor};
@@ -37,4 +37,42 @@ pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
     Data::rand(0f32, 1f32, shape.0, &Device::Cpu)
         .map(Tensor::from)
         .fx()
+}
+
+/// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run draws anew.
+///
+/// # Errors
+/// When candle has no room for it.
+#[wrap(random, always, path = "fx_nn::ops::randn")]
+pub fn randn(shape: impl Into<Shape>) -> Result<Tensor> {
+    Data::randn(0f32, 1f32, shape.0, &Device::Cpu)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The integers from `start` to before `end`, by `step`, as `int64`.
+///
+/// # Errors
+/// When `step` is 0, or leads away from `end`.
+#[wrap(path = "fx_nn::ops::arange")]
+pub fn arange(
+    start: impl Into<Int>,
+    end: impl Into<Int>,
+    #[default(1)] step: impl Into<Int>,
+) -> Result<Tensor> {
+    let (Some(start), Some(end), Some(step)) = (start.concrete(), end.concrete(), step.concrete())
+    else {
+        return Err(Error::msg(
+            "arange: an end is symbolic where the operation runs",
+        ));
+    };
+    if step == 0 || (end != start && (end > start) != (step > 0)) {
+        return Err(Error::msg(format_args!(
+            "arange: steps of {step} do not lead from {start} to {end}"
+        )));
+    }
+    let count = end.abs_diff(start).div_ceil(step.unsigned_abs());
+    let numbers: Vec<i64> = (0..count as i64).map(|i| start + i * step).collect();
+    let count = numbers.len();
+    Tensor::from_vec(numbers, count)
 }

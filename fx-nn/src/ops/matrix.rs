@@ -29,3 +29,25 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
         .map(Tensor::from)
         .fx()
 }
+
+/// Einstein's summation: sums of products over dims named by letters, `...` for dims that broadcast.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let (q, k) = (Tensor::rand((2, 5, 3, 4))?, Tensor::rand((2, 6, 3, 4))?);
+/// assert_eq!(ops::einsum("bqhd,bkhd->bhqk", &[q, k])?.dims()?, [2, 3, 5, 6]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When the equation is malformed, or does not fit the shapes.
+#[wrap(path = "fx_nn::ops::einsum")]
+pub fn einsum(equation: &str, operands: &[Tensor]) -> Result<Tensor> {
+    let data = operands
+        .iter()
+        .map(|x| x.data("einsum").cloned())
+        .collect::<Result<Vec<_>>>()?;
+    kernels::einsum::einsum(equation, &data)
+        .map(Tensor::from)
+        .fx()
+}

@@ -1,21 +1,41 @@
 //! Operations on tensors under PyTorch's names, each a leaf: `x.relu()` records a method, `relu(&x)` a function.
 
+mod activation;
+mod attention;
 mod conv;
 mod create;
+mod loss;
 mod matrix;
 mod norm;
 mod pointwise;
 mod pool;
 mod reduce;
+mod resample;
+mod rnn;
+mod select;
 mod shape;
+mod sizes;
 mod views;
 
-pub use conv::conv2d;
-pub use create::{ones, rand, zeros};
-pub use matrix::{linear, matmul};
-pub use norm::{batch_norm, log_softmax, softmax};
-pub use pointwise::{clamp, dropout, exp, maximum, minimum, neg, relu, sigmoid, silu, tanh};
+pub use activation::{dropout, elu, gelu, leaky_relu, relu, relu6, sigmoid, silu, softplus, tanh};
+pub use attention::{cosine_similarity, mask_scores, scaled_dot_product_attention};
+pub use conv::{conv_transpose2d, conv1d, conv2d};
+pub use create::{arange, ones, rand, randn, zeros};
+pub use loss::{cross_entropy, l1_loss, mse_loss, nll_loss};
+pub use matrix::{einsum, linear, matmul};
+pub use norm::{batch_norm, group_norm, layer_norm, log_softmax, rms_norm, softmax};
+pub use pointwise::{
+    clamp, cos, erf, exp, log, maximum, minimum, neg, reciprocal, rsqrt, sin, sqrt, square,
+    to_dtype,
+};
 pub use pool::{adaptive_avg_pool2d, avg_pool2d, max_pool2d};
-pub use reduce::{amax, amin, max, mean, sum, topk};
-pub use shape::{cat, flatten, size, stack};
-pub use views::{chunk, expand, permute, reshape, split, squeeze, t, transpose, unsqueeze, view};
+pub use reduce::{amax, amin, argmax, cumsum, max, mean, std, sum, topk, var};
+pub use resample::interpolate;
+pub use rnn::lstm;
+pub use select::{embedding, gather, index_select, masked_fill, one_hot, tril, triu, r#where};
+pub use shape::{cat, flatten, stack};
+pub use sizes::size;
+pub use views::{
+    chunk, contiguous, expand, permute, reshape, split, split_with_sizes, squeeze, t, transpose,
+    unbind, unsqueeze, view,
+};

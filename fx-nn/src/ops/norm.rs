@@ -1,10 +1,10 @@
-//! Normalisation: softmax over a dim, batch norm over channels.
+//! Normalisation: softmax over a dim, batch norm over channels, layer, group and RMS norm over each sample.
 
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::{dim, norm, softmax as kernels};
-use crate::tensor::Tensor;
+use crate::kernels::{dim, layer_norm as sample, norm, softmax as kernels};
+use crate::tensor::{Shape, Tensor};
 
 /// exp(x) over its sum along `dim`.
 ///
@@ -124,4 +124,65 @@ fn move_towards(
 ) -> candle_core::Result<()> {
     let moved = (running.affine(1.0 - momentum, 0.0)? + batch.affine(momentum, 0.0)?)?;
     running.slice_set(&moved, 0, 0)
+}
+
+/// (x - mean) / sqrt(var + eps) · weight + bias over the last dims, which are `normalized_shape`.
+///
+/// # Errors
+/// When the last dims of `x`, `weight` or `bias` are others.
+#[wrap(path = "fx_nn::ops::layer_norm")]
+pub fn layer_norm(
+    x: &Tensor,
+    normalized_shape: impl Into<Shape>,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    #[default(1e-5)] eps: f64,
+) -> Result<Tensor> {
+    let weight = weight.map(|w| w.data("layer_norm")).transpose()?;
+    let bias = bias.map(|b| b.data("layer_norm")).transpose()?;
+    sample::layer_norm(
+        x.data("layer_norm")?,
+        &normalized_shape.0,
+        weight,
+        bias,
+        eps,
+    )
+    .map(Tensor::from)
+    .fx()
+}
+
+/// x / sqrt(mean(x²) + eps) · weight over the last dims, which are `normalized_shape`.
+///
+/// # Errors
+/// When the last dims of `x` or `weight` are others.
+#[wrap(path = "fx_nn::ops::rms_norm")]
+pub fn rms_norm(
+    x: &Tensor,
+    normalized_shape: impl Into<Shape>,
+    weight: Option<&Tensor>,
+    #[default(1e-6)] eps: f64,
+) -> Result<Tensor> {
+    let weight = weight.map(|w| w.data("rms_norm")).transpose()?;
+    sample::rms_norm(x.data("rms_norm")?, &normalized_shape.0, weight, eps)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// Layer norm over each of `num_groups` groups of the channels of `x` `[N, C, ..]`, then `weight` and `bias` `[C]`.
+///
+/// # Errors
+/// When `num_groups` does not divide the channels, or the shapes do not fit.
+#[wrap(path = "fx_nn::ops::group_norm")]
+pub fn group_norm(
+    x: &Tensor,
+    num_groups: usize,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    #[default(1e-5)] eps: f64,
+) -> Result<Tensor> {
+    let weight = weight.map(|w| w.data("group_norm")).transpose()?;
+    let bias = bias.map(|b| b.data("group_norm")).transpose()?;
+    sample::group_norm(x.data("group_norm")?, num_groups, weight, bias, eps)
+        .map(Tensor::from)
+        .fx()
 }

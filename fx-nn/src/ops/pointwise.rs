@@ -1,22 +1,10 @@
 //! Operations on each element alone.
 
-use fx_core::{DType, Error, Result, wrap};
+use fx_core::{DType, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{binary, pointwise};
 use crate::tensor::Tensor;
-
-/// max(x, 0).
-///
-/// # Errors
-/// For bool tensors.
-#[wrap(method, path = "fx_nn::ops::relu")]
-pub fn relu(x: &Tensor) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("relu: bool tensors are not supported"));
-    }
-    pointwise::relu(x.data("relu")?).map(Tensor::from).fx()
-}
 
 /// -x.
 ///
@@ -27,43 +15,80 @@ pub fn neg(x: &Tensor) -> Result<Tensor> {
     -x
 }
 
-/// 1 / (1 + exp(-x)).
+macro_rules! functions {
+    ($($name:ident $path:literal $does:literal;)*) => {$(
+        #[doc = concat!($does, "; integers become `float32`.")]
+        ///
+        /// # Errors
+        /// Those of the conversion to float.
+        #[wrap(method, path = $path)]
+        pub fn $name(x: &Tensor) -> Result<Tensor> {
+            let x = x.as_float()?;
+            x.data(stringify!($name))?.$name().map(Tensor::from).fx()
+        }
+    )*};
+}
+
+functions! {
+    exp "fx_nn::ops::exp" "e to the power of x";
+    log "fx_nn::ops::log" "The natural logarithm";
+    sqrt "fx_nn::ops::sqrt" "The square root";
+    sin "fx_nn::ops::sin" "The sine of x in radians";
+    cos "fx_nn::ops::cos" "The cosine of x in radians";
+    erf "fx_nn::ops::erf" "The error function";
+}
+
+/// 1 / sqrt(x); integers become `float32`.
 ///
 /// # Errors
 /// Those of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::sigmoid")]
-pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
-    pointwise::sigmoid(as_float(x)?.data("sigmoid")?)
+#[wrap(method, path = "fx_nn::ops::rsqrt")]
+pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
+    let x = x.as_float()?;
+    x.data("rsqrt")?
+        .sqrt()
+        .and_then(|x| x.recip())
         .map(Tensor::from)
         .fx()
 }
 
-/// x · sigmoid(x), elementwise.
-///
-/// # Errors
-/// When the tensor is of truth values.
-#[wrap(method, path = "fx_nn::ops::silu")]
-pub fn silu(x: &Tensor) -> Result<Tensor> {
-    let x = as_float(x)?;
-    &x * x.sigmoid()?
-}
-
-/// The hyperbolic tangent.
+/// 1 / x; integers become `float32`.
 ///
 /// # Errors
 /// Those of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::tanh")]
-pub fn tanh(x: &Tensor) -> Result<Tensor> {
-    as_float(x)?.data("tanh")?.tanh().map(Tensor::from).fx()
+#[wrap(method, path = "fx_nn::ops::reciprocal")]
+pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
+    x.as_float()?
+        .data("reciprocal")?
+        .recip()
+        .map(Tensor::from)
+        .fx()
 }
 
-/// e to the power of x.
+/// x².
 ///
 /// # Errors
-/// Those of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::exp")]
-pub fn exp(x: &Tensor) -> Result<Tensor> {
-    as_float(x)?.data("exp")?.exp().map(Tensor::from).fx()
+/// None of its own.
+#[wrap(method, path = "fx_nn::ops::square")]
+pub fn square(x: &Tensor) -> Result<Tensor> {
+    x * x
+}
+
+/// The same elements as another type; a number is true where it is not 0.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![-1.5f32, 0.0, 2.5], 3)?;
+/// assert_eq!(x.to_dtype(DType::I64)?.to_vec()?, [-1.0, 0.0, 2.0]);
+/// assert_eq!(x.to_dtype(DType::Bool)?.to_vec()?, [1.0, 0.0, 1.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When candle has no such type.
+#[wrap(method, path = "fx_nn::ops::to_dtype")]
+pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    x.cast(dtype)
 }
 
 /// Each element held between `min` and `max`; `None` leaves that side open.
@@ -89,20 +114,11 @@ pub fn clamp(
     let promoted = if whole(min) && whole(max) && !x.is_bool() {
         x.clone()
     } else {
-        as_float(x)?
+        x.as_float()?
     };
     pointwise::clamp(promoted.data("clamp")?, min, max)
         .map(Tensor::from)
         .fx()
-}
-
-/// Integers and truth values as `float32`, as PyTorch promotes them where only floats will do.
-fn as_float(x: &Tensor) -> Result<Tensor> {
-    if x.dtype()?.is_floating_point() {
-        Ok(x.clone())
-    } else {
-        x.to_dtype(DType::F32)
-    }
 }
 
 /// The larger of each two elements; shapes broadcast.
@@ -134,40 +150,7 @@ fn extreme(
     ) -> candle_core::Result<candle_core::Tensor>,
 ) -> Result<Tensor> {
     let common = x.dtype()?.promote(other.dtype()?);
-    let (x, other) = (x.to_dtype(common)?, other.to_dtype(common)?);
+    let (x, other) = (x.cast(common)?, other.cast(common)?);
     let result = kernel(x.data(what)?, other.data(what)?).fx()?;
-    Ok(if common == DType::Bool {
-        Tensor::from_bools(result)
-    } else {
-        result.into()
-    })
-}
-
-/// Zeroes elements with probability `p` and scales the rest by 1 / (1 - p); the identity outside training.
-///
-/// # Errors
-/// When `p` is not in [0, 1].
-#[wrap(random, path = "fx_nn::ops::dropout")]
-pub fn dropout(
-    x: &Tensor,
-    #[kw]
-    #[default(0.5)]
-    p: f64,
-    #[kw]
-    #[default(true)]
-    training: bool,
-) -> Result<Tensor> {
-    if !(0.0..=1.0).contains(&p) {
-        return Err(Error::msg(format_args!(
-            "dropout: p is a probability in [0, 1], not {p}"
-        )));
-    }
-    if !training {
-        return Ok(x.clone());
-    }
-    let data = x.data("dropout")?;
-    pointwise::dropout_mask(data.dims(), p, data.dtype(), data.device())
-        .and_then(|mask| data.mul(&mask))
-        .map(Tensor::from)
-        .fx()
+    Ok(x.with_data(result))
 }

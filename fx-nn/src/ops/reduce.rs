@@ -97,6 +97,91 @@ pub fn amin(
         .fx()
 }
 
+fn variance(
+    op: &str,
+    x: &Tensor,
+    dim: &Dims,
+    unbiased: bool,
+    keepdim: bool,
+) -> Result<candle_core::Tensor> {
+    let data = x.data(op)?;
+    let dims = dim.resolve(op, data.rank()).fx()?;
+    kernels::reduce::var(op, data, &dims, unbiased, keepdim).fx()
+}
+
+/// The variance over `dim`: the sum of squared distances from the mean over their count, less one if `unbiased`.
+///
+/// # Errors
+/// When there is no such dim, or the tensor is not float.
+#[wrap(method = custom, path = "fx_nn::ops::var")]
+pub fn var(
+    x: &Tensor,
+    #[kw]
+    #[default(None)]
+    dim: impl Into<Dims>,
+    #[kw]
+    #[default(true)]
+    unbiased: bool,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    variance("var", x, &dim, unbiased, keepdim).map(Tensor::from)
+}
+
+/// The standard deviation over `dim`: the square root of the variance.
+///
+/// # Errors
+/// When there is no such dim, or the tensor is not float.
+#[wrap(method = custom, path = "fx_nn::ops::std")]
+pub fn std(
+    x: &Tensor,
+    #[kw]
+    #[default(None)]
+    dim: impl Into<Dims>,
+    #[kw]
+    #[default(true)]
+    unbiased: bool,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    variance("std", x, &dim, unbiased, keepdim)?
+        .sqrt()
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The sum of each element and those before it along `dim`; of truth values and integers as `int64`.
+///
+/// # Errors
+/// When there is no such dim.
+#[wrap(method, path = "fx_nn::ops::cumsum")]
+pub fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
+    kernels::scan::cumsum(x.data("cumsum")?, dim)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// Where the largest element along `dim` is (`int64`); the first of several.
+///
+/// # Errors
+/// When there is no such dim, or it is empty.
+#[wrap(method, path = "fx_nn::ops::argmax")]
+pub fn argmax(
+    x: &Tensor,
+    dim: i64,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    let data = x.data("argmax")?;
+    let (_, indices) = kernels::dim::dim("argmax", dim, data.rank())
+        .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
+        .fx()?;
+    Ok(indices.into())
+}
+
 /// The largest elements along `dim` and where they are (`int64`), PyTorch's `max(x, dim)`.
 ///
 /// # Errors
@@ -165,6 +250,35 @@ macro_rules! reduction_methods {
             }
         )*}
     };
+}
+
+macro_rules! spread_methods {
+    ($($name:ident $keep:ident $what:literal;)*) => {
+        impl Tensor {$(
+            #[doc = concat!("The ", $what, " over `dim`, `..` for all dims; `unbiased` divides by one less than the count.")]
+            ///
+            /// # Errors
+            /// When there is no such dim.
+            #[track_caller]
+            pub fn $name(&self, dim: impl Into<Dims>, unbiased: bool) -> Result<Tensor> {
+                $name::method(self, dim, unbiased, false)
+            }
+
+            #[doc = concat!("The ", $what, " over `dim`, which stays with size 1.")]
+            ///
+            /// # Errors
+            /// When there is no such dim.
+            #[track_caller]
+            pub fn $keep(&self, dim: impl Into<Dims>, unbiased: bool) -> Result<Tensor> {
+                $name::method(self, dim, unbiased, true)
+            }
+        )*}
+    };
+}
+
+spread_methods! {
+    var var_keepdim "variance";
+    std std_keepdim "standard deviation";
 }
 
 reduction_methods! {

@@ -1,9 +1,9 @@
-//! Shapes: asking for them, and putting tensors together.
+//! Dims made one, and tensors put together.
 
-use fx_core::{Int, Result, wrap};
+use fx_core::{Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::{dim, shape};
+use crate::kernels::shape;
 use crate::tensor::Tensor;
 
 /// Dims `start_dim` to `end_dim` as one.
@@ -17,19 +17,8 @@ pub fn flatten(
     #[default(-1)] end_dim: i64,
 ) -> Result<Tensor> {
     shape::flatten(x.data("flatten")?, start_dim, end_dim)
-        .map(|data| like(x, data))
+        .map(|data| x.with_data(data))
         .fx()
-}
-
-/// The size of a dim.
-///
-/// # Errors
-/// When there is no such dim.
-#[wrap(method = custom, path = "fx_nn::ops::size")]
-pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
-    let data = x.data("size")?;
-    let at = dim::dim("size", dim, data.rank()).fx()?;
-    Ok(data.dims().get(at).copied().unwrap_or(0).into())
 }
 
 /// Tensors one after another along a dim that they have.
@@ -77,7 +66,7 @@ fn joined(
     let common = common?;
     let data = tensors
         .iter()
-        .map(|t| t.to_dtype(common)?.data(what).cloned())
+        .map(|t| t.cast(common)?.data(what).cloned())
         .collect::<Result<Vec<_>>>()?;
     let result = join(&data).fx()?;
     Ok(if common == fx_core::DType::Bool {
@@ -85,13 +74,4 @@ fn joined(
     } else {
         result.into()
     })
-}
-
-/// A result of the operand's element type.
-fn like(x: &Tensor, data: candle_core::Tensor) -> Tensor {
-    if x.is_bool() {
-        Tensor::from_bools(data)
-    } else {
-        data.into()
-    }
 }

@@ -1,6 +1,6 @@
 //! The same elements in another shape or order: views, transpositions, new and lost dims, pieces.
 
-use fx_core::{Error, Int, List, Result, wrap};
+use fx_core::{Error, List, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::dim;
@@ -42,15 +42,6 @@ fn resolve(op: &str, x: &Tensor, sizes: &Sizes) -> Result<Vec<usize>> {
         .collect())
 }
 
-/// The tensor with its element type and other data.
-fn like(x: &Tensor, data: candle_core::Tensor) -> Tensor {
-    if x.is_bool() {
-        Tensor::from_bools(data)
-    } else {
-        data.into()
-    }
-}
-
 /// The elements in another shape; one size may be -1, for what is left over.
 ///
 /// # Errors
@@ -67,7 +58,10 @@ fn like(x: &Tensor, data: candle_core::Tensor) -> Tensor {
 #[wrap(method, path = "fx_nn::ops::reshape")]
 pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
     let sizes = resolve("reshape", x, &shape)?;
-    x.data("reshape")?.reshape(sizes).map(|d| like(x, d)).fx()
+    x.data("reshape")?
+        .reshape(sizes)
+        .map(|d| x.with_data(d))
+        .fx()
 }
 
 /// As [`reshape`]; PyTorch's name for it where no copy is wanted. (Here a copy is made where one is needed.)
@@ -77,7 +71,7 @@ pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
 #[wrap(method, path = "fx_nn::ops::view")]
 pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
     let sizes = resolve("view", x, &shape)?;
-    x.data("view")?.reshape(sizes).map(|d| like(x, d)).fx()
+    x.data("view")?.reshape(sizes).map(|d| x.with_data(d)).fx()
 }
 
 /// Dims of size 1 repeated to these sizes, new ones in front; -1 keeps a size.
@@ -108,7 +102,7 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    data.broadcast_as(sizes).map(|d| like(x, d)).fx()
+    data.broadcast_as(sizes).map(|d| x.with_data(d)).fx()
 }
 
 /// The dims in another order.
@@ -132,7 +126,7 @@ pub fn permute(x: &Tensor, dims: Vec<i64>) -> Result<Tensor> {
             data.dims()
         )));
     }
-    data.permute(order).map(|d| like(x, d)).fx()
+    data.permute(order).map(|d| x.with_data(d)).fx()
 }
 
 /// Two dims in each other's place.
@@ -147,7 +141,7 @@ pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     if data.rank() == 0 {
         return Ok(x.clone());
     }
-    data.transpose(a, b).map(|d| like(x, d)).fx()
+    data.transpose(a, b).map(|d| x.with_data(d)).fx()
 }
 
 /// A matrix with its dims in each other's place; a vector as it is.
@@ -159,7 +153,7 @@ pub fn t(x: &Tensor) -> Result<Tensor> {
     let data = x.data("t")?;
     match data.rank() {
         0 | 1 => Ok(x.clone()),
-        2 => data.t().map(|d| like(x, d)).fx(),
+        2 => data.t().map(|d| x.with_data(d)).fx(),
         rank => Err(Error::msg(format_args!(
             "t: shape {:?} has {rank} dims, a matrix has two: use transpose or permute",
             data.dims()
@@ -178,7 +172,7 @@ pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
     if data.dims().get(at) != Some(&1) {
         return Ok(x.clone());
     }
-    data.squeeze(at).map(|d| like(x, d)).fx()
+    data.squeeze(at).map(|d| x.with_data(d)).fx()
 }
 
 /// With a new dim of size 1.
@@ -189,7 +183,7 @@ pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
 pub fn unsqueeze(x: &Tensor, dim: i64) -> Result<Tensor> {
     let data = x.data("unsqueeze")?;
     let at = dim::dim("unsqueeze", dim, data.rank() + 1).fx()?;
-    data.unsqueeze(at).map(|d| like(x, d)).fx()
+    data.unsqueeze(at).map(|d| x.with_data(d)).fx()
 }
 
 fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
@@ -205,7 +199,7 @@ fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
         .map(|i| {
             let start = i * size;
             data.narrow(at, start, size.min(total - start))
-                .map(|d| like(x, d))
+                .map(|d| x.with_data(d))
                 .fx()
         })
         .collect()
@@ -244,83 +238,77 @@ pub fn chunk(x: &Tensor, chunks: usize, #[default(0)] dim: i64) -> Result<List<T
     pieces("chunk", x, total.div_ceil(chunks), dim)
 }
 
-impl Tensor {
-    /// All sizes; a traced tensor's are symbolic, a parameter's are known.
-    ///
-    /// ```
-    /// use fx_nn::prelude::*;
-    /// let f = traced!(|x: &Tensor| x.view((x.shape()?.get(0)?, -1))? * x.ndim()?);
-    /// let gm = symbolic_trace(f)?;
-    /// let y: Tensor = gm.forward(&Tensor::ones((2, 3, 4))?)?;
-    /// assert_eq!(y.dims()?, [2, 12]);
-    /// # Ok::<(), fx_nn::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When its trace does not run here.
-    #[track_caller]
-    pub fn shape(&self) -> Result<List<Int>> {
-        match fx_core::Object::proxy(self) {
-            Some(proxy) => proxy.attr("shape")?.to(),
-            None => Ok(self.known_dims()?.iter().map(|n| Int::from(*n)).collect()),
-        }
+/// Pieces of the given sizes along a dim.
+///
+/// # Errors
+/// When there is no such dim, or the sizes do not add up to its size.
+#[wrap(method, path = "fx_nn::ops::split_with_sizes")]
+pub fn split_with_sizes(
+    x: &Tensor,
+    split_sizes: Vec<usize>,
+    #[kw]
+    #[default(0)]
+    dim: i64,
+) -> Result<List<Tensor>> {
+    let op = "split_with_sizes";
+    let data = x.data(op)?;
+    let at = dim::dim(op, dim, data.rank()).fx()?;
+    let total = data.dims().get(at).copied();
+    let sum = split_sizes
+        .iter()
+        .try_fold(0usize, |sum, n| sum.checked_add(*n));
+    if sum != total {
+        return Err(Error::msg(format_args!(
+            "{op}: sizes {split_sizes:?} do not add up to dim {at} of shape {:?}",
+            data.dims()
+        )));
     }
+    let mut start = 0;
+    split_sizes
+        .iter()
+        .map(|size| {
+            let piece = data.narrow(at, start, *size).map(|d| x.with_data(d)).fx();
+            start += size;
+            piece
+        })
+        .collect()
+}
 
-    /// How many dims there are.
-    ///
-    /// # Errors
-    /// When its trace does not run here.
-    #[track_caller]
-    pub fn ndim(&self) -> Result<Int> {
-        match fx_core::Object::proxy(self) {
-            Some(proxy) => proxy.attr("ndim")?.to(),
-            None => Ok(self.known_dims()?.len().into()),
-        }
-    }
+/// The slices along a dim, without it.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![1i64, 2, 3, 4], (2, 2))?;
+/// let [a, b] = x.unbind(1)?.unpack()?;
+/// assert_eq!((a.to_vec()?, b.to_vec()?), (vec![1.0, 3.0], vec![2.0, 4.0]));
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When there is no such dim.
+#[wrap(method, path = "fx_nn::ops::unbind")]
+pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
+    let data = x.data("unbind")?;
+    let at = dim::dim("unbind", dim, data.rank()).fx()?;
+    let Some(count) = data.dims().get(at).copied() else {
+        return Err(Error::msg("unbind: a tensor without dims has no slices"));
+    };
+    (0..count)
+        .map(|i| {
+            let slice = data.narrow(at, i, 1).and_then(|d| d.squeeze(at));
+            slice.map(|d| x.with_data(d)).fx()
+        })
+        .collect()
+}
 
-    /// How many dims there are, by PyTorch's other name.
-    ///
-    /// # Errors
-    /// When its trace does not run here.
-    #[track_caller]
-    pub fn dim(&self) -> Result<Int> {
-        match fx_core::Object::proxy(self) {
-            Some(proxy) => proxy.call_method("dim", ())?.to(),
-            None => self.ndim(),
-        }
-    }
-
-    /// The size of a dim; a parameter's is known while tracing.
-    ///
-    /// # Errors
-    /// When there is no such dim.
-    #[track_caller]
-    pub fn size(&self, dim: i64) -> Result<Int> {
-        if fx_core::Object::proxy(self).is_some() {
-            return super::shape::size::method(self, dim);
-        }
-        let dims = self.known_dims()?;
-        let at = dim::dim("size", dim, dims.len()).fx()?;
-        dims.get(at)
-            .map(|n| Int::from(*n))
-            .ok_or_else(|| Error::msg("size: a tensor without dims has no sizes"))
-    }
-
-    /// How many elements there are; a parameter's count is known while tracing.
-    ///
-    /// # Errors
-    /// When its trace does not run here.
-    #[track_caller]
-    pub fn numel(&self) -> Result<Int> {
-        match fx_core::Object::proxy(self) {
-            Some(proxy) => proxy.call_method("numel", ())?.to(),
-            None => Ok(self.known_dims()?.iter().product::<usize>().into()),
-        }
-    }
-
-    /// The sizes of a known tensor; a trace's report says which ones it read.
-    fn known_dims(&self) -> Result<&[usize]> {
-        fx_core::report_shape(self);
-        Ok(self.data("shape")?.dims())
-    }
+/// The same elements, next to each other in memory.
+///
+/// # Errors
+/// When candle has no room for them.
+#[wrap(method, path = "fx_nn::ops::contiguous")]
+pub fn contiguous(x: &Tensor) -> Result<Tensor> {
+    x.data("contiguous")?
+        .contiguous()
+        .map(|d| x.with_data(d))
+        .fx()
 }

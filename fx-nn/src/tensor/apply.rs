@@ -198,7 +198,7 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         return if wide.is_bool() {
             Ok(wide)
         } else {
-            wide.to_dtype(common)
+            wide.cast(common)
         };
     }
     let (x, y) = promoted(a, b, common)?;
@@ -215,7 +215,7 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
 }
 
 fn integers(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    both(op, &a.to_dtype(DType::I64)?, &b.to_dtype(DType::I64)?)
+    both(op, &a.cast(DType::I64)?, &b.cast(DType::I64)?)
 }
 
 fn category(dtype: DType) -> u8 {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeFull;
 
-use fx_core::{Error, FromValue, Int, IntoValue, Param, Result, Value};
+use fx_core::{Error, FromValue, Int, IntoValue, List, Param, Proxy, Result, Value};
 
 /// Which dims an operation works on: `..` for all, one, or several; negative ones count from the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,26 +149,43 @@ impl IntoValue for Shape {
 }
 
 /// Sizes that a traced tensor's sizes can stand among, and -1 for what is left over: `(2, -1)`,
-/// `[x.size(0)?, 4.into()]`.
+/// `[x.size(0)?, 4.into()]`, or all of another tensor's: `x.shape()?`.
 #[derive(Debug, Clone)]
-pub struct Sizes(pub Vec<Int>);
+pub struct Sizes(Held);
+
+#[derive(Debug, Clone)]
+enum Held {
+    Each(Vec<Int>),
+    /// A list of which only the run knows how long it is.
+    List(Proxy),
+}
 
 impl Sizes {
     /// The numbers, on a run.
     pub(crate) fn known(&self) -> Result<Vec<i64>> {
-        self.0
-            .iter()
-            .map(|n| {
-                n.concrete()
-                    .ok_or_else(|| Error::msg("a size is symbolic where the operation runs"))
-            })
-            .collect()
+        let symbolic = || Error::msg("a size is symbolic where the operation runs");
+        match &self.0 {
+            Held::Each(sizes) => sizes
+                .iter()
+                .map(|n| n.concrete().ok_or_else(symbolic))
+                .collect(),
+            Held::List(_) => Err(symbolic()),
+        }
     }
 }
 
 impl From<Vec<Int>> for Sizes {
     fn from(sizes: Vec<Int>) -> Self {
-        Sizes(sizes)
+        Sizes(Held::Each(sizes))
+    }
+}
+
+impl From<List<Int>> for Sizes {
+    fn from(sizes: List<Int>) -> Self {
+        match sizes.proxy() {
+            Some(list) => Sizes(Held::List(list)),
+            None => Sizes(Held::Each(sizes.known().to_vec())),
+        }
     }
 }
 
@@ -176,12 +193,12 @@ macro_rules! sizes_from {
     ($($t:ty),*) => {$(
         impl From<$t> for Sizes {
             fn from(size: $t) -> Self {
-                Sizes(vec![size.into()])
+                Sizes(Held::Each(vec![size.into()]))
             }
         }
         impl<const N: usize> From<[$t; N]> for Sizes {
             fn from(sizes: [$t; N]) -> Self {
-                Sizes(sizes.into_iter().map(Int::from).collect())
+                Sizes(Held::Each(sizes.into_iter().map(Int::from).collect()))
             }
         }
     )*};
@@ -190,13 +207,13 @@ sizes_from!(i32, i64, usize, Int);
 
 impl From<Vec<i64>> for Sizes {
     fn from(sizes: Vec<i64>) -> Self {
-        Sizes(sizes.into_iter().map(Int::from).collect())
+        Sizes(Held::Each(sizes.into_iter().map(Int::from).collect()))
     }
 }
 
 impl From<()> for Sizes {
     fn from((): ()) -> Self {
-        Sizes(Vec::new())
+        Sizes(Held::Each(Vec::new()))
     }
 }
 
@@ -206,7 +223,7 @@ macro_rules! sizes_from_tuple {
             #[allow(non_snake_case)]
             fn from(sizes: ($($name,)+)) -> Self {
                 let ($($name,)+) = sizes;
-                Sizes(vec![$($name.into()),+])
+                Sizes(Held::Each(vec![$($name.into()),+]))
             }
         }
     };
@@ -220,7 +237,10 @@ sizes_from_tuple! { A B C D E F }
 
 impl IntoValue for Sizes {
     fn into_value(self) -> Value {
-        self.0.into_value()
+        match self.0 {
+            Held::Each(sizes) => sizes.into_value(),
+            Held::List(list) => Value::Proxy(list),
+        }
     }
 }
 
@@ -230,7 +250,8 @@ impl<'v> Param<'v> for Sizes {
     fn guard(value: &'v Value) -> Result<Sizes> {
         match value {
             Value::Int(n) => Ok(Sizes::from(*n)),
-            other => Ok(Sizes(Vec::from_value(other.clone())?)),
+            Value::Proxy(list) => Ok(Sizes(Held::List(*list))),
+            other => Ok(Sizes(Held::Each(Vec::from_value(other.clone())?))),
         }
     }
 
@@ -239,7 +260,10 @@ impl<'v> Param<'v> for Sizes {
     }
 
     fn is_symbolic(&self) -> bool {
-        self.0.iter().any(|n| n.proxy().is_some())
+        match &self.0 {
+            Held::Each(sizes) => sizes.iter().any(|n| n.proxy().is_some()),
+            Held::List(_) => true,
+        }
     }
 
     fn to_value(&self) -> Value {

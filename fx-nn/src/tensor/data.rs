@@ -57,6 +57,34 @@ impl Tensor {
         crate::ops::rand(shape)
     }
 
+    /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run
+    /// draws anew.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    #[track_caller]
+    pub fn randn(shape: impl Into<Shape>) -> Result<Tensor> {
+        crate::ops::randn(shape)
+    }
+
+    /// The integers from `start` to before `end`, as `int64`; sizes of a traced tensor can be either.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// assert_eq!(Tensor::arange(2, 5)?.to_vec()?, [2.0, 3.0, 4.0]);
+    /// let positions = traced!(|x: &Tensor| Tensor::arange(0, x.size(1)?));
+    /// let gm = symbolic_trace(positions)?;
+    /// assert_eq!(gm.forward::<Tensor>(&Tensor::ones((2, 3))?)?.to_vec()?, [0.0, 1.0, 2.0]);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When `start` is after `end`.
+    #[track_caller]
+    pub fn arange(start: impl Into<fx_core::Int>, end: impl Into<fx_core::Int>) -> Result<Tensor> {
+        crate::ops::arange(start, end, 1)
+    }
+
     /// The element type.
     ///
     /// # Errors
@@ -113,12 +141,8 @@ impl Tensor {
             .ok_or_else(|| Error::msg("item: the tensor is empty"))
     }
 
-    /// The same data as another element type.
-    ///
-    /// # Errors
-    /// When the tensor is symbolic, or candle cannot convert.
-    #[track_caller]
-    pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
+    /// The known data as another element type.
+    pub(crate) fn cast(&self, dtype: DType) -> Result<Tensor> {
         let data = self.data("to_dtype")?;
         if dtype == self.dtype()? {
             return Ok(self.clone());
@@ -128,6 +152,15 @@ impl Tensor {
             return data.ne(&zero).map(Tensor::from_bools).fx();
         }
         data.to_dtype(candle_dtype(dtype)?).map(Tensor::from).fx()
+    }
+
+    /// Integers and truth values as `float32`, as PyTorch promotes them where only floats will do.
+    pub(crate) fn as_float(&self) -> Result<Tensor> {
+        if self.dtype()?.is_floating_point() {
+            Ok(self.clone())
+        } else {
+            self.cast(DType::F32)
+        }
     }
 
     /// A leaf of the gradient graph with this data: a parameter to train. An existing one is kept.
@@ -146,11 +179,7 @@ impl Tensor {
     #[track_caller]
     pub fn detach(&self) -> Result<Tensor> {
         let data = self.data("detach")?.detach();
-        Ok(if self.is_bool() {
-            Tensor::from_bools(data)
-        } else {
-            data.into()
-        })
+        Ok(self.with_data(data))
     }
 
     /// Overwrites the data in place, so that every holder of it sees the change: a traced module too. (A view
@@ -176,11 +205,7 @@ impl Tensor {
             let in_place = || flat(own)?.slice_set(&flat(&other.contiguous()?)?, 0, 0);
             return in_place().fx();
         }
-        *self = if self.is_bool() {
-            Tensor::from_bools(other)
-        } else {
-            other.into()
-        };
+        *self = self.with_data(other);
         Ok(())
     }
 }

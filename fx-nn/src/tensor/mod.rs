@@ -81,6 +81,15 @@ impl Tensor {
         Tensor(Repr::Bool(data))
     }
 
+    /// The same element type with other data.
+    pub(crate) fn with_data(&self, data: candle_core::Tensor) -> Self {
+        if self.is_bool() {
+            Tensor::from_bools(data)
+        } else {
+            data.into()
+        }
+    }
+
     pub(crate) fn is_bool(&self) -> bool {
         matches!(self.0, Repr::Bool(_))
     }

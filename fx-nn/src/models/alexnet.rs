@@ -1,0 +1,85 @@
+//! AlexNet (Krizhevsky 2014), torchvision's `alexnet`.
+
+use fx_core::{Module, Result, trace};
+
+use crate::nn;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// Five convolutions, then a classifier of three linear layers.
+#[derive(Module, Clone, Debug)]
+pub struct AlexNet {
+    /// Convolution, ReLU and pooling.
+    pub features: nn::Sequential,
+    /// To 6x6 pixels.
+    pub avgpool: nn::AdaptiveAvgPool2d,
+    /// Three linear layers with dropout.
+    pub classifier: nn::Sequential,
+}
+
+/// AlexNet in training mode: 61.1 million parameters for 1,000 classes.
+///
+/// # Errors
+/// When candle has no room for it.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let gm = symbolic_trace(&fx_nn::models::alexnet::alexnet(10)?)?;
+/// assert_eq!(gm.graph().len(), 24);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+pub fn alexnet(num_classes: usize) -> Result<AlexNet> {
+    let conv = |c_in: usize, c_out: usize, kernel: usize, stride: usize, padding: usize| {
+        let options = nn::Conv2dOptions {
+            stride: stride.into(),
+            padding: padding.into(),
+            ..Default::default()
+        };
+        nn::Conv2d::new(c_in, c_out, kernel, options)
+    };
+    let pool = || nn::MaxPool2d {
+        stride: 2.into(),
+        ..nn::MaxPool2d::new(3)
+    };
+    let features = nn::Sequential::new()
+        .push(conv(3, 64, 11, 4, 2)?)
+        .push(nn::ReLU::new())
+        .push(pool())
+        .push(conv(64, 192, 5, 1, 2)?)
+        .push(nn::ReLU::new())
+        .push(pool())
+        .push(conv(192, 384, 3, 1, 1)?)
+        .push(nn::ReLU::new())
+        .push(conv(384, 256, 3, 1, 1)?)
+        .push(nn::ReLU::new())
+        .push(conv(256, 256, 3, 1, 1)?)
+        .push(nn::ReLU::new())
+        .push(pool());
+    let classifier = nn::Sequential::new()
+        .push(nn::Dropout::new(0.5)?)
+        .push(nn::Linear::new(256 * 6 * 6, 4096)?)
+        .push(nn::ReLU::new())
+        .push(nn::Dropout::new(0.5)?)
+        .push(nn::Linear::new(4096, 4096)?)
+        .push(nn::ReLU::new())
+        .push(nn::Linear::new(4096, num_classes)?);
+    Ok(AlexNet {
+        features,
+        avgpool: nn::AdaptiveAvgPool2d::new(6),
+        classifier,
+    })
+}
+
+#[trace]
+impl AlexNet {
+    /// Scores `[N, classes]` of images `x` `[N, 3, H, W]`.
+    ///
+    /// # Errors
+    /// When `x` has another shape, or images of fewer than 63 pixels a side.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let x = self.features.forward(x)?;
+        let x = self.avgpool.forward(&x)?;
+        let x = ops::flatten(&x, 1, -1)?;
+        self.classifier.forward(&x)
+    }
+}

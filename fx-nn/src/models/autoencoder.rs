@@ -1,0 +1,68 @@
+//! A convolutional autoencoder: images to few numbers and back.
+
+use fx_core::{Module, Result, trace};
+
+use crate::nn;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// Images `[N, 3, 16, 16]` to images and their ten latent numbers.
+#[derive(Module, Clone, Debug)]
+pub struct AutoEncoder {
+    /// To 16 channels of 4x4 pixels.
+    pub encoder: nn::Sequential,
+    /// To the latent numbers.
+    pub to_latent: nn::Linear,
+    /// And back.
+    pub from_latent: nn::Linear,
+    /// To images.
+    pub decoder: nn::Sequential,
+}
+
+impl AutoEncoder {
+    /// A model.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new() -> Result<Self> {
+        let halving = nn::Conv2dOptions {
+            stride: 2.into(),
+            padding: 1.into(),
+            ..Default::default()
+        };
+        let doubling = nn::ConvTranspose2dOptions {
+            stride: 2.into(),
+            padding: 1.into(),
+            output_padding: 1.into(),
+            ..Default::default()
+        };
+        Ok(AutoEncoder {
+            encoder: nn::Sequential::new()
+                .push(nn::Conv2d::new(3, 8, 3, halving)?)
+                .push(nn::ReLU::new())
+                .push(nn::Conv2d::new(8, 16, 3, halving)?)
+                .push(nn::ReLU::new()),
+            to_latent: nn::Linear::new(16 * 4 * 4, 10)?,
+            from_latent: nn::Linear::new(10, 16 * 4 * 4)?,
+            decoder: nn::Sequential::new()
+                .push(nn::ConvTranspose2d::new(16, 8, 3, doubling)?)
+                .push(nn::ReLU::new())
+                .push(nn::ConvTranspose2d::new(8, 3, 3, doubling)?)
+                .push(nn::Sigmoid::new()),
+        })
+    }
+}
+
+#[trace]
+impl AutoEncoder {
+    /// The images again, and the latent numbers `[N, 10]`.
+    ///
+    /// # Errors
+    /// When `x` is not `[N, 3, 16, 16]`.
+    pub fn forward(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
+        let h = self.encoder.forward(x)?;
+        let z = self.to_latent.forward(&ops::flatten(&h, 1, -1)?)?;
+        let h = self.from_latent.forward(&z)?.view((-1, 16, 4, 4))?;
+        Ok((self.decoder.forward(&h)?, z))
+    }
+}

@@ -1,0 +1,59 @@
+//! A model that returns a structure by name.
+
+use fx_core::{Int, Module, Result, Tree, trace};
+
+use crate::nn;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// What [`DictOut`] returns: in a graph a dict of a tensor, a list and a number.
+#[derive(Tree, Clone, Debug)]
+pub struct Heads {
+    /// Of the first head.
+    pub a: Tensor,
+    /// Of the second head, and what both saw.
+    pub b: [Tensor; 2],
+    /// How many tensors there are.
+    pub n: Int,
+}
+
+/// Two heads over one body.
+#[derive(Module, Clone, Debug)]
+pub struct DictOut {
+    /// Before both heads.
+    pub body: nn::Linear,
+    /// To 3 numbers.
+    pub head_a: nn::Linear,
+    /// To 2 numbers.
+    pub head_b: nn::Linear,
+}
+
+impl DictOut {
+    /// A model of a width.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(width: usize) -> Result<Self> {
+        Ok(DictOut {
+            body: nn::Linear::new(width, width)?,
+            head_a: nn::Linear::new(width, 3)?,
+            head_b: nn::Linear::new(width, 2)?,
+        })
+    }
+}
+
+#[trace]
+impl DictOut {
+    /// What both heads give.
+    ///
+    /// # Errors
+    /// When the width is another.
+    pub fn forward(&self, x: &Tensor) -> Result<Heads> {
+        let h = ops::relu(&self.body.forward(x)?)?;
+        Ok(Heads {
+            a: self.head_a.forward(&h)?,
+            b: [self.head_b.forward(&h)?, h],
+            n: 3.into(),
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! `Conv1d`: a 1-d convolution.
+
+use fx_core::{Error, Module, Result, trace};
+
+use super::init;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// A 1-d convolution of `x` `[N, C, L]` (or `[C, L]`).
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let options = nn::Conv1dOptions { padding: 1, ..Default::default() };
+/// let y = nn::Conv1d::new(3, 8, 3, options)?.forward(&Tensor::ones((2, 3, 16))?)?;
+/// assert_eq!(y.dims()?, [2, 8, 16]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct Conv1d {
+    /// `[out_channels, in_channels / groups, k]`.
+    pub weight: Tensor,
+    /// `[out_channels]`.
+    pub bias: Option<Tensor>,
+    /// Steps of the window.
+    pub stride: usize,
+    /// Zeros added on each side.
+    pub padding: usize,
+    /// Steps inside the window.
+    pub dilation: usize,
+    /// Blocks of channels that do not see each other.
+    pub groups: usize,
+}
+
+/// Options of [`Conv1d`], with PyTorch's defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct Conv1dOptions {
+    /// Steps of the window: 1.
+    pub stride: usize,
+    /// Zeros added on each side: 0.
+    pub padding: usize,
+    /// Steps inside the window: 1.
+    pub dilation: usize,
+    /// Blocks of channels that do not see each other: 1.
+    pub groups: usize,
+    /// Whether there is a bias: yes.
+    pub bias: bool,
+}
+
+impl Default for Conv1dOptions {
+    fn default() -> Self {
+        Conv1dOptions {
+            stride: 1,
+            padding: 0,
+            dilation: 1,
+            groups: 1,
+            bias: true,
+        }
+    }
+}
+
+impl Conv1d {
+    /// A layer initialised as PyTorch's.
+    ///
+    /// # Errors
+    /// When `groups` does not divide both channel counts.
+    pub fn new(
+        in_channels: usize,
+        out_channels: usize,
+        kernel_size: usize,
+        options: Conv1dOptions,
+    ) -> Result<Self> {
+        let groups = options.groups;
+        if groups == 0
+            || !in_channels.is_multiple_of(groups)
+            || !out_channels.is_multiple_of(groups)
+        {
+            return Err(Error::msg(format_args!(
+                "conv1d: groups must divide in_channels and out_channels, and {groups} does not divide {in_channels} and {out_channels}"
+            )));
+        }
+        let bound = init::fan_in_bound(in_channels / groups * kernel_size);
+        let bias = options.bias.then(|| init::uniform(&[out_channels], bound));
+        Ok(Conv1d {
+            weight: init::uniform(&[out_channels, in_channels / groups, kernel_size], bound)?,
+            bias: bias.transpose()?,
+            stride: options.stride,
+            padding: options.padding,
+            dilation: options.dilation,
+            groups,
+        })
+    }
+}
+
+#[trace(leaf)]
+impl Conv1d {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the channels of `x`, or the kernel and the padded input, do not fit.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::conv1d(
+            x,
+            &self.weight,
+            self.bias.as_ref(),
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.groups,
+        )
+    }
+}

@@ -1,0 +1,79 @@
+//! `Embedding`: a vector for each index.
+
+use candle_core::Var;
+use fx_core::{Error, Module, Result, trace};
+
+use super::init;
+use crate::error::Fx;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// The rows of `weight` that an `int64` tensor names: `[..]` to `[.., embedding_dim]`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let layer = nn::Embedding::new(10, 4)?;
+/// let y = layer.forward(&Tensor::from_vec(vec![3i64, 0, 9], (1, 3))?)?;
+/// assert_eq!(y.dims()?, [1, 3, 4]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct Embedding {
+    /// `[num_embeddings, embedding_dim]`.
+    pub weight: Tensor,
+    /// The row that is not trained.
+    pub padding_idx: Option<usize>,
+}
+
+impl Embedding {
+    /// A layer of normal random rows.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(num_embeddings: usize, embedding_dim: usize) -> Result<Self> {
+        Ok(Embedding {
+            weight: init::normal(&[num_embeddings, embedding_dim])?,
+            padding_idx: None,
+        })
+    }
+
+    /// The same, with a row of zeros that is not trained.
+    ///
+    /// # Errors
+    /// When there is no such row.
+    pub fn with_padding(
+        num_embeddings: usize,
+        embedding_dim: usize,
+        padding_idx: usize,
+    ) -> Result<Self> {
+        if padding_idx >= num_embeddings {
+            return Err(Error::msg(format_args!(
+                "embedding: padding_idx {padding_idx} is not one of {num_embeddings} rows"
+            )));
+        }
+        let layer = Embedding::new(num_embeddings, embedding_dim)?;
+        let rows = layer.weight.candle()?;
+        let zeros = rows.narrow(0, padding_idx, 1).and_then(|r| r.zeros_like());
+        let padded = zeros
+            .and_then(|zeros| rows.detach().slice_scatter(&zeros, 0, padding_idx))
+            .fx()?;
+        Var::from_tensor(rows)
+            .and_then(|var| var.set(&padded))
+            .fx()?;
+        Ok(Embedding {
+            padding_idx: Some(padding_idx),
+            ..layer
+        })
+    }
+}
+
+#[trace(leaf)]
+impl Embedding {
+    /// Applies the layer to integers of any shape.
+    ///
+    /// # Errors
+    /// When an element names no row.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::embedding(x, &self.weight, self.padding_idx)
+    }
+}

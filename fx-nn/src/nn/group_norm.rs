@@ -1,0 +1,64 @@
+//! `GroupNorm`: groups of channels normalised by each sample's own statistics.
+
+use fx_core::{Error, Module, Result, trace};
+
+use super::init;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// y = (x - mean) / sqrt(var + eps) · weight + bias, over each group of the channels of `x` `[N, C, ..]`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let y = nn::GroupNorm::new(2, 6)?.forward(&Tensor::rand((2, 6, 4, 4))?)?;
+/// assert_eq!(y.dims()?, [2, 6, 4, 4]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct GroupNorm {
+    /// `[channels]`.
+    pub weight: Option<Tensor>,
+    /// `[channels]`.
+    pub bias: Option<Tensor>,
+    /// How many groups the channels are in.
+    pub num_groups: usize,
+    /// Added to the variance.
+    pub eps: f64,
+}
+
+impl GroupNorm {
+    /// A layer with weights of one and biases of zero: eps 1e-5.
+    ///
+    /// # Errors
+    /// When `num_groups` does not divide the channels.
+    pub fn new(num_groups: usize, num_channels: usize) -> Result<Self> {
+        if num_groups == 0 || !num_channels.is_multiple_of(num_groups) {
+            return Err(Error::msg(format_args!(
+                "group_norm: {num_groups} groups do not divide {num_channels} channels"
+            )));
+        }
+        Ok(GroupNorm {
+            weight: Some(init::constant(&[num_channels], 1.0)?),
+            bias: Some(init::constant(&[num_channels], 0.0)?),
+            num_groups,
+            eps: 1e-5,
+        })
+    }
+}
+
+#[trace(leaf)]
+impl GroupNorm {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the channels of `x` are others.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::group_norm(
+            x,
+            self.num_groups,
+            self.weight.as_ref(),
+            self.bias.as_ref(),
+            self.eps,
+        )
+    }
+}

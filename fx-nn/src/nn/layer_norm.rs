@@ -1,0 +1,62 @@
+//! `LayerNorm`: each sample normalised by its own statistics.
+
+use fx_core::{Module, Result, trace};
+
+use super::init;
+use crate::ops;
+use crate::tensor::{Shape, Tensor};
+
+/// y = (x - mean) / sqrt(var + eps) · weight + bias, over the last dims of `x` `[.., normalized_shape]`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let layer = nn::LayerNorm::new(4)?;
+/// let y = layer.forward(&Tensor::rand((2, 3, 4))?)?;
+/// assert_eq!(y.dims()?, [2, 3, 4]);
+/// assert!(y.mean(-1)?.abs()?.amax(..)?.item()? < 1e-5);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct LayerNorm {
+    /// `[normalized_shape]`.
+    pub weight: Option<Tensor>,
+    /// `[normalized_shape]`.
+    pub bias: Option<Tensor>,
+    /// The dims that are normalised together: the last ones.
+    pub normalized_shape: Vec<usize>,
+    /// Added to the variance.
+    pub eps: f64,
+}
+
+impl LayerNorm {
+    /// A layer with weights of one and biases of zero: eps 1e-5.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(normalized_shape: impl Into<Shape>) -> Result<Self> {
+        let Shape(normalized_shape) = normalized_shape.into();
+        Ok(LayerNorm {
+            weight: Some(init::constant(&normalized_shape, 1.0)?),
+            bias: Some(init::constant(&normalized_shape, 0.0)?),
+            normalized_shape,
+            eps: 1e-5,
+        })
+    }
+}
+
+#[trace(leaf)]
+impl LayerNorm {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the last dims of `x` are others.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::layer_norm(
+            x,
+            self.normalized_shape.as_slice(),
+            self.weight.as_ref(),
+            self.bias.as_ref(),
+            self.eps,
+        )
+    }
+}

@@ -1,0 +1,56 @@
+//! `RMSNorm`: each sample over its root mean square.
+
+use fx_core::{Module, Result, trace};
+
+use super::init;
+use crate::ops;
+use crate::tensor::{Shape, Tensor};
+
+/// y = x / sqrt(mean(x²) + eps) · weight, over the last dims of `x` `[.., normalized_shape]`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let y = nn::RMSNorm::new(4)?.forward(&Tensor::ones((2, 4))?)?;
+/// assert!((y - 1.0)?.abs()?.amax(..)?.item()? < 1e-5);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct RMSNorm {
+    /// `[normalized_shape]`.
+    pub weight: Option<Tensor>,
+    /// The dims that are normalised together: the last ones.
+    pub normalized_shape: Vec<usize>,
+    /// Added to the mean square.
+    pub eps: f64,
+}
+
+impl RMSNorm {
+    /// A layer with weights of one: eps 1e-6.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(normalized_shape: impl Into<Shape>) -> Result<Self> {
+        let Shape(normalized_shape) = normalized_shape.into();
+        Ok(RMSNorm {
+            weight: Some(init::constant(&normalized_shape, 1.0)?),
+            normalized_shape,
+            eps: 1e-6,
+        })
+    }
+}
+
+#[trace(leaf)]
+impl RMSNorm {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the last dims of `x` are others.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::rms_norm(
+            x,
+            self.normalized_shape.as_slice(),
+            self.weight.as_ref(),
+            self.eps,
+        )
+    }
+}

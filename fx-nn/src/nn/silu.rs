@@ -1,0 +1,37 @@
+//! `SiLU`: x · sigmoid(x).
+
+use fx_core::{Module, Result, Tag, trace};
+
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// x · sigmoid(x), also called swish.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![-2.0f32, 0.0, 8.0], 3)?;
+/// assert_eq!(nn::SiLU::new().forward(&x)?.to_vec()?[1], 0.0);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug, Default)]
+pub struct SiLU {
+    tag: Tag,
+}
+
+impl SiLU {
+    /// The layer.
+    pub fn new() -> Self {
+        SiLU::default()
+    }
+}
+
+#[trace(leaf)]
+impl SiLU {
+    /// Applies the layer to a tensor of any shape.
+    ///
+    /// # Errors
+    /// When the tensor's type has no such operation.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::silu(x)
+    }
+}

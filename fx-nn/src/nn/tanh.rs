@@ -1,0 +1,37 @@
+//! `Tanh`: the hyperbolic tangent.
+
+use fx_core::{Module, Result, Tag, trace};
+
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// The hyperbolic tangent.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![-2.0f32, 0.0, 8.0], 3)?;
+/// assert_eq!(nn::Tanh::new().forward(&x)?.to_vec()?[1], 0.0);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug, Default)]
+pub struct Tanh {
+    tag: Tag,
+}
+
+impl Tanh {
+    /// The layer.
+    pub fn new() -> Self {
+        Tanh::default()
+    }
+}
+
+#[trace(leaf)]
+impl Tanh {
+    /// Applies the layer to a tensor of any shape.
+    ///
+    /// # Errors
+    /// When the tensor's type has no such operation.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::tanh(x)
+    }
+}

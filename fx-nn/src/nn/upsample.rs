@@ -1,0 +1,46 @@
+//! `Upsample`: images enlarged by a factor.
+
+use fx_core::{Module, Result, trace};
+
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// `x` `[N, C, H, W]` (or `[C, H, W]`) enlarged `scale_factor` times.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let y = nn::Upsample::new(2.0).forward(&Tensor::ones((2, 3, 5, 5))?)?;
+/// assert_eq!(y.dims()?, [2, 3, 10, 10]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct Upsample {
+    /// How many times as large the result is.
+    pub scale_factor: f64,
+    /// `"nearest"` or `"bilinear"`.
+    pub mode: String,
+    /// For `"bilinear"`: whether the corners of both images are the same points.
+    pub align_corners: Option<bool>,
+}
+
+impl Upsample {
+    /// To the nearest pixels.
+    pub fn new(scale_factor: f64) -> Self {
+        Upsample {
+            scale_factor,
+            mode: "nearest".into(),
+            align_corners: None,
+        }
+    }
+}
+
+#[trace(leaf)]
+impl Upsample {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the mode is another, or `x` is no image.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        ops::interpolate(x, None, self.scale_factor, &self.mode, self.align_corners)
+    }
+}

@@ -1,0 +1,158 @@
+//! Activation functions, and dropout.
+
+use fx_core::{Error, Result, wrap};
+
+use crate::error::Fx;
+use crate::kernels::{activation, pointwise};
+use crate::tensor::Tensor;
+
+/// max(x, 0).
+///
+/// # Errors
+/// For bool tensors.
+#[wrap(method, path = "fx_nn::ops::relu")]
+pub fn relu(x: &Tensor) -> Result<Tensor> {
+    if x.is_bool() {
+        return Err(Error::msg("relu: bool tensors are not supported"));
+    }
+    pointwise::relu(x.data("relu")?).map(Tensor::from).fx()
+}
+
+/// min(max(x, 0), 6).
+///
+/// # Errors
+/// When the tensor is not float.
+#[wrap(path = "fx_nn::ops::relu6")]
+pub fn relu6(x: &Tensor) -> Result<Tensor> {
+    activation::hardtanh("relu6", x.data("relu6")?, 0.0, 6.0)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// x where it is above 0, `negative_slope` · x elsewhere.
+///
+/// # Errors
+/// When the tensor is not float.
+#[wrap(path = "fx_nn::ops::leaky_relu")]
+pub fn leaky_relu(
+    x: &Tensor,
+    #[kw]
+    #[default(0.01)]
+    negative_slope: f64,
+) -> Result<Tensor> {
+    activation::leaky_relu(x.data("leaky_relu")?, negative_slope)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// x where it is above 0, `alpha` · (exp(x) - 1) elsewhere.
+///
+/// # Errors
+/// When the tensor is not float.
+#[wrap(path = "fx_nn::ops::elu")]
+pub fn elu(
+    x: &Tensor,
+    #[kw]
+    #[default(1.0)]
+    alpha: f64,
+) -> Result<Tensor> {
+    activation::elu(x.data("elu")?, alpha)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// x · Φ(x), the share of a normal distribution below x; `approximate` is `"none"`, or `"tanh"` for the usual
+/// approximation.
+///
+/// # Errors
+/// When `approximate` is neither, or the tensor is not float.
+#[wrap(path = "fx_nn::ops::gelu")]
+pub fn gelu(
+    x: &Tensor,
+    #[kw]
+    #[default("none")]
+    approximate: &str,
+) -> Result<Tensor> {
+    let tanh = match approximate {
+        "none" => false,
+        "tanh" => true,
+        other => {
+            return Err(Error::msg(format_args!(
+                "gelu: approximate is \"none\" or \"tanh\", not {other:?}"
+            )));
+        }
+    };
+    activation::gelu(x.data("gelu")?, tanh)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// log(1 + exp(x)).
+///
+/// # Errors
+/// When the tensor is not float.
+#[wrap(path = "fx_nn::ops::softplus")]
+pub fn softplus(x: &Tensor) -> Result<Tensor> {
+    activation::softplus(x.data("softplus")?)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// 1 / (1 + exp(-x)).
+///
+/// # Errors
+/// Those of the conversion to float.
+#[wrap(method, path = "fx_nn::ops::sigmoid")]
+pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
+    pointwise::sigmoid(x.as_float()?.data("sigmoid")?)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// x · sigmoid(x), elementwise.
+///
+/// # Errors
+/// Those of the conversion to float.
+#[wrap(method, path = "fx_nn::ops::silu")]
+pub fn silu(x: &Tensor) -> Result<Tensor> {
+    let x = x.as_float()?;
+    &x * x.sigmoid()?
+}
+
+/// The hyperbolic tangent.
+///
+/// # Errors
+/// Those of the conversion to float.
+#[wrap(method, path = "fx_nn::ops::tanh")]
+pub fn tanh(x: &Tensor) -> Result<Tensor> {
+    x.as_float()?.data("tanh")?.tanh().map(Tensor::from).fx()
+}
+
+/// Zeroes elements with probability `p` and scales the rest by 1 / (1 - p); the identity outside training.
+///
+/// # Errors
+/// When `p` is not in [0, 1].
+#[wrap(random, path = "fx_nn::ops::dropout")]
+pub fn dropout(
+    x: &Tensor,
+    #[kw]
+    #[default(0.5)]
+    p: f64,
+    #[kw]
+    #[default(true)]
+    training: bool,
+) -> Result<Tensor> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::msg(format_args!(
+            "dropout: p is a probability in [0, 1], not {p}"
+        )));
+    }
+    if !training {
+        return Ok(x.clone());
+    }
+    let data = x.data("dropout")?;
+    pointwise::dropout_mask(data.dims(), p, data.dtype(), data.device())
+        .and_then(|mask| data.mul(&mask))
+        .map(Tensor::from)
+        .fx()
+}

@@ -1,0 +1,160 @@
+//! Attention, and how alike vectors are.
+
+use fx_core::{Error, Operand, Operator, Result, Traced, wrap};
+
+use super::activation::dropout;
+use super::norm::softmax;
+use crate::error::Fx;
+use crate::kernels::{dim, reduce, select};
+use crate::tensor::Tensor;
+
+/// softmax(q kᵀ · scale + mask) v, for `query` `[.., L, E]`, `key` `[.., S, E]` and `value` `[.., S, V]`.
+///
+/// The mask broadcasts to `[.., L, S]`: truth values keep where they hold, numbers are added. `is_causal` keeps what
+/// is not after the query; `scale` is 1 / sqrt(E) where none is given; with `enable_gqa` several heads of the query
+/// (dim -3) share one of key and value.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let (q, k) = (Tensor::rand((2, 4, 5, 8))?, Tensor::rand((2, 4, 7, 8))?);
+/// let y = ops::scaled_dot_product_attention(&q, &k, &k, None, 0.0, true, None, false)?;
+/// assert_eq!(y.dims()?, [2, 4, 5, 8]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When the shapes do not fit, or a mask comes beside `is_causal`.
+#[wrap(random, path = "fx_nn::ops::scaled_dot_product_attention")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
+pub fn scaled_dot_product_attention(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    #[kw] attn_mask: Option<&Tensor>,
+    #[kw]
+    #[default(0.0)]
+    dropout_p: f64,
+    #[kw]
+    #[default(false)]
+    is_causal: bool,
+    #[kw] scale: Option<f64>,
+    #[kw]
+    #[default(false)]
+    enable_gqa: bool,
+) -> Result<Tensor> {
+    let op = "scaled_dot_product_attention";
+    let (q, k, v) = (query.dims()?, key.dims()?, value.dims()?);
+    let (&[.., rows, width], &[.., columns, key_width], &[.., values, _]) = (q, k, v) else {
+        return Err(misfit(q, k, v));
+    };
+    if width != key_width || columns != values {
+        return Err(misfit(q, k, v));
+    }
+    if attn_mask.is_some() && is_causal {
+        return Err(Error::msg(format_args!(
+            "{op}: is_causal makes its own mask: give one of them"
+        )));
+    }
+    let (key, value) = if enable_gqa {
+        (repeated(key, q)?, repeated(value, q)?)
+    } else {
+        (key.clone(), value.clone())
+    };
+    let scale = scale.unwrap_or(1.0 / (width as f64).sqrt());
+    let scores = matmul(&(query * scale)?, &key.transpose(-2, -1)?)?;
+    let scores = match attn_mask {
+        Some(mask) if mask.is_bool() => scores.masked_fill(&(!mask)?, f64::NEG_INFINITY)?,
+        Some(mask) => (scores + mask)?,
+        None if is_causal => {
+            let ones = candle_core::Tensor::ones(
+                (rows, columns),
+                candle_core::DType::U8,
+                scores.data(op)?.device(),
+            );
+            let after = ones
+                .and_then(|ones| select::triangle(op, &ones, 1, false))
+                .fx()?;
+            scores.masked_fill(&Tensor::from_bools(after), f64::NEG_INFINITY)?
+        }
+        None => scores,
+    };
+    let weights = dropout(&softmax(&scores, -1)?, dropout_p, dropout_p > 0.0)?;
+    matmul(&weights, &value)
+}
+
+/// Scores of attention with a mask: minus infinity where truth values hold, or numbers added; the mask broadcasts.
+///
+/// # Errors
+/// When it does not.
+#[wrap(path = "fx_nn::ops::mask_scores")]
+pub fn mask_scores(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    if mask.is_bool() {
+        scores.masked_fill(mask, f64::NEG_INFINITY)
+    } else {
+        scores + mask
+    }
+}
+
+fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    Tensor::apply(Operator::Matmul, &[Operand::lend(&a), Operand::lend(&b)])
+}
+
+fn misfit(q: &[usize], k: &[usize], v: &[usize]) -> Error {
+    Error::msg(format_args!(
+        "scaled_dot_product_attention: query {q:?}, key {k:?} and value {v:?} must be [.., L, E], [.., S, E] and [.., S, V]"
+    ))
+}
+
+/// Each head of `x` `[.., heads, S, E]` as often as the query has heads for it.
+fn repeated(x: &Tensor, query: &[usize]) -> Result<Tensor> {
+    let dims = x.dims()?;
+    let (&[.., many, _, _], &[ref batch @ .., heads, rows, width]) = (query, dims) else {
+        return Err(Error::msg(format_args!(
+            "scaled_dot_product_attention: enable_gqa needs heads, query {query:?} and key or value {dims:?} have none"
+        )));
+    };
+    if heads == 0 || !many.is_multiple_of(heads) {
+        return Err(Error::msg(format_args!(
+            "scaled_dot_product_attention: {heads} heads of key and value {dims:?} do not divide those of query {query:?}"
+        )));
+    }
+    let each = many / heads;
+    let with = |tail: &[usize]| [batch, tail].concat();
+    let data = x.data("scaled_dot_product_attention")?;
+    data.reshape(with(&[heads, 1, rows, width]))
+        .and_then(|t| t.broadcast_as(with(&[heads, each, rows, width])))
+        .and_then(|t| t.contiguous()?.reshape(with(&[many, rows, width])))
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The cosine of the angle between vectors along `dim`; shapes broadcast, and lengths below `eps` count as `eps`.
+///
+/// # Errors
+/// When the shapes do not broadcast, or there is no such dim.
+#[wrap(path = "fx_nn::ops::cosine_similarity")]
+pub fn cosine_similarity(
+    x1: &Tensor,
+    x2: &Tensor,
+    #[default(1)] dim: i64,
+    #[default(1e-8)] eps: f64,
+) -> Result<Tensor> {
+    let op = "cosine_similarity";
+    let (x1, x2) = (x1.as_float()?, x2.as_float()?);
+    let product = (&x1 * &x2)?;
+    let at = dim::dim(op, dim, product.dims()?.len()).fx()?;
+    let total = |t: &Tensor| -> Result<Tensor> {
+        let full = t.expand(
+            product
+                .dims()?
+                .iter()
+                .map(|n| *n as i64)
+                .collect::<Vec<_>>(),
+        )?;
+        reduce::sum(full.data(op)?, &[at], false)
+            .map(Tensor::from)
+            .fx()
+    };
+    let length = |t: &Tensor| total(&(t * t)?)?.sqrt()?.clamp(eps, None);
+    total(&product)? / (length(&x1)? * length(&x2)?)?
+}

@@ -1,0 +1,139 @@
+//! Picking elements: by a condition, by their place in a matrix, by index.
+
+use fx_core::{DType, Error, Result, wrap};
+
+use crate::error::Fx;
+use crate::kernels::select;
+use crate::tensor::Tensor;
+
+/// Truth values, as zeros and ones.
+fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> {
+    if !mask.is_bool() {
+        return Err(Error::msg(format_args!(
+            "{op}: the condition is of truth values, not {}: compare first",
+            mask.dtype()?
+        )));
+    }
+    mask.data(op)
+}
+
+/// `input` where `condition` holds, `other` elsewhere; shapes broadcast and types are promoted.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![-1.0f32, 0.5, 2.0], 3)?;
+/// let y = ops::r#where(&x.gt(0.0)?, &x, &Tensor::zeros(1)?)?;
+/// assert_eq!(y.to_vec()?, [0.0, 0.5, 2.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When `condition` is not of truth values, or the shapes do not broadcast.
+#[wrap(path = "fx_nn::ops::r#where")]
+pub fn r#where(condition: &Tensor, input: &Tensor, other: &Tensor) -> Result<Tensor> {
+    let truth = self::condition("where", condition)?;
+    let common = input.dtype()?.promote(other.dtype()?);
+    let (input, other) = (input.cast(common)?, other.cast(common)?);
+    select::choose("where", truth, input.data("where")?, other.data("where")?)
+        .map(|data| input.with_data(data))
+        .fx()
+}
+
+/// `x` with `value` where `mask` holds; the mask broadcasts.
+///
+/// # Errors
+/// When the mask is not of truth values, or does not broadcast to the shape of `x`.
+#[wrap(method, path = "fx_nn::ops::masked_fill")]
+pub fn masked_fill(x: &Tensor, mask: &Tensor, value: f64) -> Result<Tensor> {
+    let truth = condition("masked_fill", mask)?;
+    if !x.dtype()?.is_floating_point() && value.fract() != 0.0 {
+        return Err(Error::msg(format_args!(
+            "masked_fill: {value} does not fit a tensor of {}",
+            x.dtype()?
+        )));
+    }
+    select::masked_fill(x.data("masked_fill")?, truth, value)
+        .map(|data| x.with_data(data))
+        .fx()
+}
+
+/// The lower triangle of each matrix, with `diagonal` more dims above the main one; zeros elsewhere.
+///
+/// # Errors
+/// When there are fewer than two dims.
+#[wrap(method, path = "fx_nn::ops::tril")]
+pub fn tril(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
+    select::triangle("tril", x.data("tril")?, diagonal, true)
+        .map(|data| x.with_data(data))
+        .fx()
+}
+
+/// The upper triangle of each matrix, from `diagonal` dims above the main one on; zeros elsewhere.
+///
+/// # Errors
+/// When there are fewer than two dims.
+#[wrap(method, path = "fx_nn::ops::triu")]
+pub fn triu(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
+    select::triangle("triu", x.data("triu")?, diagonal, false)
+        .map(|data| x.with_data(data))
+        .fx()
+}
+
+/// The elements of `x` at the places of `index` (`int64`), whose values are the places along `dim`.
+///
+/// # Errors
+/// When the ranks differ, or an index is out of range.
+#[wrap(method, path = "fx_nn::ops::gather")]
+pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    select::gather(x.data("gather")?, dim, index.data("gather")?)
+        .map(|data| x.with_data(data))
+        .fx()
+}
+
+/// The slices of `x` along `dim` that the vector `index` (`int64`) names.
+///
+/// # Errors
+/// When `index` is not a vector, or an index is out of range.
+#[wrap(method, path = "fx_nn::ops::index_select")]
+pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    select::index_select(x.data("index_select")?, dim, index.data("index_select")?)
+        .map(|data| x.with_data(data))
+        .fx()
+}
+
+/// For each integer of `x` a row with a one at it and zeros elsewhere, as `int64`; `num_classes` of -1 takes as many
+/// as the largest needs.
+///
+/// # Errors
+/// When an element is not in `[0, num_classes)`.
+#[wrap(path = "fx_nn::ops::one_hot")]
+pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
+    let classes = match num_classes {
+        -1 => None,
+        n => Some(usize::try_from(n).map_err(|_| {
+            Error::msg(format_args!(
+                "one_hot: num_classes is a number of classes or -1, not {n}"
+            ))
+        })?),
+    };
+    select::one_hot(x.data("one_hot")?, classes)
+        .map(Tensor::from)
+        .fx()
+}
+
+/// The rows of `weight` `[n, d]` that `x` (`int64`) names, of shape `[.., d]`; none of its gradient reaches the row
+/// `padding_idx`.
+///
+/// # Errors
+/// When an element of `x` names no row.
+#[wrap(path = "fx_nn::ops::embedding")]
+pub fn embedding(x: &Tensor, weight: &Tensor, #[kw] padding_idx: Option<usize>) -> Result<Tensor> {
+    if x.dtype()? == DType::Bool {
+        return Err(Error::msg(
+            "embedding: indices are integers, not truth values",
+        ));
+    }
+    select::embedding(x.data("embedding")?, weight.data("embedding")?, padding_idx)
+        .map(Tensor::from)
+        .fx()
+}

@@ -1,0 +1,134 @@
+//! Asking for sizes: of traced tensors as symbolic numbers, of parameters as known ones.
+
+use fx_core::{Error, FromValue, Int, IntoValue, List, Result, Value, wrap};
+
+use crate::error::Fx;
+use crate::kernels;
+use crate::tensor::Tensor;
+
+/// The size of a dim.
+///
+/// # Errors
+/// When there is no such dim.
+#[wrap(path = "fx_nn::ops::size")]
+pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
+    let data = x.data("size")?;
+    let at = kernels::dim::dim("size", dim, data.rank()).fx()?;
+    Ok(data.dims().get(at).copied().unwrap_or(0).into())
+}
+
+/// The method: with a dim its size, without one all sizes.
+mod size_of {
+    use super::{Int, IntoValue, Result, Tensor, Value, wrap};
+
+    #[wrap(method = custom, path = "fx_nn::Tensor::size")]
+    pub fn size(x: &Tensor, dim: Option<i64>) -> Result<Value> {
+        match dim {
+            Some(dim) => super::size(x, dim).map(Int::into_value),
+            None => Ok(x.dims()?.to_vec().into_value()),
+        }
+    }
+}
+
+#[wrap(method = custom, path = "fx_nn::Tensor::dim")]
+fn dim(x: &Tensor) -> Result<Int> {
+    Ok(x.dims()?.len().into())
+}
+
+#[wrap(method = custom, path = "fx_nn::Tensor::numel")]
+fn numel(x: &Tensor) -> Result<Int> {
+    Ok(x.dims()?.iter().product::<usize>().into())
+}
+
+impl Tensor {
+    /// All sizes; a traced tensor's are symbolic, a parameter's are known.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// let f = traced!(|x: &Tensor| x.view((x.shape()?.get(0)?, -1))? * x.ndim()?);
+    /// let gm = symbolic_trace(f)?;
+    /// let y: Tensor = gm.forward(&Tensor::ones((2, 3, 4))?)?;
+    /// assert_eq!(y.dims()?, [2, 12]);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn shape(&self) -> Result<List<Int>> {
+        match fx_core::Object::proxy(self) {
+            Some(proxy) => proxy.attr("shape")?.to(),
+            None => Ok(self.known_dims()?.iter().map(|n| Int::from(*n)).collect()),
+        }
+    }
+
+    /// All sizes, by PyTorch's method `size()`.
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn sizes(&self) -> Result<List<Int>> {
+        match fx_core::Object::proxy(self) {
+            Some(_) => List::from_value(size_of::size::method(self, None)?),
+            None => self.shape(),
+        }
+    }
+
+    /// How many dims there are.
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn ndim(&self) -> Result<Int> {
+        match fx_core::Object::proxy(self) {
+            Some(proxy) => proxy.attr("ndim")?.to(),
+            None => Ok(self.known_dims()?.len().into()),
+        }
+    }
+
+    /// How many dims there are, by PyTorch's other name.
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn dim(&self) -> Result<Int> {
+        match fx_core::Object::proxy(self) {
+            Some(_) => dim::method(self),
+            None => self.ndim(),
+        }
+    }
+
+    /// The size of a dim; a parameter's is known while tracing.
+    ///
+    /// # Errors
+    /// When there is no such dim.
+    #[track_caller]
+    pub fn size(&self, dim: i64) -> Result<Int> {
+        if fx_core::Object::proxy(self).is_some() {
+            return Int::from_value(size_of::size::method(self, Some(dim))?);
+        }
+        let dims = self.known_dims()?;
+        let at = kernels::dim::dim("size", dim, dims.len()).fx()?;
+        dims.get(at)
+            .map(|n| Int::from(*n))
+            .ok_or_else(|| Error::msg("size: a tensor without dims has no sizes"))
+    }
+
+    /// How many elements there are; a parameter's count is known while tracing.
+    ///
+    /// # Errors
+    /// When its trace does not run here.
+    #[track_caller]
+    pub fn numel(&self) -> Result<Int> {
+        match fx_core::Object::proxy(self) {
+            Some(_) => numel::method(self),
+            None => Ok(self.known_dims()?.iter().product::<usize>().into()),
+        }
+    }
+
+    /// The sizes of a known tensor; a trace's report says which ones it read.
+    fn known_dims(&self) -> Result<&[usize]> {
+        fx_core::report_shape(self);
+        Ok(self.data("shape")?.dims())
+    }
+}
