@@ -199,7 +199,7 @@ impl<T: fmt::Debug> fmt::Debug for List<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Items::Known(items) => items.fmt(f),
-            Items::Symbolic(proxy, _) => write!(f, "List({proxy})"),
+            Items::Symbolic(proxy, _) => write!(f, "{proxy}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::thread::ThreadId;
 use super::context::TraceContext;
 use super::tracer::Tracer;
 use crate::error::{Error, ErrorKind};
-use crate::value::handle::{Proxy, TraceId};
+use crate::value::handle::{Proxy, TraceId, name_proxies_by};
 
 /// A running trace.
 pub(super) struct Active {
@@ -40,6 +40,7 @@ pub(super) struct Running {
 impl Running {
     pub fn start(active: Rc<Active>) -> Self {
         let id = active.context.id();
+        name_proxies_by(name_of);
         LIVE.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id.0, std::thread::current().id());
@@ -81,6 +82,17 @@ pub(super) fn of_proxy(proxy: Proxy) -> Result<Rc<Active>, Error> {
                 .cloned()
         })
         .ok_or_else(|| stray(proxy))
+}
+
+/// The name of a proxy's node, if its trace runs here and its graph is not being changed.
+fn name_of(proxy: Proxy) -> Option<String> {
+    STACK.with(|stack| {
+        let stack = stack.try_borrow().ok()?;
+        let active = stack.iter().find(|a| a.context.id() == proxy.trace)?;
+        let graph = active.context.graph().ok()?;
+        let node = graph.node(proxy.node).ok()?;
+        Some(node.name().to_string())
+    })
 }
 
 fn stray(proxy: Proxy) -> Error {

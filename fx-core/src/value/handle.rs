@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::OnceLock;
 
 /// Names a node of one graph: an index and a process-unique stamp, so that an erased node's id and
 /// another graph's are told apart from a live one.
@@ -50,8 +51,21 @@ impl Proxy {
     }
 }
 
+/// Tells a proxy's node's name, which only its trace knows; the tracing layer, above this one, sets it.
+static NAME_OF: OnceLock<fn(Proxy) -> Option<String>> = OnceLock::new();
+
+/// Sets what tells a proxy's name while its trace runs.
+pub(crate) fn name_proxies_by(name_of: fn(Proxy) -> Option<String>) {
+    // Set by the first trace; later ones set the same.
+    let _ = NAME_OF.set(name_of);
+}
+
+/// `Proxy(name)` while its trace runs on this thread, as in PyTorch; after it the node's id.
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Proxy({})", self.node)
+        match NAME_OF.get().and_then(|name_of| name_of(*self)) {
+            Some(name) => write!(f, "Proxy({name})"),
+            None => write!(f, "Proxy({})", self.node),
+        }
     }
 }

@@ -4,11 +4,13 @@
 //! * [`golden`]: the files of `tests/goldens`, read.
 //! * [`compare`]: the one strict comparator of graphs (and, re-exported, of numbers).
 //! * [`model`]: filling, running and comparing a model with its goldens.
+//! * [`cases`]: every golden with numbers, made here.
 //! * [`exception`]: the named differences between PyTorch and Rust that a comparison may be told of.
 
 #![forbid(unsafe_code)]
 
 mod align;
+pub mod cases;
 pub mod compare;
 pub mod exception;
 pub mod formula;

@@ -132,9 +132,18 @@ pub fn compare(
     exceptions: &[Exception],
 ) -> Result<GraphComparison> {
     let golden = GraphGolden::load(name).map_err(Error::other)?;
+    Ok(compare_with(&golden, traced, exceptions))
+}
+
+/// Compares a traced module's graph with a golden.
+pub fn compare_with(
+    golden: &GraphGolden,
+    traced: &GraphModule,
+    exceptions: &[Exception],
+) -> GraphComparison {
     let modules = &traced.attributes().modules;
     let nodes = view(traced.graph(), |path| modules.get(path).map(|m| m.params()));
-    Ok(compare_graphs(&golden, &nodes, exceptions))
+    compare_graphs(golden, &nodes, exceptions)
 }
 
 /// Compares a run's result with the golden's float64 data, output by output.
@@ -143,11 +152,22 @@ pub fn compare(
 /// When a result is no tensor.
 pub fn compare_outputs(golden: &NumGolden, result: &Value) -> Result<Numbers> {
     let mut tensors = Vec::new();
+    let mut problem = Ok(());
     result.for_each(&mut |value| {
-        if let Some(tensor) = value.downcast_ref::<Tensor>() {
-            tensors.push(tensor.clone());
+        // A number beside the tensors is a golden's tensor without dims.
+        let found = match value {
+            Value::Int(n) => Tensor::from_vec(vec![*n], ()),
+            value => match value.downcast_ref::<Tensor>() {
+                Some(tensor) => Ok(tensor.clone()),
+                None => return,
+            },
+        };
+        match found {
+            Ok(tensor) => tensors.push(tensor),
+            Err(error) => problem = Err(error),
         }
     });
+    problem?;
     if tensors.len() != golden.outputs.len() {
         return Ok(Numbers {
             max_rel_err: f64::INFINITY,

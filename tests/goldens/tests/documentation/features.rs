@@ -1,12 +1,11 @@
 //! One feature of tracing each, against its golden: operators, indices, shapes, pieces, methods and functions.
 
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{Operator, binary, operator};
+use fx_goldens::cases::features::dead_code;
 use fx_goldens::exception::Exception;
 use fx_goldens::model;
 use fx_nn::prelude::*;
-
-use crate::{check, value};
 
 /// Compares the graph alone: the golden has no numbers.
 fn check_graph(name: &str, traced: &GraphModule, exceptions: &[Exception]) -> Result<()> {
@@ -14,37 +13,6 @@ fn check_graph(name: &str, traced: &GraphModule, exceptions: &[Exception]) -> Re
     let graph = model::compare(name, traced, exceptions)?;
     assert!(graph.equal, "{graph}");
     Ok(())
-}
-
-#[trace]
-fn operators(x: &Tensor, y: &Tensor) -> Result<Vec<Tensor>> {
-    let a = (x + 1)?;
-    let b = (1 - y)?;
-    let c = binary::<Tensor>(Operator::Pow, &2, &x)?;
-    let d = (-&a)?;
-    let e = ((x > y)? & (x != 0)?)?;
-    let f = (!&e)?;
-    let g = x.matmul(&y.t()?)?;
-    let h = (x.floor_divide(2)? + (x % 3)?)?;
-    let i = (1.5 / (y.abs()? + 1)?)?;
-    let j = ((x <= y)? | (x >= 1)?)?;
-    Ok(vec![a, b, c, d, e, f, g, h, i, j])
-}
-
-#[test]
-fn feat_operators() -> Result<()> {
-    let gm = symbolic_trace(traced!(operators))?;
-    let exceptions = [
-        Exception::MethodForFunction {
-            theirs: "matmul",
-            ours: "matmul",
-            why: "Rust has no sign for it",
-        },
-        Exception::ListForTuple,
-    ];
-    check("feat_operators", &gm, &exceptions, |t| {
-        operators(&t[0], &t[1]).map(value)
-    })
 }
 
 #[test]
@@ -55,71 +23,6 @@ fn feat_bitshift() -> Result<()> {
     let x = Tensor::from_vec(vec![5i64, -3, 0], 3)?;
     assert_eq!(gm.forward::<Tensor>(&x)?.to_vec()?, [22.0, 10.0, 0.0]);
     Ok(())
-}
-
-#[trace]
-fn slicing(x: &Tensor) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
-    Ok((
-        x.i((.., 1..3, NewAxis, Ellipsis))?,
-        x.i(0)?,
-        x.i((Ellipsis, -1))?,
-        x.i(every(2))?,
-    ))
-}
-
-#[test]
-fn feat_slicing() -> Result<()> {
-    let gm = symbolic_trace(traced!(slicing))?;
-    check("feat_slicing", &gm, &[], |t| slicing(&t[0]).map(value))
-}
-
-#[trace]
-fn shaped(x: &Tensor) -> Result<Tensor> {
-    x.view((x.shape()?.get(0)?, -1))? * x.ndim()?
-}
-
-#[test]
-fn feat_shape_getattr() -> Result<()> {
-    let gm = symbolic_trace(traced!(shaped))?;
-    check(
-        "feat_shape_getattr",
-        &gm,
-        &[Exception::VariadicAsOneSequence],
-        |t| shaped(&t[0]).map(value),
-    )
-}
-
-#[trace]
-fn unpacked(x: &Tensor) -> Result<Tensor> {
-    let [a, b] = x.chunk(2, 0)?.unpack()?;
-    let [c, d, e] = ops::split(&a, 1, 0)?.unpack()?;
-    let (v, i) = ops::max(&b, 0, false)?;
-    let first = a.sum(..)?;
-    let first = (first + ((c * d)? * e)?.sum(..)?)?;
-    (first + v.sum(..)?)? + i.sum(..)?
-}
-
-#[test]
-fn feat_unpack() -> Result<()> {
-    let gm = symbolic_trace(traced!(unpacked))?;
-    check("feat_unpack", &gm, &[], |t| unpacked(&t[0]).map(value))
-}
-
-#[trace]
-fn methods_and_functions(x: &Tensor) -> Result<Tensor> {
-    let sum = (ops::relu(x)? + x.relu()?)?;
-    (sum + ops::relu(x)?)? + ops::silu(x)?
-}
-
-#[test]
-fn feat_methods_vs_functions() -> Result<()> {
-    let gm = symbolic_trace(traced!(methods_and_functions))?;
-    check(
-        "feat_methods_vs_functions",
-        &gm,
-        &[Exception::PythonInplaceFlag],
-        |t| methods_and_functions(&t[0]).map(value),
-    )
 }
 
 /// PyTorch cannot trace `torch.Tensor.relu(x)`; here a method by its path is the method.
@@ -136,17 +39,9 @@ fn feat_identity() -> Result<()> {
     check_graph("feat_identity", &gm, &[])
 }
 
-#[trace]
-fn dead_code(x: &Tensor) -> Result<Tensor> {
-    let _a = (x + 1)?;
-    assert!(x.ndim()? == 2, "rank 2 wanted");
-    x * 2
-}
-
 #[test]
-fn feat_dead_code() -> Result<()> {
+fn a_claim_stops_a_run_and_outlives_dead_code() -> Result<()> {
     let mut gm = symbolic_trace(traced!(dead_code))?;
-    check("feat_dead_code", &gm, &[], |t| dead_code(&t[0]).map(value))?;
     let error = gm
         .forward::<Tensor>(&Tensor::ones(3)?)
         .expect_err("a vector is stopped");
@@ -159,24 +54,6 @@ fn feat_dead_code() -> Result<()> {
         1
     );
     Ok(())
-}
-
-#[trace]
-fn deep_names(x: &Tensor) -> Result<Tensor> {
-    let mut x = x.clone();
-    for _ in 0..12 {
-        x = ops::relu(&x)?;
-    }
-    Ok(x)
-}
-
-#[test]
-fn feat_deep_names() -> Result<()> {
-    let gm = symbolic_trace(traced!(deep_names))?;
-    assert!(gm.graph().find_name("relu_11").is_some());
-    check("feat_deep_names", &gm, &[], |t| {
-        deep_names(&t[0]).map(value)
-    })
 }
 
 #[trace]
@@ -196,72 +73,6 @@ fn feat_no_return() -> Result<()> {
         Ok(())
     });
     check_graph("feat_no_return", &symbolic_trace(f)?, &[])
-}
-
-/// Strings, lists and flags among the arguments of a leaf.
-#[wrap]
-fn interpolate(
-    x: &Tensor,
-    #[kw] size: Vec<i64>,
-    #[kw]
-    #[default(None)]
-    scale_factor: Option<f64>,
-    #[kw]
-    #[default("nearest")]
-    mode: &str,
-    #[kw]
-    #[default(None)]
-    align_corners: Option<bool>,
-    #[kw]
-    #[default(None)]
-    recompute_scale_factor: Option<bool>,
-    #[kw]
-    #[default(false)]
-    antialias: bool,
-) -> Result<Tensor> {
-    let _ = (
-        size,
-        scale_factor,
-        mode,
-        align_corners,
-        recompute_scale_factor,
-        antialias,
-    );
-    Ok(x.clone())
-}
-
-#[test]
-fn feat_strings() -> Result<()> {
-    let f = traced!(|x: &Tensor| {
-        interpolate(x, vec![4, 4], None, "bilinear", Some(false), None, false)
-    });
-    check_graph("feat_strings", &symbolic_trace(f)?, &[])
-}
-
-#[wrap]
-fn len(x: &Tensor) -> Result<Int> {
-    x.size(0)
-}
-
-#[wrap]
-fn sqrt(n: Int) -> Result<Float> {
-    match n.concrete() {
-        Some(n) if n >= 0 => Ok((n as f64).sqrt().into()),
-        _ => Err(Error::msg("the square root of a negative number")),
-    }
-}
-
-#[trace]
-fn normalize(x: &Tensor) -> Result<Tensor> {
-    x / sqrt(len(x)?)?
-}
-
-#[test]
-fn doc_wrap_normalize() -> Result<()> {
-    let gm = symbolic_trace(traced!(normalize))?;
-    check("doc_wrap_normalize", &gm, &[], |t| {
-        normalize(&t[0]).map(value)
-    })
 }
 
 /// What an operation on numbers needs to know is an error that names the value and the line.

@@ -1,0 +1,166 @@
+//! The documentation's graph edits: before, and after an edit by hand.
+
+use fx_core::prelude::*;
+use fx_core::{Graph, NodeId, Op, operator};
+use fx_nn::{Tensor, nn, ops};
+
+use super::documentation::value;
+use super::{Row, function, module};
+use crate::exception::Exception;
+
+fn adds(graph: &Graph) -> Vec<NodeId> {
+    let found = graph.find_nodes(&Op::CallFunction(operator::add));
+    found.iter().map(|node| node.id()).collect()
+}
+
+#[trace]
+fn add(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    x + y
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_add_to_mul_before(name: &'static str) -> Result<Row> {
+    function(name, &symbolic_trace(traced!(add))?, &[], |x| {
+        add(&x[0], &x[1]).map(value)
+    })
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_add_to_mul_after(name: &'static str) -> Result<Row> {
+    let mut gm = symbolic_trace(traced!(add))?;
+    let mut graph = gm.graph_mut();
+    for node in adds(&graph) {
+        graph
+            .node_mut(node)?
+            .set_op(Op::CallFunction(operator::mul))?;
+    }
+    drop(graph);
+    function(name, &gm, &[], |x| (&x[0] * &x[1]).map(value))
+}
+
+#[trace]
+fn add_mul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let a = (x + y)?;
+    let b = (&a * y)?;
+    a + b
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_insert_relu_before(name: &'static str) -> Result<Row> {
+    function(name, &symbolic_trace(traced!(add_mul))?, &[], |x| {
+        add_mul(&x[0], &x[1]).map(value)
+    })
+}
+
+fn add_relu_mul(x: &[Tensor]) -> Result<Value> {
+    let a = (&x[0] + &x[1])?.relu()?;
+    let b = (&a * &x[1])?;
+    (a + b)?.relu().map(value)
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_insert_relu_after(name: &'static str) -> Result<Row> {
+    let mut gm = symbolic_trace(traced!(add_mul))?;
+    let mut graph = gm.graph_mut();
+    for node in adds(&graph) {
+        let relu = graph
+            .inserting_after(node)?
+            .call_function(function!(ops::relu), (node,), ())?;
+        graph.node_mut(node)?.replace_all_uses_with(relu)?;
+        graph.node_mut(relu)?.set_args((node,))?;
+    }
+    drop(graph);
+    function(name, &gm, &[], add_relu_mul)
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_insert_relu_after_cb(name: &'static str) -> Result<Row> {
+    let mut gm = symbolic_trace(traced!(add_mul))?;
+    let mut graph = gm.graph_mut();
+    for node in adds(&graph) {
+        let relu = graph
+            .inserting_after(node)?
+            .call_function(function!(ops::relu), (node,), ())?;
+        graph
+            .node_mut(node)?
+            .replace_uses_with_filter(relu, |user| user.id() != relu)?;
+    }
+    drop(graph);
+    function(name, &gm, &[], add_relu_mul)
+}
+
+#[trace]
+fn sigm_neg(x: &Tensor) -> Result<Tensor> {
+    ops::sigmoid(x)?.neg()
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_negsigm_before(name: &'static str) -> Result<Row> {
+    function(name, &symbolic_trace(traced!(sigm_neg))?, &[], |x| {
+        sigm_neg(&x[0]).map(value)
+    })
+}
+
+#[derive(Module, Clone, Debug)]
+struct ReluNet {
+    linear: nn::Linear,
+}
+
+#[trace]
+impl ReluNet {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let y = ops::relu(&self.linear.forward(x)?)?;
+        ops::relu(&(y - 1.0)?)? + x
+    }
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_relu_decompose_before(name: &'static str) -> Result<Row> {
+    let net = ReluNet {
+        linear: nn::Linear::new(4, 4)?,
+    };
+    module(name, net, &[Exception::PythonInplaceFlag])
+}
+
+#[trace]
+fn cat_sum(x: &Tensor, w1: &Tensor, w2: &Tensor) -> Result<Tensor> {
+    let m1 = ops::cat(&[w1.clone(), w2.clone()], 0)?.sum(..)?;
+    let m2 = ops::cat(&[w1.clone(), w2.clone()], 0)?.sum(..)?;
+    (x + ops::amax(&m1, .., false)?)? + ops::amax(&m2, .., false)?
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_replace_pattern_before(name: &'static str) -> Result<Row> {
+    let exceptions = [Exception::FunctionRenamed {
+        theirs: "max",
+        ours: "amax",
+        why: "`max` gives the places too; the largest element of all is `amax`",
+    }];
+    function(name, &symbolic_trace(traced!(cat_sum))?, &exceptions, |x| {
+        cat_sum(&x[0], &x[1], &x[2]).map(value)
+    })
+}
