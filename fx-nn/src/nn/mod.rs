@@ -3,6 +3,7 @@
 mod adaptive_avg_pool2d;
 mod avg_pool2d;
 mod batch_norm2d;
+mod cast;
 mod conv1d;
 mod conv2d;
 mod conv_transpose2d;
@@ -34,6 +35,7 @@ mod upsample;
 pub use adaptive_avg_pool2d::AdaptiveAvgPool2d;
 pub use avg_pool2d::AvgPool2d;
 pub use batch_norm2d::BatchNorm2d;
+pub use cast::to_dtype;
 pub use conv_transpose2d::{ConvTranspose2d, ConvTranspose2dOptions};
 pub use conv1d::{Conv1d, Conv1dOptions};
 pub use conv2d::{Conv2d, Conv2dOptions};

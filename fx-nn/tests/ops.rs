@@ -1,0 +1,10 @@
+//! Every operation and every layer: its gradient, and its row in `docs/ops.md`.
+
+#[path = "ops/gradients.rs"]
+mod gradients;
+#[path = "ops/layers.rs"]
+mod layers;
+#[path = "ops/page.rs"]
+mod page;
+#[path = "ops/support.rs"]
+mod support;

@@ -1,0 +1,165 @@
+//! The gradient of every layer, for its input and its parameters, eager and traced, beside central differences.
+
+use fx_nn::prelude::*;
+use fx_nn::{Component, ComponentExt, Module};
+
+use crate::support::{check, varied};
+
+/// One layer, made, in evaluation mode, in `f64`, and what it is called with.
+pub struct Layer {
+    /// The type's name.
+    pub name: &'static str,
+    /// How it was made.
+    pub made: &'static str,
+    /// The layer.
+    pub module: Box<dyn Module>,
+    /// Shapes of its floating-point inputs.
+    inputs: Vec<Vec<usize>>,
+    /// An integer input after or instead of them.
+    integers: Option<Tensor>,
+}
+
+fn layer<M: Module + Component>(
+    made: &'static str,
+    mut module: M,
+    inputs: &[&[usize]],
+    integers: Option<Tensor>,
+) -> Result<Layer> {
+    module.eval();
+    nn::to_dtype(&mut module, DType::F64)?;
+    let name = std::any::type_name::<M>();
+    Ok(Layer {
+        name: name.rsplit("::").next().unwrap_or(name),
+        made,
+        module: Box::new(module),
+        inputs: inputs.iter().map(|shape| shape.to_vec()).collect(),
+        integers,
+    })
+}
+
+/// A sample of every layer.
+pub fn layers() -> Result<Vec<Layer>> {
+    let mut all = Vec::new();
+    macro_rules! sample {
+        ($made:expr, [$($shape:expr),*]) => { sample!($made, [$($shape),*], None) };
+        ($made:expr, [$($shape:expr),*], $integers:expr) => {
+            all.push(layer(stringify!($made), $made, &[$(&$shape),*], $integers)?)
+        };
+    }
+    sample!(nn::AdaptiveAvgPool2d::new(2), [[1, 2, 5, 4]]);
+    sample!(nn::AvgPool2d::new(2), [[1, 2, 5, 4]]);
+    sample!(nn::BatchNorm2d::new(2)?, [[2, 2, 3, 2]]);
+    sample!(
+        nn::Conv1d::new(2, 3, 3, nn::Conv1dOptions::default())?,
+        [[1, 2, 6]]
+    );
+    sample!(
+        nn::Conv2d::new(2, 3, 3, nn::Conv2dOptions::default())?,
+        [[1, 2, 4, 5]]
+    );
+    sample!(
+        nn::ConvTranspose2d::new(2, 3, 2, nn::ConvTranspose2dOptions::default())?,
+        [[1, 2, 3, 2]]
+    );
+    let classes = || Tensor::from_vec(vec![1i64, 2], 2).map(Some);
+    sample!(nn::CrossEntropyLoss::default(), [[2, 3]], classes()?);
+    sample!(nn::Dropout::new(0.5)?, [[2, 3]]);
+    sample!(nn::Embedding::new(4, 3)?, [], classes()?);
+    sample!(nn::Flatten::default(), [[2, 3, 2]]);
+    sample!(nn::GELU::new(), [[2, 3]]);
+    sample!(nn::GroupNorm::new(2, 4)?, [[2, 4, 3]]);
+    sample!(nn::Identity::default(), [[2, 3]]);
+    sample!(
+        nn::LSTM::new(2, 3, nn::LSTMOptions::default())?,
+        [[4, 2, 2]]
+    );
+    sample!(nn::LayerNorm::new(4)?, [[3, 4]]);
+    sample!(nn::LeakyReLU::default(), [[2, 3]]);
+    sample!(nn::Linear::new(3, 4)?, [[2, 3]]);
+    sample!(nn::MSELoss::default(), [[2, 3], [2, 3]]);
+    sample!(nn::MaxPool2d::new(2), [[1, 2, 5, 4]]);
+    sample!(
+        nn::MultiheadAttention::new(4, 2)?,
+        [[3, 2, 4], [3, 2, 4], [3, 2, 4]]
+    );
+    sample!(nn::RMSNorm::new(4)?, [[3, 4]]);
+    sample!(nn::ReLU::new(), [[2, 3]]);
+    sample!(nn::ReLU6::new(), [[2, 3]]);
+    sample!(
+        nn::Sequential::new()
+            .push(nn::Linear::new(3, 2)?)
+            .push(nn::Tanh::new()),
+        [[2, 3]]
+    );
+    sample!(nn::SiLU::new(), [[2, 3]]);
+    sample!(nn::Sigmoid::new(), [[2, 3]]);
+    sample!(nn::Tanh::new(), [[2, 3]]);
+    sample!(nn::Upsample::new(2.0), [[1, 2, 3, 2]]);
+    Ok(all)
+}
+
+/// The first tensor of a result.
+fn first(value: &Value) -> Result<Tensor> {
+    let mut found = None;
+    value.for_each(&mut |inner| {
+        if let Some(tensor) = inner.downcast_ref::<Tensor>()
+            && found.is_none()
+        {
+            found = Some(tensor.clone());
+        }
+    });
+    found.ok_or_else(|| Error::msg("the layer gives no tensor"))
+}
+
+#[test]
+fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
+    for layer in layers()? {
+        let mut of = Vec::new();
+        for (seed, shape) in (1..).zip(&layer.inputs) {
+            of.push(varied(shape, seed)?.into_parameter()?);
+        }
+        let mut args: Vec<Value> = of.iter().cloned().map(Value::object).collect();
+        args.extend(layer.integers.clone().map(Value::object));
+        for (_, parameter) in layer.module.named_parameters() {
+            of.push(Tensor::from_value(parameter)?);
+        }
+        // What may be absent is, here.
+        let mut trace = Trace::new(&*layer.module);
+        for param in layer.module.params() {
+            if param.default == Some(fx_nn::Literal::None) {
+                trace = trace.concrete(&*param.name, Value::None);
+            }
+        }
+        let traced = trace.graph_module()?;
+        let call = || fx_nn::CallArgs {
+            args: args.clone(),
+            kwargs: Vec::new(),
+        };
+        check(
+            layer.name,
+            &of,
+            || first(&layer.module.forward::<Value>(call())?),
+            || first(&traced.forward::<Value>(call())?),
+        )?;
+    }
+    Ok(())
+}
+
+#[test]
+fn every_layer_has_a_sample() -> Result<()> {
+    let names: Vec<&str> = layers()?.iter().map(|layer| layer.name).collect();
+    for line in include_str!("../../src/nn/mod.rs").lines() {
+        let Some((_, exported)) = line
+            .split_once("pub use ")
+            .and_then(|(_, l)| l.split_once("::"))
+        else {
+            continue;
+        };
+        let exported = exported.trim_matches(|c| "{};".contains(c));
+        for name in exported.split(", ") {
+            let is_layer = name.starts_with(char::is_uppercase) && !name.ends_with("Options");
+            assert!(!is_layer || names.contains(&name), "{name} has no sample");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! `docs/ops.md`, written from the registry: it fails when it is stale, and `UPDATE_DOCS=1` writes it anew.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fx_nn::prelude::*;
+use fx_nn::{ComponentExt, Function, ParamSpec, registry};
+
+use crate::layers::layers;
+use crate::support::NO_GRADIENT;
+
+/// Those that PyTorch keeps in `torch.nn.functional`; the others are in `torch`.
+const FUNCTIONAL: &[&str] = &[
+    "adaptive_avg_pool2d",
+    "avg_pool2d",
+    "batch_norm",
+    "conv1d",
+    "conv2d",
+    "conv_transpose2d",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "elu",
+    "embedding",
+    "gelu",
+    "group_norm",
+    "interpolate",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "max_pool2d",
+    "mse_loss",
+    "nll_loss",
+    "one_hot",
+    "relu",
+    "relu6",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    "silu",
+    "softmax",
+    "softplus",
+];
+
+/// Those whose name PyTorch does not have, and what it has instead.
+const OWN_NAMES: &[(&str, &str)] = &[
+    ("to_dtype", "Tensor.to"),
+    ("mask_scores", "the masks of torch.nn.MultiheadAttention"),
+    ("size", "Tensor.size"),
+    ("view", "Tensor.view"),
+    ("expand", "Tensor.expand"),
+    ("contiguous", "Tensor.contiguous"),
+    ("masked_fill", "Tensor.masked_fill"),
+];
+
+fn pytorch(name: &str) -> String {
+    if let Some((_, own)) = OWN_NAMES.iter().find(|(ours, _)| *ours == name) {
+        return format!("`{own}`");
+    }
+    match FUNCTIONAL.contains(&name) {
+        true => format!("`torch.nn.functional.{name}`"),
+        false => format!("`torch.{name}`"),
+    }
+}
+
+/// Types as a user writes them in a call.
+fn arguments(params: &[ParamSpec]) -> String {
+    let each = params.iter().map(|p| {
+        let ty =
+            p.ty.replace("crate :: ", "")
+                .replace(' ', "")
+                .replace("&mut", "&mut ");
+        let default = p.default.as_ref().map(|d| format!(" = {d}"));
+        format!("{}: {ty}{}", p.name, default.unwrap_or_default())
+    });
+    format!("`{}`", each.collect::<Vec<_>>().join(", "))
+}
+
+fn effects(function: Function) -> &'static str {
+    use fx_nn::Effects;
+    let effects = function.def().effects;
+    match effects {
+        e if e.is_pure() => "pure",
+        Effects::RANDOM => "random",
+        Effects::IO => "stops a run",
+        _ => "writes its arguments",
+    }
+}
+
+fn page() -> Result<String> {
+    let mut text = String::from(
+        "# Operations and layers\n\n\
+         Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test ops`; a stale page fails that test.\n\
+         Gradients are held beside central differences in `f64`, eager and through a traced module.\n\n\
+         ## Functions\n\n\
+         In `fx_nn::ops`; a method is one of `Tensor` too, and records `call_method`.\n\n\
+         | name | method | PyTorch | arguments | effects | differentiable |\n|---|---|---|---|---|---|\n",
+    );
+    let all = registry::functions();
+    for function in all.iter().filter(|f| f.path().starts_with("fx_nn::ops::")) {
+        let name = function.name();
+        let method = registry::methods(name).iter().any(|m| m == function);
+        let gradient = NO_GRADIENT.iter().find(|(other, _)| *other == name);
+        let _ = writeln!(
+            text,
+            "| `{name}` | {} | {} | {} | {} | {} |",
+            if method { "yes" } else { "" },
+            pytorch(name),
+            arguments(function.params()),
+            effects(*function),
+            gradient.map_or("yes".to_string(), |(_, why)| format!("no: it {why}")),
+        );
+    }
+    text.push_str(
+        "\n## Operators\n\n\
+         Signs in Rust, `call_function` in a graph; `getattr` is `x.shape()`, `x.ndim()`.\n\n\
+         | path | PyTorch | arguments | effects |\n|---|---|---|---|\n",
+    );
+    for function in all
+        .iter()
+        .filter(|f| f.path().starts_with("fx_core::operator::"))
+    {
+        let theirs = match function.name() {
+            "getattr" => "`getattr`".to_string(),
+            "_assert" => "`torch._assert`".to_string(),
+            "assert_specialized" => "what `concrete_args` checks".to_string(),
+            name => format!("`operator.{name}`"),
+        };
+        let _ = writeln!(
+            text,
+            "| `{}` | {theirs} | {} | {} |",
+            function.path(),
+            arguments(function.params()),
+            effects(*function),
+        );
+    }
+    text.push_str(
+        "\n## Layers\n\n\
+         In `fx_nn::nn`, `torch.nn`'s under the same names: leaves for a tracer, but for `Sequential`. All are differentiable, for \
+         their inputs and their parameters. \"Impure\" says when running one does more than give its result.\n\n\
+         | name | for example | `forward` | parameters and buffers | impure |\n|---|---|---|---|---|\n",
+    );
+    for mut layer in layers()? {
+        let held: Vec<String> = layer
+            .module
+            .state_dict()
+            .iter()
+            .map(|(name, value)| {
+                let shape = value
+                    .as_object()
+                    .and_then(|o| o.shape().map(<[usize]>::to_vec));
+                format!("`{name}` {:?}", shape.unwrap_or_default())
+            })
+            .collect();
+        layer.module.train();
+        let impure = if layer.module.is_impure() {
+            "in training"
+        } else {
+            ""
+        };
+        let made = layer.made.split_whitespace().collect::<Vec<_>>().join(" ");
+        let made = made
+            .replace(" :: ", "::")
+            .replace(" . ", ".")
+            .replace(" ?", "?");
+        let _ = writeln!(
+            text,
+            "| `{}` | `{made}` | {} | {} | {impure} |",
+            layer.name,
+            arguments(layer.module.params()),
+            held.join(", "),
+        );
+    }
+    Ok(text)
+}
+
+#[test]
+fn the_page_is_what_is_registered() -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ops.md");
+    let expected = page()?;
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &expected).map_err(Error::other)?;
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "docs/ops.md is stale: run UPDATE_DOCS=1 cargo test -p fx-nn --test ops"
+    );
+    Ok(())
+}
