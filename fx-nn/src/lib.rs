@@ -8,10 +8,12 @@ mod kernels;
 pub mod models;
 pub mod nn;
 pub mod ops;
+mod random;
 mod tensor;
 pub mod weights;
 
 pub use fx_core::*;
+pub use random::manual_seed;
 pub use tensor::{
     Dims, Ellipsis, Index, NewAxis, Pair, Shape, Sizes, Slice, Tensor, candle_dtype, every,
     fx_dtype,

@@ -2,6 +2,8 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
+use crate::random;
+
 /// `v` in the dtype of `x`, seen with the shape of `x`.
 fn constant(v: f64, x: &Tensor) -> Result<Tensor> {
     Tensor::full(v, (), x.device())?
@@ -99,7 +101,7 @@ pub fn dropout_mask(shape: &[usize], p: f64, dtype: DType, device: &Device) -> R
     if p == 0.0 {
         return Tensor::ones(shape, dtype, device);
     }
-    let draw = Tensor::rand(0f32, 1f32, shape, device)?;
+    let draw = random::uniform(shape, 0.0, 1.0)?.to_device(device)?;
     draw.ge(&constant(p, &draw)?)?
         .to_dtype(dtype)?
         .affine(1.0 / (1.0 - p), 0.0)

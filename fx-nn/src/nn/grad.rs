@@ -1,7 +1,9 @@
 //! Whether parameters are trained: trained ones remember how results came from them, frozen ones do not.
 
-use fx_core::{Component, Object, Result, TensorKind, VisitorMut, walk_mut};
+use candle_core::Var;
+use fx_core::{Component, ComponentExt, Object, Result, TensorKind, VisitorMut, walk_mut};
 
+use crate::error::Fx;
 use crate::tensor::Tensor;
 
 /// Makes every parameter of a module trainable, or freezes it; frozen modules run with less memory and time.
@@ -59,4 +61,30 @@ pub fn set_requires_grad(
     };
     walk_mut(module, &mut visitor);
     visitor.problem
+}
+
+/// The parameters that are trained, as candle's optimizers take them: they share the module's data, and a shared
+/// parameter is there once.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let layer = nn::Linear::new(4, 5)?;
+/// assert_eq!(nn::variables(&layer)?.len(), 2);
+/// // let optimizer = candle_nn::AdamW::new(nn::variables(&layer)?, Default::default())?;
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When a parameter is symbolic.
+pub fn variables(module: &(impl Component + ?Sized)) -> Result<Vec<Var>> {
+    let mut found = Vec::new();
+    for (_, value) in module.named_parameters() {
+        if let Some(tensor) = value.downcast_ref::<Tensor>() {
+            let data = tensor.candle()?;
+            if data.is_variable() {
+                found.push(Var::from_tensor(data).fx()?);
+            }
+        }
+    }
+    Ok(found)
 }

@@ -4,12 +4,12 @@ use candle_core::{Device, Var};
 use fx_core::Result;
 
 use crate::error::Fx;
+use crate::random;
 use crate::tensor::Tensor;
 
 /// A parameter of uniform random numbers in [-bound, bound].
 pub(super) fn uniform(shape: &[usize], bound: f64) -> Result<Tensor> {
-    let values = candle_core::Tensor::rand(-bound as f32, bound as f32, shape, &Device::Cpu);
-    parameter(values)
+    parameter(random::uniform(shape, -bound as f32, bound as f32))
 }
 
 /// A parameter of one number everywhere.
@@ -19,7 +19,7 @@ pub(super) fn constant(shape: &[usize], value: f32) -> Result<Tensor> {
 
 /// A parameter of normal random numbers: mean 0, deviation 1.
 pub(super) fn normal(shape: &[usize]) -> Result<Tensor> {
-    parameter(candle_core::Tensor::randn(0f32, 1f32, shape, &Device::Cpu))
+    parameter(random::normal(shape))
 }
 
 fn parameter(values: candle_core::Result<candle_core::Tensor>) -> Result<Tensor> {

@@ -44,7 +44,7 @@ pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
 pub use gelu::GELU;
-pub use grad::set_requires_grad;
+pub use grad::{set_requires_grad, variables};
 pub use group_norm::GroupNorm;
 pub use identity::Identity;
 pub use layer_norm::LayerNorm;

@@ -4,6 +4,7 @@ use candle_core::{DType as C, Device, Tensor as Data};
 use fx_core::{Error, Int, Result, wrap};
 
 use crate::error::Fx;
+use crate::random;
 use crate::tensor::{Shape, Tensor};
 
 /// Zeros, as `float32`.
@@ -34,9 +35,7 @@ pub fn ones(shape: impl Into<Shape>) -> Result<Tensor> {
 /// When candle has no room for it.
 #[wrap(random, always, path = "fx_nn::ops::rand")]
 pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
-    Data::rand(0f32, 1f32, shape.0, &Device::Cpu)
-        .map(Tensor::from)
-        .fx()
+    random::uniform(&shape.0, 0.0, 1.0).map(Tensor::from).fx()
 }
 
 /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run draws anew.
@@ -45,9 +44,7 @@ pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
 /// When candle has no room for it.
 #[wrap(random, always, path = "fx_nn::ops::randn")]
 pub fn randn(shape: impl Into<Shape>) -> Result<Tensor> {
-    Data::randn(0f32, 1f32, shape.0, &Device::Cpu)
-        .map(Tensor::from)
-        .fx()
+    random::normal(&shape.0).map(Tensor::from).fx()
 }
 
 /// The integers from `start` to before `end`, by `step`, as `int64`.
