@@ -34,3 +34,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// The guide's examples, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/from-candle.md")]
+struct FromCandle;

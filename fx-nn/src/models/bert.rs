@@ -58,7 +58,7 @@ impl SelfAttention {
         let heads = [self.num_attention_heads, self.attention_head_size];
         let shape = x.sizes()?.slice(None, -1)?;
         let shape = shape.concat(heads.map(fx_core::Int::from).to_vec())?;
-        x.view(shape)?.permute(vec![0, 2, 1, 3])
+        x.view(shape)?.permute((0, 2, 1, 3))
     }
 }
 
@@ -77,7 +77,7 @@ impl SelfAttention {
         let scores = (scores + attention_mask)?;
         let probs = ops::softmax(&scores, -1)?;
         let probs = self.dropout.forward(&probs)?;
-        let context = ops::matmul(&probs, &v)?.permute(vec![0, 2, 1, 3])?;
+        let context = ops::matmul(&probs, &v)?.permute((0, 2, 1, 3))?;
         let context = context.contiguous()?;
         let width = self.num_attention_heads * self.attention_head_size;
         let shape = context.sizes()?.slice(None, -2)?;

@@ -237,7 +237,7 @@ impl VisionTransformer {
         let (n_h, n_w) = (h.floordiv(patch)?, w.floordiv(patch)?);
         let x = self.conv_proj.forward(x)?;
         let x = x.reshape((n, self.hidden_dim, (n_h * n_w)?))?;
-        let x = x.permute(vec![0, 2, 1])?;
+        let x = x.permute((0, 2, 1))?;
         let n = x.shape()?.get(0)?;
         let class_token = self.class_token.expand((n, -1, -1))?;
         let x = ops::cat(&[class_token, x], 1)?;

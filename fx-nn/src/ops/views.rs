@@ -4,7 +4,7 @@ use fx_core::{Error, List, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::dim;
-use crate::tensor::{Sizes, Tensor};
+use crate::tensor::{Dims, Sizes, Tensor};
 
 /// The sizes that a request with at most one -1 stands for.
 fn resolve(op: &str, x: &Tensor, sizes: &Sizes) -> Result<Vec<usize>> {
@@ -107,19 +107,21 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 
 /// The dims in another order.
 ///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::rand((2, 3, 4))?;
+/// assert_eq!(x.permute((2, 0, 1))?.dims()?, [4, 2, 3]);
+/// assert_eq!(x.permute([0, -1, 1])?.dims()?, [2, 4, 3]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
 /// # Errors
 /// When `dims` are not all dims, each once.
 #[wrap(method, path = "fx_nn::ops::permute")]
-pub fn permute(x: &Tensor, dims: Vec<i64>) -> Result<Tensor> {
+pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
     let data = x.data("permute")?;
-    let order = dims
-        .iter()
-        .map(|d| dim::dim("permute", *d, data.rank()))
-        .collect::<candle_core::Result<Vec<_>>>()
-        .fx()?;
-    let mut sorted = order.clone();
-    sorted.sort_unstable();
-    if !sorted.iter().copied().eq(0..data.rank()) {
+    let order = dims.resolve("permute", data.rank()).fx()?;
+    if order.len() != data.rank() {
         return Err(Error::msg(format_args!(
             "permute: {dims:?} does not name each of the {} dims of shape {:?} once",
             data.rank(),

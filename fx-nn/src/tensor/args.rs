@@ -74,6 +74,20 @@ impl From<Vec<i64>> for Dims {
     }
 }
 
+macro_rules! dims_from_tuple {
+    ($($ty:ty),+) => {$(
+        impl From<$ty> for Dims {
+            fn from(dims: $ty) -> Self {
+                Dims::Many(<[i64; _]>::from(dims).to_vec())
+            }
+        }
+    )+};
+}
+dims_from_tuple! {
+    (i64, i64), (i64, i64, i64), (i64, i64, i64, i64), (i64, i64, i64, i64, i64),
+    (i64, i64, i64, i64, i64, i64)
+}
+
 impl IntoValue for Dims {
     fn into_value(self) -> Value {
         match self {

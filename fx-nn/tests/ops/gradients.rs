@@ -90,7 +90,7 @@ fn shapes(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     held!(seen: "view"(x: [2, 6]) ops::view(x, (3, 4)));
     held!(seen: "flatten"(x: [2, 3, 2]) ops::flatten(x, 1, -1));
     held!(seen: "expand"(x: [2, 1]) ops::expand(x, (3, -1, 4)));
-    held!(seen: "permute"(x: [2, 3, 4]) ops::permute(x, vec![2, 0, 1]));
+    held!(seen: "permute"(x: [2, 3, 4]) ops::permute(x, (2, 0, 1)));
     held!(seen: "transpose"(x: [2, 3, 4]) ops::transpose(x, 0, -1));
     held!(seen: "t"(x: [2, 3]) ops::t(x));
     held!(seen: "squeeze"(x: [2, 1, 3]) ops::squeeze(x, 1));
