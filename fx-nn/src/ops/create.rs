@@ -73,3 +73,58 @@ pub fn arange(
     let count = numbers.len();
     Tensor::from_vec(numbers, count)
 }
+
+impl Tensor {
+    /// Zeros, as `float32`.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn zeros(shape: impl Into<Shape>) -> Result<Tensor> {
+        zeros(shape)
+    }
+
+    /// Ones, as `float32`.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn ones(shape: impl Into<Shape>) -> Result<Tensor> {
+        ones(shape)
+    }
+
+    /// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run draws anew.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    #[track_caller]
+    pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
+        rand(shape)
+    }
+
+    /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run
+    /// draws anew.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    #[track_caller]
+    pub fn randn(shape: impl Into<Shape>) -> Result<Tensor> {
+        randn(shape)
+    }
+
+    /// The integers from `start` to before `end`, as `int64`; sizes of a traced tensor can be either.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// assert_eq!(Tensor::arange(2, 5)?.to_vec()?, [2.0, 3.0, 4.0]);
+    /// let positions = traced!(|x: &Tensor| Tensor::arange(0, x.size(1)?));
+    /// let gm = symbolic_trace(positions)?;
+    /// assert_eq!(gm.forward::<Tensor>(&Tensor::ones((2, 3))?)?.to_vec()?, [0.0, 1.0, 2.0]);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When `start` is after `end`.
+    #[track_caller]
+    pub fn arange(start: impl Into<Int>, end: impl Into<Int>) -> Result<Tensor> {
+        arange(start, end, 1)
+    }
+}

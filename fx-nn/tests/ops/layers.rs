@@ -127,7 +127,7 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
         let mut trace = Trace::new(&*layer.module);
         for param in layer.module.params() {
             if param.default == Some(fx_nn::Literal::None) {
-                trace = trace.concrete(&*param.name, Value::None);
+                trace = trace.concrete(&param.name, Value::None);
             }
         }
         let traced = trace.graph_module()?;
