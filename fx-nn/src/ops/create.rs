@@ -69,6 +69,11 @@ pub fn arange(
         )));
     }
     let count = end.abs_diff(start).div_ceil(step.unsigned_abs());
+    if count > isize::MAX as u64 / 8 {
+        return Err(Error::msg(format_args!(
+            "arange: there is no room for {count} numbers"
+        )));
+    }
     let numbers: Vec<i64> = (0..count as i64).map(|i| start + i * step).collect();
     let count = numbers.len();
     Tensor::from_vec(numbers, count)
