@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use crate::codegen::rust;
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 use crate::exec::program::Program;
-use crate::exec::symbolic;
+use crate::exec::transform;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
@@ -156,6 +157,37 @@ impl GraphModule {
         R::from_value(self.run_values(args)?)
     }
 
+    /// Runs the graph node by node, each step as the interpreter says: `forward` with every step overridable.
+    ///
+    /// # Errors
+    /// As [`forward`](GraphModule::forward), and what an override says.
+    pub fn interpret<R: FromValue>(
+        &self,
+        interpreter: &mut (impl Interpreter + ?Sized),
+        args: impl IntoArgs,
+    ) -> Result<R> {
+        let inputs = self.process_inputs(args)?;
+        R::from_value(self.interpretation().run(interpreter, inputs)?)
+    }
+
+    /// A run of the graph, node by node, to set up: values to keep, values that are known.
+    pub fn interpretation(&self) -> Interpretation<'_> {
+        Interpretation::new(&self.graph, &self.attributes)
+    }
+
+    /// A new module: the graph run node by node on symbolic values, each step as the interpreter says. What an
+    /// override gives stands in the node's place; the rest is recorded as it was, with names, types, defaults, entries and
+    /// places in the source.
+    ///
+    /// # Errors
+    /// What an override or the recording says.
+    pub fn transform(&self, interpreter: &mut impl Interpreter) -> Result<GraphModule> {
+        let outcome = transform::transform(self, &self.graph, &self.attributes, interpreter)?;
+        let mut module = GraphModule::from(outcome);
+        module.name.clone_from(&self.name);
+        Ok(module)
+    }
+
     /// Checks the graph's rules, and that the attributes have what it names.
     ///
     /// # Errors
@@ -235,7 +267,7 @@ impl GraphModule {
         let args = self.flatten(args)?;
         let lent: Vec<&Value> = args.iter().collect();
         if is_symbolic_call(&lent) {
-            return symbolic::run(&self.graph, &self.attributes, args);
+            return self.interpretation().run(&mut PlainInterpreter, args);
         }
         self.program()?.run(&self.graph, &self.attributes, args)
     }

@@ -20,6 +20,7 @@ mod trace;
 mod value;
 
 pub use error::{Error, ErrorKind, Result};
+pub use exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
 pub use graph_module::{GraphEdit, GraphModule, symbolic_trace};
 pub use ir::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};

@@ -1,4 +1,5 @@
-//! Running graphs: a compiled program for values, and node by node for symbolic ones.
+//! Running graphs: a compiled program, and node by node, on values or on symbolic ones.
 
+pub mod interpreter;
 pub mod program;
-pub mod symbolic;
+pub mod transform;

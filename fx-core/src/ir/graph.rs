@@ -435,6 +435,15 @@ impl DoubleEndedIterator for Nodes<'_> {
 
 impl ExactSizeIterator for Nodes<'_> {}
 
+impl<'g> IntoIterator for &'g Graph {
+    type Item = NodeRef<'g>;
+    type IntoIter = Nodes<'g>;
+
+    fn into_iter(self) -> Nodes<'g> {
+        self.nodes()
+    }
+}
+
 impl std::ops::Index<NodeId> for Graph {
     type Output = Op;
 

@@ -134,6 +134,31 @@ impl NodeMut<'_> {
         }
     }
 
+    /// Has what a copy of `other` would have: its entries whose policy says so, its provenance and its type, where it
+    /// has none of its own.
+    pub(crate) fn take_after(&mut self, other: NodeRef<'_>) {
+        if let Some(copied) = other
+            .graph()
+            .notes_of(other.index)
+            .extra
+            .as_deref()
+            .and_then(Extra::copied)
+        {
+            let extra = self.extra_mut();
+            for entry in copied.entries {
+                if !extra.entries.iter().any(|e| e.ty == entry.ty) {
+                    extra.entries.push(entry);
+                }
+            }
+            if extra.sources.is_empty() {
+                extra.sources = copied.sources;
+            }
+        }
+        if self.as_ref().type_expr().is_none() {
+            self.set_type_expr(other.type_expr());
+        }
+    }
+
     /// Takes the node's entry of a type away; `false` where there was none.
     pub fn remove_meta<T: Meta>(&mut self) -> bool {
         let entries = &mut self.extra_mut().entries;

@@ -79,6 +79,15 @@ macro_rules! scalar_operand {
                 $lend
             }
         }
+
+        /// What an iteration over numbers gives.
+        impl Operand for &$t {
+            #[inline]
+            fn lend(&self) -> OperandRef<'_> {
+                let $x = **self;
+                $lend
+            }
+        }
     )*};
 }
 

@@ -276,9 +276,7 @@ pub(super) fn trace(
         tracer,
         context: TraceContext::new(module, specialised),
     });
-    let running = Running::start(active.clone());
-    let context = &active.context;
-    let result = (|| -> Result<()> {
+    let result = recorded(&active, |context| {
         context.check_concrete(&name, params)?;
         let location = match root {
             Rooted::Module(module) => module.location(),
@@ -300,18 +298,8 @@ pub(super) fn trace(
             },
         }
         context.at_body();
-        let out = context.repacked(out)?;
-        let result = active.tracer.create_arg(context, &out)?;
-        active.tracer.create_node(
-            context,
-            Op::Output,
-            Args::from_iter([result]),
-            Kwargs::new(),
-            None,
-        )?;
-        Ok(())
-    })();
-    drop(running);
+        context.repacked(out)
+    });
     result?;
     let recorded = active.context.take_parts();
     Ok(Outcome {
@@ -321,5 +309,43 @@ pub(super) fn trace(
         inputs: recorded.inputs,
         report: recorded.report,
         name,
+    })
+}
+
+/// Runs `body` inside a trace, and makes what it gives the graph's output.
+fn recorded(active: &Rc<Active>, body: impl FnOnce(&TraceContext) -> Result<Value>) -> Result<()> {
+    let _running = Running::start(active.clone());
+    let context = &active.context;
+    let out = body(context)?;
+    let result = active.tracer.create_arg(context, &out)?;
+    active.tracer.create_node(
+        context,
+        Op::Output,
+        Args::from_iter([result]),
+        Kwargs::new(),
+        None,
+    )?;
+    Ok(())
+}
+
+/// A new graph for a module, made by `body`, placeholders and all.
+pub(crate) fn retraced(
+    tracer: impl Tracer,
+    module: &dyn Module,
+    body: impl FnOnce(&TraceContext) -> Result<Value>,
+) -> Result<Outcome> {
+    let active = Rc::new(Active {
+        tracer: Rc::new(tracer),
+        context: TraceContext::new(Some(module), Specialised::default()),
+    });
+    recorded(&active, body)?;
+    let recorded = active.context.take_parts();
+    Ok(Outcome {
+        graph: recorded.graph,
+        attributes: recorded.attributes,
+        params: module.params().to_vec(),
+        inputs: module.input_trees().to_vec(),
+        report: recorded.report,
+        name: crate::value::object::short_type_name(module.type_name()),
     })
 }

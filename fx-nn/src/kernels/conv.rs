@@ -29,6 +29,7 @@ pub fn conv2d(
     groups: usize,
 ) -> Result<Tensor> {
     let op = "conv2d";
+    super::dim::same_dtype(op, x, w)?;
     let image = image(op, x)?;
     let &[outs, ins, kh, kw] = w.dims() else {
         bail!(

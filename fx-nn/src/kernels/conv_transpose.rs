@@ -64,6 +64,7 @@ pub fn conv_transpose2d(
     dilation: (usize, usize),
 ) -> Result<Tensor> {
     let op = "conv_transpose2d";
+    super::dim::same_dtype(op, x, w)?;
     let image = image(op, x)?;
     let &[ins, each, kh, kw] = w.dims() else {
         bail!(

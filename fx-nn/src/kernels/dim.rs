@@ -1,4 +1,4 @@
-//! The reading of PyTorch's dimension numbers, which may count from the end.
+//! What operations check first: dimension numbers, which may count from the end, and dtypes.
 
 use candle_core::{Result, bail};
 
@@ -18,6 +18,18 @@ pub fn dim(op: &str, d: i64, rank: usize) -> Result<usize> {
         )
     }
     Ok(if d < 0 { d + len } else { d } as usize)
+}
+
+/// Refuses a weight of another dtype than the input's.
+///
+/// # Errors
+/// When they differ; the text names both.
+pub fn same_dtype(op: &str, x: &candle_core::Tensor, weight: &candle_core::Tensor) -> Result<()> {
+    let (input, held) = (x.dtype(), weight.dtype());
+    if input != held {
+        bail!("{op}: input is {input:?} and weight {held:?}: convert one with to_dtype")
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -111,11 +111,17 @@ pub fn group_norm(
     let &[n, c, ..] = x.dims() else {
         bail!("{op}: input {:?} must be [n, c, ..]", x.dims())
     };
-    if groups == 0 || !c.is_multiple_of(groups) || !x.dtype().is_float() {
+    if !x.dtype().is_float() {
         bail!(
-            "{op}: input {:?} of dtype {:?} must be floating point with channels in {groups} groups",
+            "{op}: input {:?} of dtype {:?} must be floating point",
             x.dims(),
             x.dtype()
+        )
+    }
+    if groups == 0 || !c.is_multiple_of(groups) {
+        bail!(
+            "{op}: input {:?} has {c} channels, which {groups} groups do not divide",
+            x.dims()
         )
     }
     let mut shape = vec![1; x.rank()];
@@ -123,7 +129,11 @@ pub fn group_norm(
     let channels = |t: Option<&Tensor>| -> Result<Option<Tensor>> {
         match t {
             Some(t) if t.dims() != [c] => {
-                bail!("{op}: weight and bias {:?} must be [{c}]", t.dims())
+                bail!(
+                    "{op}: input {:?} has {c} channels, weight and bias {:?} are for others",
+                    x.dims(),
+                    t.dims()
+                )
             }
             t => t.map(|t| t.reshape(shape.as_slice())).transpose(),
         }

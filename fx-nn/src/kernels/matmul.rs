@@ -97,6 +97,7 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When `x` is a scalar, `w` is not a matrix, the `in` sizes differ or `b` is not `[out]`.
 pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
+    super::dim::same_dtype("linear", x, w)?;
     let (out, inner) = match (w.dims(), x.dims().last()) {
         (&[out, inner], Some(&last)) if inner == last => (out, inner),
         _ => bail!(

@@ -9,7 +9,7 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let y = nn::Upsample::new(2.0).forward(&Tensor::ones((2, 3, 5, 5))?)?;
+/// let y = nn::Upsample::new(2).forward(&Tensor::ones((2, 3, 5, 5))?)?;
 /// assert_eq!(y.dims()?, [2, 3, 10, 10]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
@@ -25,9 +25,9 @@ pub struct Upsample {
 
 impl Upsample {
     /// To the nearest pixels.
-    pub fn new(scale_factor: f64) -> Self {
+    pub fn new(scale_factor: impl Into<f64>) -> Self {
         Upsample {
-            scale_factor,
+            scale_factor: scale_factor.into(),
             mode: "nearest".into(),
             align_corners: None,
         }

@@ -5,15 +5,22 @@ use fx_core::{Error, Int, Result, wrap};
 
 use crate::error::Fx;
 use crate::random;
-use crate::tensor::{Shape, Tensor};
+use crate::tensor::{Sizes, Tensor};
 
-/// Zeros, as `float32`.
+/// The sizes on a run, none below 0.
+fn dims(op: &str, sizes: &Sizes) -> Result<Vec<usize>> {
+    let sizes = sizes.known()?;
+    let dims: Option<Vec<usize>> = sizes.iter().map(|n| usize::try_from(*n).ok()).collect();
+    dims.ok_or_else(|| Error::msg(format_args!("{op}: sizes {sizes:?} are not below 0")))
+}
+
+/// Zeros, as `float32`; sizes of a traced tensor can be among the sizes.
 ///
 /// # Errors
 /// When candle has no room for it.
 #[wrap(path = "fx_nn::ops::zeros")]
-pub fn zeros(shape: impl Into<Shape>) -> Result<Tensor> {
-    Data::zeros(shape.0, C::F32, &Device::Cpu)
+pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
+    Data::zeros(dims("zeros", &shape)?, C::F32, &Device::Cpu)
         .map(Tensor::from)
         .fx()
 }
@@ -23,8 +30,8 @@ pub fn zeros(shape: impl Into<Shape>) -> Result<Tensor> {
 /// # Errors
 /// When candle has no room for it.
 #[wrap(path = "fx_nn::ops::ones")]
-pub fn ones(shape: impl Into<Shape>) -> Result<Tensor> {
-    Data::ones(shape.0, C::F32, &Device::Cpu)
+pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
+    Data::ones(dims("ones", &shape)?, C::F32, &Device::Cpu)
         .map(Tensor::from)
         .fx()
 }
@@ -34,8 +41,10 @@ pub fn ones(shape: impl Into<Shape>) -> Result<Tensor> {
 /// # Errors
 /// When candle has no room for it.
 #[wrap(random, always, path = "fx_nn::ops::rand")]
-pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
-    random::uniform(&shape.0, 0.0, 1.0).map(Tensor::from).fx()
+pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
+    random::uniform(&dims("rand", &shape)?, 0.0, 1.0)
+        .map(Tensor::from)
+        .fx()
 }
 
 /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run draws anew.
@@ -43,8 +52,10 @@ pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
 /// # Errors
 /// When candle has no room for it.
 #[wrap(random, always, path = "fx_nn::ops::randn")]
-pub fn randn(shape: impl Into<Shape>) -> Result<Tensor> {
-    random::normal(&shape.0).map(Tensor::from).fx()
+pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
+    random::normal(&dims("randn", &shape)?)
+        .map(Tensor::from)
+        .fx()
 }
 
 /// The integers from `start` to before `end`, by `step`, as `int64`.
@@ -79,12 +90,37 @@ pub fn arange(
     Tensor::from_vec(numbers, count)
 }
 
+macro_rules! alike {
+    ($($name:ident $path:literal $what:literal ($($options:tt)*) |$x:ident, $data:ident| $make:expr;)*) => {$(
+        #[doc = concat!($what, ", of the shape and type of `x`.")]
+        ///
+        /// # Errors
+        /// When candle has no room for it.
+        #[wrap($($options)* path = $path)]
+        pub fn $name($x: &Tensor) -> Result<Tensor> {
+            let $data = $x.data(stringify!($name))?;
+            $make
+        }
+    )*};
+}
+
+alike! {
+    zeros_like "fx_nn::ops::zeros_like" "Zeros" () |x, data| data.zeros_like().map(|d| x.with_data(d)).fx();
+    ones_like "fx_nn::ops::ones_like" "Ones" () |x, data| data.ones_like().map(|d| x.with_data(d)).fx();
+    rand_like "fx_nn::ops::rand_like" "Uniform random numbers in [0, 1)" (random,) |x, data| {
+        Tensor::from(random::uniform(data.dims(), 0.0, 1.0).fx()?).cast(x.dtype()?)
+    };
+    randn_like "fx_nn::ops::randn_like" "Normal random numbers of mean 0 and deviation 1" (random,) |x, data| {
+        Tensor::from(random::normal(data.dims()).fx()?).cast(x.dtype()?)
+    };
+}
+
 impl Tensor {
     /// Zeros, as `float32`.
     ///
     /// # Errors
     /// When candle has no room for it.
-    pub fn zeros(shape: impl Into<Shape>) -> Result<Tensor> {
+    pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
         zeros(shape)
     }
 
@@ -92,7 +128,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When candle has no room for it.
-    pub fn ones(shape: impl Into<Shape>) -> Result<Tensor> {
+    pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
         ones(shape)
     }
 
@@ -101,7 +137,7 @@ impl Tensor {
     /// # Errors
     /// When candle has no room for it.
     #[track_caller]
-    pub fn rand(shape: impl Into<Shape>) -> Result<Tensor> {
+    pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
         rand(shape)
     }
 
@@ -111,7 +147,7 @@ impl Tensor {
     /// # Errors
     /// When candle has no room for it.
     #[track_caller]
-    pub fn randn(shape: impl Into<Shape>) -> Result<Tensor> {
+    pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
         randn(shape)
     }
 

@@ -74,6 +74,26 @@ pub fn square(x: &Tensor) -> Result<Tensor> {
     x * x
 }
 
+/// Where an element is not a number, as truth values.
+///
+/// # Errors
+/// None of its own.
+#[wrap(method, path = "fx_nn::ops::isnan")]
+pub fn isnan(x: &Tensor) -> Result<Tensor> {
+    x.ne(x)
+}
+
+/// Where an element is neither infinite nor nan, as truth values.
+///
+/// # Errors
+/// None of its own.
+#[wrap(method, path = "fx_nn::ops::isfinite")]
+pub fn isfinite(x: &Tensor) -> Result<Tensor> {
+    // The difference of an infinity, or of a nan, from itself is not a number.
+    let zero = x.as_float()?;
+    (&zero - &zero)?.eq(0.0)
+}
+
 /// The same elements as another type; a number is true where it is not 0.
 ///
 /// ```

@@ -219,6 +219,23 @@ macro_rules! sizes_from {
 }
 sizes_from!(i32, i64, usize, Int);
 
+macro_rules! sizes_from_known {
+    ($($t:ty),*) => {$(
+        impl From<$t> for Sizes {
+            fn from(sizes: $t) -> Self {
+                Sizes(Held::Each(sizes.iter().map(|n| Int::from(*n)).collect()))
+            }
+        }
+    )*};
+}
+sizes_from_known!(Vec<usize>, &[usize], &Vec<usize>, &[i64]);
+
+impl From<Shape> for Sizes {
+    fn from(shape: Shape) -> Self {
+        shape.0.into()
+    }
+}
+
 impl From<Vec<i64>> for Sizes {
     fn from(sizes: Vec<i64>) -> Self {
         Sizes(Held::Each(sizes.into_iter().map(Int::from).collect()))

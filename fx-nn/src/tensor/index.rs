@@ -66,6 +66,11 @@ macro_rules! ranges {
 }
 
 /// What [`Tensor::i`] takes: a position, a range, [`every`], [`NewAxis`], [`Ellipsis`], and tuples of these.
+#[diagnostic::on_unimplemented(
+    message = "a tensor cannot be indexed by `{Self}`",
+    label = "expected a position, a range, `every(2)`, `NewAxis`, `Ellipsis` or a tuple of these",
+    note = "PyTorch's `x[:, None]` is `x.i((.., NewAxis))`, its `x[..., -1]` is `x.i((Ellipsis, -1))`"
+)]
 pub trait Index {
     /// The index as a graph holds it.
     fn into_index(self) -> Value;

@@ -94,8 +94,9 @@ fn page() -> Result<String> {
          Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test ops`; a stale page fails that test.\n\
          Gradients are held beside central differences in `f64`, eager and through a traced module.\n\n\
          ## Functions\n\n\
-         In `fx_nn::ops`; a method is one of `Tensor` too, and records `call_method`.\n\n\
-         | name | method | PyTorch | arguments | effects | differentiable |\n|---|---|---|---|---|---|\n",
+         In `fx_nn::ops`; a method is one of `Tensor` too, and records `call_method`. A `List` has `get(0)?`, and `unpack()?` into \
+         an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a traced tensor, or `x.shape()?`.\n\n\
+         | name | method | PyTorch | arguments | result | effects | differentiable |\n|---|---|---|---|---|---|---|\n",
     );
     let all = registry::functions();
     for function in all.iter().filter(|f| f.path().starts_with("fx_nn::ops::")) {
@@ -104,10 +105,11 @@ fn page() -> Result<String> {
         let gradient = NO_GRADIENT.iter().find(|(other, _)| *other == name);
         let _ = writeln!(
             text,
-            "| `{name}` | {} | {} | {} | {} | {} |",
+            "| `{name}` | {} | {} | {} | `{}` | {} | {} |",
             if method { "yes" } else { "" },
             pytorch(name),
             arguments(function.params()),
+            function.def().returns.replace(' ', "").replace(',', ", "),
             effects(*function),
             gradient.map_or("yes".to_string(), |(_, why)| format!("no: it {why}")),
         );

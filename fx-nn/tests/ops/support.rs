@@ -6,12 +6,18 @@ use fx_nn::prelude::*;
 pub const NO_GRADIENT: &[(&str, &str)] = &[
     ("arange", "has no tensor among its arguments"),
     ("argmax", "gives places"),
+    ("isfinite", "gives truth values"),
+    ("isnan", "gives truth values"),
     ("ones", "has no tensor among its arguments"),
+    ("ones_like", "depends on the shape alone"),
     ("one_hot", "takes and gives integers"),
     ("rand", "has no tensor among its arguments"),
+    ("rand_like", "depends on the shape alone"),
     ("randn", "has no tensor among its arguments"),
+    ("randn_like", "depends on the shape alone"),
     ("size", "gives a number"),
     ("zeros", "has no tensor among its arguments"),
+    ("zeros_like", "depends on the shape alone"),
 ];
 
 /// Distinct `f64` values in (-1, 1), in a scrambled order; another `seed` gives others.

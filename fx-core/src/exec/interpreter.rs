@@ -1,0 +1,517 @@
+//! `Interpreter`: a graph run node by node, every step overridable; on symbolic values a run traces again.
+//!
+//! Invariant: a value is there from its node's step to its last use, or to the end where values are kept.
+
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::argument::Argument;
+use crate::ir::function::Function;
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::module::module::Module;
+use crate::trace::context::{Attributes, TraceContext};
+use crate::trace::convert::holds_proxy;
+use crate::trace::dispatch::{self, CallForm};
+use crate::trace::scope::is_tracing;
+use crate::trace::tracer::CallArgs;
+use crate::value::handle::NodeId;
+use crate::value::value::Value;
+
+/// How each step of a graph is run; override one, and call the method of the same name on the [`Interpretation`] for
+/// the default.
+///
+/// [`GraphModule::interpret`](crate::GraphModule::interpret) runs a graph so,
+/// [`GraphModule::transform`](crate::GraphModule::transform) makes a new graph so: the same overrides serve both.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{CallArgs, Function, Interpretation, Interpreter};
+///
+/// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+/// #[wrap] fn triple(x: Float) -> Result<Float> { x * 3.0 }
+///
+/// struct Tripling;
+/// impl Interpreter for Tripling {
+///     fn call_function(&mut self, run: &mut Interpretation<'_>, function: Function, call: CallArgs) -> Result<Value> {
+///         let function = if function == function!(double) { function!(triple) } else { function };
+///         run.call_function(function, call)
+///     }
+/// }
+/// let gm = symbolic_trace(traced!(|x: Float| double(x)? + 1.0))?;
+/// assert_eq!(gm.interpret::<f64>(&mut Tripling, 5.0)?, 16.0);
+/// let tripled = gm.transform(&mut Tripling)?;
+/// assert_eq!(tripled.forward::<f64>(5.0)?, 16.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[allow(unused_variables, reason = "the names say what an override gets")]
+pub trait Interpreter {
+    /// Runs one node: the method of its opcode.
+    ///
+    /// # Errors
+    /// What the node says.
+    fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
+        match node.op() {
+            Op::Placeholder(name) => self.placeholder(run, name),
+            Op::GetAttr(path) => self.get_attr(run, path),
+            Op::CallFunction(function) => {
+                let call = run.fetch_args_kwargs_from_env(node)?;
+                self.call_function(run, *function, call)
+            }
+            Op::CallMethod(name) => {
+                let call = run.fetch_args_kwargs_from_env(node)?;
+                self.call_method(run, name, call)
+            }
+            Op::CallModule(path) => {
+                let call = run.fetch_args_kwargs_from_env(node)?;
+                self.call_module(run, path, call)
+            }
+            Op::Output => {
+                let result = node.args().first();
+                let result = result.map(|result| run.map_nodes_to_values(result));
+                self.output(run, result.transpose()?.unwrap_or_default())
+            }
+        }
+    }
+
+    /// The next input.
+    ///
+    /// # Errors
+    /// When there is none, and the placeholder has no default.
+    fn placeholder(&mut self, run: &mut Interpretation<'_>, name: &str) -> Result<Value> {
+        run.placeholder(name)
+    }
+
+    /// A parameter, buffer or constant.
+    ///
+    /// # Errors
+    /// When there is none of that path.
+    fn get_attr(&mut self, run: &mut Interpretation<'_>, path: &str) -> Result<Value> {
+        run.get_attr(path)
+    }
+
+    /// Calls a function.
+    ///
+    /// # Errors
+    /// What it says, or that the arguments do not fit.
+    fn call_function(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        function: Function,
+        call: CallArgs,
+    ) -> Result<Value> {
+        run.call_function(function, call)
+    }
+
+    /// Calls a method of the first argument.
+    ///
+    /// # Errors
+    /// What it says, or that there is none.
+    fn call_method(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        name: &str,
+        call: CallArgs,
+    ) -> Result<Value> {
+        run.call_method(name, call)
+    }
+
+    /// Calls a module.
+    ///
+    /// # Errors
+    /// What it says, or that there is none.
+    fn call_module(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        path: &str,
+        call: CallArgs,
+    ) -> Result<Value> {
+        run.call_module(path, call)
+    }
+
+    /// The result.
+    ///
+    /// # Errors
+    /// None of its own.
+    fn output(&mut self, run: &mut Interpretation<'_>, result: Value) -> Result<Value> {
+        Ok(result)
+    }
+}
+
+/// Overrides nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlainInterpreter;
+
+impl Interpreter for PlainInterpreter {}
+
+/// One run of a graph, node by node: its inputs, and the values so far.
+///
+/// [`GraphModule::interpretation`](crate::GraphModule::interpretation) makes one over a module's graph; with
+/// [`new`](Interpretation::new) another graph runs on the same attributes.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{IntoValue, PlainInterpreter};
+/// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+/// let gm = symbolic_trace(traced!(|x: Float| double(double(x)?)))?;
+/// let mut run = gm.interpretation().keep_values();
+/// run.run(&mut PlainInterpreter, vec![1.5.into_value()])?;
+/// let first = gm.graph().find_name("double").and_then(|node| run.value(node.id()));
+/// assert_eq!(first.cloned().map(f64::from_value).transpose()?, Some(3.0));
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Interpretation<'m> {
+    graph: &'m Graph,
+    attributes: &'m Attributes,
+    /// The trace that a transform records into.
+    recording: Option<&'m TraceContext>,
+    inputs: std::vec::IntoIter<Value>,
+    /// By the node's index.
+    values: Vec<Option<Value>>,
+    given: FxHashMap<NodeId, Value>,
+    keep: bool,
+    node: Option<NodeRef<'m>>,
+}
+
+impl<'m> Interpretation<'m> {
+    /// A run of a graph over attributes.
+    pub fn new(graph: &'m Graph, attributes: &'m Attributes) -> Self {
+        Interpretation {
+            graph,
+            attributes,
+            recording: None,
+            inputs: Vec::new().into_iter(),
+            values: Vec::new(),
+            given: FxHashMap::default(),
+            keep: false,
+            node: None,
+        }
+    }
+
+    /// Records into a trace: placeholders and attributes become nodes of its graph.
+    pub(crate) fn recording(mut self, context: &'m TraceContext) -> Self {
+        self.recording = Some(context);
+        self
+    }
+
+    /// Keeps every value to the end, to be read with [`value`](Interpretation::value).
+    #[must_use]
+    pub fn keep_values(mut self) -> Self {
+        self.keep = true;
+        self
+    }
+
+    /// Gives a node's value, so that it is not run: what only it needs need not be there.
+    #[must_use]
+    pub fn with_value(mut self, node: NodeId, value: Value) -> Self {
+        self.given.insert(node, value);
+        self
+    }
+
+    /// Runs on one value for each placeholder, and gives what the output node returns.
+    ///
+    /// # Errors
+    /// When there are too many or too few inputs, or a node fails: the error names it and its source line.
+    pub fn run(
+        &mut self,
+        interpreter: &mut (impl Interpreter + ?Sized),
+        inputs: Vec<Value>,
+    ) -> Result<Value> {
+        self.check_inputs(inputs.len())?;
+        self.inputs = inputs.into_iter();
+        self.values = vec![None; self.room()];
+        for (node, value) in &self.given {
+            if let Some(place) = self.values.get_mut(node.index as usize) {
+                *place = Some(value.clone());
+            }
+        }
+        let last_uses = self.last_uses();
+        for node in self.graph.nodes() {
+            let is_placeholder = matches!(node.op(), Op::Placeholder(_));
+            if self.values[node.id().index as usize].is_some() {
+                if is_placeholder {
+                    self.inputs.next();
+                }
+                continue;
+            }
+            self.node = Some(node);
+            let value = self
+                .step(interpreter, node)
+                .map_err(|e| node.blame("executing", e))?;
+            if matches!(node.op(), Op::Output) {
+                return Ok(value);
+            }
+            if self.keep || node.num_users() > 0 {
+                self.values[node.id().index as usize] = Some(value);
+            }
+            if !self.keep {
+                for input in node.all_input_nodes() {
+                    let index = input.id().index as usize;
+                    if last_uses[index] == Some(node.id()) {
+                        self.values[index] = None;
+                    }
+                }
+            }
+        }
+        Err(Error::msg("the graph has no output node"))
+    }
+
+    /// [`run`](Interpretation::run) that takes the inputs out of a list, so that the caller keeps none of them alive;
+    /// where they do not fit, the list stays as it was.
+    ///
+    /// # Errors
+    /// As [`run`](Interpretation::run).
+    pub fn boxed_run(
+        &mut self,
+        interpreter: &mut (impl Interpreter + ?Sized),
+        inputs: &mut Vec<Value>,
+    ) -> Result<Value> {
+        self.check_inputs(inputs.len())?;
+        self.run(interpreter, std::mem::take(inputs))
+    }
+
+    /// The value of a node, if its step has run and its value is kept or still needed.
+    pub fn value(&self, node: NodeId) -> Option<&Value> {
+        self.graph.node(node).ok()?;
+        self.values.get(node.index as usize)?.as_ref()
+    }
+
+    /// The graph that runs.
+    pub fn graph(&self) -> &'m Graph {
+        self.graph
+    }
+
+    /// The node that runs.
+    pub fn node(&self) -> Option<NodeRef<'m>> {
+        self.node
+    }
+
+    /// The modules, parameters and constants that the graph names.
+    pub fn attributes(&self) -> &'m Attributes {
+        self.attributes
+    }
+
+    fn step(
+        &mut self,
+        interpreter: &mut (impl Interpreter + ?Sized),
+        node: NodeRef<'m>,
+    ) -> Result<Value> {
+        if !is_tracing() {
+            return interpreter.run_node(self, node);
+        }
+        let before = self.recorded();
+        let value = dispatch::retracing(node, || interpreter.run_node(self, node))?;
+        if let (Some(context), Value::Proxy(proxy)) = (self.recording, &value)
+            && self.recorded() > before
+        {
+            let mut graph = context.graph_mut()?;
+            // What the step made last is what stands for the node now.
+            if graph
+                .node(proxy.node())
+                .is_ok_and(|made| made.next().is_none())
+            {
+                graph.node_mut(proxy.node())?.take_after(node);
+            }
+        }
+        Ok(value)
+    }
+
+    fn recorded(&self) -> usize {
+        let graph = self.recording.and_then(|context| context.graph().ok());
+        graph.map_or(0, |graph| graph.len())
+    }
+
+    fn check_inputs(&self, given: usize) -> Result<()> {
+        let placeholders: Vec<NodeRef<'_>> = self.graph.placeholders().collect();
+        let needed = placeholders
+            .iter()
+            .filter(|p| p.args().is_empty() && !self.given.contains_key(&p.id()))
+            .count();
+        if self.recording.is_some() || (needed..=placeholders.len()).contains(&given) {
+            return Ok(());
+        }
+        let names: Vec<String> = placeholders.iter().map(|p| p.name().to_string()).collect();
+        Err(Error::msg(format_args!(
+            "the graph has {} inputs ({}), {given} were given",
+            names.len(),
+            names.join(", ")
+        )))
+    }
+
+    fn room(&self) -> usize {
+        let indices = self.graph.nodes().map(|node| node.id().index as usize + 1);
+        indices.max().unwrap_or(0)
+    }
+
+    /// The last user of each node, by its index.
+    fn last_uses(&self) -> Vec<Option<NodeId>> {
+        let mut last = vec![None; self.values.len()];
+        for node in self.graph.nodes() {
+            for input in node.all_input_nodes() {
+                last[input.id().index as usize] = Some(node.id());
+            }
+        }
+        last
+    }
+
+    /// The default of [`Interpreter::placeholder`].
+    ///
+    /// # Errors
+    /// When there is no input left, and the placeholder has no default.
+    pub fn placeholder(&mut self, name: &str) -> Result<Value> {
+        if let (Some(context), Some(node)) = (self.recording, self.node) {
+            return self.copied(context, node);
+        }
+        if let Some(input) = self.inputs.next() {
+            return Ok(input);
+        }
+        let default = self.node.and_then(|node| node.args().first());
+        default.and_then(Argument::plain_value).ok_or_else(|| {
+            Error::msg(format_args!(
+                "the graph needs an input for `{name}`, and none is left"
+            ))
+        })
+    }
+
+    /// The default of [`Interpreter::get_attr`].
+    ///
+    /// # Errors
+    /// When there is none of that path.
+    pub fn get_attr(&mut self, path: &str) -> Result<Value> {
+        let value = self.fetch_attr(path)?;
+        match (self.recording, self.node) {
+            (Some(context), Some(node)) if node.target() == path => {
+                if let Some((path, (kind, _))) = self.attributes.tensors.get_key_value(path) {
+                    context.keep_tensor(path, *kind, value);
+                }
+                self.copied(context, node)
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// A node of this graph in the trace's, with nothing symbolic among its arguments.
+    fn copied(&self, context: &TraceContext, node: NodeRef<'_>) -> Result<Value> {
+        let copy = context.graph_mut()?.node_copy(node, |_| Argument::None)?;
+        Ok(Value::Proxy(context.proxy(copy)))
+    }
+
+    /// The default of [`Interpreter::call_function`]: on symbolic arguments the call is recorded.
+    ///
+    /// # Errors
+    /// What it says, or that the arguments do not fit.
+    pub fn call_function(&mut self, function: Function, call: CallArgs) -> Result<Value> {
+        let args = dispatch::bind_values(function.path(), function.params(), call)?;
+        dispatch::call_values(function, CallForm::Function, args)
+    }
+
+    /// The default of [`Interpreter::call_method`]: on a symbolic receiver the call is recorded.
+    ///
+    /// # Errors
+    /// What it says, or that there is none.
+    pub fn call_method(&mut self, name: &str, call: CallArgs) -> Result<Value> {
+        dispatch::call_method(name, call)
+    }
+
+    /// The default of [`Interpreter::call_module`]: in a trace its tracer decides.
+    ///
+    /// # Errors
+    /// What it says, or that there is none.
+    pub fn call_module(&mut self, path: &str, call: CallArgs) -> Result<Value> {
+        let module = self.fetch_module(path)?;
+        let args = dispatch::bind_values(path, module.params(), call)?;
+        if !is_tracing() && !args.iter().any(holds_proxy) {
+            let lent: Vec<&Value> = args.iter().collect();
+            let mut out = Value::None;
+            module.run(&lent, &mut out)?;
+            return Ok(out);
+        }
+        dispatch::call_module(module, args, std::panic::Location::caller())
+    }
+
+    /// A parameter, buffer or constant.
+    ///
+    /// # Errors
+    /// When there is none of that path.
+    pub fn fetch_attr(&self, path: &str) -> Result<Value> {
+        let found = self.attributes.tensors.get(path);
+        found
+            .map(|(_, value)| value.clone())
+            .ok_or_else(|| not_found("parameter, buffer or constant", path))
+    }
+
+    /// A module.
+    ///
+    /// # Errors
+    /// When there is none of that path.
+    pub fn fetch_module(&self, path: &str) -> Result<&'m dyn Module> {
+        let found = self.attributes.modules.get(path);
+        found
+            .map(|module| &**module)
+            .ok_or_else(|| not_found("module", path))
+    }
+
+    /// A node's arguments, with values in the place of nodes.
+    ///
+    /// # Errors
+    /// When one is not there.
+    pub fn fetch_args_kwargs_from_env(&self, node: NodeRef<'_>) -> Result<CallArgs> {
+        let args = node.args().iter().map(|a| self.map_nodes_to_values(a));
+        let kwargs = node
+            .kwargs()
+            .iter()
+            .map(|(name, a)| Ok((name.clone(), self.map_nodes_to_values(a)?)));
+        Ok(CallArgs {
+            args: args.collect::<Result<_>>()?,
+            kwargs: kwargs.collect::<Result<_>>()?,
+        })
+    }
+
+    /// An argument, with values in the place of nodes.
+    ///
+    /// # Errors
+    /// When a node's value is not there.
+    pub fn map_nodes_to_values(&self, argument: &Argument) -> Result<Value> {
+        let all = |items: &[Argument]| {
+            let values = items.iter().map(|a| self.map_nodes_to_values(a));
+            values.collect::<Result<Box<[Value]>>>()
+        };
+        let three = |[a, b, c]: &[Argument; 3]| -> Result<Box<[Value; 3]>> {
+            Ok(Box::new([
+                self.map_nodes_to_values(a)?,
+                self.map_nodes_to_values(b)?,
+                self.map_nodes_to_values(c)?,
+            ]))
+        };
+        Ok(match argument {
+            Argument::Node(id) => self.value(*id).cloned().ok_or_else(|| {
+                let name = self.graph.node(*id).map(|node| node.name().to_string());
+                Error::msg(format_args!(
+                    "%{} has no value here: it was not run, or comes later (lint the graph)",
+                    name.unwrap_or_else(|_| id.to_string())
+                ))
+            })?,
+            Argument::List(items) => Value::List(all(items)?),
+            Argument::Tuple(items) => Value::Tuple(all(items)?),
+            Argument::Dict(items) => {
+                let items = items
+                    .iter()
+                    .map(|(k, a)| Ok((k.clone(), self.map_nodes_to_values(a)?)));
+                Value::Dict(Box::new(items.collect::<Result<_>>()?))
+            }
+            Argument::Slice(parts) => Value::Slice(three(parts)?),
+            Argument::Range(parts) => Value::Range(three(parts)?),
+            plain => plain.plain_value().unwrap_or_default(),
+        })
+    }
+}
+
+fn not_found(what: &'static str, path: &str) -> Error {
+    ErrorKind::NotFound {
+        what,
+        path: path.to_string(),
+        hint: "; add it to the attributes of the graph module".to_string(),
+    }
+    .into()
+}

@@ -1,0 +1,40 @@
+//! A graph run on symbolic values into a new graph: what `GraphModule::transform` does.
+
+use std::sync::Arc;
+
+use super::interpreter::{Interpretation, Interpreter};
+use crate::error::Result;
+use crate::ir::graph::Graph;
+use crate::module::module::Module;
+use crate::trace::context::{Attributes, TraceContext};
+use crate::trace::root::{Outcome, retraced};
+use crate::trace::tracer::Tracer;
+
+/// Every module that the graph calls stays a call.
+struct TransformTracer;
+
+impl Tracer for TransformTracer {
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
+        true
+    }
+
+    fn path_of_module(&self, cx: &TraceContext, module: &dyn Module) -> Option<Arc<str>> {
+        cx.path_of(module)
+    }
+}
+
+/// Runs a graph on symbolic values; `root` is the module that it belongs to.
+///
+/// # Errors
+/// What an override or the recording says.
+pub(crate) fn transform(
+    root: &dyn Module,
+    graph: &Graph,
+    attributes: &Attributes,
+    interpreter: &mut dyn Interpreter,
+) -> Result<Outcome> {
+    retraced(TransformTracer, root, |context| {
+        let mut run = Interpretation::new(graph, attributes).recording(context);
+        run.run(interpreter, Vec::new())
+    })
+}
