@@ -20,13 +20,15 @@ use crate::ir::signature::{Literal, ParamKind, ParamSpec};
 use crate::module::module::Module;
 use crate::module::walk::Component;
 use crate::module::walk::{Walk, WalkMut};
-use crate::trace::context::Attributes;
+use crate::trace::appending::GraphAppendingTracer;
+use crate::trace::context::{Attributes, TraceContext};
 use crate::trace::convert::FromValue;
 use crate::trace::dispatch::{
     IntoArgs, argument_error, bind_values, call_module, is_symbolic_call,
 };
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::is_tracing;
+use crate::value::handle::{NodeId, Proxy};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
@@ -186,6 +188,31 @@ impl GraphModule {
         let mut module = GraphModule::from(outcome);
         module.name.clone_from(&self.name);
         Ok(module)
+    }
+
+    /// Puts what `body` computes in the place of a node: it is recorded before the node, with the tracer that appends,
+    /// and the node's users use its result instead. The node itself stays, unused.
+    ///
+    /// # Errors
+    /// When there is no such node, or what `body` says.
+    #[track_caller]
+    pub fn append_before(
+        &mut self,
+        node: NodeId,
+        body: impl FnOnce(&TraceContext) -> Result<Proxy>,
+    ) -> Result<NodeId> {
+        self.program = OnceLock::new();
+        let GraphModule {
+            graph, attributes, ..
+        } = self;
+        let users: Vec<NodeId> = graph.node(node)?.users().map(NodeRef::id).collect();
+        let mut place = graph.inserting_before(node)?;
+        let new = GraphAppendingTracer::append(&mut place, attributes, body)?.node();
+        drop(place);
+        graph
+            .node_mut(node)?
+            .replace_uses_with_filter(new, |user| users.contains(&user.id()))?;
+        Ok(new)
     }
 
     /// Checks the graph's rules, and that the attributes have what it names.

@@ -46,6 +46,7 @@ pub use module::plain::Tag;
 pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
+pub use trace::appending::GraphAppendingTracer;
 pub use trace::ask::TracedExt;
 pub use trace::assertion::Assertable;
 pub use trace::compare;

@@ -185,6 +185,12 @@ impl TraceContext {
         }
     }
 
+    /// Records into a graph that there is already.
+    pub(super) fn give_parts(&self, graph: Graph, attributes: Attributes) {
+        self.graph.replace(graph);
+        self.attributes.replace(attributes);
+    }
+
     /// This trace's id.
     pub fn id(&self) -> TraceId {
         self.id

@@ -1,5 +1,6 @@
 //! Tracing: proxies stand in for inputs, one dispatch point records what is done to them.
 
+pub mod appending;
 pub mod ask;
 pub mod assertion;
 pub mod compare;

@@ -1,12 +1,19 @@
 //! The documentation's graph edits: before, and after an edit by hand.
 
+use std::collections::HashMap;
+
 use fx_core::prelude::*;
-use fx_core::{Graph, NodeId, Op, operator};
+use fx_core::{
+    Argument, CallArgs, Function, Graph, GraphAppendingTracer, Interpretation, Interpreter, NodeId,
+    Op, operator,
+};
 use fx_nn::{Tensor, nn, ops};
 
 use super::documentation::value;
 use super::{Row, function, module};
 use crate::exception::Exception;
+use crate::golden::NumGolden;
+use crate::model;
 
 fn adds(graph: &Graph) -> Vec<NodeId> {
     let found = graph.find_nodes(&Op::CallFunction(operator::add));
@@ -119,6 +126,61 @@ pub fn doc_negsigm_before(name: &'static str) -> Result<Row> {
     })
 }
 
+/// Swaps the function `sigmoid` and the method `neg`.
+struct NegSigmSwap;
+
+impl Interpreter for NegSigmSwap {
+    fn call_function(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        function: Function,
+        call: CallArgs,
+    ) -> Result<Value> {
+        if function == function!(ops::sigmoid) {
+            return run.call_function(function!(ops::neg), call);
+        }
+        run.call_function(function, call)
+    }
+
+    fn call_method(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        name: &str,
+        call: CallArgs,
+    ) -> Result<Value> {
+        run.call_method(if name == "neg" { "sigmoid" } else { name }, call)
+    }
+}
+
+/// The golden of that name: the graph as it was, its numbers by an interpreter.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_negsigm_interpreter(name: &'static str) -> Result<Row> {
+    let gm = symbolic_trace(traced!(sigm_neg))?;
+    let golden = NumGolden::load(name).map_err(Error::other)?;
+    let swapped: Value = gm.interpret(
+        &mut NegSigmSwap,
+        CallArgs {
+            args: model::inputs(&golden)?,
+            kwargs: Vec::new(),
+        },
+    )?;
+    let mut row = doc_negsigm_before("doc_negsigm_before")?;
+    row.name = name;
+    row.numbers = model::compare_outputs(&golden, &swapped)?;
+    Ok(row)
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_negsigm_transformer_after(name: &'static str) -> Result<Row> {
+    let gm = symbolic_trace(traced!(sigm_neg))?.transform(&mut NegSigmSwap)?;
+    function(name, &gm, &[], |x| ops::neg(&x[0])?.sigmoid().map(value))
+}
+
 #[derive(Module, Clone, Debug)]
 struct ReluNet {
     linear: nn::Linear,
@@ -141,6 +203,46 @@ pub fn doc_relu_decompose_before(name: &'static str) -> Result<Row> {
         linear: nn::Linear::new(4, 4)?,
     };
     module(name, net, &[Exception::PythonInplaceFlag])
+}
+
+#[trace]
+fn relu_decomposition(x: &Tensor) -> Result<Tensor> {
+    (x > 0)? * x
+}
+
+/// The golden of that name: a new graph, in which a rule written in plain Rust stands for each relu.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_relu_decompose_after(name: &'static str) -> Result<Row> {
+    let mut net = ReluNet {
+        linear: nn::Linear::new(4, 4)?,
+    };
+    model::fill(&mut net, 1.0)?;
+    let gm = symbolic_trace(&net)?;
+    let (mut graph, mut attributes) = (Graph::new(), gm.attributes().clone());
+    let mut env: HashMap<NodeId, NodeId> = HashMap::new();
+    for node in gm.graph() {
+        let operand = node.args().first().and_then(Argument::as_node);
+        let new = match operand.and_then(|id| env.get(&id)) {
+            Some(x) if *node.op() == Op::CallFunction(function!(ops::relu)) => {
+                GraphAppendingTracer::append(&mut graph, &mut attributes, |cx| {
+                    let y = relu_decomposition(&cx.proxy(*x).into())?;
+                    Ok(Proxy::from_value(value(y))?.node())
+                })?
+            }
+            _ => graph.node_copy(node, |id| {
+                env.get(&id)
+                    .map_or(Argument::None, |new| Argument::Node(*new))
+            })?,
+        };
+        env.insert(node.id(), new);
+    }
+    let decomposed = GraphModule::new(attributes, graph, "ReluNet")?;
+    function(name, &decomposed, &[], |x| {
+        let y = relu_decomposition(&net.linear.forward(&x[0])?)?;
+        (relu_decomposition(&(y - 1.0)?)? + &x[0]).map(value)
+    })
 }
 
 #[trace]

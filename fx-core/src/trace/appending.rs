@@ -1,0 +1,79 @@
+//! `GraphAppendingTracer`: operations on symbolic values of a graph that there is already, recorded into it.
+//!
+//! Invariant: the graph comes back, also when the body unwinds.
+
+use std::rc::Rc;
+
+use super::context::{Attributes, Specialised, TraceContext};
+use super::scope::{Active, Running};
+use super::tracer::Tracer;
+use crate::error::Result;
+use crate::ir::graph::Graph;
+
+/// Records into an existing graph: at its insertion point, or at its end.
+///
+/// Written in plain Rust, a rule becomes nodes: here `double` becomes an addition.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{Attributes, GraphAppendingTracer};
+/// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+///
+/// let mut gm = symbolic_trace(traced!(|x: Float| double(x)? * 3.0))?;
+/// let nodes = gm.graph().find_nodes(&Op::CallFunction(function!(double)));
+/// for node in nodes.iter().map(|node| node.id()).collect::<Vec<_>>() {
+///     gm.append_before(node, |cx| {
+///         let x = cx.graph()?.node(node)?.args()[0].as_node();
+///         let x: Float = cx.proxy(x.ok_or_else(|| Error::msg("double has an argument"))?).to()?;
+///         (x + x)?.proxy().ok_or_else(|| Error::msg("symbolic here"))
+///     })?;
+/// }
+/// gm.eliminate_dead_code()?;
+/// assert!(gm.graph().find_name("add").is_some() && gm.graph().find_name("double").is_none());
+/// assert_eq!(gm.forward::<f64>(1.5)?, 9.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GraphAppendingTracer;
+
+impl Tracer for GraphAppendingTracer {}
+
+impl GraphAppendingTracer {
+    /// Runs `body`; what it does to proxies of the graph's nodes ([`TraceContext::proxy`]) is recorded into the graph,
+    /// and constants and layers that it uses go to the attributes.
+    ///
+    /// # Errors
+    /// What `body` says; what it recorded before stays.
+    #[track_caller]
+    pub fn append<R>(
+        graph: &mut Graph,
+        attributes: &mut Attributes,
+        body: impl FnOnce(&TraceContext) -> Result<R>,
+    ) -> Result<R> {
+        /// Gives graph and attributes back, also on unwinding.
+        struct Lent<'g> {
+            graph: &'g mut Graph,
+            attributes: &'g mut Attributes,
+            active: Rc<Active>,
+        }
+        impl Drop for Lent<'_> {
+            fn drop(&mut self) {
+                let recorded = self.active.context.take_parts();
+                *self.graph = recorded.graph;
+                *self.attributes = recorded.attributes;
+            }
+        }
+        let context = TraceContext::new(None, Specialised::default());
+        context.give_parts(std::mem::take(graph), std::mem::take(attributes));
+        let lent = Lent {
+            graph,
+            attributes,
+            active: Rc::new(Active {
+                tracer: Rc::new(GraphAppendingTracer),
+                context,
+            }),
+        };
+        let _running = Running::start(lent.active.clone());
+        body(&lent.active.context)
+    }
+}
