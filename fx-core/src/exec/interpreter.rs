@@ -52,27 +52,7 @@ pub trait Interpreter {
     /// # Errors
     /// What the node says.
     fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
-        match node.op() {
-            Op::Placeholder(name) => self.placeholder(run, name),
-            Op::GetAttr(path) => self.get_attr(run, path),
-            Op::CallFunction(function) => {
-                let call = run.fetch_args_kwargs_from_env(node)?;
-                self.call_function(run, *function, call)
-            }
-            Op::CallMethod(name) => {
-                let call = run.fetch_args_kwargs_from_env(node)?;
-                self.call_method(run, name, call)
-            }
-            Op::CallModule(path) => {
-                let call = run.fetch_args_kwargs_from_env(node)?;
-                self.call_module(run, path, call)
-            }
-            Op::Output => {
-                let result = node.args().first();
-                let result = result.map(|result| run.map_nodes_to_values(result));
-                self.output(run, result.transpose()?.unwrap_or_default())
-            }
-        }
+        run.run_node(self, node)
     }
 
     /// The next input.
@@ -353,6 +333,38 @@ impl<'m> Interpretation<'m> {
             }
         }
         last
+    }
+
+    /// The default of [`Interpreter::run_node`]: the interpreter's method for the opcode.
+    ///
+    /// # Errors
+    /// What the node says.
+    pub fn run_node(
+        &mut self,
+        interpreter: &mut (impl Interpreter + ?Sized),
+        node: NodeRef<'_>,
+    ) -> Result<Value> {
+        match node.op() {
+            Op::Placeholder(name) => interpreter.placeholder(self, name),
+            Op::GetAttr(path) => interpreter.get_attr(self, path),
+            Op::CallFunction(function) => {
+                let call = self.fetch_args_kwargs_from_env(node)?;
+                interpreter.call_function(self, *function, call)
+            }
+            Op::CallMethod(name) => {
+                let call = self.fetch_args_kwargs_from_env(node)?;
+                interpreter.call_method(self, name, call)
+            }
+            Op::CallModule(path) => {
+                let call = self.fetch_args_kwargs_from_env(node)?;
+                interpreter.call_module(self, path, call)
+            }
+            Op::Output => {
+                let result = node.args().first();
+                let result = result.map(|result| self.map_nodes_to_values(result));
+                interpreter.output(self, result.transpose()?.unwrap_or_default())
+            }
+        }
     }
 
     /// The default of [`Interpreter::placeholder`].

@@ -248,7 +248,9 @@ impl TraceContext {
             let former = graph.scope_id();
             let mut stack: Vec<&Scope> = node.module_stack().collect();
             stack.reverse();
-            for scope in stack.into_iter().filter(|s| !s.path.is_empty()) {
+            // The node's root is a root here too, unless this trace has one of its own.
+            let rooted = graph.current_scope().is_some();
+            for scope in stack.into_iter().filter(|s| !(rooted && s.path.is_empty())) {
                 let path = match &outer {
                     Some(outer) => format!("{outer}.{}", scope.path).into(),
                     None => scope.path.clone(),

@@ -7,6 +7,7 @@ use fx_core::{
     Argument, CallArgs, Function, Graph, GraphAppendingTracer, Interpretation, Interpreter, NodeId,
     Op, operator,
 };
+use fx_nn::models::mlp::Mlp;
 use fx_nn::{Tensor, nn, ops};
 
 use super::documentation::value;
@@ -265,4 +266,40 @@ pub fn doc_replace_pattern_before(name: &'static str) -> Result<Row> {
     function(name, &symbolic_trace(traced!(cat_sum))?, &exceptions, |x| {
         cat_sum(&x[0], &x[1], &x[2]).map(value)
     })
+}
+
+/// Leaves dropout out: what came in is what comes out.
+struct RemoveDropout;
+
+impl Interpreter for RemoveDropout {
+    fn call_module(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        path: &str,
+        mut call: CallArgs,
+    ) -> Result<Value> {
+        let module: &dyn std::any::Any = run.fetch_module(path)?;
+        if module.is::<nn::Dropout>() && !call.args.is_empty() {
+            return Ok(call.args.swap_remove(0));
+        }
+        run.call_module(path, call)
+    }
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn mlp_remove_dropout(name: &'static str) -> Result<Row> {
+    let golden = NumGolden::load(name).map_err(Error::other)?;
+    let mut mlp = Mlp::new(16, 32, 4)?;
+    model::fill(&mut mlp, golden.gain)?;
+    mlp.eval();
+    let gm = symbolic_trace(&mlp)?.transform(&mut RemoveDropout)?;
+    let exceptions = [
+        Exception::PythonInplaceFlag,
+        Exception::PythonStacklevel,
+        Exception::NoneDtype,
+    ];
+    function(name, &gm, &exceptions, |x| mlp.forward(&x[0]).map(value))
 }

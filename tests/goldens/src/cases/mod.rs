@@ -170,7 +170,8 @@ cases! {
     edits:
         doc_add_to_mul_before doc_add_to_mul_after doc_insert_relu_before doc_insert_relu_after
         doc_insert_relu_after_cb doc_negsigm_before doc_negsigm_interpreter doc_negsigm_transformer_after
-        doc_relu_decompose_before doc_relu_decompose_after doc_replace_pattern_before;
+        doc_relu_decompose_before doc_relu_decompose_after doc_replace_pattern_before
+        mlp_remove_dropout;
     features:
         feat_dead_code feat_deep_names feat_methods_vs_functions feat_operators feat_shape_getattr
         feat_slicing feat_strings feat_unpack;
@@ -192,10 +193,6 @@ pub const MISSING: &[(&str, &str)] = &[
     (
         "feat_inplace",
         "tensors are values: there is no `x += y` and no `add_`",
-    ),
-    (
-        "mlp_remove_dropout",
-        "the pass remove_dropout is not there yet",
     ),
     ("resnet18_fused", "the pass fuse is not there yet"),
     ("unet_fused", "the pass fuse is not there yet"),
