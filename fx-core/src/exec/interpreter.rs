@@ -5,7 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::ir::argument::Argument;
+use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
@@ -405,7 +405,10 @@ impl<'m> Interpretation<'m> {
 
     /// A node of this graph in the trace's, with nothing symbolic among its arguments.
     fn copied(&self, context: &TraceContext, node: NodeRef<'_>) -> Result<Value> {
-        let copy = context.graph_mut()?.node_copy(node, |_| Argument::None)?;
+        let args = Args::from_iter(node.args().iter().cloned());
+        let name = node.name().to_string();
+        let copy = context.insert(node.op().clone(), args, Kwargs::new(), Some(&name))?;
+        context.graph_mut()?.node_mut(copy)?.take_after(node);
         Ok(Value::Proxy(context.proxy(copy)))
     }
 
