@@ -16,6 +16,7 @@ mod graph_module;
 mod ir;
 mod location;
 mod module;
+mod passes;
 mod trace;
 mod value;
 
@@ -46,6 +47,7 @@ pub use module::plain::Tag;
 pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
+pub use passes::shape_prop::{TensorMeta, ValueMeta};
 pub use trace::appending::GraphAppendingTracer;
 pub use trace::ask::TracedExt;
 pub use trace::assertion::Assertable;

@@ -303,3 +303,150 @@ fn an_appended_body_that_fails_gives_the_graph_back() -> Result<()> {
     assert_eq!(gm.graph().to_string(), before);
     gm.graph().lint()
 }
+
+// ---- what a graph module holds -----------------------------------------------------------------
+
+#[test]
+fn test_submodule_manipulation_api() -> Result<()> {
+    let mut gm = symbolic_trace(&my_module())?;
+    gm.add_submodule("net_b.conv", Linear::square(2, 3.0))?;
+    assert!(gm.submodule("net_b.conv").is_ok());
+    assert!(gm.parameter("net_b.conv.weight").is_ok());
+    assert!(gm.parameter("param").is_ok() && gm.buffer("param").is_err());
+
+    let says = |result: Result<()>, words: &[&str]| {
+        let text = result.err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    };
+    let mut other = gm.clone();
+    says(
+        other.add_submodule("linear.inner", Linear::square(2, 1.0)),
+        &["linear", "inside"],
+    );
+    says(
+        other.add_submodule("net_b", Linear::square(2, 1.0)),
+        &["net_b.conv", "inside"],
+    );
+    says(
+        other.add_submodule("a..b", Linear::square(2, 1.0)),
+        &["no path"],
+    );
+    says(
+        other.add_submodule("param", Linear::square(2, 1.0)),
+        &["param", "tensor"],
+    );
+    says(
+        other.set_submodule("nothing", Linear::square(2, 1.0)),
+        &["nothing"],
+    );
+    says(other.set_buffer("linear", x()), &["linear", "module"]);
+    assert!(gm.submodule("net_c").is_err() && gm.buffer("net_c").is_err());
+
+    // A module in the place of another is what runs next.
+    let before: Array = gm.forward(&x())?;
+    gm.set_submodule("linear", Linear::square(2, 20.0))?;
+    let after: Array = gm.forward(&x())?;
+    assert_ne!(before.to_vec()?, after.to_vec()?);
+    gm.set_parameter("param", Array::vec(&[0.0, 2.0]))?;
+    assert_eq!(gm.forward::<Array>(&x())?.to_vec()?, [20.5, 0.5]);
+
+    assert!(gm.delete_submodule("net_b") && !gm.delete_submodule("net_b"));
+    gm.add_submodule("unused", Linear::square(2, 3.0))?;
+    assert_eq!(gm.delete_all_unused_submodules(), 1);
+    assert!(gm.parameter("param").is_ok(), "parameters stay");
+    gm.forward::<Array>(&x())?;
+
+    // What a node calls and is not there is an error that names both.
+    assert!(gm.delete_submodule("linear"));
+    let text = gm.forward::<Array>(&x()).err().map(|e| e.to_string());
+    let text = text.unwrap_or_default();
+    assert!(
+        text.contains("%linear") && text.contains("no module"),
+        "{text}"
+    );
+    Ok(())
+}
+
+#[test]
+fn test_delete_unused_submodules_leaf() -> Result<()> {
+    #[derive(Module)]
+    struct Outer {
+        block: Block,
+    }
+    #[trace]
+    impl Outer {
+        fn forward(&self, x: &Array) -> Result<Array> {
+            self.block.forward(x)
+        }
+    }
+    struct BlockIsLeaf;
+    impl Tracer for BlockIsLeaf {
+        fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, path: &str) -> bool {
+            path == "block"
+        }
+    }
+    let outer = Outer {
+        block: Block::new(2),
+    };
+    let mut gm = Trace::new(&outer).tracer(BlockIsLeaf).graph_module()?;
+    assert_eq!(gm.delete_all_unused_submodules(), 0);
+    assert!(
+        gm.parameter("block.first.weight").is_ok(),
+        "children of a called leaf are kept"
+    );
+    same(&gm.forward(&x())?, &outer.forward(&x())?)
+}
+
+#[test]
+fn test_example_shape_prop() -> Result<()> {
+    let mut gm = symbolic_trace(&my_module())?;
+    let result = gm.propagate_shapes(&x())?;
+    assert_eq!(Array::from_value(result)?.shape()?, [2]);
+    for node in gm.graph() {
+        let meta = node.meta::<fx_core::ValueMeta>();
+        let shape = meta.and_then(|meta| Some(meta.tensor()?.shape.clone()));
+        assert_eq!(shape, Some(vec![2]), "{}", node.name());
+    }
+    let mut tuple = symbolic_trace(traced!(|x: &Array| split_sign(x)))?;
+    tuple.propagate_shapes(&x())?;
+    let meta = tuple
+        .graph()
+        .output_node()
+        .and_then(|n| n.meta::<fx_core::ValueMeta>());
+    assert_eq!(
+        meta.map(ToString::to_string),
+        Some("([2], [2])".to_string())
+    );
+    Ok(())
+}
+
+#[test]
+fn test_deepcopy_with_submods_params() -> Result<()> {
+    let gm = symbolic_trace(&Block::new(2))?;
+    let copy = gm.clone();
+    copy.lint()?;
+    assert_eq!(copy.graph().to_string(), gm.graph().to_string());
+    same(&copy.forward(&x())?, &gm.forward(&x())?)
+}
+
+#[test]
+fn test_deepcopy_recursion_depth() -> Result<()> {
+    const DEPTH: usize = 20_000;
+    let f = traced!(|x: &Array| {
+        let mut y = x.clone();
+        for _ in 0..DEPTH {
+            y = y.relu()?;
+        }
+        Ok(y)
+    });
+    let gm = symbolic_trace(f)?;
+    let copy = gm.clone();
+    for (old, new) in gm.graph().nodes().zip(copy.graph()) {
+        let users = |node: NodeRef<'_>| -> Vec<NodeId> { node.users().map(|u| u.id()).collect() };
+        assert_eq!(users(old), users(new));
+    }
+    same(
+        &copy.interpret(&mut PlainInterpreter, &x())?,
+        &gm.forward(&x())?,
+    )
+}

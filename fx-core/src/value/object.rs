@@ -45,6 +45,11 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// How many elements lie between neighbours along each dim, for tensors that know it.
+    fn strides(&self) -> Option<Vec<usize>> {
+        None
+    }
+
     /// The element type, for tensors.
     fn dtype(&self) -> Option<DType> {
         None

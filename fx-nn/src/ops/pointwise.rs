@@ -89,9 +89,7 @@ pub fn isnan(x: &Tensor) -> Result<Tensor> {
 /// None of its own.
 #[wrap(method, path = "fx_nn::ops::isfinite")]
 pub fn isfinite(x: &Tensor) -> Result<Tensor> {
-    // The difference of an infinity, or of a nan, from itself is not a number.
-    let zero = x.as_float()?;
-    (&zero - &zero)?.eq(0.0)
+    x.as_float()?.abs()?.lt(f64::INFINITY)
 }
 
 /// The same elements as another type; a number is true where it is not 0.

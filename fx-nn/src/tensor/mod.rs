@@ -167,6 +167,13 @@ impl Object for Tensor {
         }
     }
 
+    fn strides(&self) -> Option<Vec<usize>> {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => Some(data.stride().to_vec()),
+            Repr::Proxy(_) => None,
+        }
+    }
+
     fn dtype(&self) -> Option<DType> {
         Tensor::dtype(self).ok()
     }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: the compiled program belongs to the graph as it is; every edit drops it.
 
+mod state;
+
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};

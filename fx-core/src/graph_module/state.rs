@@ -1,0 +1,187 @@
+//! What a graph module holds, read and changed by path: modules, parameters, buffers and constants.
+//!
+//! Invariant: no path is both a module's and a tensor's, or inside another module's.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashSet;
+
+use super::{GraphModule, missing};
+use crate::error::{Error, Result};
+use crate::ir::op::Op;
+use crate::module::hierarchy::ComponentExt;
+use crate::module::module::Module;
+use crate::module::walk::TensorKind;
+use crate::value::object::Object;
+use crate::value::value::Value;
+
+/// Editing what a graph module holds.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// #[derive(Module)]
+/// struct Scale { by: f64 }
+/// #[trace(leaf)]
+/// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+///
+/// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+/// gm.add_submodule("adapter.scale", Scale { by: 3.0 })?;
+/// let add = gm.graph().find_name("add").map(|node| node.id());
+/// let add = add.ok_or_else(|| Error::msg("the graph adds"))?;
+/// let mut graph = gm.graph_mut();
+/// let scaled = graph.inserting_after(add)?.call_module("adapter.scale", (add,), ())?;
+/// graph.node_mut(add)?.replace_uses_with_filter(scaled, |user| user.id() != scaled)?;
+/// drop(graph);
+/// assert_eq!(gm.forward::<f64>(1.0)?, 6.0);
+/// gm.set_submodule("adapter.scale", Scale { by: 5.0 })?;
+/// assert_eq!(gm.forward::<f64>(1.0)?, 10.0);
+/// assert_eq!(gm.delete_all_unused_submodules(), 0);
+/// # Ok::<(), Error>(())
+/// ```
+impl GraphModule {
+    /// Adds a module under a path, or puts it in the place of the one there.
+    ///
+    /// # Errors
+    /// When the path is empty, is a tensor's, or lies inside a module or around one.
+    pub fn add_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
+        self.check_path(path)?;
+        if self.attributes.tensors.contains_key(path) {
+            return Err(Error::msg(format_args!(
+                "`{path}` is a tensor of this module: a module needs another path"
+            )));
+        }
+        self.program = OnceLock::new();
+        let modules = &mut self.attributes.modules;
+        modules.insert(path.into(), Box::new(module));
+        Ok(())
+    }
+
+    /// Puts a module in the place of the one at a path.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn set_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
+        let place = self.attributes.modules.get_mut(path);
+        *place.ok_or_else(|| missing("module", path))? = Box::new(module);
+        self.program = OnceLock::new();
+        Ok(())
+    }
+
+    /// The module at a path.
+    ///
+    /// # Errors
+    /// When there is none. (What is inside a module that the graph calls is that module's own.)
+    pub fn submodule(&self, path: &str) -> Result<&dyn Module> {
+        let found = self.attributes.modules.get(path);
+        found
+            .map(|module| &**module)
+            .ok_or_else(|| missing("module", path))
+    }
+
+    /// Takes the module at a path away, or all modules under it; `false` where there is none. Nodes that call one no
+    /// longer run: erase them too.
+    pub fn delete_submodule(&mut self, path: &str) -> bool {
+        let before = self.attributes.modules.len();
+        self.attributes
+            .modules
+            .retain(|at, _| &**at != path && !is_inside(at, path));
+        self.program = OnceLock::new();
+        self.attributes.modules.len() < before
+    }
+
+    /// Takes away every module that the graph does not call, and gives how many went. Parameters and buffers that the
+    /// graph could name stay.
+    pub fn delete_all_unused_submodules(&mut self) -> usize {
+        let called: FxHashSet<Arc<str>> = self
+            .graph
+            .nodes()
+            .filter_map(|node| match node.op() {
+                Op::CallModule(path) => Some(path.clone()),
+                _ => None,
+            })
+            .collect();
+        let before = self.attributes.modules.len();
+        self.attributes
+            .modules
+            .retain(|path, _| called.contains(path));
+        self.program = OnceLock::new();
+        before - self.attributes.modules.len()
+    }
+
+    /// The parameter at a path, of the graph's own or of a module's.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn parameter(&self, path: &str) -> Result<Value> {
+        self.tensor(path, TensorKind::Parameter)
+            .ok_or_else(|| missing("parameter", path))
+    }
+
+    /// The buffer or constant at a path, of the graph's own or of a module's.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn buffer(&self, path: &str) -> Result<Value> {
+        self.tensor(path, TensorKind::Buffer)
+            .ok_or_else(|| missing("buffer", path))
+    }
+
+    fn tensor(&self, path: &str, kind: TensorKind) -> Option<Value> {
+        match self.attributes.tensors.get(path) {
+            Some((own, value)) => (*own == kind).then(|| value.clone()),
+            None if kind == TensorKind::Parameter => self.named_parameters().swap_remove(path),
+            None => self.named_buffers().swap_remove(path),
+        }
+    }
+
+    /// Adds a parameter that `get_attr` nodes can name, or puts it in the place of the one there.
+    ///
+    /// # Errors
+    /// When the path is empty, or is or lies inside a module.
+    pub fn set_parameter(&mut self, path: &str, tensor: impl Object) -> Result<()> {
+        self.set_tensor(path, TensorKind::Parameter, tensor.to_value())
+    }
+
+    /// Adds a buffer that `get_attr` nodes can name, or puts it in the place of the one there.
+    ///
+    /// # Errors
+    /// When the path is empty, or is or lies inside a module.
+    pub fn set_buffer(&mut self, path: &str, tensor: impl Object) -> Result<()> {
+        self.set_tensor(path, TensorKind::Buffer, tensor.to_value())
+    }
+
+    fn set_tensor(&mut self, path: &str, kind: TensorKind, value: Value) -> Result<()> {
+        self.check_path(path)?;
+        if self.attributes.modules.contains_key(path) {
+            return Err(Error::msg(format_args!(
+                "`{path}` is a module: a tensor needs another path"
+            )));
+        }
+        self.program = OnceLock::new();
+        self.attributes.tensors.insert(path.into(), (kind, value));
+        Ok(())
+    }
+
+    /// A path has names between its dots, and is not inside a module's or around one.
+    fn check_path(&self, path: &str) -> Result<()> {
+        if path.split('.').any(str::is_empty) {
+            return Err(Error::msg(format_args!(
+                "`{path}` is no path: it is names with dots between them"
+            )));
+        }
+        for other in self.attributes.modules.keys() {
+            if is_inside(path, other) || is_inside(other, path) {
+                return Err(Error::msg(format_args!(
+                    "`{path}` and the module `{other}` cannot both be there: one is inside the other, which is a whole"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_inside(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer)
+        .is_some_and(|rest| rest.starts_with('.'))
+}

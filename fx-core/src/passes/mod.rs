@@ -1,0 +1,3 @@
+//! What is learned about a graph by running it.
+
+pub mod shape_prop;
