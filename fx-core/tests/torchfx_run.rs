@@ -450,3 +450,69 @@ fn test_deepcopy_recursion_depth() -> Result<()> {
         &gm.forward(&x())?,
     )
 }
+
+// ---- compiled when it runs ---------------------------------------------------------------------
+
+/// `x.relu()`, to be edited.
+fn relu_module() -> Result<GraphModule> {
+    symbolic_trace(traced!(|x: &Array| relu(x)))
+}
+
+fn relu_to_neg(gm: &mut GraphModule) -> Result<()> {
+    let mut graph = gm.graph_mut();
+    let found = graph.find_nodes(&Op::CallFunction(function!(relu)));
+    let ids: Vec<NodeId> = found.iter().map(|node| node.id()).collect();
+    for id in ids {
+        let negated = Op::CallFunction(fx_core::operator::neg);
+        graph.node_mut(id)?.set_op(negated)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn test_replace_sin_with_cos() -> Result<()> {
+    let mut gm = relu_module()?;
+    same(&gm.forward(&x())?, &relu(&x())?)?;
+    relu_to_neg(&mut gm)?;
+    same(&gm.forward(&x())?, &(-x())?)
+}
+
+#[test]
+fn test_call_forward_directly() -> Result<()> {
+    let mut gm = relu_module()?;
+    relu_to_neg(&mut gm)?;
+    // Nobody called recompile.
+    same(&gm.forward(&x())?, &(-x())?)?;
+    let module: &dyn Module = &gm;
+    let mut out = Value::None;
+    module.run(&[&x().into_value()], &mut out)?;
+    same(&Array::from_value(out)?, &(-x())?)
+}
+
+#[test]
+fn test_multi_recompile() -> Result<()> {
+    let mut gm = relu_module()?;
+    gm.recompile()?;
+    relu_to_neg(&mut gm)?;
+    gm.recompile()?;
+    same(&gm.forward(&x())?, &(-x())?)?;
+    // An edit that cannot run is seen by recompile, and the next edit mends it.
+    let output = gm.graph().output_node().map(|n| n.id());
+    let output = output.ok_or_else(|| Error::msg("the graph has an output"))?;
+    let lost = gm.graph_mut().inserting_before(output)?.get_attr("lost")?;
+    assert!(
+        gm.recompile()
+            .is_err_and(|e| e.to_string().contains("lost"))
+    );
+    gm.graph_mut().erase_node(lost)?;
+    gm.recompile()
+}
+
+#[test]
+fn test_recapture_with_symbolic_trace() -> Result<()> {
+    let mut gm = relu_module()?;
+    relu_to_neg(&mut gm)?;
+    let again = symbolic_trace(&gm)?;
+    assert_eq!(again.graph().to_string(), gm.graph().to_string());
+    same(&again.forward(&x())?, &(-x())?)
+}

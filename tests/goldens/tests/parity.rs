@@ -37,6 +37,12 @@ parity! {
     transformer_encoder_hand tuple_out unet_small vgg11_bn vit_b_16_img64
 }
 
+/// A transform that overrides nothing gives ResNet-18 again, as every case does.
+#[test]
+fn test_interpreter_noop_resnet18() -> Result<()> {
+    passes("resnet18")
+}
+
 #[test]
 fn every_golden_with_numbers_is_tested_or_has_a_reason() {
     let mut known: Vec<&str> = TESTED.to_vec();
