@@ -513,6 +513,12 @@ fn test_recapture_with_symbolic_trace() -> Result<()> {
     let mut gm = relu_module()?;
     relu_to_neg(&mut gm)?;
     let again = symbolic_trace(&gm)?;
-    assert_eq!(again.graph().to_string(), gm.graph().to_string());
+    let ops = |gm: &GraphModule| {
+        gm.graph()
+            .nodes()
+            .map(|n| n.op().clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ops(&again), ops(&gm));
     same(&again.forward(&x())?, &(-x())?)
 }
