@@ -47,6 +47,7 @@ pub use module::plain::Tag;
 pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
+pub use passes::profile::{NodeCost, Profile};
 pub use passes::shape_prop::{TensorMeta, ValueMeta};
 pub use trace::appending::GraphAppendingTracer;
 pub use trace::ask::TracedExt;

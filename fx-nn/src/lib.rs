@@ -4,6 +4,7 @@
 //! `#[derive(Module)]` type, as users write their own.
 
 mod error;
+mod inspect;
 mod kernels;
 pub mod models;
 pub mod nn;
@@ -13,6 +14,7 @@ mod tensor;
 pub mod weights;
 
 pub use fx_core::*;
+pub use inspect::{Closeness, Divergence, ValueStats, allclose, first_divergence, trace_values};
 pub use random::manual_seed;
 pub use tensor::{
     Dims, Ellipsis, Index, NewAxis, Pair, Shape, Sizes, Slice, Tensor, candle_dtype, every,

@@ -48,7 +48,7 @@ impl fmt::Display for TensorMeta {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueMeta {
     /// A tensor.
-    Tensor(TensorMeta),
+    Single(TensorMeta),
     /// A list or a tuple.
     Sequence(Vec<ValueMeta>),
     /// Named values.
@@ -78,7 +78,7 @@ impl ValueMeta {
                 .as_object()
                 .and_then(|o| Some((o, o.shape()?.to_vec())))
             {
-                Some((object, shape)) => ValueMeta::Tensor(TensorMeta {
+                Some((object, shape)) => ValueMeta::Single(TensorMeta {
                     shape,
                     dtype: object.dtype(),
                     strides: object.strides(),
@@ -91,7 +91,7 @@ impl ValueMeta {
     /// The tensor's, if it is one tensor.
     pub fn tensor(&self) -> Option<&TensorMeta> {
         match self {
-            ValueMeta::Tensor(meta) => Some(meta),
+            ValueMeta::Single(meta) => Some(meta),
             _ => None,
         }
     }
@@ -99,7 +99,7 @@ impl ValueMeta {
     /// The size of all tensors in bytes, as far as their types are known.
     pub fn bytes(&self) -> usize {
         match self {
-            ValueMeta::Tensor(meta) => meta.bytes().unwrap_or(0),
+            ValueMeta::Single(meta) => meta.bytes().unwrap_or(0),
             ValueMeta::Sequence(items) => items.iter().map(ValueMeta::bytes).sum(),
             ValueMeta::Dict(items) => items.iter().map(|(_, v)| v.bytes()).sum(),
             ValueMeta::Plain(_) => 0,
@@ -110,7 +110,7 @@ impl ValueMeta {
 impl fmt::Display for ValueMeta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ValueMeta::Tensor(meta) => meta.fmt(f),
+            ValueMeta::Single(meta) => meta.fmt(f),
             ValueMeta::Sequence(items) => {
                 let items: Vec<String> = items.iter().map(ValueMeta::to_string).collect();
                 write!(f, "({})", items.join(", "))
