@@ -75,7 +75,9 @@ pub fn allclose(found: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Resu
         .enumerate()
     {
         let error = if a == b { 0.0 } else { (a - b).abs() };
-        if !(error <= atol + rtol * b.abs()) {
+        // What is no number is never close.
+        let close = error <= atol + rtol * b.abs();
+        if !close {
             closeness.wrong += 1;
             closeness.close = false;
         }
