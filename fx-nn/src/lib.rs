@@ -7,15 +7,18 @@ mod error;
 mod inspect;
 mod kernels;
 pub mod models;
+mod multiply_adds;
 pub mod nn;
 pub mod ops;
 mod random;
+mod summary;
 mod tensor;
 pub mod weights;
 
 pub use fx_core::*;
 pub use inspect::{Closeness, Divergence, ValueStats, allclose, first_divergence, trace_values};
 pub use random::manual_seed;
+pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
     Dims, Ellipsis, Index, NewAxis, Pair, Shape, Sizes, Slice, Tensor, candle_dtype, every,
     fx_dtype,

@@ -13,7 +13,7 @@ use crate::ir::op::Op;
 use crate::module::module::Module;
 use crate::trace::context::{Attributes, TraceContext};
 use crate::trace::convert::holds_proxy;
-use crate::trace::dispatch::{self, CallForm};
+use crate::trace::dispatch;
 use crate::trace::scope::is_tracing;
 use crate::trace::tracer::CallArgs;
 use crate::value::handle::NodeId;
@@ -417,8 +417,7 @@ impl<'m> Interpretation<'m> {
     /// # Errors
     /// What it says, or that the arguments do not fit.
     pub fn call_function(&mut self, function: Function, call: CallArgs) -> Result<Value> {
-        let args = dispatch::bind_values(function.path(), function.params(), call)?;
-        dispatch::call_values(function, CallForm::Function, args)
+        function.call(call)
     }
 
     /// The default of [`Interpreter::call_method`]: on a symbolic receiver the call is recorded.
@@ -472,15 +471,7 @@ impl<'m> Interpretation<'m> {
     /// # Errors
     /// When one is not there.
     pub fn fetch_args_kwargs_from_env(&self, node: NodeRef<'_>) -> Result<CallArgs> {
-        let args = node.args().iter().map(|a| self.map_nodes_to_values(a));
-        let kwargs = node
-            .kwargs()
-            .iter()
-            .map(|(name, a)| Ok((name.clone(), self.map_nodes_to_values(a)?)));
-        Ok(CallArgs {
-            args: args.collect::<Result<_>>()?,
-            kwargs: kwargs.collect::<Result<_>>()?,
-        })
+        CallArgs::of(node, &mut |input| self.value_of(input))
     }
 
     /// An argument, with values in the place of nodes.
@@ -488,36 +479,17 @@ impl<'m> Interpretation<'m> {
     /// # Errors
     /// When a node's value is not there.
     pub fn map_nodes_to_values(&self, argument: &Argument) -> Result<Value> {
-        let all = |items: &[Argument]| {
-            let values = items.iter().map(|a| self.map_nodes_to_values(a));
-            values.collect::<Result<Box<[Value]>>>()
-        };
-        let three = |[a, b, c]: &[Argument; 3]| -> Result<Box<[Value; 3]>> {
-            Ok(Box::new([
-                self.map_nodes_to_values(a)?,
-                self.map_nodes_to_values(b)?,
-                self.map_nodes_to_values(c)?,
-            ]))
-        };
-        Ok(match argument {
-            Argument::Node(id) => self.value(*id).cloned().ok_or_else(|| {
-                let name = self.graph.node(*id).map(|node| node.name().to_string());
-                Error::msg(format_args!(
-                    "%{} has no value here: it was not run, or comes later (lint the graph)",
-                    name.unwrap_or_else(|_| id.to_string())
-                ))
-            })?,
-            Argument::List(items) => Value::List(all(items)?),
-            Argument::Tuple(items) => Value::Tuple(all(items)?),
-            Argument::Dict(items) => {
-                let items = items
-                    .iter()
-                    .map(|(k, a)| Ok((k.clone(), self.map_nodes_to_values(a)?)));
-                Value::Dict(Box::new(items.collect::<Result<_>>()?))
-            }
-            Argument::Slice(parts) => Value::Slice(three(parts)?),
-            Argument::Range(parts) => Value::Range(three(parts)?),
-            plain => plain.plain_value().unwrap_or_default(),
+        argument.to_value(&mut |input| self.value_of(input))
+    }
+
+    /// A node's value, which a step needs.
+    fn value_of(&self, node: NodeId) -> Result<Value> {
+        self.value(node).cloned().ok_or_else(|| {
+            let name = self.graph.node(node).map(|node| node.name().to_string());
+            Error::msg(format_args!(
+                "%{} has no value here: it was not run, or comes later (lint the graph)",
+                name.unwrap_or_else(|_| node.to_string())
+            ))
         })
     }
 }

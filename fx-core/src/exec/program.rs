@@ -64,6 +64,9 @@ struct Step {
     node: NodeId,
 }
 
+/// Who is shown what each step gave, and may stop the run.
+pub(crate) type StepObserver<'o> = dyn FnMut(NodeRef<'_>, &Value) -> Result<()> + 'o;
+
 /// A compiled graph.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -132,8 +135,14 @@ impl Program {
         Ok(compiler.program)
     }
 
-    /// Runs on one value for each placeholder.
-    pub fn run(&self, graph: &Graph, attributes: &Attributes, inputs: Vec<Value>) -> Result<Value> {
+    /// Runs on one value for each placeholder; the observer is shown what each step gave, and may stop the run.
+    pub fn run(
+        &self,
+        graph: &Graph,
+        attributes: &Attributes,
+        inputs: Vec<Value>,
+        observer: Option<&mut StepObserver<'_>>,
+    ) -> Result<Value> {
         if inputs.len() != self.inputs.len() {
             return Err(Error::msg(format_args!(
                 "the graph has {} inputs, {} were given",
@@ -154,7 +163,7 @@ impl Program {
             }
         }
         let result = self
-            .run_steps(attributes, &mut frame)
+            .run_steps(graph, attributes, &mut frame, observer)
             .map_err(|(node, error)| match graph.node(node) {
                 Ok(node) => node.blame("executing", error),
                 Err(_) => error,
@@ -176,8 +185,10 @@ impl Program {
 
     fn run_steps(
         &self,
+        graph: &Graph,
         attributes: &Attributes,
         frame: &mut [Value],
+        mut observer: Option<&mut StepObserver<'_>>,
     ) -> Result<(), (NodeId, Error)> {
         for step in &self.steps {
             // The result's slot is none of the operands' slots: those are freed later.
@@ -190,6 +201,12 @@ impl Program {
             frame[step.out as usize] = out;
             if let Err(error) = result {
                 return Err((step.node, error));
+            }
+            if let Some(observer) = &mut observer {
+                graph
+                    .node(step.node)
+                    .and_then(|node| observer(node, &frame[step.out as usize]))
+                    .map_err(|error| (step.node, error))?;
             }
             for slot in &self.frees[step.frees.start as usize..step.frees.end as usize] {
                 frame[*slot as usize].clear();

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use crate::codegen::rust;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
-use crate::exec::program::Program;
+use crate::exec::program::{Program, StepObserver};
 use crate::exec::transform;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
@@ -117,6 +117,16 @@ impl GraphModule {
     }
 
     /// The graph, to edit. What runs next is the edited graph.
+    ///
+    /// A new graph is assigned through it too:
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// *gm.graph_mut() = Trace::new(traced!(|x: Float, by: Float| x * by)).graph()?;
+    /// assert_eq!(gm.forward::<f64>((2.0, 3.0))?, 6.0);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn graph_mut(&mut self) -> GraphEdit<'_> {
         self.program = OnceLock::new();
         GraphEdit { module: self }
@@ -158,7 +168,37 @@ impl GraphModule {
         if is_tracing() {
             return R::from_value(call_module(self, args, Location::caller())?);
         }
-        R::from_value(self.run_values(args)?)
+        R::from_value(self.run_values(args, None)?)
+    }
+
+    /// [`forward`](GraphModule::forward), with an observer that is shown each call's node and what it gave, as soon as
+    /// it is there. The run stops with the error that the observer returns, so that it can be cancelled.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
+    /// let mut seen = Vec::new();
+    /// let y: f64 = gm.forward_observed(1.5, |node, value| {
+    ///     seen.push(format!("{} = {}", node.name(), f64::from_value(value.clone())?));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!((y, seen.join(", ")), (4.0, "mul = 3, add = 4".to_string()));
+    ///
+    /// let stopped = gm.forward_observed::<f64>(1.5, |_, _| Err(Error::msg("time is up")));
+    /// assert!(stopped.is_err_and(|e| e.to_string().starts_with("while executing %mul")));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`forward`](GraphModule::forward), and what the observer says. On symbolic values there is nothing to observe,
+    /// which is an error too: [`interpret`](GraphModule::interpret) runs on them.
+    pub fn forward_observed<R: FromValue>(
+        &self,
+        args: impl IntoArgs,
+        mut observer: impl FnMut(NodeRef<'_>, &Value) -> Result<()>,
+    ) -> Result<R> {
+        let args = bind_values(&self.name, &self.params, args.into_args())?;
+        R::from_value(self.run_values(args, Some(&mut observer))?)
     }
 
     /// Runs the graph node by node, each step as the interpreter says: `forward` with every step overridable.
@@ -292,13 +332,23 @@ impl GraphModule {
     }
 
     /// Runs on bound arguments.
-    fn run_values(&self, args: Vec<Value>) -> Result<Value> {
+    fn run_values(
+        &self,
+        args: Vec<Value>,
+        observer: Option<&mut StepObserver<'_>>,
+    ) -> Result<Value> {
         let args = self.flatten(args)?;
         let lent: Vec<&Value> = args.iter().collect();
         if is_symbolic_call(&lent) {
+            if observer.is_some() {
+                return Err(Error::msg(
+                    "symbolic values are recorded, not computed, so that there is nothing to observe; use `interpret`",
+                ));
+            }
             return self.interpretation().run(&mut PlainInterpreter, args);
         }
-        self.program()?.run(&self.graph, &self.attributes, args)
+        self.program()?
+            .run(&self.graph, &self.attributes, args, observer)
     }
 
     /// Parameters that are not as their placeholders are read off anew; the rest keep kind and type.
@@ -456,7 +506,7 @@ impl Module for GraphModule {
     }
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
-        *out = self.run_values(args.iter().map(|v| (*v).clone()).collect())?;
+        *out = self.run_values(args.iter().map(|v| (*v).clone()).collect(), None)?;
         Ok(())
     }
 

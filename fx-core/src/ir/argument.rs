@@ -100,6 +100,53 @@ impl Argument {
         }
     }
 
+    /// The argument as a value, with what `value_of` gives in the place of each node.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// for add in gm.graph().find_nodes("add") {
+    ///     let args = add.args().iter().map(|a| a.to_value(&mut |_| Ok(Value::Float(2.5))));
+    ///     assert_eq!(args.map(|v| f64::from_value(v?)).collect::<Result<Vec<_>>>()?, [2.5, 1.0]);
+    /// }
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `value_of` says.
+    pub fn to_value(&self, value_of: &mut dyn FnMut(NodeId) -> Result<Value>) -> Result<Value> {
+        fn all(
+            items: &[Argument],
+            value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
+        ) -> Result<Box<[Value]>> {
+            items.iter().map(|a| a.to_value(value_of)).collect()
+        }
+        fn three(
+            [a, b, c]: &[Argument; 3],
+            value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
+        ) -> Result<Box<[Value; 3]>> {
+            Ok(Box::new([
+                a.to_value(value_of)?,
+                b.to_value(value_of)?,
+                c.to_value(value_of)?,
+            ]))
+        }
+        Ok(match self {
+            Argument::Node(id) => value_of(*id)?,
+            Argument::List(items) => Value::List(all(items, value_of)?),
+            Argument::Tuple(items) => Value::Tuple(all(items, value_of)?),
+            Argument::Dict(items) => {
+                let items = items
+                    .iter()
+                    .map(|(k, a)| Ok((k.clone(), a.to_value(value_of)?)));
+                Value::Dict(Box::new(items.collect::<Result<_>>()?))
+            }
+            Argument::Slice(parts) => Value::Slice(three(parts, value_of)?),
+            Argument::Range(parts) => Value::Range(three(parts, value_of)?),
+            plain => plain.plain_value().unwrap_or_default(),
+        })
+    }
+
     /// Refuses nesting deeper than [`MAX_ARGUMENT_DEPTH`], so that walks over arguments may recurse.
     pub(crate) fn check_depth(&self) -> Result<()> {
         let mut pending: SmallVec<[(&Argument, usize); 8]> = SmallVec::new();

@@ -189,6 +189,27 @@ pub fn call_values(function: Function, form: CallForm, args: Vec<Value>) -> Resu
     Ok(out)
 }
 
+impl Function {
+    /// Calls the function, its arguments bound to its parameters: recorded where one is symbolic, else run.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::{CallArgs, IntoValue};
+    /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+    /// let call = CallArgs { args: vec![1.5.into_value()], kwargs: vec![] };
+    /// assert_eq!(f64::from_value(function!(double).call(call)?)?, 3.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the arguments do not fit, and what the function says.
+    #[track_caller]
+    pub fn call(self, call: CallArgs) -> Result<Value> {
+        let args = bind_values(self.path(), self.params(), call)?;
+        call_values(self, CallForm::Function, args)
+    }
+}
+
 /// Calls a method of the first argument by name.
 ///
 /// # Errors

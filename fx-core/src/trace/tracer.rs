@@ -8,6 +8,7 @@ use super::context::{Specialised, TraceContext};
 use super::root::{Outcome, Root};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::signature::ParamSpec;
@@ -24,6 +25,26 @@ pub struct CallArgs {
     pub args: Vec<Value>,
     /// Keyword arguments, in order.
     pub kwargs: Vec<(Arc<str>, Value)>,
+}
+
+impl CallArgs {
+    /// A node's arguments as values, with what `value_of` gives in the place of each node.
+    ///
+    /// # Errors
+    /// What `value_of` says.
+    pub fn of(
+        node: NodeRef<'_>,
+        value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
+    ) -> Result<CallArgs> {
+        let args = node.args().iter().map(|a| a.to_value(value_of));
+        let args = args.collect::<Result<_>>()?;
+        let kwargs = node
+            .kwargs()
+            .iter()
+            .map(|(name, a)| Ok((name.clone(), a.to_value(value_of)?)));
+        let kwargs = kwargs.collect::<Result<_>>()?;
+        Ok(CallArgs { args, kwargs })
+    }
 }
 
 /// How a trace decides. Every method has torch.fx's default; override the one that matters.

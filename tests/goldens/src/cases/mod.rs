@@ -41,7 +41,8 @@ pub struct Row {
     pub graph: GraphComparison,
     /// The traced run beside PyTorch's float64 data.
     pub numbers: Numbers,
-    /// The largest difference between the eager run and the traced, interpreted and transformed ones.
+    /// The largest difference between the eager run and the traced, interpreted and transformed ones, and eight traced
+    /// ones at once.
     pub traced_vs_eager: f64,
 }
 
@@ -139,9 +140,13 @@ fn compared(
     let interpreted = traced.interpret(&mut PlainInterpreter, call)?;
     let copy = traced.transform(&mut PlainInterpreter)?;
     copy.graph().lint()?;
-    let transformed = model::run(&copy, inputs)?;
+    let transformed = model::run(&copy, inputs.clone())?;
     let mut worst: f64 = 0.0;
-    for other in [&result, &interpreted, &transformed] {
+    let at_once = on_threads(traced, &inputs)?;
+    for other in [&result, &interpreted, &transformed]
+        .into_iter()
+        .chain(&at_once)
+    {
         worst = worst.max(model::max_abs_err(&eager, other)?);
     }
     Ok(Row {
@@ -150,6 +155,20 @@ fn compared(
         graph: model::compare_with(&graph, traced, exceptions),
         numbers: model::compare_outputs(&golden, &result)?,
         traced_vs_eager: worst,
+    })
+}
+
+/// What one module gives on eight threads at once.
+fn on_threads(traced: &GraphModule, inputs: &[Value]) -> Result<Vec<Value>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| model::run(traced, inputs.to_vec())))
+            .collect();
+        let results = threads.into_iter().map(|thread| {
+            let result = thread.join();
+            result.unwrap_or_else(|_| Err(Error::msg("a thread of eight panicked")))
+        });
+        results.collect()
     })
 }
 

@@ -1,0 +1,369 @@
+//! `summary`: a table of a model's modules with what they give, their parameters and their multiply-adds.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use fx_core::{
+    CallArgs, ComponentExt, Error, Function, GraphModule, Interpretation, Interpreter, IntoArgs,
+    Literal, Module, NodeRef, Op, Result, SymbolicTracer, Trace, TraceContext, Tracer, Value,
+    ValueMeta, short_type_name,
+};
+use indexmap::IndexMap;
+
+use crate::multiply_adds::multiply_adds;
+use crate::tensor::Tensor;
+
+/// One module of a [`Summary`].
+#[derive(Debug, Clone)]
+pub struct ModuleSummary {
+    /// Its path; empty for the root.
+    pub path: String,
+    /// Its type.
+    pub type_name: String,
+    /// What it gave, the last time it was called; nothing where it was not called.
+    pub output: Option<ValueMeta>,
+    /// Elements of its parameters, those of the modules inside among them.
+    pub parameters: usize,
+    /// Multiplications with an addition of one run, those of the modules inside among them.
+    pub multiply_adds: u64,
+}
+
+/// A model's modules, made by [`summary`]; prints as a table.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The modules, the root first, each before those inside it.
+    pub modules: Vec<ModuleSummary>,
+    /// Elements of parameters that a gradient is asked for.
+    pub trainable_parameters: usize,
+    /// Bytes of the inputs.
+    pub input_bytes: usize,
+    /// Bytes of all that the graph's calls give.
+    pub output_bytes: usize,
+    /// Bytes of parameters and buffers.
+    pub state_bytes: usize,
+    /// Calls of modules whose multiply-adds could not be counted, with the reason.
+    pub uncounted: Vec<String>,
+}
+
+/// Runs a model on sample inputs and says of each module what it gave, how many parameters are in it, and how many
+/// multiply-adds it took.
+///
+/// Multiply-adds are those of convolutions, matrix products, attention and recurrent layers; a bias, a norm or an
+/// activation counts none.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let model = fx_nn::models::mlp::Mlp::new(16, 32, 4)?;
+/// let summary = fx_nn::summary(&model, &Tensor::rand((2, 16))?)?;
+/// let root = &summary.modules[0];
+/// assert_eq!(root.parameters, (16 * 32 + 32) + (32 * 32 + 32) + (32 * 4 + 4));
+/// assert_eq!(root.multiply_adds, 2 * (16 * 32 + 32 * 32 + 32 * 4));
+/// println!("{summary}");
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When the model cannot be traced or run.
+pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Summary> {
+    let (traced, inputs) = opened(model, &args.into_args(), SymbolicTracer)?;
+    let mut counter = Counter {
+        prefix: String::new(),
+        seen: IndexMap::new(),
+        output_bytes: 0,
+        uncounted: Vec::new(),
+    };
+    let input_bytes = inputs.iter().map(|v| ValueMeta::of(v).bytes()).sum();
+    traced.interpretation().run(&mut counter, inputs)?;
+
+    let mut sizes: HashMap<String, usize> = HashMap::new();
+    for (path, value) in model.named_parameters() {
+        for module in around(&path) {
+            *sizes.entry(module.to_string()).or_default() += numel(&value);
+        }
+    }
+    let modules = model.named_modules().into_iter().map(|(path, type_name)| {
+        let seen = counter.seen.get(&path);
+        ModuleSummary {
+            type_name: short_type_name(type_name),
+            output: seen.and_then(|seen| seen.output.clone()),
+            parameters: sizes.get(&path).copied().unwrap_or(0),
+            multiply_adds: seen.map_or(0, |seen| seen.multiply_adds),
+            path,
+        }
+    });
+    let trainable = model.named_parameters().into_values().filter(|value| {
+        let tensor = value.downcast_ref::<Tensor>();
+        tensor.is_some_and(|t| t.candle().is_ok_and(|data| data.is_variable()))
+    });
+    Ok(Summary {
+        modules: modules.collect(),
+        trainable_parameters: trainable.map(|value| numel(&value)).sum(),
+        input_bytes,
+        output_bytes: counter.output_bytes,
+        state_bytes: model
+            .state_dict()
+            .values()
+            .map(|v| ValueMeta::of(v).bytes())
+            .sum(),
+        uncounted: counter.uncounted,
+    })
+}
+
+fn numel(value: &Value) -> usize {
+    ValueMeta::of(value)
+        .tensor()
+        .map_or(0, fx_core::TensorMeta::numel)
+}
+
+/// The paths around a path, the root's first.
+fn around(path: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
+    let dots = path.match_indices('.').map(|(at, _)| at);
+    let root = (!path.is_empty()).then_some(0);
+    root.into_iter().chain(dots).map(|at| &path[..at])
+}
+
+/// What was seen of a module.
+#[derive(Default)]
+struct Seen {
+    output: Option<ValueMeta>,
+    multiply_adds: u64,
+}
+
+/// Counts while a graph runs; a layer is traced through, so that its operations are counted too.
+struct Counter {
+    /// The path of the module that the graph is of, with a dot.
+    prefix: String,
+    seen: IndexMap<String, Seen>,
+    output_bytes: usize,
+    uncounted: Vec<String>,
+}
+
+/// Traces through every module.
+struct Through;
+
+impl Tracer for Through {
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
+        false
+    }
+}
+
+impl Interpreter for Counter {
+    fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
+        let value = run.run_node(self, node)?;
+        if matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_)) {
+            return Ok(value);
+        }
+        let function: Option<&str> = match node.op() {
+            Op::CallFunction(function) => Some(Function::name(*function)),
+            Op::CallMethod(name) => Some(name),
+            _ => None,
+        };
+        let meta = ValueMeta::of(&value);
+        let count = match function {
+            Some(name) => {
+                let call = run.fetch_args_kwargs_from_env(node)?;
+                multiply_adds(name, &call, &meta)
+            }
+            None => 0,
+        };
+        let inside = !self.prefix.is_empty();
+        if !matches!(node.op(), Op::Output) && !inside {
+            self.output_bytes += meta.bytes();
+        }
+        let mut paths: Vec<String> = node
+            .module_stack()
+            .filter(|scope| !scope.path.is_empty())
+            .map(|scope| format!("{}{}", self.prefix, scope.path))
+            .collect();
+        match node.op() {
+            Op::CallModule(path) => paths.push(format!("{}{path}", self.prefix)),
+            // The output's own scope is the root: what it gives is what the root gives.
+            Op::Output if !inside => paths = vec![String::new()],
+            Op::Output => paths.clear(),
+            _ => {}
+        }
+        if count > 0 {
+            // What happens in a layer happens in all modules around it too.
+            let here = self.prefix.trim_end_matches('.');
+            for path in around(here).chain([here]) {
+                self.seen.entry(path.to_string()).or_default().multiply_adds += count;
+            }
+        }
+        for path in paths {
+            let seen = self.seen.entry(path).or_default();
+            seen.output = Some(meta.clone());
+            seen.multiply_adds += count;
+        }
+        Ok(value)
+    }
+
+    fn call_module(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        path: &str,
+        call: CallArgs,
+    ) -> Result<Value> {
+        let whole = run.fetch_module(path)?;
+        match opened(whole, &call, Through) {
+            Ok((inner, inputs)) => {
+                let around = format!("{}{path}.", self.prefix);
+                let outer = std::mem::replace(&mut self.prefix, around);
+                let result = inner.interpretation().run(self, inputs);
+                self.prefix = outer;
+                result
+            }
+            Err(error) => {
+                self.uncounted
+                    .push(format!("{}{path}: {error}", self.prefix));
+                run.call_module(path, call)
+            }
+        }
+    }
+}
+
+/// A module traced for the plain arguments of one call, and the inputs of that call.
+fn opened(
+    module: &(impl Module + ?Sized),
+    call: &CallArgs,
+    tracer: impl Tracer,
+) -> Result<(GraphModule, Vec<Value>)> {
+    let mut trace = Trace::new(module).tracer(tracer);
+    for (at, param) in module.params().iter().enumerate() {
+        let keyword = || call.kwargs.iter().find(|(name, _)| **name == *param.name);
+        let given = call.args.get(at).or_else(|| keyword().map(|(_, v)| v));
+        match given {
+            Some(value)
+                if value.as_object().is_none() && value.downcast_ref::<Tensor>().is_none() =>
+            {
+                trace = trace.concrete(&param.name, value.clone());
+            }
+            None if matches!(param.default, Some(Literal::None)) => {
+                trace = trace.concrete(&param.name, Value::None);
+            }
+            _ => {}
+        }
+    }
+    let inner = trace.graph_module()?;
+    let inputs = inner.process_inputs(call.clone())?;
+    Ok((inner, inputs))
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed: HashSet<&str> = self.modules.iter().map(|m| m.path.as_str()).collect();
+        let rows: Vec<[String; 4]> = self
+            .modules
+            .iter()
+            .map(|module| {
+                // A list of modules is none itself: `layer1.0` stands in the module around `layer1`.
+                let modules = around(&module.path).filter(|path| listed.contains(path));
+                let nearest = modules.clone().next_back().map(str::len);
+                let within = nearest.map_or("", |len| &module.path[len..]);
+                let name = match within.trim_start_matches('.') {
+                    "" => module.type_name.clone(),
+                    name => format!("{name}: {}", module.type_name),
+                };
+                let depth = modules.count();
+                let shape = module.output.as_ref().map_or("--".to_string(), shapes);
+                let number = |n: u64| if n == 0 { "--".to_string() } else { grouped(n) };
+                [
+                    format!("{}{name}", "  ".repeat(depth)),
+                    shape,
+                    number(module.parameters as u64),
+                    number(module.multiply_adds),
+                ]
+            })
+            .collect();
+        let head = ["module", "output shape", "parameters", "multiply-adds"];
+        let width = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0).max(head[column].len())
+        };
+        let [a, b, c, d] = [width(0), width(1), width(2), width(3)];
+        let rule = "-".repeat(a + b + c + d + 6);
+        let line = |f: &mut fmt::Formatter<'_>, row: [&str; 4]| {
+            writeln!(
+                f,
+                "{:a$}  {:b$}  {:>c$}  {:>d$}",
+                row[0], row[1], row[2], row[3]
+            )
+        };
+        line(f, head)?;
+        writeln!(f, "{rule}")?;
+        for row in &rows {
+            line(f, [&row[0], &row[1], &row[2], &row[3]])?;
+        }
+        writeln!(f, "{rule}")?;
+        let root = self.modules.first();
+        let parameters = root.map_or(0, |root| root.parameters);
+        writeln!(f, "parameters: {}", grouped(parameters as u64))?;
+        writeln!(
+            f,
+            "trainable parameters: {}",
+            grouped(self.trainable_parameters as u64)
+        )?;
+        let count = root.map_or(0, |root| root.multiply_adds);
+        writeln!(f, "multiply-adds: {}", grouped(count))?;
+        let megabytes = |bytes: usize| bytes as f64 / 1e6;
+        writeln!(f, "input size: {:.2} MB", megabytes(self.input_bytes))?;
+        writeln!(
+            f,
+            "forward pass size: {:.2} MB",
+            megabytes(self.output_bytes)
+        )?;
+        writeln!(
+            f,
+            "parameters and buffers size: {:.2} MB",
+            megabytes(self.state_bytes)
+        )?;
+        for reason in &self.uncounted {
+            writeln!(f, "not counted: {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The shapes of a value.
+fn shapes(meta: &ValueMeta) -> String {
+    match meta {
+        ValueMeta::Single(tensor) => format!("{:?}", tensor.shape),
+        ValueMeta::Sequence(items) => {
+            let items: Vec<String> = items.iter().map(shapes).collect();
+            format!("({})", items.join(", "))
+        }
+        ValueMeta::Dict(items) => {
+            let items: Vec<String> = items
+                .iter()
+                .map(|(k, v)| format!("{k}: {}", shapes(v)))
+                .collect();
+            format!("{{{}}}", items.join(", "))
+        }
+        ValueMeta::Plain(text) => text.clone(),
+    }
+}
+
+/// A number with commas between thousands.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+impl Summary {
+    /// The module at a path.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn module(&self, path: &str) -> Result<&ModuleSummary> {
+        self.modules
+            .iter()
+            .find(|module| module.path == path)
+            .ok_or_else(|| Error::msg(format_args!("the model has no module `{path}`")))
+    }
+}
