@@ -55,7 +55,7 @@ pub use trace::assertion::Assertable;
 pub use trace::compare;
 pub use trace::concrete::{PH, Placeholder};
 pub use trace::context::{Attributes, TraceContext};
-pub use trace::convert::{FromValue, Output, Param, holds_proxy};
+pub use trace::convert::{FromValue, Output, Param};
 pub use trace::dispatch::{CallForm, IntoArgs, call_method, escape, record_call, report_shape};
 pub use trace::foreign::{IntoLeaf, ToForeign};
 pub use trace::forward::Forward;
@@ -89,7 +89,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::ir::registry::Registration;
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
-    pub use crate::trace::convert::{Held, fields, hold, holds_proxy, tuple_fields};
+    pub use crate::trace::convert::{Held, fields, hold, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
     pub use inventory;

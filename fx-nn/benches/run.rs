@@ -52,6 +52,13 @@ fn overhead() -> Result<(f64, f64)> {
     for _ in 0..1000 {
         candle = candle.min(time(by_hand)?.as_secs_f64());
         forward = forward.min(time(|| gm.forward::<Tensor>((&x, &y)))?.as_secs_f64());
+        if std::env::var_os("FX_ONLY").is_some() {
+            let plain = || gm.interpret::<Tensor>(&mut PlainInterpreter, (&x, &y));
+            for _ in 0..30 {
+                interpreter = interpreter.min(time(plain)?.as_secs_f64());
+            }
+            continue;
+        }
         let plain = || gm.interpret::<Tensor>(&mut PlainInterpreter, (&x, &y));
         interpreter = interpreter.min(time(plain)?.as_secs_f64());
     }
@@ -126,16 +133,34 @@ fn long_life() -> Result<()> {
     Ok(())
 }
 
+/// Whether a group of figures is among those named on the command line, or none is named.
+fn wanted(what: &str) -> bool {
+    let mut named = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .peekable();
+    named.peek().is_none() || named.any(|name| name == what)
+}
+
 fn main() -> Result<()> {
-    let (forward, interpreter) = overhead()?;
-    println!("run.forward_overhead {forward:.1} ns/node");
-    println!("run.interpreter_overhead {interpreter:.1} ns/node");
-    let (time, memory) = resnet()?;
-    println!("run.resnet18_ratio {time:.3}");
-    println!("run.peak_memory_ratio {memory:.3}");
-    let (short, long) = (compile(100_000, 10)?, compile(1_000_000, 5)?);
-    println!("run.compile/100000 {short:.4} s");
-    println!("run.compile/1000000 {long:.4} s");
-    println!("run.compile/exponent {:.2}", (long / short).log10());
-    long_life()
+    if wanted("overhead") {
+        let (forward, interpreter) = overhead()?;
+        println!("run.forward_overhead {forward:.1} ns/node");
+        println!("run.interpreter_overhead {interpreter:.1} ns/node");
+    }
+    if wanted("resnet18") {
+        let (time, memory) = resnet()?;
+        println!("run.resnet18_ratio {time:.3}");
+        println!("run.peak_memory_ratio {memory:.3}");
+    }
+    if wanted("compile") {
+        let (short, long) = (compile(100_000, 10)?, compile(1_000_000, 5)?);
+        println!("run.compile/100000 {short:.4} s");
+        println!("run.compile/1000000 {long:.4} s");
+        println!("run.compile/exponent {:.2}", (long / short).log10());
+    }
+    if wanted("chain") {
+        long_life()?;
+    }
+    Ok(())
 }

@@ -12,7 +12,6 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::module::Module;
 use crate::trace::context::{Attributes, TraceContext};
-use crate::trace::convert::holds_proxy;
 use crate::trace::dispatch;
 use crate::trace::scope::is_tracing;
 use crate::trace::tracer::CallArgs;
@@ -435,7 +434,7 @@ impl<'m> Interpretation<'m> {
     pub fn call_module(&mut self, path: &str, call: CallArgs) -> Result<Value> {
         let module = self.fetch_module(path)?;
         let args = dispatch::bind_values(path, module.params(), call)?;
-        if !is_tracing() && !args.iter().any(holds_proxy) {
+        if !is_tracing() && !args.iter().any(Value::holds_proxy) {
             let lent: Vec<&Value> = args.iter().collect();
             let mut out = Value::None;
             module.run(&lent, &mut out)?;

@@ -500,13 +500,6 @@ pub fn tuple_fields<const N: usize>(value: Value, what: &str) -> Result<[Value; 
     unpack::<N>(value, what)
 }
 
-/// Whether a value is, or holds, a symbolic one.
-pub fn holds_proxy(value: &Value) -> bool {
-    let mut found = false;
-    value.for_each(&mut |inner| found = found || inner.as_proxy().is_some());
-    found
-}
-
 impl<T: FromValue, const N: usize> FromValue for [T; N] {
     fn from_value(value: Value) -> Result<Self> {
         let parts = unpack::<N>(value, "a list")?;

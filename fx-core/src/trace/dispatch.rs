@@ -3,6 +3,8 @@
 use std::panic::Location;
 use std::rc::Rc;
 
+use smallvec::SmallVec;
+
 use super::context::TraceContext;
 use super::report::Frozen;
 use super::scope::{self, Active};
@@ -178,7 +180,7 @@ fn is_default(value: &Value, param: &ParamSpec) -> bool {
 /// As [`record`], and what the function says.
 #[track_caller]
 pub fn call_values(function: Function, form: CallForm, args: Vec<Value>) -> Result<Value> {
-    let lent: Vec<&Value> = args.iter().collect();
+    let lent: SmallVec<[&Value; 8]> = args.iter().collect();
     if is_symbolic_call(&lent)
         && let Some(value) = record(function, form, args.clone(), Location::caller())?
     {
@@ -307,6 +309,9 @@ fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {
 /// # Errors
 /// When they do not fit.
 pub fn bind_values(callee: &str, params: &[ParamSpec], call: CallArgs) -> Result<Vec<Value>> {
+    if call.kwargs.is_empty() && call.args.len() == params.len() {
+        return Ok(call.args);
+    }
     let bound = crate::ir::signature::bind(callee, params, call.args, call.kwargs)?;
     Ok(bound
         .into_iter()
@@ -515,10 +520,5 @@ pub(crate) fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) 
 
 /// Whether a call on these values may have to be recorded.
 pub(crate) fn is_symbolic_call(args: &[&Value]) -> bool {
-    scope::is_tracing()
-        || args.iter().any(|v| {
-            let mut found = false;
-            v.for_each(&mut |inner| found = found || inner.as_proxy().is_some());
-            found
-        })
+    scope::is_tracing() || args.iter().any(|value| value.holds_proxy())
 }

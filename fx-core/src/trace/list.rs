@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::convert::{FromValue, Output, Param, holds_proxy};
+use super::convert::{FromValue, Output, Param};
 use super::dispatch::{self, CallForm};
 use crate::error::{Error, Result};
 use crate::ir::operators;
@@ -236,7 +236,7 @@ impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
     }
 
     fn is_symbolic(&self) -> bool {
-        holds_proxy(&self.to_value())
+        self.to_value().holds_proxy()
     }
 
     fn to_value(&self) -> Value {
@@ -256,7 +256,7 @@ impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for &'v List<T> {
     }
 
     fn is_symbolic(&self) -> bool {
-        holds_proxy(&self.to_value())
+        self.to_value().holds_proxy()
     }
 
     fn to_value(&self) -> Value {

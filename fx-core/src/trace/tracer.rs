@@ -36,13 +36,17 @@ impl CallArgs {
         node: NodeRef<'_>,
         value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
     ) -> Result<CallArgs> {
-        let args = node.args().iter().map(|a| a.to_value(value_of));
-        let args = args.collect::<Result<_>>()?;
-        let kwargs = node
-            .kwargs()
-            .iter()
-            .map(|(name, a)| Ok((name.clone(), a.to_value(value_of)?)));
-        let kwargs = kwargs.collect::<Result<_>>()?;
+        let mut args = Vec::with_capacity(node.args().len());
+        for arg in node.args() {
+            args.push(match arg {
+                Argument::Node(id) => value_of(*id)?,
+                arg => arg.to_value(value_of)?,
+            });
+        }
+        let mut kwargs = Vec::with_capacity(node.kwargs().len());
+        for (name, arg) in node.kwargs() {
+            kwargs.push((name.clone(), arg.to_value(value_of)?));
+        }
         Ok(CallArgs { args, kwargs })
     }
 }

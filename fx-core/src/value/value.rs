@@ -107,8 +107,22 @@ impl Value {
         }
     }
 
+    /// Whether it is symbolic, or a symbolic value is inside.
+    #[inline]
+    pub fn holds_proxy(&self) -> bool {
+        if !self.is_container() {
+            return self.as_proxy().is_some();
+        }
+        let mut found = false;
+        self.for_each(&mut |inner| found = found || inner.as_proxy().is_some());
+        found
+    }
+
     /// Calls `visit` with this value and every value inside it.
     pub fn for_each<'v>(&'v self, visit: &mut dyn FnMut(&'v Value)) {
+        if !self.is_container() {
+            return visit(self);
+        }
         let mut pending = vec![self];
         while let Some(value) = pending.pop() {
             visit(value);
@@ -119,6 +133,15 @@ impl Value {
                 _ => {}
             }
         }
+    }
+
+    /// Whether other values are inside.
+    #[inline]
+    fn is_container(&self) -> bool {
+        matches!(
+            self,
+            Value::List(_) | Value::Tuple(_) | Value::Dict(_) | Value::Slice(_) | Value::Range(_)
+        )
     }
 
     /// What the value is, for messages: `a float`, `Tensor[2, 3]`, `a list of 4`.

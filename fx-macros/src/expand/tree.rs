@@ -104,7 +104,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 #lend
             }
             fn is_symbolic(&self) -> bool {
-                #core::__private::holds_proxy(&#core::Param::to_value(self))
+                #core::Param::to_value(self).holds_proxy()
             }
             fn to_value(&self) -> #core::Value {
                 let this: &#ty = self;

@@ -191,11 +191,17 @@ impl Object for Tensor {
     }
 
     fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
-        if let (Operator::Getitem, [container, index]) = (op, args)
-            && let Some(tensor) = container.downcast_ref::<Tensor>()
+        if let [a, b] = args
+            && let Some(a) = a.downcast_ref::<Tensor>()
         {
-            out.put_object(tensor.getitem(index)?);
-            return Ok(());
+            if op == Operator::Getitem {
+                out.put_object(a.getitem(b)?);
+                return Ok(());
+            }
+            if let Some(b) = b.downcast_ref::<Tensor>() {
+                out.put_object(apply::both(op, a, b)?);
+                return Ok(());
+            }
         }
         let operand = |value| {
             OperandRef::of(value).ok_or_else(|| {
