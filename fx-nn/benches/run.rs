@@ -52,13 +52,6 @@ fn overhead() -> Result<(f64, f64)> {
     for _ in 0..1000 {
         candle = candle.min(time(by_hand)?.as_secs_f64());
         forward = forward.min(time(|| gm.forward::<Tensor>((&x, &y)))?.as_secs_f64());
-        if std::env::var_os("FX_ONLY").is_some() {
-            let plain = || gm.interpret::<Tensor>(&mut PlainInterpreter, (&x, &y));
-            for _ in 0..30 {
-                interpreter = interpreter.min(time(plain)?.as_secs_f64());
-            }
-            continue;
-        }
         let plain = || gm.interpret::<Tensor>(&mut PlainInterpreter, (&x, &y));
         interpreter = interpreter.min(time(plain)?.as_secs_f64());
     }

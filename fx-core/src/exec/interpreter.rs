@@ -12,7 +12,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::module::Module;
 use crate::trace::context::{Attributes, TraceContext};
-use crate::trace::dispatch;
+use crate::trace::dispatch::{self, CallForm};
 use crate::trace::scope::is_tracing;
 use crate::trace::tracer::CallArgs;
 use crate::value::handle::NodeId;
@@ -148,6 +148,8 @@ pub struct Interpretation<'m> {
     inputs: std::vec::IntoIter<Value>,
     /// By the node's index.
     values: Vec<Option<Value>>,
+    /// The box of a value that nobody needs any more, for the next result.
+    spare: Value,
     given: FxHashMap<NodeId, Value>,
     keep: bool,
     node: Option<NodeRef<'m>>,
@@ -162,6 +164,7 @@ impl<'m> Interpretation<'m> {
             recording: None,
             inputs: Vec::new().into_iter(),
             values: Vec::new(),
+            spare: Value::None,
             given: FxHashMap::default(),
             keep: false,
             node: None,
@@ -199,13 +202,13 @@ impl<'m> Interpretation<'m> {
     ) -> Result<Value> {
         self.check_inputs(inputs.len())?;
         self.inputs = inputs.into_iter();
-        self.values = vec![None; self.room()];
+        self.values = vec![None; self.graph.index_bound()];
         for (node, value) in &self.given {
             if let Some(place) = self.values.get_mut(node.index as usize) {
                 *place = Some(value.clone());
             }
         }
-        let last_uses = self.last_uses();
+        let last_users = self.graph.last_users();
         for node in self.graph.nodes() {
             let is_placeholder = matches!(node.op(), Op::Placeholder(_));
             if self.values[node.id().index as usize].is_some() {
@@ -227,8 +230,9 @@ impl<'m> Interpretation<'m> {
             if !self.keep {
                 for input in node.all_input_nodes() {
                     let index = input.id().index as usize;
-                    if last_uses[index] == Some(node.id()) {
-                        self.values[index] = None;
+                    if last_users[index] == Some(node.id().index) {
+                        self.spare = self.values[index].take().unwrap_or_default();
+                        self.spare.clear();
                     }
                 }
             }
@@ -318,22 +322,6 @@ impl<'m> Interpretation<'m> {
         )))
     }
 
-    fn room(&self) -> usize {
-        let indices = self.graph.nodes().map(|node| node.id().index as usize + 1);
-        indices.max().unwrap_or(0)
-    }
-
-    /// The last user of each node, by its index.
-    fn last_uses(&self) -> Vec<Option<NodeId>> {
-        let mut last = vec![None; self.values.len()];
-        for node in self.graph.nodes() {
-            for input in node.all_input_nodes() {
-                last[input.id().index as usize] = Some(node.id());
-            }
-        }
-        last
-    }
-
     /// The default of [`Interpreter::run_node`]: the interpreter's method for the opcode.
     ///
     /// # Errors
@@ -416,7 +404,9 @@ impl<'m> Interpretation<'m> {
     /// # Errors
     /// What it says, or that the arguments do not fit.
     pub fn call_function(&mut self, function: Function, call: CallArgs) -> Result<Value> {
-        function.call(call)
+        let args = dispatch::bind_values(function.path(), function.params(), call)?;
+        let out = std::mem::take(&mut self.spare);
+        dispatch::call_values_into(function, CallForm::Function, args, out)
     }
 
     /// The default of [`Interpreter::call_method`]: on a symbolic receiver the call is recorded.

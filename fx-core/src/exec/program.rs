@@ -6,7 +6,6 @@ use std::any::TypeId;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -87,8 +86,10 @@ struct Compiler<'g> {
     graph: &'g Graph,
     attributes: &'g Attributes,
     program: Program,
-    places: FxHashMap<NodeId, Operand>,
-    last_use: FxHashMap<NodeId, NodeId>,
+    /// Where each node's value is, by the node's index.
+    places: Vec<Option<Operand>>,
+    /// The index of each node's last user, by the node's index.
+    last_use: Vec<Option<u32>>,
     free_slots: Vec<u32>,
 }
 
@@ -117,14 +118,8 @@ impl Program {
                 slots: 0,
                 frames: Mutex::default(),
             },
-            places: FxHashMap::default(),
-            last_use: graph
-                .nodes()
-                .flat_map(|user| {
-                    user.all_input_nodes()
-                        .map(move |input| (input.id(), user.id()))
-                })
-                .collect(),
+            places: vec![None; graph.index_bound()],
+            last_use: graph.last_users(),
             free_slots: Vec::new(),
         };
         for node in graph.nodes() {
@@ -386,7 +381,7 @@ impl Compiler<'_> {
                 };
                 self.program.inputs.push(slot);
                 if let Some(slot) = slot {
-                    self.places.insert(node.id(), Operand::Slot(slot));
+                    self.places[node.id().index as usize] = Some(Operand::Slot(slot));
                 }
                 return Ok(());
             }
@@ -398,8 +393,7 @@ impl Compiler<'_> {
                         "; add it to the attributes of the graph module",
                     )
                 })?;
-                self.places
-                    .insert(node.id(), Operand::Tensor(index(tensor)?));
+                self.places[node.id().index as usize] = Some(Operand::Tensor(index(tensor)?));
                 return Ok(());
             }
             Op::Output => {
@@ -458,12 +452,13 @@ impl Compiler<'_> {
         };
         let frees_from = self.program.frees.len();
         let out = self.take_slot()?;
-        self.places.insert(node.id(), Operand::Slot(out));
+        self.places[node.id().index as usize] = Some(Operand::Slot(out));
         for input in node.all_input_nodes() {
-            if self.last_use.get(&input.id()) == Some(&node.id())
-                && let Some(Operand::Slot(slot)) = self.places.get(&input.id())
+            let input = input.id().index as usize;
+            if self.last_use[input] == Some(node.id().index)
+                && let Some(Operand::Slot(slot)) = self.places[input]
             {
-                self.program.frees.push(*slot);
+                self.program.frees.push(slot);
             }
         }
         if node.num_users() == 0 {
@@ -517,19 +512,22 @@ impl Compiler<'_> {
         params: &[ParamSpec],
         node: NodeRef<'_>,
     ) -> Result<Range<u32>> {
-        let bound = bind(
-            callee,
-            params,
-            node.args(),
-            node.kwargs().iter().map(|(k, a)| (k, a)),
-        )?;
-        let operands = bound
-            .into_iter()
-            .map(|b| match b {
-                Bound::Given(arg) => self.operand(arg),
-                Bound::Default(literal) => self.constant(literal_value(literal)),
-            })
-            .collect::<Result<SmallVec<[Operand; 4]>>>()?;
+        let all_given = node.kwargs().is_empty() && node.args().len() == params.len();
+        let operands: SmallVec<[Operand; 4]> = if all_given {
+            node.args()
+                .iter()
+                .map(|arg| self.operand(arg))
+                .collect::<Result<_>>()?
+        } else {
+            let kwargs = node.kwargs().iter().map(|(k, a)| (k, a));
+            bind(callee, params, node.args(), kwargs)?
+                .into_iter()
+                .map(|b| match b {
+                    Bound::Given(arg) => self.operand(arg),
+                    Bound::Default(literal) => self.constant(literal_value(literal)),
+                })
+                .collect::<Result<_>>()?
+        };
         let start = index(self.program.operands.len())?;
         self.program.operands.extend(operands);
         Ok(start..index(self.program.operands.len())?)
@@ -557,7 +555,7 @@ impl Compiler<'_> {
     fn template(&mut self, arg: &Argument) -> Result<Template> {
         let leaf = match arg {
             Argument::Node(id) => {
-                let place = self.places.get(id).copied();
+                let place = self.places.get(id.index as usize).copied().flatten();
                 return place.map(Template::Leaf).ok_or_else(|| {
                     let name = self.graph.node(*id).map(|n| n.name().to_string());
                     Error::msg(format_args!(

@@ -105,10 +105,9 @@ impl Argument {
     /// ```
     /// use fx_core::prelude::*;
     /// let gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
-    /// for add in gm.graph().find_nodes("add") {
-    ///     let args = add.args().iter().map(|a| a.to_value(&mut |_| Ok(Value::Float(2.5))));
-    ///     assert_eq!(args.map(|v| f64::from_value(v?)).collect::<Result<Vec<_>>>()?, [2.5, 1.0]);
-    /// }
+    /// let add = gm.graph().find_name("add").ok_or_else(|| Error::msg("the graph adds"))?;
+    /// let args = add.args().iter().map(|a| a.to_value(&mut |_| Ok(Value::Float(2.5))));
+    /// assert_eq!(args.map(|v| f64::from_value(v?)).collect::<Result<Vec<_>>>()?, [2.5, 1.0]);
     /// # Ok::<(), Error>(())
     /// ```
     ///

@@ -10,6 +10,7 @@ pub mod graph;
 mod index;
 pub mod insertion;
 pub mod lint;
+mod liveness;
 pub mod meta;
 pub mod names;
 pub mod node;

@@ -180,13 +180,23 @@ fn is_default(value: &Value, param: &ParamSpec) -> bool {
 /// As [`record`], and what the function says.
 #[track_caller]
 pub fn call_values(function: Function, form: CallForm, args: Vec<Value>) -> Result<Value> {
+    call_values_into(function, form, args, Value::None)
+}
+
+/// [`call_values`] with a value whose box the result may be put into.
+#[track_caller]
+pub(crate) fn call_values_into(
+    function: Function,
+    form: CallForm,
+    args: Vec<Value>,
+    mut out: Value,
+) -> Result<Value> {
     let lent: SmallVec<[&Value; 8]> = args.iter().collect();
     if is_symbolic_call(&lent)
         && let Some(value) = record(function, form, args.clone(), Location::caller())?
     {
         return Ok(value);
     }
-    let mut out = Value::None;
     (function.def().kernel)(&lent, &mut out)?;
     Ok(out)
 }

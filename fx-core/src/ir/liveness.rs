@@ -1,0 +1,22 @@
+//! Liveness: which node uses a value last. Everything is by a node's index, for tables made once a run.
+
+use super::graph::Graph;
+
+impl Graph {
+    /// One more than the largest index that a node of this graph has or had.
+    pub(crate) fn index_bound(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// The index of each node's last user, by the node's index.
+    pub(crate) fn last_users(&self) -> Vec<Option<u32>> {
+        let mut last = vec![None; self.index_bound()];
+        for node in self.nodes() {
+            let index = node.id().index;
+            for input in node.all_input_nodes() {
+                last[input.id().index as usize] = Some(index);
+            }
+        }
+        last
+    }
+}
