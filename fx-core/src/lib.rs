@@ -17,6 +17,7 @@ mod ir;
 mod location;
 mod module;
 mod passes;
+mod rewrite;
 mod trace;
 mod value;
 
@@ -49,6 +50,14 @@ pub use module::walk::{
 };
 pub use passes::profile::{NodeCost, Profile};
 pub use passes::shape_prop::{TensorMeta, ValueMeta};
+pub use rewrite::found::Match;
+pub use rewrite::matcher::SubgraphMatcher;
+pub use rewrite::replace::{IntoMatcher, Rule, replace_pattern};
+pub use rewrite::rewriter::{NearMiss, RewriteReport, Rewriter, Rewritten};
+pub use rewrite::sources::{
+    Source, SourcePartition, are_connected, sequential_partitions, source_partitions,
+};
+pub use rewrite::subgraph::{IntoSubgraph, Subgraph};
 pub use trace::appending::GraphAppendingTracer;
 pub use trace::ask::TracedExt;
 pub use trace::assertion::Assertable;

@@ -132,6 +132,12 @@ impl GraphModule {
         GraphEdit { module: self }
     }
 
+    /// Graph and attributes, to edit together.
+    pub(crate) fn parts_mut(&mut self) -> (&mut Graph, &mut Attributes) {
+        self.program = OnceLock::new();
+        (&mut self.graph, &mut self.attributes)
+    }
+
     /// The modules, parameters and constants that the graph names.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes

@@ -331,6 +331,10 @@ impl Graph {
             .expect("every node's op was interned when it was made")
     }
 
+    pub(super) fn op_number(&self, index: u32) -> u32 {
+        self.heads[index as usize].op
+    }
+
     pub(super) fn inputs_of(&self, index: u32) -> &Inputs {
         &self.inputs[index as usize]
     }
@@ -367,6 +371,13 @@ impl Graph {
             parent: self.current_scope,
         });
         std::mem::replace(&mut self.current_scope, scope)
+    }
+
+    /// Nodes made from now on come from where this node does; returns the scope before.
+    pub(crate) fn enter_scope_of(&mut self, node: NodeId) -> Result<ScopeId> {
+        let index = self.index(node)?;
+        let scope = self.notes_of(index).scope;
+        Ok(std::mem::replace(&mut self.current_scope, scope))
     }
 
     pub(crate) fn leave_scope(&mut self, former: ScopeId) {

@@ -52,6 +52,11 @@ impl<'g> NodeRef<'g> {
         self.graph.op_of(self.index)
     }
 
+    /// The number of its op in this graph: nodes of one op have one number.
+    pub(crate) fn op_number(self) -> u32 {
+        self.graph.op_number(self.index)
+    }
+
     /// Its opcode.
     pub fn opcode(self) -> Opcode {
         self.op().opcode()

@@ -15,7 +15,7 @@ use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 /// Whether a dotted path fits a pattern, part by part: `*` in a part stands for any text, a part `**` for any parts.
-fn fits(pattern: &str, path: &str) -> bool {
+pub(crate) fn fits(pattern: &str, path: &str) -> bool {
     fn part(pattern: &str, text: &str) -> bool {
         let mut pieces = pattern.split('*');
         let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or("")) else {

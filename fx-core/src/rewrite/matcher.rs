@@ -1,0 +1,478 @@
+//! `SubgraphMatcher`: a pattern, checked when it is built, and what may stand for each of its nodes.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::compare::{Literals, same_op};
+use super::found::{Match, Shape};
+use super::search::Search;
+use super::subgraph::{IntoSubgraph, Subgraph};
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
+use crate::ir::function::Function;
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::module::module::Module;
+use crate::passes::capture::fits;
+use crate::trace::context::Attributes;
+use crate::value::handle::NodeId;
+
+type LiteralTest = Arc<dyn Fn(&Argument) -> bool + Send + Sync>;
+type ModuleTest = Arc<dyn Fn(&dyn Module) -> bool + Send + Sync>;
+
+/// Which literals a parameter may have.
+#[derive(Clone)]
+enum LiteralRule {
+    Any,
+    Where(LiteralTest),
+}
+
+/// What may stand for a node of the pattern, beyond what the node itself says.
+#[derive(Clone, Default)]
+pub(super) struct NodeRule {
+    /// Ops besides the node's own.
+    alternatives: Vec<Op>,
+    pub optional: bool,
+    literals: Vec<(String, LiteralRule)>,
+    module: Option<ModuleTest>,
+    module_path: Option<String>,
+}
+
+/// A pattern and how it is looked for. Inputs of the pattern stand for anything; nodes are named as the pattern's
+/// [`graph`](SubgraphMatcher::graph) prints them.
+///
+/// Ops are equal when they are one function, as function or as method; arguments are compared parameter by parameter,
+/// with defaults; a commutative op's first two arguments may change places; modules are equal when they are of one
+/// type. Values inside a match that others use too make it none, but for parameters.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::SubgraphMatcher;
+/// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+/// #[wrap] fn triple(x: Float) -> Result<Float> { x * 3.0 }
+///
+/// let gm = symbolic_trace(traced!(|x: Float, y: Float| (y + double(x)?)? * triple(y + double(y)?)?))?;
+/// let pattern = traced!(|a: Float, b: Float| double(a)? + b);
+/// let matches = SubgraphMatcher::new(pattern)?.find(&gm)?;
+/// let names: Vec<String> = matches
+///     .iter()
+///     .map(|m| gm.graph().node(m.anchors().next().ok_or_else(|| Error::msg("one value is returned"))?))
+///     .map(|node| Ok(node?.name().to_string()))
+///     .collect::<Result<_>>()?;
+/// // Of the second sum the pattern's two inputs would be one value: an input stands for a value of its own.
+/// assert_eq!(names, ["add"]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct SubgraphMatcher {
+    pub(super) pattern: Subgraph,
+    /// The pattern's nodes in order, without the output.
+    pub(super) order: Vec<NodeId>,
+    /// Where each node is in the order, by its index.
+    pub(super) places: Vec<u32>,
+    /// Returned nodes that no other node of the pattern uses.
+    pub(super) anchors: Vec<u32>,
+    pub(super) rules: Vec<NodeRule>,
+    pub(super) shape: Arc<Shape>,
+    pub(super) match_output: bool,
+    pub(super) match_placeholder: bool,
+    pub(super) remove_overlapping: bool,
+    pub(super) ignore_literals: bool,
+}
+
+impl fmt::Debug for SubgraphMatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SubgraphMatcher({})", self.pattern.graph)
+    }
+}
+
+impl SubgraphMatcher {
+    /// A matcher of a pattern.
+    ///
+    /// # Errors
+    /// When the pattern cannot be traced, is empty, has dead code or an input that is not used, returns what is no
+    /// node of its own, or is in parts that share no value.
+    pub fn new(pattern: impl IntoSubgraph) -> Result<Self> {
+        let pattern = pattern.into_subgraph().map_err(in_pattern)?;
+        pattern.graph.lint().map_err(in_pattern)?;
+        Self::checked(pattern).map_err(in_pattern)
+    }
+
+    fn checked(pattern: Subgraph) -> Result<Self> {
+        let graph = &pattern.graph;
+        let mut places = vec![u32::MAX; graph.index_bound()];
+        let mut order = Vec::with_capacity(graph.len());
+        let mut shape = Shape::default();
+        for node in graph.nodes().filter(|node| *node.op() != Op::Output) {
+            let place = order.len() as u32;
+            places[node.id().index as usize] = place;
+            order.push(node.id());
+            let name = node.name().to_string();
+            shape.by_name.insert(name.clone(), place);
+            shape.names.push(name);
+            if let Op::Placeholder(_) = node.op() {
+                shape.inputs.push(place);
+            }
+        }
+        let place_of = |id: NodeId| places[id.index as usize];
+        let returned = pattern.returned()?;
+        let mut is_returned = vec![false; order.len()];
+        for value in &returned.values {
+            let Some(id) = value.as_node() else {
+                return Err(Error::msg(format_args!(
+                    "it returns {value:?}, a literal: what is to be replaced is a node"
+                )));
+            };
+            if shape.inputs.contains(&place_of(id)) {
+                return Err(Error::msg(format_args!(
+                    "it returns its input `{}` as it is, which every value would match",
+                    graph.node(id)?.name()
+                )));
+            }
+            shape.returned.push(place_of(id));
+            is_returned[place_of(id) as usize] = true;
+        }
+        if shape.returned.is_empty() {
+            return Err(Error::msg(
+                "it returns nothing: there is nothing to replace",
+            ));
+        }
+        for (name, id) in returned.named {
+            shape.by_name.insert(name, place_of(id));
+        }
+        // Every node leads to a returned one.
+        let mut used = is_returned.clone();
+        for (place, id) in order.iter().enumerate().rev() {
+            let node = graph.node(*id)?;
+            if !used[place] {
+                return Err(Error::msg(match node.op() {
+                    Op::Placeholder(_) => {
+                        format!("its input `{}` is not used: leave it out", node.name())
+                    }
+                    _ => format!(
+                        "%{} is dead code: nothing that it returns needs it",
+                        node.name()
+                    ),
+                }));
+            }
+            for input in node.all_input_nodes() {
+                used[place_of(input.id()) as usize] = true;
+            }
+        }
+        if let Some(apart) = disconnected(graph, &order, &places)? {
+            return Err(Error::msg(format_args!(
+                "%{apart} shares no value with the rest: look for the parts with patterns of their own"
+            )));
+        }
+        let anchors = (0..order.len() as u32)
+            .filter(|place| is_returned[*place as usize])
+            .filter(|place| {
+                let node = graph.node(order[*place as usize]);
+                node.is_ok_and(|node| node.users().all(|user| *user.op() == Op::Output))
+            })
+            .collect();
+        Ok(SubgraphMatcher {
+            rules: vec![NodeRule::default(); order.len()],
+            order,
+            places,
+            anchors,
+            shape: Arc::new(shape),
+            pattern,
+            match_output: false,
+            match_placeholder: false,
+            remove_overlapping: true,
+            ignore_literals: false,
+        })
+    }
+
+    /// The pattern.
+    pub fn graph(&self) -> &Graph {
+        &self.pattern.graph
+    }
+
+    /// Whether what the pattern returns must be what the graph returns.
+    #[must_use]
+    pub fn match_output(mut self, yes: bool) -> Self {
+        self.match_output = yes;
+        self
+    }
+
+    /// Whether the pattern's inputs stand for inputs of the graph alone.
+    #[must_use]
+    pub fn match_placeholder(mut self, yes: bool) -> Self {
+        self.match_placeholder = yes;
+        self
+    }
+
+    /// Whether of matches that share nodes the first one, in the order of the graph, is the only one; it is unless said
+    /// otherwise.
+    #[must_use]
+    pub fn remove_overlapping_matches(mut self, yes: bool) -> Self {
+        self.remove_overlapping = yes;
+        self
+    }
+
+    /// Whether all literals are equal.
+    #[must_use]
+    pub fn ignore_literals(mut self, yes: bool) -> Self {
+        self.ignore_literals = yes;
+        self
+    }
+
+    /// Functions that may be called instead of the node's own.
+    ///
+    /// # Errors
+    /// When the pattern has no such node, or it calls no function.
+    pub fn one_of(
+        mut self,
+        node: &str,
+        functions: impl IntoIterator<Item = Function>,
+    ) -> Result<Self> {
+        let place = self.call(node)?;
+        let alternatives = functions.into_iter().map(Op::CallFunction);
+        self.rules[place].alternatives.extend(alternatives);
+        Ok(self)
+    }
+
+    /// A node that may be absent: its first argument stands for it then.
+    ///
+    /// # Errors
+    /// When the pattern has no such node, it has no node as its first argument, or the pattern returns it.
+    pub fn optional(mut self, node: &str) -> Result<Self> {
+        let place = self.call(node)?;
+        let first = self
+            .node_at(place as u32)?
+            .args()
+            .first()
+            .and_then(Argument::as_node);
+        if first.is_none() {
+            return Err(Error::msg(format_args!(
+                "%{node} has no value that could stand for it when it is absent"
+            )));
+        }
+        if self.shape.returned.contains(&(place as u32)) {
+            return Err(Error::msg(format_args!(
+                "%{node} is returned: what is replaced has to be there"
+            )));
+        }
+        self.rules[place].optional = true;
+        Ok(self)
+    }
+
+    /// Any literal fits the parameter of a node.
+    ///
+    /// # Errors
+    /// When the pattern has no such node.
+    pub fn any_literal(mut self, node: &str, param: &str) -> Result<Self> {
+        let place = self.call(node)?;
+        self.rules[place]
+            .literals
+            .push((param.to_string(), LiteralRule::Any));
+        Ok(self)
+    }
+
+    /// Literals that the predicate holds for fit the parameter of a node.
+    ///
+    /// # Errors
+    /// When the pattern has no such node.
+    pub fn literal_where(
+        mut self,
+        node: &str,
+        param: &str,
+        holds: impl Fn(&Argument) -> bool + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let place = self.call(node)?;
+        let rule = LiteralRule::Where(Arc::new(holds));
+        self.rules[place].literals.push((param.to_string(), rule));
+        Ok(self)
+    }
+
+    /// Modules of a type for which the predicate holds fit the node, which calls a module.
+    ///
+    /// # Errors
+    /// When the pattern has no such node, or it calls no module.
+    pub fn module_where<M: Module>(
+        mut self,
+        node: &str,
+        holds: impl Fn(&M) -> bool + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let place = self.module_call(node)?;
+        self.rules[place].module = Some(Arc::new(move |module: &dyn Module| {
+            let any: &dyn Any = module;
+            any.downcast_ref::<M>().is_some_and(&holds)
+        }));
+        Ok(self)
+    }
+
+    /// Modules of a type fit the node, which calls a module.
+    ///
+    /// # Errors
+    /// When the pattern has no such node, or it calls no module.
+    pub fn module_type<M: Module>(self, node: &str) -> Result<Self> {
+        self.module_where::<M>(node, |_| true)
+    }
+
+    /// Modules whose path fits a path pattern (`layers.*.attn`) fit the node, besides what their type says.
+    ///
+    /// # Errors
+    /// When the pattern has no such node, or it calls no module.
+    pub fn module_path(mut self, node: &str, path: &str) -> Result<Self> {
+        let place = self.module_call(node)?;
+        self.rules[place].module_path = Some(path.to_string());
+        Ok(self)
+    }
+
+    /// All matches, in the order in which the graph has their anchors.
+    ///
+    /// # Errors
+    /// When the graph breaks its rules.
+    pub fn find(&self, gm: &GraphModule) -> Result<Vec<Match>> {
+        self.find_in(gm.graph(), gm.attributes())
+    }
+
+    /// All matches in a graph and what it names.
+    ///
+    /// # Errors
+    /// When the graph breaks its rules.
+    pub fn find_in(&self, graph: &Graph, attributes: &Attributes) -> Result<Vec<Match>> {
+        let mut found = Vec::new();
+        let mut search = Search::new(self, graph, attributes)?;
+        search.run(&mut |one| {
+            found.push(one);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    // ---- what the search asks ------------------------------------------------------------------
+
+    pub(super) fn node_at(&self, place: u32) -> Result<NodeRef<'_>> {
+        self.pattern.graph.node(self.order[place as usize])
+    }
+
+    pub(super) fn place_of(&self, id: NodeId) -> u32 {
+        self.places[id.index as usize]
+    }
+
+    /// Whether a node's op fits a place of the pattern.
+    pub(super) fn op_fits(&self, place: u32, node: NodeRef<'_>, attributes: &Attributes) -> bool {
+        let Ok(pattern) = self.node_at(place) else {
+            return false;
+        };
+        let rule = &self.rules[place as usize];
+        match (pattern.op(), node.op()) {
+            (Op::GetAttr(_), Op::GetAttr(_)) => true,
+            (Op::CallModule(path), Op::CallModule(other)) => {
+                let fits_path = rule.module_path.as_ref().is_none_or(|p| fits(p, other));
+                let Some(module) = attributes.modules.get(other) else {
+                    return false;
+                };
+                fits_path
+                    && match (&rule.module, self.pattern.attributes.modules.get(path)) {
+                        (Some(holds), _) => holds(&**module),
+                        (None, Some(sample)) => type_of(&**sample) == type_of(&**module),
+                        (None, None) => rule.module_path.is_some() || path == other,
+                    }
+            }
+            (op, other) => {
+                same_op(op, other)
+                    || rule
+                        .alternatives
+                        .iter()
+                        .any(|alternative| same_op(alternative, other))
+            }
+        }
+    }
+
+    /// Whether the literals of a place have rules of their own.
+    pub(super) fn has_literal_rules(&self, place: u32) -> bool {
+        !self.rules[place as usize].literals.is_empty()
+    }
+
+    /// Which literals a parameter may have.
+    pub(super) fn literals(&self, place: u32, param: &str) -> Literals<'_> {
+        let rules = self.rules[place as usize].literals.iter();
+        match rules.rev().find(|(name, _)| name == param) {
+            Some((_, LiteralRule::Any)) => Literals::Any,
+            Some((_, LiteralRule::Where(holds))) => Literals::Where(&**holds),
+            None => Literals::Equal,
+        }
+    }
+
+    // ---- names to places -----------------------------------------------------------------------
+
+    /// The place of a node that calls something.
+    fn call(&self, name: &str) -> Result<usize> {
+        let place = self.shape.by_name.get(name).copied();
+        let place = place.filter(|place| {
+            let node = self.node_at(*place);
+            node.is_ok_and(|node| !matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_)))
+        });
+        place.map(|place| place as usize).ok_or_else(|| {
+            in_pattern(Error::msg(format_args!(
+                "no call is named `{name}`; it has {}",
+                self.shape.names.join(", ")
+            )))
+        })
+    }
+
+    fn module_call(&self, name: &str) -> Result<usize> {
+        let place = self.call(name)?;
+        match self.node_at(place as u32)?.op() {
+            Op::CallModule(_) => Ok(place),
+            _ => Err(in_pattern(Error::msg(format_args!(
+                "%{name} calls no module"
+            )))),
+        }
+    }
+}
+
+fn in_pattern(error: Error) -> Error {
+    Error::msg(format_args!("the pattern: {error}"))
+}
+
+fn type_of(module: &dyn Module) -> TypeId {
+    let any: &dyn Any = module;
+    any.type_id()
+}
+
+/// The name of a node that is not connected with the first one, through whatever values.
+fn disconnected(graph: &Graph, order: &[NodeId], places: &[u32]) -> Result<Option<String>> {
+    let mut parents: Vec<u32> = (0..order.len() as u32).collect();
+    fn root(parents: &mut [u32], mut at: u32) -> u32 {
+        while parents[at as usize] != at {
+            parents[at as usize] = parents[parents[at as usize] as usize];
+            at = parents[at as usize];
+        }
+        at
+    }
+    let mut attributes: FxHashMap<&Op, u32> = FxHashMap::default();
+    for (place, id) in order.iter().enumerate() {
+        let node = graph.node(*id)?;
+        let here = root(&mut parents, place as u32);
+        if let Op::GetAttr(_) = node.op() {
+            let same = *attributes.entry(node.op()).or_insert(here);
+            let same = root(&mut parents, same);
+            parents[same as usize] = here;
+        }
+        for input in node.all_input_nodes() {
+            let (here, there) = (
+                root(&mut parents, place as u32),
+                root(&mut parents, places[input.id().index as usize]),
+            );
+            parents[there as usize] = here;
+        }
+    }
+    let first = root(&mut parents, 0);
+    for (place, id) in order.iter().enumerate() {
+        if root(&mut parents, place as u32) != first {
+            return Ok(Some(graph.node(*id)?.name().to_string()));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,11 @@
+//! Patterns: sub-graphs that are found in a graph, and what takes their place.
+
+pub mod compare;
+pub mod found;
+pub mod matcher;
+mod place;
+pub mod replace;
+pub mod rewriter;
+mod search;
+pub mod sources;
+pub mod subgraph;

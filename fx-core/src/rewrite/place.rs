@@ -1,0 +1,100 @@
+//! Where a replacement goes: after all that it uses and before all that uses it, moving what is between if need be.
+//!
+//! Invariant: a value is computed before it is used, and nothing comes to depend on itself.
+
+use rustc_hash::FxHashSet;
+
+use crate::error::Result;
+use crate::ir::graph::Graph;
+use crate::value::handle::NodeId;
+
+/// A place in the order.
+pub(super) enum Place {
+    After(NodeId),
+    Before(NodeId),
+}
+
+/// The place for what replaces `inside` (its nodes, in order), of which `outputs` are used outside, and which uses
+/// `inputs`; `None` where an input depends on an output, so that there is none.
+pub(super) fn place(
+    graph: &mut Graph,
+    inside: &[NodeId],
+    outputs: &[NodeId],
+    inputs: &[NodeId],
+) -> Result<Option<Place>> {
+    let Some(mut last) = inside.first().copied() else {
+        return Ok(None);
+    };
+    for node in inside {
+        if graph.is_before(last, *node)? {
+            last = *node;
+        }
+    }
+    if outputs.len() == 1 {
+        // Whatever uses the one output comes after it, and the inputs come before.
+        return Ok(Some(Place::After(last)));
+    }
+    let members: FxHashSet<NodeId> = inside.iter().copied().collect();
+    let mut first_user: Option<NodeId> = None;
+    for output in outputs {
+        for user in graph.node(*output)?.users() {
+            let is_first = match first_user {
+                Some(first) => graph.is_before(user.id(), first)?,
+                None => true,
+            };
+            if !members.contains(&user.id()) && is_first {
+                first_user = Some(user.id());
+            }
+        }
+    }
+    let Some(first_user) = first_user else {
+        return Ok(Some(Place::After(last)));
+    };
+    if graph.is_before(last, first_user)? {
+        return Ok(Some(Place::After(last)));
+    }
+    let mut last_input: Option<NodeId> = None;
+    for input in inputs {
+        let is_last = match last_input {
+            Some(last) => graph.is_before(last, *input)?,
+            None => true,
+        };
+        if is_last {
+            last_input = Some(*input);
+        }
+    }
+    let Some(last_input) = last_input else {
+        return Ok(Some(Place::Before(first_user)));
+    };
+    if graph.is_before(last_input, first_user)? {
+        return Ok(Some(Place::Before(first_user)));
+    }
+    // Between the first user and the last input: what depends on an output goes behind that input.
+    let outputs: FxHashSet<NodeId> = outputs.iter().copied().collect();
+    let mut dependants: Vec<NodeId> = Vec::new();
+    let mut is_dependant: FxHashSet<NodeId> = FxHashSet::default();
+    let mut at = Some(graph.node(first_user)?);
+    while let Some(node) = at {
+        let id = node.id();
+        let depends = node
+            .all_input_nodes()
+            .any(|input| outputs.contains(&input.id()) || is_dependant.contains(&input.id()));
+        if depends && !members.contains(&id) {
+            if inputs.contains(&id) {
+                return Ok(None);
+            }
+            is_dependant.insert(id);
+            dependants.push(id);
+        }
+        if id == last_input {
+            break;
+        }
+        at = node.next();
+    }
+    let mut behind = last_input;
+    for node in dependants {
+        graph.node_mut(behind)?.append(node)?;
+        behind = node;
+    }
+    Ok(Some(Place::After(last_input)))
+}

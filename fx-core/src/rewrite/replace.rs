@@ -1,0 +1,609 @@
+//! `Rule` and `replace_pattern`: what is found gives way to a replacement, match by match.
+//!
+//! Invariant: a match is replaced whole or not at all, and after an error the graph module is as it was.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::found::Match;
+use super::matcher::SubgraphMatcher;
+use super::place::{Place, place};
+use super::search::{Near, Search};
+use super::subgraph::{IntoSubgraph, Subgraph};
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
+use crate::ir::copy::ValueMap;
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::module::walk::TensorKind;
+use crate::trace::context::Attributes;
+use crate::value::handle::NodeId;
+use crate::value::value::Value;
+
+/// Finds a pattern in a graph module and puts a replacement in the place of each match; gives the matches.
+///
+/// Pattern and replacement are [`traced!`](crate::traced) functions, graphs or graph modules; the replacement takes the
+/// pattern's inputs in order and returns as many values. Of matches that share nodes the first in the graph's order is
+/// replaced. Modules and tensors that the replacement names come along. [`Rule`] has filters and the rest.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::replace_pattern;
+/// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
+///
+/// let mut gm = symbolic_trace(traced!(|x: Float| double(double(x)?)? + 1.0))?;
+/// let matches = replace_pattern(&mut gm, traced!(|a: Float| double(a)), traced!(|a: Float| a + a))?;
+/// assert_eq!(matches.len(), 2);
+/// assert!(gm.code().contains("let add = (x + x)?;"));
+/// assert_eq!(gm.forward::<f64>(1.5)?, 7.0);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// When the rule is wrong: another number of inputs or values, or a pattern that [`SubgraphMatcher::new`] refuses. The
+/// graph module is as it was then.
+pub fn replace_pattern(
+    gm: &mut GraphModule,
+    pattern: impl IntoMatcher,
+    replacement: impl IntoSubgraph,
+) -> Result<Vec<Match>> {
+    Rule::new(pattern, replacement)?.apply(gm)
+}
+
+/// What can be looked for: a [`SubgraphMatcher`], or what one is made of.
+pub trait IntoMatcher {
+    /// The matcher.
+    ///
+    /// # Errors
+    /// Those of [`SubgraphMatcher::new`].
+    fn into_matcher(self) -> Result<SubgraphMatcher>;
+}
+
+impl IntoMatcher for SubgraphMatcher {
+    fn into_matcher(self) -> Result<SubgraphMatcher> {
+        Ok(self)
+    }
+}
+
+impl<T: IntoSubgraph> IntoMatcher for T {
+    fn into_matcher(self) -> Result<SubgraphMatcher> {
+        SubgraphMatcher::new(self)
+    }
+}
+
+type Filter = Arc<dyn Fn(&GraphModule, &Match) -> bool + Send + Sync>;
+type Compute = Arc<dyn Fn(&GraphModule, &Match) -> Result<GraphModule> + Send + Sync>;
+
+#[derive(Clone)]
+enum Replacement {
+    Fixed(Arc<Subgraph>),
+    Computed(Compute),
+}
+
+/// A pattern with its replacement, checked when it is made.
+#[derive(Clone)]
+pub struct Rule {
+    name: String,
+    matcher: SubgraphMatcher,
+    replacement: Replacement,
+    filters: Vec<Filter>,
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rule({}: {:?})", self.name, self.matcher)
+    }
+}
+
+/// A node's name and source line, for reports.
+pub(super) type Named = (String, Option<String>);
+
+/// What a rule did.
+#[derive(Default)]
+pub(super) struct Applied {
+    pub matches: Vec<Match>,
+    /// The matches' first anchors, as they were named.
+    pub anchors: Vec<Named>,
+    pub near: Vec<(Named, Near)>,
+}
+
+fn named(gm: &GraphModule, id: NodeId) -> Named {
+    let node = gm.graph().node(id);
+    node.map_or_else(
+        |_| Named::default(),
+        |node| {
+            let location = node.location().map(|l| format!("{}:{}", l.file, l.line));
+            (node.name().to_string(), location)
+        },
+    )
+}
+
+impl Rule {
+    /// A rule with a replacement that is the same for every match.
+    ///
+    /// # Errors
+    /// When either cannot be traced, the pattern is refused ([`SubgraphMatcher::new`]), or the replacement has another
+    /// number of inputs or values.
+    pub fn new(pattern: impl IntoMatcher, replacement: impl IntoSubgraph) -> Result<Self> {
+        let matcher = pattern.into_matcher()?;
+        let replacement = replacement.into_subgraph().map_err(in_replacement)?;
+        check(&matcher, &replacement)?;
+        Ok(Rule {
+            name: "replace_pattern".to_string(),
+            matcher,
+            replacement: Replacement::Fixed(Arc::new(replacement)),
+            filters: Vec::new(),
+        })
+    }
+
+    /// A rule whose replacement is computed for each match.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::{Rule, SubgraphMatcher};
+    /// #[wrap] fn scale(x: Float, by: f64) -> Result<Float> { x * by }
+    ///
+    /// let mut gm = symbolic_trace(traced!(|x: Float| scale(scale(x, 3.0)?, 0.5)))?;
+    /// let pattern = SubgraphMatcher::new(traced!(|x: Float| scale(x, 1.0)))?.any_literal("scale", "by")?;
+    /// // Each factor becomes a division by its inverse.
+    /// let rule = Rule::computed(pattern, |gm, found| {
+    ///     let node = found.node("scale").ok_or_else(|| Error::msg("it was found"))?;
+    ///     let by = gm.graph().node(node)?.args()[1].to_value(&mut |_| Ok(Value::None))?;
+    ///     let inverse = 1.0 / f64::from_value(by)?;
+    ///     symbolic_trace(traced!(move |x: Float| x / inverse))
+    /// })?;
+    /// assert_eq!(rule.apply(&mut gm)?.len(), 2);
+    /// assert_eq!(gm.forward::<f64>(4.0)?, 6.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the pattern is refused.
+    pub fn computed(
+        pattern: impl IntoMatcher,
+        compute: impl Fn(&GraphModule, &Match) -> Result<GraphModule> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        Ok(Rule {
+            name: "replace_pattern".to_string(),
+            matcher: pattern.into_matcher()?,
+            replacement: Replacement::Computed(Arc::new(compute)),
+            filters: Vec::new(),
+        })
+    }
+
+    /// Names the rule: nodes that it makes remember the name, and reports show it.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.to_string();
+        self
+    }
+
+    /// Replaces matches alone for which the filter holds; a match that it refuses leaves its nodes to others.
+    #[must_use]
+    pub fn filter(
+        mut self,
+        filter: impl Fn(&GraphModule, &Match) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.filters.push(Arc::new(filter));
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it looks for.
+    pub fn matcher(&self) -> &SubgraphMatcher {
+        &self.matcher
+    }
+
+    /// Replaces every match, and gives the matches.
+    ///
+    /// # Errors
+    /// When a replacement cannot be computed or does not fit; the graph module is as it was then.
+    pub fn apply(&self, gm: &mut GraphModule) -> Result<Vec<Match>> {
+        Ok(self.apply_and_explain(gm, false)?.matches)
+    }
+
+    pub(super) fn apply_and_explain(&self, gm: &mut GraphModule, explain: bool) -> Result<Applied> {
+        let mut found = Vec::new();
+        let mut search = Search::new(&self.matcher, gm.graph(), gm.attributes())?;
+        let mut refused: Vec<Near> = Vec::new();
+        search.near = explain.then(Vec::new);
+        search.run(&mut |one| {
+            let accepted = self.filters.iter().all(|filter| filter(gm, &one));
+            if accepted {
+                found.push(one);
+            } else if explain && let Some(anchor) = one.anchors().next() {
+                refused.push(Near {
+                    anchor,
+                    found: one.bound.len(),
+                    why: "a filter refused it".to_string(),
+                });
+            }
+            Ok(accepted)
+        })?;
+        let mut near = search.near.take().unwrap_or_default();
+        near.extend(refused);
+        if found.is_empty() && near.is_empty() {
+            return Ok(Applied::default());
+        }
+        // Names are gone with what is replaced.
+        let near = near.into_iter().map(|near| (named(gm, near.anchor), near));
+        let near = near.collect();
+        let mut anchors: FxHashMap<NodeId, Named> = FxHashMap::default();
+        if explain {
+            let ids = found.iter().filter_map(|one| one.anchors().next());
+            anchors.extend(ids.map(|id| (id, named(gm, id))));
+        }
+        let matches = match found.is_empty() {
+            true => found,
+            false => self.replace_all(gm, found)?,
+        };
+        let ids = matches.iter().filter_map(|one| one.anchors().next());
+        let anchors = ids.filter_map(|id| anchors.remove(&id)).collect();
+        Ok(Applied {
+            matches,
+            anchors,
+            near,
+        })
+    }
+
+    fn replace_all(&self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
+        let before = gm.graph().clone();
+        let mut work = Work {
+            rule: self,
+            installed: FxHashMap::default(),
+            replaced: FxHashMap::default(),
+            brought: Vec::new(),
+            called: FxHashSet::default(),
+        };
+        let result = work.run(gm, found);
+        let (graph, attributes) = gm.parts_mut();
+        match result {
+            Ok(matches) => {
+                for path in work.called {
+                    if graph
+                        .find_nodes_unsorted(&Op::CallModule(path.clone()))
+                        .is_empty()
+                    {
+                        attributes.modules.shift_remove(&path);
+                    }
+                }
+                Ok(matches)
+            }
+            Err(error) => {
+                *graph = before;
+                for path in work.brought {
+                    attributes.modules.shift_remove(&path);
+                    attributes.tensors.shift_remove(&path);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+fn in_replacement(error: Error) -> Error {
+    Error::msg(format_args!("the replacement: {error}"))
+}
+
+/// Whether a replacement fits a pattern.
+fn check(matcher: &SubgraphMatcher, replacement: &Subgraph) -> Result<()> {
+    replacement.graph.lint().map_err(in_replacement)?;
+    let inputs = replacement.graph.placeholders().count();
+    if inputs != matcher.shape.inputs.len() {
+        let names: Vec<&str> = matcher
+            .shape
+            .inputs
+            .iter()
+            .map(|at| matcher.shape.names[*at as usize].as_str())
+            .collect();
+        return Err(in_replacement(Error::msg(format_args!(
+            "it has {inputs} inputs, and the pattern has {} ({}): take those it does not need too",
+            names.len(),
+            names.join(", ")
+        ))));
+    }
+    let values = replacement.returned().map_err(in_replacement)?.values.len();
+    if values != matcher.shape.returned.len() {
+        return Err(in_replacement(Error::msg(format_args!(
+            "it returns {values} values, and the pattern {}",
+            matcher.shape.returned.len()
+        ))));
+    }
+    Ok(())
+}
+
+/// Replacements under way.
+struct Work<'r> {
+    rule: &'r Rule,
+    /// Where what a fixed replacement names is in the module.
+    installed: FxHashMap<Arc<str>, Arc<str>>,
+    /// What stands for values that earlier matches returned.
+    replaced: FxHashMap<NodeId, Argument>,
+    /// Paths that came with replacements.
+    brought: Vec<Arc<str>>,
+    /// Modules that replaced nodes called.
+    called: FxHashSet<Arc<str>>,
+}
+
+impl Work<'_> {
+    fn run(&mut self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
+        let fixed = match &self.rule.replacement {
+            Replacement::Fixed(fixed) => {
+                let mut fixed = Subgraph::clone(fixed);
+                self.install(gm, &mut fixed)?;
+                Some((fixed.returned()?.values, fixed))
+            }
+            Replacement::Computed(_) => None,
+        };
+        let mut done = Vec::with_capacity(found.len());
+        for mut one in found {
+            let replaced = match &fixed {
+                Some((values, fixed)) => self.replace(gm, &mut one, &fixed.graph, values)?,
+                None => {
+                    let computed = self.computed(gm, &one)?;
+                    let values = computed.returned()?.values;
+                    self.replace(gm, &mut one, &computed.graph, &values)?
+                }
+            };
+            if replaced {
+                done.push(one);
+            }
+        }
+        Ok(done)
+    }
+
+    fn computed(&mut self, gm: &mut GraphModule, one: &Match) -> Result<Subgraph> {
+        let Replacement::Computed(compute) = &self.rule.replacement else {
+            return Err(Error::msg("a fixed replacement is not computed"));
+        };
+        let blamed = |error: Error| match one.anchors().next().map(|id| gm.graph().node(id)) {
+            Some(Ok(node)) => node.blame("replacing", error),
+            _ => error,
+        };
+        let computed = compute(gm, one).and_then(|gm| gm.into_subgraph());
+        let mut computed = computed
+            .and_then(|computed| check(&self.rule.matcher, &computed).map(|()| computed))
+            .map_err(blamed)?;
+        self.installed.clear();
+        self.install(gm, &mut computed)?;
+        Ok(computed)
+    }
+
+    /// Brings what a replacement names into the module, and has the replacement name it there.
+    fn install(&mut self, gm: &mut GraphModule, replacement: &mut Subgraph) -> Result<()> {
+        let (_, attributes) = gm.parts_mut();
+        let Subgraph {
+            graph: copy,
+            attributes: own,
+        } = replacement;
+        let mut renamed: Vec<(NodeId, Op)> = Vec::new();
+        for node in copy.nodes() {
+            let path = match node.op() {
+                Op::CallModule(path) | Op::GetAttr(path) => path,
+                _ => continue,
+            };
+            let place = match self.installed.get(path) {
+                Some(place) => place.clone(),
+                None => {
+                    let place = self.bring(attributes, own, path)?;
+                    self.installed.insert(path.clone(), place.clone());
+                    place
+                }
+            };
+            if place != *path {
+                let op = match node.op() {
+                    Op::CallModule(_) => Op::CallModule(place),
+                    _ => Op::GetAttr(place),
+                };
+                renamed.push((node.id(), op));
+            }
+        }
+        for (node, op) in renamed {
+            copy.node_mut(node)?.set_op(op)?;
+        }
+        Ok(())
+    }
+
+    /// The path at which the module has what a replacement names: its own where it is the same, else a fresh one.
+    fn bring(
+        &mut self,
+        attributes: &mut Attributes,
+        own: &Attributes,
+        path: &Arc<str>,
+    ) -> Result<Arc<str>> {
+        let is_there = |attributes: &Attributes, path: &str| {
+            let around = |other: &Arc<str>| {
+                let inside =
+                    |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
+                inside(other, path) || inside(path, other)
+            };
+            attributes.modules.contains_key(path)
+                || attributes.tensors.contains_key(path)
+                || attributes.modules.keys().any(around)
+        };
+        let same = match (own.tensors.get(path), attributes.tensors.get(path)) {
+            (Some((_, a)), Some((_, b))) => same_tensor(a, b),
+            // A graph on its own names what the module has.
+            (None, there) => {
+                !own.modules.contains_key(path)
+                    && (there.is_some() || attributes.modules.contains_key(path))
+            }
+            _ => false,
+        };
+        if same {
+            return Ok(path.clone());
+        }
+        let mut place = path.clone();
+        let mut number = 0;
+        while is_there(attributes, &place) {
+            number += 1;
+            place = format!("{path}_{number}").into();
+        }
+        if let Some(module) = own.modules.get(path) {
+            attributes.modules.insert(place.clone(), module.clone());
+        } else if let Some((kind, tensor)) = own.tensors.get(path) {
+            let tensor: (TensorKind, Value) = (*kind, tensor.clone());
+            attributes.tensors.insert(place.clone(), tensor);
+        } else {
+            return Err(in_replacement(Error::msg(format_args!(
+                "it names `{path}`, which neither it nor the graph module has"
+            ))));
+        }
+        self.brought.push(place.clone());
+        Ok(place)
+    }
+
+    /// Replaces one match; `false` where an input depends on an output, so that nothing can stand for the match.
+    fn replace(
+        &mut self,
+        gm: &mut GraphModule,
+        one: &mut Match,
+        replacement: &Graph,
+        values: &[Argument],
+    ) -> Result<bool> {
+        let (graph, _) = gm.parts_mut();
+        let matcher = &self.rule.matcher;
+        let mut inside = Vec::with_capacity(one.bound.len());
+        for (place, bound) in one.bound.iter().enumerate() {
+            let node = matcher.node_at(place as u32)?;
+            if let (Some(Argument::Node(id)), false) =
+                (bound, matches!(node.op(), Op::Placeholder(_)))
+            {
+                inside.push(*id);
+            }
+        }
+        let calls: Vec<NodeId> = inside
+            .iter()
+            .copied()
+            .filter(|id| {
+                graph
+                    .node(*id)
+                    .is_ok_and(|node| !matches!(node.op(), Op::GetAttr(_)))
+            })
+            .collect();
+        let outputs: Vec<NodeId> = one.anchors().collect();
+        let inputs: Vec<Argument> = one.inputs().map(|input| self.now(input)).collect();
+        let mut needed = Vec::new();
+        for input in &inputs {
+            input.for_each_node(&mut |id| needed.push(id));
+        }
+        let Some(place) = place(graph, &calls, &outputs, &needed)? else {
+            return Ok(false);
+        };
+        let anchor = outputs[0];
+        let mut map: ValueMap = replacement
+            .placeholders()
+            .map(|node| node.id())
+            .zip(inputs)
+            .collect();
+        let given = map.len();
+        let mut graph = graph.in_pass(&self.rule.name);
+        let scope = graph.enter_scope_of(anchor)?;
+        let copied = match place {
+            Place::After(node) => graph
+                .inserting_after(node)?
+                .graph_copy(replacement, &mut map),
+            Place::Before(node) => graph
+                .inserting_before(node)?
+                .graph_copy(replacement, &mut map),
+        };
+        graph.leave_scope(scope);
+        copied?;
+        if map.len() > given {
+            let made = replacement
+                .nodes()
+                .filter(|node| !matches!(node.op(), Op::Placeholder(_)));
+            one.replacements = made
+                .filter_map(|node| map.get(&node.id())?.as_node())
+                .collect();
+        }
+        let own: FxHashSet<NodeId> = calls.iter().copied().collect();
+        for (output, value) in outputs.iter().zip(values) {
+            let new = value.map_nodes(&mut |id| map.get(&id).cloned().unwrap_or(Argument::None));
+            match &new {
+                Argument::Node(new) => {
+                    let is_user = |user: crate::ir::node::NodeRef<'_>| !own.contains(&user.id());
+                    graph
+                        .node_mut(*output)?
+                        .replace_uses_with_filter(*new, is_user)?;
+                }
+                plain => put_plain(&mut graph, *output, plain, &own)?,
+            }
+            self.replaced.insert(*output, new);
+        }
+        for id in inside.iter().rev() {
+            let node = graph.node(*id)?;
+            if let Op::CallModule(path) = node.op() {
+                self.called.insert(path.clone());
+            }
+            // A parameter that others use stays.
+            if node.num_users() == 0 {
+                graph.erase_node(*id)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// What stands for a value by now.
+    fn now(&self, argument: &Argument) -> Argument {
+        if self.replaced.is_empty() {
+            return argument.clone();
+        }
+        let mut now = argument.map_nodes(&mut |id| {
+            self.replaced
+                .get(&id)
+                .cloned()
+                .unwrap_or(Argument::Node(id))
+        });
+        // What an earlier match gave may have been the result of a still earlier one.
+        while let Argument::Node(id) = &now
+            && let Some(next) = self.replaced.get(id)
+        {
+            now = next.clone();
+        }
+        now
+    }
+}
+
+/// Whether two values are one tensor.
+fn same_tensor(a: &Value, b: &Value) -> bool {
+    let id = |value: &Value| value.as_object().and_then(|object| object.object_id());
+    id(a).is_some() && id(a) == id(b)
+}
+
+/// Puts a plain value in the place of a node wherever others use it.
+fn put_plain(
+    graph: &mut Graph,
+    node: NodeId,
+    plain: &Argument,
+    own: &FxHashSet<NodeId>,
+) -> Result<()> {
+    let users: Vec<NodeId> = graph.node(node)?.users().map(|user| user.id()).collect();
+    for user in users.into_iter().filter(|user| !own.contains(user)) {
+        let mut put = |id: NodeId| match id == node {
+            true => plain.clone(),
+            false => Argument::Node(id),
+        };
+        let user_node = graph.node(user)?;
+        let args: Vec<Argument> = user_node
+            .args()
+            .iter()
+            .map(|arg| arg.map_nodes(&mut put))
+            .collect();
+        let kwargs: Vec<(Arc<str>, Argument)> = user_node
+            .kwargs()
+            .iter()
+            .map(|(name, arg)| (name.clone(), arg.map_nodes(&mut put)))
+            .collect();
+        graph.node_mut(user)?.set_args(args)?;
+        graph.node_mut(user)?.set_kwargs(kwargs)?;
+    }
+    Ok(())
+}
