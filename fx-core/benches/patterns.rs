@@ -17,7 +17,14 @@ fn chain(n: usize, ops: &[Function]) -> Result<GraphModule> {
         at = graph.call_function(ops[i % ops.len()], (at,), ())?;
     }
     graph.output(at)?;
-    GraphModule::new(Attributes::default(), graph, "Chain")
+    module(graph)
+}
+
+/// A module of a graph, as a trace gives it: not compiled yet.
+fn module(graph: Graph) -> Result<GraphModule> {
+    let mut gm = GraphModule::new(Attributes::default(), graph, "Module")?;
+    drop(gm.graph_mut());
+    Ok(gm)
 }
 
 /// Pairs of values of one input each, all summed up in a chain.
@@ -30,7 +37,7 @@ fn pairs(n: usize) -> Result<GraphModule> {
         at = graph.call_function(operator::add, (a, b), ())?;
     }
     graph.output(at)?;
-    GraphModule::new(Attributes::default(), graph, "Pairs")
+    module(graph)
 }
 
 /// The shortest of some runs, each on what `setup` gives.

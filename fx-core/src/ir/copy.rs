@@ -43,7 +43,7 @@ impl Graph {
             self.checked_inputs(Args::from_iter([arg.clone()]), Vec::new())?;
             table[other.index(*id)? as usize] = Some(arg.clone());
         }
-        let result = self.copy_all(other, &mut table)?;
+        let result = self.copy_all(&mut Copier::new(other), &mut table)?;
         for node in other.nodes() {
             if let Some(arg) = table[node.index as usize].take() {
                 map.insert(node.id(), arg);
@@ -59,7 +59,7 @@ impl Graph {
     pub fn compact(&self) -> Result<Graph> {
         let mut copy = Graph::with_capacity(self.len());
         let mut table = vec![None; self.heads.len()];
-        let result = copy.copy_all(self, &mut table)?;
+        let result = copy.copy_all(&mut Copier::new(self), &mut table)?;
         if let (Some(result), Some(output)) = (result, self.output_node()) {
             let inputs = Inputs {
                 args: Args::from_iter([result]),
@@ -73,10 +73,10 @@ impl Graph {
     /// Copies every node but the output and those in the table, which then has all of them by index.
     fn copy_all(
         &mut self,
-        other: &Graph,
+        copier: &mut Copier<'_>,
         table: &mut [Option<Argument>],
     ) -> Result<Option<Argument>> {
-        let mut copier = Copier::new(other);
+        let other = copier.other;
         let mut result = None;
         for node in other.nodes() {
             if table[node.index as usize].is_some() {
@@ -135,6 +135,52 @@ impl Graph {
     }
 }
 
+/// Copies one graph into another again and again, with inputs that are given each time.
+pub(crate) struct Stamp<'o> {
+    copier: Copier<'o>,
+    /// What each node became in the last copy, by its index.
+    table: Vec<Option<Argument>>,
+}
+
+impl<'o> Stamp<'o> {
+    pub fn new(other: &'o Graph) -> Self {
+        Stamp {
+            table: vec![None; other.heads.len()],
+            copier: Copier::new(other),
+        }
+    }
+
+    /// Adds a copy to a graph, inputs standing for the placeholders in order.
+    ///
+    /// # Errors
+    /// When an input is not of that graph.
+    pub fn copy(&mut self, target: &mut Graph, inputs: &[Argument]) -> Result<()> {
+        self.copier.forget_scopes();
+        self.table.fill(None);
+        for (node, input) in self.copier.other.placeholders().zip(inputs) {
+            target.checked_inputs(Args::from_iter([input.clone()]), Vec::new())?;
+            self.table[node.index as usize] = Some(input.clone());
+        }
+        target.copy_all(&mut self.copier, &mut self.table)?;
+        Ok(())
+    }
+
+    /// What an argument of the graph became in the last copy.
+    pub fn now(&self, argument: &Argument) -> Argument {
+        argument.map_nodes(&mut |id| {
+            let copied = self.table.get(id.index as usize);
+            copied.cloned().flatten().unwrap_or(Argument::None)
+        })
+    }
+
+    /// The nodes that the last copy made, in order.
+    pub fn made(&self) -> impl Iterator<Item = NodeId> {
+        let nodes = self.copier.other.nodes();
+        let made = nodes.filter(|node| !matches!(node.op(), Op::Placeholder(_)));
+        made.filter_map(|node| self.table[node.index as usize].as_ref()?.as_node())
+    }
+}
+
 /// A node's arguments with its inputs mapped.
 fn inputs_of(node: NodeRef<'_>, map: &mut dyn FnMut(NodeId) -> Argument) -> Inputs {
     let Inputs { args, kwargs } = node.graph().inputs_of(node.index);
@@ -177,6 +223,12 @@ impl<'o> Copier<'o> {
             scopes: FxHashMap::default(),
             last_scope: None,
         }
+    }
+
+    /// Scopes are below the target's current one, which is another now.
+    fn forget_scopes(&mut self) {
+        self.scopes.clear();
+        self.last_scope = None;
     }
 
     /// Adds a copy of a node with these inputs, which are the target's.

@@ -78,7 +78,8 @@ pub enum NodeAction {
 #[derive(Clone, Default)]
 pub(super) struct Extra {
     entries: SmallVec<[Entry; 1]>,
-    sources: Vec<NodeSource>,
+    /// Making a node and putting it in another's place is two: room for both is in place.
+    sources: SmallVec<[NodeSource; 2]>,
 }
 
 impl fmt::Debug for Extra {

@@ -30,11 +30,15 @@ pub(super) fn place(
             last = *node;
         }
     }
-    if outputs.len() == 1 {
-        // Whatever uses the one output comes after it, and the inputs come before.
-        return Ok(Some(Place::After(last)));
-    }
-    let members: FxHashSet<NodeId> = inside.iter().copied().collect();
+    // Most patterns are small, where looking along them is shorter than a set.
+    let members: FxHashSet<NodeId> = match inside.len() {
+        0..=16 => FxHashSet::default(),
+        _ => inside.iter().copied().collect(),
+    };
+    let is_member = |id: NodeId| match members.is_empty() {
+        true => inside.contains(&id),
+        false => members.contains(&id),
+    };
     let mut first_user: Option<NodeId> = None;
     for output in outputs {
         for user in graph.node(*output)?.users() {
@@ -42,7 +46,7 @@ pub(super) fn place(
                 Some(first) => graph.is_before(user.id(), first)?,
                 None => true,
             };
-            if !members.contains(&user.id()) && is_first {
+            if is_first && !is_member(user.id()) {
                 first_user = Some(user.id());
             }
         }
@@ -51,7 +55,7 @@ pub(super) fn place(
         return Ok(Some(Place::After(last)));
     };
     if graph.is_before(last, first_user)? {
-        return Ok(Some(Place::After(last)));
+        return Ok(Some(Place::Before(first_user)));
     }
     let mut last_input: Option<NodeId> = None;
     for input in inputs {
@@ -79,7 +83,7 @@ pub(super) fn place(
         let depends = node
             .all_input_nodes()
             .any(|input| outputs.contains(&input.id()) || is_dependant.contains(&input.id()));
-        if depends && !members.contains(&id) {
+        if depends && !is_member(id) {
             if inputs.contains(&id) {
                 return Ok(None);
             }

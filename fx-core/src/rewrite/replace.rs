@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::found::Match;
 use super::matcher::SubgraphMatcher;
@@ -15,7 +16,7 @@ use super::subgraph::{IntoSubgraph, Subgraph};
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
-use crate::ir::copy::ValueMap;
+use crate::ir::copy::Stamp;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::module::walk::TensorKind;
@@ -254,7 +255,11 @@ impl Rule {
     }
 
     fn replace_all(&self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
-        let before = gm.graph().clone();
+        // A fixed replacement was checked when the rule was made, and is installed before the graph changes.
+        let before = match self.replacement {
+            Replacement::Fixed(_) => None,
+            Replacement::Computed(_) => Some(gm.graph().clone()),
+        };
         let mut work = Work {
             rule: self,
             installed: FxHashMap::default(),
@@ -277,7 +282,9 @@ impl Rule {
                 Ok(matches)
             }
             Err(error) => {
-                *graph = before;
+                if let Some(before) = before {
+                    *graph = before;
+                }
                 for path in work.brought {
                     attributes.modules.shift_remove(&path);
                     attributes.tensors.shift_remove(&path);
@@ -334,35 +341,41 @@ struct Work<'r> {
 
 impl Work<'_> {
     fn run(&mut self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
-        let fixed = match &self.rule.replacement {
+        self.replaced
+            .reserve(found.len() * self.rule.matcher.shape.returned.len());
+        let mut done = Vec::with_capacity(found.len());
+        match &self.rule.replacement {
             Replacement::Fixed(fixed) => {
                 let mut fixed = Subgraph::clone(fixed);
                 self.install(gm, &mut fixed)?;
-                Some((fixed.returned()?.values, fixed))
-            }
-            Replacement::Computed(_) => None,
-        };
-        let mut done = Vec::with_capacity(found.len());
-        for mut one in found {
-            let replaced = match &fixed {
-                Some((values, fixed)) => self.replace(gm, &mut one, &fixed.graph, values)?,
-                None => {
-                    let computed = self.computed(gm, &one)?;
-                    let values = computed.returned()?.values;
-                    self.replace(gm, &mut one, &computed.graph, &values)?
+                let values = fixed.returned()?.values;
+                let mut stamp = Stamp::new(&fixed.graph);
+                for mut one in found {
+                    if self.replace(gm, &mut one, &mut stamp, &values)? {
+                        done.push(one);
+                    }
                 }
-            };
-            if replaced {
-                done.push(one);
+            }
+            Replacement::Computed(compute) => {
+                for mut one in found {
+                    let computed = self.computed(gm, &one, compute)?;
+                    let values = computed.returned()?.values;
+                    let mut stamp = Stamp::new(&computed.graph);
+                    if self.replace(gm, &mut one, &mut stamp, &values)? {
+                        done.push(one);
+                    }
+                }
             }
         }
         Ok(done)
     }
 
-    fn computed(&mut self, gm: &mut GraphModule, one: &Match) -> Result<Subgraph> {
-        let Replacement::Computed(compute) = &self.rule.replacement else {
-            return Err(Error::msg("a fixed replacement is not computed"));
-        };
+    fn computed(
+        &mut self,
+        gm: &mut GraphModule,
+        one: &Match,
+        compute: &Compute,
+    ) -> Result<Subgraph> {
         let blamed = |error: Error| match one.anchors().next().map(|id| gm.graph().node(id)) {
             Some(Ok(node)) => node.blame("replacing", error),
             _ => error,
@@ -465,86 +478,60 @@ impl Work<'_> {
         &mut self,
         gm: &mut GraphModule,
         one: &mut Match,
-        replacement: &Graph,
+        stamp: &mut Stamp<'_>,
         values: &[Argument],
     ) -> Result<bool> {
+        type Ids = SmallVec<[NodeId; 8]>;
         let (graph, _) = gm.parts_mut();
         let matcher = &self.rule.matcher;
-        let mut inside = Vec::with_capacity(one.bound.len());
+        let (mut calls, mut parameters) = (Ids::new(), Ids::new());
         for (place, bound) in one.bound.iter().enumerate() {
-            let node = matcher.node_at(place as u32)?;
-            if let (Some(Argument::Node(id)), false) =
-                (bound, matches!(node.op(), Op::Placeholder(_)))
-            {
-                inside.push(*id);
+            if let Some(Argument::Node(id)) = bound {
+                match matcher.node_at(place as u32)?.op() {
+                    Op::Placeholder(_) => {}
+                    Op::GetAttr(_) => parameters.push(*id),
+                    _ => calls.push(*id),
+                }
             }
         }
-        let calls: Vec<NodeId> = inside
-            .iter()
-            .copied()
-            .filter(|id| {
-                graph
-                    .node(*id)
-                    .is_ok_and(|node| !matches!(node.op(), Op::GetAttr(_)))
-            })
-            .collect();
-        let outputs: Vec<NodeId> = one.anchors().collect();
-        let inputs: Vec<Argument> = one.inputs().map(|input| self.now(input)).collect();
-        let mut needed = Vec::new();
+        let outputs: Ids = one.anchors().collect();
+        let inputs: SmallVec<[Argument; 4]> = one.inputs().map(|input| self.now(input)).collect();
+        let mut needed = Ids::new();
         for input in &inputs {
             input.for_each_node(&mut |id| needed.push(id));
         }
         let Some(place) = place(graph, &calls, &outputs, &needed)? else {
             return Ok(false);
         };
-        let anchor = outputs[0];
-        let mut map: ValueMap = replacement
-            .placeholders()
-            .map(|node| node.id())
-            .zip(inputs)
-            .collect();
-        let given = map.len();
         let mut graph = graph.in_pass(&self.rule.name);
-        let scope = graph.enter_scope_of(anchor)?;
+        let scope = graph.enter_scope_of(outputs[0])?;
         let copied = match place {
-            Place::After(node) => graph
-                .inserting_after(node)?
-                .graph_copy(replacement, &mut map),
-            Place::Before(node) => graph
-                .inserting_before(node)?
-                .graph_copy(replacement, &mut map),
+            Place::After(node) => stamp.copy(&mut *graph.inserting_after(node)?, &inputs),
+            Place::Before(node) => stamp.copy(&mut *graph.inserting_before(node)?, &inputs),
         };
         graph.leave_scope(scope);
         copied?;
-        if map.len() > given {
-            let made = replacement
-                .nodes()
-                .filter(|node| !matches!(node.op(), Op::Placeholder(_)));
-            one.replacements = made
-                .filter_map(|node| map.get(&node.id())?.as_node())
-                .collect();
-        }
-        let own: FxHashSet<NodeId> = calls.iter().copied().collect();
+        one.replacements = stamp.made().collect();
         for (output, value) in outputs.iter().zip(values) {
-            let new = value.map_nodes(&mut |id| map.get(&id).cloned().unwrap_or(Argument::None));
+            let new = stamp.now(value);
+            // Users inside go with the match: what they use does not matter.
             match &new {
                 Argument::Node(new) => {
-                    let is_user = |user: crate::ir::node::NodeRef<'_>| !own.contains(&user.id());
-                    graph
-                        .node_mut(*output)?
-                        .replace_uses_with_filter(*new, is_user)?;
+                    graph.node_mut(*output)?.replace_all_uses_with(*new)?;
                 }
-                plain => put_plain(&mut graph, *output, plain, &own)?,
+                plain => put_plain(&mut graph, *output, plain)?,
             }
             self.replaced.insert(*output, new);
         }
-        for id in inside.iter().rev() {
-            let node = graph.node(*id)?;
-            if let Op::CallModule(path) = node.op() {
+        for id in calls.iter().rev() {
+            if let Op::CallModule(path) = graph.node(*id)?.op() {
                 self.called.insert(path.clone());
             }
+            graph.erase_node(*id)?;
+        }
+        for id in parameters.iter().rev() {
             // A parameter that others use stays.
-            if node.num_users() == 0 {
+            if graph.node(*id)?.num_users() == 0 {
                 graph.erase_node(*id)?;
             }
         }
@@ -579,14 +566,9 @@ fn same_tensor(a: &Value, b: &Value) -> bool {
 }
 
 /// Puts a plain value in the place of a node wherever others use it.
-fn put_plain(
-    graph: &mut Graph,
-    node: NodeId,
-    plain: &Argument,
-    own: &FxHashSet<NodeId>,
-) -> Result<()> {
+fn put_plain(graph: &mut Graph, node: NodeId, plain: &Argument) -> Result<()> {
     let users: Vec<NodeId> = graph.node(node)?.users().map(|user| user.id()).collect();
-    for user in users.into_iter().filter(|user| !own.contains(user)) {
+    for user in users {
         let mut put = |id: NodeId| match id == node {
             true => plain.clone(),
             false => Argument::Node(id),

@@ -3,6 +3,7 @@
 //! Invariant: what is bound is on the trail, and undone to the choice that is taken back.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::compare::{is_commutative, pairs, same_literal, shown};
 use super::found::Match;
@@ -480,7 +481,7 @@ impl<'a> Search<'a> {
     }
 
     /// A node of the pattern that is not bound although one of its inputs is, with what may stand for it.
-    fn next_anchor(&mut self) -> Result<Option<(u32, Vec<NodeId>)>> {
+    fn next_anchor(&mut self) -> Result<Option<(u32, SmallVec<[NodeId; 4]>)>> {
         for place in 0..self.matcher.order.len() as u32 {
             if self.bound[place as usize].is_some() || self.absent[place as usize] {
                 continue;
@@ -491,18 +492,19 @@ impl<'a> Search<'a> {
                 .map(|input| self.matcher.place_of(input.id()));
             let known = inputs.find_map(|input| self.bound[input as usize].as_ref()?.as_node());
             if let Some(known) = known {
-                let mut users: Vec<NodeRef<'_>> = Vec::new();
+                let mut users: SmallVec<[NodeId; 4]> = SmallVec::new();
                 for user in self.graph.node(known)?.users() {
                     if self.op_fits(place, user) && self.owner(user.id()).is_none() {
-                        users.push(user);
+                        users.push(user.id());
                     }
                 }
-                let mut users: Vec<NodeId> = users.into_iter().map(NodeRef::id).collect();
-                users.sort_by(|a, b| match self.graph.is_before(*a, *b) {
-                    Ok(true) => std::cmp::Ordering::Less,
-                    _ if a == b => std::cmp::Ordering::Equal,
-                    _ => std::cmp::Ordering::Greater,
-                });
+                if users.len() > 1 {
+                    users.sort_by(|a, b| match self.graph.is_before(*a, *b) {
+                        Ok(true) => std::cmp::Ordering::Less,
+                        _ if a == b => std::cmp::Ordering::Equal,
+                        _ => std::cmp::Ordering::Greater,
+                    });
+                }
                 return Ok(Some((place, users)));
             }
         }

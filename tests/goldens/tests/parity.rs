@@ -29,7 +29,7 @@ parity! {
     doc_add_operator doc_add_to_mul_after doc_add_to_mul_before doc_insert_relu_after doc_insert_relu_after_cb
     doc_insert_relu_before doc_leaf_modules doc_leaf_modules_custom doc_mymodule doc_negsigm_before
     doc_negsigm_interpreter doc_negsigm_transformer_after doc_relu_decompose_after
-    doc_relu_decompose_before doc_replace_pattern_before doc_static_flow_with_activation
+    doc_relu_decompose_before doc_replace_pattern_before doc_replace_pattern_after doc_replace_pattern2_after doc_static_flow_with_activation
     doc_static_flow_without_activation doc_tensor_constant doc_topk doc_two_layer_net doc_wrap_custom_function
     doc_wrap_normalize feat_dead_code feat_deep_names feat_methods_vs_functions feat_operators
     feat_shape_getattr feat_slicing feat_strings feat_unpack alexnet autoencoder bert_small dict_out

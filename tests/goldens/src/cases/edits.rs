@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fx_core::prelude::*;
 use fx_core::{
     Argument, CallArgs, Function, Graph, GraphAppendingTracer, Interpretation, Interpreter, NodeId,
-    Op, operator,
+    Op, operator, replace_pattern,
 };
 use fx_nn::models::mlp::Mlp;
 use fx_nn::{Tensor, nn, ops};
@@ -258,13 +258,50 @@ fn cat_sum(x: &Tensor, w1: &Tensor, w2: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When it cannot be traced or run.
 pub fn doc_replace_pattern_before(name: &'static str) -> Result<Row> {
-    let exceptions = [Exception::FunctionRenamed {
-        theirs: "max",
-        ours: "amax",
-        why: "`max` gives the places too; the largest element of all is `amax`",
-    }];
-    function(name, &symbolic_trace(traced!(cat_sum))?, &exceptions, |x| {
+    function(name, &symbolic_trace(traced!(cat_sum))?, &[AMAX], |x| {
         cat_sum(&x[0], &x[1], &x[2]).map(value)
+    })
+}
+
+const AMAX: Exception = Exception::FunctionRenamed {
+    theirs: "max",
+    ours: "amax",
+    why: "`max` gives the places too; the largest element of all is `amax`",
+};
+
+/// What stands for `cat` of two tensors, and for `cat` and `sum`.
+#[trace]
+fn stacked(w1: &Tensor, w2: &Tensor) -> Result<Tensor> {
+    ops::stack(&[w1.clone(), w2.clone()], 0)
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_replace_pattern_after(name: &'static str) -> Result<Row> {
+    let mut gm = symbolic_trace(traced!(cat_sum))?;
+    let cat = traced!(|w1: &Tensor, w2: &Tensor| ops::cat(&[w1.clone(), w2.clone()], 0));
+    replace_pattern(&mut gm, cat, traced!(stacked))?;
+    function(name, &gm, &[AMAX], |x| {
+        let m = stacked(&x[1], &x[2])?.sum(..)?;
+        let m = ops::amax(&m, .., false)?;
+        ((&x[0] + &m)? + &m).map(value)
+    })
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn doc_replace_pattern2_after(name: &'static str) -> Result<Row> {
+    let mut gm = symbolic_trace(traced!(cat_sum))?;
+    let cat_sum =
+        traced!(|w1: &Tensor, w2: &Tensor| ops::cat(&[w1.clone(), w2.clone()], 0)?.sum(..));
+    replace_pattern(&mut gm, cat_sum, traced!(stacked))?;
+    function(name, &gm, &[AMAX], |x| {
+        let m = ops::amax(&stacked(&x[1], &x[2])?, .., false)?;
+        ((&x[0] + &m)? + &m).map(value)
     })
 }
 

@@ -190,6 +190,7 @@ cases! {
         doc_add_to_mul_before doc_add_to_mul_after doc_insert_relu_before doc_insert_relu_after
         doc_insert_relu_after_cb doc_negsigm_before doc_negsigm_interpreter doc_negsigm_transformer_after
         doc_relu_decompose_before doc_relu_decompose_after doc_replace_pattern_before
+        doc_replace_pattern_after doc_replace_pattern2_after
         mlp_remove_dropout;
     features:
         feat_dead_code feat_deep_names feat_methods_vs_functions feat_operators feat_shape_getattr
@@ -201,14 +202,6 @@ cases! {
 
 /// Those that are not made here, and why.
 pub const MISSING: &[(&str, &str)] = &[
-    (
-        "doc_replace_pattern_after",
-        "replace_pattern is not there yet",
-    ),
-    (
-        "doc_replace_pattern2_after",
-        "replace_pattern is not there yet",
-    ),
     (
         "feat_inplace",
         "tensors are values: there is no `x += y` and no `add_`",

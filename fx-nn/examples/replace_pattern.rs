@@ -1,0 +1,38 @@
+//! A pattern of the documentation replaced: `cat` of two tensors becomes `stack`, then `cat` and `sum` together do.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use fx_nn::prelude::*;
+use fx_nn::replace_pattern;
+
+#[trace]
+fn cat_sum(x: &Tensor, w1: &Tensor, w2: &Tensor) -> Result<Tensor> {
+    let m1 = ops::cat(&[w1.clone(), w2.clone()], 0)?.sum(..)?;
+    let m2 = ops::cat(&[w1.clone(), w2.clone()], 0)?.sum(..)?;
+    (x + ops::amax(&m1, .., false)?)? + ops::amax(&m2, .., false)?
+}
+
+#[trace]
+fn stacked(w1: &Tensor, w2: &Tensor) -> Result<Tensor> {
+    ops::stack(&[w1.clone(), w2.clone()], 0)
+}
+
+fn main() -> Result<()> {
+    let traced = symbolic_trace(traced!(cat_sum))?;
+    println!("before:\n{}", traced.code());
+
+    let mut one = traced.clone();
+    let cat = traced!(|w1: &Tensor, w2: &Tensor| ops::cat(&[w1.clone(), w2.clone()], 0));
+    let matches = replace_pattern(&mut one, cat, traced!(stacked))?;
+    println!("cat replaced, {} matches:\n{}", matches.len(), one.code());
+
+    let mut two = traced.clone();
+    let cat_sum =
+        traced!(|w1: &Tensor, w2: &Tensor| ops::cat(&[w1.clone(), w2.clone()], 0)?.sum(..));
+    let matches = replace_pattern(&mut two, cat_sum, traced!(stacked))?;
+    println!(
+        "cat and sum replaced, {} matches:\n{}",
+        matches.len(),
+        two.code()
+    );
+    Ok(())
+}
