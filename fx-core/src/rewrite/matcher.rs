@@ -56,7 +56,7 @@ pub(super) struct NodeRule {
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 /// #[wrap] fn triple(x: Float) -> Result<Float> { x * 3.0 }
 ///
-/// let gm = symbolic_trace(traced!(|x: Float, y: Float| (y + double(x)?)? * triple(y + double(y)?)?))?;
+/// let gm = symbolic_trace(traced!(|x: Float, y: Float| (y + double(x)?)? * triple((y + double(y)?)?)?))?;
 /// let pattern = traced!(|a: Float, b: Float| double(a)? + b);
 /// let matches = SubgraphMatcher::new(pattern)?.find(&gm)?;
 /// let names: Vec<String> = matches
@@ -99,6 +99,9 @@ impl SubgraphMatcher {
     /// node of its own, or is in parts that share no value.
     pub fn new(pattern: impl IntoSubgraph) -> Result<Self> {
         let pattern = pattern.into_subgraph().map_err(in_pattern)?;
+        if pattern.graph.is_empty() {
+            return Err(in_pattern(Error::msg("it is empty")));
+        }
         pattern.graph.lint().map_err(in_pattern)?;
         Self::checked(pattern).map_err(in_pattern)
     }
