@@ -225,7 +225,7 @@ impl Function {
 /// Calls a method of the first argument by name.
 ///
 /// # Errors
-/// When no linked type has it, and as [`call_values`].
+/// When no linked type has it, and as [`Function::call`].
 #[track_caller]
 pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
     // Which type's method it is shows only when it runs: it is recorded as it was written.
