@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 /// How far two tensors are apart: made by [`allclose`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Closeness {
-    /// Whether every element is within `atol + rtol · |expected|`; two nans are not.
+    /// Whether every element equals the expected one or is within `atol + rtol · |expected|` of it; two nans are not.
     pub close: bool,
     /// The largest difference.
     pub max_abs: f64,
@@ -75,8 +75,8 @@ pub fn allclose(found: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Resu
         .enumerate()
     {
         let error = if a == b { 0.0 } else { (a - b).abs() };
-        // What is no number is never close.
-        let close = error <= atol + rtol * b.abs();
+        // Equal infinities are close; what is infinite on one side only, or no number, never is.
+        let close = a == b || (error.is_finite() && error <= atol + rtol * b.abs());
         if !close {
             closeness.wrong += 1;
             closeness.close = false;

@@ -64,6 +64,10 @@ fn closeness_tells_nan_shape_and_place() -> Result<()> {
     let nan = allclose(&of(vec![1.0, f32::NAN, 3.5, 4.0])?, &expected, 1e-5, 0.0)?;
     assert!(!nan.close && nan.wrong == 2);
     assert_eq!(nan.worst.map(|(at, ..)| at), Some(vec![0, 1]));
+    let infinite = of(vec![1.0, f32::INFINITY, 3.0, f32::NEG_INFINITY])?;
+    assert!(allclose(&infinite, &infinite, 0.0, 0.0)?.close);
+    assert_eq!(allclose(&expected, &infinite, 1e-5, 1e-8)?.wrong, 2);
+    assert_eq!(allclose(&infinite, &expected, 1e-5, 1e-8)?.wrong, 2);
     let wide = allclose(&expected, &Tensor::ones(4)?, 0.0, 0.0);
     assert!(wide.is_err_and(|e| e.to_string().contains("[2, 2] and [4]")));
     Ok(())
