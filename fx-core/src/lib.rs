@@ -17,6 +17,7 @@ mod ir;
 mod location;
 mod module;
 mod passes;
+mod save;
 mod trace;
 mod value;
 
@@ -41,6 +42,7 @@ pub use ir::registry;
 pub use ir::signature::{Literal, ParamKind, ParamSpec};
 pub use ir::walk::NodeCursor;
 pub use location::SourceLocation;
+pub use module::containers::MapKey;
 pub use module::hierarchy::ComponentExt;
 pub use module::module::Module;
 pub use module::plain::Tag;
@@ -49,6 +51,9 @@ pub use module::walk::{
 };
 pub use passes::profile::{NodeCost, Profile};
 pub use passes::shape_prop::{TensorMeta, ValueMeta};
+pub use save::json::{Json, JsonMap};
+pub use save::loader::Loader;
+pub use save::saver::Saver;
 pub use trace::appending::GraphAppendingTracer;
 pub use trace::ask::TracedExt;
 pub use trace::assertion::Assertable;
@@ -66,6 +71,7 @@ pub use trace::returns::Returns;
 pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use trace::scope::is_tracing;
 pub use trace::tracer::{CallArgs, SymbolicTracer, Tracer};
+pub use value::data::{FromData, TensorData};
 pub use value::device::Device;
 pub use value::dtype::DType;
 pub use value::handle::{NodeId, Proxy, TraceId};
@@ -88,10 +94,15 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::ir::registry::Registration;
+    pub use crate::module::registry::ModuleType;
+    pub use crate::module::skipped::{
+        Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
+    };
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::convert::{Held, fields, hold, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
+    pub use crate::value::data::TensorType;
     pub use inventory;
     pub use std::borrow::Cow;
 
