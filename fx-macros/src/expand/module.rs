@@ -230,8 +230,9 @@ impl Arm {
                 saves.extend(quote! {
                     __fields.insert(::std::string::String::from(#name), #save);
                 });
-                let load = call_of_type(ty, component(), "from_saved", None);
-                loads.push(quote!(__loader.field(__fields, #name, #load)?));
+                let arguments = quote!(__saved, __loader);
+                let load = call_of_type(ty, component(), "from_saved", Some(arguments));
+                loads.push(quote!(__loader.field(__fields, #name, |__saved, __loader| #load)?));
                 names.push(name.clone());
             }
             if kind == FieldKind::Child || kind == FieldKind::Buffer {
