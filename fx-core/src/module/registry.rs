@@ -134,7 +134,7 @@ pub(crate) fn load_module(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<B
 /// struct Residual<M> { inner: M }
 /// #[trace(leaf)]
 /// impl<M: Module> Residual<M> {
-///     fn forward(&self, x: Float) -> Result<Float> { x + self.inner.forward(x)? }
+///     fn forward(&self, x: Float) -> Result<Float> { x + self.inner.forward::<Float>(x)? }
 /// }
 /// # #[derive(Module)]
 /// # struct Scale { by: f64 }
