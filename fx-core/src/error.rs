@@ -119,6 +119,14 @@ pub enum ErrorKind {
     /// Weights that do not fit a module.
     #[error("{0}")]
     Weights(String),
+    /// Something in a saved file that is not as it should be, or that a file cannot keep.
+    #[error("{}{}{problem}", place.trim_start_matches('.'), if place.is_empty() { "" } else { ": " })]
+    Saved {
+        /// Where in the file, such as `nodes[12].kwargs.dim`.
+        place: String,
+        /// What is wrong there, and what to do.
+        problem: String,
+    },
     /// A graph that breaks its own rules.
     #[error("{0}")]
     Graph(String),
@@ -174,6 +182,27 @@ impl Error {
             found: found.to_string(),
         }
         .into()
+    }
+
+    /// A problem with a saved file, at a place that the callers [complete](Error::inside).
+    pub(crate) fn saved(problem: impl fmt::Display) -> Self {
+        ErrorKind::Saved {
+            place: String::new(),
+            problem: problem.to_string(),
+        }
+        .into()
+    }
+
+    /// The error, told to be inside a part of a saved file: `.name` or `[index]`.
+    pub(crate) fn inside(self, step: impl fmt::Display) -> Self {
+        let (place, problem) = match *self.0 {
+            Inner {
+                kind: ErrorKind::Saved { place, problem },
+                place: None,
+            } => (format!("{step}{place}"), problem),
+            inner => (step.to_string(), Error(Box::new(inner)).to_string()),
+        };
+        ErrorKind::Saved { place, problem }.into()
     }
 
     /// What kind of error it is.

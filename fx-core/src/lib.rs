@@ -18,6 +18,7 @@ mod location;
 mod module;
 mod passes;
 mod rewrite;
+mod save;
 mod trace;
 mod value;
 
@@ -42,6 +43,7 @@ pub use ir::registry;
 pub use ir::signature::{Literal, ParamKind, ParamSpec};
 pub use ir::walk::NodeCursor;
 pub use location::SourceLocation;
+pub use module::containers::MapKey;
 pub use module::hierarchy::ComponentExt;
 pub use module::module::Module;
 pub use module::plain::Tag;
@@ -58,6 +60,9 @@ pub use rewrite::sources::{
     Source, SourcePartition, are_connected, sequential_partitions, source_partitions,
 };
 pub use rewrite::subgraph::{IntoSubgraph, Subgraph};
+pub use save::json::{Json, JsonMap};
+pub use save::loader::Loader;
+pub use save::saver::Saver;
 pub use trace::appending::GraphAppendingTracer;
 pub use trace::ask::TracedExt;
 pub use trace::assertion::Assertable;
@@ -75,6 +80,7 @@ pub use trace::returns::Returns;
 pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use trace::scope::is_tracing;
 pub use trace::tracer::{CallArgs, SymbolicTracer, Tracer};
+pub use value::data::{FromData, TensorData};
 pub use value::device::Device;
 pub use value::dtype::DType;
 pub use value::handle::{NodeId, Proxy, TraceId};
@@ -97,10 +103,15 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::ir::registry::Registration;
+    pub use crate::module::registry::ModuleType;
+    pub use crate::module::skipped::{
+        Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
+    };
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::convert::{Held, fields, hold, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
+    pub use crate::value::data::TensorType;
     pub use inventory;
     pub use std::borrow::Cow;
 

@@ -12,6 +12,8 @@ pub struct TraceOptions {
     pub impure: Option<(Impure, Span)>,
     /// Another name for the handle, where a module has the function's.
     pub handle: Option<Ident>,
+    /// The public path of a module's type.
+    pub path: Option<LitStr>,
 }
 
 /// How a module says that it is impure.
@@ -102,10 +104,22 @@ fn ident_value(option: &Opt) -> Result<Option<Ident>> {
     }
 }
 
+fn path_value(option: &Opt, example: &str) -> Result<LitStr> {
+    if let Some(Expr::Lit(lit)) = option.value.as_ref().map(without_group)
+        && let Lit::Str(path) = &lit.lit
+    {
+        return Ok(path.clone());
+    }
+    Err(Error::new_spanned(
+        &option.name,
+        format!("`path` takes the public path: {example}"),
+    ))
+}
+
 impl TraceOptions {
     pub fn parse(tokens: TokenStream) -> Result<Self> {
         let mut options = TraceOptions::default();
-        for option in parse_options(tokens, &["leaf", "impure", "handle"])? {
+        for option in parse_options(tokens, &["leaf", "impure", "handle", "path"])? {
             match option.name.to_string().as_str() {
                 "leaf" => {
                     no_value(&option)?;
@@ -117,6 +131,10 @@ impl TraceOptions {
                         None => Impure::Always,
                     };
                     options.impure = Some((impure, option.name.span()));
+                }
+                "path" => {
+                    options.path =
+                        Some(path_value(&option, "#[trace(path = \"my_crate::Layer\")]")?);
                 }
                 _ => {
                     options.handle = ident_value(&option)?;
@@ -161,19 +179,9 @@ impl WrapOptions {
                     };
                     options.method = Some((method, option.name.span()));
                 }
-                "path" => match option.value.as_ref().map(without_group) {
-                    Some(Expr::Lit(lit)) if matches!(lit.lit, Lit::Str(_)) => {
-                        if let Lit::Str(path) = &lit.lit {
-                            options.path = Some(path.clone());
-                        }
-                    }
-                    _ => {
-                        return Err(Error::new_spanned(
-                            &option.name,
-                            "`path` takes the public path: #[wrap(path = \"my_crate::relu\")]",
-                        ));
-                    }
-                },
+                "path" => {
+                    options.path = Some(path_value(&option, "#[wrap(path = \"my_crate::relu\")]")?);
+                }
                 name => {
                     no_value(&option)?;
                     match name {

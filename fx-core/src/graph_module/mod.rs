@@ -2,6 +2,7 @@
 //!
 //! Invariant: the compiled program belongs to the graph as it is; every edit drops it.
 
+mod saved;
 mod state;
 
 use std::fmt;
@@ -20,8 +21,12 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::{Literal, ParamKind, ParamSpec};
 use crate::module::module::Module;
+use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::module::walk::{Walk, WalkMut};
+use crate::save::json::{self, Json, JsonMap};
+use crate::save::loader::Loader;
+use crate::save::saver::Saver;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::{Attributes, TraceContext};
 use crate::trace::convert::FromValue;
@@ -500,7 +505,19 @@ impl Component for GraphModule {
             program: OnceLock::new(),
         }
     }
+
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        let mut fields = JsonMap::new();
+        saver.nested(|saver| self.save_fields(&mut fields, saver))?;
+        Ok(Json::Object(fields))
+    }
+
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        GraphModule::load_fields(json::object(saved)?, loader)
+    }
 }
+
+inventory::submit! { ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
 
 impl Module for GraphModule {
     fn params(&self) -> &[ParamSpec] {

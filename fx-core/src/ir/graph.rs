@@ -3,6 +3,7 @@
 //! Invariants: a node's inputs are alive in the same graph; the use lists agree with the arguments;
 //! an id is valid while its stamp is the one at its index.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -364,10 +365,14 @@ impl Graph {
     }
 
     /// Nodes made from now on were recorded inside this module; returns the scope before.
-    pub(crate) fn enter_scope(&mut self, path: Arc<str>, type_name: &'static str) -> ScopeId {
+    pub(crate) fn enter_scope(
+        &mut self,
+        path: Arc<str>,
+        type_name: impl Into<Cow<'static, str>>,
+    ) -> ScopeId {
         let scope = self.places.scope(Scope {
             path,
-            type_name,
+            type_name: type_name.into(),
             parent: self.current_scope,
         });
         std::mem::replace(&mut self.current_scope, scope)
@@ -382,6 +387,11 @@ impl Graph {
 
     pub(crate) fn leave_scope(&mut self, former: ScopeId) {
         self.current_scope = former;
+    }
+
+    /// Enters a place in the source into the graph's table.
+    pub(crate) fn intern_location(&mut self, location: SourceLocation) -> LocationId {
+        self.places.location(location)
     }
 
     pub(crate) fn scope_id(&self) -> ScopeId {

@@ -160,6 +160,11 @@ impl NodeMut<'_> {
         }
     }
 
+    /// Sets what passes did to make the node what it is.
+    pub(crate) fn set_sources(&mut self, sources: Vec<NodeSource>) {
+        self.extra_mut().sources = sources.into();
+    }
+
     /// Takes the node's entry of a type away; `false` where there was none.
     pub fn remove_meta<T: Meta>(&mut self) -> bool {
         let entries = &mut self.extra_mut().entries;
@@ -268,7 +273,7 @@ impl Graph {
             lines.push(format!("  written at {location}"));
         }
         for scope in node.module_stack() {
-            let name = crate::value::object::short_type_name(scope.type_name);
+            let name = crate::value::object::short_type_name(&scope.type_name);
             lines.push(if scope.path.is_empty() {
                 format!("  in the root, a {name}")
             } else {

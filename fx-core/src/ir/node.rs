@@ -9,7 +9,7 @@ use super::graph::Graph;
 use super::names::Name;
 use super::op::{Op, Opcode};
 use super::order::ROOT;
-use super::places::Scope;
+use super::places::{LocationId, Scope, ScopeId};
 use super::registry;
 use super::signature::{Bound, ParamSpec, bind};
 use crate::error::{Error, ErrorKind, Result};
@@ -119,6 +119,12 @@ impl<'g> NodeRef<'g> {
     pub fn location(self) -> Option<&'g SourceLocation> {
         self.graph
             .location_of(self.graph.notes_of(self.index).location)
+    }
+
+    /// Where its location and scope are in its graph's tables.
+    pub(crate) fn places(self) -> (LocationId, ScopeId) {
+        let notes = self.graph.notes_of(self.index);
+        (notes.location, notes.scope)
     }
 
     /// The modules that it was recorded in, the innermost first.

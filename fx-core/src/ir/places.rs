@@ -1,5 +1,6 @@
 //! Where nodes come from: interned source locations and module scopes, one small id each a node.
 
+use std::borrow::Cow;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub struct Scope {
     /// The module's path; empty for the root.
     pub path: Arc<str>,
     /// The module's type.
-    pub type_name: &'static str,
+    pub type_name: Cow<'static, str>,
     pub(crate) parent: ScopeId,
 }
 
@@ -25,6 +26,8 @@ pub(crate) enum Site<'a> {
     Caller(&'static Location<'static>),
     /// A place that was recorded before.
     Kept(&'a SourceLocation),
+    /// A place of the graph's own table.
+    Known(LocationId),
     /// Not known.
     Unknown,
 }
@@ -62,6 +65,7 @@ impl Places {
         match site {
             Site::Caller(location) => self.caller(location),
             Site::Kept(location) => self.location(location.clone()),
+            Site::Known(location) => location,
             Site::Unknown => LocationId::default(),
         }
     }
@@ -85,7 +89,7 @@ impl Places {
         found
     }
 
-    fn location(&mut self, location: SourceLocation) -> LocationId {
+    pub fn location(&mut self, location: SourceLocation) -> LocationId {
         LocationId(id(self.locations.insert_full(location).0))
     }
 

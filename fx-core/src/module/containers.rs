@@ -6,8 +6,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::module::Module;
+use super::plain::interned;
+use super::registry::{CONFIG, TYPE, load_module, save_module};
 use super::walk::Component;
 use super::walk::{Walk, WalkMut};
+use crate::error::{Error, Result};
+use crate::save::json::{self, Json, JsonMap};
+use crate::save::loader::Loader;
+use crate::save::saver::Saver;
 
 impl<T: Component> Component for Option<T> {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
@@ -25,10 +31,30 @@ impl<T: Component> Component for Option<T> {
     fn duplicate(&self) -> Self {
         self.as_ref().map(T::duplicate)
     }
+
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        let Some(inner) = self else {
+            return Ok(Json::Null);
+        };
+        // What would be read as nothing, or as this tag, is told from it by the tag.
+        Ok(match inner.to_saved(saver)? {
+            Json::Null => json::tag("some", Json::Null),
+            saved if matches!(json::tagged(&saved), Ok(("some", _))) => json::tag("some", saved),
+            saved => saved,
+        })
+    }
+
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        match (saved, json::tagged(saved)) {
+            (Json::Null, _) => Ok(None),
+            (_, Ok(("some", inner))) => T::from_saved(inner, loader).map(Some),
+            _ => T::from_saved(saved, loader).map(Some),
+        }
+    }
 }
 
 macro_rules! list_component {
-    ($([$($generics:tt)*] $t:ty, |$this:ident| $duplicate:expr;)*) => {$(
+    ($([$($generics:tt)*] $t:ty, |$this:ident| $duplicate:expr, |$items:ident| $load:expr;)*) => {$(
         impl<T: Component, $($generics)*> Component for $t {
             fn visit(&self, walk: &mut Walk<'_, '_>) {
                 if T::is_plain() {
@@ -52,18 +78,60 @@ macro_rules! list_component {
                 let $this = self;
                 $duplicate
             }
+
+            fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+                let items = self.iter().enumerate();
+                items.map(|(i, item)| saver.item(i, |saver| item.to_saved(saver))).collect()
+            }
+
+            fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+                let $items = loader.items(saved, T::from_saved)?;
+                $load
+            }
         }
     )*};
 }
 
 list_component! {
-    [] Vec<T>, |this| this.iter().map(T::duplicate).collect();
-    [const N: usize] [T; N], |this| std::array::from_fn(|i| this[i].duplicate());
+    [] Vec<T>, |this| this.iter().map(T::duplicate).collect(), |items| Ok(items);
+    [const N: usize] [T; N], |this| std::array::from_fn(|i| this[i].duplicate()),
+        |items| items.try_into().map_err(|items: Vec<T>| {
+            Error::saved(format_args!("expected {N} items, found {}", items.len()))
+        });
 }
 
-impl<K: AsRef<str> + Clone + Eq + Hash, T: Component, S: BuildHasher + Clone> Component
-    for IndexMap<K, T, S>
-{
+/// What a map of components has as keys: text that a file can give back.
+#[diagnostic::on_unimplemented(
+    message = "a map with `{Self}` as keys cannot be a field of a module",
+    label = "is not text",
+    note = "the names of children are `String`, `Arc<str>`, `Box<str>`, `&'static str`, or a type that implements `fx_core::MapKey`"
+)]
+pub trait MapKey: AsRef<str> + Clone + Eq + Hash {
+    /// The key of a text.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn from_text(text: &str) -> Result<Self>;
+}
+
+macro_rules! map_keys {
+    ($($t:ty),*) => {$(
+        impl MapKey for $t {
+            fn from_text(text: &str) -> Result<Self> {
+                Ok(text.into())
+            }
+        }
+    )*};
+}
+map_keys! { String, Arc<str>, Box<str> }
+
+impl MapKey for &'static str {
+    fn from_text(text: &str) -> Result<Self> {
+        interned(text)
+    }
+}
+
+impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for IndexMap<K, T, S> {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         for (name, item) in self {
             walk.child(name.as_ref(), item);
@@ -81,6 +149,26 @@ impl<K: AsRef<str> + Clone + Eq + Hash, T: Component, S: BuildHasher + Clone> Co
         copy.extend(self.iter().map(|(k, v)| (k.clone(), v.duplicate())));
         copy
     }
+
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        let mut fields = JsonMap::new();
+        for (name, item) in self {
+            let name = name.as_ref();
+            let saved = saver.child(name, |saver| item.to_saved(saver))?;
+            fields.insert(name.to_string(), saved);
+        }
+        Ok(Json::Object(fields))
+    }
+
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        let fields = json::object(saved)?;
+        let mut map = IndexMap::with_capacity_and_hasher(fields.len(), S::default());
+        for name in fields.keys() {
+            let item = loader.field(fields, name, T::from_saved)?;
+            map.insert(K::from_text(name)?, item);
+        }
+        Ok(map)
+    }
 }
 
 impl<T: Component> Component for Box<T> {
@@ -94,6 +182,14 @@ impl<T: Component> Component for Box<T> {
 
     fn duplicate(&self) -> Self {
         Box::new((**self).duplicate())
+    }
+
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        (**self).to_saved(saver)
+    }
+
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        T::from_saved(saved, loader).map(Box::new)
     }
 }
 
@@ -109,6 +205,16 @@ impl Component for Box<dyn Module> {
     fn duplicate(&self) -> Self {
         (**self).duplicate_box()
     }
+
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        save_module(&**self, saver).map(Json::Object)
+    }
+
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        let fields = json::object(saved)?;
+        json::known_names(fields, &[TYPE, CONFIG])?;
+        load_module(fields, loader)
+    }
 }
 
 impl Clone for Box<dyn Module> {
@@ -119,7 +225,7 @@ impl Clone for Box<dyn Module> {
 
 /// Shared modules are changed through a copy of their own, made once a walk, so that they stay shared.
 macro_rules! shared_component {
-    ($([$($generics:tt)*] $t:ty, |$inner:ident| $copy:expr;)*) => {$(
+    ($([$($generics:tt)*] $t:ty, $owned:ty, |$inner:ident| $copy:expr, $save:expr;)*) => {$(
         impl<$($generics)*> Component for $t {
             fn visit(&self, walk: &mut Walk<'_, '_>) {
                 (**self).visit(walk);
@@ -148,13 +254,24 @@ macro_rules! shared_component {
             fn duplicate(&self) -> Self {
                 Arc::clone(self)
             }
+
+            fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+                let save: fn(&Self, &mut Saver) -> Result<Json> = $save;
+                save(self, saver)
+            }
+
+            fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+                <$owned as Component>::from_saved(saved, loader).map(Arc::from)
+            }
         }
     )*};
 }
 
 shared_component! {
-    [T: Component + 'static] Arc<T>, |inner| Arc::new(inner.duplicate());
-    [] Arc<dyn Module>, |inner| Arc::from(inner.duplicate_box());
+    [T: Component + 'static] Arc<T>, T, |inner| Arc::new(inner.duplicate()),
+        |this, saver| (**this).to_saved(saver);
+    [] Arc<dyn Module>, Box<dyn Module>, |inner| Arc::from(inner.duplicate_box()),
+        |this, saver| save_module(&**this, saver).map(Json::Object);
 }
 
 macro_rules! tuple_component {
@@ -170,6 +287,24 @@ macro_rules! tuple_component {
 
             fn duplicate(&self) -> Self {
                 ($(self.$index.duplicate(),)+)
+            }
+
+            fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+                Ok(Json::Array(vec![
+                    $(saver.item($index, |saver| self.$index.to_saved(saver))?,)+
+                ]))
+            }
+
+            fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+                const COUNT: usize = [$($index),+].len();
+                let items = json::array(saved)?;
+                if items.len() != COUNT {
+                    return Err(json::expected(format_args!("a list of {COUNT}"), saved));
+                }
+                Ok(($(
+                    $name::from_saved(&items[$index], loader)
+                        .map_err(|e| e.inside(format_args!("[{}]", $index)))?,
+                )+))
             }
         }
     };

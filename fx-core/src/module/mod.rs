@@ -8,4 +8,6 @@ pub mod hierarchy;
 )]
 pub mod module;
 pub mod plain;
+pub mod registry;
+pub mod skipped;
 pub mod walk;

@@ -1,9 +1,20 @@
 //! Plain data as parts of modules: numbers, text, and `Tag`, which gives an empty module an address of its own.
 
-use super::walk::Component;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use super::walk::Component;
+use crate::error::{Error, Result};
+use crate::save::arguments::to_dtype;
+use crate::save::json::{self, Json};
+use crate::save::loader::Loader;
+use crate::save::saver::Saver;
+use crate::value::dtype::DType;
+
+/// Plain types: how each becomes JSON, and comes back.
 macro_rules! plain_components {
-    ($($t:ty),* $(,)?) => {$(
+    ($($($t:ty)+, $this:ident => $save:expr, $saved:ident => $load:expr;)*) => {$($(
         impl Component for $t {
             fn duplicate(&self) -> Self {
                 self.clone()
@@ -12,18 +23,106 @@ macro_rules! plain_components {
             fn is_plain() -> bool {
                 true
             }
+
+            fn to_saved(&self, _: &mut Saver) -> Result<Json> {
+                let $this = self;
+                Ok($save)
+            }
+
+            fn from_saved($saved: &Json, _: &mut Loader<'_>) -> Result<Self> {
+                $load
+            }
         }
-    )*};
+    )+)*};
 }
 
 plain_components! {
-    (), bool, char, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64,
-    String, &'static str, std::path::PathBuf, std::sync::Arc<str>, crate::value::dtype::DType,
+    (), _this => Json::Null, saved => null(saved);
+    bool, this => Json::from(*this), saved => json::boolean(saved);
+    i8 i16 i32 i64 isize, this => Json::from(*this), saved => signed(saved);
+    u8 u16 u32 u64 usize, this => Json::from(*this), saved => unsigned(saved);
+    f64, this => json::from_float(*this), saved => json::to_float(saved);
+    f32, this => json::from_float((*this).into()), saved => json::to_float(saved).map(|x| x as f32);
+    char, this => Json::from(this.to_string()), saved => character(saved);
+    String std::sync::Arc<str>, this => Json::from(&**this), saved => Ok(json::text(saved)?.into());
+    &'static str, this => Json::from(*this), saved => interned(json::text(saved)?);
+    PathBuf, this => path_text(this)?, saved => Ok(json::text(saved)?.into());
+    DType, this => Json::from(this.name()), saved => to_dtype(saved);
+}
+
+fn null(saved: &Json) -> Result<()> {
+    match saved {
+        Json::Null => Ok(()),
+        other => Err(json::expected("null", other)),
+    }
+}
+
+fn signed<T: TryFrom<i64>>(saved: &Json) -> Result<T> {
+    let number = saved.as_i64().and_then(|n| T::try_from(n).ok());
+    number.ok_or_else(|| number_of::<T>(saved))
+}
+
+fn unsigned<T: TryFrom<u64>>(saved: &Json) -> Result<T> {
+    let number = saved.as_u64().and_then(|n| T::try_from(n).ok());
+    number.ok_or_else(|| number_of::<T>(saved))
+}
+
+fn number_of<T>(saved: &Json) -> Error {
+    json::expected(
+        format_args!("an integer that `{}` holds", std::any::type_name::<T>()),
+        saved,
+    )
+}
+
+fn character(saved: &Json) -> Result<char> {
+    let mut chars = json::text(saved)?.chars();
+    match (chars.next(), chars.next()) {
+        (Some(c), None) => Ok(c),
+        _ => Err(json::expected("one character", saved)),
+    }
+}
+
+fn path_text(path: &Path) -> Result<Json> {
+    let text = path.to_str().map(Json::from);
+    text.ok_or_else(|| {
+        Error::saved(format_args!(
+            "{path:?} is no UTF-8, which text in a file is"
+        ))
+    })
+}
+
+/// The longest text that is kept for the rest of the program.
+const MAX_INTERNED: usize = 1 << 16;
+
+/// Text that lasts as long as the program, once for each distinct one: loading a file again takes no more room.
+pub(super) fn interned(text: &str) -> Result<&'static str> {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    if text.len() > MAX_INTERNED {
+        return Err(Error::saved(format_args!(
+            "a `&'static str` of {} bytes is kept for ever: make the field a `String`",
+            text.len()
+        )));
+    }
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kept.get(text) {
+        return Ok(known);
+    }
+    let text: &'static str = Box::leak(text.into());
+    kept.insert(text);
+    Ok(text)
 }
 
 impl<T> Component for std::marker::PhantomData<T> {
     fn duplicate(&self) -> Self {
         std::marker::PhantomData
+    }
+
+    fn to_saved(&self, _: &mut Saver) -> Result<Json> {
+        Ok(Json::Null)
+    }
+
+    fn from_saved(saved: &Json, _: &mut Loader<'_>) -> Result<Self> {
+        null(saved).map(|()| std::marker::PhantomData)
     }
 }
 
@@ -41,5 +140,13 @@ pub struct Tag(u8);
 impl Component for Tag {
     fn duplicate(&self) -> Self {
         *self
+    }
+
+    fn to_saved(&self, _: &mut Saver) -> Result<Json> {
+        Ok(Json::Null)
+    }
+
+    fn from_saved(saved: &Json, _: &mut Loader<'_>) -> Result<Self> {
+        null(saved).map(|()| Tag::default())
     }
 }

@@ -5,7 +5,11 @@ use std::fmt::Write;
 
 use rustc_hash::FxHashMap;
 
-use crate::value::object::Object;
+use crate::error::{Error, Result};
+use crate::save::json::Json;
+use crate::save::loader::Loader;
+use crate::save::saver::Saver;
+use crate::value::object::{Object, short_type_name};
 
 /// A part of a module: a module, a tensor, plain data, or a container of them. `#[derive(Module)]` writes it.
 #[diagnostic::on_unimplemented(
@@ -29,6 +33,27 @@ pub trait Component {
     where
         Self: Sized;
 
+    /// What a file keeps of it: plain data as JSON, tensors by [`Saver::tensor`].
+    ///
+    /// # Errors
+    /// When the type does not say how, or something inside cannot be saved.
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        let _ = saver;
+        Err(not_saved::<Self>("to_saved"))
+    }
+
+    /// What [`to_saved`](Component::to_saved) kept, made anew.
+    ///
+    /// # Errors
+    /// When the type does not say how, or the file does not fit it.
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self>
+    where
+        Self: Sized,
+    {
+        let _ = (saved, loader);
+        Err(not_saved::<Self>("from_saved"))
+    }
+
     /// Whether values of the type never hold a tensor or a module, so that walks pass lists of them by.
     fn is_plain() -> bool
     where
@@ -36,6 +61,13 @@ pub trait Component {
     {
         false
     }
+}
+
+fn not_saved<T: ?Sized>(method: &str) -> Error {
+    Error::saved(format_args!(
+        "a `{}` cannot be kept in a file: its type does not implement `Component::{method}`, which #[derive(Module)] does",
+        short_type_name(std::any::type_name::<T>())
+    ))
 }
 
 /// What a tensor in a module is.

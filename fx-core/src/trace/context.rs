@@ -255,7 +255,7 @@ impl TraceContext {
                     Some(outer) => format!("{outer}.{}", scope.path).into(),
                     None => scope.path.clone(),
                 };
-                graph.enter_scope(path, scope.type_name);
+                graph.enter_scope(path, scope.type_name.clone());
             }
             let origin = self.origin.replace(node.location().cloned());
             Restore(self, former, origin)

@@ -1,5 +1,6 @@
 //! The ground floor: values that flow through graphs, objects inside them, and the handles of what is recorded.
 
+pub mod data;
 pub mod device;
 pub mod dtype;
 pub mod handle;

@@ -5,6 +5,7 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
+use super::data::TensorData;
 use super::dtype::DType;
 use super::handle::Proxy;
 use super::operator::Operator;
@@ -53,6 +54,17 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     /// The element type, for tensors.
     fn dtype(&self) -> Option<DType> {
         None
+    }
+
+    /// Its elements, to be saved in a file; [`register_tensor!`](crate::register_tensor) says how they come back.
+    ///
+    /// # Errors
+    /// When its type does not say how, or it is symbolic.
+    fn to_data(&self) -> Result<TensorData<'_>> {
+        Err(Error::saved(format_args!(
+            "a `{}` cannot be saved: its type does not implement `Object::to_data`",
+            short_type_name(self.type_name())
+        )))
     }
 
     /// The proxy that this object stands for, when it is symbolic.

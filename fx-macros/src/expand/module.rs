@@ -1,4 +1,4 @@
-//! `#[derive(Module)]`: the walks over a struct's or enum's fields, and the copy that shares tensors.
+//! `#[derive(Module)]`: the walks over a struct's or enum's fields, the copy that shares tensors, and saving and loading.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -23,25 +23,36 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             "#[module(..)] goes on a field: it says what the field is",
         ));
     }
-    let (visit, visit_mut, duplicate, types) = match &input.data {
+    let (visit, visit_mut, duplicate, save, load, types) = match &input.data {
         Data::Struct(data) => {
             let arm = Arm::of(&data.fields, &core)?;
+            let (save, load) = (&arm.save, arm.load(&core, &quote!(Self), &quote!(__saved)));
             let pattern = &arm.pattern;
             let (visit, visit_mut, copy) = (&arm.visit, &arm.visit_mut, &arm.copy);
             (
                 quote!(let Self #pattern = self; #visit),
                 quote!(let Self #pattern = self; #visit_mut),
                 quote!(let Self #pattern = self; Self #copy),
+                quote!(let Self #pattern = self; #save),
+                load,
                 arm.types,
             )
         }
         Data::Enum(data) => {
             let mut arms = (TokenStream::new(), TokenStream::new(), TokenStream::new());
+            let (mut saves, mut loads) = (TokenStream::new(), TokenStream::new());
+            let mut names = Vec::new();
             let mut types = Vec::new();
             for variant in &data.variants {
                 let arm = Arm::of(&variant.fields, &core)?;
                 let variant = &variant.ident;
+                let text = variant.to_string().trim_start_matches("r#").to_string();
                 let pattern = &arm.pattern;
+                let save = &arm.save;
+                let load = arm.load(&core, &quote!(Self::#variant), &quote!(__saved));
+                saves.extend(quote!(Self::#variant #pattern => (#text, { #save }?),));
+                loads.extend(quote!(#text => __loader.field(__variants, #text, |__saved, __loader| { #load }),));
+                names.push(text);
                 let (visit, visit_mut, copy) = (&arm.visit, &arm.visit_mut, &arm.copy);
                 arms.0.extend(quote!(Self::#variant #pattern => { #visit }));
                 arms.1
@@ -51,10 +62,27 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 types.extend(arm.types);
             }
             let (visit, visit_mut, copy) = arms;
+            let save = quote! {
+                let (__name, __fields): (&str, #core::Json) = match self { #saves };
+                let mut __variant = #core::JsonMap::new();
+                __variant.insert(::std::string::String::from(__name), __fields);
+                ::core::result::Result::Ok(#core::Json::Object(__variant))
+            };
+            let load = quote! {
+                let __names: &[&str] = &[#(#names),*];
+                let (__name, _) = #core::__private::variant(__saved)?;
+                let __variants = #core::__private::known_fields(__saved, __names)?;
+                match __name {
+                    #loads
+                    _ => ::core::result::Result::Err(#core::__private::no_variant(__name, __names)),
+                }
+            };
             (
                 quote!(match self { #visit }),
                 quote!(match self { #visit_mut }),
                 quote!(match self { #copy }),
+                save,
+                load,
                 types,
             )
         }
@@ -106,6 +134,15 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             fn duplicate(&self) -> Self {
                 #duplicate
             }
+            fn to_saved(&self, __saver: &mut #core::Saver) -> #core::Result<#core::Json> {
+                __saver.nested(|__saver| { #save })
+            }
+            fn from_saved(
+                __saved: &#core::Json,
+                __loader: &mut #core::Loader<'_>,
+            ) -> #core::Result<Self> {
+                __loader.nested(|__loader| { #load })
+            }
         }
     })
 }
@@ -116,6 +153,12 @@ struct Arm {
     visit: TokenStream,
     visit_mut: TokenStream,
     copy: TokenStream,
+    /// The fields as JSON, as a `Result`.
+    save: TokenStream,
+    /// The fields with what loads each.
+    loads: TokenStream,
+    /// The names of the fields that are saved.
+    names: Vec<String>,
     /// Types of the fields that must be components.
     types: Vec<Type>,
 }
@@ -128,6 +171,9 @@ impl Arm {
         let mut types = Vec::new();
         let mut bindings = Vec::new();
         let mut copies = Vec::new();
+        let mut saves = TokenStream::new();
+        let mut loads = Vec::new();
+        let mut names = Vec::new();
         for (i, field) in fields.iter().enumerate() {
             let kind = FieldKind::of(field)?;
             let name = field_name(field, i);
@@ -164,6 +210,31 @@ impl Arm {
                 _ => (quote!(#core::Component), "duplicate"),
             };
             copies.push(call_of_type(ty, bound, copy, Some(quote!(#binding))));
+            if kind == FieldKind::Skip {
+                let maker = quote_spanned! {span=> {
+                    #[allow(unused_imports)]
+                    use #core::__private::{WithDefault as _, WithoutDefault as _};
+                    (&#core::__private::Skipped::<#ty>::new()).maker(#name)?
+                }};
+                saves.extend(quote!(let _ = #maker;));
+                loads.push(quote!(#maker()));
+            } else {
+                let component = || quote!(#core::Component);
+                let arguments = quote!(#binding, __saver);
+                let save = call_of_type(ty, component(), "to_saved", Some(arguments));
+                let save = match kind {
+                    // Tensors inside have no name of this field in their paths.
+                    FieldKind::Flatten => quote!(#save?),
+                    _ => quote!(__saver.child(#name, |__saver| #save)?),
+                };
+                saves.extend(quote! {
+                    __fields.insert(::std::string::String::from(#name), #save);
+                });
+                let arguments = quote!(__saved, __loader);
+                let load = call_of_type(ty, component(), "from_saved", Some(arguments));
+                loads.push(quote!(__loader.field(__fields, #name, |__saved, __loader| #load)?));
+                names.push(name.clone());
+            }
             if kind == FieldKind::Child || kind == FieldKind::Buffer {
                 let known = call_of_type(ty, quote!(#core::Component), "duplicate", None);
                 checks.extend(quote!(let _ = #known;));
@@ -173,24 +244,51 @@ impl Arm {
             }
             bindings.push(binding);
         }
-        let (pattern, copy) = match fields {
+        let (pattern, copy, loads) = match fields {
             Fields::Named(named) => {
                 let names: Vec<_> = named.named.iter().map(|f| &f.ident).collect();
                 (
                     quote!({ #(#names: #bindings),* }),
                     quote!({ #(#names: #copies),* }),
+                    quote!({ #(#names: #loads),* }),
                 )
             }
-            Fields::Unnamed(_) => (quote!((#(#bindings),*)), quote!((#(#copies),*))),
-            Fields::Unit => (quote!(), quote!()),
+            Fields::Unnamed(_) => (
+                quote!((#(#bindings),*)),
+                quote!((#(#copies),*)),
+                quote!((#(#loads),*)),
+            ),
+            Fields::Unit => (quote!(), quote!(), quote!()),
+        };
+        let save = quote! {
+            let mut __fields = #core::JsonMap::new();
+            #saves
+            ::core::result::Result::Ok::<_, #core::Error>(#core::Json::Object(__fields))
         };
         Ok(Arm {
             pattern,
             visit: quote!(#checks #visit),
             visit_mut: quote!(#checks #visit_mut),
             copy,
+            save,
+            loads,
+            names,
             types,
         })
+    }
+
+    /// What makes `constructor` of the fields of `saved`, as a `Result`.
+    fn load(
+        &self,
+        core: &TokenStream,
+        constructor: &TokenStream,
+        saved: &TokenStream,
+    ) -> TokenStream {
+        let Arm { loads, names, .. } = self;
+        quote! {
+            let __fields = #core::__private::known_fields(#saved, &[#(#names),*])?;
+            ::core::result::Result::Ok(#constructor #loads)
+        }
     }
 }
 

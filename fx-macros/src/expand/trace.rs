@@ -53,6 +53,12 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
     if let Some(span) = options.leaf {
         return Err(Error::new(span, "a function becomes a leaf by #[wrap]"));
     }
+    if let Some(path) = &options.path {
+        return Err(Error::new_spanned(
+            path,
+            "`path` is for modules: a traced function has no node, so that nothing is saved under its name",
+        ));
+    }
     if let Some((_, span)) = &options.impure {
         return Err(Error::new(
             *span,
@@ -122,6 +128,14 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
             "`handle` is for functions: a module is traced by a reference to it",
         ));
     }
+    if let Some(path) = &options.path
+        && !block.generics.params.is_empty()
+    {
+        return Err(Error::new_spanned(
+            path,
+            "`path` is one type's: register each instantiation of a generic one with `register_module!`",
+        ));
+    }
     let self_ty = (*block.self_ty).clone();
     let Some(position) = block
         .items
@@ -146,12 +160,23 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
     let (code, module_impl_body) = forward_items(options, forward, &self_ty, &core)?;
     block.items[position] = ImplItem::Verbatim(code);
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    // Saved files find the type by its path; of a generic one each instantiation has its own.
+    let registration = match &options.path {
+        Some(path) => quote!(named::<#self_ty>(|| #path)),
+        None => quote!(of::<#self_ty>()),
+    };
+    let registered = block.generics.params.is_empty().then(|| {
+        quote! {
+            #core::__private::inventory::submit! { #core::__private::ModuleType::#registration }
+        }
+    });
     Ok(quote! {
         #block
         #[automatically_derived]
         impl #impl_generics #core::Module for #self_ty #where_clause {
             #module_impl_body
         }
+        #registered
     })
 }
 

@@ -21,7 +21,7 @@ impl AdaptiveAvgPool2d {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::AdaptiveAvgPool2d")]
 impl AdaptiveAvgPool2d {
     /// Applies the layer.
     ///

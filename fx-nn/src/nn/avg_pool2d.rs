@@ -41,7 +41,7 @@ impl AvgPool2d {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::AvgPool2d")]
 impl AvgPool2d {
     /// Applies the layer.
     ///

@@ -86,7 +86,7 @@ impl BatchNorm2d {
     }
 }
 
-#[trace(leaf, impure = updates_statistics)]
+#[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::BatchNorm2d")]
 impl BatchNorm2d {
     /// Applies the layer.
     ///

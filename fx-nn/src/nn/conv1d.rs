@@ -91,7 +91,7 @@ impl Conv1d {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Conv1d")]
 impl Conv1d {
     /// Applies the layer.
     ///

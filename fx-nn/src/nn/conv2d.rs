@@ -101,7 +101,7 @@ impl Conv2d {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Conv2d")]
 impl Conv2d {
     /// Applies the layer.
     ///

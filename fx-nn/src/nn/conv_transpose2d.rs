@@ -101,7 +101,7 @@ impl ConvTranspose2d {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::ConvTranspose2d")]
 impl ConvTranspose2d {
     /// Applies the layer.
     ///

@@ -38,7 +38,7 @@ impl Default for CrossEntropyLoss {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::CrossEntropyLoss")]
 impl CrossEntropyLoss {
     /// The loss.
     ///

@@ -42,7 +42,7 @@ impl Dropout {
     }
 }
 
-#[trace(leaf, impure = draws)]
+#[trace(leaf, impure = draws, path = "fx_nn::nn::Dropout")]
 impl Dropout {
     /// Applies the layer.
     ///

@@ -67,7 +67,7 @@ impl Embedding {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Embedding")]
 impl Embedding {
     /// Applies the layer to integers of any shape.
     ///

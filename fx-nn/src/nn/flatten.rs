@@ -24,7 +24,7 @@ impl Default for Flatten {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Flatten")]
 impl Flatten {
     /// Applies the layer.
     ///

@@ -42,7 +42,7 @@ impl Default for GELU {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::GELU")]
 impl GELU {
     /// Applies the layer to a tensor of any shape.
     ///

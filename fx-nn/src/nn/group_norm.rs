@@ -46,7 +46,7 @@ impl GroupNorm {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::GroupNorm")]
 impl GroupNorm {
     /// Applies the layer.
     ///

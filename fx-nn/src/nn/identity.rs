@@ -10,7 +10,7 @@ pub struct Identity {
     tag: Tag,
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Identity")]
 impl Identity {
     /// Applies the layer.
     ///

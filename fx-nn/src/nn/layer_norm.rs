@@ -44,7 +44,7 @@ impl LayerNorm {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::LayerNorm")]
 impl LayerNorm {
     /// Applies the layer.
     ///

@@ -28,7 +28,7 @@ impl Default for LeakyReLU {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::LeakyReLU")]
 impl LeakyReLU {
     /// Applies the layer to a tensor of any shape.
     ///

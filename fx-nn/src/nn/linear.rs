@@ -48,7 +48,7 @@ impl Linear {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Linear")]
 impl Linear {
     /// Applies the layer.
     ///

@@ -132,7 +132,7 @@ impl LSTM {
     }
 }
 
-#[trace(leaf, impure = draws)]
+#[trace(leaf, impure = draws, path = "fx_nn::nn::LSTM")]
 impl LSTM {
     /// The last layer's hidden states, and the last hidden and cell states of all layers; `hx` are the first ones,
     /// `[layers · directions, N, hidden_size]`, zeros where none are given.

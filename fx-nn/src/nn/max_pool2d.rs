@@ -42,7 +42,7 @@ impl MaxPool2d {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::MaxPool2d")]
 impl MaxPool2d {
     /// Applies the layer.
     ///

@@ -27,7 +27,7 @@ impl Default for MSELoss {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::MSELoss")]
 impl MSELoss {
     /// The loss.
     ///

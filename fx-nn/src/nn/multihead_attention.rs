@@ -93,7 +93,7 @@ impl MultiheadAttention {
     }
 }
 
-#[trace(leaf, impure = draws)]
+#[trace(leaf, impure = draws, path = "fx_nn::nn::MultiheadAttention")]
 impl MultiheadAttention {
     /// What each query takes from the values, and its weights over the keys `[N, L, S]`, the mean of all heads
     /// (an empty tensor without `need_weights`).

@@ -18,7 +18,7 @@ impl ReLU {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::ReLU")]
 impl ReLU {
     /// Applies the layer.
     ///

@@ -25,7 +25,7 @@ impl ReLU6 {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::ReLU6")]
 impl ReLU6 {
     /// Applies the layer to a tensor of any shape.
     ///

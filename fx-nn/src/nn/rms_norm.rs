@@ -39,7 +39,7 @@ impl RMSNorm {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::RMSNorm")]
 impl RMSNorm {
     /// Applies the layer.
     ///

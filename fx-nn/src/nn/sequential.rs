@@ -43,7 +43,7 @@ impl std::fmt::Debug for Sequential {
     }
 }
 
-#[trace]
+#[trace(path = "fx_nn::nn::Sequential")]
 impl Sequential {
     /// Applies the layers.
     ///

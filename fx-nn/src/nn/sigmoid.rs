@@ -25,7 +25,7 @@ impl Sigmoid {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Sigmoid")]
 impl Sigmoid {
     /// Applies the layer to a tensor of any shape.
     ///

@@ -25,7 +25,7 @@ impl SiLU {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::SiLU")]
 impl SiLU {
     /// Applies the layer to a tensor of any shape.
     ///

@@ -25,7 +25,7 @@ impl Tanh {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Tanh")]
 impl Tanh {
     /// Applies the layer to a tensor of any shape.
     ///

@@ -34,7 +34,7 @@ impl Upsample {
     }
 }
 
-#[trace(leaf)]
+#[trace(leaf, path = "fx_nn::nn::Upsample")]
 impl Upsample {
     /// Applies the layer.
     ///

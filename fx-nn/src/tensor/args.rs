@@ -372,4 +372,12 @@ impl fx_core::Component for Pair {
     fn duplicate(&self) -> Self {
         *self
     }
+
+    fn to_saved(&self, saver: &mut fx_core::Saver) -> Result<fx_core::Json> {
+        self.tuple().to_saved(saver)
+    }
+
+    fn from_saved(saved: &fx_core::Json, loader: &mut fx_core::Loader<'_>) -> Result<Self> {
+        <(usize, usize)>::from_saved(saved, loader).map(Pair::from)
+    }
 }

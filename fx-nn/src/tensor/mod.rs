@@ -8,10 +8,13 @@ mod compare;
 mod data;
 mod dtype;
 mod index;
+mod saved;
 
 use std::fmt;
 
-use fx_core::{DType, Error, Object, OperandRef, Operator, Proxy, Result, Traced, Value, escape};
+use fx_core::{
+    DType, Error, Object, OperandRef, Operator, Proxy, Result, TensorData, Traced, Value, escape,
+};
 
 pub use args::{Dims, Pair, Shape, Sizes};
 pub use dtype::{candle_dtype, fx_dtype};
@@ -178,6 +181,10 @@ impl Object for Tensor {
         Tensor::dtype(self).ok()
     }
 
+    fn to_data(&self) -> Result<TensorData<'_>> {
+        saved::to_data(self)
+    }
+
     #[inline]
     fn proxy(&self) -> Option<Proxy> {
         match &self.0 {
@@ -250,5 +257,13 @@ impl fx_core::Component for Tensor {
 
     fn duplicate(&self) -> Self {
         self.clone()
+    }
+
+    fn to_saved(&self, saver: &mut fx_core::Saver) -> Result<fx_core::Json> {
+        saver.tensor(self)
+    }
+
+    fn from_saved(saved: &fx_core::Json, loader: &mut fx_core::Loader<'_>) -> Result<Self> {
+        loader.tensor(saved)
     }
 }

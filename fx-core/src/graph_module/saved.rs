@@ -1,0 +1,232 @@
+//! Saving and loading graph modules: to bytes, to files, and as parts of other modules.
+//!
+//! Invariant: what is saved runs, and what was loaded was checked as a module that is made from parts is.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use super::GraphModule;
+use crate::error::{Error, Result};
+use crate::module::registry::{CONFIG, TYPE, load_module, save_module};
+use crate::module::walk::TensorKind;
+use crate::save::arguments::{from_value, to_value};
+use crate::save::file;
+use crate::save::graph::{FIELDS, from_graph, to_graph};
+use crate::save::json::{self, Json, JsonMap};
+use crate::save::loader::Loader;
+use crate::save::saver::Saver;
+use crate::save::signature::{from_params, from_trees, to_params, to_trees};
+use crate::trace::context::Attributes;
+use crate::value::tree::Tree;
+
+/// Saved files.
+impl GraphModule {
+    /// Saves the module in one file: a safetensors file that has the tensors under their paths, as
+    /// [`state_dict`](crate::ComponentExt::state_dict) has them, and the graph, the configurations of the modules and the
+    /// signature as JSON in its metadata. The file appears under its name whole or not at all.
+    ///
+    /// Functions and module types are saved by their registered paths, with which [`load`](GraphModule::load) finds them:
+    /// `#[wrap]` and `#[trace]` register them, [`register_module!`](crate::register_module) registers an instantiation
+    /// of a generic type. Entries of nodes ([`Meta`](crate::Meta)) are not saved.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
+    /// let path = std::env::temp_dir().join(format!("fx_doc_{}.safetensors", std::process::id()));
+    /// gm.save(&path)?;
+    /// let loaded = GraphModule::load(&path)?;
+    /// # std::fs::remove_file(&path).map_err(Error::other)?;
+    /// assert_eq!(loaded.forward::<f64>(1.5)?, 4.0);
+    /// assert_eq!(loaded.graph().to_string(), gm.graph().to_string());
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the module does not run, something in it cannot be saved (the error names it), or the file cannot be
+    /// written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let bytes = self.to_bytes().map_err(|e| file::in_file(path, e))?;
+        file::write(path, &bytes)
+    }
+
+    /// Loads a file that [`save`](GraphModule::save) wrote, of this or an earlier version of fx.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no such file: the error names the place in it. A file is data: whatever it
+    /// holds, nothing in it runs before the module is called.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        GraphModule::from_bytes(&file::read(path)?).map_err(|e| file::in_file(path, e))
+    }
+
+    /// What [`save`](GraphModule::save) writes. The same module gives the same bytes in every run.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// let bytes = gm.to_bytes()?;
+    /// let loaded = GraphModule::from_bytes(&bytes)?;
+    /// assert_eq!(loaded.to_bytes()?, bytes);
+    ///
+    /// let cut = GraphModule::from_bytes(&bytes[..bytes.len() - 1]);
+    /// assert!(cut.is_err_and(|e| e.to_string().starts_with("no whole safetensors file")));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`save`](GraphModule::save).
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut saver = Saver::default();
+        let mut fields = file::header();
+        self.save_fields(&mut fields, &mut saver)?;
+        file::to_bytes(fields, &saver)
+    }
+
+    /// The module of [`to_bytes`](GraphModule::to_bytes).
+    ///
+    /// # Errors
+    /// As [`load`](GraphModule::load).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        file::from_bytes(bytes, GraphModule::load_fields)
+    }
+
+    /// Puts the module's fields after those that are there.
+    pub(super) fn save_fields(&self, fields: &mut JsonMap, saver: &mut Saver) -> Result<()> {
+        self.lint()?;
+        self.program()?;
+        fields.insert("class".into(), Json::from(self.name.as_str()));
+        fields.insert("params".into(), from_params(&self.params));
+        if !self.trees.is_empty() {
+            let trees = from_trees(&self.trees).map_err(|e| e.inside(".inputs"))?;
+            fields.insert("inputs".into(), trees);
+        }
+        from_graph(&self.graph, fields)?;
+        let mut modules = Vec::with_capacity(self.attributes.modules.len());
+        for (i, (path, module)) in self.attributes.modules.iter().enumerate() {
+            let mut entry = JsonMap::new();
+            entry.insert("path".into(), Json::from(&**path));
+            let saved = saver
+                .inside(path, |saver| save_module(&**module, saver))
+                .map_err(|e| e.inside(format_args!(".modules[{i}]")))?;
+            entry.extend(saved);
+            modules.push(Json::Object(entry));
+        }
+        fields.insert("modules".into(), Json::Array(modules));
+        let mut attributes = Vec::with_capacity(self.attributes.tensors.len());
+        for (i, (path, (kind, value))) in self.attributes.tensors.iter().enumerate() {
+            let mut entry = JsonMap::new();
+            entry.insert("path".into(), Json::from(&**path));
+            entry.insert("kind".into(), Json::from(kind_name(*kind)));
+            let saved = saver
+                .inside(path, |saver| from_value(value, saver))
+                .map_err(|e| e.inside(format_args!(".attributes[{i}].value")))?;
+            entry.insert("value".into(), saved);
+            attributes.push(Json::Object(entry));
+        }
+        fields.insert("attributes".into(), Json::Array(attributes));
+        Ok(())
+    }
+
+    /// The module of [`save_fields`](GraphModule::save_fields), checked.
+    pub(super) fn load_fields(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Self> {
+        loader.nested(|loader| GraphModule::load_parts(fields, loader))
+    }
+
+    fn load_parts(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Self> {
+        let mut known = vec![
+            "schema",
+            "fx",
+            "class",
+            "params",
+            "inputs",
+            "modules",
+            "attributes",
+            "tensors",
+            "aliases",
+        ];
+        known.extend(FIELDS);
+        json::known_names(fields, &known)?;
+        let graph = to_graph(fields)?;
+        let mut attributes = Attributes::default();
+        let to_path = |path| json::text(path).map(Arc::<str>::from);
+        json::part(fields, "modules", |modules| {
+            json::items(modules, |entry| {
+                let entry = json::object(entry)?;
+                let path = json::part(entry, "path", to_path)?;
+                json::known_names(entry, &["path", TYPE, CONFIG])?;
+                let module = load_module(entry, loader)?;
+                match attributes.modules.insert(path.clone(), module) {
+                    None => Ok(()),
+                    Some(_) => Err(twice(&path)),
+                }
+            })
+        })?;
+        json::part(fields, "attributes", |saved| {
+            json::items(saved, |entry| {
+                let entry = json::object(entry)?;
+                json::known_names(entry, &["path", "kind", "value"])?;
+                let path = json::part(entry, "path", to_path)?;
+                let kind = json::part(entry, "kind", to_kind)?;
+                let value = json::part(entry, "value", |value| to_value(value, loader))?;
+                let taken = attributes.modules.contains_key(&path);
+                match attributes.tensors.insert(path.clone(), (kind, value)) {
+                    None if !taken => Ok(()),
+                    _ => Err(twice(&path)),
+                }
+            })
+        })?;
+        let module = GraphModule {
+            graph,
+            attributes,
+            params: json::part(fields, "params", to_params)?,
+            trees: json::optional(fields, "inputs", to_trees)?.unwrap_or_default(),
+            name: json::part(fields, "class", json::text)?.to_string(),
+            program: OnceLock::new(),
+        };
+        module.check_signature()?;
+        module.lint()?;
+        module.program()?;
+        Ok(module)
+    }
+
+    /// The parameters, taken apart as the trees say, are as many as the graph's inputs.
+    fn check_signature(&self) -> Result<()> {
+        let inputs = self.graph.placeholders().count();
+        let flat = match self.trees.as_slice() {
+            [] => self.params.len(),
+            trees => trees.iter().map(Tree::leaves).sum(),
+        };
+        if flat != inputs || !(self.trees.is_empty() || self.trees.len() == self.params.len()) {
+            return Err(Error::saved(format_args!(
+                "{} parameters, {flat} values when taken apart, do not fit a graph of {inputs} inputs",
+                self.params.len()
+            ))
+            .inside(".params"));
+        }
+        Ok(())
+    }
+}
+
+fn twice(path: &str) -> Error {
+    Error::saved(format_args!(
+        "something else is at the path {}",
+        json::Excerpt(path)
+    ))
+    .inside(".path")
+}
+
+fn kind_name(kind: TensorKind) -> &'static str {
+    match kind {
+        TensorKind::Parameter => "parameter",
+        TensorKind::Buffer => "buffer",
+    }
+}
+
+fn to_kind(saved: &Json) -> Result<TensorKind> {
+    match json::text(saved)? {
+        "parameter" => Ok(TensorKind::Parameter),
+        "buffer" => Ok(TensorKind::Buffer),
+        _ => Err(json::expected("`parameter` or `buffer`", saved)),
+    }
+}

@@ -1,0 +1,160 @@
+//! The registry of module types: how a saved file's type paths become modules again.
+//!
+//! Invariant: a path names one type, and a type is saved under one path.
+
+use std::any::{Any, TypeId};
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::module::Module;
+use crate::error::{Error, Result};
+use crate::save::json::{self, Excerpt, Json, JsonMap};
+use crate::save::loader::Loader;
+use crate::save::saver::Saver;
+use crate::value::object::short_type_name;
+
+/// The fields of a module in a file.
+pub(crate) const TYPE: &str = "type";
+pub(crate) const CONFIG: &str = "config";
+
+type Load = fn(&Json, &mut Loader<'_>) -> Result<Box<dyn Module>>;
+
+/// One entry, submitted by `#[trace]` and by [`register_module!`](crate::register_module).
+#[derive(Debug)]
+pub struct ModuleType {
+    path: fn() -> &'static str,
+    ty: fn() -> TypeId,
+    load: Load,
+    /// Whether files are written with this path; else it is one that older files have.
+    current: bool,
+}
+
+impl ModuleType {
+    /// The entry of a type, under its full name.
+    pub const fn of<M: Module>() -> Self {
+        ModuleType::named::<M>(std::any::type_name::<M>)
+    }
+
+    /// The entry of a type, under a path of its own.
+    pub const fn named<M: Module>(path: fn() -> &'static str) -> Self {
+        ModuleType {
+            path,
+            ty: TypeId::of::<M>,
+            load: |saved, loader| Ok(Box::new(M::from_saved(saved, loader)?)),
+            current: true,
+        }
+    }
+
+    /// The entry of a type under a path that older files have.
+    pub const fn formerly<M: Module>(path: fn() -> &'static str) -> Self {
+        ModuleType {
+            current: false,
+            ..ModuleType::named::<M>(path)
+        }
+    }
+}
+
+inventory::collect!(ModuleType);
+
+#[derive(Default)]
+struct Tables {
+    by_path: FxHashMap<&'static str, Vec<&'static ModuleType>>,
+    /// The path that a type is saved under.
+    paths: FxHashMap<TypeId, &'static str>,
+}
+
+fn tables() -> &'static Tables {
+    static TABLES: OnceLock<Tables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let mut tables = Tables::default();
+        for entry in inventory::iter::<ModuleType> {
+            let path = (entry.path)();
+            let claims = tables.by_path.entry(path).or_default();
+            // One type may be registered by several crates.
+            if claims.iter().all(|other| (other.ty)() != (entry.ty)()) {
+                claims.push(entry);
+            }
+            if entry.current {
+                // Of several paths, always the same one, in whatever order they were linked.
+                let chosen = tables.paths.entry((entry.ty)()).or_insert(path);
+                *chosen = (*chosen).min(path);
+            }
+        }
+        tables
+    })
+}
+
+fn find(path: &str) -> Result<&'static ModuleType> {
+    match tables().by_path.get(path).map(Vec::as_slice) {
+        Some([entry]) => Ok(entry),
+        Some([_, _, ..]) => Err(Error::saved(format_args!(
+            "two module types are registered as {}: give one another path with #[trace(path = \"..\")]",
+            Excerpt(path)
+        ))),
+        _ => Err(Error::saved(format_args!(
+            "no module type is registered as {}: link its crate in (`use its_crate as _;`); register a generic type, or one that has moved, with `fx_core::register_module!`",
+            Excerpt(path)
+        ))),
+    }
+}
+
+/// A module as JSON: the path of its type, and what the type saves of it.
+pub(crate) fn save_module(module: &dyn Module, saver: &mut Saver) -> Result<JsonMap> {
+    let any: &dyn Any = module;
+    let Some(path) = tables().paths.get(&any.type_id()) else {
+        let name = module.type_name();
+        return Err(Error::saved(format_args!(
+            "the module type `{name}` is not registered, so that a file with it could not be loaded: write `fx_core::register_module!({});`",
+            short_type_name(name)
+        )));
+    };
+    find(path)?;
+    let config = module
+        .to_saved(saver)
+        .map_err(|e| e.inside(format_args!(".{CONFIG}")))?;
+    let mut fields = JsonMap::new();
+    fields.insert(TYPE.into(), Json::from(*path));
+    fields.insert(CONFIG.into(), config);
+    Ok(fields)
+}
+
+/// The module of [`save_module`].
+pub(crate) fn load_module(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Box<dyn Module>> {
+    let entry = json::part(fields, TYPE, |path| find(json::text(path)?))?;
+    json::part(fields, CONFIG, |config| (entry.load)(config, loader))
+}
+
+/// Registers a module type that `#[trace]` does not: a generic one, once for each instantiation that files may have;
+/// or one that has another name in older files.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// #[derive(Module)]
+/// struct Residual<M> { inner: M }
+/// #[trace(leaf)]
+/// impl<M: Module> Residual<M> {
+///     fn forward(&self, x: Float) -> Result<Float> { x + self.inner.forward::<Float>(x)? }
+/// }
+/// # #[derive(Module)]
+/// # struct Scale { by: f64 }
+/// # #[trace]
+/// # impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+/// fx_core::register_module!(Residual<Scale>);
+/// // Files that were written when the type was called otherwise load too:
+/// fx_core::register_module!(Residual<Scale>, formerly = "my_crate::SkipConnection");
+/// # Ok::<(), Error>(())
+/// ```
+#[macro_export]
+macro_rules! register_module {
+    ($ty:ty $(,)?) => {
+        $crate::__private::inventory::submit! {
+            $crate::__private::ModuleType::of::<$ty>()
+        }
+    };
+    ($ty:ty, formerly = $path:expr $(,)?) => {
+        $crate::__private::inventory::submit! {
+            $crate::__private::ModuleType::formerly::<$ty>(|| $path)
+        }
+    };
+}

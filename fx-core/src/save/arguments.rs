@@ -1,0 +1,299 @@
+//! Arguments, plain values, literals and trees as JSON.
+//!
+//! Invariant: what comes back equals what was written, and its kind too: an int is no float, a list is no tuple.
+
+use std::sync::Arc;
+
+use super::json::{self, Excerpt, Json, tag};
+use super::loader::Loader;
+use super::saver::Saver;
+use crate::error::{Error, Result};
+use crate::ir::argument::{Argument, MAX_ARGUMENT_DEPTH};
+use crate::ir::signature::Literal;
+use crate::value::dtype::DType;
+use crate::value::handle::NodeId;
+use crate::value::tree::Tree;
+use crate::value::value::Value;
+
+fn too_deep() -> Error {
+    Error::saved(format_args!(
+        "nests deeper than {MAX_ARGUMENT_DEPTH} levels"
+    ))
+}
+
+/// A float among other kinds of values: text is a kind of its own, so that `nan` has a tag.
+fn float(x: f64) -> Json {
+    match json::from_float(x) {
+        Json::String(name) => tag("float", name),
+        number => number,
+    }
+}
+
+/// An argument as JSON: a node is `"%name"`, text `{"str": ..}`, a list a list, the rest as tagged objects.
+///
+/// Arguments nest 64 levels at most, as their graph sees to.
+pub(crate) fn from_argument(arg: &Argument, node: &dyn Fn(NodeId) -> Result<Json>) -> Result<Json> {
+    let all = |items: &[Argument]| -> Result<Json> {
+        items.iter().map(|item| from_argument(item, node)).collect()
+    };
+    Ok(match arg {
+        Argument::Node(id) => node(*id)?,
+        Argument::None => Json::Null,
+        Argument::Ellipsis => tag("ellipsis", Json::Null),
+        Argument::Bool(x) => Json::from(*x),
+        Argument::Int(x) => Json::from(*x),
+        Argument::Float(x) => float(*x),
+        Argument::Str(x) => tag("str", x.as_str()),
+        Argument::DType(x) => tag("dtype", x.name()),
+        Argument::Device(x) => tag("device", x.to_string()),
+        Argument::List(items) => all(items)?,
+        Argument::Tuple(items) => tag("tuple", all(items)?),
+        Argument::Dict(items) => tag(
+            "dict",
+            items
+                .iter()
+                .map(|(key, item)| {
+                    Ok(Json::Array(vec![
+                        Json::from(&**key),
+                        from_argument(item, node)?,
+                    ]))
+                })
+                .collect::<Result<Vec<_>>>()?,
+        ),
+        Argument::Slice(parts) => tag("slice", all(&parts[..])?),
+        Argument::Range(parts) => tag("range", all(&parts[..])?),
+    })
+}
+
+/// The argument of [`from_argument`]; `node` finds nodes by name.
+pub(crate) fn to_argument(
+    saved: &Json,
+    depth: usize,
+    node: &dyn Fn(&str) -> Result<NodeId>,
+) -> Result<Argument> {
+    if depth > MAX_ARGUMENT_DEPTH {
+        return Err(too_deep());
+    }
+    Ok(match saved {
+        Json::Null => Argument::None,
+        Json::Bool(x) => Argument::Bool(*x),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(n), _) => Argument::Int(n),
+            (None, Some(x)) if number.is_f64() => Argument::Float(x),
+            _ => return Err(json::expected("an integer of 64 bits", saved)),
+        },
+        Json::String(text) => match text.strip_prefix('%') {
+            Some(name) => Argument::Node(node(name)?),
+            None => {
+                return Err(json::expected(
+                    "a node (`\"%name\"`) or a text (`{\"str\": ..}`)",
+                    saved,
+                ));
+            }
+        },
+        Json::Array(_) => Argument::List(Arc::new(arguments(saved, depth, node)?)),
+        Json::Object(_) => {
+            let (kind, inner) = json::tagged(saved)?;
+            to_tagged(kind, inner, depth, node).map_err(|e| e.inside(format_args!(".{kind}")))?
+        }
+    })
+}
+
+fn arguments(
+    saved: &Json,
+    depth: usize,
+    node: &dyn Fn(&str) -> Result<NodeId>,
+) -> Result<Vec<Argument>> {
+    json::items(saved, |item| to_argument(item, depth + 1, node))
+}
+
+fn to_tagged(
+    kind: &str,
+    inner: &Json,
+    depth: usize,
+    node: &dyn Fn(&str) -> Result<NodeId>,
+) -> Result<Argument> {
+    let three = || -> Result<Arc<[Argument; 3]>> {
+        let parts = <[Argument; 3]>::try_from(arguments(inner, depth, node)?);
+        parts
+            .map(Arc::new)
+            .map_err(|_| json::expected("start, stop and step", inner))
+    };
+    Ok(match kind {
+        "str" => Argument::from(json::text(inner)?),
+        "float" => Argument::Float(json::to_float(inner)?),
+        "ellipsis" => Argument::Ellipsis,
+        "dtype" => Argument::DType(to_dtype(inner)?),
+        "device" => Argument::Device(
+            json::text(inner)?
+                .parse()
+                .map_err(|e: Error| Error::saved(e))?,
+        ),
+        "tuple" => Argument::Tuple(Arc::new(arguments(inner, depth, node)?)),
+        "slice" => Argument::Slice(three()?),
+        "range" => Argument::Range(three()?),
+        "dict" => Argument::Dict(Arc::new(json::items(inner, |pair| {
+            match json::array(pair)? {
+                [key, item] => Ok((json::text(key)?.into(), to_argument(item, depth + 1, node)?)),
+                _ => Err(json::expected("a key and a value", pair)),
+            }
+        })?)),
+        kind => {
+            return Err(Error::saved(format_args!(
+                "{} is no kind of argument: expected str, float, ellipsis, dtype, device, tuple, slice, range or dict",
+                Excerpt(kind)
+            )));
+        }
+    })
+}
+
+/// An element type by its name.
+pub(crate) fn to_dtype(saved: &Json) -> Result<DType> {
+    let name = json::text(saved)?;
+    DType::ALL
+        .into_iter()
+        .find(|dtype| dtype.name() == name)
+        .ok_or_else(|| json::expected("an element type, such as `float32`", saved))
+}
+
+/// What a graph's `get_attr` names: a tensor, or a plain value.
+pub(crate) fn from_value(value: &Value, saver: &mut Saver) -> Result<Json> {
+    match value.as_object() {
+        Some(object) => saver.tensor(object),
+        None => {
+            let argument = plain_argument(value, 0)?;
+            from_argument(&argument, &|_| {
+                Err(Error::saved("a constant holds no node"))
+            })
+        }
+    }
+}
+
+/// The value of [`from_value`].
+pub(crate) fn to_value(saved: &Json, loader: &mut Loader<'_>) -> Result<Value> {
+    if let Ok(("tensor", _)) = json::tagged(saved) {
+        return loader.tensor_value(saved);
+    }
+    let argument = to_argument(saved, 0, &|_| Err(Error::saved("a constant holds no node")))?;
+    argument.to_value(&mut |_| Ok(Value::None))
+}
+
+fn plain_argument(value: &Value, depth: usize) -> Result<Argument> {
+    if depth > MAX_ARGUMENT_DEPTH {
+        return Err(too_deep());
+    }
+    let all = |items: &[Value]| -> Result<Vec<Argument>> {
+        let items = items.iter();
+        items.map(|item| plain_argument(item, depth + 1)).collect()
+    };
+    let three = |parts: &[Value; 3]| -> Result<Arc<[Argument; 3]>> {
+        let parts = <[Argument; 3]>::try_from(all(&parts[..])?);
+        parts
+            .map(Arc::new)
+            .map_err(|_| Error::saved("three parts stay three"))
+    };
+    Ok(match value {
+        Value::None => Argument::None,
+        Value::Bool(x) => Argument::Bool(*x),
+        Value::Int(x) => Argument::Int(*x),
+        Value::Float(x) => Argument::Float(*x),
+        Value::Str(x) => Argument::from(&**x),
+        Value::DType(x) => Argument::DType(*x),
+        Value::Device(x) => Argument::Device(*x),
+        Value::Ellipsis => Argument::Ellipsis,
+        Value::List(items) => Argument::List(Arc::new(all(items)?)),
+        Value::Tuple(items) => Argument::Tuple(Arc::new(all(items)?)),
+        Value::Dict(map) => Argument::Dict(Arc::new(
+            map.iter()
+                .map(|(key, item)| Ok((key.clone(), plain_argument(item, depth + 1)?)))
+                .collect::<Result<_>>()?,
+        )),
+        Value::Slice(parts) => Argument::Slice(three(parts)?),
+        Value::Range(parts) => Argument::Range(three(parts)?),
+        Value::Object(_) | Value::Proxy(_) => {
+            return Err(Error::saved(format_args!(
+                "{} inside a constant cannot be saved",
+                value.describe()
+            )));
+        }
+    })
+}
+
+/// A default as JSON.
+pub(crate) fn from_literal(literal: &Literal) -> Json {
+    match literal {
+        Literal::None => Json::Null,
+        Literal::Bool(x) => Json::from(*x),
+        Literal::Int(x) => Json::from(*x),
+        Literal::Float(x) => float(*x),
+        Literal::Str(x) => tag("str", x.as_ref()),
+    }
+}
+
+/// The default of [`from_literal`].
+pub(crate) fn to_literal(saved: &Json) -> Result<Literal> {
+    let no_node = |_: &str| Err(Error::saved("a default is no node"));
+    Ok(match to_argument(saved, 0, &no_node)? {
+        Argument::None => Literal::None,
+        Argument::Bool(x) => Literal::Bool(x),
+        Argument::Int(x) => Literal::Int(x),
+        Argument::Float(x) => Literal::Float(x),
+        Argument::Str(ref x) => Literal::Str(x.to_string().into()),
+        _ => {
+            return Err(json::expected(
+                "null, a truth value, a number or a text",
+                saved,
+            ));
+        }
+    })
+}
+
+/// A tree as JSON: a leaf is `"*"`.
+pub(crate) fn from_tree(tree: &Tree, depth: usize) -> Result<Json> {
+    if depth > MAX_ARGUMENT_DEPTH {
+        return Err(too_deep());
+    }
+    let all = |items: &[Tree]| -> Result<Json> {
+        items
+            .iter()
+            .map(|item| from_tree(item, depth + 1))
+            .collect()
+    };
+    Ok(match tree {
+        Tree::Leaf => Json::from("*"),
+        Tree::List(items) => all(items)?,
+        Tree::Tuple(items) => tag("tuple", all(items)?),
+        Tree::Dict(items) => {
+            let pairs = items.iter().map(|(key, item)| {
+                Ok(Json::Array(vec![
+                    Json::from(&**key),
+                    from_tree(item, depth + 1)?,
+                ]))
+            });
+            tag("dict", pairs.collect::<Result<Vec<_>>>()?)
+        }
+    })
+}
+
+/// The tree of [`from_tree`].
+pub(crate) fn to_tree(saved: &Json, depth: usize) -> Result<Tree> {
+    if depth > MAX_ARGUMENT_DEPTH {
+        return Err(too_deep());
+    }
+    let all = |items| json::items(items, |item| to_tree(item, depth + 1));
+    match saved {
+        Json::String(leaf) if leaf == "*" => Ok(Tree::Leaf),
+        Json::Array(_) => Ok(Tree::List(all(saved)?)),
+        Json::Object(_) => match json::tagged(saved)? {
+            ("tuple", items) => Ok(Tree::Tuple(all(items)?)),
+            ("dict", items) => Ok(Tree::Dict(json::items(items, |pair| {
+                match json::array(pair)? {
+                    [key, item] => Ok((json::text(key)?.into(), to_tree(item, depth + 1)?)),
+                    _ => Err(json::expected("a key and a tree", pair)),
+                }
+            })?)),
+            _ => Err(json::expected("`tuple` or `dict`", saved)),
+        },
+        _ => Err(json::expected("`\"*\"`, a list, a tuple or a dict", saved)),
+    }
+}

@@ -1,0 +1,356 @@
+//! Graphs as JSON: the nodes in order, and tables of the places in the source and the modules that they came from.
+//!
+//! Invariants: nodes keep names and order; a node names earlier nodes only.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::arguments::{from_argument, to_argument};
+use super::json::{self, Excerpt, Json, JsonMap};
+use crate::error::{Error, Result};
+use crate::ir::argument::{Args, Kwargs};
+use crate::ir::function::Function;
+use crate::ir::graph::Graph;
+use crate::ir::meta::{NodeAction, NodeSource};
+use crate::ir::node::NodeRef;
+use crate::ir::op::{Op, Opcode};
+use crate::ir::places::{LocationId, ScopeId, Site};
+use crate::ir::registry;
+use crate::location::SourceLocation;
+use crate::value::handle::NodeId;
+
+/// The fields of a graph in the JSON of its module.
+pub(crate) const FIELDS: [&str; 3] = ["locations", "scopes", "nodes"];
+
+const NODE_FIELDS: [&str; 9] = [
+    "op", "target", "name", "args", "kwargs", "type", "at", "in", "passes",
+];
+
+/// The tables of one graph, in the order in which its nodes mention them.
+#[derive(Default)]
+struct Tables {
+    locations: Vec<Json>,
+    location_ids: FxHashMap<LocationId, usize>,
+    scopes: Vec<Json>,
+    scope_ids: FxHashMap<ScopeId, usize>,
+    functions: FxHashMap<&'static str, ()>,
+}
+
+impl Tables {
+    fn location(&mut self, graph: &Graph, id: LocationId) -> Option<usize> {
+        let location = graph.location_of(id)?;
+        let Tables {
+            locations,
+            location_ids,
+            ..
+        } = self;
+        Some(*location_ids.entry(id).or_insert_with(|| {
+            locations.push(Json::Array(vec![
+                Json::from(location.file.as_ref()),
+                Json::from(location.line),
+                Json::from(location.column),
+            ]));
+            locations.len() - 1
+        }))
+    }
+
+    /// A scope's place in the table; its parents stand before it.
+    fn scope(&mut self, graph: &Graph, id: ScopeId) -> Option<usize> {
+        let mut chain = Vec::new();
+        let mut at = id;
+        let mut outer = None;
+        while let Some(scope) = graph.scope_of(at) {
+            if let Some(known) = self.scope_ids.get(&at) {
+                outer = Some(*known);
+                break;
+            }
+            chain.push((at, scope));
+            at = scope.parent;
+        }
+        for (id, scope) in chain.into_iter().rev() {
+            let mut fields = JsonMap::new();
+            fields.insert("path".into(), Json::from(&*scope.path));
+            fields.insert("type".into(), Json::from(scope.type_name.as_ref()));
+            if let Some(outer) = outer {
+                fields.insert("in".into(), Json::from(outer));
+            }
+            self.scopes.push(Json::Object(fields));
+            outer = Some(self.scopes.len() - 1);
+            self.scope_ids.insert(id, self.scopes.len() - 1);
+        }
+        outer
+    }
+
+    /// A function can be found again if the registry has it under its path.
+    fn function(&mut self, function: Function) -> Result<()> {
+        if self.functions.contains_key(function.path()) {
+            return Ok(());
+        }
+        find_function(function.path())?;
+        self.functions.insert(function.path(), ());
+        Ok(())
+    }
+}
+
+fn find_function(path: &str) -> Result<Function> {
+    registry::function(path)?.ok_or_else(|| {
+        Error::saved(format_args!(
+            "no function is registered as {}: link its crate in (`use its_crate as _;`), or make it one with #[wrap]",
+            Excerpt(path)
+        ))
+    })
+}
+
+/// Puts a graph's fields into the JSON of its module.
+pub(crate) fn from_graph(graph: &Graph, fields: &mut JsonMap) -> Result<()> {
+    let mut tables = Tables::default();
+    let mut nodes = Vec::with_capacity(graph.len());
+    for (i, node) in graph.nodes().enumerate() {
+        let saved = from_node(graph, node, &mut tables)
+            .map_err(|e| e.inside(format_args!(".nodes[{i}]")))?;
+        nodes.push(saved);
+    }
+    let parts = [tables.locations, tables.scopes, nodes];
+    for (name, part) in FIELDS.into_iter().zip(parts) {
+        fields.insert(name.into(), Json::Array(part));
+    }
+    Ok(())
+}
+
+fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Json> {
+    let reference =
+        |id: NodeId| -> Result<Json> { Ok(Json::from(format!("%{}", graph.node(id)?.name()))) };
+    let mut fields = JsonMap::with_capacity(7);
+    fields.insert("op".into(), Json::from(node.opcode().name()));
+    if let Op::CallFunction(function) = node.op() {
+        tables
+            .function(*function)
+            .map_err(|e| e.inside(".target"))?;
+    }
+    if *node.op() != Op::Output {
+        fields.insert("target".into(), Json::from(node.target()));
+    }
+    fields.insert("name".into(), Json::from(node.name().to_string()));
+    if !node.args().is_empty() {
+        let args = node.args().iter();
+        let args = args.map(|arg| from_argument(arg, &reference));
+        fields.insert("args".into(), Json::Array(args.collect::<Result<_>>()?));
+    }
+    if !node.kwargs().is_empty() {
+        let mut kwargs = JsonMap::new();
+        for (name, arg) in node.kwargs() {
+            kwargs.insert(name.to_string(), from_argument(arg, &reference)?);
+        }
+        fields.insert("kwargs".into(), Json::Object(kwargs));
+    }
+    if let Some(ty) = node.type_expr() {
+        fields.insert("type".into(), Json::from(ty));
+    }
+    let (location, scope) = node.places();
+    if let Some(at) = tables.location(graph, location) {
+        fields.insert("at".into(), Json::from(at));
+    }
+    if let Some(inside) = tables.scope(graph, scope) {
+        fields.insert("in".into(), Json::from(inside));
+    }
+    if !node.sources().is_empty() {
+        let sources = node.sources().iter().map(from_source).collect();
+        fields.insert("passes".into(), Json::Array(sources));
+    }
+    Ok(Json::Object(fields))
+}
+
+fn from_source(source: &NodeSource) -> Json {
+    let action = match source.action {
+        NodeAction::Create => "create",
+        NodeAction::Replace => "replace",
+    };
+    let mut fields = JsonMap::new();
+    fields.insert("pass".into(), Json::from(&*source.pass));
+    fields.insert("action".into(), Json::from(action));
+    if !source.from.is_empty() {
+        fields.insert("from".into(), Json::from(source.from.clone()));
+    }
+    Json::Object(fields)
+}
+
+fn to_source(saved: &Json) -> Result<NodeSource> {
+    let fields = json::object(saved)?;
+    json::known_names(fields, &["pass", "action", "from"])?;
+    let names = |from| json::items(from, |name| json::text(name).map(str::to_string));
+    Ok(NodeSource {
+        pass: json::part(fields, "pass", json::text)?.into(),
+        action: json::part(fields, "action", |action| match json::text(action)? {
+            "create" => Ok(NodeAction::Create),
+            "replace" => Ok(NodeAction::Replace),
+            _ => Err(json::expected("`create` or `replace`", action)),
+        })?,
+        from: json::optional(fields, "from", names)?.unwrap_or_default(),
+    })
+}
+
+/// The graph in the JSON of its module.
+pub(crate) fn to_graph(fields: &JsonMap) -> Result<Graph> {
+    let locations = json::part(fields, "locations", |saved| json::items(saved, to_location))?;
+    json::part(fields, "nodes", |nodes| {
+        let mut graph = Graph::with_capacity(json::array(nodes)?.len());
+        let locations = locations
+            .into_iter()
+            .map(|location| graph.intern_location(location))
+            .collect();
+        Ok((nodes, graph, locations))
+    })
+    .and_then(|(nodes, mut graph, locations)| {
+        let scopes = json::part(fields, "scopes", |scopes| to_scopes(&mut graph, scopes))?;
+        let mut builder = Builder {
+            graph,
+            locations,
+            scopes,
+            by_name: HashMap::with_capacity(nodes.as_array().map_or(0, Vec::len)),
+        };
+        json::items(nodes, |node| builder.node(node)).map_err(|e| e.inside(".nodes"))?;
+        builder.graph.leave_scope(ScopeId::default());
+        Ok(builder.graph)
+    })
+}
+
+fn to_location(saved: &Json) -> Result<SourceLocation> {
+    let number = |json: &Json| {
+        json.as_u64()
+            .and_then(|n| u32::try_from(n).ok())
+            .ok_or_else(|| json::expected("a number of a line or column", json))
+    };
+    match json::array(saved)? {
+        [file, line, column] => Ok(SourceLocation {
+            file: Cow::Owned(json::text(file)?.to_string()),
+            line: number(line)?,
+            column: number(column)?,
+        }),
+        _ => Err(json::expected("file, line and column", saved)),
+    }
+}
+
+/// Enters the scopes into a graph; a scope's parent stands before it.
+fn to_scopes(graph: &mut Graph, saved: &Json) -> Result<Vec<ScopeId>> {
+    let mut ids: Vec<ScopeId> = Vec::new();
+    json::items(saved, |scope| {
+        let fields = json::object(scope)?;
+        json::known_names(fields, &["path", "type", "in"])?;
+        let parent = json::optional(fields, "in", |outer| json::index(outer, ids.len()))?;
+        let path = json::part(fields, "path", json::text)?;
+        let ty = json::part(fields, "type", json::text)?;
+        graph.leave_scope(parent.map_or(ScopeId::default(), |outer| ids[outer]));
+        graph.enter_scope(path.into(), ty.to_string());
+        ids.push(graph.scope_id());
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+/// A graph that grows node by node.
+struct Builder<'j> {
+    graph: Graph,
+    locations: Vec<LocationId>,
+    scopes: Vec<ScopeId>,
+    /// The names come from a file, so that the table is one that no choice of names makes slow.
+    by_name: HashMap<&'j str, NodeId>,
+}
+
+impl<'j> Builder<'j> {
+    fn node(&mut self, saved: &'j Json) -> Result<()> {
+        let fields = json::object(saved)?;
+        json::known_names(fields, &NODE_FIELDS)?;
+        let op = to_op(fields)?;
+        let name = json::part(fields, "name", json::text)?;
+        let by_name = &self.by_name;
+        let reference = |earlier: &str| {
+            by_name.get(earlier).copied().ok_or_else(|| {
+                Error::saved(format_args!(
+                    "{} is no node before this one: a node uses nodes that stand before it",
+                    Excerpt(&format!("%{earlier}"))
+                ))
+            })
+        };
+        let args = json::optional(fields, "args", |args| {
+            json::items(args, |arg| to_argument(arg, 0, &reference))
+        })?;
+        let kwargs = json::optional(fields, "kwargs", |kwargs| {
+            json::object(kwargs)?
+                .iter()
+                .map(|(key, arg)| {
+                    let arg = to_argument(arg, 0, &reference)
+                        .map_err(|e| e.inside(format_args!(".{key}")))?;
+                    Ok((Arc::from(key.as_str()), arg))
+                })
+                .collect::<Result<Kwargs>>()
+        })?;
+        let ty = json::optional(fields, "type", json::text)?;
+        let at = json::optional(fields, "at", |at| json::index(at, self.locations.len()))?;
+        let inside = json::optional(fields, "in", |at| json::index(at, self.scopes.len()))?;
+        let sources = json::optional(fields, "passes", |s| json::items(s, to_source))?;
+
+        let scope = inside.map_or(ScopeId::default(), |at| self.scopes[at]);
+        self.graph.leave_scope(scope);
+        let site = at.map_or(Site::Unknown, |at| Site::Known(self.locations[at]));
+        let args = Args::from_vec(args.unwrap_or_default());
+        let kwargs = kwargs.unwrap_or_default();
+        let id = self.graph.insert(op, args, kwargs, Some(name), site)?;
+        let given = self.graph.node(id)?.name();
+        if given != name {
+            let problem = match self.by_name.contains_key(name) {
+                true => format!("two nodes are named {}", Excerpt(name)),
+                false => format!("{} is no name of a node", Excerpt(name)),
+            };
+            return Err(Error::saved(problem).inside(".name"));
+        }
+        self.by_name.insert(name, id);
+        if ty.is_some() || sources.is_some() {
+            let mut node = self.graph.node_mut(id)?;
+            node.set_type_expr(ty);
+            if let Some(sources) = sources {
+                node.set_sources(sources);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn to_op(fields: &JsonMap) -> Result<Op> {
+    let opcode = json::part(fields, "op", |op| {
+        let name = json::text(op)?;
+        let known = [
+            Opcode::Placeholder,
+            Opcode::GetAttr,
+            Opcode::CallFunction,
+            Opcode::CallMethod,
+            Opcode::CallModule,
+            Opcode::Output,
+        ];
+        known
+            .into_iter()
+            .find(|opcode| opcode.name() == name)
+            .ok_or_else(|| {
+                json::expected(
+                    "placeholder, get_attr, call_function, call_method, call_module or output",
+                    op,
+                )
+            })
+    })?;
+    if opcode == Opcode::Output {
+        return Ok(Op::Output);
+    }
+    json::part(fields, "target", |target| {
+        let target = json::text(target)?;
+        Ok(match opcode {
+            Opcode::Placeholder => Op::Placeholder(target.into()),
+            Opcode::GetAttr => Op::GetAttr(target.into()),
+            Opcode::CallFunction => Op::CallFunction(find_function(target)?),
+            Opcode::CallMethod => Op::CallMethod(target.into()),
+            Opcode::CallModule => Op::CallModule(target.into()),
+            Opcode::Output => Op::Output,
+        })
+    })
+}

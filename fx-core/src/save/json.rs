@@ -1,0 +1,174 @@
+//! Reading JSON of a saved file: what is expected, what was found instead, and where.
+//!
+//! Invariant: nothing is taken for granted; a wrong kind, a missing or an unknown name is an error that names its place.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// JSON of a saved file.
+pub type Json = serde_json::Value;
+/// A JSON object, in the order in which it was written.
+pub type JsonMap = serde_json::Map<String, Json>;
+
+/// How much of a wrong text is shown.
+const EXCERPT: usize = 60;
+
+/// A text of the file, cut where it is long.
+pub(crate) struct Excerpt<'a>(pub &'a str);
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(EXCERPT) {
+            None => write!(f, "`{}`", self.0),
+            Some((end, _)) => write!(f, "`{}..`", &self.0[..end]),
+        }
+    }
+}
+
+/// What a JSON value is, for messages.
+pub(crate) fn describe(json: &Json) -> String {
+    match json {
+        Json::Null => "null".into(),
+        Json::Bool(x) => format!("`{x}`"),
+        Json::Number(x) => format!("`{x}`"),
+        Json::String(x) => format!("the text {}", Excerpt(x)),
+        Json::Array(items) => format!("a list of {}", items.len()),
+        Json::Object(fields) => match fields.keys().next() {
+            Some(first) if fields.len() == 1 => format!("an object with {}", Excerpt(first)),
+            _ => format!("an object of {}", fields.len()),
+        },
+    }
+}
+
+/// The error of a value of the wrong kind.
+pub(crate) fn expected(what: impl fmt::Display, found: &Json) -> Error {
+    Error::saved(format_args!("expected {what}, found {}", describe(found)))
+}
+
+pub(crate) fn object(json: &Json) -> Result<&JsonMap> {
+    json.as_object().ok_or_else(|| expected("an object", json))
+}
+
+pub(crate) fn array(json: &Json) -> Result<&[Json]> {
+    json.as_array()
+        .map(Vec::as_slice)
+        .ok_or_else(|| expected("a list", json))
+}
+
+pub(crate) fn text(json: &Json) -> Result<&str> {
+    json.as_str().ok_or_else(|| expected("a text", json))
+}
+
+pub(crate) fn boolean(json: &Json) -> Result<bool> {
+    json.as_bool()
+        .ok_or_else(|| expected("true or false", json))
+}
+
+/// An index into a table of the file.
+pub(crate) fn index(json: &Json, len: usize) -> Result<usize> {
+    json.as_u64()
+        .and_then(|n| usize::try_from(n).ok())
+        .filter(|n| *n < len)
+        .ok_or_else(|| expected(format_args!("an index below {len}"), json))
+}
+
+/// Refuses names that are not known: a later version wrote them, and what they say would be lost.
+pub(crate) fn known_names(fields: &JsonMap, known: &[&str]) -> Result<()> {
+    match fields.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(Error::saved(format_args!(
+            "{} is not known here (known: {}): the file was written by another version of this code",
+            Excerpt(name),
+            if known.is_empty() {
+                "nothing".to_string()
+            } else {
+                known.join(", ")
+            }
+        ))),
+    }
+}
+
+/// A part that must be there.
+pub(crate) fn required<'j>(fields: &'j JsonMap, name: &str) -> Result<&'j Json> {
+    fields
+        .get(name)
+        .ok_or_else(|| Error::saved(format_args!("`{name}` is missing")))
+}
+
+/// Reads a part that must be there; its errors are told to be inside it.
+pub(crate) fn part<'j, T>(
+    fields: &'j JsonMap,
+    name: &str,
+    read: impl FnOnce(&'j Json) -> Result<T>,
+) -> Result<T> {
+    read(required(fields, name)?).map_err(|e| e.inside(format_args!(".{name}")))
+}
+
+/// Reads a part that may be left out.
+pub(crate) fn optional<'j, T>(
+    fields: &'j JsonMap,
+    name: &str,
+    read: impl FnOnce(&'j Json) -> Result<T>,
+) -> Result<Option<T>> {
+    fields
+        .get(name)
+        .map(read)
+        .transpose()
+        .map_err(|e| e.inside(format_args!(".{name}")))
+}
+
+/// Reads every item of a list; errors are told to be inside the item.
+pub(crate) fn items<'j, T>(
+    json: &'j Json,
+    mut read: impl FnMut(&'j Json) -> Result<T>,
+) -> Result<Vec<T>> {
+    array(json)?
+        .iter()
+        .enumerate()
+        .map(|(i, item)| read(item).map_err(|e| e.inside(format_args!("[{i}]"))))
+        .collect()
+}
+
+/// Reads an object's one name and what is under it: `{"tuple": [..]}`.
+pub(crate) fn tagged(json: &Json) -> Result<(&str, &Json)> {
+    match json
+        .as_object()
+        .map(|fields| (fields.len(), fields.iter().next()))
+    {
+        Some((1, Some((tag, inner)))) => Ok((tag, inner)),
+        _ => Err(expected("an object with one name", json)),
+    }
+}
+
+/// An object of one name.
+pub(crate) fn tag(name: &str, inner: impl Into<Json>) -> Json {
+    let mut fields = JsonMap::with_capacity(1);
+    fields.insert(name.to_string(), inner.into());
+    Json::Object(fields)
+}
+
+/// A float: a number, or the name of what JSON has no number for.
+pub(crate) fn from_float(x: f64) -> Json {
+    match serde_json::Number::from_f64(x) {
+        Some(number) => Json::Number(number),
+        None => Json::from(if x.is_nan() {
+            "nan"
+        } else if x > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        }),
+    }
+}
+
+/// The float of [`from_float`].
+pub(crate) fn to_float(json: &Json) -> Result<f64> {
+    match json {
+        Json::String(text) if text == "nan" => Some(f64::NAN),
+        Json::String(text) if text == "inf" => Some(f64::INFINITY),
+        Json::String(text) if text == "-inf" => Some(f64::NEG_INFINITY),
+        json => json.as_f64(),
+    }
+    .ok_or_else(|| expected("a number, \"nan\", \"inf\" or \"-inf\"", json))
+}

@@ -1,0 +1,112 @@
+//! `Loader`: what a module's parts are made of when a file is loaded: the JSON that they wrote, and their tensors.
+//!
+//! Invariant: a tensor is made once, however many parts refer to it, so that what was tied stays tied.
+
+use rustc_hash::FxHashMap;
+
+use super::json::{self, Excerpt, Json, JsonMap};
+use super::saver::{MAX_MODULE_DEPTH, too_deep};
+use crate::error::{Error, Result};
+use crate::value::data::{TensorData, from_data_of};
+use crate::value::object::{Object, short_type_name};
+use crate::value::value::Value;
+
+/// One loading of a file: [`Component::from_saved`](crate::Component::from_saved) takes tensors out of it.
+#[derive(Debug)]
+pub struct Loader<'f> {
+    tensors: FxHashMap<&'f str, TensorData<'f>>,
+    aliases: FxHashMap<&'f str, &'f str>,
+    made: FxHashMap<&'f str, Value>,
+    depth: usize,
+}
+
+impl<'f> Loader<'f> {
+    pub(crate) fn new(
+        tensors: FxHashMap<&'f str, TensorData<'f>>,
+        aliases: FxHashMap<&'f str, &'f str>,
+    ) -> Self {
+        Loader {
+            tensors,
+            aliases,
+            made: FxHashMap::default(),
+            depth: 0,
+        }
+    }
+
+    /// Loads the field of a name.
+    ///
+    /// # Errors
+    /// When there is none, and what `load` says, told to be there.
+    pub fn field<T>(
+        &mut self,
+        fields: &JsonMap,
+        name: &str,
+        load: impl FnOnce(&Json, &mut Loader<'_>) -> Result<T>,
+    ) -> Result<T> {
+        json::part(fields, name, |saved| load(saved, self))
+    }
+
+    /// Loads every item of a list.
+    ///
+    /// # Errors
+    /// When it is no list, and what `load` says, told to be there.
+    pub fn items<T>(
+        &mut self,
+        saved: &Json,
+        mut load: impl FnMut(&Json, &mut Loader<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        json::items(saved, |item| load(item, self))
+    }
+
+    /// Loads a module of its own, one level deeper.
+    ///
+    /// # Errors
+    /// When modules nest deeper than 64 levels, and what `load` says.
+    pub fn nested<T>(&mut self, load: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth == MAX_MODULE_DEPTH {
+            return Err(too_deep());
+        }
+        self.depth += 1;
+        let loaded = load(self);
+        self.depth -= 1;
+        loaded
+    }
+
+    /// The tensor that [`Saver::tensor`](crate::Saver::tensor) gave a reference of.
+    ///
+    /// # Errors
+    /// When the file has no such tensor, or it has another type.
+    pub fn tensor<T: Object + Clone>(&mut self, saved: &Json) -> Result<T> {
+        let value = self.tensor_value(saved)?;
+        value.downcast_ref::<T>().cloned().ok_or_else(|| {
+            Error::saved(format_args!(
+                "expected a `{}`, found {}",
+                short_type_name(std::any::type_name::<T>()),
+                value.describe()
+            ))
+        })
+    }
+
+    /// As [`tensor`](Loader::tensor), of any type.
+    pub(crate) fn tensor_value(&mut self, saved: &Json) -> Result<Value> {
+        let path = match json::tagged(saved) {
+            Ok(("tensor", path)) => json::text(path).map_err(|e| e.inside(".tensor"))?,
+            _ => return Err(json::expected("a tensor, `{\"tensor\": path}`", saved)),
+        };
+        let path = self.aliases.get(path).copied().unwrap_or(path);
+        if let Some(made) = self.made.get(path) {
+            return Ok(made.clone());
+        }
+        let Some((known, data)) = self.tensors.get_key_value(path) else {
+            return Err(Error::saved(format_args!(
+                "the file has no tensor {}",
+                Excerpt(path)
+            )));
+        };
+        let value = from_data_of(data.type_path())
+            .and_then(|from_data| from_data(data))
+            .map_err(|e| Error::saved(format_args!("tensor {}: {e}", Excerpt(path))))?;
+        self.made.insert(known, value.clone());
+        Ok(value)
+    }
+}

@@ -1,0 +1,10 @@
+//! Saved files: graphs and plain data as JSON, tensors as safetensors, and how both come back.
+
+pub mod arguments;
+pub mod file;
+pub mod graph;
+pub mod json;
+pub mod loader;
+pub mod saver;
+pub mod signature;
+pub mod upgrade;

@@ -1,0 +1,131 @@
+//! `Saver`: what a module's parts are told while they are saved; it collects the tensors under their paths.
+//!
+//! Invariant: a tensor is kept once, under its first path; every other path of it is an alias.
+
+use std::fmt::{Display, Write};
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::json::{Json, tag};
+use crate::error::{Error, Result};
+use crate::value::data::{TensorData, from_data_of};
+use crate::value::object::Object;
+
+/// How deep modules may nest in a file, so that saving and loading may recurse.
+pub(crate) const MAX_MODULE_DEPTH: usize = 64;
+
+pub(crate) fn too_deep() -> Error {
+    Error::saved(format_args!(
+        "modules nest deeper than {MAX_MODULE_DEPTH} levels"
+    ))
+}
+
+/// One saving of a module: [`Component::to_saved`](crate::Component::to_saved) puts tensors into it.
+#[derive(Debug, Default)]
+pub struct Saver {
+    trail: String,
+    depth: usize,
+    pub(crate) tensors: IndexMap<String, TensorData<'static>, FxBuildHasher>,
+    /// Further paths of tensors, and the first path of each.
+    pub(crate) aliases: IndexMap<String, String, FxBuildHasher>,
+    by_id: FxHashMap<u64, String>,
+}
+
+impl Saver {
+    /// Saves what is under a name; a tensor there has that name in its path.
+    ///
+    /// # Errors
+    /// What `save` says, told to be there.
+    pub fn child(
+        &mut self,
+        name: &str,
+        save: impl FnOnce(&mut Saver) -> Result<Json>,
+    ) -> Result<Json> {
+        self.inside(name, save)
+            .map_err(|e| e.inside(format_args!(".{name}")))
+    }
+
+    /// Saves an item of a list.
+    ///
+    /// # Errors
+    /// What `save` says, told to be there.
+    pub fn item(
+        &mut self,
+        index: usize,
+        save: impl FnOnce(&mut Saver) -> Result<Json>,
+    ) -> Result<Json> {
+        self.inside(index, save)
+            .map_err(|e| e.inside(format_args!("[{index}]")))
+    }
+
+    pub(crate) fn inside<T>(
+        &mut self,
+        step: impl Display,
+        save: impl FnOnce(&mut Saver) -> Result<T>,
+    ) -> Result<T> {
+        let before = self.trail.len();
+        if before > 0 {
+            self.trail.push('.');
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(self.trail, "{step}");
+        let saved = save(self);
+        self.trail.truncate(before);
+        saved
+    }
+
+    /// Saves a module of its own, one level deeper.
+    ///
+    /// # Errors
+    /// When modules nest deeper than 64 levels, and what `save` says.
+    pub fn nested<T>(&mut self, save: impl FnOnce(&mut Saver) -> Result<T>) -> Result<T> {
+        if self.depth == MAX_MODULE_DEPTH {
+            return Err(too_deep());
+        }
+        self.depth += 1;
+        let saved = save(self);
+        self.depth -= 1;
+        saved
+    }
+
+    /// Saves the tensor that is here, and gives what refers to it.
+    ///
+    /// # Errors
+    /// When its type cannot be saved, it is symbolic, or another tensor has its path.
+    pub fn tensor(&mut self, tensor: &dyn Object) -> Result<Json> {
+        let path = self.trail.clone();
+        if path == "__metadata__" || path.is_empty() {
+            return Err(Error::saved(format_args!(
+                "a file cannot have a tensor called `{path}`: rename it"
+            )));
+        }
+        let reference = tag("tensor", path.as_str());
+        let first = tensor.object_id().and_then(|id| self.by_id.get(&id));
+        let known = self.aliases.get(&path).or_else(|| {
+            let own = self.tensors.get_key_value(&path);
+            own.map(|(path, _)| path)
+        });
+        match (first, known) {
+            // A module's tensor that the graph names too.
+            (Some(first), Some(known)) if first == known => return Ok(reference),
+            (_, Some(_)) => {
+                return Err(Error::saved(format_args!(
+                    "two tensors are at `{path}`: rename one of the fields"
+                )));
+            }
+            (Some(first), None) => {
+                self.aliases.insert(path, first.clone());
+                return Ok(reference);
+            }
+            (None, None) => {}
+        }
+        if let Some(id) = tensor.object_id() {
+            self.by_id.insert(id, path.clone());
+        }
+        let data = tensor.to_data()?;
+        from_data_of(data.type_path())?;
+        self.tensors.insert(path, data.into_owned());
+        Ok(reference)
+    }
+}

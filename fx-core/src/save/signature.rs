@@ -1,0 +1,54 @@
+//! Signatures as JSON: the parameters of a saved module and the structure of each.
+
+use super::arguments::{from_literal, from_tree, to_literal, to_tree};
+use super::json::{self, Json, JsonMap};
+use crate::error::Result;
+use crate::ir::signature::{ParamKind, ParamSpec};
+use crate::value::tree::Tree;
+
+pub(crate) fn from_params(params: &[ParamSpec]) -> Json {
+    params
+        .iter()
+        .map(|param| {
+            let mut fields = JsonMap::new();
+            fields.insert("name".into(), Json::from(param.name.as_ref()));
+            fields.insert("type".into(), Json::from(param.ty.as_ref()));
+            if param.kind == ParamKind::Keyword {
+                fields.insert("keyword".into(), Json::from(true));
+            }
+            if let Some(default) = &param.default {
+                fields.insert("default".into(), from_literal(default));
+            }
+            if !param.symbolic {
+                fields.insert("symbolic".into(), Json::from(false));
+            }
+            Json::Object(fields)
+        })
+        .collect()
+}
+
+pub(crate) fn to_params(saved: &Json) -> Result<Vec<ParamSpec>> {
+    json::items(saved, |param| {
+        let fields = json::object(param)?;
+        json::known_names(fields, &["name", "type", "keyword", "default", "symbolic"])?;
+        let keyword = json::optional(fields, "keyword", json::boolean)?;
+        Ok(ParamSpec {
+            name: json::part(fields, "name", json::text)?.to_string().into(),
+            ty: json::part(fields, "type", json::text)?.to_string().into(),
+            kind: match keyword {
+                Some(true) => ParamKind::Keyword,
+                _ => ParamKind::Positional,
+            },
+            default: json::optional(fields, "default", to_literal)?,
+            symbolic: json::optional(fields, "symbolic", json::boolean)?.unwrap_or(true),
+        })
+    })
+}
+
+pub(crate) fn from_trees(trees: &[Tree]) -> Result<Json> {
+    trees.iter().map(|tree| from_tree(tree, 0)).collect()
+}
+
+pub(crate) fn to_trees(saved: &Json) -> Result<Vec<Tree>> {
+    json::items(saved, |tree| to_tree(tree, 0))
+}

@@ -1,0 +1,92 @@
+//! Schema versions: what older files say is rewritten, one version at a time, until it is today's.
+//!
+//! Invariant: `UPGRADES[v - 1]` makes version `v + 1` of version `v`, so that no file becomes unreadable.
+
+use super::json::{self, Json};
+use crate::error::{Error, Result};
+
+/// The version that is written.
+pub(crate) const SCHEMA: u64 = UPGRADES.len() as u64 + 1;
+
+/// Rewrites a file's JSON from one version to the next.
+type Upgrade = fn(&mut Json) -> Result<()>;
+
+/// From version 1 on. A change of the format adds one, and a file of the version before to the tests.
+const UPGRADES: &[Upgrade] = &[];
+
+/// Brings a file's JSON to today's schema.
+pub(crate) fn upgrade(saved: &mut Json) -> Result<()> {
+    upgrade_by(UPGRADES, saved)
+}
+
+fn upgrade_by(upgrades: &[Upgrade], saved: &mut Json) -> Result<()> {
+    let newest = upgrades.len() as u64 + 1;
+    let schema = json::part(json::object(saved)?, "schema", |version| {
+        version
+            .as_u64()
+            .filter(|version| *version > 0)
+            .ok_or_else(|| json::expected("a version number", version))
+    })?;
+    if schema > newest {
+        let writer = saved
+            .get("fx")
+            .and_then(Json::as_str)
+            .unwrap_or("a later fx");
+        return Err(Error::saved(format_args!(
+            "this file has schema {schema}, written by fx {}, and this fx reads schemas up to {newest}: load it with that version, or a later one",
+            json::Excerpt(writer)
+        ))
+        .inside(".schema"));
+    }
+    let done = usize::try_from(schema - 1).unwrap_or(upgrades.len());
+    for (version, upgrade) in (schema..).zip(&upgrades[done..]) {
+        upgrade(saved).map_err(|e| {
+            Error::saved(format_args!(
+                "cannot be brought from schema {version} to {}: {e}",
+                version + 1
+            ))
+        })?;
+        if let Some(fields) = saved.as_object_mut() {
+            fields.insert("schema".into(), Json::from(version + 1));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_upgraded_one_after_another() -> Result<()> {
+        let upgrades: &[Upgrade] = &[
+            |saved| {
+                saved["b"] = saved["a"].take();
+                Ok(())
+            },
+            |saved| {
+                saved["c"] = Json::from(vec![saved["b"].take()]);
+                Ok(())
+            },
+        ];
+        let mut oldest = serde_json::json!({"schema": 1, "a": 7});
+        upgrade_by(upgrades, &mut oldest)?;
+        assert_eq!(
+            (&oldest["schema"], &oldest["c"][0]),
+            (&Json::from(3), &Json::from(7))
+        );
+        let mut newest = serde_json::json!({"schema": 3, "c": [7]});
+        upgrade_by(upgrades, &mut newest)?;
+        assert_eq!(newest["c"][0], 7);
+        let later = upgrade_by(
+            upgrades,
+            &mut serde_json::json!({"schema": 4, "fx": "9.1.0"}),
+        );
+        let text = later.err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(
+            text.starts_with("schema: this file has schema 4, written by fx `9.1.0`"),
+            "{text}"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! A tensor's elements as bytes, and the registry of tensor types that are made of them.
+//!
+//! Invariant: there are as many bytes as shape and dtype say.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::dtype::DType;
+use super::value::Value;
+use crate::error::{Error, Result};
+
+/// A tensor as a file keeps it: its elements in row-major order, little-endian.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorData<'d> {
+    type_path: Cow<'d, str>,
+    dtype: DType,
+    shape: Vec<usize>,
+    bytes: Cow<'d, [u8]>,
+    parameter: bool,
+}
+
+impl<'d> TensorData<'d> {
+    /// The data of a tensor whose type is [registered](crate::register_tensor) as `type_path`.
+    ///
+    /// ```
+    /// use fx_core::{DType, TensorData};
+    /// let data = TensorData::new("my_crate::Array", DType::I16, vec![2], vec![1, 0, 2, 0])?;
+    /// assert_eq!((data.shape(), data.bytes()), (&[2][..], &[1, 0, 2, 0][..]));
+    /// assert!(TensorData::new("my_crate::Array", DType::I16, vec![3], vec![1, 0]).is_err());
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there are more or fewer bytes than shape and dtype say.
+    pub fn new(
+        type_path: impl Into<Cow<'d, str>>,
+        dtype: DType,
+        shape: Vec<usize>,
+        bytes: impl Into<Cow<'d, [u8]>>,
+    ) -> Result<Self> {
+        let bytes = bytes.into();
+        let size = shape
+            .iter()
+            .try_fold(dtype.size_in_bytes(), |size, dim| size.checked_mul(*dim));
+        if size != Some(bytes.len()) {
+            return Err(Error::saved(format_args!(
+                "{} bytes cannot be a {dtype} tensor of shape {shape:?}",
+                bytes.len()
+            )));
+        }
+        Ok(TensorData {
+            type_path: type_path.into(),
+            dtype,
+            shape,
+            bytes,
+            parameter: false,
+        })
+    }
+
+    /// Of a tensor that gradients are computed for.
+    #[must_use]
+    pub fn with_parameter(mut self, parameter: bool) -> Self {
+        self.parameter = parameter;
+        self
+    }
+
+    /// The path that the tensor type is registered as.
+    pub fn type_path(&self) -> &str {
+        &self.type_path
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The sizes.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The elements.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether gradients are computed for it.
+    pub fn is_parameter(&self) -> bool {
+        self.parameter
+    }
+
+    /// The same data, held by itself.
+    pub fn into_owned(self) -> TensorData<'static> {
+        TensorData {
+            type_path: Cow::Owned(self.type_path.into_owned()),
+            dtype: self.dtype,
+            shape: self.shape,
+            bytes: Cow::Owned(self.bytes.into_owned()),
+            parameter: self.parameter,
+        }
+    }
+}
+
+/// Makes a tensor of its data.
+pub type FromData = fn(&TensorData<'_>) -> Result<Value>;
+
+/// One entry of the registry, submitted by [`register_tensor!`](crate::register_tensor).
+#[derive(Debug)]
+pub struct TensorType {
+    path: &'static str,
+    from_data: FromData,
+}
+
+impl TensorType {
+    /// The entry of a tensor type.
+    pub const fn new(path: &'static str, from_data: FromData) -> Self {
+        TensorType { path, from_data }
+    }
+}
+
+inventory::collect!(TensorType);
+
+/// How tensors of a type are made.
+///
+/// # Errors
+/// When no type, or more than one, is registered under the path.
+pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
+    static TABLE: OnceLock<FxHashMap<&'static str, Vec<FromData>>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let mut table: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for entry in inventory::iter::<TensorType> {
+            table.entry(entry.path).or_default().push(entry.from_data);
+        }
+        table
+    });
+    match table.get(path).map(Vec::as_slice) {
+        Some([from_data]) => Ok(*from_data),
+        Some([_, _, ..]) => Err(Error::saved(format_args!(
+            "two tensor types are registered as `{path}`: give one another path with `register_tensor!`"
+        ))),
+        _ => Err(Error::saved(format_args!(
+            "no tensor type is registered as `{path}`: link its crate in (`use its_crate as _;`), or register it with `fx_core::register_tensor!`"
+        ))),
+    }
+}
+
+/// Registers a tensor type under a path of its own, so that saved files with its tensors can be loaded.
+///
+/// ```
+/// use fx_core::{DType, Object, Result, TensorData, Value};
+/// #[derive(Debug, Clone)]
+/// struct Bytes(Vec<u8>);
+/// impl Object for Bytes {
+///     fn to_value(&self) -> Value { Value::object(self.clone()) }
+///     fn to_data(&self) -> Result<TensorData<'_>> {
+///         TensorData::new("my_crate::Bytes", DType::U8, vec![self.0.len()], &self.0[..])
+///     }
+/// }
+/// fx_core::register_tensor!("my_crate::Bytes", |data| Ok(Value::object(Bytes(data.bytes().to_vec()))));
+/// ```
+#[macro_export]
+macro_rules! register_tensor {
+    ($path:expr, $from_data:expr $(,)?) => {
+        $crate::__private::inventory::submit! {
+            $crate::__private::TensorType::new($path, $from_data)
+        }
+    };
+}
