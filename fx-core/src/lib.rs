@@ -22,14 +22,20 @@ mod save;
 mod trace;
 mod value;
 
+pub use codegen::crates::CrateInfo;
+pub use codegen::hooks::{CodeGen, CodeHook, FunctionHead};
+pub use codegen::source::{CodeLine, CodeOptions, RustCode};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
+pub use graph_module::folder::Folder;
 pub use graph_module::{GraphEdit, GraphModule, symbolic_trace};
+/// Maps by names that keep their order: what traced functions take and return.
+pub use indexmap::IndexMap;
 pub use ir::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
 pub use ir::build::NewNode;
 pub use ir::copy::ValueMap;
-pub use ir::function::{Effects, Function, FunctionDef, Kernel};
+pub use ir::function::{Effects, Function, FunctionDef, Kernel, WriteCall, Written, WrittenArg};
 pub use ir::graph::{Graph, Nodes};
 pub use ir::insertion::InsertionPoint;
 pub use ir::meta::{Meta, MetaPolicy, NodeAction, NodeSource, PassScope};
@@ -41,8 +47,10 @@ pub use ir::operators as operator;
 pub use ir::places::Scope;
 pub use ir::registry;
 pub use ir::signature::{Literal, ParamKind, ParamSpec};
+pub use ir::value_meta::{TensorMeta, ValueMeta};
 pub use ir::walk::NodeCursor;
 pub use location::SourceLocation;
+pub use module::attributes::Attributes;
 pub use module::containers::MapKey;
 pub use module::hierarchy::ComponentExt;
 pub use module::module::Module;
@@ -51,7 +59,6 @@ pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
 pub use passes::profile::{NodeCost, Profile};
-pub use passes::shape_prop::{TensorMeta, ValueMeta};
 pub use rewrite::found::Match;
 pub use rewrite::matcher::SubgraphMatcher;
 pub use rewrite::replace::{IntoMatcher, Rule, replace_pattern};
@@ -68,7 +75,7 @@ pub use trace::ask::TracedExt;
 pub use trace::assertion::Assertable;
 pub use trace::compare;
 pub use trace::concrete::{PH, Placeholder};
-pub use trace::context::{Attributes, TraceContext};
+pub use trace::context::TraceContext;
 pub use trace::convert::{FromValue, Output, Param};
 pub use trace::dispatch::{CallForm, IntoArgs, call_method, escape, record_call, report_shape};
 pub use trace::foreign::{IntoLeaf, ToForeign};
@@ -90,12 +97,14 @@ pub use value::symbol::{Bool, Float, Int, Sym};
 pub use value::tree::Tree;
 pub use value::value::{Arg, IntoValue, Value};
 
+register_crate!(prelude = "fx_core::prelude");
+
 /// What most programs use: `use fx_core::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, Int, Module,
-        NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Tree, Value, args,
-        function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
+        Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, IndexMap, Int,
+        List, Module, NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Tree,
+        Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
     };
 }
 

@@ -31,6 +31,8 @@ pub struct WrapOptions {
     pub always: bool,
     pub commutative: bool,
     pub path: Option<LitStr>,
+    /// How a method's call is written in generated source: a function.
+    pub written: Option<Expr>,
 }
 
 /// Which methods a `#[wrap(method)]` function makes.
@@ -116,6 +118,21 @@ fn path_value(option: &Opt, example: &str) -> Result<LitStr> {
     ))
 }
 
+/// A field's name in paths: one segment.
+fn segment_value(option: &Opt) -> Result<LitStr> {
+    if let Some(Expr::Lit(lit)) = option.value.as_ref().map(without_group)
+        && let Lit::Str(name) = &lit.lit
+        && !name.value().is_empty()
+        && !name.value().contains('.')
+    {
+        return Ok(name.clone());
+    }
+    Err(Error::new_spanned(
+        &option.name,
+        "`name` takes the field's name in paths, without dots: #[module(name = \"0\")]",
+    ))
+}
+
 impl TraceOptions {
     pub fn parse(tokens: TokenStream) -> Result<Self> {
         let mut options = TraceOptions::default();
@@ -163,6 +180,7 @@ impl WrapOptions {
                 "always",
                 "commutative",
                 "path",
+                "written",
             ],
         )? {
             match option.name.to_string().as_str() {
@@ -182,6 +200,15 @@ impl WrapOptions {
                 "path" => {
                     options.path = Some(path_value(&option, "#[wrap(path = \"my_crate::relu\")]")?);
                 }
+                "written" => match option.value {
+                    Some(function) => options.written = Some(function),
+                    None => {
+                        return Err(Error::new_spanned(
+                            &option.name,
+                            "`written` takes a function of the call's arguments: #[wrap(method = custom, written = sum_written)]",
+                        ));
+                    }
+                },
                 name => {
                     no_value(&option)?;
                     match name {
@@ -193,7 +220,14 @@ impl WrapOptions {
                 }
             }
         }
-        Ok(options)
+        let is_custom = matches!(options.method, Some((MethodOption::Custom, _)));
+        match &options.written {
+            Some(written) if !is_custom => Err(Error::new_spanned(
+                written,
+                "`written` goes with `method = custom`: other methods are written as their signature says",
+            )),
+            _ => Ok(options),
+        }
     }
 }
 
@@ -216,13 +250,26 @@ pub enum FieldKind {
     Training,
 }
 
-impl FieldKind {
+/// What `#[module(..)]` says of a field.
+pub struct FieldOptions {
+    pub kind: FieldKind,
+    /// Its name in paths, where it is not Rust's.
+    pub name: Option<LitStr>,
+}
+
+impl FieldOptions {
     /// Reads `#[module(..)]` off a field.
     pub fn of(field: &syn::Field) -> Result<Self> {
         let mut kind = None;
+        let mut path_name = None;
         for attr in field.attrs.iter().filter(|a| a.path().is_ident("module")) {
             let tokens = attr.meta.require_list()?.tokens.clone();
-            for option in parse_options(tokens, &["buffer", "skip", "flatten", "training"])? {
+            let known = &["buffer", "skip", "flatten", "training", "name"];
+            for option in parse_options(tokens, known)? {
+                if option.name == "name" {
+                    path_name = Some(segment_value(&option)?);
+                    continue;
+                }
                 no_value(&option)?;
                 let found = match option.name.to_string().as_str() {
                     "buffer" => FieldKind::Buffer,
@@ -242,10 +289,14 @@ impl FieldKind {
             field.ident.as_ref().is_some_and(|name| name == "training")
                 && matches!(&field.ty, syn::Type::Path(path) if path.path.is_ident("bool"))
         };
-        Ok(kind.unwrap_or(if is_flag() {
+        let kind = kind.unwrap_or(if is_flag() {
             FieldKind::Training
         } else {
             FieldKind::Child
-        }))
+        });
+        Ok(FieldOptions {
+            kind,
+            name: path_name,
+        })
     }
 }

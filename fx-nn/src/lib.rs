@@ -24,6 +24,8 @@ pub use tensor::{
     fx_dtype,
 };
 
+fx_core::register_crate!(prelude = "fx_nn::prelude");
+
 /// What macro expansions name when only this crate is a dependency.
 #[doc(hidden)]
 pub use fx_core as __core;
@@ -39,6 +41,11 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// The pages' examples, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/debugging.md")]
+struct Debugging;
 
 /// The guide's examples, compiled and run with the doctests.
 #[cfg(doctest)]

@@ -1,4 +1,10 @@
-//! From graphs back to Rust source.
+//! Generated source of graphs: a view of what runs.
 
+mod arguments;
+pub mod crates;
+pub mod hooks;
+mod output;
 pub mod rust;
+pub mod source;
+pub mod structs;
 mod types;

@@ -1,24 +1,28 @@
-//! Rust source of a graph: the `forward` that a person would write, with values dropped after last use.
+//! Rust source of a graph: the `forward` that a person would write, with values dropped after their last use.
+//!
+//! Invariant: a view. It decides nothing about what runs, and says each node on a line of its own.
 
-use std::fmt::Write;
+use rustc_hash::FxHashMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use super::types::{Scalar, returned_type, scalars};
+use super::hooks::{FunctionHead, Hooks};
+use super::source::{CodeLine, CodeOptions, RustCode, Text};
+use super::types::{Ty, Types, given};
 use crate::ir::argument::Argument;
-use crate::ir::function::Function;
+use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::operators;
 use crate::ir::registry;
 use crate::ir::signature::{Bound, ParamSpec, bind};
+use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 use crate::value::operator::Operator;
 use crate::value::tree::Tree;
 
 /// How a value is held by the generated code.
 #[derive(Clone, Copy, PartialEq)]
-enum Hold {
+pub(super) enum Hold {
     /// A plain value, copied.
     Plain,
     /// A reference.
@@ -27,55 +31,162 @@ enum Hold {
     Owned,
 }
 
-struct Writer<'g> {
-    graph: &'g Graph,
-    holds: FxHashMap<NodeId, Hold>,
-    scalars: FxHashMap<NodeId, Scalar>,
-    last_use: FxHashMap<NodeId, NodeId>,
-    drop_path: &'static str,
-    text: String,
+/// What source is written of.
+pub(crate) struct Input<'g> {
+    pub graph: &'g Graph,
+    pub attributes: &'g Attributes,
+    pub params: &'g [ParamSpec],
+    /// The structures of the parameters; empty where each is one input.
+    pub trees: &'g [Tree],
+    /// How a path is written as fields, where that is not by its own segments.
+    pub fields: Option<&'g FxHashMap<String, String>>,
 }
 
-/// The source of `forward` for a graph whose inputs have these parameters.
-///
-/// A parameter whose tree is no leaf is taken apart first.
-pub(crate) fn forward_source(graph: &Graph, params: &[ParamSpec], trees: &[Tree]) -> String {
-    let shadows_drop = graph.nodes().any(|node| node.name() == "drop");
+pub(super) struct Writer<'g> {
+    pub input: &'g Input<'g>,
+    pub graph: &'g Graph,
+    pub types: Types,
+    /// By the nodes' indices.
+    holds: Vec<Hold>,
+    last_users: Vec<Option<u32>>,
+    drop_path: &'static str,
+    lines: Vec<CodeLine>,
+}
+
+/// The source of `forward`; `annotate` tells what is known of a node's value beyond its type.
+pub(crate) fn forward_source(
+    input: &Input<'_>,
+    hooks: &Hooks,
+    options: CodeOptions,
+    annotate: &dyn Fn(NodeRef<'_>) -> Option<String>,
+) -> RustCode {
+    let graph = input.graph;
     let mut writer = Writer {
+        input,
         graph,
-        holds: FxHashMap::default(),
-        scalars: scalars(graph),
-        last_use: graph
-            .nodes()
-            .flat_map(|user| {
-                user.all_input_nodes()
-                    .map(move |input| (input.id(), user.id()))
-            })
-            .collect(),
-        drop_path: if shadows_drop {
-            "core::mem::drop"
-        } else {
-            "drop"
+        types: Types::new(graph, input.attributes),
+        holds: vec![Hold::Owned; graph.index_bound()],
+        last_users: graph.last_users(),
+        drop_path: match graph.find_name("drop") {
+            Some(_) => "core::mem::drop",
+            None => "drop",
         },
-        text: String::new(),
+        lines: Vec::with_capacity(graph.len() + 1),
     };
-    writer.signature(params, trees);
+    let codegen = hooks.codegen();
+    let head = writer.head();
+    let mut places = Places::default();
+    let mut output = "()".to_string();
     for node in graph.nodes() {
-        writer.statement(node);
+        if *node.op() == Op::Output {
+            if let Some(result) = node.args().first() {
+                output = writer.output(result);
+            }
+            let text = codegen.output(&output);
+            let node = Some(node.id());
+            writer.lines.push(CodeLine { text, node });
+            continue;
+        }
+        let before = writer.lines.len();
+        writer.statement(node, options, annotate);
+        if options.verbose
+            && writer.lines.len() > before
+            && let Some(place) = places.next(node)
+        {
+            writer.lines.insert(before, place.into());
+        }
     }
-    writer.text.push_str("}\n");
-    writer.text
+    if graph.output_node().is_none() {
+        writer.lines.push(codegen.output(&output).into());
+    }
+    let lines = hooks.apply(writer.lines);
+    let mut text = Text::with_capacity(lines.len() + 4);
+    let items = codegen.items();
+    for item in &items {
+        text.push("", item, None);
+    }
+    if !items.is_empty() {
+        text.push("", "", None);
+    }
+    let head = match options.expanded {
+        true => expanded(&head),
+        false => codegen.head(&head),
+    };
+    text.push("", &format!("{head} {{"), None);
+    for line in &lines {
+        match options.color {
+            true => text.push("    ", &colored(&line.text), line.node),
+            false => text.push("    ", &line.text, line.node),
+        }
+    }
+    text.push("", "}", None);
+    text.finish()
+}
+
+/// A head with a line for each parameter.
+fn expanded(head: &FunctionHead) -> String {
+    let params: String = head.params.iter().map(|p| format!("    {p},\n")).collect();
+    let FunctionHead { name, result, .. } = head;
+    format!("pub fn {name}(\n{params}) -> Result<{result}>")
+}
+
+/// A line in the colours of a terminal: comments and drops dim, the name that it binds bold.
+fn colored(line: &str) -> String {
+    const DIM: &str = "\x1b[2m";
+    const BOLD: &str = "\x1b[1m";
+    const END: &str = "\x1b[0m";
+    if line.starts_with("//") {
+        return format!("{DIM}{line}{END}");
+    }
+    let (code, drops) = match line.split_once(";  ") {
+        Some((code, drops)) => (format!("{code};"), format!("  {DIM}{drops}{END}")),
+        None => (line.to_string(), String::new()),
+    };
+    match code.strip_prefix("let ").and_then(|c| c.split_once(' ')) {
+        Some((name, rest)) => format!("let {BOLD}{name}{END} {rest}{drops}"),
+        None => format!("{code}{drops}"),
+    }
+}
+
+/// Where nodes came from, told where it changes.
+#[derive(Default)]
+struct Places {
+    last: Option<String>,
+}
+
+impl Places {
+    fn next(&mut self, node: NodeRef<'_>) -> Option<String> {
+        let location = node.location().map(|at| format!("{}:{}", at.file, at.line));
+        let module = node.module_stack().last().map(|scope| {
+            let name = crate::value::object::short_type_name(&scope.type_name);
+            match scope.path.is_empty() {
+                true => format!("in {name}"),
+                false => format!("in {} ({name})", scope.path),
+            }
+        });
+        let place = match (location, module) {
+            (None, None) => "// made without a place in the source".to_string(),
+            (location, module) => {
+                let parts: Vec<String> = location.into_iter().chain(module).collect();
+                format!("// {}", parts.join(" "))
+            }
+        };
+        let is_new = self.last.as_ref() != Some(&place);
+        is_new.then(|| self.last.insert(place).clone())
+    }
 }
 
 impl Writer<'_> {
-    fn signature(&mut self, params: &[ParamSpec], trees: &[Tree]) {
+    /// The function's head; what takes structures and optional inputs apart becomes the first lines.
+    fn head(&mut self) -> FunctionHead {
+        let input = self.input;
         let mut list = vec!["&self".to_string()];
-        let mut placeholders = self.graph.placeholders();
-        let mut taken_apart = String::new();
-        for (param, tree) in params.iter().zip(trees) {
+        let mut placeholders = input.graph.placeholders();
+        for (param, tree) in input.params.iter().zip(input.trees) {
             if tree.is_leaf() {
-                let node = placeholders.next();
-                list.extend(node.map(|node| self.parameter(node, params)));
+                if let Some(node) = placeholders.next() {
+                    list.push(self.parameter(node));
+                }
                 continue;
             }
             list.push(format!("{}: {}", param.name, param.ty));
@@ -84,333 +195,331 @@ impl Writer<'_> {
                     Some(_) => (Hold::Plain, ""),
                     None => (Hold::Ref, "&"),
                 };
-                self.holds.insert(node.id(), hold);
+                self.holds[node.id().index as usize] = hold;
                 // A struct's dict of fields is the struct.
                 let path = match path.strip_prefix("[\"").and_then(|p| p.split_once("\"]")) {
                     Some((field, rest)) if !param.ty.contains("Map<") => format!(".{field}{rest}"),
                     _ => path.clone(),
                 };
-                let _ = writeln!(
-                    taken_apart,
-                    "    let {} = {lent}{}{path};",
-                    node.name(),
-                    param.name
-                );
+                let text = format!("let {} = {lent}{}{path};", node.name(), param.name);
+                let node = Some(node.id());
+                self.lines.push(CodeLine { text, node });
             }
         }
         for node in placeholders {
-            list.push(self.parameter(node, params));
+            list.push(self.parameter(node));
         }
-        let result = self
+        let result = input
             .graph
             .output_node()
             .and_then(|node| node.args().first().map(|a| self.result_type(a)))
             .unwrap_or_else(|| "()".to_string());
-        let _ = writeln!(
-            self.text,
-            "pub fn forward({}) -> Result<{result}> {{",
-            list.join(", ")
-        );
-        self.text.push_str(&taken_apart);
+        FunctionHead {
+            name: "forward".to_string(),
+            params: list,
+            result,
+        }
     }
 
-    /// A parameter that is one input, as the signature has it.
-    fn parameter(&mut self, node: NodeRef<'_>, params: &[ParamSpec]) -> String {
-        let declared = params.iter().find(|p| p.name == node.target());
+    /// A parameter that is one input, as the head has it.
+    fn parameter(&mut self, node: NodeRef<'_>) -> String {
+        let declared = self.input.params.iter().find(|p| p.name == node.target());
         let ty = node
             .type_expr()
             .or(declared.map(|p| p.ty.as_ref()))
             .unwrap_or("&Tensor");
-        let hold = match ty {
+        let name = node.name();
+        let inner = ty.strip_prefix("Option<").and_then(|t| t.strip_suffix('>'));
+        let hold = match inner.unwrap_or(ty) {
             ty if ty.starts_with('&') => Hold::Ref,
-            "bool" | "i64" | "f64" | "usize" | "Int" | "Float" | "Bool" => Hold::Plain,
-            ty if ty.starts_with("Option<&") => Hold::Plain,
+            ty if Ty::parse(ty).is_scalar() || ty == "usize" => Hold::Plain,
             _ => Hold::Owned,
         };
-        self.holds.insert(node.id(), hold);
-        format!("{}: {ty}", node.name())
-    }
-
-    /// The type of a result, as far as signatures tell; a tensor otherwise.
-    fn result_type(&self, arg: &Argument) -> String {
-        let all = |items: &[Argument]| {
-            items
-                .iter()
-                .map(|a| self.result_type(a))
-                .collect::<Vec<_>>()
-        };
-        match arg {
-            Argument::Node(id) => match self.scalars.get(id) {
-                Some(scalar) => scalar.name().to_string(),
-                None => self
-                    .graph
-                    .node(*id)
-                    .ok()
-                    .and_then(returned_type)
-                    .unwrap_or_else(|| "Tensor".to_string()),
-            },
-            Argument::Tuple(items) => {
-                let items = all(items);
-                match items.as_slice() {
-                    [one] => format!("({one},)"),
-                    many => format!("({})", many.join(", ")),
-                }
-            }
-            Argument::List(items) => match all(items).first() {
-                Some(first) => format!("Vec<{first}>"),
-                None => "Vec<Tensor>".to_string(),
-            },
-            Argument::Dict(_) => "IndexMap<String, Tensor>".to_string(),
-            Argument::None => "()".to_string(),
-            Argument::Bool(_) => "Bool".to_string(),
-            Argument::Int(_) => "Int".to_string(),
-            Argument::Float(_) => "Float".to_string(),
-            _ => "Value".to_string(),
+        self.holds[node.id().index as usize] = hold;
+        // An optional input was traced as present.
+        if inner.is_some() && node.num_users() > 0 && !self.is_guarded(node) {
+            let text = format!(
+                "let {name} = {name}.ok_or_else(|| Error::msg(\"`{name}` is missing: it was there when this was traced\"))?;"
+            );
+            let node = Some(node.id());
+            self.lines.push(CodeLine { text, node });
         }
+        let default = match node.args().first() {
+            Some(Argument::None) | None => String::new(),
+            Some(default) => format!("#[default({})] ", self.built(default)),
+        };
+        format!("{default}{name}: {ty}")
     }
 
-    fn statement(&mut self, node: NodeRef<'_>) {
-        let name = node.name();
-        let line = match node.op() {
-            Op::Placeholder(_) => return,
-            Op::Output => {
-                let result = node
-                    .args()
-                    .first()
-                    .map_or_else(|| "()".to_string(), |arg| self.given(arg));
-                let _ = writeln!(self.text, "    Ok({result})");
-                return;
+    /// Whether all that a graph does with an input is to check that it is what it was specialised to.
+    fn is_guarded(&self, node: NodeRef<'_>) -> bool {
+        node.users()
+            .all(|user| *user.op() == Op::CallFunction(operators::assert_specialized))
+    }
+
+    fn statement(
+        &mut self,
+        node: NodeRef<'_>,
+        options: CodeOptions,
+        annotate: &dyn Fn(NodeRef<'_>) -> Option<String>,
+    ) {
+        let Some(expression) = self.expression(node) else {
+            return;
+        };
+        let index = node.id().index as usize;
+        self.holds[index] = match node.op() {
+            Op::GetAttr(_) => Hold::Ref,
+            _ if self.types.of(node).is_scalar() => Hold::Plain,
+            _ => Hold::Owned,
+        };
+        let shape = match options.verbose {
+            true => annotate(node).map(|shape| format!(" /* {shape} */")),
+            false => None,
+        };
+        let mut text = match node.num_users() {
+            0 if expression.ends_with('}') => expression,
+            0 if expression.ends_with("clone()") => format!("let _ = {expression};"),
+            0 => format!("{expression};"),
+            _ => format!(
+                "let {}{} = {expression};",
+                node.name(),
+                shape.unwrap_or_default()
+            ),
+        };
+        let mut before = "  ";
+        for input in node.all_input_nodes() {
+            let at = input.id().index as usize;
+            if self.last_users[at] == Some(node.id().index) && self.holds[at] == Hold::Owned {
+                text.push_str(before);
+                text.push_str(&format!("{}({});", self.drop_path, input.name()));
+                before = " ";
             }
-            Op::GetAttr(path) => {
-                self.holds.insert(node.id(), Hold::Ref);
-                format!("let {name} = &self.{};", field_path(path))
-            }
+        }
+        let node = Some(node.id());
+        self.lines.push(CodeLine { text, node });
+    }
+
+    /// What computes a node; nothing for the graph's inputs.
+    fn expression(&self, node: NodeRef<'_>) -> Option<String> {
+        Some(match node.op() {
+            Op::Placeholder(_) | Op::Output => return None,
+            Op::GetAttr(path) => format!("&self.{}", self.field_path(path)),
             Op::CallModule(path) => {
-                let args = self.arguments(node.args()).join(", ");
-                let kwargs: Vec<String> = node.kwargs().iter().map(|(_, a)| self.lent(a)).collect();
-                let kwargs = kwargs.join(", ");
-                let args = [args, kwargs]
-                    .into_iter()
-                    .filter(|a| !a.is_empty())
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                format!("let {name} = self.{}.forward({args})?;", field_path(path))
-            }
-            Op::CallMethod(method) => {
-                let args = match registry::methods(method) {
-                    [known, ..] => self.bound(*known, node),
-                    [] => self.arguments(node.args()),
+                let args = match self.input.attributes.modules.get(path) {
+                    Some(module) => self.bound(path, module.params(), node),
+                    None => self.unbound(node),
                 };
-                let (receiver, rest) = match node.args().split_first() {
-                    Some((first, _)) => (self.receiver(first), args.get(1..).unwrap_or(&[])),
-                    None => ("self".to_string(), args.as_slice()),
-                };
-                format!("let {name} = {receiver}.{method}({})?;", rest.join(", "))
+                format!(
+                    "self.{}.forward({})?",
+                    self.field_path(path),
+                    args.join(", ")
+                )
             }
+            Op::CallMethod(method) => self.method(method, node),
             Op::CallFunction(function) => match function.def().operator {
-                Some(op) => format!("let {name} = {};", self.operator(op, node)),
-                None => {
-                    let args = self.bound(*function, node).join(", ");
-                    let call = format!("{}({args})?;", function.path());
-                    if node.num_users() == 0 {
-                        call
-                    } else {
-                        format!("let {name} = {call}")
-                    }
-                }
+                Some(op) => self.operator(op, node),
+                None => self.function(*function, node),
             },
+        })
+    }
+
+    fn method(&self, name: &str, node: NodeRef<'_>) -> String {
+        let receiver = match node.args().first() {
+            Some(first) => self.receiver(first),
+            None => "self".to_string(),
         };
-        let hold = match self.scalars.contains_key(&node.id()) {
-            true => Hold::Plain,
-            false => Hold::Owned,
+        let Some(method) = registry::methods(name).first() else {
+            let args = self.unbound(node);
+            return format!(
+                "{receiver}.{name}({})?",
+                args[1.min(args.len())..].join(", ")
+            );
         };
-        self.holds.entry(node.id()).or_insert(hold);
-        let _ = write!(self.text, "    {line}");
-        let dead: Vec<String> = node
-            .all_input_nodes()
-            .filter(|input| {
-                self.last_use.get(&input.id()) == Some(&node.id())
-                    && self.holds.get(&input.id()) == Some(&Hold::Owned)
-            })
-            .map(|input| format!("{}({});", self.drop_path, input.name()))
-            .collect();
-        if !dead.is_empty() {
-            let _ = write!(self.text, "  {}", dead.join(" "));
+        if let Some(written) = method.def().written {
+            let given = given(*method, node);
+            if let Some(written) = written(&given) {
+                let args: Vec<String> = written
+                    .args
+                    .iter()
+                    .map(|arg| match arg {
+                        WrittenArg::Text(text) => (*text).to_string(),
+                        WrittenArg::Of(at) => match (given.get(*at), method.params().get(*at)) {
+                            (Some(arg), Some(param)) => self.present(arg, param),
+                            (Some(arg), None) => self.lent(arg),
+                            _ => String::new(),
+                        },
+                    })
+                    .collect();
+                return format!("{receiver}.{}({})?", written.method, args.join(", "));
+            }
         }
-        self.text.push('\n');
+        let args = self.bound(method.path(), method.params(), node);
+        format!(
+            "{receiver}.{name}({})?",
+            args[1.min(args.len())..].join(", ")
+        )
+    }
+
+    fn function(&self, function: Function, node: NodeRef<'_>) -> String {
+        let args = node.args();
+        if function == operators::getattr
+            && let [of, Argument::Str(name)] = args
+        {
+            return format!("{}.{name}()?", self.receiver(of));
+        }
+        if function == operators::_assert
+            && let [claim, Argument::Str(words)] = args
+        {
+            let words = match words.contains(['{', '}']) {
+                true => format!("\"{{}}\", {words:?}"),
+                false => format!("{words:?}"),
+            };
+            return format!("assert!({}, {words})", self.built(claim));
+        }
+        if function == operators::assert_specialized
+            && let [value, Argument::Str(argument), expected] = args
+        {
+            let (value, words) = (
+                self.receiver(value),
+                format!("`{argument}` was specialised"),
+            );
+            let differs = match expected {
+                Argument::None => format!("{value}.is_some()"),
+                expected => format!("{value} != {}", self.built(expected)),
+            };
+            return format!("if {differs} {{ return Err(Error::msg({words:?})); }}");
+        }
+        let args = self.bound(function.path(), function.params(), node);
+        format!("{}({})?", function.path(), args.join(", "))
     }
 
     fn operator(&self, op: Operator, node: NodeRef<'_>) -> String {
-        let args = self.arguments(node.args());
-        match (op, args.as_slice()) {
-            (Operator::Neg, [a]) => format!("(-{a})?"),
-            (Operator::Invert, [a]) => format!("(!{a})?"),
-            (Operator::Getitem, [_, _]) => self.getitem(node),
-            (Operator::Matmul, [_, b]) => {
-                format!("{}.matmul({b})?", self.receiver(&node.args()[0]))
-            }
-            (Operator::Pow, [_, b]) => format!("{}.pow({b})?", self.receiver(&node.args()[0])),
-            (Operator::Abs, [_]) => format!("{}.abs()?", self.receiver(&node.args()[0])),
-            (Operator::Floordiv, [_, b]) => {
-                let method = match self.scalars.contains_key(&node.id()) {
-                    true => "floordiv",
-                    false => "floor_divide",
+        let args = node.args();
+        let lent: Vec<String> = args.iter().map(|arg| self.lent(arg)).collect();
+        match (op, args, lent.as_slice()) {
+            (Operator::Neg, _, [a]) => format!("(-{a})?"),
+            (Operator::Invert, _, [a]) => format!("(!{a})?"),
+            (Operator::Getitem, [of, index], _) => self.getitem(of, index),
+            (Operator::Abs, [a], _) => format!("{}.abs()?", self.receiver(a)),
+            (Operator::Matmul | Operator::Pow | Operator::Floordiv, [a, _], [_, b]) => {
+                let ty = self.types.of(node);
+                let method = match op {
+                    Operator::Matmul => "matmul",
+                    Operator::Pow => "pow",
+                    _ if ty.is_scalar() => "floordiv",
+                    _ => "floor_divide",
                 };
-                format!("{}.{method}({b})?", self.receiver(&node.args()[0]))
+                match (a.as_node(), ty.is_scalar()) {
+                    (Some(_), _) => format!("{}.{method}({b})?", self.receiver(a)),
+                    (None, true) => format!("{}.{method}({b})?", self.output(a)),
+                    // A number has no such method.
+                    (None, false) => format!(
+                        "fx_core::binary::<{}>(fx_core::Operator::{op:?}, &{}, &{b})?",
+                        ty.text(),
+                        self.lent(a)
+                    ),
+                }
             }
-            (op, [a, b]) => match op.infix() {
+            (Operator::Add, [a, b], _) if self.is_list(a) => {
+                format!("{}.concat({})?", self.receiver(a), self.list(b))
+            }
+            (op, _, [a, b]) => match op.infix() {
                 Some(sign) => format!("({a} {sign} {b})?"),
                 None => format!("fx_core::operator::{}({a}, {b})?", op.name()),
             },
-            (op, args) => format!("fx_core::operator::{}({})?", op.name(), args.join(", ")),
+            (op, _, lent) => format!("fx_core::operator::{}({})?", op.name(), lent.join(", ")),
         }
     }
 
-    /// `x[i]`: a field of several results, or an index of a tensor.
-    fn getitem(&self, node: NodeRef<'_>) -> String {
-        let (container, index) = (&node.args()[0], &node.args()[1]);
-        let of_tuple = container
-            .as_node()
-            .and_then(|id| self.graph.node(id).ok())
-            .and_then(returned_type)
-            .is_some_and(|ty| ty.starts_with('('));
-        match index {
-            Argument::Int(i) if of_tuple => format!("{}.{i}.clone()", self.receiver(container)),
-            index => format!("{}.i({})?", self.receiver(container), self.lent(index)),
+    fn is_list(&self, arg: &Argument) -> bool {
+        let node = arg.as_node().and_then(|id| self.graph.node(id).ok());
+        node.is_some_and(|node| matches!(self.types.of(node), Ty::List(_)))
+    }
+
+    /// `x[i]`: one of several results, an item of a list, an entry of a map, or an index of a tensor.
+    fn getitem(&self, of: &Argument, index: &Argument) -> String {
+        let receiver = self.receiver(of);
+        let node = of.as_node().and_then(|id| self.graph.node(id).ok());
+        match (node.map(|node| self.types.of(node)), index) {
+            (Some(Ty::Tuple(_)), Argument::Int(i)) => format!("{receiver}.{i}.clone()"),
+            (Some(Ty::List(_)), Argument::Slice(ends)) => format!(
+                "{receiver}.slice({}, {})?",
+                self.lent(&ends[0]),
+                self.lent(&ends[1])
+            ),
+            (Some(Ty::List(_)), index) => format!("{receiver}.get({})?", self.lent(index)),
+            (Some(Ty::Sequence(_) | Ty::Map(_)), index) => {
+                format!("{receiver}[{}].clone()", self.lent(index))
+            }
+            (_, index) => format!("{receiver}.i({})?", self.index(index)),
         }
     }
 
-    /// Arguments in the order of the signature, defaults written out, as Rust wants them.
-    fn bound(&self, function: Function, node: NodeRef<'_>) -> Vec<String> {
-        let kwargs = node.kwargs().iter().map(|(k, a)| (k, a));
-        match bind(function.path(), function.params(), node.args(), kwargs) {
+    /// A call's arguments in the order of the signature, defaults written out, as Rust wants them.
+    fn bound(&self, callee: &str, params: &[ParamSpec], node: NodeRef<'_>) -> Vec<String> {
+        let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
+        match bind(callee, params, node.args(), kwargs) {
             Ok(bound) => bound
                 .into_iter()
-                .map(|b| match b {
-                    Bound::Given(arg) => self.lent(arg),
-                    Bound::Default(literal) => self.lent(&literal.into()),
+                .zip(params)
+                .map(|(bound, param)| match bound {
+                    Bound::Given(arg) => self.for_param(arg, param),
+                    Bound::Default(literal) => self.for_param(&literal.into(), param),
                 })
                 .collect(),
-            Err(_) => self.arguments(node.args()),
+            Err(_) => self.unbound(node),
         }
     }
 
-    fn arguments(&self, args: &[Argument]) -> Vec<String> {
-        args.iter().map(|a| self.lent(a)).collect()
+    /// Arguments of a callee whose signature is not known, or that do not fit it.
+    fn unbound(&self, node: NodeRef<'_>) -> Vec<String> {
+        let kwargs = node.kwargs().iter().map(|(_, arg)| arg);
+        let args = node.args().iter().chain(kwargs);
+        args.map(|arg| self.lent(arg)).collect()
     }
 
-    fn hold(&self, id: NodeId) -> Hold {
-        self.holds.get(&id).copied().unwrap_or(Hold::Owned)
+    pub(super) fn hold(&self, id: NodeId) -> Hold {
+        self.holds
+            .get(id.index as usize)
+            .copied()
+            .unwrap_or(Hold::Owned)
     }
 
-    fn name(&self, id: NodeId) -> String {
-        self.graph
-            .node(id)
-            .map_or_else(|_| "erased".to_string(), |node| node.name().to_string())
-    }
-
-    fn receiver(&self, arg: &Argument) -> String {
-        match arg {
-            Argument::Node(id) => self.name(*id),
-            other => self.lent(other),
+    /// A dotted path as Rust fields: `layer1.0.conv1` is `layer1[0].conv1`.
+    fn field_path(&self, path: &str) -> String {
+        if let Some(fields) = self.input.fields {
+            return match longest(fields, path) {
+                Some((known, rest)) => format!("{known}{rest}"),
+                None => path.to_string(),
+            };
         }
-    }
-
-    /// An argument that the callee only looks at.
-    fn lent(&self, arg: &Argument) -> String {
-        match arg {
-            Argument::Node(id) => match self.hold(*id) {
-                Hold::Owned => format!("&{}", self.name(*id)),
-                Hold::Ref | Hold::Plain => self.name(*id),
-            },
-            Argument::List(items)
-                if items.iter().any(|a| !a.is_leaf() || a.as_node().is_some()) =>
-            {
-                format!("&{}", self.built(arg, true))
-            }
-            other => self.built(other, true),
-        }
-    }
-
-    /// An argument that the callee keeps.
-    fn given(&self, arg: &Argument) -> String {
-        self.built(arg, false)
-    }
-
-    /// An argument written out; `copied` leaves the values in it to their owners.
-    fn built(&self, arg: &Argument, copied: bool) -> String {
-        let all = |items: &[Argument]| -> Vec<String> {
-            items.iter().map(|a| self.built(a, copied)).collect()
-        };
-        match arg {
-            Argument::Node(id) => match self.hold(*id) {
-                Hold::Owned if !copied => self.name(*id),
-                Hold::Owned => format!("{}.clone()", self.name(*id)),
-                Hold::Ref => format!("{}.clone()", self.name(*id)),
-                Hold::Plain => self.name(*id),
-            },
-            Argument::None => "None".to_string(),
-            Argument::Ellipsis => "..".to_string(),
-            Argument::Bool(x) => x.to_string(),
-            Argument::Int(x) => x.to_string(),
-            Argument::Float(x) if x.is_nan() => "f64::NAN".to_string(),
-            Argument::Float(x) if x.is_infinite() => {
-                format!("f64::{}INFINITY", if *x < 0.0 { "NEG_" } else { "" })
-            }
-            Argument::Float(x) => format!("{x:?}"),
-            Argument::Str(x) => format!("{x:?}"),
-            Argument::DType(x) => format!("DType::{x:?}"),
-            Argument::Device(x) => format!("Device::{x:?}"),
-            Argument::List(items) => format!("[{}]", self.repeatable(&all(items))),
-            Argument::Tuple(items) => match all(items).as_slice() {
-                [one] => format!("({one},)"),
-                many => format!("({})", self.repeatable(many)),
-            },
-            Argument::Dict(items) => {
-                let entries: Vec<String> = items
-                    .iter()
-                    .map(|(k, a)| format!("({k:?}.to_string(), {})", self.built(a, copied)))
-                    .collect();
-                format!("IndexMap::from([{}])", entries.join(", "))
-            }
-            Argument::Slice(parts) => format!("slice({})", all(&parts[..]).join(", ")),
-            Argument::Range(parts) => format!("range({})", all(&parts[..]).join(", ")),
-        }
-    }
-
-    /// Items of a structure: a name that comes again is cloned but for its last time.
-    fn repeatable(&self, items: &[String]) -> String {
-        let mut seen = FxHashSet::default();
-        let mut shown: Vec<String> = items
-            .iter()
-            .rev()
-            .map(|item| {
-                let is_name = item.chars().all(|c| c.is_alphanumeric() || c == '_')
-                    && !item.starts_with(|c: char| c.is_ascii_digit());
-                if is_name && !seen.insert(item.clone()) {
-                    format!("{item}.clone()")
-                } else {
-                    item.clone()
+        let mut text = String::with_capacity(path.len());
+        for segment in path.split('.') {
+            if !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()) {
+                text.push('[');
+                text.push_str(segment);
+                text.push(']');
+            } else {
+                if !text.is_empty() {
+                    text.push('.');
                 }
-            })
-            .collect();
-        shown.reverse();
-        shown.join(", ")
+                text.push_str(segment);
+            }
+        }
+        text
     }
 }
 
-/// A dotted path as Rust fields: `layer1.0.conv1` is `layer1[0].conv1`.
-fn field_path(path: &str) -> String {
-    let mut text = String::with_capacity(path.len());
-    for segment in path.split('.') {
-        if !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()) {
-            let _ = write!(text, "[{segment}]");
-        } else {
-            if !text.is_empty() {
-                text.push('.');
-            }
-            text.push_str(segment);
+/// What the longest known part of a path is written as, and the rest of the path.
+fn longest<'p, 'f>(
+    fields: &'f FxHashMap<String, String>,
+    path: &'p str,
+) -> Option<(&'f str, &'p str)> {
+    let mut end = path.len();
+    loop {
+        if let Some(known) = fields.get(&path[..end]) {
+            return Some((known, &path[end..]));
         }
+        end = path[..end].rfind('.')?;
     }
-    text
 }

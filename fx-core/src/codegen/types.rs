@@ -1,16 +1,22 @@
-//! The types of a graph's values: what functions declare, and which values are scalars, which Rust copies.
+//! The Rust types of a graph's values: what functions, methods and modules declare, and what operators make of it.
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::ir::argument::Argument;
+use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::operators;
 use crate::ir::registry;
-use crate::value::handle::NodeId;
+use crate::ir::signature::{Bound, bind};
+use crate::module::attributes::Attributes;
 use crate::value::operator::Operator;
+use crate::value::value::Value;
 
-/// A scalar type.
+/// A scalar type; the order is the one in which operators widen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scalar {
     Bool,
@@ -18,76 +24,314 @@ pub(super) enum Scalar {
     Float,
 }
 
-impl Scalar {
-    pub fn name(self) -> &'static str {
+/// A type, as far as generated code has to know it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Ty {
+    /// Copied, never lent.
+    Scalar(Scalar),
+    Tuple(Arc<[Ty]>),
+    /// A `List` of values.
+    List(Arc<Ty>),
+    /// A `Vec`, an array or a slice.
+    Sequence(Arc<Ty>),
+    /// A map by names.
+    Map(Arc<Ty>),
+    /// Any other, as text.
+    Named(Arc<str>),
+}
+
+/// How deep a type's text is read; what is inside deeper is left as text.
+const DEPTH: usize = 16;
+
+impl Ty {
+    /// Reads a type's text; references are what they refer to.
+    pub fn parse(text: &str) -> Ty {
+        Self::parse_at(text, DEPTH)
+    }
+
+    fn parse_at(text: &str, depth: usize) -> Ty {
+        let text = without_reference(text.trim());
+        if depth == 0 {
+            return Ty::Named(text.into());
+        }
+        let inner = |text: &str| Arc::new(Self::parse_at(text, depth - 1));
+        match text {
+            "Bool" | "bool" => return Ty::Scalar(Scalar::Bool),
+            "Int" | "i64" | "usize" => return Ty::Scalar(Scalar::Int),
+            "Float" | "f64" => return Ty::Scalar(Scalar::Float),
+            _ => {}
+        }
+        if let Some(parts) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
+            let parts = top_level_parts(parts);
+            return Ty::Tuple(parts.iter().map(|t| Self::parse_at(t, depth - 1)).collect());
+        }
+        if let Some(items) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
+            return Ty::Sequence(inner(items.split(';').next().unwrap_or(items)));
+        }
+        if let Some((name, parts)) = text.strip_suffix('>').and_then(|t| t.split_once('<')) {
+            let name = name.rsplit("::").next().unwrap_or(name).trim();
+            match (name, top_level_parts(parts).as_slice()) {
+                ("List", [item]) => return Ty::List(inner(item)),
+                ("Vec", [item]) => return Ty::Sequence(inner(item)),
+                (name, [_, value]) if name.ends_with("Map") => return Ty::Map(inner(value)),
+                _ => {}
+            }
+        }
+        Ty::Named(text.into())
+    }
+
+    /// The type as Rust, of a value that is owned.
+    pub fn text(&self) -> String {
         match self {
-            Scalar::Bool => "Bool",
-            Scalar::Int => "Int",
-            Scalar::Float => "Float",
+            Ty::Scalar(Scalar::Bool) => "Bool".to_string(),
+            Ty::Scalar(Scalar::Int) => "Int".to_string(),
+            Ty::Scalar(Scalar::Float) => "Float".to_string(),
+            Ty::Tuple(parts) => match &**parts {
+                [one] => format!("({},)", one.text()),
+                parts => format!(
+                    "({})",
+                    parts.iter().map(Ty::text).collect::<Vec<_>>().join(", ")
+                ),
+            },
+            Ty::List(item) => format!("List<{}>", item.text()),
+            Ty::Sequence(item) => format!("Vec<{}>", item.text()),
+            Ty::Map(value) => format!("IndexMap<String, {}>", value.text()),
+            Ty::Named(text) => text.to_string(),
         }
     }
 
-    fn named(ty: &str) -> Option<Self> {
-        Some(match ty {
-            "Bool" | "bool" => Scalar::Bool,
-            "Int" | "i64" | "usize" => Scalar::Int,
-            "Float" | "f64" => Scalar::Float,
+    pub fn is_scalar(&self) -> bool {
+        matches!(self, Ty::Scalar(_))
+    }
+}
+
+fn without_reference(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix('&') else {
+        return text;
+    };
+    let rest = rest.trim_start();
+    match rest.strip_prefix('\'').and_then(|t| t.split_once(' ')) {
+        Some((_, rest)) => rest.trim_start(),
+        None => rest,
+    }
+}
+
+/// The parts of `A, (B, C), D<E, F>` between the commas that are in no brackets.
+fn top_level_parts(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0usize, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '<' => depth += 1,
+            ')' | ']' | '>' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// The types of a graph's values.
+pub(super) struct Types {
+    /// By the nodes' indices.
+    of: Vec<Ty>,
+    /// What texts are read as.
+    read: FxHashMap<String, Ty>,
+    tensor: Ty,
+}
+
+impl Types {
+    pub fn new(graph: &Graph, attributes: &Attributes) -> Self {
+        let tensor = Ty::Named("Tensor".into());
+        let mut types = Types {
+            of: vec![tensor.clone(); graph.index_bound()],
+            read: FxHashMap::default(),
+            tensor,
+        };
+        for node in graph.nodes() {
+            let ty = types.node(node, attributes);
+            types.of[node.id().index as usize] = ty;
+        }
+        types
+    }
+
+    pub fn of(&self, node: NodeRef<'_>) -> &Ty {
+        &self.of[node.id().index as usize]
+    }
+
+    /// What a type's text says; an empty one that it is a tensor.
+    fn read(&mut self, text: &str) -> Ty {
+        if text.is_empty() || text == "Tensor" {
+            return self.tensor.clone();
+        }
+        if let Some(known) = self.read.get(text) {
+            return known.clone();
+        }
+        let ty = Ty::parse(text);
+        self.read.insert(text.to_string(), ty.clone());
+        ty
+    }
+
+    fn node(&mut self, node: NodeRef<'_>, attributes: &Attributes) -> Ty {
+        match node.op() {
+            Op::Placeholder(_) => match node.type_expr() {
+                Some(ty) => {
+                    let ty = ty
+                        .strip_prefix("Option<")
+                        .and_then(|t| t.strip_suffix('>'))
+                        .unwrap_or(ty);
+                    self.read(ty)
+                }
+                None => self.tensor.clone(),
+            },
+            Op::GetAttr(path) => match attributes.tensors.get(path) {
+                Some((_, Value::Bool(_))) => Ty::Scalar(Scalar::Bool),
+                Some((_, Value::Int(_))) => Ty::Scalar(Scalar::Int),
+                Some((_, Value::Float(_))) => Ty::Scalar(Scalar::Float),
+                _ => self.tensor.clone(),
+            },
+            Op::CallModule(path) => match attributes.modules.get(path) {
+                Some(module) => self.read(module.returns()),
+                None => self.tensor.clone(),
+            },
+            Op::CallFunction(function) => match function.def().operator {
+                Some(op) => self.operator(op, node),
+                None => self.function(*function, node),
+            },
+            Op::CallMethod(name) => match registry::methods(name).first() {
+                Some(method) => self.function(*method, node),
+                None => self.tensor.clone(),
+            },
+            Op::Output => self.tensor.clone(),
+        }
+    }
+
+    fn function(&mut self, function: Function, node: NodeRef<'_>) -> Ty {
+        if function == operators::getattr
+            && let Some(Argument::Str(name)) = node.args().get(1)
+        {
+            return match name.as_str() {
+                "shape" => Ty::List(Arc::new(Ty::Scalar(Scalar::Int))),
+                "ndim" => Ty::Scalar(Scalar::Int),
+                _ => Ty::Named("Value".into()),
+            };
+        }
+        if let Some(written) = function.def().written {
+            let given = given(function, node);
+            if let Some(returns) = written(&given).and_then(|written| written.returns) {
+                return self.read(returns);
+            }
+        }
+        self.read(function.def().returns)
+    }
+
+    fn argument(&self, argument: &Argument) -> Option<Ty> {
+        Some(match argument {
+            Argument::Node(id) => self.of.get(id.index as usize)?.clone(),
+            Argument::Bool(_) => Ty::Scalar(Scalar::Bool),
+            Argument::Int(_) => Ty::Scalar(Scalar::Int),
+            Argument::Float(_) => Ty::Scalar(Scalar::Float),
             _ => return None,
         })
     }
-}
 
-/// The scalars among a graph's values.
-pub(super) fn scalars(graph: &Graph) -> FxHashMap<NodeId, Scalar> {
-    let mut found = FxHashMap::default();
-    for node in graph.nodes() {
-        let declared = returned_type(node).and_then(|ty| Scalar::named(&ty));
-        if let Some(scalar) = declared.or_else(|| computed(node, &found)) {
-            found.insert(node.id(), scalar);
+    fn operator(&self, op: Operator, node: NodeRef<'_>) -> Ty {
+        let operands: Option<Vec<Ty>> = node.args().iter().map(|arg| self.argument(arg)).collect();
+        match op {
+            Operator::Getitem => {
+                let of = node.args().first().and_then(|of| self.argument(of));
+                let part = match (of, node.args().get(1)) {
+                    (Some(list @ Ty::List(_)), Some(Argument::Slice(_))) => Some(list),
+                    (Some(Ty::Tuple(parts)), Some(Argument::Int(i))) => {
+                        usize::try_from(*i).ok().and_then(|i| parts.get(i).cloned())
+                    }
+                    (Some(Ty::List(item) | Ty::Sequence(item) | Ty::Map(item)), _) => {
+                        Some((*item).clone())
+                    }
+                    _ => None,
+                };
+                let of = || node.args().first().and_then(|of| self.argument(of));
+                return part.or_else(of).unwrap_or_else(|| self.tensor.clone());
+            }
+            Operator::Add => {
+                let first = node.args().first().and_then(|of| self.argument(of));
+                if let Some(list @ Ty::List(_)) = first {
+                    return list;
+                }
+            }
+            _ => {}
+        }
+        let object = node
+            .args()
+            .iter()
+            .filter_map(|arg| self.argument(arg))
+            .find(|ty| matches!(ty, Ty::Named(_)));
+        if let Some(object) = object {
+            return object;
+        }
+        let widest = operands.and_then(|operands| {
+            let scalars = operands.iter().map(|ty| match ty {
+                Ty::Scalar(scalar) => Some(*scalar),
+                _ => None,
+            });
+            scalars.collect::<Option<Vec<_>>>()?.into_iter().max()
+        });
+        match (widest, op) {
+            (None, _) | (_, Operator::Matmul) => self.tensor.clone(),
+            (
+                Some(_),
+                Operator::Eq
+                | Operator::Ne
+                | Operator::Lt
+                | Operator::Le
+                | Operator::Gt
+                | Operator::Ge,
+            ) => Ty::Scalar(Scalar::Bool),
+            (Some(_), Operator::Truediv) => Ty::Scalar(Scalar::Float),
+            (Some(widest), _) => Ty::Scalar(widest),
         }
     }
-    found
 }
 
-fn computed(node: NodeRef<'_>, known: &FxHashMap<NodeId, Scalar>) -> Option<Scalar> {
-    let Op::CallFunction(function) = node.op() else {
-        return None;
-    };
-    let op = function.def().operator?;
-    let operands = node
-        .args()
-        .iter()
-        .map(|arg| match arg {
-            Argument::Node(id) => known.get(id).copied(),
-            Argument::Bool(_) => Some(Scalar::Bool),
-            Argument::Int(_) => Some(Scalar::Int),
-            Argument::Float(_) => Some(Scalar::Float),
-            _ => None,
-        })
-        .collect::<Option<Vec<Scalar>>>()?;
-    let widest = operands.into_iter().max()?;
-    Some(match op {
-        Operator::Eq | Operator::Ne | Operator::Lt | Operator::Le | Operator::Gt | Operator::Ge => {
-            Scalar::Bool
-        }
-        Operator::Truediv => Scalar::Float,
-        Operator::Getitem | Operator::Matmul => return None,
-        _ => widest,
-    })
+/// A call's arguments in the order of the signature, defaults filled in; as they are where they do not fit.
+pub(super) fn given(function: Function, node: NodeRef<'_>) -> Vec<Argument> {
+    let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
+    match bind(function.path(), function.params(), node.args(), kwargs) {
+        Ok(bound) => bound
+            .into_iter()
+            .map(|bound| match bound {
+                Bound::Given(arg) => arg.clone(),
+                Bound::Default(literal) => Argument::from(literal),
+            })
+            .collect(),
+        Err(_) => node.args().to_vec(),
+    }
 }
 
-/// The declared result of a function or method node.
-pub(super) fn returned_type(node: NodeRef<'_>) -> Option<String> {
-    let function = match node.op() {
-        Op::CallFunction(function) => *function,
-        Op::CallMethod(method) => *registry::methods(method).first()?,
-        Op::Placeholder(_) => {
-            return node
-                .type_expr()
-                .map(|t| t.trim_start_matches('&').to_string());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_and_written() {
+        for text in [
+            "Tensor",
+            "Int",
+            "(Tensor, (Int, Float), List<Tensor>)",
+            "(Tensor,)",
+            "List<Int>",
+            "IndexMap<String, Tensor>",
+            "Option<Tensor>",
+        ] {
+            assert_eq!(Ty::parse(text).text(), text);
         }
-        _ => return None,
-    };
-    let declared = function.def().returns;
-    (!declared.is_empty()).then(|| declared.to_string())
+        assert_eq!(Ty::parse("&'a Tensor").text(), "Tensor");
+        assert_eq!(Ty::parse("[Tensor; 3]").text(), "Vec<Tensor>");
+        let deep = format!("{}Tensor{}", "(".repeat(100_000), ",)".repeat(100_000));
+        assert!(Ty::parse(&deep).text().len() > 100_000);
+    }
 }

@@ -4,14 +4,15 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::module::attributes::Attributes;
 use crate::module::module::Module;
-use crate::trace::context::{Attributes, TraceContext};
+use crate::trace::context::TraceContext;
 use crate::trace::dispatch::{self, CallForm};
 use crate::trace::scope::is_tracing;
 use crate::trace::tracer::CallArgs;
@@ -194,7 +195,8 @@ impl<'m> Interpretation<'m> {
     /// Runs on one value for each placeholder, and gives what the output node returns.
     ///
     /// # Errors
-    /// When there are too many or too few inputs, or a node fails: the error names it and its source line.
+    /// When there are too many or too few inputs, a value was given for a node of another graph, or a node fails: the
+    /// error names it and its source line.
     pub fn run(
         &mut self,
         interpreter: &mut (impl Interpreter + ?Sized),
@@ -204,9 +206,9 @@ impl<'m> Interpretation<'m> {
         self.inputs = inputs.into_iter();
         self.values = vec![None; self.graph.index_bound()];
         for (node, value) in &self.given {
-            if let Some(place) = self.values.get_mut(node.index as usize) {
-                *place = Some(value.clone());
-            }
+            // An id of another graph is told.
+            let node = self.graph.node(*node)?.id();
+            self.values[node.index as usize] = Some(value.clone());
         }
         let last_users = self.graph.last_users();
         for node in self.graph.nodes() {
@@ -438,10 +440,7 @@ impl<'m> Interpretation<'m> {
     /// # Errors
     /// When there is none of that path.
     pub fn fetch_attr(&self, path: &str) -> Result<Value> {
-        let found = self.attributes.tensors.get(path);
-        found
-            .map(|(_, value)| value.clone())
-            .ok_or_else(|| not_found("parameter, buffer or constant", path))
+        self.attributes.tensor(path).cloned()
     }
 
     /// A module.
@@ -449,10 +448,7 @@ impl<'m> Interpretation<'m> {
     /// # Errors
     /// When there is none of that path.
     pub fn fetch_module(&self, path: &str) -> Result<&'m dyn Module> {
-        let found = self.attributes.modules.get(path);
-        found
-            .map(|module| &**module)
-            .ok_or_else(|| not_found("module", path))
+        self.attributes.module(path)
     }
 
     /// A node's arguments, with values in the place of nodes.
@@ -481,13 +477,4 @@ impl<'m> Interpretation<'m> {
             ))
         })
     }
-}
-
-fn not_found(what: &'static str, path: &str) -> Error {
-    ErrorKind::NotFound {
-        what,
-        path: path.to_string(),
-        hint: "; add it to the attributes of the graph module".to_string(),
-    }
-    .into()
 }

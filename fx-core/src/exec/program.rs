@@ -16,7 +16,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::ir::signature::{Bound, ParamSpec, bind};
-use crate::trace::context::Attributes;
+use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::trace::dispatch::literal_value;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -386,13 +386,8 @@ impl Compiler<'_> {
                 return Ok(());
             }
             Op::GetAttr(path) => {
-                let tensor = self.attributes.tensors.get_index_of(path).ok_or_else(|| {
-                    not_found(
-                        "parameter, buffer or constant",
-                        path,
-                        "; add it to the attributes of the graph module",
-                    )
-                })?;
+                let tensor = self.attributes.tensors.get_index_of(path);
+                let tensor = tensor.ok_or_else(|| not_found(TENSOR, path))?;
                 self.places[node.id().index as usize] = Some(Operand::Tensor(index(tensor)?));
                 return Ok(());
             }
@@ -409,14 +404,8 @@ impl Compiler<'_> {
                 (Callee::Kernel(function.def().kernel), operands)
             }
             Op::CallModule(path) => {
-                let (module, _, found) =
-                    self.attributes.modules.get_full(path).ok_or_else(|| {
-                        not_found(
-                            "module",
-                            path,
-                            "; add it to the attributes of the graph module",
-                        )
-                    })?;
+                let found = self.attributes.modules.get_full(path);
+                let (module, _, found) = found.ok_or_else(|| not_found("module", path))?;
                 let params = found.params().to_vec();
                 (
                     Callee::Module(index(module)?),
@@ -425,11 +414,12 @@ impl Compiler<'_> {
             }
             Op::CallMethod(name) => match registry::methods(name) {
                 [] => {
-                    return Err(not_found(
-                        "method",
-                        name,
-                        ": declare it with #[wrap(method)], or in a #[wrap] impl block, and link its crate in",
-                    ));
+                    return Err(ErrorKind::NotFound {
+                        what: "method",
+                        path: name.to_string(),
+                        hint: ": declare it with #[wrap(method)], or in a #[wrap] impl block, and link its crate in".to_string(),
+                    }
+                    .into());
                 }
                 [only] => (
                     Callee::Kernel(only.def().kernel),
@@ -594,13 +584,4 @@ impl Compiler<'_> {
         };
         self.constant(leaf).map(Template::Leaf)
     }
-}
-
-fn not_found(what: &'static str, path: &str, hint: &str) -> Error {
-    ErrorKind::NotFound {
-        what,
-        path: path.to_string(),
-        hint: hint.to_string(),
-    }
-    .into()
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::interpreter::{Interpretation, Interpreter};
 use crate::error::Result;
 use crate::ir::graph::Graph;
+use crate::module::attributes::Attributes;
 use crate::module::module::Module;
-use crate::trace::context::{Attributes, TraceContext};
+use crate::trace::context::TraceContext;
 use crate::trace::root::{Outcome, retraced};
 use crate::trace::tracer::Tracer;
 

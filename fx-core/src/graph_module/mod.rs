@@ -2,15 +2,17 @@
 //!
 //! Invariant: the compiled program belongs to the graph as it is; every edit drops it.
 
+pub mod folder;
 mod saved;
+mod source;
 mod state;
 
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
-use crate::codegen::rust;
-use crate::error::{Error, ErrorKind, Result};
+use crate::codegen::hooks::Hooks;
+use crate::error::{Error, Result};
 use crate::exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 use crate::exec::program::{Program, StepObserver};
 use crate::exec::transform;
@@ -20,6 +22,7 @@ use crate::ir::lint::all_findings;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::{Literal, ParamKind, ParamSpec};
+use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
@@ -28,7 +31,7 @@ use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
 use crate::save::saver::Saver;
 use crate::trace::appending::GraphAppendingTracer;
-use crate::trace::context::{Attributes, TraceContext};
+use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
 use crate::trace::dispatch::{
     IntoArgs, argument_error, bind_values, call_module, is_symbolic_call,
@@ -57,6 +60,8 @@ pub struct GraphModule {
     trees: Vec<Tree>,
     name: String,
     program: OnceLock<Arc<Program>>,
+    /// What generated source is changed by.
+    hooks: Hooks,
 }
 
 /// Traces a module or a [`traced!`](crate::traced) function.
@@ -91,6 +96,7 @@ impl From<Outcome> for GraphModule {
             trees: outcome.inputs,
             name: outcome.name,
             program: OnceLock::new(),
+            hooks: Hooks::default(),
         };
         module.follow_placeholders();
         module
@@ -111,6 +117,7 @@ impl GraphModule {
             trees: Vec::new(),
             name: name.to_string(),
             program: OnceLock::new(),
+            hooks: Hooks::default(),
         };
         module.program()?;
         Ok(module)
@@ -160,12 +167,6 @@ impl GraphModule {
     pub fn recompile(&mut self) -> Result<()> {
         self.program = OnceLock::new();
         self.program().map(|_| ())
-    }
-
-    /// The computation as Rust source, for reading. It is a view: what runs is the graph's program, and the text
-    /// names fields as their paths do, whatever containers they are in.
-    pub fn code(&self) -> String {
-        rust::forward_source(&self.graph, &self.params, &self.trees)
     }
 
     /// Runs the graph. A tuple is the argument list, [`args!`](crate::args) gives keywords; where
@@ -240,6 +241,7 @@ impl GraphModule {
         let outcome = transform::transform(self, &self.graph, &self.attributes, interpreter)?;
         let mut module = GraphModule::from(outcome);
         module.name.clone_from(&self.name);
+        module.hooks = self.hooks.clone();
         Ok(module)
     }
 
@@ -254,10 +256,7 @@ impl GraphModule {
         node: NodeId,
         body: impl FnOnce(&TraceContext) -> Result<Proxy>,
     ) -> Result<NodeId> {
-        self.program = OnceLock::new();
-        let GraphModule {
-            graph, attributes, ..
-        } = self;
+        let (graph, attributes) = self.parts_mut();
         let users: Vec<NodeId> = graph.node(node)?.users().map(NodeRef::id).collect();
         let mut place = graph.inserting_before(node)?;
         let new = GraphAppendingTracer::append(&mut place, attributes, body)?.node();
@@ -277,11 +276,11 @@ impl GraphModule {
         for node in self.graph.nodes() {
             let fits = match node.op() {
                 Op::GetAttr(path) if !self.attributes.tensors.contains_key(path) => {
-                    Err(missing("parameter, buffer or constant", path))
+                    Err(not_found(TENSOR, path))
                 }
                 Op::CallModule(path) => match self.attributes.modules.get(path) {
                     Some(module) => node.fits(path, module.params()),
-                    None => Err(missing("module", path)),
+                    None => Err(not_found("module", path)),
                 },
                 _ => Ok(()),
             };
@@ -311,10 +310,7 @@ impl GraphModule {
                 erased += inner.eliminate_dead_code()?;
             }
         }
-        self.program = OnceLock::new();
-        let GraphModule {
-            graph, attributes, ..
-        } = self;
+        let (graph, attributes) = self.parts_mut();
         Ok(erased + graph.eliminate_dead_code_with(|node| is_impure(attributes, node))?)
     }
 
@@ -394,15 +390,6 @@ impl GraphModule {
     }
 }
 
-fn missing(what: &'static str, path: &str) -> Error {
-    ErrorKind::NotFound {
-        what,
-        path: path.to_string(),
-        hint: "; add it to the attributes of the graph module".to_string(),
-    }
-    .into()
-}
-
 fn is_impure(attributes: &Attributes, node: NodeRef<'_>) -> bool {
     match node.op() {
         Op::CallModule(path) => attributes
@@ -432,6 +419,7 @@ fn params_of(graph: &Graph) -> Vec<ParamSpec> {
                 })
             }),
             symbolic: true,
+            into: false,
         })
         .collect()
 }
@@ -503,6 +491,7 @@ impl Component for GraphModule {
             trees: self.trees.clone(),
             name: self.name.clone(),
             program: OnceLock::new(),
+            hooks: self.hooks.clone(),
         }
     }
 

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::GraphModule;
+use crate::codegen::hooks::Hooks;
 use crate::error::{Error, Result};
+use crate::module::attributes::Attributes;
 use crate::module::registry::{CONFIG, TYPE, load_module, save_module};
 use crate::module::walk::TensorKind;
 use crate::save::arguments::{from_value, to_value};
@@ -16,7 +18,6 @@ use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
 use crate::save::saver::Saver;
 use crate::save::signature::{from_params, from_trees, to_params, to_trees};
-use crate::trace::context::Attributes;
 use crate::value::tree::Tree;
 
 /// Saved files.
@@ -183,6 +184,7 @@ impl GraphModule {
             trees: json::optional(fields, "inputs", to_trees)?.unwrap_or_default(),
             name: json::part(fields, "class", json::text)?.to_string(),
             program: OnceLock::new(),
+            hooks: Hooks::default(),
         };
         module.check_signature()?;
         module.lint()?;

@@ -2,18 +2,20 @@
 //!
 //! Invariant: no path is both a module's and a tensor's, or inside another module's.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashSet;
 
-use super::{GraphModule, missing};
+use super::GraphModule;
 use crate::error::{Error, Result};
 use crate::ir::op::Op;
+use crate::module::attributes::{is_inside, not_found};
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
-use crate::value::object::Object;
+use crate::value::object::{Object, short_type_name};
 use crate::value::value::Value;
 
 /// Editing what a graph module holds.
@@ -63,7 +65,7 @@ impl GraphModule {
     /// When there is none.
     pub fn set_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
         let place = self.attributes.modules.get_mut(path);
-        *place.ok_or_else(|| missing("module", path))? = Box::new(module);
+        *place.ok_or_else(|| not_found("module", path))? = Box::new(module);
         self.program = OnceLock::new();
         Ok(())
     }
@@ -73,10 +75,29 @@ impl GraphModule {
     /// # Errors
     /// When there is none. (What is inside a module that the graph calls is that module's own.)
     pub fn submodule(&self, path: &str) -> Result<&dyn Module> {
-        let found = self.attributes.modules.get(path);
-        found
-            .map(|module| &**module)
-            .ok_or_else(|| missing("module", path))
+        self.attributes.module(path)
+    }
+
+    /// Takes the module at a path out, as its own type. Nodes that call it no longer run.
+    ///
+    /// # Errors
+    /// When there is none, or it is of another type.
+    pub fn take_submodule<M: Module>(&mut self, path: &str) -> Result<M> {
+        let found = self.attributes.module(path)?;
+        let any: &dyn Any = found;
+        if !any.is::<M>() {
+            return Err(Error::msg(format_args!(
+                "`{path}` is a `{}`, not a `{}`",
+                short_type_name(found.type_name()),
+                short_type_name(std::any::type_name::<M>())
+            )));
+        }
+        self.program = OnceLock::new();
+        let taken = self.attributes.modules.shift_remove(path);
+        let taken = taken.and_then(|module| (module as Box<dyn Any>).downcast().ok());
+        taken
+            .map(|module| *module)
+            .ok_or_else(|| not_found("module", path))
     }
 
     /// Takes the module at a path away, or all modules under it; `false` where there is none. Nodes that call one no
@@ -115,7 +136,7 @@ impl GraphModule {
     /// When there is none.
     pub fn parameter(&self, path: &str) -> Result<Value> {
         self.tensor(path, TensorKind::Parameter)
-            .ok_or_else(|| missing("parameter", path))
+            .ok_or_else(|| not_found("parameter", path))
     }
 
     /// The buffer or constant at a path, of the graph's own or of a module's.
@@ -124,7 +145,7 @@ impl GraphModule {
     /// When there is none.
     pub fn buffer(&self, path: &str) -> Result<Value> {
         self.tensor(path, TensorKind::Buffer)
-            .ok_or_else(|| missing("buffer", path))
+            .ok_or_else(|| not_found("buffer", path))
     }
 
     fn tensor(&self, path: &str, kind: TensorKind) -> Option<Value> {
@@ -170,18 +191,11 @@ impl GraphModule {
                 "`{path}` is no path: it is names with dots between them"
             )));
         }
-        for other in self.attributes.modules.keys() {
-            if is_inside(path, other) || is_inside(other, path) {
-                return Err(Error::msg(format_args!(
-                    "`{path}` and the module `{other}` cannot both be there: one is inside the other, which is a whole"
-                )));
-            }
+        match self.attributes.conflict(path) {
+            None => Ok(()),
+            Some(other) => Err(Error::msg(format_args!(
+                "`{path}` and the module `{other}` cannot both be there: one is inside the other, which is a whole"
+            ))),
         }
-        Ok(())
     }
-}
-
-fn is_inside(path: &str, outer: &str) -> bool {
-    path.strip_prefix(outer)
-        .is_some_and(|rest| rest.starts_with('.'))
 }

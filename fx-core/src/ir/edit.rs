@@ -3,6 +3,7 @@
 //! Invariant: an edit that fails has changed nothing.
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::argument::{Args, Argument, Kwargs};
 use super::graph::{Graph, Inputs, Notes, input_indices};
@@ -141,7 +142,7 @@ impl Graph {
         if new_index == old {
             return Ok(Vec::new());
         }
-        let users: Vec<u32> = self
+        let users: SmallVec<[u32; 4]> = self
             .uses
             .users(old)
             .filter(|user| *user != new_index && filter(NodeRef::new(self, *user)))

@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use super::argument::Argument;
 use super::signature::ParamSpec;
 use crate::error::Result;
 use crate::value::operator::Operator;
@@ -72,6 +73,32 @@ pub struct FunctionDef {
     pub receiver: Option<fn() -> TypeId>,
     /// The built-in operator that it is, if it is one.
     pub operator: Option<Operator>,
+    /// How a call of the method is written, where its name and its signature do not say it; of the call's arguments, all
+    /// of the signature's, the receiver first (`#[wrap(method = custom, written = ..)]`).
+    pub written: Option<WriteCall>,
+}
+
+/// Tells how a call with these arguments is written; `None` where it is as its signature says.
+pub type WriteCall = fn(&[Argument]) -> Option<Written>;
+
+/// How a method's call is written in Rust: `x.sum_keepdim(1)` for `sum(x, 1, true)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The method's name.
+    pub method: &'static str,
+    /// What stands in its parentheses.
+    pub args: Vec<WrittenArg>,
+    /// The result's type, where it depends on the arguments.
+    pub returns: Option<&'static str>,
+}
+
+/// An argument of a method's call as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrittenArg {
+    /// An argument, by its place in the signature; of an optional one the value that is there.
+    Of(usize),
+    /// Rust's text.
+    Text(&'static str),
 }
 
 /// A function that a graph can call; two are equal when their paths are.

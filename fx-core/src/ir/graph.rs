@@ -14,7 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::argument::{Args, Argument, Kwargs};
 use super::index::Members;
 use super::insertion::Cursor;
-use super::meta::Extra;
+use super::meta::{Extra, Pass};
 use super::names::{Name, NameId, NameSpace};
 use super::node::{NodeMut, NodeRef};
 use super::observe::Observers;
@@ -39,7 +39,8 @@ pub(super) struct Notes {
     pub location: LocationId,
     pub scope: ScopeId,
     pub type_expr: Option<Arc<str>>,
-    pub extra: Option<Box<Extra>>,
+    /// Shared by nodes that have the same.
+    pub extra: Option<Arc<Extra>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -85,7 +86,7 @@ pub struct Graph {
     pub(super) by_name: OnceLock<FxHashMap<NameId, u32>>,
     pub(super) observers: Observers,
     /// The pass at work.
-    pub(super) pass: Option<Arc<str>>,
+    pub(super) pass: Option<Pass>,
     pub(super) current_scope: ScopeId,
 }
 

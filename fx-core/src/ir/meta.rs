@@ -90,7 +90,10 @@ impl fmt::Debug for Extra {
 
 impl Extra {
     /// What a copy of the node has.
-    pub fn copied(&self) -> Option<Box<Extra>> {
+    pub fn copied(self: &Arc<Self>) -> Option<Arc<Extra>> {
+        if self.entries.iter().all(|e| e.on_copy == MetaPolicy::Copy) {
+            return Some(self.clone());
+        }
         let entries: SmallVec<[Entry; 1]> = self
             .entries
             .iter()
@@ -98,7 +101,7 @@ impl Extra {
             .cloned()
             .collect();
         let sources = self.sources.clone();
-        (!entries.is_empty() || !sources.is_empty()).then(|| Box::new(Extra { entries, sources }))
+        (!entries.is_empty() || !sources.is_empty()).then(|| Arc::new(Extra { entries, sources }))
     }
 }
 
@@ -142,17 +145,17 @@ impl NodeMut<'_> {
             .graph()
             .notes_of(other.index)
             .extra
-            .as_deref()
+            .as_ref()
             .and_then(Extra::copied)
         {
             let extra = self.extra_mut();
-            for entry in copied.entries {
+            for entry in &copied.entries {
                 if !extra.entries.iter().any(|e| e.ty == entry.ty) {
-                    extra.entries.push(entry);
+                    extra.entries.push(entry.clone());
                 }
             }
             if extra.sources.is_empty() {
-                extra.sources = copied.sources;
+                extra.sources.clone_from(&copied.sources);
             }
         }
         if self.as_ref().type_expr().is_none() {
@@ -174,11 +177,19 @@ impl NodeMut<'_> {
     }
 }
 
+/// The pass at work on a graph.
+#[derive(Debug, Clone)]
+pub(super) struct Pass {
+    name: Arc<str>,
+    /// What nodes have that it makes.
+    created: Arc<Extra>,
+}
+
 /// A pass at work on a graph: nodes made and replaced while it lives remember it. Derefs to the graph.
 #[derive(Debug)]
 pub struct PassScope<'g> {
     graph: &'g mut Graph,
-    former: Option<Arc<str>>,
+    former: Option<Pass>,
 }
 
 impl std::ops::Deref for PassScope<'_> {
@@ -202,8 +213,16 @@ impl Drop for PassScope<'_> {
 
 impl Graph {
     /// Nodes that are made or replaced until the guard is dropped remember this pass.
-    pub fn in_pass(&mut self, name: &str) -> PassScope<'_> {
-        let former = self.pass.replace(name.into());
+    pub fn in_pass(&mut self, name: impl Into<Arc<str>>) -> PassScope<'_> {
+        let name = name.into();
+        let mut created = Extra::default();
+        created.sources.push(NodeSource {
+            pass: name.clone(),
+            action: NodeAction::Create,
+            from: Vec::new(),
+        });
+        let created = Arc::new(created);
+        let former = self.pass.replace(Pass { name, created });
         PassScope {
             graph: self,
             former,
@@ -211,20 +230,20 @@ impl Graph {
     }
 
     pub(super) fn extra_of_mut(&mut self, index: u32) -> &mut Extra {
-        self.notes_of_mut(index)
-            .extra
-            .get_or_insert_with(Box::default)
+        Arc::make_mut(self.notes_of_mut(index).extra.get_or_insert_default())
     }
 
     pub(super) fn note_created(&mut self, index: u32) {
-        let Some(pass) = self.pass.clone() else {
+        let Some(created) = self.pass.as_ref().map(|pass| pass.created.clone()) else {
             return;
         };
-        self.extra_of_mut(index).sources.push(NodeSource {
-            pass,
-            action: NodeAction::Create,
-            from: Vec::new(),
-        });
+        match &mut self.notes_of_mut(index).extra {
+            none @ None => *none = Some(created),
+            Some(extra) => {
+                let extra = Arc::make_mut(extra);
+                extra.sources.extend(created.sources.iter().cloned());
+            }
+        }
     }
 
     /// `new` took the place of `old`: entries whose policy says so go along.
@@ -245,7 +264,7 @@ impl Graph {
                 }
             }
         }
-        let Some(pass) = self.pass.clone() else {
+        let Some(pass) = self.pass.as_ref().map(|pass| pass.name.clone()) else {
             return;
         };
         let from = self.name_of(old).to_string();

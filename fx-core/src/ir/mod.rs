@@ -25,4 +25,5 @@ pub mod registry;
 pub mod signature;
 mod sort;
 mod uses;
+pub mod value_meta;
 pub mod walk;

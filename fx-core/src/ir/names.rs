@@ -306,7 +306,7 @@ fn sanitize(candidate: &str) -> Cow<'_, str> {
 }
 
 /// Whether a name cannot be a variable of generated Rust.
-fn is_reserved(name: &str) -> bool {
+pub(crate) fn is_reserved(name: &str) -> bool {
     const KEYWORDS: &[&str] = &[
         "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
         "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",

@@ -47,6 +47,7 @@ macro_rules! operators {
                 commutative: Operator::$op.is_commutative(),
                 receiver: None,
                 operator: Some(Operator::$op),
+                written: None,
             };
             Function::new(&DEF)
         };
@@ -115,6 +116,7 @@ pub const getattr: Function = {
         commutative: false,
         receiver: None,
         operator: None,
+        written: None,
     };
     Function::new(&DEF)
 };
@@ -153,6 +155,7 @@ pub const _assert: Function = {
         commutative: false,
         receiver: None,
         operator: None,
+        written: None,
     };
     Function::new(&DEF)
 };
@@ -190,6 +193,7 @@ pub const assert_specialized: Function = {
         commutative: false,
         receiver: None,
         operator: None,
+        written: None,
     };
     Function::new(&DEF)
 };

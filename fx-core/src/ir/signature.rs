@@ -50,6 +50,8 @@ pub struct ParamSpec {
     pub default: Option<Literal>,
     /// Whether it can be symbolic while tracing.
     pub symbolic: bool,
+    /// Whether callers may give what converts into the type (`impl Into<T>`).
+    pub into: bool,
 }
 
 impl ParamSpec {
@@ -61,6 +63,7 @@ impl ParamSpec {
             kind: ParamKind::Positional,
             default: None,
             symbolic: true,
+            into: false,
         }
     }
 }

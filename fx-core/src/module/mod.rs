@@ -1,5 +1,6 @@
 //! Modules: the traits, and the named hierarchy of children, parameters and buffers.
 
+pub mod attributes;
 pub mod containers;
 pub mod hierarchy;
 #[allow(

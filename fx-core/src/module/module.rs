@@ -26,6 +26,11 @@ pub trait Module: Component + Any + Send + Sync {
     /// The parameters of `forward`.
     fn params(&self) -> &[ParamSpec];
 
+    /// What `forward` returns inside of its `Result`, as written; empty where that is not known.
+    fn returns(&self) -> &str {
+        ""
+    }
+
     /// Runs the body of `forward` on bound arguments, without asking a tracer.
     ///
     /// # Errors

@@ -99,10 +99,15 @@ fn find(path: &str) -> Result<&'static ModuleType> {
     }
 }
 
+/// The path that a module's type is registered under.
+pub(crate) fn path_of(module: &dyn Module) -> Option<&'static str> {
+    let any: &dyn Any = module;
+    tables().paths.get(&any.type_id()).copied()
+}
+
 /// A module as JSON: the path of its type, and what the type saves of it.
 pub(crate) fn save_module(module: &dyn Module, saver: &mut Saver) -> Result<JsonMap> {
-    let any: &dyn Any = module;
-    let Some(path) = tables().paths.get(&any.type_id()) else {
+    let Some(path) = path_of(module) else {
         let name = module.type_name();
         return Err(Error::saved(format_args!(
             "the module type `{name}` is not registered, so that a file with it could not be loaded: write `fx_core::register_module!({});`",
@@ -114,7 +119,7 @@ pub(crate) fn save_module(module: &dyn Module, saver: &mut Saver) -> Result<Json
         .to_saved(saver)
         .map_err(|e| e.inside(format_args!(".{CONFIG}")))?;
     let mut fields = JsonMap::new();
-    fields.insert(TYPE.into(), Json::from(*path));
+    fields.insert(TYPE.into(), Json::from(path));
     fields.insert(CONFIG.into(), config);
     Ok(fields)
 }

@@ -3,12 +3,12 @@
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use super::shape_prop::ValueMeta;
 use crate::error::Result;
 use crate::exec::interpreter::{Interpretation, Interpreter};
 use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
 use crate::trace::dispatch::IntoArgs;
 use crate::value::value::Value;
 

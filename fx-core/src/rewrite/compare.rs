@@ -8,7 +8,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::ir::signature::{Literal, ParamSpec};
-use crate::trace::context::Attributes;
+use crate::module::attributes::Attributes;
 
 /// Whether two ops are one: a method is its function.
 pub(super) fn same_op(pattern: &Op, op: &Op) -> bool {

@@ -17,9 +17,9 @@ use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::passes::capture::fits;
-use crate::trace::context::Attributes;
 use crate::value::handle::NodeId;
 
 type LiteralTest = Arc<dyn Fn(&Argument) -> bool + Send + Sync>;

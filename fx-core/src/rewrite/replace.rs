@@ -19,8 +19,8 @@ use crate::ir::argument::Argument;
 use crate::ir::copy::Stamp;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
+use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
-use crate::trace::context::Attributes;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -87,7 +87,7 @@ enum Replacement {
 /// A pattern with its replacement, checked when it is made.
 #[derive(Clone)]
 pub struct Rule {
-    name: String,
+    name: Arc<str>,
     matcher: SubgraphMatcher,
     replacement: Replacement,
     filters: Vec<Filter>,
@@ -133,7 +133,7 @@ impl Rule {
         let replacement = replacement.into_subgraph().map_err(in_replacement)?;
         check(&matcher, &replacement)?;
         Ok(Rule {
-            name: "replace_pattern".to_string(),
+            name: "replace_pattern".into(),
             matcher,
             replacement: Replacement::Fixed(Arc::new(replacement)),
             filters: Vec::new(),
@@ -168,7 +168,7 @@ impl Rule {
         compute: impl Fn(&GraphModule, &Match) -> Result<GraphModule> + Send + Sync + 'static,
     ) -> Result<Self> {
         Ok(Rule {
-            name: "replace_pattern".to_string(),
+            name: "replace_pattern".into(),
             matcher: pattern.into_matcher()?,
             replacement: Replacement::Computed(Arc::new(compute)),
             filters: Vec::new(),
@@ -178,7 +178,7 @@ impl Rule {
     /// Names the rule: nodes that it makes remember the name, and reports show it.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
-        self.name = name.to_string();
+        self.name = name.into();
         self
     }
 
@@ -260,9 +260,19 @@ impl Rule {
             Replacement::Fixed(_) => None,
             Replacement::Computed(_) => Some(gm.graph().clone()),
         };
+        let roles = self
+            .matcher
+            .graph()
+            .nodes()
+            .filter_map(|node| match node.op() {
+                Op::Output => None,
+                Op::Placeholder(_) => Some(Role::Input),
+                Op::GetAttr(_) => Some(Role::Parameter),
+                _ => Some(Role::Call),
+            });
         let mut work = Work {
             rule: self,
-            installed: FxHashMap::default(),
+            roles: roles.collect(),
             replaced: FxHashMap::default(),
             brought: Vec::new(),
             called: FxHashSet::default(),
@@ -326,11 +336,19 @@ fn check(matcher: &SubgraphMatcher, replacement: &Subgraph) -> Result<()> {
     Ok(())
 }
 
+/// What a node of a pattern is to a replacement.
+#[derive(Clone, Copy)]
+enum Role {
+    Input,
+    Parameter,
+    Call,
+}
+
 /// Replacements under way.
 struct Work<'r> {
     rule: &'r Rule,
-    /// Where what a fixed replacement names is in the module.
-    installed: FxHashMap<Arc<str>, Arc<str>>,
+    /// By place.
+    roles: Vec<Role>,
     /// What stands for values that earlier matches returned.
     replaced: FxHashMap<NodeId, Argument>,
     /// Paths that came with replacements.
@@ -350,8 +368,10 @@ impl Work<'_> {
                 self.install(gm, &mut fixed)?;
                 let values = fixed.returned()?.values;
                 let mut stamp = Stamp::new(&fixed.graph);
+                let (graph, _) = gm.parts_mut();
+                let mut graph = graph.in_pass(self.rule.name.clone());
                 for mut one in found {
-                    if self.replace(gm, &mut one, &mut stamp, &values)? {
+                    if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
                         done.push(one);
                     }
                 }
@@ -361,7 +381,9 @@ impl Work<'_> {
                     let computed = self.computed(gm, &one, compute)?;
                     let values = computed.returned()?.values;
                     let mut stamp = Stamp::new(&computed.graph);
-                    if self.replace(gm, &mut one, &mut stamp, &values)? {
+                    let (graph, _) = gm.parts_mut();
+                    let mut graph = graph.in_pass(self.rule.name.clone());
+                    if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
                         done.push(one);
                     }
                 }
@@ -384,7 +406,6 @@ impl Work<'_> {
         let mut computed = computed
             .and_then(|computed| check(&self.rule.matcher, &computed).map(|()| computed))
             .map_err(blamed)?;
-        self.installed.clear();
         self.install(gm, &mut computed)?;
         Ok(computed)
     }
@@ -396,17 +417,19 @@ impl Work<'_> {
             graph: copy,
             attributes: own,
         } = replacement;
+        // Where what the replacement names is in the module.
+        let mut installed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
         let mut renamed: Vec<(NodeId, Op)> = Vec::new();
         for node in copy.nodes() {
             let path = match node.op() {
                 Op::CallModule(path) | Op::GetAttr(path) => path,
                 _ => continue,
             };
-            let place = match self.installed.get(path) {
+            let place = match installed.get(path) {
                 Some(place) => place.clone(),
                 None => {
                     let place = self.bring(attributes, own, path)?;
-                    self.installed.insert(path.clone(), place.clone());
+                    installed.insert(path.clone(), place.clone());
                     place
                 }
             };
@@ -432,14 +455,9 @@ impl Work<'_> {
         path: &Arc<str>,
     ) -> Result<Arc<str>> {
         let is_there = |attributes: &Attributes, path: &str| {
-            let around = |other: &Arc<str>| {
-                let inside =
-                    |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
-                inside(other, path) || inside(path, other)
-            };
             attributes.modules.contains_key(path)
                 || attributes.tensors.contains_key(path)
-                || attributes.modules.keys().any(around)
+                || attributes.conflict(path).is_some()
         };
         let same = match (own.tensors.get(path), attributes.tensors.get(path)) {
             (Some((_, a)), Some((_, b))) => same_tensor(a, b),
@@ -476,21 +494,19 @@ impl Work<'_> {
     /// Replaces one match; `false` where an input depends on an output, so that nothing can stand for the match.
     fn replace(
         &mut self,
-        gm: &mut GraphModule,
+        graph: &mut Graph,
         one: &mut Match,
         stamp: &mut Stamp<'_>,
         values: &[Argument],
     ) -> Result<bool> {
         type Ids = SmallVec<[NodeId; 8]>;
-        let (graph, _) = gm.parts_mut();
-        let matcher = &self.rule.matcher;
         let (mut calls, mut parameters) = (Ids::new(), Ids::new());
-        for (place, bound) in one.bound.iter().enumerate() {
+        for (role, bound) in self.roles.iter().zip(&one.bound) {
             if let Some(Argument::Node(id)) = bound {
-                match matcher.node_at(place as u32)?.op() {
-                    Op::Placeholder(_) => {}
-                    Op::GetAttr(_) => parameters.push(*id),
-                    _ => calls.push(*id),
+                match role {
+                    Role::Input => {}
+                    Role::Parameter => parameters.push(*id),
+                    Role::Call => calls.push(*id),
                 }
             }
         }
@@ -503,7 +519,6 @@ impl Work<'_> {
         let Some(place) = place(graph, &calls, &outputs, &needed)? else {
             return Ok(false);
         };
-        let mut graph = graph.in_pass(&self.rule.name);
         let scope = graph.enter_scope_of(outputs[0])?;
         let copied = match place {
             Place::After(node) => stamp.copy(&mut *graph.inserting_after(node)?, &inputs),
@@ -519,7 +534,7 @@ impl Work<'_> {
                 Argument::Node(new) => {
                     graph.node_mut(*output)?.replace_all_uses_with(*new)?;
                 }
-                plain => put_plain(&mut graph, *output, plain)?,
+                plain => put_plain(graph, *output, plain)?,
             }
             self.replaced.insert(*output, new);
         }
@@ -543,17 +558,18 @@ impl Work<'_> {
         if self.replaced.is_empty() {
             return argument.clone();
         }
-        let mut now = argument.map_nodes(&mut |id| {
-            self.replaced
-                .get(&id)
-                .cloned()
-                .unwrap_or(Argument::Node(id))
-        });
-        // What an earlier match gave may have been the result of a still earlier one.
-        while let Argument::Node(id) = &now
-            && let Some(next) = self.replaced.get(id)
-        {
-            now = next.clone();
+        // What an earlier match gave may have been the result of a still earlier one, also inside a list.
+        let mut now = argument.clone();
+        let mut gone = true;
+        while gone {
+            gone = false;
+            now = now.map_nodes(&mut |id| match self.replaced.get(&id) {
+                Some(next) => {
+                    gone = true;
+                    next.clone()
+                }
+                None => Argument::Node(id),
+            });
         }
         now
     }

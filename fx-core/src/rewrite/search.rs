@@ -13,7 +13,7 @@ use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::trace::context::Attributes;
+use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
 const NONE: u32 = u32::MAX;

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::graph_module::{GraphModule, symbolic_trace};
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
-use crate::trace::context::Attributes;
+use crate::module::attributes::Attributes;
 use crate::trace::root::TracedFn;
 use crate::value::handle::NodeId;
 

@@ -223,7 +223,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// A name in the same folder that nobody else uses.
-fn beside(path: &Path) -> Result<PathBuf> {
+pub(crate) fn beside(path: &Path) -> Result<PathBuf> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let Some(name) = path.file_name() else {
         return Err(Error::saved("is no name of a file"));

@@ -41,6 +41,7 @@ pub(crate) fn to_params(saved: &Json) -> Result<Vec<ParamSpec>> {
             },
             default: json::optional(fields, "default", to_literal)?,
             symbolic: json::optional(fields, "symbolic", json::boolean)?.unwrap_or(true),
+            into: false,
         })
     })
 }

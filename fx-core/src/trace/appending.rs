@@ -4,11 +4,12 @@
 
 use std::rc::Rc;
 
-use super::context::{Attributes, Specialised, TraceContext};
+use super::context::{Specialised, TraceContext};
 use super::scope::{Active, Running};
 use super::tracer::Tracer;
 use crate::error::Result;
 use crate::ir::graph::Graph;
+use crate::module::attributes::Attributes;
 
 /// Records into an existing graph: at its insertion point, or at its end.
 ///

@@ -18,30 +18,13 @@ use crate::ir::op::Op;
 use crate::ir::places::{Scope, ScopeId, Site};
 use crate::ir::signature::ParamSpec;
 use crate::location::SourceLocation;
+use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::Object;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
-
-/// The modules, parameters, buffers and constants that a graph names.
-#[derive(Default, Clone)]
-pub struct Attributes {
-    /// Called modules, by path.
-    pub modules: IndexMap<Arc<str>, Box<dyn Module>, FxBuildHasher>,
-    /// Tensors of `get_attr` nodes, by path.
-    pub tensors: IndexMap<Arc<str>, (TensorKind, Value), FxBuildHasher>,
-}
-
-impl std::fmt::Debug for Attributes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Attributes")
-            .field("modules", &self.modules.keys().collect::<Vec<_>>())
-            .field("tensors", &self.tensors.keys().collect::<Vec<_>>())
-            .finish()
-    }
-}
 
 /// Paths of everything in the root, by identity; the first name of what has several.
 #[derive(Default)]

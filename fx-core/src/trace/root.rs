@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::concrete::all_symbolic;
-use super::context::{Attributes, Specialised, TraceContext};
+use super::context::{Specialised, TraceContext};
 use super::report::Report;
 use super::scope::{Active, Running};
 use super::tracer::{SymbolicTracer, Tracer};
@@ -16,6 +16,7 @@ use crate::ir::function::Kernel;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
+use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::value::tree::Tree;
 use crate::value::value::{IntoValue, Value};

@@ -122,6 +122,11 @@ impl TensorType {
 
 inventory::collect!(TensorType);
 
+/// The paths of the registered tensor types.
+pub(crate) fn tensor_types() -> impl Iterator<Item = &'static str> {
+    inventory::iter::<TensorType>.into_iter().map(|ty| ty.path)
+}
+
 /// How tensors of a type are made.
 ///
 /// # Errors

@@ -146,7 +146,7 @@ fn code_is_the_same_every_time_and_follows_edits() -> Result<()> {
         .set_args((vec![neg, neg],))?;
     assert!(
         gm.code()
-            .contains("    let neg = (-x)?;\n    Ok([neg.clone(), neg])\n"),
+            .contains("    let neg = (-x)?;\n    Ok(vec![neg.clone(), neg])\n"),
         "{}",
         gm.code()
     );

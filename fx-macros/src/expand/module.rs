@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Result, Type};
 
-use crate::options::FieldKind;
+use crate::options::{FieldKind, FieldOptions};
 use crate::paths;
 use crate::spans::{Ends, call_of_type};
 
@@ -175,8 +175,8 @@ impl Arm {
         let mut loads = Vec::new();
         let mut names = Vec::new();
         for (i, field) in fields.iter().enumerate() {
-            let kind = FieldKind::of(field)?;
-            let name = field_name(field, i);
+            let FieldOptions { kind, name } = FieldOptions::of(field)?;
+            let name = name.map_or_else(|| field_name(field, i), |name| name.value());
             let ty = &field.ty;
             let ends = Ends::of(ty);
             let span = ends.first;

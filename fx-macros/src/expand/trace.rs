@@ -7,7 +7,7 @@ use syn::{Error, FnArg, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Ty
 
 use super::kernel::kernel;
 use super::refused;
-use super::wrap::{turbofish, twin};
+use super::wrap::{result_text, turbofish, twin};
 use crate::body;
 use crate::check::{self, Method};
 use crate::options::{Impure, TraceOptions};
@@ -260,9 +260,13 @@ fn forward_items(
             }
         },
     };
+    let returns = result_text(output);
     let module_impl_body = quote! {
         fn params(&self) -> &[#core::ParamSpec] {
             <#self_ty>::__FX_PARAMS
+        }
+        fn returns(&self) -> &str {
+            #returns
         }
         fn run(&self, __args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
             #kernel_body

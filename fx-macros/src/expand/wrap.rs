@@ -89,6 +89,10 @@ impl Leaf<'_> {
             None => quote!(::core::option::Option::None),
         };
         let returns = result_text(output);
+        let written = match &options.written {
+            Some(written) => quote!(::core::option::Option::Some(#written)),
+            None => quote!(::core::option::Option::None),
+        };
         quote! {
             #[doc(hidden)]
             pub const #params: &'static [#core::ParamSpec] = #specs;
@@ -103,6 +107,7 @@ impl Leaf<'_> {
                 commutative: #commutative,
                 receiver: #receiver,
                 operator: ::core::option::Option::None,
+                written: #written,
             };
             #[doc(hidden)]
             pub const #function: #core::Function = #core::Function::new(Self::#definition);
@@ -177,7 +182,7 @@ fn conversions(params: &[Parameter]) -> TokenStream {
 }
 
 /// The type inside `Result<..>`, as text.
-fn result_text(output: &Type) -> String {
+pub fn result_text(output: &Type) -> String {
     if let Type::Path(path) = output
         && let Some(segment) = path.path.segments.last()
         && let syn::PathArguments::AngleBracketed(args) = &segment.arguments

@@ -136,6 +136,7 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
             Some(default) => quote!(::core::option::Option::Some(#default)),
             None => quote!(::core::option::Option::None),
         };
+        let into = param.into;
         let ty = with_lifetimes(&param.ty, "'_");
         let symbolic = call_of_type(&ty, quote!(#core::Param<'_>), "SYMBOLIC", None);
         quote! {
@@ -145,6 +146,7 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
                 kind: #core::ParamKind::#kind,
                 default: #default,
                 symbolic: #symbolic,
+                into: #into,
             }
         }
     });

@@ -1,16 +1,32 @@
 //! Reductions over dims: `..` for all of them.
 
-use fx_core::{Result, wrap};
+use fx_core::{Argument, Result, Written, WrittenArg, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
 use crate::tensor::{Dims, Tensor};
 
+/// How a reduction's method is written: by one of two names, `..` for all dims.
+fn written([name, keeping]: [&'static str; 2], args: &[Argument]) -> Option<Written> {
+    let (Argument::Bool(keepdim), rest) = args.split_last()? else {
+        return None;
+    };
+    let args = rest.iter().enumerate().skip(1).map(|(at, arg)| match arg {
+        Argument::None => WrittenArg::Text(".."),
+        _ => WrittenArg::Of(at),
+    });
+    Some(Written {
+        method: if *keepdim { keeping } else { name },
+        args: args.collect(),
+        returns: None,
+    })
+}
+
 /// The sum over `dim`; of truth values and integers as `int64`.
 ///
 /// # Errors
 /// When there is no such dim.
-#[wrap(method = custom, path = "fx_nn::ops::sum")]
+#[wrap(method = custom, path = "fx_nn::ops::sum", written = |args| written(["sum", "sum_keepdim"], args))]
 pub fn sum(
     x: &Tensor,
     #[kw]
@@ -38,7 +54,7 @@ pub fn sum(
 ///
 /// # Errors
 /// When there is no such dim, or the tensor is not float.
-#[wrap(method = custom, path = "fx_nn::ops::mean")]
+#[wrap(method = custom, path = "fx_nn::ops::mean", written = |args| written(["mean", "mean_keepdim"], args))]
 pub fn mean(
     x: &Tensor,
     #[kw]
@@ -59,7 +75,7 @@ pub fn mean(
 ///
 /// # Errors
 /// When there is no such dim, or nothing to take the maximum of.
-#[wrap(method = custom, path = "fx_nn::ops::amax")]
+#[wrap(method = custom, path = "fx_nn::ops::amax", written = |args| written(["amax", "amax_keepdim"], args))]
 pub fn amax(
     x: &Tensor,
     #[kw]
@@ -80,7 +96,7 @@ pub fn amax(
 ///
 /// # Errors
 /// When there is no such dim, or nothing to take the minimum of.
-#[wrap(method = custom, path = "fx_nn::ops::amin")]
+#[wrap(method = custom, path = "fx_nn::ops::amin", written = |args| written(["amin", "amin_keepdim"], args))]
 pub fn amin(
     x: &Tensor,
     #[kw]
@@ -113,7 +129,7 @@ fn variance(
 ///
 /// # Errors
 /// When there is no such dim, or the tensor is not float.
-#[wrap(method = custom, path = "fx_nn::ops::var")]
+#[wrap(method = custom, path = "fx_nn::ops::var", written = |args| written(["var", "var_keepdim"], args))]
 pub fn var(
     x: &Tensor,
     #[kw]
@@ -133,7 +149,7 @@ pub fn var(
 ///
 /// # Errors
 /// When there is no such dim, or the tensor is not float.
-#[wrap(method = custom, path = "fx_nn::ops::std")]
+#[wrap(method = custom, path = "fx_nn::ops::std", written = |args| written(["std", "std_keepdim"], args))]
 pub fn std(
     x: &Tensor,
     #[kw]

@@ -19,9 +19,27 @@ pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
 
 /// The method: with a dim its size, without one all sizes.
 mod size_of {
+    use fx_core::{Argument, Written, WrittenArg};
+
     use super::{Int, IntoValue, Result, Tensor, Value, wrap};
 
-    #[wrap(method = custom, path = "fx_nn::Tensor::size")]
+    fn written(args: &[Argument]) -> Option<Written> {
+        Some(match args.get(1)? {
+            Argument::None => Written {
+                method: "sizes",
+                args: Vec::new(),
+                returns: Some("List<Int>"),
+            },
+            Argument::Int(_) => Written {
+                method: "size",
+                args: vec![WrittenArg::Of(1)],
+                returns: Some("Int"),
+            },
+            _ => return None,
+        })
+    }
+
+    #[wrap(method = custom, path = "fx_nn::Tensor::size", written = written)]
     pub fn size(x: &Tensor, dim: Option<i64>) -> Result<Value> {
         match dim {
             Some(dim) => super::size(x, dim).map(Int::into_value),

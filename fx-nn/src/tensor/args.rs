@@ -156,6 +156,18 @@ impl From<(usize, usize, usize, usize)> for Shape {
     }
 }
 
+impl From<(usize, usize, usize, usize, usize)> for Shape {
+    fn from(dims: (usize, usize, usize, usize, usize)) -> Self {
+        Shape(<[usize; 5]>::from(dims).to_vec())
+    }
+}
+
+impl From<(usize, usize, usize, usize, usize, usize)> for Shape {
+    fn from(dims: (usize, usize, usize, usize, usize, usize)) -> Self {
+        Shape(<[usize; 6]>::from(dims).to_vec())
+    }
+}
+
 impl IntoValue for Shape {
     fn into_value(self) -> Value {
         self.0.into_value()

@@ -5,6 +5,7 @@
 //! * [`compare`]: the one strict comparator of graphs (and, re-exported, of numbers).
 //! * [`model`]: filling, running and comparing a model with its goldens.
 //! * [`cases`]: every golden with numbers, made here.
+//! * [`generated`]: where the source generated of each case is kept.
 //! * [`exception`]: the named differences between PyTorch and Rust that a comparison may be told of.
 
 #![forbid(unsafe_code)]
@@ -14,9 +15,12 @@ pub mod cases;
 pub mod compare;
 pub mod exception;
 pub mod formula;
+pub mod generated;
 pub mod golden;
 mod ledger;
 mod literals;
 pub mod model;
 pub mod numbers;
 pub mod view;
+
+fx_core::register_crate!();

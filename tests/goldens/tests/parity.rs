@@ -1,25 +1,100 @@
 //! Every golden with numbers: graph equal but for named exceptions, numbers within 1e-5 of abs-max of PyTorch's
-//! float64, traced, interpreted and transformed runs equal to eager ones.
+//! float64, traced, interpreted and transformed runs equal to eager ones, and so the source that is generated of it.
 
-use fx_core::Result;
-use fx_goldens::cases::{CASES, MISSING};
+use std::collections::HashMap;
+
+use fx_core::{Argument, Graph, Module, NodeId, Result, Trace, TraceContext, Tracer, Value};
+use fx_goldens::cases::{CASES, MISSING, Row};
+use fx_goldens::generated;
 use fx_goldens::golden::num_names;
+use fx_goldens::model::max_abs_err;
 
-fn passes(name: &str) -> Result<()> {
+fn row(name: &str) -> Result<Row> {
     let case = CASES.iter().find(|case| case.name == name);
     let case = case.expect("a case of the test's name");
     let row = (case.run)(case.name)?;
     assert!(row.passed(), "{row}");
+    Ok(row)
+}
+
+/// The source is the one that is kept; what it was compiled to gives the same numbers, and traces to the same graph.
+fn generated_is_the_same<M: Module>(
+    row: &Row,
+    kept: &str,
+    take: impl FnOnce(&mut fx_core::GraphModule) -> Result<M>,
+) -> Result<()> {
+    let source = generated::source(&row.made)?;
+    assert!(
+        source == kept,
+        "the generated source of {} is another than the one that is kept: look at what `cargo run -p fx-goldens --example generate {}` changes",
+        row.name,
+        row.name
+    );
+    let module = take(&mut row.made.traced.clone())?;
+    let absent = vec![Value::None; module.params().len().saturating_sub(row.made.inputs.len())];
+    let lent: Vec<&Value> = row.made.inputs.iter().chain(&absent).collect();
+    let mut result = Value::None;
+    module.run(&lent, &mut result)?;
+    assert_eq!(max_abs_err(&row.made.result, &result)?, 0.0);
+    let leaves = row.made.traced.attributes().modules.keys();
+    let tracer = AsBefore(leaves.map(|path| path.to_string()).collect());
+    let again = Trace::new(&module).tracer(tracer).graph()?;
+    assert_eq!(shape(&again), shape(row.made.traced.graph()));
     Ok(())
 }
 
+/// Keeps the modules that a graph calls as leaves.
+struct AsBefore(Vec<String>);
+
+impl Tracer for AsBefore {
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, path: &str) -> bool {
+        self.0.iter().any(|leaf| leaf == path)
+    }
+}
+
+/// A graph without its nodes' names: an edited node keeps a name that another function gave.
+fn shape(graph: &Graph) -> Vec<String> {
+    let place: HashMap<NodeId, usize> = graph.nodes().zip(0..).map(|(n, i)| (n.id(), i)).collect();
+    let shown = |arg: &Argument| {
+        let numbered = arg.map_nodes(&mut |id| Argument::from(format!("%{}", place[&id])));
+        format!("{numbered:?}")
+    };
+    graph
+        .nodes()
+        .map(|node| {
+            let args: Vec<String> = node.args().iter().map(shown).collect();
+            let kwargs = node.kwargs().iter();
+            let kwargs: Vec<String> = kwargs
+                .map(|(k, arg)| format!("{k}={}", shown(arg)))
+                .collect();
+            format!(
+                "{} {} {args:?} {kwargs:?}",
+                node.opcode().name(),
+                node.target()
+            )
+        })
+        .collect()
+}
+
 macro_rules! parity {
-    ($($name:ident)*) => {
-        const TESTED: &[&str] = &[$(stringify!($name)),*];
+    ($($name:ident)*; $($ungenerated:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($name),)* $(stringify!($ungenerated)),*];
+        #[allow(dead_code, clippy::all, reason = "as it is generated")]
+        mod generated_source {
+            $(pub mod $name;)*
+        }
         $(
             #[test]
             fn $name() -> Result<()> {
-                passes(stringify!($name))
+                let kept = include_str!(concat!("generated_source/", stringify!($name), ".rs"));
+                let take = generated_source::$name::Generated::take;
+                generated_is_the_same(&row(stringify!($name))?, kept, take)
+            }
+        )*
+        $(
+            #[test]
+            fn $ungenerated() -> Result<()> {
+                row(stringify!($ungenerated)).map(|_| ())
             }
         )*
     };
@@ -34,13 +109,13 @@ parity! {
     doc_wrap_normalize feat_dead_code feat_deep_names feat_methods_vs_functions feat_operators
     feat_shape_getattr feat_slicing feat_strings feat_unpack alexnet autoencoder bert_small dict_out
     gpt2_small lstm_classifier mlp mlp_remove_dropout mobilenet_v2 nested resnet18 resnet50 shared_sub siamese
-    transformer_encoder_hand tuple_out unet_small vgg11_bn vit_b_16_img64
+    transformer_encoder_hand tuple_out unet_small vgg11_bn vit_b_16_img64;
 }
 
 /// A transform that overrides nothing gives ResNet-18 again, as every case does.
 #[test]
 fn test_interpreter_noop_resnet18() -> Result<()> {
-    passes("resnet18")
+    row("resnet18").map(|_| ())
 }
 
 #[test]

@@ -135,14 +135,19 @@ pub fn doc_static_flow_without_activation(name: &'static str) -> Result<Row> {
 
 // ---- leaf modules ------------------------------------------------------------------------------
 
+/// The documentation's module that a tracer keeps as a leaf.
 #[derive(Module, Clone, Debug, Default)]
-struct MySpecialSubmodule {
+pub struct MySpecialSubmodule {
     tag: fx_core::Tag,
 }
 
 #[trace]
 impl MySpecialSubmodule {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    /// The negative.
+    ///
+    /// # Errors
+    /// Never, for numbers.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::neg(x)
     }
 }
@@ -216,8 +221,12 @@ pub fn doc_tensor_constant(name: &'static str) -> Result<Row> {
     function(name, &traced, &[], |x| tensor_constant(&x[0]).map(value))
 }
 
+/// The documentation's function of that name.
+///
+/// # Errors
+/// When an operation in it fails.
 #[wrap]
-fn my_custom_function(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+pub fn my_custom_function(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     (x * x)? + (y * y)?
 }
 
@@ -283,13 +292,21 @@ pub fn doc_add_operator(name: &'static str) -> Result<Row> {
     })
 }
 
+/// The documentation's function of that name.
+///
+/// # Errors
+/// When an operation in it fails.
 #[wrap]
-fn len(x: &Tensor) -> Result<Int> {
+pub fn len(x: &Tensor) -> Result<Int> {
     x.size(0)
 }
 
+/// The documentation's function of that name.
+///
+/// # Errors
+/// When an operation in it fails.
 #[wrap]
-fn sqrt(n: Int) -> Result<Float> {
+pub fn sqrt(n: Int) -> Result<Float> {
     match n.concrete() {
         Some(n) if n >= 0 => Ok((n as f64).sqrt().into()),
         _ => Err(Error::msg("the square root of a negative number")),

@@ -37,6 +37,8 @@ pub struct Row {
     pub name: &'static str,
     /// Nodes of the graph.
     pub nodes: usize,
+    /// What was traced, and run.
+    pub made: Made,
     /// The graph beside PyTorch's.
     pub graph: GraphComparison,
     /// The traced run beside PyTorch's float64 data.
@@ -44,6 +46,17 @@ pub struct Row {
     /// The largest difference between the eager run and the traced, interpreted and transformed ones, and eight traced
     /// ones at once.
     pub traced_vs_eager: f64,
+}
+
+/// A graph module that was run.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The module.
+    pub traced: GraphModule,
+    /// What it was run on.
+    pub inputs: Vec<Value>,
+    /// What it gave.
+    pub result: Value,
 }
 
 impl Row {
@@ -155,6 +168,11 @@ fn compared(
         graph: model::compare_with(&graph, traced, exceptions),
         numbers: model::compare_outputs(&golden, &result)?,
         traced_vs_eager: worst,
+        made: Made {
+            traced: traced.clone(),
+            inputs,
+            result,
+        },
     })
 }
 

@@ -1,0 +1,142 @@
+//! Hooks into generated source: own heads, outputs and items (`CodeGen`), and changes to the lines of a body.
+//!
+//! Invariant: hooks change the text alone. It is a view: what runs is the graph's program.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::source::CodeLine;
+
+/// The head of a generated function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionHead {
+    /// Its name.
+    pub name: String,
+    /// Its parameters as they are written, `&self` the first.
+    pub params: Vec<String>,
+    /// What it returns, inside of the `Result`.
+    pub result: String,
+}
+
+impl fmt::Display for FunctionHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let params = self.params.join(", ");
+        write!(
+            f,
+            "pub fn {}({params}) -> Result<{}>",
+            self.name, self.result
+        )
+    }
+}
+
+/// Own parts of generated source; a method that is not written gives the usual text.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{CodeGen, FunctionHead};
+/// struct Timed;
+/// impl CodeGen for Timed {
+///     fn items(&self) -> Vec<String> { vec!["use std::time::{Duration, Instant};".to_string()] }
+///     fn head(&self, head: &FunctionHead) -> String {
+///         let params = head.params.join(", ");
+///         format!("pub fn forward({params}) -> Result<({}, Duration)>", head.result)
+///     }
+///     fn output(&self, value: &str) -> String { format!("Ok(({value}, start.elapsed()))") }
+/// }
+/// let mut gm = symbolic_trace(traced!(|x: Float| x * 2.0))?;
+/// gm.set_codegen(Timed);
+/// assert!(gm.code().starts_with("use std::time::{Duration, Instant};\n\npub fn forward(&self, x: Float) -> Result<(Float, Duration)> {\n"));
+/// assert!(gm.code().ends_with("    Ok((mul, start.elapsed()))\n}\n"));
+/// # Ok::<(), Error>(())
+/// ```
+pub trait CodeGen: Send + Sync {
+    /// The function's definition up to its body.
+    fn head(&self, head: &FunctionHead) -> String {
+        head.to_string()
+    }
+
+    /// The last expression, of the value that the graph returns.
+    fn output(&self, value: &str) -> String {
+        format!("Ok({value})")
+    }
+
+    /// What stands before the function: imports, types, helpers.
+    fn items(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The usual source.
+pub(crate) struct Standard;
+
+impl CodeGen for Standard {}
+
+type Transform = dyn Fn(Vec<CodeLine>) -> Vec<CodeLine> + Send + Sync;
+
+/// What a module's source is changed by.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    codegen: Option<Arc<dyn CodeGen>>,
+    transforms: Vec<(Arc<AtomicBool>, Arc<Transform>)>,
+}
+
+impl Hooks {
+    pub fn codegen(&self) -> &dyn CodeGen {
+        match &self.codegen {
+            Some(codegen) => &**codegen,
+            None => &Standard,
+        }
+    }
+
+    pub fn set_codegen(&mut self, codegen: Option<Arc<dyn CodeGen>>) {
+        self.codegen = codegen;
+    }
+
+    pub fn add(
+        &mut self,
+        transform: impl Fn(Vec<CodeLine>) -> Vec<CodeLine> + Send + Sync + 'static,
+    ) -> CodeHook {
+        self.transforms
+            .retain(|(active, _)| active.load(Ordering::Relaxed));
+        let active = Arc::new(AtomicBool::new(true));
+        self.transforms.push((active.clone(), Arc::new(transform)));
+        CodeHook {
+            active,
+            scoped: true,
+        }
+    }
+
+    /// A body's lines after all changes, in the order in which they were asked for.
+    pub fn apply(&self, mut lines: Vec<CodeLine>) -> Vec<CodeLine> {
+        for (active, transform) in &self.transforms {
+            if active.load(Ordering::Relaxed) {
+                lines = transform(lines);
+            }
+        }
+        lines
+    }
+}
+
+/// Keeps a change of generated source in force; when it is dropped, the source is as it was without.
+#[must_use = "the change is taken back when this is dropped; `keep` makes it lasting"]
+#[derive(Debug)]
+pub struct CodeHook {
+    active: Arc<AtomicBool>,
+    scoped: bool,
+}
+
+impl CodeHook {
+    /// Leaves the change in force for good.
+    pub fn keep(mut self) {
+        self.scoped = false;
+    }
+}
+
+impl Drop for CodeHook {
+    fn drop(&mut self) {
+        if self.scoped {
+            self.active.store(false, Ordering::Relaxed);
+        }
+    }
+}

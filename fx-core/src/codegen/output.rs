@@ -1,0 +1,126 @@
+//! What a graph returns: its type, and the expression that gives it.
+//!
+//! Invariant: the expression is of the type, structure by structure.
+
+use rustc_hash::FxHashMap;
+
+use super::rust::{Hold, Writer};
+use crate::ir::argument::Argument;
+use crate::value::handle::NodeId;
+
+/// How often values are still to come in what is being written.
+type Left = FxHashMap<NodeId, u32>;
+
+impl Writer<'_> {
+    /// The type of a result, as far as declarations tell; a tensor otherwise.
+    pub(super) fn result_type(&self, arg: &Argument) -> String {
+        match arg {
+            Argument::Node(id) => match self.graph.node(*id) {
+                Ok(node) => self.types.of(node).text(),
+                Err(_) => "Tensor".to_string(),
+            },
+            Argument::Tuple(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.result_type(item)).collect();
+                match items.as_slice() {
+                    [one] => format!("({one},)"),
+                    many => format!("({})", many.join(", ")),
+                }
+            }
+            Argument::List(items) => format!("Vec<{}>", self.item_type(items.iter())),
+            Argument::Dict(items) => {
+                let item = self.item_type(items.iter().map(|(_, item)| item));
+                format!("IndexMap<String, {item}>")
+            }
+            Argument::None => "Option<Tensor>".to_string(),
+            Argument::Bool(_) => "Bool".to_string(),
+            Argument::Int(_) => "Int".to_string(),
+            Argument::Float(_) => "Float".to_string(),
+            _ => "Value".to_string(),
+        }
+    }
+
+    /// The type of all items: theirs where it is one, else any value.
+    fn item_type<'a>(&self, mut items: impl Iterator<Item = &'a Argument>) -> String {
+        let Some(first) = items.next().map(|item| self.result_type(item)) else {
+            return "Tensor".to_string();
+        };
+        match items.all(|item| self.result_type(item) == first) {
+            true => first,
+            false => "Value".to_string(),
+        }
+    }
+
+    /// What gives a result, as its type has it.
+    pub(super) fn output(&self, arg: &Argument) -> String {
+        let mut left = Left::default();
+        arg.for_each_node(&mut |id| *left.entry(id).or_default() += 1);
+        self.returned(arg, &mut left)
+    }
+
+    fn returned(&self, arg: &Argument, left: &mut Left) -> String {
+        match arg {
+            Argument::Node(id) => {
+                let count = left.entry(*id).or_default();
+                *count = count.saturating_sub(1);
+                // What is owned is moved where it comes last.
+                match (self.hold(*id), count) {
+                    (Hold::Owned, 0) => self.name(*id),
+                    _ => self.built(arg),
+                }
+            }
+            Argument::None => "None".to_string(),
+            Argument::Bool(_) | Argument::Int(_) | Argument::Float(_) => {
+                format!("{}::from({})", self.result_type(arg), self.built(arg))
+            }
+            Argument::Tuple(items) => {
+                let items: Vec<String> = items.iter().map(|i| self.returned(i, left)).collect();
+                match items.as_slice() {
+                    [one] => format!("({one},)"),
+                    many => format!("({})", many.join(", ")),
+                }
+            }
+            Argument::List(items) => {
+                let ty = self.item_type(items.iter());
+                let items: Vec<String> = items.iter().map(|i| self.item(i, &ty, left)).collect();
+                format!("vec![{}]", items.join(", "))
+            }
+            Argument::Dict(items) => {
+                let ty = self.item_type(items.iter().map(|(_, item)| item));
+                let mut entries = Vec::with_capacity(items.len());
+                for (key, item) in items.iter() {
+                    let item = self.item(item, &ty, left);
+                    entries.push(format!("({key:?}.to_string(), {item})"));
+                }
+                format!("IndexMap::from_iter([{}])", entries.join(", "))
+            }
+            other => self.value(other, left),
+        }
+    }
+
+    fn item(&self, arg: &Argument, ty: &str, left: &mut Left) -> String {
+        match ty {
+            "Value" => self.value(arg, left),
+            _ => self.returned(arg, left),
+        }
+    }
+
+    /// A result among others of other types.
+    fn value(&self, arg: &Argument, left: &mut Left) -> String {
+        match arg {
+            Argument::None => "Value::None".to_string(),
+            Argument::Bool(x) => format!("Value::Bool({x})"),
+            Argument::Int(x) => format!("Value::Int({x})"),
+            Argument::Float(_) => format!("Value::Float({})", self.built(arg)),
+            Argument::Str(x) => format!("Value::Str({x:?}.into())"),
+            Argument::DType(_) => format!("Value::DType({})", self.built(arg)),
+            Argument::Device(_) => format!("Value::Device({})", self.built(arg)),
+            Argument::Node(_) | Argument::List(_) | Argument::Tuple(_) | Argument::Dict(_) => {
+                format!(
+                    "fx_core::IntoValue::into_value({})",
+                    self.returned(arg, left)
+                )
+            }
+            Argument::Ellipsis | Argument::Slice(_) | Argument::Range(_) => self.built(arg),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Generated source: its lines, each with the node that it is of, and what it is to show.
+
+use std::fmt;
+
+use crate::value::handle::NodeId;
+
+/// One line of a generated body, without its indentation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeLine {
+    /// The text.
+    pub text: String,
+    /// The node that it computes, where it is one's.
+    pub node: Option<NodeId>,
+}
+
+impl From<&str> for CodeLine {
+    fn from(text: &str) -> Self {
+        CodeLine {
+            text: text.to_string(),
+            node: None,
+        }
+    }
+}
+
+impl From<String> for CodeLine {
+    fn from(text: String) -> Self {
+        CodeLine { text, node: None }
+    }
+}
+
+/// What generated source is to show besides the computation.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::CodeOptions;
+/// let gm = symbolic_trace(traced!(|x: Float| x * 2.0))?;
+/// let verbose = gm.rust_code(&CodeOptions::new().verbose(true));
+/// assert!(verbose.source().contains("    // ") && verbose.source().contains(".rs:"));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CodeOptions {
+    pub(crate) verbose: bool,
+    pub(crate) color: bool,
+    pub(crate) expanded: bool,
+}
+
+impl CodeOptions {
+    /// The computation alone, as [`code`](crate::GraphModule::code) has it.
+    pub fn new() -> Self {
+        CodeOptions::default()
+    }
+
+    /// Whether source lines and modules stand before the nodes that came from them, and shapes beside the names, where
+    /// they are known (`propagate_shapes`).
+    #[must_use]
+    pub fn verbose(mut self, yes: bool) -> Self {
+        self.verbose = yes;
+        self
+    }
+
+    /// Whether names and comments have the colours of a terminal.
+    #[must_use]
+    pub fn color(mut self, yes: bool) -> Self {
+        self.color = yes;
+        self
+    }
+
+    /// Whether each parameter of the function has a line of its own.
+    #[must_use]
+    pub fn expanded_head(mut self, yes: bool) -> Self {
+        self.expanded = yes;
+        self
+    }
+}
+
+/// Generated source, and which node each of its lines is of.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::CodeOptions;
+/// let gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
+/// let code = gm.rust_code(&CodeOptions::new());
+/// let line = 1 + code.source().lines().position(|line| line.contains("x * 2.0")).unwrap_or(0);
+/// let node = code.node_at(line).ok_or_else(|| Error::msg("the line is a node's"))?;
+/// assert_eq!(gm.graph().node(node)?.name(), "mul");
+/// assert_eq!(code.line_of(node), Some(line));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RustCode {
+    source: String,
+    /// By line, from the first.
+    nodes: Vec<Option<NodeId>>,
+}
+
+impl RustCode {
+    /// The text.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The node that a line computes; lines count from 1, as compilers count them.
+    pub fn node_at(&self, line: usize) -> Option<NodeId> {
+        *self.nodes.get(line.checked_sub(1)?)?
+    }
+
+    /// The first line that is of a node.
+    pub fn line_of(&self, node: NodeId) -> Option<usize> {
+        self.nodes
+            .iter()
+            .position(|at| *at == Some(node))
+            .map(|at| at + 1)
+    }
+}
+
+impl fmt::Display for RustCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+impl From<RustCode> for String {
+    fn from(code: RustCode) -> Self {
+        code.source
+    }
+}
+
+/// Source that is being put together.
+#[derive(Default)]
+pub(super) struct Text {
+    source: String,
+    nodes: Vec<Option<NodeId>>,
+}
+
+impl Text {
+    pub fn with_capacity(lines: usize) -> Self {
+        Text {
+            source: String::with_capacity(lines * 48),
+            nodes: Vec::with_capacity(lines),
+        }
+    }
+
+    /// Adds lines of one text, all of one node.
+    pub fn push(&mut self, indent: &str, text: &str, node: Option<NodeId>) {
+        for line in text.split('\n') {
+            if !line.is_empty() {
+                self.source.push_str(indent);
+                self.source.push_str(line);
+            }
+            self.source.push('\n');
+            self.nodes.push(node);
+        }
+    }
+
+    pub fn finish(self) -> RustCode {
+        RustCode {
+            source: self.source,
+            nodes: self.nodes,
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! The structs that hold what a graph names: one for each place in the hierarchy, equal ones once.
+//!
+//! Invariant: a field's name in paths is the segment that it had, whatever Rust calls it.
+
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use crate::ir::graph::Graph;
+use crate::ir::names::is_reserved;
+use crate::module::attributes::Attributes;
+use crate::module::walk::TensorKind;
+use crate::value::object::short_type_name;
+
+/// What a field holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Holds {
+    /// A module, by the path of its type.
+    Module(String),
+    Parameter,
+    Buffer,
+    /// What a struct of its own has.
+    Shape(usize),
+}
+
+/// A place in the hierarchy.
+struct Place {
+    path: String,
+    children: IndexMap<String, usize, FxBuildHasher>,
+    holds: Option<Holds>,
+}
+
+/// A field of a struct.
+#[derive(Debug, Clone)]
+struct Field {
+    segment: String,
+    /// What Rust calls it: a name, or the place in a tuple.
+    name: String,
+    holds: Holds,
+}
+
+/// One struct.
+struct Struct {
+    name: String,
+    fields: Vec<Field>,
+    is_tuple: bool,
+    /// Where it stands.
+    paths: Vec<String>,
+}
+
+/// The structs of a graph module.
+pub(crate) struct Structs {
+    structs: Vec<Struct>,
+    /// How each path is written as fields.
+    pub fields: FxHashMap<String, String>,
+    tensor: String,
+}
+
+/// What preludes and generated code name.
+const TAKEN: [&str; 24] = [
+    "Tensor",
+    "Result",
+    "Module",
+    "Value",
+    "List",
+    "Int",
+    "Float",
+    "Bool",
+    "DType",
+    "Device",
+    "IndexMap",
+    "Error",
+    "GraphModule",
+    "Option",
+    "Vec",
+    "String",
+    "Some",
+    "None",
+    "Ok",
+    "Err",
+    "Self",
+    "Graph",
+    "Op",
+    "Tree",
+];
+
+impl Structs {
+    /// The structs for what a graph names; `type_of` gives the path of a called module's type.
+    pub fn new(
+        root: &str,
+        graph: &Graph,
+        attributes: &Attributes,
+        tensor: &str,
+        mut type_of: impl FnMut(&str) -> String,
+    ) -> Self {
+        let mut places = vec![Place {
+            path: String::new(),
+            children: IndexMap::default(),
+            holds: None,
+        }];
+        for path in attributes.modules.keys() {
+            let at = enter(&mut places, path);
+            places[at].holds = Some(Holds::Module(type_of(path)));
+        }
+        for (path, (kind, _)) in &attributes.tensors {
+            if is_inside_module(attributes, path) {
+                continue;
+            }
+            let at = enter(&mut places, path);
+            places[at].holds = Some(match kind {
+                TensorKind::Parameter => Holds::Parameter,
+                TensorKind::Buffer => Holds::Buffer,
+            });
+        }
+        // A place's children come after it.
+        let mut shapes: Vec<Vec<Field>> = Vec::new();
+        let mut known: FxHashMap<Vec<(String, Holds)>, usize> = FxHashMap::default();
+        let mut names: Vec<Vec<(usize, String)>> = vec![Vec::new(); places.len()];
+        for at in (0..places.len()).rev() {
+            if at > 0 && places[at].children.is_empty() {
+                continue;
+            }
+            let mut children: Vec<(String, usize)> = places[at]
+                .children
+                .iter()
+                .map(|(segment, child)| (segment.clone(), *child))
+                .collect();
+            children.sort_by_key(|(segment, _)| segment.parse::<u64>().unwrap_or(u64::MAX));
+            let is_tuple = is_tuple(children.iter().map(|(segment, _)| segment.as_str()));
+            let mut taken = FxHashSet::default();
+            let mut fields = Vec::with_capacity(children.len());
+            for (segment, child) in children {
+                let name = match is_tuple {
+                    true => segment.clone(),
+                    false => field_name(&segment, &mut taken),
+                };
+                names[at].push((child, name.clone()));
+                let holds = places[child].holds.clone().unwrap_or(Holds::Parameter);
+                fields.push(Field {
+                    segment,
+                    name,
+                    holds,
+                });
+            }
+            let key: Vec<(String, Holds)> = fields
+                .iter()
+                .map(|field| (field.segment.clone(), field.holds.clone()))
+                .collect();
+            let shape = match (at, known.get(&key)) {
+                (1.., Some(shape)) => *shape,
+                _ => {
+                    shapes.push(fields);
+                    shapes.len() - 1
+                }
+            };
+            if at > 0 {
+                known.insert(key, shape);
+            }
+            places[at].holds = Some(Holds::Shape(shape));
+        }
+        Self::named(root, graph, &places, shapes, &names, tensor)
+    }
+
+    /// Names the shapes, in the order in which their places come, and the paths.
+    fn named(
+        root: &str,
+        graph: &Graph,
+        places: &[Place],
+        shapes: Vec<Vec<Field>>,
+        names: &[Vec<(usize, String)>],
+        tensor: &str,
+    ) -> Self {
+        let types = types_by_path(graph);
+        let mut taken: FxHashSet<String> = TAKEN.iter().map(|name| (*name).to_string()).collect();
+        taken.insert(root.to_string());
+        let mut order: IndexMap<usize, Struct, FxBuildHasher> = IndexMap::default();
+        let mut written = vec![String::new(); places.len()];
+        let mut fields = FxHashMap::default();
+        for (at, place) in places.iter().enumerate() {
+            let access = &written[at];
+            if at > 0 {
+                fields.insert(place.path.clone(), access.clone());
+            }
+            let Some(Holds::Shape(shape)) = place.holds else {
+                continue;
+            };
+            let prefix = match at {
+                0 => String::new(),
+                _ => format!("{access}."),
+            };
+            for (child, name) in &names[at] {
+                written[*child] = format!("{prefix}{name}");
+            }
+            let entry = order.entry(shape).or_insert_with(|| Struct {
+                name: match at {
+                    0 => root.to_string(),
+                    _ => unique(type_name(&place.path, &types), &mut taken),
+                },
+                is_tuple: is_tuple(shapes[shape].iter().map(|field| field.segment.as_str())),
+                fields: shapes[shape].clone(),
+                paths: Vec::new(),
+            });
+            entry.paths.push(place.path.clone());
+        }
+        // Fields name structs by their place in the order.
+        let place_of: FxHashMap<usize, usize> = order
+            .keys()
+            .enumerate()
+            .map(|(at, shape)| (*shape, at))
+            .collect();
+        let mut structs: Vec<Struct> = order.into_values().collect();
+        for one in &mut structs {
+            for field in &mut one.fields {
+                if let Holds::Shape(shape) = &mut field.holds {
+                    *shape = place_of[shape];
+                }
+            }
+        }
+        Structs {
+            structs,
+            fields,
+            tensor: tensor.to_string(),
+        }
+    }
+
+    /// The structs as source, the root's first, each with what takes it out of a saved module.
+    pub fn source(&self) -> String {
+        let mut text = String::new();
+        for (at, one) in self.structs.iter().enumerate() {
+            if at > 0 {
+                text.push('\n');
+            }
+            self.definition(at, one, &mut text);
+            text.push('\n');
+            self.take(at, one, &mut text);
+        }
+        text
+    }
+
+    fn definition(&self, at: usize, one: &Struct, text: &mut String) {
+        let shown: Vec<String> = one.paths.iter().take(4).map(|p| format!("`{p}`")).collect();
+        let more = one.paths.len().saturating_sub(shown.len());
+        let of = match (at, more) {
+            (0, _) => "The module.".to_string(),
+            (_, 0) => format!("What is at {}.", shown.join(", ")),
+            (_, more) => format!("What is at {} and {more} more places.", shown.join(", ")),
+        };
+        let Struct { name, fields, .. } = one;
+        let _ = writeln!(text, "/// {of}\n#[derive(Module)]");
+        let typed = |field: &Field| {
+            let buffer = match field.holds {
+                Holds::Buffer => "#[module(buffer)] ",
+                _ => "",
+            };
+            (buffer, self.type_of(&field.holds))
+        };
+        if fields.is_empty() {
+            let _ = writeln!(text, "pub struct {name} {{}}");
+        } else if one.is_tuple {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|field| {
+                    let (buffer, ty) = typed(field);
+                    format!("{buffer}pub {ty}")
+                })
+                .collect();
+            let _ = writeln!(text, "pub struct {name}({});", fields.join(", "));
+        } else {
+            let _ = writeln!(text, "pub struct {name} {{");
+            for field in fields {
+                let (buffer, ty) = typed(field);
+                if field.name.trim_start_matches("r#") != field.segment {
+                    let _ = writeln!(text, "    #[module(name = {:?})]", field.segment);
+                }
+                let _ = writeln!(
+                    text,
+                    "    /// `{}`.\n    {buffer}pub {}: {ty},",
+                    field.segment, field.name
+                );
+            }
+            text.push_str("}\n");
+        }
+    }
+
+    /// The function that takes a struct out of a saved module.
+    fn take(&self, at: usize, one: &Struct, text: &mut String) {
+        let name = &one.name;
+        let (unused, root) = match (one.fields.is_empty(), at) {
+            (true, _) => ("_", ""),
+            (false, 0) => ("", ""),
+            (false, _) => ("", "{path}."),
+        };
+        let path = match at {
+            0 => String::new(),
+            _ => format!(", {unused}path: &str"),
+        };
+        let doc = match at {
+            0 => {
+                "    /// Takes the layers and weights out of a graph module that has them.\n    ///\n    /// # Errors\n    /// When it does not have them all.\n    pub "
+            }
+            _ => "    ",
+        };
+        let _ = writeln!(
+            text,
+            "impl {name} {{\n{doc}fn take({unused}saved: &mut GraphModule{path}) -> Result<Self> {{"
+        );
+        let taken = |field: &Field| {
+            let at = match root.is_empty() {
+                true => format!("{:?}", field.segment),
+                false => format!("&format!({:?})", format!("{root}{}", field.segment)),
+            };
+            match &field.holds {
+                Holds::Module(_) => format!("saved.take_submodule({at})?"),
+                Holds::Parameter => format!("FromValue::from_value(saved.parameter({at})?)?"),
+                Holds::Buffer => format!("FromValue::from_value(saved.buffer({at})?)?"),
+                Holds::Shape(shape) => {
+                    format!("{}::take(saved, {at})?", self.structs[*shape].name)
+                }
+            }
+        };
+        let (open, close) = match one.is_tuple {
+            true => ("(", ")"),
+            false => (" {", "}"),
+        };
+        if one.fields.is_empty() {
+            let _ = writeln!(text, "        Ok({name} {{}})");
+        } else {
+            let _ = writeln!(text, "        Ok({name}{open}");
+            for field in &one.fields {
+                let _ = match one.is_tuple {
+                    true => writeln!(text, "            {},", taken(field)),
+                    false => writeln!(text, "            {}: {},", field.name, taken(field)),
+                };
+            }
+            let _ = writeln!(text, "        {close})");
+        }
+        text.push_str("    }\n}\n");
+    }
+
+    fn type_of(&self, holds: &Holds) -> String {
+        match holds {
+            Holds::Module(path) => path.clone(),
+            Holds::Parameter | Holds::Buffer => self.tensor.clone(),
+            Holds::Shape(shape) => self.structs[*shape].name.clone(),
+        }
+    }
+}
+
+fn is_inside_module(attributes: &Attributes, path: &str) -> bool {
+    let mut outer = path;
+    while let Some(dot) = outer.rfind('.') {
+        outer = &outer[..dot];
+        if attributes.modules.contains_key(outer) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The place of a path, made with what leads there.
+fn enter(places: &mut Vec<Place>, path: &str) -> usize {
+    let mut at = 0;
+    let mut end = 0;
+    for segment in path.split('.') {
+        end += segment.len();
+        at = match places[at].children.get(segment) {
+            Some(child) => *child,
+            None => {
+                let child = places.len();
+                places[at].children.insert(segment.to_string(), child);
+                places.push(Place {
+                    path: path[..end].to_string(),
+                    children: IndexMap::default(),
+                    holds: None,
+                });
+                child
+            }
+        };
+        end += 1;
+    }
+    at
+}
+
+/// Whether segments are 0, 1, 2 .. in order.
+fn is_tuple<'s>(segments: impl Iterator<Item = &'s str>) -> bool {
+    let mut count = 0usize;
+    for segment in segments {
+        if segment != count.to_string() {
+            return false;
+        }
+        count += 1;
+    }
+    count > 0
+}
+
+/// A field's name for a segment of a path.
+fn field_name(segment: &str, taken: &mut FxHashSet<String>) -> String {
+    let mut name: String = segment
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, 'm');
+    }
+    if matches!(name.as_str(), "self" | "super" | "crate" | "_") {
+        name.push('_');
+    } else if is_reserved(&name) {
+        name.insert_str(0, "r#");
+    }
+    while !taken.insert(name.clone()) {
+        name.push('_');
+    }
+    name
+}
+
+/// The types of the modules that a graph's nodes came from, by path.
+fn types_by_path(graph: &Graph) -> FxHashMap<String, String> {
+    let mut types = FxHashMap::default();
+    for node in graph.nodes() {
+        for scope in node.module_stack() {
+            if !types.contains_key(&*scope.path) {
+                let name = short_type_name(&scope.type_name);
+                let name = name.split('<').next().unwrap_or_default().to_string();
+                types.insert(scope.path.to_string(), name);
+            }
+        }
+    }
+    types
+}
+
+/// A struct's name for a path: the type that the module had, or what the path says.
+fn type_name(path: &str, types: &FxHashMap<String, String>) -> String {
+    if let Some(name) = types.get(path)
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric())
+    {
+        return name.clone();
+    }
+    let is_number = |segment: &&str| segment.bytes().all(|b| b.is_ascii_digit());
+    let last = path.rsplit('.').find(|segment| !is_number(segment));
+    let mut name = String::new();
+    for word in last
+        .unwrap_or("Part")
+        .split(|c: char| !c.is_ascii_alphanumeric())
+    {
+        let mut chars = word.chars();
+        name.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        name.extend(chars);
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "Part");
+    }
+    name
+}
+
+fn unique(name: String, taken: &mut FxHashSet<String>) -> String {
+    let mut numbered = name.clone();
+    let mut number = 1;
+    while !taken.insert(numbered.clone()) {
+        number += 1;
+        numbered = format!("{name}{number}");
+    }
+    numbered
+}

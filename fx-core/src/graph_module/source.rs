@@ -1,0 +1,125 @@
+//! A graph module as Rust source: for reading, with its hooks, and with the graph modules inside it.
+//!
+//! Invariant: the text is a view; what runs is the program.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::GraphModule;
+use crate::codegen::hooks::{CodeGen, CodeHook};
+use crate::codegen::rust::{Input, forward_source};
+use crate::codegen::source::{CodeLine, CodeOptions, RustCode};
+use crate::ir::node::NodeRef;
+use crate::ir::value_meta::ValueMeta;
+
+/// Source.
+impl GraphModule {
+    /// The computation as Rust source, for reading. It is a view: what runs is the graph's program, and the text
+    /// names fields as their paths do, whatever containers they are in.
+    pub fn code(&self) -> String {
+        self.rust_code(&CodeOptions::new()).into()
+    }
+
+    /// The source with what the options ask for, and with its map from lines to nodes.
+    pub fn rust_code(&self, options: &CodeOptions) -> RustCode {
+        let input = Input {
+            graph: &self.graph,
+            attributes: &self.attributes,
+            params: &self.params,
+            trees: &self.trees,
+            fields: None,
+        };
+        forward_source(&input, &self.hooks, *options, &shape_of)
+    }
+
+    /// The source with source lines, modules and shapes, and below it that of every graph module inside.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let inner = symbolic_trace(traced!(|x: Float| x * 2.0))?;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// gm.add_submodule("inner", inner)?;
+    /// let text = gm.print_readable();
+    /// assert!(text.contains("(x + 1.0)?") && text.contains("// inner: GraphModule") && text.contains("(x * 2.0)?"));
+    /// assert!(text.lines().all(|line| line.trim_end() == line));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn print_readable(&self) -> String {
+        let mut text = String::new();
+        let mut left = vec![(String::new(), self)];
+        while let Some((path, module)) = left.pop() {
+            if !path.is_empty() {
+                let _ = write!(text, "\n// {path}: GraphModule\n");
+            }
+            let _ = writeln!(
+                text,
+                "impl {} {{",
+                module.name.replace("GraphModule", "Traced")
+            );
+            let code = module.rust_code(&CodeOptions::new().verbose(true));
+            for line in code.source().lines() {
+                match line.is_empty() {
+                    true => text.push('\n'),
+                    false => {
+                        let _ = writeln!(text, "    {line}");
+                    }
+                }
+            }
+            text.push_str("}\n");
+            for (at, inner) in module.attributes.modules.iter().rev() {
+                let any: &dyn std::any::Any = &**inner;
+                if let Some(inner) = any.downcast_ref::<GraphModule>() {
+                    let path = match path.is_empty() {
+                        true => at.to_string(),
+                        false => format!("{path}.{at}"),
+                    };
+                    left.push((path, inner));
+                }
+            }
+        }
+        text
+    }
+
+    /// Has `transform` change the lines of the body whenever source is generated, after the changes that were asked for
+    /// before. It holds until what is returned is dropped; [`keep`](CodeHook::keep) makes it lasting. Clones made
+    /// meanwhile share it.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| x * 2.0))?;
+    /// let mut gm = gm;
+    /// let before = gm.code();
+    /// let hook = gm.on_generate_code(|mut lines| {
+    ///     lines.insert(0, "let start = std::time::Instant::now();".into());
+    ///     lines
+    /// });
+    /// assert!(gm.code().contains("Result<Float> {\n    let start = std::time::Instant::now();\n"));
+    /// drop(hook);
+    /// assert_eq!(gm.code(), before);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn on_generate_code(
+        &mut self,
+        transform: impl Fn(Vec<CodeLine>) -> Vec<CodeLine> + Send + Sync + 'static,
+    ) -> CodeHook {
+        self.hooks.add(transform)
+    }
+
+    /// Has source generated with parts of one's own; [`CodeGen`] has an example.
+    pub fn set_codegen(&mut self, codegen: impl CodeGen + 'static) {
+        self.hooks.set_codegen(Some(Arc::new(codegen)));
+    }
+
+    /// Has source generated as usual again.
+    pub fn reset_codegen(&mut self) {
+        self.hooks.set_codegen(None);
+    }
+}
+
+/// What a node is known to give, where shapes were propagated.
+pub(super) fn shape_of(node: NodeRef<'_>) -> Option<String> {
+    match node.meta::<ValueMeta>()? {
+        ValueMeta::Plain(_) => None,
+        meta => Some(meta.to_string()),
+    }
+}
