@@ -40,22 +40,14 @@ fn pairs(n: usize) -> Result<GraphModule> {
     module(graph)
 }
 
-/// The shortest of some runs, each on what `setup` gives.
-fn shortest<S, T>(
-    mut setup: impl FnMut() -> Result<S>,
-    mut run: impl FnMut(&mut S) -> Result<T>,
-) -> Result<f64> {
-    let mut best = f64::INFINITY;
-    for _ in 0..5 {
-        let mut state = setup()?;
-        let start = Instant::now();
-        black_box(run(&mut state)?);
-        best = best.min(start.elapsed().as_secs_f64());
-    }
-    Ok(best)
-}
-
-fn measure(what: &str, run: impl Fn(usize) -> Result<f64>) -> Result<()> {
+/// Prints what `run` takes at each size, the shortest of five times, and how it grows. A size is run on as many graphs as
+/// make the largest one, built beforehand: all sizes work on the same amount of memory, so that the exponent tells how
+/// the algorithm grows and not where the caches end.
+fn measure<S>(
+    what: &str,
+    setup: impl Fn(usize) -> Result<S>,
+    run: impl Fn(usize, &mut S) -> Result<()>,
+) -> Result<()> {
     let mut named = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with('-'))
@@ -63,71 +55,71 @@ fn measure(what: &str, run: impl Fn(usize) -> Result<f64>) -> Result<()> {
     if named.peek().is_some() && !named.any(|name| name == what) {
         return Ok(());
     }
-    let times = SIZES.map(&run);
-    for (n, time) in SIZES.iter().zip(&times) {
-        if let Ok(time) = time {
-            println!("patterns.{what}/{n} {time:.4} s");
+    let mut times = [f64::INFINITY; SIZES.len()];
+    for (n, best) in SIZES.iter().zip(&mut times) {
+        let copies = SIZES[SIZES.len() - 1] / n;
+        for _ in 0..5 {
+            let states = (0..copies).map(|_| setup(*n));
+            let mut states = states.collect::<Result<Vec<S>>>()?;
+            let start = Instant::now();
+            for state in &mut states {
+                run(*n, black_box(state))?;
+            }
+            *best = best.min(start.elapsed().as_secs_f64() / copies as f64);
         }
+        println!("patterns.{what}/{n} {best:.4} s");
     }
     let [first, _, last] = times;
-    let grown = last? / first?;
-    println!("patterns.{what}/exponent {:.2}", grown.ln() / 30f64.ln());
+    println!(
+        "patterns.{what}/exponent {:.2}",
+        (last / first).ln() / 30f64.ln()
+    );
     Ok(())
+}
+
+fn found(count: usize, expected: usize) -> Result<()> {
+    match count == expected {
+        true => Ok(()),
+        false => Err(Error::msg(format_args!("{count} matches, not {expected}"))),
+    }
 }
 
 fn main() -> Result<()> {
     let three = [operator::neg, operator::abs, operator::invert];
-    measure("replace", |n| {
-        let pattern = traced!(|x: Int| {
+    let rule = Rule::new(
+        traced!(|x: Int| {
             let y = (-x)?.abs()?;
             !y
-        });
-        let rule = Rule::new(pattern, traced!(|x: Int| (x + 1)? * 2))?;
-        shortest(
-            || chain(n, &three),
-            |gm| {
-                let found = rule.apply(gm)?.len();
-                assert_eq!(found, n / 3);
-                Ok(())
-            },
-        )
-    })?;
-    measure("no_match", |n| {
-        let matcher = SubgraphMatcher::new(traced!(|x: Int| {
-            let y = (-x)?.abs()?;
-            (-y)?.abs()
-        }))?;
-        let gm = chain(n, &three)?;
-        shortest(
-            || Ok(()),
-            |()| {
-                assert!(matcher.find(&gm)?.is_empty());
-                Ok(())
-            },
-        )
-    })?;
-    measure("deep", |n| {
-        let gm = chain(n, &[operator::neg])?;
-        let matcher = SubgraphMatcher::new(gm.graph())?;
-        shortest(
-            || Ok(()),
-            |()| {
-                assert_eq!(matcher.find(&gm)?.len(), 1);
-                Ok(())
-            },
-        )
-    })?;
-    measure("multi_output", |n| {
-        let rule = Rule::new(
-            traced!(|x: Int| Ok(((-x)?, x.abs()?))),
-            traced!(|x: Int| Ok(((x * 2)?, (x * 3)?))),
-        )?;
-        shortest(
-            || pairs(n),
-            |gm| {
-                assert_eq!(rule.apply(gm)?.len(), n / 3);
-                Ok(())
-            },
-        )
+        }),
+        traced!(|x: Int| (x + 1)? * 2),
+    )?;
+    measure(
+        "replace",
+        |n| chain(n, &three),
+        |n, gm| found(rule.apply(gm)?.len(), n / 3),
+    )?;
+    let absent = SubgraphMatcher::new(traced!(|x: Int| {
+        let y = (-x)?.abs()?;
+        (-y)?.abs()
+    }))?;
+    measure(
+        "no_match",
+        |n| chain(n, &three),
+        |_, gm| found(absent.find(gm)?.len(), 0),
+    )?;
+    measure(
+        "deep",
+        |n| {
+            let gm = chain(n, &[operator::neg])?;
+            Ok((SubgraphMatcher::new(gm.graph())?, gm))
+        },
+        |_, (whole, gm)| found(whole.find(gm)?.len(), 1),
+    )?;
+    let two = Rule::new(
+        traced!(|x: Int| Ok(((-x)?, x.abs()?))),
+        traced!(|x: Int| Ok(((x * 2)?, (x * 3)?))),
+    )?;
+    measure("multi_output", pairs, |n, gm| {
+        found(two.apply(gm)?.len(), n / 3)
     })
 }

@@ -9,6 +9,7 @@ use super::argument::{Args, Argument, Kwargs};
 use super::graph::{Graph, Inputs, Notes, input_indices};
 use super::node::NodeRef;
 use super::op::Op;
+use super::small_set::SmallSet;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::handle::NodeId;
 
@@ -137,10 +138,10 @@ impl Graph {
         old: u32,
         new: NodeId,
         filter: &mut dyn FnMut(NodeRef<'_>) -> bool,
-    ) -> Result<Vec<NodeId>> {
+    ) -> Result<SmallVec<[NodeId; 4]>> {
         let new_index = self.index(new)?;
         if new_index == old {
-            return Ok(Vec::new());
+            return Ok(SmallVec::new());
         }
         let users: SmallVec<[u32; 4]> = self
             .uses
@@ -194,15 +195,15 @@ impl Graph {
         if !self.order.is_before(old, new) {
             return Ok(());
         }
-        let mut users_after: Option<FxHashSet<u32>> = None;
-        let mut seen = FxHashSet::default();
-        let mut pending: Vec<u32> = self.uses.inputs(new).collect();
+        let mut users_after: Option<SmallSet> = None;
+        let mut seen = SmallSet::default();
+        let mut pending: SmallVec<[u32; 8]> = self.uses.inputs(new).collect();
         while let Some(index) = pending.pop() {
             if !self.order.is_before(old, index) || !seen.insert(index) {
                 continue;
             }
             let users = users_after.get_or_insert_with(|| users.iter().copied().collect());
-            if users.contains(&index) {
+            if users.contains(index) {
                 return Err(ErrorKind::Cycle {
                     node: self.name_of(new).to_string(),
                     through: self.name_of(index).to_string(),

@@ -77,7 +77,7 @@ pub enum NodeAction {
 /// A node's entries and its provenance.
 #[derive(Clone, Default)]
 pub(super) struct Extra {
-    entries: SmallVec<[Entry; 1]>,
+    entries: Vec<Entry>,
     /// Making a node and putting it in another's place is two: room for both is in place.
     sources: SmallVec<[NodeSource; 2]>,
 }
@@ -94,7 +94,7 @@ impl Extra {
         if self.entries.iter().all(|e| e.on_copy == MetaPolicy::Copy) {
             return Some(self.clone());
         }
-        let entries: SmallVec<[Entry; 1]> = self
+        let entries: Vec<Entry> = self
             .entries
             .iter()
             .filter(|e| e.on_copy == MetaPolicy::Copy)

@@ -23,6 +23,7 @@ pub mod places;
 pub mod print;
 pub mod registry;
 pub mod signature;
+mod small_set;
 mod sort;
 mod uses;
 pub mod value_meta;

@@ -300,7 +300,14 @@ impl<'g> NodeMut<'g> {
     /// # Errors
     /// When `new` is not in this graph.
     pub fn replace_all_uses_with(&mut self, new: NodeId) -> Result<Vec<NodeId>> {
-        self.graph.replace_uses(self.index, new, &mut |_| true)
+        let users = self.graph.replace_uses(self.index, new, &mut |_| true)?;
+        Ok(users.into_vec())
+    }
+
+    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), without the list of users.
+    pub(crate) fn give_uses_to(&mut self, new: NodeId) -> Result<()> {
+        let users = self.graph.replace_uses(self.index, new, &mut |_| true);
+        users.map(drop)
     }
 
     /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that `filter` accepts.
@@ -312,7 +319,8 @@ impl<'g> NodeMut<'g> {
         new: NodeId,
         mut filter: impl FnMut(NodeRef<'_>) -> bool,
     ) -> Result<Vec<NodeId>> {
-        self.graph.replace_uses(self.index, new, &mut filter)
+        let users = self.graph.replace_uses(self.index, new, &mut filter)?;
+        Ok(users.into_vec())
     }
 
     /// Puts an argument between the positional ones, or after them.

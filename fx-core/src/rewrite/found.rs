@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::ir::argument::Argument;
 use crate::value::handle::NodeId;
@@ -28,7 +29,7 @@ pub(super) struct Shape {
 pub struct Match {
     pub(super) shape: Arc<Shape>,
     pub(super) bound: Box<[Option<Argument>]>,
-    pub(super) replacements: Vec<NodeId>,
+    pub(super) replacements: SmallVec<[NodeId; 2]>,
 }
 
 impl Match {

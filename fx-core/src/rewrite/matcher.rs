@@ -43,6 +43,13 @@ pub(super) struct NodeRule {
     module_path: Option<String>,
 }
 
+impl NodeRule {
+    /// Whether the node's own op alone says which ops fit.
+    pub fn is_plain(&self) -> bool {
+        self.alternatives.is_empty() && self.module.is_none() && self.module_path.is_none()
+    }
+}
+
 /// A pattern and how it is looked for. Inputs of the pattern stand for anything; nodes are named as the pattern's
 /// [`graph`](SubgraphMatcher::graph) prints them.
 ///

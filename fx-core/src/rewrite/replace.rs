@@ -273,7 +273,10 @@ impl Rule {
         let mut work = Work {
             rule: self,
             roles: roles.collect(),
-            replaced: FxHashMap::default(),
+            replaced: Replaced {
+                at: vec![NONE; gm.graph().index_bound()],
+                values: Vec::new(),
+            },
             brought: Vec::new(),
             called: FxHashSet::default(),
         };
@@ -344,13 +347,38 @@ enum Role {
     Call,
 }
 
+const NONE: u32 = u32::MAX;
+
+/// What stands for nodes that are gone.
+struct Replaced {
+    /// The place among the values, by the index that a node had.
+    at: Vec<u32>,
+    values: Vec<(NodeId, Argument)>,
+}
+
+impl Replaced {
+    fn insert(&mut self, node: NodeId, value: Argument) {
+        if let Some(at) = self.at.get_mut(node.index as usize) {
+            *at = self.values.len() as u32;
+            self.values.push((node, value));
+        }
+    }
+
+    /// A new node may have the index of one that is gone.
+    fn get(&self, node: NodeId) -> Option<&Argument> {
+        let at = *self.at.get(node.index as usize)?;
+        let (gone, value) = self.values.get(at as usize)?;
+        (*gone == node).then_some(value)
+    }
+}
+
 /// Replacements under way.
 struct Work<'r> {
     rule: &'r Rule,
     /// By place.
     roles: Vec<Role>,
     /// What stands for values that earlier matches returned.
-    replaced: FxHashMap<NodeId, Argument>,
+    replaced: Replaced,
     /// Paths that came with replacements.
     brought: Vec<Arc<str>>,
     /// Modules that replaced nodes called.
@@ -359,8 +387,6 @@ struct Work<'r> {
 
 impl Work<'_> {
     fn run(&mut self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
-        self.replaced
-            .reserve(found.len() * self.rule.matcher.shape.returned.len());
         let mut done = Vec::with_capacity(found.len());
         match &self.rule.replacement {
             Replacement::Fixed(fixed) => {
@@ -532,7 +558,7 @@ impl Work<'_> {
             // Users inside go with the match: what they use does not matter.
             match &new {
                 Argument::Node(new) => {
-                    graph.node_mut(*output)?.replace_all_uses_with(*new)?;
+                    graph.node_mut(*output)?.give_uses_to(*new)?;
                 }
                 plain => put_plain(graph, *output, plain)?,
             }
@@ -555,23 +581,28 @@ impl Work<'_> {
 
     /// What stands for a value by now.
     fn now(&self, argument: &Argument) -> Argument {
-        if self.replaced.is_empty() {
-            return argument.clone();
-        }
         // What an earlier match gave may have been the result of a still earlier one, also inside a list.
         let mut now = argument.clone();
-        let mut gone = true;
-        while gone {
-            gone = false;
-            now = now.map_nodes(&mut |id| match self.replaced.get(&id) {
+        loop {
+            if let Argument::Node(id) = &now {
+                match self.replaced.get(*id) {
+                    Some(next) => now = next.clone(),
+                    None => return now,
+                }
+                continue;
+            }
+            let mut gone = false;
+            now = now.map_nodes(&mut |id| match self.replaced.get(id) {
                 Some(next) => {
                     gone = true;
                     next.clone()
                 }
                 None => Argument::Node(id),
             });
+            if !gone {
+                return now;
+            }
         }
-        now
     }
 }
 

@@ -40,6 +40,8 @@ impl<'p> Left<'p> {
 /// Where to go on when what was tried does not fit.
 struct Choice {
     trail: usize,
+    /// How many comparisons there were: those that its list may share.
+    tasks: usize,
     left: u32,
     /// The optional node that is absent on this way.
     absent: u32,
@@ -70,7 +72,10 @@ pub(super) struct Search<'a> {
     /// Longest way from an input, by index; empty where the pattern is not deep.
     depths: Vec<u32>,
     depth: u32,
+    /// Whether an op of the graph fits an op of the pattern, by their numbers.
     fits: FxHashMap<(u32, u32), bool>,
+    /// The op's number of each place; a place with a rule of its own has a number of its own.
+    ops: Vec<u32>,
     has_optional: bool,
     /// Users of each place in the pattern, but the output.
     users: Vec<usize>,
@@ -102,9 +107,14 @@ impl<'a> Search<'a> {
         let pattern = matcher.graph();
         let mut depths = vec![0; pattern.index_bound()];
         let mut users = Vec::with_capacity(matcher.order.len());
+        let mut ops = Vec::with_capacity(matcher.order.len());
         for (place, id) in matcher.order.iter().enumerate() {
             let node = pattern.node(*id)?;
             let is_there = !matcher.rules[place].optional;
+            ops.push(match matcher.rules[place].is_plain() {
+                true => node.op_number(),
+                false => u32::MAX - place as u32,
+            });
             depths[id.index as usize] = depth_of(node, &depths, is_there);
             users.push(node.users().filter(|user| *user.op() != Op::Output).count());
         }
@@ -127,6 +137,7 @@ impl<'a> Search<'a> {
             depths,
             depth,
             fits: FxHashMap::default(),
+            ops,
             has_optional: matcher.rules.iter().any(|rule| rule.optional),
             users,
             near: None,
@@ -165,7 +176,7 @@ impl<'a> Search<'a> {
             let found = Match {
                 shape: self.matcher.shape.clone(),
                 bound: self.bound.clone().into(),
-                replacements: Vec::new(),
+                replacements: SmallVec::new(),
             };
             if accept(found)? && self.matcher.remove_overlapping {
                 for (place, bound) in self.bound.iter().enumerate() {
@@ -190,7 +201,7 @@ impl<'a> Search<'a> {
         let (matcher, attributes) = (self.matcher, self.attributes);
         *self
             .fits
-            .entry((place, node.op_number()))
+            .entry((self.ops[place as usize], node.op_number()))
             .or_insert_with(|| matcher.op_fits(place, node, attributes))
     }
 
@@ -227,7 +238,7 @@ impl<'a> Search<'a> {
                     None => false,
                 }
             } else {
-                let (task, rest) = self.left.tasks[left as usize].clone();
+                let (task, rest) = self.take(left);
                 left = rest;
                 match task {
                     Task::Node(place, id) => {
@@ -251,10 +262,21 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// The first of the comparisons that are left, and the others; it is forgotten where no choice comes back to it.
+    fn take(&mut self, left: u32) -> (Task<'a>, u32) {
+        let kept = self.choices.last().map_or(0, |choice| choice.tasks);
+        let tasks = &mut self.left.tasks;
+        let is_last = left as usize + 1 == tasks.len() && tasks.len() > kept;
+        match is_last.then(|| tasks.pop()).flatten() {
+            Some(taken) => taken,
+            None => tasks[left as usize].clone(),
+        }
+    }
+
     fn choose(&mut self, left: u32, absent: u32) {
-        let trail = self.trail.len();
         self.choices.push(Choice {
-            trail,
+            trail: self.trail.len(),
+            tasks: self.left.tasks.len(),
             left,
             absent,
         });
