@@ -1,4 +1,4 @@
-//! What saving and loading a chain of 100,000 nodes takes, and how the times grow from 10,000.
+//! What writing a chain of 100,000 nodes as source, saving and loading it takes, and how the times grow from 10,000.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::hint::black_box;
@@ -18,8 +18,8 @@ fn shortest<T>(runs: usize, run: impl Fn() -> Result<T>) -> Result<f64> {
     Ok(best)
 }
 
-/// Seconds to save and to load a chain of `n` calls of functions, with some layers between them.
-fn chain(n: usize, runs: usize) -> Result<(f64, f64)> {
+/// Seconds to write, save and load a chain of `n` calls of functions, with some layers between them.
+fn chain(n: usize, runs: usize) -> Result<[f64; 3]> {
     let layer = nn::Linear::new(4, 4)?;
     let gm = symbolic_trace(traced!(move |x: &Tensor| {
         let mut h = x.clone();
@@ -32,18 +32,21 @@ fn chain(n: usize, runs: usize) -> Result<(f64, f64)> {
         Ok(h)
     }))?;
     let bytes = gm.to_bytes()?;
+    let code = shortest(runs, || Ok(gm.code()))?;
     let save = shortest(runs, || gm.to_bytes())?;
     let load = shortest(runs, || GraphModule::from_bytes(&bytes))?;
-    Ok((save, load))
+    Ok([code, save, load])
 }
 
 fn main() -> Result<()> {
     let small = chain(10_000, 10)?;
     let large = chain(100_000, 5)?;
-    let exponent = |small: f64, large: f64| (large / small).log10();
-    println!("emit.save/100000 {:.3} s", large.0);
-    println!("emit.load/100000 {:.3} s", large.1);
-    println!("emit.save.exponent {:.2}", exponent(small.0, large.0));
-    println!("emit.load.exponent {:.2}", exponent(small.1, large.1));
+    let names = ["code", "save", "load"];
+    for (name, time) in names.iter().zip(large) {
+        println!("emit.{name}/100000 {time:.3} s");
+    }
+    for ((name, small), large) in names.iter().zip(small).zip(large) {
+        println!("emit.{name}/exponent {:.2}", (large / small).log10());
+    }
     Ok(())
 }

@@ -209,6 +209,7 @@ pub(crate) fn to_graph(fields: &JsonMap) -> Result<Graph> {
             graph,
             locations,
             scopes,
+            functions: HashMap::new(),
             by_name: HashMap::with_capacity(nodes.as_array().map_or(0, Vec::len)),
         };
         json::items(nodes, |node| builder.node(node)).map_err(|e| e.inside(".nodes"))?;
@@ -257,14 +258,18 @@ struct Builder<'j> {
     scopes: Vec<ScopeId>,
     /// The names come from a file, so that the table is one that no choice of names makes slow.
     by_name: HashMap<&'j str, NodeId>,
+    /// Functions that were found.
+    functions: HashMap<&'j str, Function>,
 }
 
 impl<'j> Builder<'j> {
     fn node(&mut self, saved: &'j Json) -> Result<()> {
         let fields = json::object(saved)?;
-        json::known_names(fields, &NODE_FIELDS)?;
-        let op = to_op(fields)?;
-        let name = json::part(fields, "name", json::text)?;
+        let [op, target, name, args, kwargs, ty, at, inside, passes] =
+            json::parts(fields, &NODE_FIELDS)?;
+        let op = self.op(op, target)?;
+        let name = json::inside(name, "name", json::text)?;
+        let name = name.ok_or_else(|| json::missing("name"))?;
         let by_name = &self.by_name;
         let reference = |earlier: &str| {
             by_name.get(earlier).copied().ok_or_else(|| {
@@ -274,10 +279,10 @@ impl<'j> Builder<'j> {
                 ))
             })
         };
-        let args = json::optional(fields, "args", |args| {
+        let args = json::inside(args, "args", |args| {
             json::items(args, |arg| to_argument(arg, 0, &reference))
         })?;
-        let kwargs = json::optional(fields, "kwargs", |kwargs| {
+        let kwargs = json::inside(kwargs, "kwargs", |kwargs| {
             json::object(kwargs)?
                 .iter()
                 .map(|(key, arg)| {
@@ -287,10 +292,10 @@ impl<'j> Builder<'j> {
                 })
                 .collect::<Result<Kwargs>>()
         })?;
-        let ty = json::optional(fields, "type", json::text)?;
-        let at = json::optional(fields, "at", |at| json::index(at, self.locations.len()))?;
-        let inside = json::optional(fields, "in", |at| json::index(at, self.scopes.len()))?;
-        let sources = json::optional(fields, "passes", |s| json::items(s, to_source))?;
+        let ty = json::inside(ty, "type", json::text)?;
+        let at = json::inside(at, "at", |at| json::index(at, self.locations.len()))?;
+        let inside = json::inside(inside, "in", |at| json::index(at, self.scopes.len()))?;
+        let sources = json::inside(passes, "passes", |s| json::items(s, to_source))?;
 
         let scope = inside.map_or(ScopeId::default(), |at| self.scopes[at]);
         self.graph.leave_scope(scope);
@@ -316,41 +321,53 @@ impl<'j> Builder<'j> {
         }
         Ok(())
     }
+
+    fn op(&mut self, op: Option<&Json>, target: Option<&'j Json>) -> Result<Op> {
+        let opcode = json::inside(op, "op", to_opcode)?;
+        let opcode = opcode.ok_or_else(|| json::missing("op"))?;
+        if opcode == Opcode::Output {
+            return Ok(Op::Output);
+        }
+        let functions = &mut self.functions;
+        let op = json::inside(target, "target", |target| {
+            let target = json::text(target)?;
+            Ok(match opcode {
+                Opcode::Placeholder => Op::Placeholder(target.into()),
+                Opcode::GetAttr => Op::GetAttr(target.into()),
+                Opcode::CallFunction => Op::CallFunction(match functions.get(target) {
+                    Some(known) => *known,
+                    None => {
+                        let found = find_function(target)?;
+                        functions.insert(target, found);
+                        found
+                    }
+                }),
+                Opcode::CallMethod => Op::CallMethod(target.into()),
+                Opcode::CallModule => Op::CallModule(target.into()),
+                Opcode::Output => Op::Output,
+            })
+        })?;
+        op.ok_or_else(|| json::missing("target"))
+    }
 }
 
-fn to_op(fields: &JsonMap) -> Result<Op> {
-    let opcode = json::part(fields, "op", |op| {
-        let name = json::text(op)?;
-        let known = [
-            Opcode::Placeholder,
-            Opcode::GetAttr,
-            Opcode::CallFunction,
-            Opcode::CallMethod,
-            Opcode::CallModule,
-            Opcode::Output,
-        ];
-        known
-            .into_iter()
-            .find(|opcode| opcode.name() == name)
-            .ok_or_else(|| {
-                json::expected(
-                    "placeholder, get_attr, call_function, call_method, call_module or output",
-                    op,
-                )
-            })
-    })?;
-    if opcode == Opcode::Output {
-        return Ok(Op::Output);
-    }
-    json::part(fields, "target", |target| {
-        let target = json::text(target)?;
-        Ok(match opcode {
-            Opcode::Placeholder => Op::Placeholder(target.into()),
-            Opcode::GetAttr => Op::GetAttr(target.into()),
-            Opcode::CallFunction => Op::CallFunction(find_function(target)?),
-            Opcode::CallMethod => Op::CallMethod(target.into()),
-            Opcode::CallModule => Op::CallModule(target.into()),
-            Opcode::Output => Op::Output,
+fn to_opcode(op: &Json) -> Result<Opcode> {
+    let name = json::text(op)?;
+    let known = [
+        Opcode::Placeholder,
+        Opcode::GetAttr,
+        Opcode::CallFunction,
+        Opcode::CallMethod,
+        Opcode::CallModule,
+        Opcode::Output,
+    ];
+    known
+        .into_iter()
+        .find(|opcode| opcode.name() == name)
+        .ok_or_else(|| {
+            json::expected(
+                "placeholder, get_attr, call_function, call_method, call_module or output",
+                op,
+            )
         })
-    })
 }

@@ -91,9 +91,7 @@ pub(crate) fn known_names(fields: &JsonMap, known: &[&str]) -> Result<()> {
 
 /// A part that must be there.
 pub(crate) fn required<'j>(fields: &'j JsonMap, name: &str) -> Result<&'j Json> {
-    fields
-        .get(name)
-        .ok_or_else(|| Error::saved(format_args!("`{name}` is missing")))
+    fields.get(name).ok_or_else(|| missing(name))
 }
 
 /// Reads a part that must be there; its errors are told to be inside it.
@@ -111,11 +109,39 @@ pub(crate) fn optional<'j, T>(
     name: &str,
     read: impl FnOnce(&'j Json) -> Result<T>,
 ) -> Result<Option<T>> {
-    fields
-        .get(name)
+    inside(fields.get(name), name, read)
+}
+
+/// Reads a part that was looked up; its errors are told to be inside it.
+pub(crate) fn inside<'j, T>(
+    found: Option<&'j Json>,
+    name: &str,
+    read: impl FnOnce(&'j Json) -> Result<T>,
+) -> Result<Option<T>> {
+    found
         .map(read)
         .transpose()
         .map_err(|e| e.inside(format_args!(".{name}")))
+}
+
+/// The parts of an object by known names, looked up in one pass; other names are refused.
+pub(crate) fn parts<'j, const N: usize>(
+    fields: &'j JsonMap,
+    known: &[&str; N],
+) -> Result<[Option<&'j Json>; N]> {
+    let mut found = [None; N];
+    for (name, part) in fields {
+        match known.iter().position(|known| known == name) {
+            Some(at) => found[at] = Some(part),
+            None => return known_names(fields, known).map(|()| found),
+        }
+    }
+    Ok(found)
+}
+
+/// The error of a part that is not there.
+pub(crate) fn missing(name: &str) -> Error {
+    Error::saved(format_args!("`{name}` is missing"))
 }
 
 /// Reads every item of a list; errors are told to be inside the item.
