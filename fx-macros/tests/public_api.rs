@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use quote::ToTokens;
-use syn::{Fields, ImplItem, Item, TraitItem, Visibility};
+use syn::{Fields, ImplItem, Item, TraitItem, Type, UseTree, Visibility};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -57,9 +57,82 @@ fn fields(name: &str, fields: &Fields, all: bool, found: &mut BTreeSet<String>) 
     }
 }
 
-/// The public items of a file; those of private modules count where they are re-exported, which `lib.rs` tells.
-fn items(items: &[Item], found: &mut BTreeSet<String>) {
+/// What a crate's `lib.rs` makes public.
+#[derive(Default)]
+struct Exported {
+    /// Names that it re-exports.
+    names: BTreeSet<String>,
+    /// Where they come from, and its public modules, as paths of files without their endings.
+    modules: BTreeSet<PathBuf>,
+}
+
+impl Exported {
+    fn of(items: &[Item]) -> Self {
+        let mut exported = Exported::default();
+        for item in items {
+            match item {
+                Item::Use(item) if is_public(&item.vis) => exported.add(&item.tree, PathBuf::new()),
+                Item::Mod(item) if is_public(&item.vis) => {
+                    exported.modules.insert(item.ident.to_string().into());
+                }
+                _ => {}
+            }
+        }
+        exported
+    }
+
+    fn add(&mut self, tree: &UseTree, at: PathBuf) {
+        match tree {
+            UseTree::Path(path) => self.add(&path.tree, at.join(path.ident.to_string())),
+            UseTree::Name(name) => {
+                self.modules.insert(at.join(name.ident.to_string()));
+                self.names.insert(name.ident.to_string());
+            }
+            UseTree::Rename(rename) => {
+                self.modules.insert(at.join(rename.ident.to_string()));
+                self.names.insert(rename.rename.to_string());
+            }
+            UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.add(tree, at.clone());
+                }
+            }
+            UseTree::Glob(_) => {}
+        }
+    }
+
+    /// Whether all public items of a file are, because it is a public module's or in one.
+    fn has_all_of(&self, file: &Path) -> bool {
+        let file = file.with_extension("");
+        file == Path::new("lib") || file.ancestors().any(|outer| self.modules.contains(outer))
+    }
+}
+
+/// The type that an item is about.
+fn name_of(item: &Item) -> Option<String> {
+    Some(match item {
+        Item::Fn(item) => item.sig.ident.to_string(),
+        Item::Struct(item) => item.ident.to_string(),
+        Item::Enum(item) => item.ident.to_string(),
+        Item::Trait(item) => item.ident.to_string(),
+        Item::Const(item) => item.ident.to_string(),
+        Item::Type(item) => item.ident.to_string(),
+        Item::Impl(item) => match &*item.self_ty {
+            Type::Path(path) => path.path.segments.last()?.ident.to_string(),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// The public items of a file that are of an exported name, or all where the file is a public module's.
+fn items(items: &[Item], exported: Option<&BTreeSet<String>>, found: &mut BTreeSet<String>) {
     for item in items {
+        if let (Some(exported), Some(name)) = (exported, name_of(item))
+            && !exported.contains(&name)
+        {
+            continue;
+        }
         match item {
             Item::Fn(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
                 found.insert(text(&item.sig));
@@ -135,7 +208,7 @@ fn items(items: &[Item], found: &mut BTreeSet<String>) {
                 found.insert(format!("type {} = {}", item.ident, text(&item.ty)));
             }
             Item::Use(item) if is_public(&item.vis) => {
-                found.insert(text(item));
+                found.insert(format!("use {}", text(&item.tree)));
             }
             Item::Mod(item) => {
                 let is_test = item
@@ -143,7 +216,7 @@ fn items(items: &[Item], found: &mut BTreeSet<String>) {
                     .iter()
                     .any(|attr| text(attr).contains("cfg (test)"));
                 if let (Some((_, inner)), false) = (&item.content, is_test) {
-                    self::items(inner, found);
+                    self::items(inner, exported, found);
                 }
             }
             Item::Macro(item) => {
@@ -163,11 +236,17 @@ fn items(items: &[Item], found: &mut BTreeSet<String>) {
 fn public_api(name: &str) -> String {
     let mut files = Vec::new();
     sources(&root().join(name).join("src"), &mut files);
+    let parsed = |file: &Path| {
+        let source = fs::read_to_string(file).expect("a source file can be read");
+        syn::parse_file(&source).expect("a source file that compiles")
+    };
+    let folder = root().join(name).join("src");
+    let exported = Exported::of(&parsed(&folder.join("lib.rs")).items);
     let mut found = BTreeSet::new();
     for file in files {
-        let source = fs::read_to_string(&file).expect("a source file can be read");
-        let parsed = syn::parse_file(&source).expect("a source file that compiles");
-        items(&parsed.items, &mut found);
+        let inside = file.strip_prefix(&folder).expect("a file of the folder");
+        let names = (!exported.has_all_of(inside)).then_some(&exported.names);
+        items(&parsed(&file).items, names, &mut found);
     }
     let lines: Vec<String> = found.into_iter().collect();
     lines.join("\n") + "\n"
