@@ -153,6 +153,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     place: Option<Place>,
+    pass: Option<String>,
 }
 
 /// Where an error happened.
@@ -199,6 +200,7 @@ impl Error {
             Inner {
                 kind: ErrorKind::Saved { place, problem },
                 place: None,
+                pass: None,
             } => (format!("{step}{place}"), problem),
             inner => (step.to_string(), Error(Box::new(inner)).to_string()),
         };
@@ -225,6 +227,17 @@ impl Error {
         self.0.place.as_ref().and_then(|p| p.module.as_deref())
     }
 
+    /// The name of the pass that failed.
+    pub fn pass(&self) -> Option<&str> {
+        self.0.pass.as_deref()
+    }
+
+    /// Adds the pass that failed, unless an inner one is known already.
+    pub(crate) fn in_pass(mut self, name: &str) -> Self {
+        self.0.pass.get_or_insert_with(|| name.to_string());
+        self
+    }
+
     /// Adds where it happened, unless a deeper place is known already.
     pub(crate) fn at(
         mut self,
@@ -247,12 +260,19 @@ impl Error {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Error(Box::new(Inner { kind, place: None }))
+        Error(Box::new(Inner {
+            kind,
+            place: None,
+            pass: None,
+        }))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(pass) = &self.0.pass {
+            write!(f, "in pass `{pass}`: ")?;
+        }
         if let Some(place) = &self.0.place {
             write!(f, "while {} {}", place.doing, place.node)?;
             match (&place.location, &place.module) {

@@ -58,6 +58,7 @@ pub use module::plain::Tag;
 pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
+pub use passes::pass::{Pass, PassRecord, pass_fn};
 pub use passes::profile::{NodeCost, Profile};
 pub use rewrite::found::Match;
 pub use rewrite::matcher::SubgraphMatcher;

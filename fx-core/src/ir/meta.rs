@@ -179,7 +179,7 @@ impl NodeMut<'_> {
 
 /// The pass at work on a graph.
 #[derive(Debug, Clone)]
-pub(super) struct Pass {
+pub(crate) struct Pass {
     name: Arc<str>,
     /// What nodes have that it makes.
     created: Arc<Extra>,
@@ -207,13 +207,22 @@ impl std::ops::DerefMut for PassScope<'_> {
 
 impl Drop for PassScope<'_> {
     fn drop(&mut self) {
-        self.graph.pass = self.former.take();
+        self.graph.end_pass(self.former.take());
     }
 }
 
 impl Graph {
     /// Nodes that are made or replaced until the guard is dropped remember this pass.
     pub fn in_pass(&mut self, name: impl Into<Arc<str>>) -> PassScope<'_> {
+        let former = self.start_pass(name);
+        PassScope {
+            graph: self,
+            former,
+        }
+    }
+
+    /// [`in_pass`](Graph::in_pass) without a guard: gives the pass that [`end_pass`](Graph::end_pass) goes back to.
+    pub(crate) fn start_pass(&mut self, name: impl Into<Arc<str>>) -> Option<Pass> {
         let name = name.into();
         let mut created = Extra::default();
         created.sources.push(NodeSource {
@@ -222,11 +231,22 @@ impl Graph {
             from: Vec::new(),
         });
         let created = Arc::new(created);
-        let former = self.pass.replace(Pass { name, created });
-        PassScope {
-            graph: self,
-            former,
+        self.pass.replace(Pass { name, created })
+    }
+
+    pub(crate) fn end_pass(&mut self, former: Option<Pass>) {
+        self.pass = former;
+    }
+
+    /// The nodes remember that a pass made them, which did so in a graph of its own.
+    pub(crate) fn created_in_pass(&mut self, name: &str, nodes: &[NodeId]) {
+        let former = self.start_pass(name);
+        for node in nodes {
+            if let Ok(index) = self.index(*node) {
+                self.note_created(index);
+            }
         }
+        self.end_pass(former);
     }
 
     pub(super) fn extra_of_mut(&mut self, index: u32) -> &mut Extra {
@@ -267,6 +287,7 @@ impl Graph {
         let Some(pass) = self.pass.as_ref().map(|pass| pass.name.clone()) else {
             return;
         };
+        self.inherit_sources(old, new);
         let from = self.name_of(old).to_string();
         let sources = &mut self.extra_of_mut(new).sources;
         match sources.last_mut() {
@@ -278,6 +299,24 @@ impl Graph {
                 action: NodeAction::Replace,
                 from: vec![from],
             }),
+        }
+    }
+
+    /// What `old` stood for, `new` stands for now: the passes that put `old` in the place of others are told first.
+    fn inherit_sources(&mut self, old: u32, new: u32) {
+        let Some(extra) = self.notes_of(old).extra.clone() else {
+            return;
+        };
+        let is_replacement = |source: &NodeSource| source.action == NodeAction::Replace;
+        let known = &self.extra_of_mut(new).sources;
+        let inherited: Vec<NodeSource> = extra
+            .sources
+            .iter()
+            .filter(|source| is_replacement(source) && !known.contains(source))
+            .cloned()
+            .collect();
+        if !inherited.is_empty() {
+            self.extra_of_mut(new).sources.insert_many(0, inherited);
         }
     }
 

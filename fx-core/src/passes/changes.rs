@@ -1,0 +1,85 @@
+//! What a pass does to a graph, told by name: nodes created, erased, replaced.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use super::pass::PassRecord;
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::observe::GraphObserver;
+use crate::value::handle::NodeId;
+
+type Names<K> = IndexMap<K, String, FxBuildHasher>;
+
+#[derive(Default)]
+struct Seen {
+    created: Names<NodeId>,
+    erased: Vec<String>,
+    replaced: IndexMap<(NodeId, NodeId), (String, String), FxBuildHasher>,
+}
+
+/// Collects what happens to a graph.
+#[derive(Default)]
+pub(super) struct Changes(Mutex<Seen>);
+
+impl Changes {
+    fn with(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub fn into_record(self: Arc<Self>, record: &mut PassRecord) {
+        self.with(|seen| {
+            record.created = std::mem::take(&mut seen.created).into_values().collect();
+            record.erased = std::mem::take(&mut seen.erased);
+            record.replaced = std::mem::take(&mut seen.replaced).into_values().collect();
+        });
+    }
+
+    /// What is different by name, where a pass put another graph in the place of the one that there was; gives the new
+    /// nodes.
+    pub fn between(before: &Graph, after: &Graph, record: &mut PassRecord) -> Vec<NodeId> {
+        let names = |graph: &Graph| -> FxHashSet<String> {
+            graph.nodes().map(|node| node.name().to_string()).collect()
+        };
+        let (old, new) = (names(before), names(after));
+        let missing = |graph: &Graph, others: &FxHashSet<String>| -> Vec<(NodeId, String)> {
+            let all = graph
+                .nodes()
+                .map(|node| (node.id(), node.name().to_string()));
+            all.filter(|(_, name)| !others.contains(name)).collect()
+        };
+        record.erased = missing(before, &new)
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect();
+        let (ids, created) = missing(after, &old).into_iter().unzip();
+        record.created = created;
+        ids
+    }
+}
+
+impl GraphObserver for Changes {
+    fn created(&self, node: NodeRef<'_>) {
+        self.with(|seen| {
+            seen.created.insert(node.id(), node.name().to_string());
+        });
+    }
+
+    fn erased(&self, node: NodeRef<'_>) {
+        self.with(|seen| {
+            // What a pass made for itself is not told.
+            if seen.created.swap_remove(&node.id()).is_none() {
+                seen.erased.push(node.name().to_string());
+            }
+        });
+    }
+
+    fn replaced(&self, old: NodeRef<'_>, new: NodeRef<'_>, _: NodeRef<'_>) {
+        self.with(|seen| {
+            let pair = seen.replaced.entry((old.id(), new.id()));
+            pair.or_insert_with(|| (old.name().to_string(), new.name().to_string()));
+        });
+    }
+}

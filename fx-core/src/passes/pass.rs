@@ -1,0 +1,218 @@
+//! `Pass`: a change of a graph module, with what it needs and what it promises; `apply` makes it.
+//!
+//! Invariant: a pass that fails leaves the module as it found it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::changes::Changes;
+use crate::error::Result;
+use crate::graph_module::GraphModule;
+use crate::rewrite::rewriter::Rewriter;
+use crate::value::object::short_type_name;
+
+/// A change of a graph module.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{Pass, operator};
+///
+/// /// Subtracts where the graph adds.
+/// struct AddToSub;
+/// impl Pass for AddToSub {
+///     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+///         let adds = gm.graph().find_nodes(&Op::CallFunction(operator::add));
+///         let adds: Vec<NodeId> = adds.into_iter().map(|node| node.id()).collect();
+///         let mut graph = gm.graph_mut();
+///         for add in &adds {
+///             graph.node_mut(*add)?.set_op(Op::CallFunction(operator::sub))?;
+///         }
+///         Ok(!adds.is_empty())
+///     }
+/// }
+/// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+/// let record = gm.apply(&AddToSub)?;
+/// assert!(record.changed);
+/// assert_eq!(gm.forward::<f64>(3.0)?, 2.0);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait Pass: Send + Sync {
+    /// What reports, errors and provenance call it: the type's name.
+    fn name(&self) -> Cow<'_, str> {
+        short_type_name(std::any::type_name::<Self>()).into()
+    }
+
+    /// Refuses a module that the pass cannot work on, with the mend.
+    ///
+    /// # Errors
+    /// The reason.
+    fn requires(&self, gm: &GraphModule) -> Result<()> {
+        let _ = gm;
+        Ok(())
+    }
+
+    /// Changes the module; gives whether it did.
+    ///
+    /// # Errors
+    /// Whatever stops the pass; [`apply`](GraphModule::apply) then takes back what it did.
+    fn run(&self, gm: &mut GraphModule) -> Result<bool>;
+
+    /// Refuses a result that is not what the pass promises.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn ensures(&self, gm: &GraphModule) -> Result<()> {
+        let _ = gm;
+        Ok(())
+    }
+}
+
+/// A pass of a function.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::pass_fn;
+/// let dead_code = pass_fn("dead_code", |gm| Ok(gm.eliminate_dead_code()? > 0));
+/// let mut gm = symbolic_trace(traced!(|x: Float| { let _unused = (x * 2.0)?; Ok(x) }))?;
+/// assert_eq!(gm.apply(&dead_code)?.erased, ["mul"]);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn pass_fn<F>(name: impl Into<String>, run: F) -> impl Pass
+where
+    F: Fn(&mut GraphModule) -> Result<bool> + Send + Sync,
+{
+    PassFn {
+        name: name.into(),
+        run,
+    }
+}
+
+struct PassFn<F> {
+    name: String,
+    run: F,
+}
+
+impl<F: Fn(&mut GraphModule) -> Result<bool> + Send + Sync> Pass for PassFn<F> {
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.name)
+    }
+
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        (self.run)(gm)
+    }
+}
+
+/// Its rules, until none fits any more.
+impl Pass for Rewriter {
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        Ok(!Rewriter::run(self, gm)?.rewritten.is_empty())
+    }
+}
+
+/// What a pass did: made by [`GraphModule::apply`].
+#[derive(Debug, Clone)]
+pub struct PassRecord {
+    /// The pass's name.
+    pub pass: String,
+    /// Whether it says that it changed anything.
+    pub changed: bool,
+    /// How long it took, without checks.
+    pub time: Duration,
+    /// Nodes that there were.
+    pub nodes_before: usize,
+    /// Nodes that there are.
+    pub nodes_after: usize,
+    /// The names of nodes that are new.
+    pub created: Vec<String>,
+    /// The names of nodes that are gone.
+    pub erased: Vec<String>,
+    /// Which nodes gave way to which, by name.
+    pub replaced: Vec<(String, String)>,
+}
+
+impl fmt::Display for PassRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} -> {} nodes, {} created, {} replaced, {} erased, {:.3} ms",
+            self.pass,
+            self.nodes_before,
+            self.nodes_after,
+            self.created.len(),
+            self.replaced.len(),
+            self.erased.len(),
+            self.time.as_secs_f64() * 1e3
+        )
+    }
+}
+
+impl GraphModule {
+    /// Runs a pass: what it needs is checked before, the graph and what the pass promises after. Nodes that it makes and
+    /// replaces remember it ([`Graph::explain`](crate::Graph::explain)).
+    ///
+    /// # Errors
+    /// What the pass says, or what is wrong with the graph that it left, with the name of the pass; the module is as it was
+    /// then.
+    pub fn apply(&mut self, pass: &(impl Pass + ?Sized)) -> Result<PassRecord> {
+        self.apply_checked(pass, &|_| Ok(()))
+    }
+
+    /// [`apply`](GraphModule::apply), with another check of the result.
+    pub(crate) fn apply_checked(
+        &mut self,
+        pass: &(impl Pass + ?Sized),
+        check: &dyn Fn(&GraphModule) -> Result<()>,
+    ) -> Result<PassRecord> {
+        let name = pass.name().into_owned();
+        let before = self.clone();
+        let result = self.observed(pass, &name, &before).and_then(|record| {
+            self.lint()?;
+            pass.ensures(self)?;
+            check(self)?;
+            Ok(record)
+        });
+        result.map_err(|error| {
+            *self = before;
+            error.in_pass(&name)
+        })
+    }
+
+    fn observed(
+        &mut self,
+        pass: &(impl Pass + ?Sized),
+        name: &str,
+        before: &GraphModule,
+    ) -> Result<PassRecord> {
+        pass.requires(self)?;
+        let changes = Arc::new(Changes::default());
+        let (graph, _) = self.parts_mut();
+        let observer = graph.observe(changes.clone());
+        let former = graph.start_pass(name);
+        let start = Instant::now();
+        let changed = pass.run(self);
+        let time = start.elapsed();
+        let (graph, _) = self.parts_mut();
+        let is_same_graph = graph.unobserve(observer);
+        graph.end_pass(former);
+        let mut record = PassRecord {
+            pass: name.to_string(),
+            changed: changed?,
+            time,
+            nodes_before: before.graph().len(),
+            nodes_after: self.graph().len(),
+            created: Vec::new(),
+            erased: Vec::new(),
+            replaced: Vec::new(),
+        };
+        if is_same_graph {
+            changes.into_record(&mut record);
+        } else {
+            let created = Changes::between(before.graph(), self.graph(), &mut record);
+            let (graph, _) = self.parts_mut();
+            graph.created_in_pass(name, &created);
+        }
+        Ok(record)
+    }
+}
