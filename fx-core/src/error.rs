@@ -153,7 +153,13 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     place: Option<Place>,
-    pass: Option<String>,
+    pass: Option<FailedPass>,
+}
+
+/// The pass that failed, and those that ran before it.
+struct FailedPass {
+    name: String,
+    after: Vec<String>,
 }
 
 /// Where an error happened.
@@ -229,12 +235,23 @@ impl Error {
 
     /// The name of the pass that failed.
     pub fn pass(&self) -> Option<&str> {
-        self.0.pass.as_deref()
+        self.0.pass.as_ref().map(|pass| pass.name.as_str())
     }
 
     /// Adds the pass that failed, unless an inner one is known already.
     pub(crate) fn in_pass(mut self, name: &str) -> Self {
-        self.0.pass.get_or_insert_with(|| name.to_string());
+        self.0.pass.get_or_insert_with(|| FailedPass {
+            name: name.to_string(),
+            after: Vec::new(),
+        });
+        self
+    }
+
+    /// Adds the passes that ran before the one that failed.
+    pub(crate) fn after(mut self, names: &[String]) -> Self {
+        if let Some(pass) = &mut self.0.pass {
+            pass.after = names.to_vec();
+        }
         self
     }
 
@@ -271,7 +288,12 @@ impl From<ErrorKind> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(pass) = &self.0.pass {
-            write!(f, "in pass `{pass}`: ")?;
+            write!(f, "in pass `{}`", pass.name)?;
+            for (at, earlier) in pass.after.iter().enumerate() {
+                let word = if at == 0 { " after" } else { "," };
+                write!(f, "{word} `{earlier}`")?;
+            }
+            f.write_str(": ")?;
         }
         if let Some(place) = &self.0.place {
             write!(f, "while {} {}", place.doing, place.node)?;

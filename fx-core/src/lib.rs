@@ -58,6 +58,17 @@ pub use module::plain::Tag;
 pub use module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
 };
+pub use passes::annotate_types::AnnotateTypes;
+pub use passes::canonicalize::Canonicalize;
+pub use passes::closeness::Closeness;
+pub use passes::cse::Cse;
+pub use passes::dead_code::DeadCode;
+pub use passes::decompose::{DecomposedCall, Decompositions};
+pub use passes::divergence::{Divergence, first_divergence};
+pub use passes::fold_constants::FoldConstants;
+pub use passes::folded::FoldedConstants;
+pub use passes::manager::{Culprit, PassManager, PassReport};
+pub use passes::normalize::{MethodsToFunctions, NormalizeArguments};
 pub use passes::pass::{Pass, PassRecord, pass_fn};
 pub use passes::profile::{NodeCost, Profile};
 pub use rewrite::found::Match;

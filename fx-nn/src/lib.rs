@@ -16,7 +16,7 @@ mod tensor;
 pub mod weights;
 
 pub use fx_core::*;
-pub use inspect::{Closeness, Divergence, ValueStats, allclose, first_divergence, trace_values};
+pub use inspect::{ValueStats, allclose, trace_values};
 pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{

@@ -150,6 +150,16 @@ impl GraphModule {
         (&mut self.graph, &mut self.attributes)
     }
 
+    /// Graph and attributes, for another module.
+    pub(crate) fn into_parts(self) -> (Graph, Attributes) {
+        (self.graph, self.attributes)
+    }
+
+    /// The structure of each parameter; empty where each is one input.
+    pub(crate) fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
     /// The modules, parameters and constants that the graph names.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
@@ -296,6 +306,13 @@ impl GraphModule {
         is_impure(&self.attributes, node)
     }
 
+    /// The nodes between inputs and output that do more than computing their results: draw random numbers, change state.
+    pub fn impure_nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
+        let nodes = self.graph.nodes();
+        let inner = nodes.filter(|node| !matches!(node.op(), Op::Placeholder(_) | Op::Output));
+        inner.filter(|node| self.is_impure_node(*node))
+    }
+
     /// Erases every node that nobody uses and that is not impure, in the modules' graphs too; gives how many
     /// went.
     ///
@@ -390,7 +407,8 @@ impl GraphModule {
     }
 }
 
-fn is_impure(attributes: &Attributes, node: NodeRef<'_>) -> bool {
+/// Whether a node does more than computing its result, in a graph over attributes.
+pub(crate) fn is_impure(attributes: &Attributes, node: NodeRef<'_>) -> bool {
     match node.op() {
         Op::CallModule(path) => attributes
             .modules
@@ -531,9 +549,7 @@ impl Module for GraphModule {
     }
 
     fn is_impure(&self) -> bool {
-        self.graph.nodes().any(|node| {
-            !matches!(node.op(), Op::Placeholder(_) | Op::Output) && self.is_impure_node(node)
-        })
+        self.impure_nodes().next().is_some()
     }
 }
 

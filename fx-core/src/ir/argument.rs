@@ -196,6 +196,21 @@ impl Argument {
         })
     }
 
+    /// A plain value as an argument; nothing for an object, a proxy or a structure.
+    pub(crate) fn of_plain(value: &Value) -> Option<Argument> {
+        Some(match value {
+            Value::None => Argument::None,
+            Value::Ellipsis => Argument::Ellipsis,
+            Value::Bool(x) => Argument::Bool(*x),
+            Value::Int(x) => Argument::Int(*x),
+            Value::Float(x) => Argument::Float(*x),
+            Value::Str(x) => Argument::from(&**x),
+            Value::DType(x) => Argument::DType(*x),
+            Value::Device(x) => Argument::Device(*x),
+            _ => return None,
+        })
+    }
+
     /// Whether it is the literal, type and value both.
     pub(crate) fn equals_literal(&self, literal: &Literal) -> bool {
         match (self, literal) {

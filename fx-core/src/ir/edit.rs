@@ -2,11 +2,14 @@
 //!
 //! Invariant: an edit that fails has changed nothing.
 
+use std::sync::OnceLock;
+
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::argument::{Args, Argument, Kwargs};
 use super::graph::{Graph, Inputs, Notes, input_indices};
+use super::names::NameSpace;
 use super::node::NodeRef;
 use super::op::Op;
 use super::small_set::SmallSet;
@@ -88,6 +91,52 @@ impl Graph {
         self.forget_name(index);
         self.heads[index as usize].name = self.names.create(wanted);
         self.add_name(index);
+    }
+
+    /// Gives every node the name that it would have if the nodes were made anew, in order, with these names wanted;
+    /// placeholders keep theirs. Gives whether any name changed.
+    pub(crate) fn rename_all(&mut self, wanted: impl Fn(NodeRef<'_>) -> &str) -> bool {
+        let mut names = NameSpace::with_capacity(self.names.bases());
+        let mut given = Vec::with_capacity(self.len());
+        let inputs = self.placeholders().map(|node| (node, true));
+        let rest = self.nodes().map(|node| (node, false));
+        let rest = rest.filter(|(node, _)| !matches!(node.op(), Op::Placeholder(_)));
+        let mut renamed = false;
+        for (node, keep) in inputs.chain(rest) {
+            let id = match keep {
+                true => names.create_like(node.name()),
+                false => names.create(wanted(node)),
+            };
+            renamed |= names.get(id) != node.name();
+            given.push((node.index, id));
+        }
+        for (index, id) in given {
+            self.heads[index as usize].name = id;
+        }
+        self.names = names;
+        self.by_name = OnceLock::new();
+        renamed
+    }
+
+    /// Puts the nodes in another order, which has all of them.
+    ///
+    /// # Errors
+    /// When a node is missing, is there twice, or is not in this graph; nothing changes then.
+    pub(crate) fn rearrange(&mut self, order: &[NodeId]) -> Result<()> {
+        let mut seen = vec![false; self.heads.len()];
+        let mut indices = Vec::with_capacity(order.len());
+        for id in order {
+            let index = self.index(*id)?;
+            if std::mem::replace(&mut seen[index as usize], true) {
+                return Err(Error::msg("an order has every node once"));
+            }
+            indices.push(index);
+        }
+        if indices.len() != self.len() {
+            return Err(Error::msg("an order has every node"));
+        }
+        self.order.rearrange(&indices);
+        Ok(())
     }
 
     /// Refuses arguments that name dead or foreign nodes, or nest too deep.
@@ -186,6 +235,29 @@ impl Graph {
             self.uses.set_inputs(user, defs.into_iter());
         }
         Ok(())
+    }
+
+    /// Puts an argument, a literal or a structure, in the place of a node wherever others use it.
+    pub(crate) fn put_in_place_of(&mut self, node: NodeId, new: &Argument) -> Result<()> {
+        let users: Vec<NodeId> = self.node(node)?.users().map(|user| user.id()).collect();
+        users
+            .into_iter()
+            .try_for_each(|user| self.put_for(user, node, new))
+    }
+
+    /// Puts an argument in the place of a node in one user's arguments.
+    pub(crate) fn put_for(&mut self, user: NodeId, node: NodeId, new: &Argument) -> Result<()> {
+        let mut put = |id: NodeId| match id == node {
+            true => new.clone(),
+            false => Argument::Node(id),
+        };
+        let old = self.node(user)?;
+        let args = old.args().iter().map(|a| a.map_nodes(&mut put)).collect();
+        let kwargs = old.kwargs().iter();
+        let kwargs = kwargs.map(|(name, a)| (name.clone(), a.map_nodes(&mut put)));
+        let kwargs = kwargs.collect();
+        let user = self.index(user)?;
+        self.set_inputs(user, args, kwargs)
     }
 
     /// Refuses to make `new` depend on itself: one of the users that would use it is among its inputs.

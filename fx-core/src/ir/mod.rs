@@ -7,6 +7,7 @@ mod dead_code;
 mod edit;
 pub mod function;
 pub mod graph;
+pub mod identity;
 mod index;
 pub mod insertion;
 pub mod lint;

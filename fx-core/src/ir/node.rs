@@ -278,6 +278,15 @@ impl<'g> NodeMut<'g> {
             .set_inputs(self.index, args, kwargs.into_kwargs())
     }
 
+    /// Replaces positional and keyword arguments together; use lists follow.
+    ///
+    /// # Errors
+    /// As [`set_args`](NodeMut::set_args).
+    pub fn set_inputs(&mut self, args: impl IntoArguments, kwargs: impl IntoKwargs) -> Result<()> {
+        self.graph
+            .set_inputs(self.index, args.into_arguments(), kwargs.into_kwargs())
+    }
+
     /// Replaces one positional argument.
     ///
     /// # Errors

@@ -1,7 +1,26 @@
 //! What is learned about a graph by running it, and passes that change it.
 
+pub mod annotate_types;
+mod callee;
+pub mod canonicalize;
 pub mod capture;
 mod changes;
+pub mod closeness;
+mod constants;
+pub mod cse;
+pub mod dead_code;
+pub mod decompose;
+pub mod divergence;
+pub mod fold_constants;
+pub mod folded;
+mod lift;
+pub mod manager;
+pub mod normalize;
 pub mod pass;
+mod predicate;
 pub mod profile;
+mod retarget;
+mod schedule;
 pub mod shape_prop;
+mod structural_hash;
+mod substitute;

@@ -165,6 +165,8 @@ impl GraphModule {
         pass: &(impl Pass + ?Sized),
         check: &dyn Fn(&GraphModule) -> Result<()>,
     ) -> Result<PassRecord> {
+        // What was wrong before is not the pass's doing.
+        self.lint()?;
         let name = pass.name().into_owned();
         let before = self.clone();
         let result = self.observed(pass, &name, &before).and_then(|record| {

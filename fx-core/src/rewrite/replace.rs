@@ -560,7 +560,7 @@ impl Work<'_> {
                 Argument::Node(new) => {
                     graph.node_mut(*output)?.give_uses_to(*new)?;
                 }
-                plain => put_plain(graph, *output, plain)?,
+                plain => graph.put_in_place_of(*output, plain)?,
             }
             self.replaced.insert(*output, new);
         }
@@ -610,29 +610,4 @@ impl Work<'_> {
 fn same_tensor(a: &Value, b: &Value) -> bool {
     let id = |value: &Value| value.as_object().and_then(|object| object.object_id());
     id(a).is_some() && id(a) == id(b)
-}
-
-/// Puts a plain value in the place of a node wherever others use it.
-fn put_plain(graph: &mut Graph, node: NodeId, plain: &Argument) -> Result<()> {
-    let users: Vec<NodeId> = graph.node(node)?.users().map(|user| user.id()).collect();
-    for user in users {
-        let mut put = |id: NodeId| match id == node {
-            true => plain.clone(),
-            false => Argument::Node(id),
-        };
-        let user_node = graph.node(user)?;
-        let args: Vec<Argument> = user_node
-            .args()
-            .iter()
-            .map(|arg| arg.map_nodes(&mut put))
-            .collect();
-        let kwargs: Vec<(Arc<str>, Argument)> = user_node
-            .kwargs()
-            .iter()
-            .map(|(name, arg)| (name.clone(), arg.map_nodes(&mut put)))
-            .collect();
-        graph.node_mut(user)?.set_args(args)?;
-        graph.node_mut(user)?.set_kwargs(kwargs)?;
-    }
-    Ok(())
 }

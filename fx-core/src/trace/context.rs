@@ -213,6 +213,27 @@ impl TraceContext {
         self.graph_mut()?.insert(op, args, kwargs, name, site)
     }
 
+    /// Runs `body` before a node of this trace's graph: what it records goes there, and comes from where the node came
+    /// from.
+    pub(crate) fn recording_before<R>(
+        &self,
+        node: NodeId,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let mut graph = self.graph_mut()?;
+        let location = graph.node(node)?.location().cloned();
+        let scope = graph.enter_scope_of(node)?;
+        graph.set_insertion_point(node)?;
+        drop(graph);
+        let origin = self.origin.replace(location);
+        let result = body();
+        self.origin.replace(origin);
+        let mut graph = self.graph_mut()?;
+        graph.set_insertion_point(None)?;
+        graph.leave_scope(scope);
+        result
+    }
+
     /// Runs `body` for a node of another graph: what it records comes from where that node came from.
     pub(crate) fn retracing<R>(&self, node: NodeRef<'_>, body: impl FnOnce() -> R) -> Result<R> {
         struct Restore<'c>(&'c TraceContext, ScopeId, Option<SourceLocation>);

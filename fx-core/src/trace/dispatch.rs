@@ -160,18 +160,10 @@ pub(crate) fn split_keywords(params: &[ParamSpec], mut values: Vec<Value>) -> Ca
 }
 
 fn is_default(value: &Value, param: &ParamSpec) -> bool {
-    let plain = match value {
-        Value::None => Argument::None,
-        Value::Bool(x) => Argument::Bool(*x),
-        Value::Int(x) => Argument::Int(*x),
-        Value::Float(x) => Argument::Float(*x),
-        Value::Str(x) => Argument::from(&**x),
-        _ => return false,
+    let Some(default) = &param.default else {
+        return false;
     };
-    param
-        .default
-        .as_ref()
-        .is_some_and(|default| plain.equals_literal(default))
+    Argument::of_plain(value).is_some_and(|plain| plain.equals_literal(default))
 }
 
 /// Calls a function on bound values: recorded if any is symbolic, else run.

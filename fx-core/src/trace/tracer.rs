@@ -195,14 +195,6 @@ pub trait Tracer: 'static {
                     None => self.getattr(cx, object)?,
                 }
             }
-            Value::None => Argument::None,
-            Value::Ellipsis => Argument::Ellipsis,
-            Value::Bool(x) => Argument::Bool(*x),
-            Value::Int(x) => Argument::Int(*x),
-            Value::Float(x) => Argument::Float(*x),
-            Value::Str(x) => Argument::from(&**x),
-            Value::DType(x) => Argument::DType(*x),
-            Value::Device(x) => Argument::Device(*x),
             Value::List(items) => Argument::List(Arc::new(self.create_list(cx, items)?)),
             Value::Tuple(items) => Argument::Tuple(Arc::new(self.create_list(cx, items)?)),
             Value::Dict(map) => Argument::Dict(Arc::new(
@@ -212,6 +204,7 @@ pub trait Tracer: 'static {
             )),
             Value::Slice(parts) => Argument::Slice(Arc::new(self.create_three(cx, parts)?)),
             Value::Range(parts) => Argument::Range(Arc::new(self.create_three(cx, parts)?)),
+            plain => Argument::of_plain(plain).unwrap_or(Argument::None),
         })
     }
 

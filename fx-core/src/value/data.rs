@@ -86,6 +86,20 @@ impl<'d> TensorData<'d> {
         &self.bytes
     }
 
+    /// The elements as numbers, row-major; truth values are 0 and 1. Integers beyond 2^53 are rounded.
+    ///
+    /// ```
+    /// use fx_core::{DType, TensorData};
+    /// let data = TensorData::new("my_crate::Array", DType::BF16, vec![2], vec![0x80, 0x3f, 0x00, 0xc0])?;
+    /// assert_eq!(data.elements().collect::<Vec<_>>(), [1.0, -2.0]);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn elements(&self) -> impl ExactSizeIterator<Item = f64> {
+        let dtype = self.dtype;
+        let elements = self.bytes.chunks_exact(dtype.size_in_bytes());
+        elements.map(move |bytes| element(dtype, bytes))
+    }
+
     /// Whether gradients are computed for it.
     pub fn is_parameter(&self) -> bool {
         self.parameter
@@ -100,6 +114,25 @@ impl<'d> TensorData<'d> {
             bytes: Cow::Owned(self.bytes.into_owned()),
             parameter: self.parameter,
         }
+    }
+}
+
+/// One element of as many bytes as its type says.
+fn element(dtype: DType, bytes: &[u8]) -> f64 {
+    let mut eight = [0; 8];
+    eight[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(eight);
+    // The upper bytes are zero, so that narrowing loses nothing.
+    match dtype {
+        DType::Bool => f64::from(bits != 0),
+        DType::U8 | DType::U32 => bits as f64,
+        DType::I16 => f64::from(bits as i16),
+        DType::I32 => f64::from(bits as i32),
+        DType::I64 => bits as i64 as f64,
+        DType::BF16 => half::bf16::from_bits(bits as u16).to_f64(),
+        DType::F16 => half::f16::from_bits(bits as u16).to_f64(),
+        DType::F32 => f64::from(f32::from_bits(bits as u32)),
+        DType::F64 => f64::from_bits(bits),
     }
 }
 

@@ -31,6 +31,11 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     /// A value that shares this object's storage.
     fn to_value(&self) -> Value;
 
+    /// A value of the same storage without what gradients need, for results that are kept.
+    fn detached(&self) -> Value {
+        self.to_value()
+    }
+
     /// The type's full name.
     fn type_name(&self) -> &'static str {
         std::any::type_name::<Self>()

@@ -137,7 +137,7 @@ impl Value {
 
     /// Whether other values are inside.
     #[inline]
-    fn is_container(&self) -> bool {
+    pub(crate) fn is_container(&self) -> bool {
         matches!(
             self,
             Value::List(_) | Value::Tuple(_) | Value::Dict(_) | Value::Slice(_) | Value::Range(_)

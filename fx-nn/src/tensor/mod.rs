@@ -156,6 +156,13 @@ impl Object for Tensor {
         Value::object(self.clone())
     }
 
+    fn detached(&self) -> Value {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => Value::object(self.with_data(data.detach())),
+            Repr::Proxy(_) => self.to_value(),
+        }
+    }
+
     fn object_id(&self) -> Option<u64> {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Some(id_number(data.id())),

@@ -1,0 +1,72 @@
+//! When two arguments are the same: by type and bits, so that 1, 1.0 and true differ, and 0.0 and -0.0.
+//!
+//! Invariant: arguments that are identical have equal hashes.
+
+use std::hash::{Hash, Hasher};
+
+use super::argument::Argument;
+use crate::value::handle::NodeId;
+
+/// Feeds an argument to a hasher; `node` feeds what stands for a node.
+pub(crate) fn hash_argument<H: Hasher>(
+    argument: &Argument,
+    hasher: &mut H,
+    node: &mut dyn FnMut(NodeId, &mut H),
+) {
+    // A number for each kind, which stays when kinds are added: hashes are kept by users.
+    let mut many = |hasher: &mut H, kind: u8, items: &[Argument]| {
+        kind.hash(hasher);
+        (items.len() as u64).hash(hasher);
+        for item in items {
+            hash_argument(item, hasher, node);
+        }
+    };
+    match argument {
+        Argument::Node(id) => {
+            0u8.hash(hasher);
+            node(*id, hasher);
+        }
+        Argument::None => 1u8.hash(hasher),
+        Argument::Ellipsis => 2u8.hash(hasher),
+        Argument::Bool(x) => (3u8, x).hash(hasher),
+        Argument::Int(x) => (4u8, x).hash(hasher),
+        Argument::Float(x) => (5u8, x.to_bits()).hash(hasher),
+        Argument::Str(x) => (6u8, x.as_str()).hash(hasher),
+        Argument::DType(x) => (7u8, x.name()).hash(hasher),
+        Argument::Device(x) => (8u8, x.to_string()).hash(hasher),
+        Argument::List(items) => many(hasher, 9, items),
+        Argument::Tuple(items) => many(hasher, 10, items),
+        Argument::Slice(parts) => many(hasher, 11, &**parts),
+        Argument::Range(parts) => many(hasher, 12, &**parts),
+        Argument::Dict(items) => {
+            (13u8, items.len() as u64).hash(hasher);
+            for (key, item) in items.iter() {
+                key.hash(hasher);
+                hash_argument(item, hasher, node);
+            }
+        }
+    }
+}
+
+/// Whether two arguments are the same.
+pub(crate) fn identical(a: &Argument, b: &Argument) -> bool {
+    let all = |a: &[Argument], b: &[Argument]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| identical(a, b))
+    };
+    match (a, b) {
+        (Argument::Float(a), Argument::Float(b)) => a.to_bits() == b.to_bits(),
+        (Argument::List(a), Argument::List(b)) | (Argument::Tuple(a), Argument::Tuple(b)) => {
+            all(a, b)
+        }
+        (Argument::Slice(a), Argument::Slice(b)) | (Argument::Range(a), Argument::Range(b)) => {
+            all(&**a, &**b)
+        }
+        (Argument::Dict(a), Argument::Dict(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .zip(b.iter())
+                    .all(|((k, a), (l, b))| k == l && identical(a, b))
+        }
+        (a, b) => a == b,
+    }
+}

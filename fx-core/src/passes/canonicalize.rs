@@ -1,0 +1,111 @@
+//! `Canonicalize`: one order and one set of names for graphs that compute the same in the same way.
+//!
+//! Invariant: the order depends on what the graph computes, not on how it was put together; what is impure keeps its order.
+
+use super::pass::Pass;
+use crate::error::Result;
+use crate::graph_module::{GraphModule, is_impure};
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::module::attributes::Attributes;
+use crate::value::handle::NodeId;
+
+/// Puts nodes in an order and gives them names that depend only on what is computed: inputs as they are, then, for each
+/// impure node in order and for the output at last, what it needs, its first argument's part first. Names are those that
+/// a trace would give in that order. What nobody needs comes last, in its own order.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::Canonicalize;
+/// let mut a = symbolic_trace(traced!(|x: Float| { let (p, q) = ((x * 2.0)?, (x - 1.0)?); p + q }))?;
+/// let mut b = symbolic_trace(traced!(|x: Float| { let (q, p) = ((x - 1.0)?, (x * 2.0)?); p + q }))?;
+/// assert_ne!(a.graph().to_string(), b.graph().to_string());
+/// a.apply(&Canonicalize)?;
+/// b.apply(&Canonicalize)?;
+/// assert_eq!(a.graph().to_string(), b.graph().to_string());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Canonicalize;
+
+impl Pass for Canonicalize {
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        let (graph, attributes) = gm.parts_mut();
+        let order = order(graph, attributes);
+        let is_ordered = graph
+            .nodes()
+            .map(|node| node.id())
+            .eq(order.iter().copied());
+        if !is_ordered {
+            graph.rearrange(&order)?;
+        }
+        let renamed = graph.rename_all(|node| node.op().name_candidate());
+        Ok(!is_ordered || renamed)
+    }
+}
+
+/// The canonical order of a graph's nodes.
+fn order(graph: &Graph, attributes: &Attributes) -> Vec<NodeId> {
+    let mut placed = Placed {
+        seen: vec![false; graph.index_bound()],
+        order: Vec::with_capacity(graph.len()),
+        pending: Vec::new(),
+    };
+    for input in graph.placeholders() {
+        placed.add(input.id());
+    }
+    let inner = || graph.nodes().filter(|node| *node.op() != Op::Output);
+    for node in inner().filter(|node| is_impure(attributes, *node)) {
+        placed.add_with_inputs(node);
+    }
+    // The output closes the graph, behind dead code in its own order.
+    for output in graph.nodes().filter(|node| *node.op() == Op::Output) {
+        for input in output.all_input_nodes() {
+            placed.add_with_inputs(input);
+        }
+    }
+    inner().for_each(|node| placed.add_with_inputs(node));
+    graph.nodes().for_each(|node| placed.add(node.id()));
+    placed.order
+}
+
+/// An order that grows.
+struct Placed {
+    /// By the node's index.
+    seen: Vec<bool>,
+    order: Vec<NodeId>,
+    /// Nodes to be placed, the next one last, and whether their inputs were put on this list.
+    pending: Vec<(NodeId, bool)>,
+}
+
+impl Placed {
+    fn add(&mut self, id: NodeId) {
+        if !std::mem::replace(&mut self.seen[id.index as usize], true) {
+            self.order.push(id);
+        }
+    }
+
+    /// What a node needs, its first input's part first, then the node.
+    fn add_with_inputs(&mut self, node: NodeRef<'_>) {
+        let graph = node.graph();
+        self.pending.push((node.id(), false));
+        while let Some((id, inputs_are_listed)) = self.pending.pop() {
+            if inputs_are_listed {
+                self.add(id);
+                continue;
+            }
+            if self.seen[id.index as usize] {
+                continue;
+            }
+            self.pending.push((id, true));
+            let start = self.pending.len();
+            let inputs = graph.node(id).into_iter();
+            let inputs = inputs.flat_map(|node| node.all_input_nodes());
+            let waiting = inputs.filter(|input| !self.seen[input.id().index as usize]);
+            self.pending
+                .extend(waiting.map(|input| (input.id(), false)));
+            self.pending[start..].reverse();
+        }
+    }
+}

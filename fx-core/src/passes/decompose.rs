@@ -1,0 +1,240 @@
+//! `Decompositions`: a table of functions and what each is in terms of others, written in plain Rust.
+//!
+//! Invariant: a call is replaced whole; what its rule records stands where it stood.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::callee::{BoundCall, Callee};
+use super::pass::Pass;
+use super::substitute::substitute;
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::function::Function;
+use crate::trace::appending::GraphAppendingTracer;
+use crate::trace::context::TraceContext;
+use crate::trace::convert::FromValue;
+use crate::trace::tracer::Tracer;
+use crate::value::handle::NodeId;
+use crate::value::value::{IntoValue, Value};
+
+/// Rules that decompose what rules make, one inside the other.
+const DEEPEST: usize = 64;
+
+type Rule = Arc<dyn Fn(&DecomposedCall<'_>) -> Result<Value> + Send + Sync>;
+
+/// A table of decompositions: which functions become what, each rule an ordinary function of the call's arguments. Run as
+/// a [`Pass`], it replaces every call of a function (or of its method) by what the rule records; calls that a rule makes are
+/// decomposed too.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::Decompositions;
+/// #[wrap] fn square(x: Float) -> Result<Float> { x * x }
+/// #[wrap] fn cube(x: Float) -> Result<Float> { x * square(x)? }
+///
+/// let table = Decompositions::new()
+///     .rule(function!(square), |call| { let x: Float = call.arg("x")?; x * x })
+///     .rule(function!(cube), |call| { let x: Float = call.arg("x")?; x * square(x)? });
+/// let mut gm = symbolic_trace(traced!(|x: Float| cube(x)? + 1.0))?;
+/// gm.apply(&table)?;
+/// assert!(gm.graph().find_name("cube").is_none() && gm.graph().find_name("square").is_none());
+/// assert_eq!(gm.forward::<f64>(2.0)?, 9.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Default, Clone)]
+pub struct Decompositions {
+    rules: FxHashMap<Function, Rule>,
+}
+
+impl Decompositions {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Has calls of `function` become what `rule` gives for their arguments. A rule of the same function is replaced.
+    #[must_use]
+    pub fn rule<R: IntoValue>(
+        mut self,
+        function: Function,
+        rule: impl Fn(&DecomposedCall<'_>) -> Result<R> + Send + Sync + 'static,
+    ) -> Self {
+        let rule = move |call: &DecomposedCall<'_>| rule(call).map(IntoValue::into_value);
+        self.rules.insert(function, Arc::new(rule));
+        self
+    }
+
+    /// Takes in the rules of another table; they win.
+    #[must_use]
+    pub fn and(mut self, other: &Decompositions) -> Self {
+        let others = other.rules.iter();
+        self.rules
+            .extend(others.map(|(f, rule)| (*f, rule.clone())));
+        self
+    }
+
+    /// The functions that have a rule, in the order of their paths.
+    pub fn functions(&self) -> Vec<Function> {
+        let mut functions: Vec<Function> = self.rules.keys().copied().collect();
+        functions.sort_by_key(|function| function.path());
+        functions
+    }
+}
+
+impl fmt::Debug for Decompositions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths = self.functions().into_iter().map(Function::path);
+        f.debug_list().entries(paths).finish()
+    }
+}
+
+/// A call that is being decomposed: its function and its arguments, defaults filled in.
+#[derive(Debug)]
+pub struct DecomposedCall<'c> {
+    function: Function,
+    args: &'c [Value],
+}
+
+impl DecomposedCall<'_> {
+    /// The function that was called.
+    pub fn function(&self) -> Function {
+        self.function
+    }
+
+    /// All arguments, in the order of the function's parameters.
+    pub fn args(&self) -> &[Value] {
+        self.args
+    }
+
+    /// The argument of a parameter.
+    ///
+    /// # Errors
+    /// When there is no such parameter, or the argument is of another type.
+    pub fn arg<T: FromValue>(&self, name: &str) -> Result<T> {
+        let params = self.function.params();
+        let at = params.iter().position(|param| param.name == name);
+        let value = at.and_then(|at| self.args.get(at));
+        let value = value.ok_or_else(|| {
+            let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
+            Error::msg(format_args!(
+                "`{}` has no parameter `{name}`: it takes {}",
+                self.function.path(),
+                names.join(", ")
+            ))
+        })?;
+        T::from_value(value.clone())
+    }
+}
+
+impl Pass for Decompositions {
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        let (graph, attributes) = gm.parts_mut();
+        // The tracer has the attributes while rules run, so what is to be read of them is read before.
+        let calls = graph.nodes().filter_map(|node| {
+            let Callee::Function(function) = Callee::of(node) else {
+                return None;
+            };
+            let rule = self.rules.get(&function)?;
+            Some((node.id(), function, rule.clone()))
+        });
+        let calls: Vec<(NodeId, Function, Rule)> = calls.collect();
+        if calls.is_empty() {
+            return Ok(false);
+        }
+        GraphAppendingTracer::append(graph, attributes, |cx| {
+            // Newest first, so that what a rule makes is decomposed before what follows it.
+            let mut pending: Vec<(NodeId, Function, Rule, usize)> = Vec::new();
+            for (node, function, rule) in calls {
+                pending.push((node, function, rule, 0));
+                while let Some((node, function, rule, depth)) = pending.pop() {
+                    let first = self
+                        .decompose(cx, node, function, &rule)
+                        .map_err(|error| blame(cx, node, error))?;
+                    self.find_inner(cx, first, depth, &mut pending)?;
+                    cx.graph_mut()?.erase_node(node)?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+}
+
+impl Decompositions {
+    /// Replaces one call, which stays unused; gives the nodes that the rule made, the first and the end.
+    fn decompose(
+        &self,
+        cx: &TraceContext,
+        node: NodeId,
+        function: Function,
+        rule: &Rule,
+    ) -> Result<Made> {
+        let (args, before) = {
+            let graph = cx.graph()?;
+            let call = graph.node(node)?;
+            // A function's signature is its own: no attributes are asked.
+            let bound = BoundCall::of(call, Callee::Function(function), &Default::default());
+            let args = bound.args.iter();
+            let args = args.map(|arg| arg.to_value(&mut |id| Ok(Value::Proxy(cx.proxy(id)))));
+            let before = call.prev().map(|previous| previous.id());
+            (args.collect::<Result<Vec<Value>>>()?, before)
+        };
+        let call = DecomposedCall {
+            function,
+            args: &args,
+        };
+        let result = cx.recording_before(node, || rule(&call))?;
+        let new = GraphAppendingTracer.create_arg(cx, &result)?;
+        let mut graph = cx.graph_mut()?;
+        substitute(&mut graph, node, &new)?;
+        Ok(Made { before, node })
+    }
+
+    /// The calls that have a rule among those that a rule made.
+    fn find_inner(
+        &self,
+        cx: &TraceContext,
+        made: Made,
+        depth: usize,
+        pending: &mut Vec<(NodeId, Function, Rule, usize)>,
+    ) -> Result<()> {
+        let graph = cx.graph()?;
+        let mut at = graph.node(made.node)?.prev();
+        while let Some(node) = at.filter(|node| Some(node.id()) != made.before) {
+            if let Callee::Function(function) = Callee::of(node)
+                && let Some(rule) = self.rules.get(&function)
+            {
+                if depth >= DEEPEST {
+                    let endless = Error::msg(format_args!(
+                        "the rule for `{}` goes on for ever: {DEEPEST} decompositions deep there is still a call of it; have the rule \
+                         not make what the table decomposes",
+                        function.path()
+                    ));
+                    return Err(node.blame("decomposing", endless));
+                }
+                pending.push((node.id(), function, rule.clone(), depth + 1));
+            }
+            at = node.prev();
+        }
+        Ok(())
+    }
+}
+
+/// Where a rule's nodes are: after `before`, up to `node`.
+struct Made {
+    before: Option<NodeId>,
+    node: NodeId,
+}
+
+fn blame(cx: &TraceContext, node: NodeId, error: Error) -> Error {
+    match cx.graph() {
+        Ok(graph) => match graph.node(node) {
+            Ok(node) => node.blame("decomposing", error),
+            Err(_) => error,
+        },
+        Err(_) => error,
+    }
+}

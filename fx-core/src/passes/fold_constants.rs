@@ -1,0 +1,219 @@
+//! `FoldConstants`: what depends on parameters and constants only, computed once.
+//!
+//! Invariant: what is folded is the graph's own computation, run by the same program.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::constants::{Constants, forget_unnamed, named_by, one};
+use super::folded::FoldedConstants;
+use super::pass::Pass;
+use super::predicate::Predicate;
+use super::substitute::substitute;
+use crate::error::{Error, Result};
+use crate::exec::program::Program;
+use crate::graph_module::GraphModule;
+use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::operators;
+use crate::module::attributes::Attributes;
+use crate::module::walk::TensorKind;
+use crate::value::value::Value;
+
+/// Computes what depends on parameters and constants only, and puts the results in its place: tensors as buffers
+/// `_folded_0`, `_folded_1`, ..., plain values as literals. Parameters and modules that nothing names any more go.
+///
+/// What is impure is left. A folded weight no longer follows the parameters that it was computed from: fold what is
+/// trained no more, or [`skip`](FoldConstants::skip) what is.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{Attributes, FoldConstants, operator};
+/// let mut graph = Graph::new();
+/// let x = graph.placeholder("x")?;
+/// let two = graph.call_function(operator::add, (1, 1), ())?;
+/// let y = graph.call_function(operator::mul, (x, two), ())?;
+/// graph.output(y)?;
+/// let mut gm = GraphModule::new(Attributes::default(), graph, "Doubled")?;
+/// gm.apply(&FoldConstants::new())?;
+/// assert_eq!(gm.graph().to_string(), "\
+/// graph():
+///     %x : [num_users=1] = placeholder[target=x]
+///     %mul : [num_users=1] = call_function[target=fx_core::operator::mul](args = (%x, 2), kwargs = {})
+///     return %mul");
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Default)]
+pub struct FoldConstants {
+    skip: Option<Predicate>,
+    lazy: bool,
+}
+
+impl FoldConstants {
+    /// Folds when the pass runs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Folds when the module first runs: until then, weights can be loaded and files stay small. The constant part
+    /// becomes a module of its own, [`FoldedConstants`], at `_folded`.
+    #[must_use]
+    pub fn lazily(mut self) -> Self {
+        self.lazy = true;
+        self
+    }
+
+    /// Leaves the nodes alone for which this is true, and so what depends on them.
+    #[must_use]
+    pub fn skip(mut self, skip: impl Fn(NodeRef<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.skip = Some(Box::new(skip));
+        self
+    }
+}
+
+impl fmt::Debug for FoldConstants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.lazy {
+            "FoldConstants, lazily"
+        } else {
+            "FoldConstants"
+        })
+    }
+}
+
+impl Pass for FoldConstants {
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        let (graph, attributes) = gm.parts_mut();
+        let constants = Constants::of(graph, attributes, &self.skip);
+        if constants.results.is_empty() {
+            return Ok(false);
+        }
+        let part = constants.graph(graph)?;
+        if self.lazy {
+            lift(graph, attributes, &constants, part)?;
+        } else {
+            fold(graph, attributes, &constants, &part)?;
+        }
+        let paths = constants.erase(graph)?;
+        forget_unnamed(graph, attributes, paths);
+        Ok(true)
+    }
+}
+
+/// Runs the constant part, and puts values in the place of its results.
+fn fold(
+    graph: &mut Graph,
+    attributes: &mut Attributes,
+    constants: &Constants,
+    part: &Graph,
+) -> Result<()> {
+    let program = Program::compile(part, attributes)?;
+    let Value::Tuple(values) = program.run(part, attributes, Vec::new(), None)? else {
+        return Err(Error::msg("the constant part of a graph gives a tuple"));
+    };
+    let mut fresh = Fresh::default();
+    for (result, value) in constants.results.iter().zip(values) {
+        let mut place = graph.inserting_before(*result)?;
+        let argument = fresh.argument(&mut place, attributes, &value)?;
+        drop(place);
+        substitute(graph, *result, &argument)?;
+    }
+    Ok(())
+}
+
+/// Numbers for the buffers of one fold.
+#[derive(Default)]
+struct Fresh(usize);
+
+impl Fresh {
+    /// The value as an argument; tensors become buffers, read at the insertion point.
+    fn argument(
+        &mut self,
+        graph: &mut Graph,
+        attributes: &mut Attributes,
+        value: &Value,
+    ) -> Result<Argument> {
+        let mut all = |items: &[Value]| -> Result<Vec<Argument>> {
+            let items = items.iter();
+            items.map(|v| self.argument(graph, attributes, v)).collect()
+        };
+        Ok(match value {
+            Value::Object(_) => {
+                let path = self.path(attributes);
+                let value = value.as_object().map_or(Value::None, |o| o.detached());
+                attributes
+                    .tensors
+                    .insert(path.clone(), (TensorKind::Buffer, value));
+                Argument::Node(graph.get_attr(&path)?)
+            }
+            Value::List(items) => Argument::List(Arc::new(all(items)?)),
+            Value::Tuple(items) => Argument::Tuple(Arc::new(all(items)?)),
+            Value::Dict(items) => {
+                let items = items
+                    .iter()
+                    .map(|(key, item)| Ok((key.clone(), self.argument(graph, attributes, item)?)));
+                Argument::Dict(Arc::new(items.collect::<Result<_>>()?))
+            }
+            Value::Slice(parts) => Argument::Slice(Arc::new(three(all(&**parts)?)?)),
+            Value::Range(parts) => Argument::Range(Arc::new(three(all(&**parts)?)?)),
+            plain => Argument::of_plain(plain).ok_or_else(|| {
+                Error::msg(format_args!("{} cannot be a constant", plain.describe()))
+            })?,
+        })
+    }
+
+    /// A path that nothing has.
+    fn path(&mut self, attributes: &Attributes) -> Arc<str> {
+        loop {
+            let path: Arc<str> = format!("_folded_{}", self.0).into();
+            self.0 += 1;
+            let taken =
+                attributes.tensors.contains_key(&path) || attributes.modules.contains_key(&path);
+            if !taken {
+                return path;
+            }
+        }
+    }
+}
+
+fn three(parts: Vec<Argument>) -> Result<[Argument; 3]> {
+    let parts = <[Argument; 3]>::try_from(parts);
+    parts.map_err(|_| Error::msg("a slice has a start, a stop and a step"))
+}
+
+/// Makes the constant part a module that runs once.
+fn lift(
+    graph: &mut Graph,
+    attributes: &mut Attributes,
+    constants: &Constants,
+    part: Graph,
+) -> Result<()> {
+    let inner = GraphModule::new(named_by(&part, attributes), part, "FoldedConstants")?;
+    let mut path = String::from("_folded");
+    let mut number = 0;
+    while attributes.modules.contains_key(&*path) || attributes.conflict(&path).is_some() {
+        number += 1;
+        path = format!("_folded_{number}");
+    }
+    attributes
+        .modules
+        .insert(path.as_str().into(), Box::new(FoldedConstants::new(inner)));
+    // The first node of the part: its results are used behind it.
+    let first = constants.nodes.first().copied();
+    let first = first.ok_or_else(|| Error::msg("what is folded has nodes"))?;
+    let mut place = graph.inserting_before(first)?;
+    let call = place.call_module(&path, (), ())?;
+    let mut items = Vec::with_capacity(constants.results.len());
+    for at in 0..constants.results.len() {
+        let at = i64::try_from(at).unwrap_or(i64::MAX);
+        let mut args = one(call);
+        args.push(Argument::Int(at));
+        items.push(place.call_function(operators::getitem, args, Kwargs::new())?);
+    }
+    drop(place);
+    for (result, item) in constants.results.iter().zip(items) {
+        substitute(graph, *result, &Argument::Node(item))?;
+    }
+    Ok(())
+}

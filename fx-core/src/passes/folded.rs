@@ -1,0 +1,116 @@
+//! `FoldedConstants`: the constant part of a graph as a module that computes once.
+//!
+//! Invariant: what it kept was computed from the tensors that it has now.
+
+use std::sync::OnceLock;
+
+use crate::error::Result;
+use crate::graph_module::GraphModule;
+use crate::ir::signature::ParamSpec;
+use crate::module::module::Module;
+use crate::module::registry::ModuleType;
+use crate::module::walk::{Component, Walk, WalkMut};
+use crate::save::json::Json;
+use crate::save::loader::Loader;
+use crate::save::saver::Saver;
+use crate::value::value::Value;
+
+/// Computes a graph without inputs when it is first called, and gives the results from then on: made by
+/// [`FoldConstants::lazily`](crate::FoldConstants::lazily).
+///
+/// Tensors that are put in the place of its own (a change of dtype, say) are computed with anew; storage that is written in place
+/// after the first call is not seen. A copy computes for itself.
+#[derive(Debug)]
+pub struct FoldedConstants {
+    inner: GraphModule,
+    values: OnceLock<Value>,
+}
+
+impl FoldedConstants {
+    pub(super) fn new(inner: GraphModule) -> Self {
+        FoldedConstants {
+            inner,
+            values: OnceLock::new(),
+        }
+    }
+
+    /// The computation.
+    pub fn graph_module(&self) -> &GraphModule {
+        &self.inner
+    }
+
+    /// Whether it has run.
+    pub fn is_folded(&self) -> bool {
+        self.values.get().is_some()
+    }
+
+    fn values(&self) -> Result<&Value> {
+        if let Some(values) = self.values.get() {
+            return Ok(values);
+        }
+        let mut values = Value::None;
+        self.inner.run(&[], &mut values)?;
+        Ok(self.values.get_or_init(|| detached(values)))
+    }
+}
+
+/// The same structure of objects without what gradients need.
+fn detached(value: Value) -> Value {
+    let all = |items: Box<[Value]>| items.into_iter().map(detached).collect();
+    match value {
+        Value::List(items) => Value::List(all(items)),
+        Value::Tuple(items) => Value::Tuple(all(items)),
+        value => match value.as_object() {
+            Some(object) => object.detached(),
+            None => value,
+        },
+    }
+}
+
+impl Component for FoldedConstants {
+    fn visit(&self, walk: &mut Walk<'_, '_>) {
+        self.inner.visit(walk);
+    }
+
+    fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        self.values = OnceLock::new();
+        self.inner.visit_mut(walk);
+    }
+
+    fn duplicate(&self) -> Self {
+        FoldedConstants::new(self.inner.duplicate())
+    }
+
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        self.inner.to_saved(saver)
+    }
+
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        GraphModule::from_saved(saved, loader).map(FoldedConstants::new)
+    }
+}
+
+inventory::submit! { ModuleType::named::<FoldedConstants>(|| "fx_core::FoldedConstants") }
+
+impl Module for FoldedConstants {
+    fn params(&self) -> &[ParamSpec] {
+        &[]
+    }
+
+    fn run(&self, _: &[&Value], out: &mut Value) -> Result<()> {
+        *out = self.values()?.clone();
+        Ok(())
+    }
+
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
+
+    fn duplicate_box(&self) -> Box<dyn Module> {
+        Box::new(self.duplicate())
+    }
+
+    fn is_leaf(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,307 @@
+//! A part of a graph as a module of its own, and such a module put back into the graph that calls it.
+//!
+//! Invariant: after either the graph computes what it did before.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use super::constants::{forget_unnamed, named_by};
+use super::substitute::substitute;
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::ir::operators;
+use crate::ir::signature::Bound;
+use crate::module::attributes::Attributes;
+use crate::value::handle::NodeId;
+use crate::value::tree::Tree;
+
+type Ids = IndexSet<NodeId, FxBuildHasher>;
+
+impl GraphModule {
+    /// Moves nodes into a graph module of their own under a path, with what only they name, and calls it where they were.
+    /// Its inputs are what the nodes use of the others, in the order of first use; its result is what the others use of
+    /// them, a tuple of several. Gives the calling node.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| ((x * 2.0)? + 1.0)? / 3.0))?;
+    /// let names = ["mul", "add"].map(|name| gm.graph().find_name(name).map(|node| node.id()));
+    /// let nodes: Vec<NodeId> = names.into_iter().flatten().collect();
+    /// let call = gm.lift_subgraph(&nodes, "affine")?;
+    /// assert_eq!(gm.graph().len(), 4); // x, affine, truediv, output
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 1.0);
+    /// gm.inline_module(call)?;
+    /// assert_eq!(gm.graph().len(), 5);
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 1.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the path is taken, a node is an input or the output or not of this graph, nobody else uses the nodes, or the
+    /// nodes are not one piece: a node outside both uses one of them and is used by one, which the error names. Nothing
+    /// changes then.
+    pub fn lift_subgraph(&mut self, nodes: &[NodeId], path: &str) -> Result<NodeId> {
+        let part = Part::of(self.graph(), nodes)?;
+        let inner_graph = part.graph(self.graph())?;
+        let inner_attributes = named_by(&inner_graph, self.attributes());
+        let inner = GraphModule::new(inner_attributes, inner_graph, path)?;
+        let before = self.clone();
+        let lifted = self.put_lifted(&part, path, inner);
+        if lifted.is_err() {
+            *self = before;
+        }
+        lifted
+    }
+
+    fn put_lifted(&mut self, part: &Part, path: &str, inner: GraphModule) -> Result<NodeId> {
+        self.add_new_submodule(path, inner)?;
+        let (graph, attributes) = self.parts_mut();
+        let last = part.nodes.last().copied();
+        let last = last.ok_or_else(|| Error::msg("a part has nodes"))?;
+        let mut place = graph.inserting_after(last)?;
+        let inputs: Args = part.inputs.iter().copied().map(Argument::Node).collect();
+        let call = place.call_module(path, inputs, Kwargs::new())?;
+        let mut results = Vec::with_capacity(part.results.len());
+        if part.results.len() == 1 {
+            results.push(call);
+        } else {
+            for at in 0..part.results.len() {
+                let args = (call, i64::try_from(at).unwrap_or(i64::MAX));
+                results.push(place.call_function(operators::getitem, args, ())?);
+            }
+        }
+        drop(place);
+        // The nodes themselves still use each other, and go.
+        let inside: FxHashSet<NodeId> = part.nodes.iter().copied().collect();
+        for (old, new) in part.results.iter().zip(results) {
+            let mut node = graph.node_mut(*old)?;
+            node.replace_uses_with_filter(new, |user| !inside.contains(&user.id()))?;
+        }
+        let mut paths = Vec::new();
+        for id in part.nodes.iter().rev() {
+            if let Op::GetAttr(path) | Op::CallModule(path) = graph.node(*id)?.op() {
+                paths.push(path.clone());
+            }
+            graph.erase_node(*id)?;
+        }
+        forget_unnamed(graph, attributes, paths);
+        // Users of one result may stand before another one's inputs.
+        graph.sort()?;
+        self.lint()?;
+        Ok(call)
+    }
+
+    /// Puts the nodes of a graph module in the place of a node that calls it, with what they name under its path. The module
+    /// goes when nothing else calls it.
+    ///
+    /// # Errors
+    /// When the node calls no graph module, or one that takes a structure apart, or the arguments do not fit. Nothing
+    /// changes then.
+    pub fn inline_module(&mut self, call: NodeId) -> Result<()> {
+        let before = self.clone();
+        let inlined = self.inlined(call);
+        inlined.map_err(|error| {
+            let error = before
+                .graph()
+                .node(call)
+                .map_or_else(|e| e, |node| node.blame("inlining", error));
+            *self = before;
+            error
+        })
+    }
+
+    fn inlined(&mut self, call: NodeId) -> Result<()> {
+        let node = self.graph().node(call)?;
+        let Op::CallModule(path) = node.op() else {
+            return Err(Error::msg("only the call of a graph module can be inlined"));
+        };
+        let path = path.clone();
+        let module: &dyn std::any::Any = self.attributes().module(&path)?;
+        let Some(inner) = module.downcast_ref::<GraphModule>() else {
+            return Err(Error::msg(format_args!(
+                "`{path}` is no graph module: trace it first, or trace the whole with a tracer to which it is no leaf"
+            )));
+        };
+        if !inner.trees().iter().all(Tree::is_leaf) {
+            return Err(Error::msg(format_args!(
+                "`{path}` takes structures apart, which a node's arguments do not: inline a module whose inputs are single values"
+            )));
+        }
+        let inner = inner.clone();
+        let bound = node.bound(&path, crate::module::module::Module::params(&inner))?;
+        let args = bound.into_iter().map(|bound| match bound {
+            Bound::Given(argument) => argument.clone(),
+            Bound::Default(literal) => literal.into(),
+        });
+        let args: Vec<Argument> = args.collect();
+        let is_last_call = self.graph().find_nodes(node.op()).len() == 1;
+
+        let (graph, attributes) = self.parts_mut();
+        if is_last_call {
+            attributes.modules.shift_remove(&path);
+        }
+        let (mut body, inner_attributes) = inner.into_parts();
+        move_under(&path, &mut body, inner_attributes, attributes)?;
+        let inputs: Vec<NodeId> = body.placeholders().map(|node| node.id()).collect();
+        let mut map: FxHashMap<NodeId, Argument> = inputs.into_iter().zip(args).collect();
+        let scope = graph.enter_scope_of(call)?;
+        let result = graph.inserting_before(call)?.graph_copy(&body, &mut map);
+        graph.leave_scope(scope);
+        let result = result?.ok_or_else(|| Error::msg("the module's graph has no output"))?;
+        substitute(graph, call, &result)?;
+        graph.erase_node(call)?;
+        self.lint()
+    }
+
+    /// Adds a module under a path that nothing has.
+    fn add_new_submodule(&mut self, path: &str, module: GraphModule) -> Result<()> {
+        let attributes = self.attributes();
+        if attributes.modules.contains_key(path) || attributes.tensors.contains_key(path) {
+            return Err(Error::msg(format_args!(
+                "`{path}` is taken: give the new module another path"
+            )));
+        }
+        self.add_submodule(path, module)
+    }
+}
+
+/// What a graph names goes under a path, or under the first free one with a number; a tensor or module that stands there
+/// already and is the same is that one.
+fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attributes) -> Result<()> {
+    let mut prefix = path.to_string();
+    let mut number = 0;
+    let is_taken = |prefix: &str, to: &Attributes| {
+        let names = from.modules.keys().chain(from.tensors.keys());
+        names.into_iter().any(|name| {
+            let new = format!("{prefix}.{name}");
+            to.modules.contains_key(&*new)
+                || to.tensors.contains_key(&*new)
+                || to.conflict(&new).is_some()
+        })
+    };
+    while is_taken(&prefix, to) {
+        number += 1;
+        prefix = format!("{path}_{number}");
+    }
+    let new_path = |old: &str| -> Arc<str> { format!("{prefix}.{old}").into() };
+    let mut cursor = body.cursor();
+    while let Some(id) = cursor.advance() {
+        let op = match cursor.node(id)?.op() {
+            Op::GetAttr(path) => Op::GetAttr(new_path(path)),
+            Op::CallModule(path) => Op::CallModule(new_path(path)),
+            _ => continue,
+        };
+        cursor.node_mut(id)?.set_op(op)?;
+    }
+    drop(cursor);
+    let modules = from.modules.into_iter();
+    to.modules
+        .extend(modules.map(|(old, module)| (new_path(&old), module)));
+    let tensors = from.tensors.into_iter();
+    to.tensors
+        .extend(tensors.map(|(old, tensor)| (new_path(&old), tensor)));
+    Ok(())
+}
+
+/// Nodes that become a graph of their own.
+struct Part {
+    /// In the graph's order.
+    nodes: Vec<NodeId>,
+    /// What they use of the others.
+    inputs: Ids,
+    /// Those that the others use.
+    results: Ids,
+}
+
+impl Part {
+    fn of(graph: &Graph, nodes: &[NodeId]) -> Result<Self> {
+        let mut inside = vec![false; graph.index_bound()];
+        for id in nodes {
+            let node = graph.node(*id)?;
+            if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
+                let error = Error::msg("inputs and the output cannot be lifted: leave them out");
+                return Err(node.blame("lifting", error));
+            }
+            inside[id.index as usize] = true;
+        }
+        let mut part = Part {
+            nodes: Vec::with_capacity(nodes.len()),
+            inputs: Ids::default(),
+            results: Ids::default(),
+        };
+        // Outside nodes that depend on an inside one.
+        let mut after = vec![false; graph.index_bound()];
+        for node in graph.nodes() {
+            let id = node.id();
+            let is_inside = inside[id.index as usize];
+            for input in node.all_input_nodes() {
+                let place = input.id().index as usize;
+                match (is_inside, inside[place]) {
+                    (true, false) if after[place] => {
+                        let error = Error::msg(format_args!(
+                            "the nodes are not one piece: %{} is not among them, uses one of them and is used by this one; take it \
+                             in, or leave this one out",
+                            input.name()
+                        ));
+                        return Err(node.blame("lifting", error));
+                    }
+                    (true, false) => {
+                        part.inputs.insert(input.id());
+                    }
+                    (false, true) => {
+                        part.results.insert(input.id());
+                        after[id.index as usize] = true;
+                    }
+                    (false, false) => after[id.index as usize] |= after[place],
+                    (true, true) => {}
+                }
+            }
+            if is_inside {
+                part.nodes.push(id);
+            }
+        }
+        if part.nodes.is_empty() {
+            return Err(Error::msg("there are no nodes to lift"));
+        }
+        if part.results.is_empty() {
+            return Err(Error::msg(
+                "nothing outside uses the nodes: a module of them would give nothing",
+            ));
+        }
+        Ok(part)
+    }
+
+    /// The nodes as a graph.
+    fn graph(&self, of: &Graph) -> Result<Graph> {
+        let mut graph = Graph::with_capacity(self.nodes.len() + self.inputs.len() + 1);
+        let mut copies: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+        for input in &self.inputs {
+            let node = of.node(*input)?;
+            let copy = graph.placeholder(&node.name().to_string())?;
+            graph.node_mut(copy)?.set_type_expr(node.type_expr());
+            copies.insert(*input, copy);
+        }
+        let now = |copies: &FxHashMap<NodeId, NodeId>, id: NodeId| {
+            copies
+                .get(&id)
+                .copied()
+                .map_or(Argument::None, Argument::Node)
+        };
+        for id in &self.nodes {
+            let copy = graph.node_copy(of.node(*id)?, |input| now(&copies, input))?;
+            copies.insert(*id, copy);
+        }
+        let mut results: Vec<Argument> = self.results.iter().map(|id| now(&copies, *id)).collect();
+        let result = match results.len() {
+            1 => results.swap_remove(0),
+            _ => Argument::Tuple(Arc::new(results)),
+        };
+        graph.output(result)?;
+        Ok(graph)
+    }
+}

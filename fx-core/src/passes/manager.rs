@@ -1,0 +1,470 @@
+//! `PassManager`: passes in their order, checked as they run, with a report; `bisect` finds the one that breaks numbers.
+//!
+//! Invariant: after an error the module is as the failing pass found it.
+
+use std::fmt;
+
+use super::closeness::difference;
+use super::divergence::{Divergence, first_divergence};
+use super::pass::{Pass, PassRecord};
+use super::schedule;
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::trace::dispatch::IntoArgs;
+use crate::trace::tracer::CallArgs;
+use crate::value::value::Value;
+
+/// More rounds than any passes need that settle.
+const MOST_ROUNDS: usize = 100;
+
+type Check = Box<dyn Fn(&GraphModule) -> Result<()> + Send + Sync>;
+
+/// Passes, run in order, again and again where they are to settle; lint runs after each, and other checks on request.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{Cse, DeadCode, FoldConstants, PassManager};
+/// let mut gm = symbolic_trace(traced!(|x: Float| {
+///     let (a, b) = ((x * 2.0)?, (x * 2.0)?);
+///     let _unused = (a - 1.0)?;
+///     a + b
+/// }))?;
+/// let passes = PassManager::new()
+///     .pass(FoldConstants::new())
+///     .group(PassManager::new().pass(Cse::new()).pass(DeadCode).until_unchanged())
+///     .check_numbers(1.5, 0.0, 0.0);
+/// let report = passes.run(&mut gm)?;
+/// println!("{report}");
+/// assert_eq!(gm.graph().len(), 4); // x, one multiplication, the addition, the output
+/// assert_eq!(gm.forward::<f64>(1.5)?, 6.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Default)]
+pub struct PassManager {
+    items: Vec<Item>,
+    /// The first of each pair runs before the second.
+    constraints: Vec<(String, String)>,
+    rounds: Rounds,
+    checks: Vec<Check>,
+    samples: Vec<Sample>,
+}
+
+enum Item {
+    Pass(Box<dyn Pass>),
+    Group(PassManager),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Rounds {
+    AtMost(usize),
+    UntilUnchanged,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Rounds::AtMost(1)
+    }
+}
+
+struct Sample {
+    call: CallArgs,
+    rtol: f64,
+    atol: f64,
+}
+
+impl PassManager {
+    /// Without passes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a pass.
+    #[must_use]
+    pub fn pass(mut self, pass: impl Pass + 'static) -> Self {
+        self.items.push(Item::Pass(Box::new(pass)));
+        self
+    }
+
+    /// Adds passes that have rounds, constraints and checks of their own.
+    #[must_use]
+    pub fn group(mut self, group: PassManager) -> Self {
+        self.items.push(Item::Group(group));
+        self
+    }
+
+    /// Runs all passes this many times, or until a round changes nothing.
+    #[must_use]
+    pub fn steps(mut self, rounds: usize) -> Self {
+        self.rounds = Rounds::AtMost(rounds);
+        self
+    }
+
+    /// Runs all passes until a round changes nothing. Passes that go on for a hundred rounds are an error, which names
+    /// those that still changed something.
+    #[must_use]
+    pub fn until_unchanged(mut self) -> Self {
+        self.rounds = Rounds::UntilUnchanged;
+        self
+    }
+
+    /// Has every pass named `first` run before every pass named `second`. An order that is not so is an error of
+    /// [`run`](PassManager::run); [`sorted`](PassManager::sorted) mends it.
+    ///
+    /// ```
+    /// use fx_core::{PassManager, pass_fn};
+    /// let manager = PassManager::new()
+    ///     .pass(pass_fn("quantize", |_| Ok(false)))
+    ///     .pass(pass_fn("fuse", |_| Ok(false)))
+    ///     .before("fuse", "quantize");
+    /// let mut gm = fx_core::symbolic_trace(fx_core::traced!(|x: fx_core::Float| Ok(x)))?;
+    /// let error = manager.run(&mut gm).unwrap_err().to_string();
+    /// assert!(error.starts_with("pass `fuse` must run before `quantize`, but is number 2 and `quantize` is number 1"));
+    /// assert_eq!(manager.sorted()?.names(), ["fuse", "quantize"]);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn before(mut self, first: &str, second: &str) -> Self {
+        self.constraints.push((first.into(), second.into()));
+        self
+    }
+
+    /// The same passes in an order that keeps the constraints, and otherwise the order in which they were added.
+    ///
+    /// # Errors
+    /// When the constraints go in a circle, which the error names.
+    pub fn sorted(mut self) -> Result<Self> {
+        let order = schedule::sorted(&self.names(), &self.constraints)?;
+        let mut items: Vec<Option<Item>> = self.items.into_iter().map(Some).collect();
+        let sorted = order.into_iter().filter_map(|at| items[at].take());
+        self.items = sorted.collect();
+        Ok(self)
+    }
+
+    /// Adds a check that runs after every pass, those in groups among them.
+    #[must_use]
+    pub fn check(
+        mut self,
+        check: impl Fn(&GraphModule) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.checks.push(Box::new(check));
+        self
+    }
+
+    /// Runs the module on these inputs after every pass, and compares what it gives with what it gave before the first:
+    /// within `atol + rtol · |expected|`, element by element; equal bit for bit where both are 0. Several calls are
+    /// several samples.
+    #[must_use]
+    pub fn check_numbers(mut self, args: impl IntoArgs, rtol: f64, atol: f64) -> Self {
+        self.samples.push(Sample {
+            call: args.into_args(),
+            rtol,
+            atol,
+        });
+        self
+    }
+
+    /// The names of the passes, in order; a group is its passes' names in parentheses.
+    pub fn names(&self) -> Vec<String> {
+        let name = |item: &Item| match item {
+            Item::Pass(pass) => pass.name().into_owned(),
+            Item::Group(group) => format!("({})", group.names().join(", ")),
+        };
+        self.items.iter().map(name).collect()
+    }
+
+    /// Runs the passes.
+    ///
+    /// # Errors
+    /// When the order breaks a constraint; what a pass, lint or a check says, with the name of the pass and of those that
+    /// ran before it. The module is as the failing pass found it then.
+    pub fn run(&self, gm: &mut GraphModule) -> Result<PassReport> {
+        let mut report = PassReport::default();
+        self.run_group(gm, &mut report, &[])?;
+        Ok(report)
+    }
+
+    /// One after another, each checked by this manager's checks and by those of the managers around it.
+    fn run_group(
+        &self,
+        gm: &mut GraphModule,
+        report: &mut PassReport,
+        outer: &[&dyn Fn(&GraphModule) -> Result<()>],
+    ) -> Result<()> {
+        schedule::validate(&self.names(), &self.constraints)?;
+        let expected = self.expected(gm)?;
+        let own = |gm: &GraphModule| -> Result<()> {
+            self.checks.iter().try_for_each(|check| check(gm))?;
+            self.compare(gm, &expected)
+        };
+        let mut checks = outer.to_vec();
+        checks.push(&own);
+        let rounds = match self.rounds {
+            Rounds::AtMost(rounds) => rounds,
+            Rounds::UntilUnchanged => MOST_ROUNDS,
+        };
+        let mut last = 0;
+        for round in 1..=rounds {
+            last = report.records.len();
+            for item in &self.items {
+                match item {
+                    Item::Pass(pass) => {
+                        let check =
+                            |gm: &GraphModule| checks.iter().try_for_each(|check| check(gm));
+                        let record = gm.apply_checked(&**pass, &check);
+                        let record = record.map_err(|error| error.after(&report.names()))?;
+                        report.records.push((round, record));
+                    }
+                    Item::Group(group) => group.run_group(gm, report, &checks)?,
+                }
+            }
+            if !report.records[last..].iter().any(|(_, r)| r.changed) {
+                return Ok(());
+            }
+        }
+        if self.rounds == Rounds::UntilUnchanged {
+            let records = report.records[last..].iter();
+            let restless = records.filter(|(_, r)| r.changed).map(|(_, r)| &*r.pass);
+            let restless: Vec<&str> = restless.collect();
+            return Err(Error::msg(format_args!(
+                "the passes do not settle: after {MOST_ROUNDS} rounds {} still changed something; have each say `false` when it \
+                 changed nothing, or give a number of rounds with `steps`",
+                restless.join(", ")
+            )));
+        }
+        Ok(())
+    }
+
+    /// What the module gives for the samples.
+    fn expected(&self, gm: &GraphModule) -> Result<Vec<Value>> {
+        let samples = self.samples.iter();
+        let expected = samples.map(|s| gm.forward(s.call.clone()));
+        let expected = expected.collect::<Result<Vec<Value>>>()?;
+        if !expected.is_empty()
+            && let Some(impure) = gm.impure_nodes().next()
+        {
+            // Numbers that change from run to run tell nothing about passes.
+            self.compare(gm, &expected).map_err(|_| {
+                Error::msg(format_args!(
+                    "check_numbers: two runs of the module give different numbers before any pass, because %{} draws random \
+                     numbers or changes state; call `eval()` on the module first",
+                    impure.name()
+                ))
+            })?;
+        }
+        Ok(expected)
+    }
+
+    fn compare(&self, gm: &GraphModule, expected: &[Value]) -> Result<()> {
+        for (at, (sample, expected)) in self.samples.iter().zip(expected).enumerate() {
+            let found: Value = gm.forward(sample.call.clone())?;
+            if let Some(difference) = difference(&found, expected, sample.rtol, sample.atol) {
+                return Err(Error::msg(format_args!(
+                    "the numbers changed on sample {}: {difference}; `PassManager::bisect` finds the node",
+                    at + 1
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the passes one by one on a copy, and finds the first that changes what the module gives for these inputs by
+    /// more than `atol + rtol · |expected|`, and the first node at which the module before it and the one after it part.
+    /// `None` where no pass does. Checks of the manager are left out.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::{DeadCode, PassManager, operator, pass_fn};
+    /// let wrong = pass_fn("add_to_sub", |gm| {
+    ///     let adds: Vec<NodeId> = gm.graph().find_nodes(&Op::CallFunction(operator::add)).iter().map(|n| n.id()).collect();
+    ///     for add in &adds {
+    ///         gm.graph_mut().node_mut(*add)?.set_op(Op::CallFunction(operator::sub))?;
+    ///     }
+    ///     Ok(!adds.is_empty())
+    /// });
+    /// let gm = symbolic_trace(traced!(|x: Float| (x + 1.0)? * 2.0))?;
+    /// let culprit = PassManager::new().pass(DeadCode).pass(wrong).bisect(&gm, 3.0, 0.0, 0.0)?;
+    /// let culprit = culprit.ok_or_else(|| Error::msg("one is wrong"))?;
+    /// assert_eq!(culprit.record.pass, "add_to_sub");
+    /// assert_eq!(culprit.node.map(|part| part.node).as_deref(), Some("add"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](PassManager::run).
+    pub fn bisect(
+        &self,
+        gm: &GraphModule,
+        args: impl IntoArgs,
+        rtol: f64,
+        atol: f64,
+    ) -> Result<Option<Culprit>> {
+        let sample = Sample {
+            call: args.into_args(),
+            rtol,
+            atol,
+        };
+        let mut search = Search {
+            expected: gm.forward(sample.call.clone())?,
+            sample,
+            passes_before: Vec::new(),
+        };
+        self.search(&mut gm.clone(), &mut search)
+    }
+
+    fn search(&self, gm: &mut GraphModule, search: &mut Search) -> Result<Option<Culprit>> {
+        schedule::validate(&self.names(), &self.constraints)?;
+        let rounds = match self.rounds {
+            Rounds::AtMost(rounds) => rounds,
+            Rounds::UntilUnchanged => MOST_ROUNDS,
+        };
+        for round in 1..=rounds {
+            let mut changed = false;
+            for item in &self.items {
+                let found = match item {
+                    Item::Pass(pass) => {
+                        let (record, culprit) = search.step(gm, &**pass, round)?;
+                        changed |= record.changed;
+                        culprit
+                    }
+                    Item::Group(group) => {
+                        let before = search.changes();
+                        let culprit = group.search(gm, search)?;
+                        changed |= search.changes() > before;
+                        culprit
+                    }
+                };
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl fmt::Debug for PassManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PassManager({})", self.names().join(", "))
+    }
+}
+
+/// A search for the pass that changes numbers.
+struct Search {
+    sample: Sample,
+    expected: Value,
+    /// The passes that ran, and whether each changed anything.
+    passes_before: Vec<(String, bool)>,
+}
+
+impl Search {
+    fn changes(&self) -> usize {
+        self.passes_before.iter().filter(|(_, c)| *c).count()
+    }
+
+    fn step(
+        &mut self,
+        gm: &mut GraphModule,
+        pass: &dyn Pass,
+        round: usize,
+    ) -> Result<(PassRecord, Option<Culprit>)> {
+        let names = || self.passes_before.iter().map(|(name, _)| name.clone());
+        let before = gm.clone();
+        let record = gm.apply(pass);
+        let record = record.map_err(|error| error.after(&names().collect::<Vec<_>>()))?;
+        let Sample { call, rtol, atol } = &self.sample;
+        let found: Result<Value> = gm.forward(call.clone());
+        let told = match found {
+            Ok(found) => difference(&found, &self.expected, *rtol, *atol).map(|d| d.to_string()),
+            Err(error) => Some(format!("the module no longer runs: {error}")),
+        };
+        let culprit = told.map(|difference| Culprit {
+            record: record.clone(),
+            round,
+            after: names().collect(),
+            difference,
+            node: first_divergence(gm, &before, call.clone(), *rtol, *atol)
+                .ok()
+                .flatten(),
+        });
+        self.passes_before
+            .push((record.pass.clone(), record.changed));
+        Ok((record, culprit))
+    }
+}
+
+/// The pass that changes numbers: made by [`PassManager::bisect`].
+#[derive(Debug, Clone)]
+pub struct Culprit {
+    /// What the pass did.
+    pub record: PassRecord,
+    /// The round in which it did.
+    pub round: usize,
+    /// The passes that ran before it.
+    pub after: Vec<String>,
+    /// How the result differs.
+    pub difference: String,
+    /// The first node that the modules before and after it both have and give different numbers for, if there is one.
+    pub node: Option<Divergence>,
+}
+
+impl fmt::Display for Culprit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.record)?;
+        if !self.after.is_empty() {
+            writeln!(f, "  after: {}", self.after.join(", "))?;
+        }
+        write!(f, "  result: {}", self.difference)?;
+        match &self.node {
+            Some(node) => write!(f, "\n  first at {node}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What passes did: made by [`PassManager::run`]; prints as a table.
+#[derive(Debug, Clone, Default)]
+pub struct PassReport {
+    /// The round of its group, from 1, and what each pass did, in the order in which they ran.
+    pub records: Vec<(usize, PassRecord)>,
+}
+
+impl PassReport {
+    /// Whether any pass changed anything.
+    pub fn changed(&self) -> bool {
+        self.records.iter().any(|(_, record)| record.changed)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let records = self.records.iter();
+        records.map(|(_, record)| record.pass.clone()).collect()
+    }
+}
+
+impl fmt::Display for PassReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.records.iter().map(|(_, r)| r.pass.len());
+        let width = names.max().unwrap_or(0).max("pass".len());
+        writeln!(
+            f,
+            "{:width$}  round  nodes before  after  created  replaced  erased          ms",
+            "pass"
+        )?;
+        for (round, record) in &self.records {
+            writeln!(
+                f,
+                "{:width$}  {round:>5}  {:>12}  {:>5}  {:>7}  {:>8}  {:>6}  {:>10.3}",
+                record.pass,
+                record.nodes_before,
+                record.nodes_after,
+                record.created.len(),
+                record.replaced.len(),
+                record.erased.len(),
+                record.time.as_secs_f64() * 1e3
+            )?;
+        }
+        Ok(())
+    }
+}

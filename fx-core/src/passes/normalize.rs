@@ -1,0 +1,145 @@
+//! Normal forms of calls: arguments as signatures have them, methods as functions.
+//!
+//! Invariant: the computation stays; names, users and meta stay.
+
+use std::sync::Arc;
+
+use super::callee::Callee;
+use super::pass::Pass;
+use crate::error::Result;
+use crate::graph_module::GraphModule;
+use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::ir::signature::{Bound, ParamKind, ParamSpec};
+use crate::module::attributes::Attributes;
+use crate::value::handle::NodeId;
+
+/// Gives every call of a known signature one form of arguments.
+///
+/// [`canonical`](NormalizeArguments::canonical) is what a trace records: positions where the signature has positions, names
+/// where it has names, and no argument that is its default. [`by_name`](NormalizeArguments::by_name) is all arguments
+/// by name, defaults filled in: torch.fx's `NormalizeArgs`.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{Attributes, NormalizeArguments, operator};
+/// let mut graph = Graph::new();
+/// let x = graph.placeholder("x")?;
+/// let y = graph.call_function(operator::add, (x,), [("b", 1)])?;
+/// graph.output(y)?;
+/// let mut gm = GraphModule::new(Attributes::default(), graph, "Sum")?;
+///
+/// assert!(gm.apply(&NormalizeArguments::by_name())?.changed);
+/// assert_eq!(gm.graph().node(y)?.kwargs().len(), 2);
+/// gm.apply(&NormalizeArguments::canonical())?;
+/// assert_eq!(gm.graph().node(y)?.args().len(), 2);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct NormalizeArguments {
+    by_name: bool,
+}
+
+impl NormalizeArguments {
+    /// As a trace records them.
+    pub fn canonical() -> Self {
+        NormalizeArguments { by_name: false }
+    }
+
+    /// All by name, defaults filled in.
+    pub fn by_name() -> Self {
+        NormalizeArguments { by_name: true }
+    }
+
+    fn arguments(self, node: NodeRef<'_>, params: &[ParamSpec]) -> Result<(Args, Kwargs)> {
+        let bound = node
+            .bound(node.target(), params)
+            .map_err(|error| node.blame("normalizing", error))?;
+        let mut args = Args::new();
+        let mut kwargs = Kwargs::new();
+        // Behind a positional default that is left out, arguments have names.
+        let mut named = self.by_name;
+        let is_method = matches!(node.op(), Op::CallMethod(_));
+        for (at, (bound, param)) in bound.into_iter().zip(params).enumerate() {
+            let argument = match bound {
+                Bound::Given(argument) => argument.clone(),
+                Bound::Default(literal) => literal.into(),
+            };
+            let default = param.default.as_ref();
+            let is_default = default.is_some_and(|default| argument.equals_literal(default));
+            if is_method && at == 0 {
+                // The receiver of a method is its first argument.
+                args.push(argument);
+            } else if is_default && !self.by_name {
+                named = true;
+            } else if named || param.kind == ParamKind::Keyword {
+                kwargs.push((Arc::from(&*param.name), argument));
+            } else {
+                args.push(argument);
+            }
+        }
+        Ok((args, kwargs))
+    }
+
+    fn set(self, graph: &mut Graph, id: NodeId, attributes: &Attributes) -> Result<bool> {
+        let node = graph.node(id)?;
+        let Some(params) = Callee::of(node).params(attributes) else {
+            return Ok(false);
+        };
+        let (args, kwargs) = self.arguments(node, params)?;
+        if is_same(node, &args, &kwargs) {
+            return Ok(false);
+        }
+        graph.node_mut(id)?.set_inputs(args, kwargs)?;
+        Ok(true)
+    }
+}
+
+fn is_same(node: NodeRef<'_>, args: &[Argument], kwargs: &[(Arc<str>, Argument)]) -> bool {
+    node.args() == args && node.kwargs() == kwargs
+}
+
+impl Pass for NormalizeArguments {
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        let (graph, attributes) = gm.parts_mut();
+        let mut changed = false;
+        let mut cursor = graph.cursor();
+        while let Some(id) = cursor.advance() {
+            changed |= self.set(&mut cursor, id, attributes)?;
+        }
+        Ok(changed)
+    }
+}
+
+/// Makes calls of methods calls of functions, where one type alone has a method of that name: torch.fx's
+/// `NormalizeOperators` for methods.
+///
+/// With tensors, `x.relu()` becomes `relu(&x)`; a method that no type, or more than one, has stays as it is.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::MethodsToFunctions;
+/// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+/// assert!(!gm.apply(&MethodsToFunctions)?.changed); // numbers have operators only
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MethodsToFunctions;
+
+impl Pass for MethodsToFunctions {
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        let (graph, _) = gm.parts_mut();
+        let mut changed = false;
+        let mut cursor = graph.cursor();
+        while let Some(id) = cursor.advance() {
+            let node = cursor.node(id)?;
+            if let (Op::CallMethod(_), Callee::Function(function)) = (node.op(), Callee::of(node)) {
+                cursor.node_mut(id)?.set_op(Op::CallFunction(function))?;
+                changed = true;
+            }
+        }
+        Ok(changed)
+    }
+}
