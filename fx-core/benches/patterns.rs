@@ -1,11 +1,11 @@
 //! How finding and replacing patterns grows: seconds at 10^4, 10^5 and 3·10^5 nodes, and the exponent between.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use std::hint::black_box;
-use std::time::Instant;
+mod support;
 
 use fx_core::prelude::*;
-use fx_core::{Attributes, Function, Rule, SubgraphMatcher, operator};
+use fx_core::{Function, Rule, SubgraphMatcher, operator};
+use support::{growth, module, seconds};
 
 const SIZES: [usize; 3] = [10_000, 100_000, 300_000];
 
@@ -18,13 +18,6 @@ fn chain(n: usize, ops: &[Function]) -> Result<GraphModule> {
     }
     graph.output(at)?;
     module(graph)
-}
-
-/// A module of a graph, as a trace gives it: not compiled yet.
-fn module(graph: Graph) -> Result<GraphModule> {
-    let mut gm = GraphModule::new(Attributes::default(), graph, "Module")?;
-    drop(gm.graph_mut());
-    Ok(gm)
 }
 
 /// Pairs of values of one input each, all summed up in a chain.
@@ -40,41 +33,15 @@ fn pairs(n: usize) -> Result<GraphModule> {
     module(graph)
 }
 
-/// Prints what `run` takes at each size, the shortest of five times, and how it grows. A size is run on as many graphs as
-/// make the largest one, built beforehand: all sizes work on the same amount of memory, so that the exponent tells how
-/// the algorithm grows and not where the caches end.
+/// As [`support::growth`], where all of `run` counts.
 fn measure<S>(
     what: &str,
     setup: impl Fn(usize) -> Result<S>,
     run: impl Fn(usize, &mut S) -> Result<()>,
 ) -> Result<()> {
-    let mut named = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .peekable();
-    if named.peek().is_some() && !named.any(|name| name == what) {
-        return Ok(());
-    }
-    let mut times = [f64::INFINITY; SIZES.len()];
-    for (n, best) in SIZES.iter().zip(&mut times) {
-        let copies = SIZES[SIZES.len() - 1] / n;
-        for _ in 0..5 {
-            let states = (0..copies).map(|_| setup(*n));
-            let mut states = states.collect::<Result<Vec<S>>>()?;
-            let start = Instant::now();
-            for state in &mut states {
-                run(*n, black_box(state))?;
-            }
-            *best = best.min(start.elapsed().as_secs_f64() / copies as f64);
-        }
-        println!("patterns.{what}/{n} {best:.4} s");
-    }
-    let [first, _, last] = times;
-    println!(
-        "patterns.{what}/exponent {:.2}",
-        (last / first).ln() / 30f64.ln()
-    );
-    Ok(())
+    growth("patterns", SIZES, what, setup, |n, state| {
+        seconds(|| run(n, state))
+    })
 }
 
 fn found(count: usize, expected: usize) -> Result<()> {

@@ -1,12 +1,15 @@
 //! How the graph's operations grow: ns (or bytes) a node at 10^5 and 10^6 nodes, and the exponent between.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod support;
+
 use std::alloc::System;
 use std::hint::black_box;
 use std::time::Instant;
 
 use fx_core::{Graph, NodeId, Op, Result, operator};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use support::wanted;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -32,15 +35,6 @@ impl Figures {
 
 const TOTAL: usize = 1_000_000;
 const SIZES: [usize; 2] = [TOTAL / 10, TOTAL];
-
-/// Whether a figure is among those named on the command line, or none is named.
-fn wanted(what: &str) -> bool {
-    let mut named = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .peekable();
-    named.peek().is_none() || named.any(|name| name == what)
-}
 
 /// Runs on as many graphs as make a million nodes, built beforehand: both sizes work on the same amount of
 /// memory, so that the exponent tells how the algorithm grows and not where the caches end.

@@ -2,11 +2,11 @@
 //!
 //! Invariant: two nodes are merged only where both compute the same value and do nothing else.
 
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
-use smallvec::SmallVec;
 
 use super::callee::{BoundCall, Callee};
 use super::pass::Pass;
@@ -66,7 +66,7 @@ impl fmt::Debug for Cse {
 impl Pass for Cse {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let (graph, attributes) = gm.parts_mut();
-        let mut known: FxHashMap<u64, SmallVec<[NodeId; 1]>> = FxHashMap::default();
+        let mut known: FxHashMap<u64, NodeId> = FxHashMap::default();
         known.reserve(graph.len());
         let mut merged = false;
         let mut cursor = graph.cursor();
@@ -75,20 +75,37 @@ impl Pass for Cse {
             if !may_merge(node, attributes) || predicate::holds(&self.skip, node) {
                 continue;
             }
-            let candidates = known.entry(hash_of(node, attributes)).or_default();
-            let first = candidates
-                .iter()
-                .find(|first| are_same(&cursor, **first, node, attributes));
-            match first.copied() {
-                None => candidates.push(id),
-                Some(first) => {
-                    cursor.node_mut(id)?.give_uses_to(first)?;
-                    cursor.erase_node(id)?;
-                    merged = true;
-                }
-            }
+            let Some(first) = first_same(&mut known, &cursor, node, attributes) else {
+                continue;
+            };
+            cursor.node_mut(id)?.give_uses_to(first)?;
+            cursor.erase_node(id)?;
+            merged = true;
         }
         Ok(merged)
+    }
+}
+
+/// The node before that computes the same; where there is none, the node itself is known from now on.
+fn first_same(
+    known: &mut FxHashMap<u64, NodeId>,
+    graph: &Graph,
+    node: NodeRef<'_>,
+    attributes: &Attributes,
+) -> Option<NodeId> {
+    let mut hash = hash_of(node, attributes);
+    loop {
+        match known.entry(hash) {
+            Entry::Vacant(place) => {
+                place.insert(node.id());
+                return None;
+            }
+            Entry::Occupied(first) if are_same(graph, *first.get(), node, attributes) => {
+                return Some(*first.get());
+            }
+            // Another computation with this hash: it takes the next one.
+            Entry::Occupied(_) => hash = hash.wrapping_add(1),
+        }
     }
 }
 
