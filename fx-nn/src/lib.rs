@@ -56,3 +56,8 @@ struct FromCandle;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/from-torchfx.md")]
 struct FromTorchFx;
+
+/// The transform guide's examples, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/transforms.md")]
+struct Transforms;
