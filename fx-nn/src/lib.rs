@@ -51,3 +51,13 @@ struct Debugging;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/from-candle.md")]
 struct FromCandle;
+
+/// The tables' examples, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/from-torchfx.md")]
+struct FromTorchFx;
+
+/// The transform guide's examples, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/transforms.md")]
+struct Transforms;
