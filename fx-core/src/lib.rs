@@ -69,7 +69,7 @@ pub use passes::fold_constants::FoldConstants;
 pub use passes::folded::FoldedConstants;
 pub use passes::manager::{Culprit, PassManager, PassReport};
 pub use passes::normalize::{MethodsToFunctions, NormalizeArguments};
-pub use passes::pass::{Pass, PassRecord, pass_fn};
+pub use passes::pass::{Pass, PassFn, PassRecord, pass_fn};
 pub use passes::profile::{NodeCost, Profile};
 pub use rewrite::found::Match;
 pub use rewrite::matcher::SubgraphMatcher;

@@ -14,7 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::argument::{Args, Argument, Kwargs};
 use super::index::Members;
 use super::insertion::Cursor;
-use super::meta::{Extra, Pass};
+use super::meta::{CurrentPass, Extra};
 use super::names::{Name, NameId, NameSpace};
 use super::node::{NodeMut, NodeRef};
 use super::observe::Observers;
@@ -86,7 +86,7 @@ pub struct Graph {
     pub(super) by_name: OnceLock<FxHashMap<NameId, u32>>,
     pub(super) observers: Observers,
     /// The pass at work.
-    pub(super) pass: Option<Pass>,
+    pub(super) pass: CurrentPass,
     pub(super) current_scope: ScopeId,
 }
 
@@ -166,7 +166,7 @@ impl Graph {
             members: Vec::with_capacity(nodes),
             by_name: OnceLock::new(),
             observers: Observers::default(),
-            pass: None,
+            pass: CurrentPass::default(),
             current_scope: ScopeId::default(),
         }
     }

@@ -185,6 +185,16 @@ pub(crate) struct Pass {
     created: Arc<Extra>,
 }
 
+/// The pass at work on a graph, if one is; a clone of the graph has none.
+#[derive(Debug, Default)]
+pub(super) struct CurrentPass(Option<Pass>);
+
+impl Clone for CurrentPass {
+    fn clone(&self) -> Self {
+        CurrentPass::default()
+    }
+}
+
 /// A pass at work on a graph: nodes made and replaced while it lives remember it. Derefs to the graph.
 #[derive(Debug)]
 pub struct PassScope<'g> {
@@ -231,11 +241,11 @@ impl Graph {
             from: Vec::new(),
         });
         let created = Arc::new(created);
-        self.pass.replace(Pass { name, created })
+        self.pass.0.replace(Pass { name, created })
     }
 
     pub(crate) fn end_pass(&mut self, former: Option<Pass>) {
-        self.pass = former;
+        self.pass.0 = former;
     }
 
     /// The nodes remember that a pass made them, which did so in a graph of its own.
@@ -254,7 +264,7 @@ impl Graph {
     }
 
     pub(super) fn note_created(&mut self, index: u32) {
-        let Some(created) = self.pass.as_ref().map(|pass| pass.created.clone()) else {
+        let Some(created) = self.pass.0.as_ref().map(|pass| pass.created.clone()) else {
             return;
         };
         match &mut self.notes_of_mut(index).extra {
@@ -284,12 +294,15 @@ impl Graph {
                 }
             }
         }
-        let Some(pass) = self.pass.as_ref().map(|pass| pass.name.clone()) else {
+        let Some(pass) = self.pass.0.as_ref().map(|pass| pass.name.clone()) else {
             return;
         };
         self.inherit_sources(old, new);
         let from = self.name_of(old).to_string();
         let sources = &mut self.extra_of_mut(new).sources;
+        let is_made_here = sources
+            .last()
+            .is_some_and(|s| s.pass == pass && s.action == NodeAction::Create);
         match sources.last_mut() {
             Some(last) if last.pass == pass && last.action == NodeAction::Replace => {
                 last.from.push(from);
@@ -299,6 +312,12 @@ impl Graph {
                 action: NodeAction::Replace,
                 from: vec![from],
             }),
+        }
+        // What a pass makes for the first node that it stands for comes from that node's place in the user's source.
+        let (location, scope) = (self.notes_of(old).location, self.notes_of(old).scope);
+        if is_made_here && self.location_of(location).is_some() {
+            let notes = self.notes_of_mut(new);
+            (notes.location, notes.scope) = (location, scope);
         }
     }
 

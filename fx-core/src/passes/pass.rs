@@ -79,7 +79,7 @@ pub trait Pass: Send + Sync {
 /// assert_eq!(gm.apply(&dead_code)?.erased, ["mul"]);
 /// # Ok::<(), Error>(())
 /// ```
-pub fn pass_fn<F>(name: impl Into<String>, run: F) -> impl Pass
+pub fn pass_fn<F>(name: impl Into<String>, run: F) -> PassFn<F>
 where
     F: Fn(&mut GraphModule) -> Result<bool> + Send + Sync,
 {
@@ -89,9 +89,16 @@ where
     }
 }
 
-struct PassFn<F> {
+/// A pass of a function: made by [`pass_fn`].
+pub struct PassFn<F> {
     name: String,
     run: F,
+}
+
+impl<F> fmt::Debug for PassFn<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pass_fn({})", self.name)
+    }
 }
 
 impl<F: Fn(&mut GraphModule) -> Result<bool> + Send + Sync> Pass for PassFn<F> {

@@ -213,9 +213,12 @@ fn forward_items(
     let (attrs, vis, sig) = (&forward.attrs, &forward.vis, &forward.sig);
     let statements = &forward.block.stmts;
     let lifetimes: Vec<_> = sig.generics.lifetimes().collect();
+    // The user's own `self`: in a macro of theirs, another `self` would not be it.
+    let receiver = sig.inputs.first();
+    let this = sig.receiver().map(|receiver| &receiver.self_token);
     let call = quote! {
         #core::__private::call_module(
-            self,
+            #this,
             ::std::vec![#(#values),*],
             ::core::panic::Location::caller(),
         )
@@ -230,11 +233,11 @@ fn forward_items(
             if #core::is_tracing() {
                 return #recorded;
             }
-            self.__fx_forward(#(#args),*)
+            #this.__fx_forward(#(#args),*)
         }
         #[doc(hidden)]
         #[inline]
-        fn __fx_forward<#(#lifetimes),*>(&self, #(#bindings: #types),*) -> #output {
+        fn __fx_forward<#(#lifetimes),*>(#receiver, #(#bindings: #types),*) -> #output {
             #(#statements)*
         }
         #[doc(hidden)]
