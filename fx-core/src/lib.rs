@@ -29,6 +29,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
 pub use graph_module::folder::Folder;
+pub use graph_module::surgery::{ReplacedModule, Surgery};
 pub use graph_module::{GraphEdit, GraphModule, symbolic_trace};
 /// Maps by names that keep their order: what traced functions take and return.
 pub use indexmap::IndexMap;

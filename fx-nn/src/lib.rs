@@ -3,6 +3,7 @@
 //! Nothing here is privileged: every operation is a `#[wrap]` function and every layer a
 //! `#[derive(Module)]` type, as users write their own.
 
+mod counter;
 mod error;
 mod inspect;
 mod kernels;
@@ -10,6 +11,7 @@ pub mod models;
 mod multiply_adds;
 pub mod nn;
 pub mod ops;
+pub mod passes;
 mod random;
 mod summary;
 mod tensor;

@@ -4,13 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use fx_core::{
-    CallArgs, ComponentExt, Error, Function, GraphModule, Interpretation, Interpreter, IntoArgs,
-    Literal, Module, NodeRef, Op, Result, SymbolicTracer, Trace, TraceContext, Tracer, Value,
-    ValueMeta, short_type_name,
+    ComponentExt, Error, IntoArgs, Module, Result, SymbolicTracer, Value, ValueMeta,
+    short_type_name,
 };
-use indexmap::IndexMap;
 
-use crate::multiply_adds::multiply_adds;
+use crate::counter::{Counter, around, opened};
 use crate::tensor::Tensor;
 
 /// One module of a [`Summary`].
@@ -66,12 +64,7 @@ pub struct Summary {
 /// When the model cannot be traced or run.
 pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Summary> {
     let (traced, inputs) = opened(model, &args.into_args(), SymbolicTracer)?;
-    let mut counter = Counter {
-        prefix: String::new(),
-        seen: IndexMap::new(),
-        output_bytes: 0,
-        uncounted: Vec::new(),
-    };
+    let mut counter = Counter::default();
     let input_bytes = inputs.iter().map(|v| ValueMeta::of(v).bytes()).sum();
     traced.interpretation().run(&mut counter, inputs)?;
 
@@ -113,139 +106,6 @@ fn numel(value: &Value) -> usize {
     ValueMeta::of(value)
         .tensor()
         .map_or(0, fx_core::TensorMeta::numel)
-}
-
-/// The paths around a path, the root's first.
-fn around(path: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
-    let dots = path.match_indices('.').map(|(at, _)| at);
-    let root = (!path.is_empty()).then_some(0);
-    root.into_iter().chain(dots).map(|at| &path[..at])
-}
-
-/// What was seen of a module.
-#[derive(Default)]
-struct Seen {
-    output: Option<ValueMeta>,
-    multiply_adds: u64,
-}
-
-/// Counts while a graph runs; a layer is traced through, so that its operations are counted too.
-struct Counter {
-    /// The path of the module that the graph is of, with a dot.
-    prefix: String,
-    seen: IndexMap<String, Seen>,
-    output_bytes: usize,
-    uncounted: Vec<String>,
-}
-
-/// Traces through every module.
-struct Through;
-
-impl Tracer for Through {
-    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
-        false
-    }
-}
-
-impl Interpreter for Counter {
-    fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
-        let value = run.run_node(self, node)?;
-        if matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_)) {
-            return Ok(value);
-        }
-        let function: Option<&str> = match node.op() {
-            Op::CallFunction(function) => Some(Function::name(*function)),
-            Op::CallMethod(name) => Some(name),
-            _ => None,
-        };
-        let meta = ValueMeta::of(&value);
-        let count = match function {
-            Some(name) => {
-                let call = run.fetch_args_kwargs_from_env(node)?;
-                multiply_adds(name, &call, &meta)
-            }
-            None => 0,
-        };
-        let inside = !self.prefix.is_empty();
-        if !matches!(node.op(), Op::Output) && !inside {
-            self.output_bytes += meta.bytes();
-        }
-        let mut paths: Vec<String> = node
-            .module_stack()
-            .filter(|scope| !scope.path.is_empty())
-            .map(|scope| format!("{}{}", self.prefix, scope.path))
-            .collect();
-        match node.op() {
-            Op::CallModule(path) => paths.push(format!("{}{path}", self.prefix)),
-            // The output's own scope is the root: what it gives is what the root gives.
-            Op::Output if !inside => paths = vec![String::new()],
-            Op::Output => paths.clear(),
-            _ => {}
-        }
-        if count > 0 {
-            // What happens in a layer happens in all modules around it too.
-            let here = self.prefix.trim_end_matches('.');
-            for path in around(here).chain([here]) {
-                self.seen.entry(path.to_string()).or_default().multiply_adds += count;
-            }
-        }
-        for path in paths {
-            let seen = self.seen.entry(path).or_default();
-            seen.output = Some(meta.clone());
-            seen.multiply_adds += count;
-        }
-        Ok(value)
-    }
-
-    fn call_module(
-        &mut self,
-        run: &mut Interpretation<'_>,
-        path: &str,
-        call: CallArgs,
-    ) -> Result<Value> {
-        let whole = run.fetch_module(path)?;
-        match opened(whole, &call, Through) {
-            Ok((inner, inputs)) => {
-                let around = format!("{}{path}.", self.prefix);
-                let outer = std::mem::replace(&mut self.prefix, around);
-                let result = inner.interpretation().run(self, inputs);
-                self.prefix = outer;
-                result
-            }
-            Err(error) => {
-                self.uncounted
-                    .push(format!("{}{path}: {error}", self.prefix));
-                run.call_module(path, call)
-            }
-        }
-    }
-}
-
-/// A module traced for the plain arguments of one call, and the inputs of that call.
-fn opened(
-    module: &(impl Module + ?Sized),
-    call: &CallArgs,
-    tracer: impl Tracer,
-) -> Result<(GraphModule, Vec<Value>)> {
-    let mut trace = Trace::new(module).tracer(tracer);
-    for (at, param) in module.params().iter().enumerate() {
-        let keyword = || call.kwargs.iter().find(|(name, _)| **name == *param.name);
-        let given = call.args.get(at).or_else(|| keyword().map(|(_, v)| v));
-        match given {
-            Some(value)
-                if value.as_object().is_none() && value.downcast_ref::<Tensor>().is_none() =>
-            {
-                trace = trace.concrete(&param.name, value.clone());
-            }
-            None if matches!(param.default, Some(Literal::None)) => {
-                trace = trace.concrete(&param.name, Value::None);
-            }
-            _ => {}
-        }
-    }
-    let inner = trace.graph_module()?;
-    let inputs = inner.process_inputs(call.clone())?;
-    Ok((inner, inputs))
 }
 
 impl fmt::Display for Summary {

@@ -6,6 +6,7 @@ pub mod folder;
 mod saved;
 mod source;
 mod state;
+pub mod surgery;
 
 use std::fmt;
 use std::panic::Location;

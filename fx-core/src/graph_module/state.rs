@@ -122,10 +122,31 @@ impl GraphModule {
                 _ => None,
             })
             .collect();
+        self.retain_submodules(|path, _| called.contains(path))
+    }
+
+    /// Takes away every module that `keep` refuses, in one walk, and gives how many went. Nodes that call one no longer
+    /// run: erase them too.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[derive(Module)]
+    /// struct Scale { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    ///
+    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// gm.add_submodule("a.scale", Scale { by: 3.0 })?;
+    /// gm.add_submodule("b.scale", Scale { by: 3.0 })?;
+    /// assert_eq!(gm.retain_submodules(|path, _| path.starts_with("a.")), 1);
+    /// assert!(gm.submodule("a.scale").is_ok() && gm.submodule("b.scale").is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn retain_submodules(&mut self, mut keep: impl FnMut(&str, &dyn Module) -> bool) -> usize {
         let before = self.attributes.modules.len();
         self.attributes
             .modules
-            .retain(|path, _| called.contains(path));
+            .retain(|path, module| keep(path, &**module));
         self.program = OnceLock::new();
         before - self.attributes.modules.len()
     }

@@ -221,8 +221,19 @@ impl<'g> NodeRef<'g> {
         self.bound(callee, params).map(drop)
     }
 
-    /// The error, told to have happened at this node.
-    pub(crate) fn blame(self, doing: &'static str, error: Error) -> Error {
+    /// The error, told to have happened at this node while it was being worked on: with its name, its line in the source
+    /// and its module. A place that the error knows already stays.
+    ///
+    /// ```
+    /// # use fx_core::{Error, Graph};
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let error = graph.node(x)?.blame("fusing", Error::msg("it is an input"));
+    /// assert!(error.to_string().starts_with("while fusing %x"));
+    /// assert_eq!(error.node(), Some("x"));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn blame(self, doing: &'static str, error: Error) -> Error {
         error.at(
             doing,
             format_args!("%{}", self.name()),

@@ -8,6 +8,7 @@ pub mod hierarchy;
     reason = "the file is named after the trait it holds"
 )]
 pub mod module;
+pub mod path_pattern;
 pub mod plain;
 pub mod registry;
 pub mod skipped;

@@ -19,7 +19,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
-use crate::passes::capture::fits;
+use crate::module::path_pattern::fits;
 use crate::value::handle::NodeId;
 
 type LiteralTest = Arc<dyn Fn(&Argument) -> bool + Send + Sync>;

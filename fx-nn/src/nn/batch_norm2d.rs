@@ -51,14 +51,12 @@ impl BatchNorm2d {
     /// When candle has no room for it.
     pub fn new(channels: usize) -> Result<Self> {
         let shape = [channels];
-        // A variable, because a tensor without dims can only be changed in place through one.
-        let count = Var::new(0i64, &Device::Cpu).fx()?;
         Ok(BatchNorm2d {
             weight: Some(init::constant(&shape, 1.0)?),
             bias: Some(init::constant(&shape, 0.0)?),
             running_mean: Some(Tensor::zeros(channels)?),
             running_var: Some(Tensor::ones(channels)?),
-            num_batches_tracked: Some(count.as_tensor().clone().into()),
+            num_batches_tracked: Some(no_batches()?),
             eps: 1e-5,
             momentum: 0.1,
             training: true,
@@ -68,22 +66,30 @@ impl BatchNorm2d {
     fn updates_statistics(&self) -> bool {
         self.training && self.running_mean.is_some()
     }
+}
 
-    fn count_batch(&self) -> Result<()> {
-        let Some(count) = &self.num_batches_tracked else {
-            return Ok(());
-        };
-        let Ok(count) = count.candle() else {
-            return Ok(());
-        };
-        if count.is_variable() {
-            let next = count.ones_like().and_then(|one| count.add(&one)).fx()?;
-            Var::from_tensor(count)
-                .and_then(|var| var.set(&next.detach()))
-                .fx()?;
-        }
-        Ok(())
+/// The count of a layer that has seen no batch.
+pub(super) fn no_batches() -> Result<Tensor> {
+    // A variable, because a tensor without dims can only be changed in place through one.
+    let count = Var::new(0i64, &Device::Cpu).fx()?;
+    Ok(count.as_tensor().clone().into())
+}
+
+/// One batch more was seen, where that is counted and no trace runs.
+pub(super) fn count_batch(count: Option<&Tensor>) -> Result<()> {
+    let Some(count) = count else {
+        return Ok(());
+    };
+    let Ok(count) = count.candle() else {
+        return Ok(());
+    };
+    if count.is_variable() && !fx_core::is_tracing() {
+        let next = count.ones_like().and_then(|one| count.add(&one)).fx()?;
+        Var::from_tensor(count)
+            .and_then(|var| var.set(&next.detach()))
+            .fx()?;
     }
+    Ok(())
 }
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::BatchNorm2d")]
@@ -110,8 +116,8 @@ impl BatchNorm2d {
             self.momentum,
             self.eps,
         )?;
-        if self.updates_statistics() && !fx_core::is_tracing() {
-            self.count_batch()?;
+        if self.updates_statistics() {
+            count_batch(self.num_batches_tracked.as_ref())?;
         }
         Ok(y)
     }

@@ -1,5 +1,6 @@
 //! Normalisation: softmax over a dim, batch norm over channels, layer, group and RMS norm over each sample.
 
+use candle_core::DType as CandleType;
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
@@ -35,6 +36,9 @@ pub fn log_softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
 /// Normalises each channel (dim 1) of `x`: by the batch's statistics in training, which then move the
 /// running ones by `momentum`, else by the running ones.
 ///
+/// Half precision (`bfloat16`, `float16`) beside parameters and statistics in `float32` is computed in `float32`, and
+/// the result has the type of `x`.
+///
 /// # Errors
 /// When the shapes do not fit, or there are no statistics to use.
 #[wrap(impure, path = "fx_nn::ops::batch_norm")]
@@ -55,6 +59,13 @@ pub fn batch_norm(
     };
     let (mean, var) = (optional(running_mean)?, optional(running_var)?);
     let (weight, bias) = (optional(weight)?, optional(bias)?);
+    let given = data.dtype();
+    let is_half = matches!(given, CandleType::BF16 | CandleType::F16);
+    let mut held = [&mean, &var, &weight, &bias].into_iter().flatten();
+    let is_mixed = is_half && held.any(|t| t.dtype() == CandleType::F32);
+    let data = &data
+        .to_dtype(if is_mixed { CandleType::F32 } else { given })
+        .fx()?;
     if !training {
         return norm::batch_norm(
             data,
@@ -65,6 +76,7 @@ pub fn batch_norm(
             false,
             eps,
         )
+        .and_then(|y| y.to_dtype(given))
         .map(Tensor::from)
         .fx();
     }
@@ -112,6 +124,7 @@ pub fn batch_norm(
         bias.as_ref(),
         eps,
     )
+    .and_then(|y| y.to_dtype(given))
     .map(Tensor::from)
     .fx()
 }

@@ -48,6 +48,7 @@ pub fn layers() -> Result<Vec<Layer>> {
     }
     sample!(nn::AdaptiveAvgPool2d::new(2), [[1, 2, 5, 4]]);
     sample!(nn::AvgPool2d::new(2), [[1, 2, 5, 4]]);
+    sample!(nn::BatchNorm1d::new(2)?, [[3, 2]]);
     sample!(nn::BatchNorm2d::new(2)?, [[2, 2, 3, 2]]);
     sample!(
         nn::Conv1d::new(2, 3, 3, nn::Conv1dOptions::default())?,
@@ -70,12 +71,20 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::GroupNorm::new(2, 4)?, [[2, 4, 3]]);
     sample!(nn::Identity::default(), [[2, 3]]);
     sample!(
+        nn::Int8Linear::from_linear(&nn::Linear::new(3, 4)?)?,
+        [[2, 3]]
+    );
+    sample!(
         nn::LSTM::new(2, 3, nn::LSTMOptions::default())?,
         [[4, 2, 2]]
     );
     sample!(nn::LayerNorm::new(4)?, [[3, 4]]);
     sample!(nn::LeakyReLU::default(), [[2, 3]]);
     sample!(nn::Linear::new(3, 4)?, [[2, 3]]);
+    sample!(
+        nn::LoraLinear::from_linear(&nn::Linear::new(3, 4)?, 2, 0.5)?,
+        [[2, 3]]
+    );
     sample!(nn::MSELoss::default(), [[2, 3], [2, 3]]);
     sample!(nn::MaxPool2d::new(2), [[1, 2, 5, 4]]);
     sample!(

@@ -139,7 +139,7 @@ fn page() -> Result<String> {
     }
     text.push_str(
         "\n## Layers\n\n\
-         In `fx_nn::nn`, `torch.nn`'s under the same names: leaves for a tracer, but for `Sequential`. All are differentiable, for \
+         In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear` and `LoraLinear`: leaves for a tracer, but for `Sequential`. All are differentiable, for \
          their inputs and their parameters. \"Impure\" says when running one does more than give its result.\n\n\
          | name | for example | `forward` | parameters and buffers | impure |\n|---|---|---|---|---|\n",
     );

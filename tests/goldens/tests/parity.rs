@@ -108,8 +108,8 @@ parity! {
     doc_static_flow_without_activation doc_tensor_constant doc_topk doc_two_layer_net doc_wrap_custom_function
     doc_wrap_normalize feat_dead_code feat_deep_names feat_methods_vs_functions feat_operators
     feat_shape_getattr feat_slicing feat_strings feat_unpack alexnet autoencoder bert_small dict_out
-    gpt2_small lstm_classifier mlp mlp_remove_dropout mobilenet_v2 nested resnet18 resnet50 shared_sub siamese
-    transformer_encoder_hand tuple_out unet_small vgg11_bn vit_b_16_img64;
+    gpt2_small lstm_classifier mlp mlp_remove_dropout mobilenet_v2 nested resnet18 resnet18_fused resnet50 shared_sub siamese
+    transformer_encoder_hand tuple_out unet_fused unet_small vgg11_bn vit_b_16_img64;
 }
 
 /// A transform that overrides nothing gives ResNet-18 again, as every case does.

@@ -1,5 +1,6 @@
 //! The documentation's graph edits: before, and after an edit by hand.
 
+use std::any::Any;
 use std::collections::HashMap;
 
 use fx_core::prelude::*;
@@ -8,9 +9,13 @@ use fx_core::{
     Op, operator, replace_pattern,
 };
 use fx_nn::models::mlp::Mlp;
-use fx_nn::{Tensor, nn, ops};
+use fx_nn::models::resnet::resnet18;
+use fx_nn::models::unet::UNet;
+use fx_nn::passes::{FuseBatchNorm, RemoveDropout};
+use fx_nn::{Component, DType, Object, Tensor, TensorKind, VisitorMut, nn, ops, walk_mut};
 
 use super::documentation::value;
+use super::models::interpolated;
 use super::{Row, function, module};
 use crate::exception::Exception;
 use crate::golden::NumGolden;
@@ -305,24 +310,6 @@ pub fn doc_replace_pattern2_after(name: &'static str) -> Result<Row> {
     })
 }
 
-/// Leaves dropout out: what came in is what comes out.
-struct RemoveDropout;
-
-impl Interpreter for RemoveDropout {
-    fn call_module(
-        &mut self,
-        run: &mut Interpretation<'_>,
-        path: &str,
-        mut call: CallArgs,
-    ) -> Result<Value> {
-        let module: &dyn std::any::Any = run.fetch_module(path)?;
-        if module.is::<nn::Dropout>() && !call.args.is_empty() {
-            return Ok(call.args.swap_remove(0));
-        }
-        run.call_module(path, call)
-    }
-}
-
 /// The golden of that name.
 ///
 /// # Errors
@@ -332,11 +319,83 @@ pub fn mlp_remove_dropout(name: &'static str) -> Result<Row> {
     let mut mlp = Mlp::new(16, 32, 4)?;
     model::fill(&mut mlp, golden.gain)?;
     mlp.eval();
-    let gm = symbolic_trace(&mlp)?.transform(&mut RemoveDropout)?;
+    let mut gm = symbolic_trace(&mlp)?;
+    gm.apply(&RemoveDropout)?;
     let exceptions = [
         Exception::PythonInplaceFlag,
         Exception::PythonStacklevel,
         Exception::NoneDtype,
     ];
     function(name, &gm, &exceptions, |x| mlp.forward(&x[0]).map(value))
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn resnet18_fused(name: &'static str) -> Result<Row> {
+    fused(name, resnet18(1000)?, &[])
+}
+
+/// The golden of that name.
+///
+/// # Errors
+/// When it cannot be traced or run.
+pub fn unet_fused(name: &'static str) -> Result<Row> {
+    fused(name, UNet::new(3, 2, 8)?, &interpolated())
+}
+
+/// A model with its batch norms folded into its convolutions, beside the model itself, run eagerly on the same weights:
+/// each convolution has the folded ones, and each batch norm adds the folded bias and does nothing else.
+fn fused<M: Module + Component>(
+    name: &'static str,
+    mut model: M,
+    exceptions: &[Exception],
+) -> Result<Row> {
+    let golden = NumGolden::load(name).map_err(Error::other)?;
+    model::fill(&mut model, golden.gain)?;
+    model.eval();
+    nn::set_requires_grad(&mut model, false)?;
+    let mut gm = symbolic_trace(&model)?;
+    let plan = FuseBatchNorm::plan(&gm)?;
+    gm.apply(&FuseBatchNorm)?;
+    let mut state = HashMap::new();
+    let folded = gm.state_dict();
+    for fusion in &plan.fused {
+        let (layer, norm) = (&fusion.layer_path, &fusion.norm_path);
+        let of_layer = |part: &str| {
+            let found = folded.get(&format!("{layer}.{part}"));
+            found.map_or_else(
+                || Err(Error::msg("a fused layer has both")),
+                |v| Tensor::from_value(v.clone()),
+            )
+        };
+        let bias = of_layer("bias")?;
+        let channels = bias.dims()?.to_vec();
+        // The variance with `eps` is 1.
+        let var = Tensor::full(channels.clone(), 1.0 - 1e-5, DType::F32)?;
+        state.insert(format!("{layer}.weight"), of_layer("weight")?);
+        state.insert(format!("{norm}.weight"), Tensor::ones(channels.clone())?);
+        state.insert(format!("{norm}.running_mean"), Tensor::zeros(channels)?);
+        state.insert(format!("{norm}.running_var"), var);
+        state.insert(format!("{norm}.bias"), bias);
+    }
+    walk_mut(&mut model, &mut Put(state));
+    function(name, &gm, exceptions, |x| {
+        let (args, mut result) = (Value::object(x[0].clone()), Value::None);
+        model.run(&[&args], &mut result)?;
+        Ok(result)
+    })
+}
+
+/// Puts tensors in the places of their paths.
+struct Put(HashMap<String, Tensor>);
+
+impl VisitorMut for Put {
+    fn tensor(&mut self, path: &str, _: TensorKind, tensor: &mut dyn Object) {
+        let any: &mut dyn Any = tensor;
+        if let (Some(place), Some(new)) = (any.downcast_mut::<Tensor>(), self.0.get(path)) {
+            *place = new.clone();
+        }
+    }
 }

@@ -44,7 +44,8 @@ models! {
     vit_b_16_img64 = models::vit::vit_b_16(64, 1000)?, [Exception::VariadicAsOneSequence];
 }
 
-fn interpolated() -> Vec<Exception> {
+/// What PyTorch's `interpolate` says that fx's does not, and what else a U-Net has of Python.
+pub(super) fn interpolated() -> Vec<Exception> {
     let python_only = |name, value| Exception::PythonOnlyArgument {
         callee: "interpolate",
         name,

@@ -1,0 +1,332 @@
+//! Surgery: modules replaced by others, chosen by path and type, while the graph that calls them stays.
+//!
+//! Invariant: all chosen modules are replaced, or none; what is undone is what was done.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::GraphModule;
+use crate::error::{Error, Result};
+use crate::ir::op::Op;
+use crate::ir::signature::ParamSpec;
+use crate::ir::value_meta::ValueMeta;
+use crate::module::attributes::not_found;
+use crate::module::hierarchy::ComponentExt;
+use crate::module::module::Module;
+use crate::module::path_pattern::fits;
+use crate::module::walk::{TensorKind, Visitor, walk};
+use crate::value::object::{Object, short_type_name};
+
+/// A module that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedModule {
+    /// Its path.
+    pub path: String,
+    /// The type that was there.
+    pub old_type: String,
+    /// The type that is there.
+    pub new_type: String,
+    /// Bytes of the tensors of the module that was there.
+    pub bytes_before: usize,
+    /// Bytes of the tensors of the module that is there.
+    pub bytes_after: usize,
+}
+
+/// What [`GraphModule::replace_modules`] did, and the means to [undo](Surgery::undo) it; prints as a list.
+#[derive(Clone)]
+pub struct Surgery {
+    /// The modules that were replaced, in the order of the attributes.
+    pub replaced: Vec<ReplacedModule>,
+    /// Bytes of all tensors of the graph module before, a shared one counted once.
+    pub bytes_before: usize,
+    /// Bytes of all tensors of the graph module after, a shared one counted once.
+    pub bytes_after: usize,
+    /// What was there, in the order of `replaced`.
+    originals: Vec<Box<dyn Module>>,
+    /// What tells the modules that are there, in the order of `replaced`.
+    marks: Vec<Mark>,
+}
+
+/// Tells a module from another in its place: its type, and which tensors it holds. Copies, training in place and the
+/// training flag leave it as it is.
+#[derive(Clone, PartialEq, Eq)]
+struct Mark {
+    ty: TypeId,
+    tensors: Vec<Option<u64>>,
+}
+
+impl Mark {
+    fn of(module: &dyn Module) -> Self {
+        struct Ids(Vec<Option<u64>>);
+        impl Visitor for Ids {
+            fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {
+                self.0.push(tensor.object_id());
+            }
+        }
+        let mut ids = Ids(Vec::new());
+        walk(module, &mut ids);
+        let any: &dyn Any = module;
+        Mark {
+            ty: any.type_id(),
+            tensors: ids.0,
+        }
+    }
+}
+
+impl GraphModule {
+    /// Puts other modules in the places of those of type `M` whose paths fit a pattern; the graph, and so the forward, stays
+    /// as it is. In a pattern `*` stands for any text of a part (`h.*.attn.c_attn`), `**` for any parts, so that `"**"`
+    /// chooses by type alone. `make` is given the path and the module, and makes what takes its place.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[derive(Module)]
+    /// struct Scale { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// #[derive(Module)]
+    /// struct Shift { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Shift { fn forward(&self, x: Float) -> Result<Float> { x + self.by } }
+    /// #[derive(Module)]
+    /// struct Net { layers: Vec<Scale> }
+    /// #[trace]
+    /// impl Net {
+    ///     fn forward(&self, mut x: Float) -> Result<Float> {
+    ///         for layer in &self.layers { x = layer.forward(x)?; }
+    ///         Ok(x)
+    ///     }
+    /// }
+    /// let mut gm = symbolic_trace(&Net { layers: vec![Scale { by: 2.0 }, Scale { by: 3.0 }] })?;
+    /// let surgery = gm.replace_modules("layers.*", |_, old: &Scale| Ok(Shift { by: old.by }))?;
+    /// assert_eq!(surgery.replaced[1].path, "layers.1");
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 6.0);
+    /// surgery.undo(&mut gm)?;
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 6.0 * 1.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When no module fits, when `make` fails, or when a new module does not take the parameters of the old one; the error
+    /// names the path and the node, and nothing is changed.
+    pub fn replace_modules<M: Module, N: Module>(
+        &mut self,
+        pattern: &str,
+        mut make: impl FnMut(&str, &M) -> Result<N>,
+    ) -> Result<Surgery> {
+        let mut others = Vec::new();
+        let surgery = self.replace_any_modules(pattern, |path, module| {
+            let any: &dyn Any = module;
+            match any.downcast_ref::<M>() {
+                Some(module) => {
+                    make(path, module).map(|new| Some(Box::new(new) as Box<dyn Module>))
+                }
+                None => {
+                    others.push(format!(
+                        "`{path}` is a `{}`",
+                        short_type_name(module.type_name())
+                    ));
+                    Ok(None)
+                }
+            }
+        })?;
+        if surgery.replaced.is_empty() {
+            const SHOWN: usize = 4;
+            let more = if others.len() > SHOWN { ", .." } else { "" };
+            others.truncate(SHOWN);
+            return Err(Error::msg(format_args!(
+                "`{pattern}` fits no `{}` of this graph module: {}{more}",
+                short_type_name(std::any::type_name::<M>()),
+                others.join(", ")
+            )));
+        }
+        Ok(surgery)
+    }
+
+    /// As [`replace_modules`](GraphModule::replace_modules), for modules of any type: `make` is given each whose path fits,
+    /// and makes what takes its place, or leaves it by `None`.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[derive(Module)]
+    /// struct Scale { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// #[derive(Module)]
+    /// struct Net { first: Scale, second: Scale }
+    /// #[trace]
+    /// impl Net {
+    ///     fn forward(&self, x: Float) -> Result<Float> { self.second.forward(self.first.forward(x)?) }
+    /// }
+    /// let mut gm = symbolic_trace(&Net { first: Scale { by: 2.0 }, second: Scale { by: 3.0 } })?;
+    /// let surgery = gm.replace_any_modules("**", |path, _| {
+    ///     Ok((path == "first").then(|| Box::new(Scale { by: 10.0 }) as Box<dyn Module>))
+    /// })?;
+    /// assert_eq!((surgery.replaced.len(), gm.forward::<f64>(1.0)?), (1, 30.0));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the pattern fits no path, and as [`replace_modules`](GraphModule::replace_modules).
+    pub fn replace_any_modules(
+        &mut self,
+        pattern: &str,
+        mut make: impl FnMut(&str, &dyn Module) -> Result<Option<Box<dyn Module>>>,
+    ) -> Result<Surgery> {
+        let mut made: Vec<(Arc<str>, Box<dyn Module>)> = Vec::new();
+        let mut is_used = false;
+        for (path, old) in &self.attributes.modules {
+            if !fits(pattern, path) {
+                continue;
+            }
+            is_used = true;
+            let new = make(path, &**old).and_then(|new| match new {
+                Some(new) => check_signature(path, &**old, &*new).map(|()| Some(new)),
+                None => Ok(None),
+            });
+            if let Some(new) = new.map_err(|error| self.blame_caller(path, error))? {
+                made.push((path.clone(), new));
+            }
+        }
+        if !is_used {
+            return Err(Error::msg(format_args!(
+                "`{pattern}` is no path of a module that this graph module holds"
+            )));
+        }
+        let bytes_before = bytes(self);
+        let mut surgery = Surgery {
+            replaced: Vec::with_capacity(made.len()),
+            bytes_before,
+            bytes_after: bytes_before,
+            originals: Vec::with_capacity(made.len()),
+            marks: Vec::with_capacity(made.len()),
+        };
+        self.program = OnceLock::new();
+        for (path, new) in made {
+            let place = self.attributes.modules.get_mut(&path);
+            let place = place.ok_or_else(|| not_found("module", &path))?;
+            surgery.replaced.push(ReplacedModule {
+                path: path.to_string(),
+                old_type: short_type_name(place.type_name()),
+                new_type: short_type_name((*new).type_name()),
+                bytes_before: bytes(&**place),
+                bytes_after: bytes(&*new),
+            });
+            surgery.marks.push(Mark::of(&*new));
+            surgery.originals.push(std::mem::replace(place, new));
+        }
+        surgery.bytes_after = bytes(self);
+        Ok(surgery)
+    }
+
+    /// The error, told to have happened at the first node that calls a module.
+    fn blame_caller(&self, path: &Arc<str>, error: Error) -> Error {
+        let error = match error.node() {
+            Some(_) => error,
+            None => Error::msg(format_args!("`{path}`: {error}")),
+        };
+        match self.graph.find_nodes(&Op::CallModule(path.clone())).first() {
+            Some(node) => node.blame("replacing", error),
+            None => error,
+        }
+    }
+}
+
+impl Surgery {
+    /// Puts the modules back that were there before, with the same tensors.
+    ///
+    /// # Errors
+    /// When a place does not hold any more what was put there: another module, or one that was given other tensors
+    /// (training them in place does not). Nothing is changed then.
+    pub fn undo(&self, gm: &mut GraphModule) -> Result<()> {
+        for (replaced, mark) in self.replaced.iter().zip(&self.marks) {
+            let path = &replaced.path;
+            let found = gm.attributes.module(path)?;
+            if Mark::of(found) != *mark {
+                return Err(Error::msg(format_args!(
+                    "`{path}` has been changed since its `{}` was put there: it holds {}; take that change back first, or set the module with `set_submodule`",
+                    replaced.new_type,
+                    match short_type_name(found.type_name()) {
+                        same if same == replaced.new_type => "one with other tensors".to_string(),
+                        other => format!("a `{other}`"),
+                    }
+                )));
+            }
+        }
+        gm.program = OnceLock::new();
+        for (replaced, original) in self.replaced.iter().zip(&self.originals) {
+            if let Some(place) = gm.attributes.modules.get_mut(&*replaced.path) {
+                *place = original.clone();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Surgery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surgery")
+            .field("replaced", &self.replaced)
+            .field("bytes_before", &self.bytes_before)
+            .field("bytes_after", &self.bytes_after)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Surgery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for replaced in &self.replaced {
+            writeln!(
+                f,
+                "{}: {} -> {}, {} -> {} bytes",
+                replaced.path,
+                replaced.old_type,
+                replaced.new_type,
+                replaced.bytes_before,
+                replaced.bytes_after
+            )?;
+        }
+        write!(
+            f,
+            "{} modules replaced, {} -> {} bytes in all",
+            self.replaced.len(),
+            self.bytes_before,
+            self.bytes_after
+        )
+    }
+}
+
+/// Bytes of all tensors inside.
+fn bytes(module: &dyn Module) -> usize {
+    let (parameters, buffers) = (module.named_parameters(), module.named_buffers());
+    let tensors = parameters.values().chain(buffers.values());
+    tensors.map(|value| ValueMeta::of(value).bytes()).sum()
+}
+
+/// A new module is called as the old one was: parameters of the same names in the same order, and of what is beyond them,
+/// defaults.
+fn check_signature(path: &str, old: &dyn Module, new: &dyn Module) -> Result<()> {
+    let (before, after) = (old.params(), new.params());
+    let same = |(a, b): (&ParamSpec, &ParamSpec)| {
+        a.name == b.name && a.kind == b.kind && a.default == b.default
+    };
+    let beyond = after.get(before.len()..).unwrap_or_default();
+    if before.len() <= after.len()
+        && before.iter().zip(after).all(same)
+        && beyond.iter().all(|param| param.default.is_some())
+    {
+        return Ok(());
+    }
+    let shown = |params: &[ParamSpec]| {
+        let params: Vec<String> = params.iter().map(ToString::to_string).collect();
+        params.join(", ")
+    };
+    Err(Error::msg(format_args!(
+        "the `{}` at `{path}` takes ({}), and the `{}` for its place ({}): a module in another's place must take the same parameters",
+        short_type_name(old.type_name()),
+        shown(before),
+        short_type_name(new.type_name()),
+        shown(after)
+    )))
+}

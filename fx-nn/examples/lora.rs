@@ -1,0 +1,106 @@
+//! Adapters of low rank in a traced GPT-2: put in by path, trained, merged and taken out again; its `forward` is not
+//! touched.
+//!
+//! `cargo run --release -p fx-nn --example lora`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use candle_nn::{AdamW, Optimizer, ParamsAdamW};
+use fx_nn::ComponentExt;
+use fx_nn::models::gpt2::{Config, Gpt2};
+use fx_nn::prelude::*;
+
+const LENGTH: usize = 32;
+const STEPS: usize = 6;
+const RANK: usize = 8;
+
+fn max_abs_difference(a: &Tensor, b: &Tensor) -> Result<f64> {
+    (a - b)?.abs()?.amax(..)?.item()
+}
+
+/// Elements of what is trained, and of all parameters and buffers.
+fn elements(gm: &GraphModule) -> Result<(usize, usize)> {
+    let trained = nn::variables(gm)?.iter().map(|v| v.elem_count()).sum();
+    let mut all = 0;
+    for value in gm
+        .named_parameters()
+        .into_values()
+        .chain(gm.named_buffers().into_values())
+    {
+        all += Tensor::from_value(value)?.dims()?.iter().product::<usize>();
+    }
+    Ok((trained, all))
+}
+
+fn main() -> Result<()> {
+    fx_nn::manual_seed(0);
+    // GPT-2 small, of short texts.
+    let config = Config {
+        block_size: LENGTH,
+        ..Config::default()
+    };
+    let mut model = Gpt2::new(&config)?;
+    model.eval();
+    nn::set_requires_grad(&mut model, false)?;
+    let mut gm = symbolic_trace(&model)?;
+
+    let words =
+        (Tensor::rand((1, LENGTH + 1))? * config.vocab_size as f64)?.to_dtype(DType::I64)?;
+    let (text, next) = (words.i((.., ..LENGTH as i64))?, words.i((.., 1..))?);
+    let before: Tensor = gm.forward(&text)?;
+
+    // Every attention's first layer gets an adapter.
+    let surgery = gm.replace_modules("h.*.attn.c_attn", |_, linear: &nn::Linear| {
+        nn::LoraLinear::from_linear(linear, RANK, 2.0)
+    })?;
+    println!("{surgery}");
+    let (trained, all) = elements(&gm)?;
+    println!("trainable parameters: {trained} of {all}");
+    let new: Tensor = gm.forward(&text)?;
+    println!(
+        "max_abs_err_zero_init: {}",
+        max_abs_difference(&new, &before)?
+    );
+
+    let settings = ParamsAdamW {
+        lr: 2e-3,
+        ..Default::default()
+    };
+    let mut optimizer = AdamW::new(nn::variables(&gm)?, settings).map_err(Error::other)?;
+    for step in 0..STEPS {
+        let scores: Tensor = gm.forward(&text)?;
+        let loss = ops::cross_entropy(
+            &scores.flatten(0, 1)?,
+            &next.flatten(0, 1)?,
+            None,
+            -100,
+            "mean",
+            0.0,
+        )?;
+        println!("step {step}: loss {:.4}", loss.item()?);
+        optimizer
+            .backward_step(loss.candle()?)
+            .map_err(Error::other)?;
+    }
+    let trained: Tensor = gm.forward(&text)?;
+    println!(
+        "max_abs_change_by_training: {:.4}",
+        max_abs_difference(&trained, &before)?
+    );
+
+    // For use, the adapters are added to the weights: plain linear layers again.
+    let mut merged = gm.clone();
+    merged.replace_modules("**", |_, lora: &nn::LoraLinear| lora.merged())?;
+    let one: Tensor = merged.forward(&text)?;
+    println!(
+        "max_abs_err_merged: {:.1e}",
+        max_abs_difference(&one, &trained)?
+    );
+
+    surgery.undo(&mut gm)?;
+    let back: Tensor = gm.forward(&text)?;
+    println!(
+        "max_abs_err_after_undo: {}",
+        max_abs_difference(&back, &before)?
+    );
+    Ok(())
+}

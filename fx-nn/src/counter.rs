@@ -1,0 +1,183 @@
+//! `Counter`: a run of a graph that sees what each node and each module gives, and what it multiplies.
+//!
+//! Invariant: what happens in a layer is counted once for the node that calls it, and once for each module around it.
+
+use fx_core::{
+    CallArgs, Function, GraphModule, Interpretation, Interpreter, Literal, Module, NodeId, NodeRef,
+    Op, Result, Trace, TraceContext, Tracer, Value, ValueMeta,
+};
+use indexmap::IndexMap;
+
+use crate::multiply_adds::multiply_adds;
+use crate::tensor::Tensor;
+
+/// The paths around a path, the root's first.
+pub(crate) fn around(path: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
+    let dots = path.match_indices('.').map(|(at, _)| at);
+    let root = (!path.is_empty()).then_some(0);
+    root.into_iter().chain(dots).map(|at| &path[..at])
+}
+
+/// What was seen of a module.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub output: Option<ValueMeta>,
+    pub multiply_adds: u64,
+}
+
+/// What was seen of a node of the outermost graph.
+pub(crate) struct SeenNode {
+    pub id: NodeId,
+    pub output: ValueMeta,
+    pub multiply_adds: u64,
+}
+
+/// Counts while a graph runs; a layer is traced through, so that its operations are counted too.
+#[derive(Default)]
+pub(crate) struct Counter {
+    /// The path of the module that the graph is of, with a dot.
+    prefix: String,
+    /// What was seen of modules, by path.
+    pub seen: IndexMap<String, Seen>,
+    /// What was seen of the outermost graph's nodes, in order.
+    pub nodes: Vec<SeenNode>,
+    /// Multiply-adds of all so far.
+    total: u64,
+    /// Bytes of all that the outermost graph's calls gave.
+    pub output_bytes: usize,
+    /// Calls that could not be counted, with the reason.
+    pub uncounted: Vec<String>,
+}
+
+/// Traces through every module.
+struct Through;
+
+impl Tracer for Through {
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
+        false
+    }
+}
+
+impl Counter {
+    /// Counts one call of a graph.
+    fn count(
+        &mut self,
+        run: &Interpretation<'_>,
+        node: NodeRef<'_>,
+        meta: &ValueMeta,
+    ) -> Result<()> {
+        let function: Option<&str> = match node.op() {
+            Op::CallFunction(function) => Some(Function::name(*function)),
+            Op::CallMethod(name) => Some(name),
+            _ => None,
+        };
+        let count = match function {
+            Some(name) => {
+                let call = run.fetch_args_kwargs_from_env(node)?;
+                multiply_adds(name, &call, meta)
+            }
+            None => 0,
+        };
+        let inside = !self.prefix.is_empty();
+        if !matches!(node.op(), Op::Output) && !inside {
+            self.output_bytes += meta.bytes();
+        }
+        let mut paths: Vec<String> = node
+            .module_stack()
+            .filter(|scope| !scope.path.is_empty())
+            .map(|scope| format!("{}{}", self.prefix, scope.path))
+            .collect();
+        match node.op() {
+            Op::CallModule(path) => paths.push(format!("{}{path}", self.prefix)),
+            // The output's own scope is the root: what it gives is what the root gives.
+            Op::Output if !inside => paths = vec![String::new()],
+            Op::Output => paths.clear(),
+            _ => {}
+        }
+        if count > 0 {
+            // What happens in a layer happens in all modules around it too.
+            let here = self.prefix.trim_end_matches('.');
+            for path in around(here).chain([here]) {
+                self.seen.entry(path.to_string()).or_default().multiply_adds += count;
+            }
+        }
+        for path in paths {
+            let seen = self.seen.entry(path).or_default();
+            seen.output = Some(meta.clone());
+            seen.multiply_adds += count;
+        }
+        self.total += count;
+        Ok(())
+    }
+}
+
+impl Interpreter for Counter {
+    fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
+        let before = self.total;
+        let value = run.run_node(self, node)?;
+        let meta = ValueMeta::of(&value);
+        let inside = !self.prefix.is_empty();
+        let is_call = !matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_));
+        if is_call {
+            self.count(run, node, &meta)?;
+        }
+        if !inside {
+            self.nodes.push(SeenNode {
+                id: node.id(),
+                output: meta,
+                multiply_adds: self.total - before,
+            });
+        }
+        Ok(value)
+    }
+
+    fn call_module(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        path: &str,
+        call: CallArgs,
+    ) -> Result<Value> {
+        let whole = run.fetch_module(path)?;
+        match opened(whole, &call, Through) {
+            Ok((inner, inputs)) => {
+                let around = format!("{}{path}.", self.prefix);
+                let outer = std::mem::replace(&mut self.prefix, around);
+                let result = inner.interpretation().run(self, inputs);
+                self.prefix = outer;
+                result
+            }
+            Err(error) => {
+                self.uncounted
+                    .push(format!("{}{path}: {error}", self.prefix));
+                run.call_module(path, call)
+            }
+        }
+    }
+}
+
+/// A module traced for the plain arguments of one call, and the inputs of that call.
+pub(crate) fn opened(
+    module: &(impl Module + ?Sized),
+    call: &CallArgs,
+    tracer: impl Tracer,
+) -> Result<(GraphModule, Vec<Value>)> {
+    let mut trace = Trace::new(module).tracer(tracer);
+    for (at, param) in module.params().iter().enumerate() {
+        let keyword = || call.kwargs.iter().find(|(name, _)| **name == *param.name);
+        let given = call.args.get(at).or_else(|| keyword().map(|(_, v)| v));
+        match given {
+            Some(value)
+                if value.as_object().is_none() && value.downcast_ref::<Tensor>().is_none() =>
+            {
+                trace = trace.concrete(&param.name, value.clone());
+            }
+            None if matches!(param.default, Some(Literal::None)) => {
+                trace = trace.concrete(&param.name, Value::None);
+            }
+            _ => {}
+        }
+    }
+    let inner = trace.graph_module()?;
+    let inputs = inner.process_inputs(call.clone())?;
+    Ok((inner, inputs))
+}

@@ -1,0 +1,112 @@
+//! `Int8Linear`: a linear layer whose weights take a byte each.
+
+use fx_core::{DType, Error, Module, Result, trace};
+
+use super::linear::Linear;
+use super::lora_linear::sizes;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// What stands for zero: candle has no signed bytes, so that a byte `q` stands for `q - 128`.
+const ZERO: f64 = 128.0;
+
+/// The largest step on either side of zero.
+const STEPS: f64 = 127.0;
+
+/// y = x Wᵀ + b, for `x` of shape `[.., in_features]`, with W kept in bytes: Wᵢⱼ ≈ scaleᵢ · (weightᵢⱼ − 128).
+///
+/// Each row has a scale of its own, the largest |Wᵢⱼ| of the row over 127, so that an element is off by half a scale at
+/// most. The steps become floats again in every run, and the scales multiply the product. The tensors are state, not
+/// parameters: nothing trains them.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let linear = nn::Linear::new(64, 32)?;
+/// let small = nn::Int8Linear::from_linear(&linear)?;
+/// assert_eq!(small.weight.dtype()?, DType::U8);
+/// let x = Tensor::rand((3, 64))?;
+/// assert!(fx_nn::allclose(&small.forward(&x)?, &linear.forward(&x)?, 0.0, 0.02)?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Module, Clone, Debug)]
+pub struct Int8Linear {
+    /// `[out_features, in_features]`, `uint8`: steps from zero, plus 128.
+    #[module(buffer)]
+    pub weight: Tensor,
+    /// `[out_features]`, floating point: how much a step of each row is; `x` must have the same type.
+    #[module(buffer)]
+    pub scale: Tensor,
+    /// `[out_features]`.
+    #[module(buffer)]
+    pub bias: Option<Tensor>,
+}
+
+impl Int8Linear {
+    /// The layer of a linear layer, its weights rounded to the nearest step.
+    ///
+    /// # Errors
+    /// When a weight is infinite or not a number, or a tensor is symbolic.
+    pub fn from_linear(linear: &Linear) -> Result<Self> {
+        let [rows, columns] = sizes(linear)?;
+        let dtype = linear.weight.dtype()?;
+        let weight = linear.weight.detach()?.cast(DType::F32)?;
+        let data = weight.to_vec()?;
+        let mut bytes = Vec::with_capacity(data.len());
+        let mut scales = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let values = &data[row * columns..(row + 1) * columns];
+            if let Some(column) = values.iter().position(|value| !value.is_finite()) {
+                return Err(Error::msg(format_args!(
+                    "int8: the weight at [{row}, {column}] is {}, which no byte can stand for",
+                    values[column]
+                )));
+            }
+            let largest = values.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
+            // A row of zeros has any scale.
+            let scale = if largest > 0.0 { largest / STEPS } else { 1.0 };
+            scales.push(scale as f32);
+            bytes.extend(
+                values
+                    .iter()
+                    .map(|w| (w / scale).round() + ZERO)
+                    .map(|q| q as u8),
+            );
+        }
+        Ok(Int8Linear {
+            weight: Tensor::from_vec(bytes, (rows, columns))?,
+            scale: Tensor::from_vec(scales, rows)?.cast(dtype)?,
+            bias: linear.bias.as_ref().map(Tensor::detach).transpose()?,
+        })
+    }
+
+    /// The linear layer of the rounded weights, frozen.
+    ///
+    /// # Errors
+    /// When a tensor is symbolic.
+    pub fn dequantized(&self) -> Result<Linear> {
+        Ok(Linear {
+            weight: (self.steps()? * self.scale.unsqueeze(-1)?)?,
+            bias: self.bias.clone(),
+        })
+    }
+
+    /// The weights in steps, as floats.
+    fn steps(&self) -> Result<Tensor> {
+        self.weight.to_dtype(self.scale.dtype()?)? - ZERO
+    }
+}
+
+#[trace(leaf, path = "fx_nn::nn::Int8Linear")]
+impl Int8Linear {
+    /// Applies the layer.
+    ///
+    /// # Errors
+    /// When the last dim of `x` is not `in_features`, or its type is not the scale's.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let y = (ops::linear(x, &self.steps()?, None)? * &self.scale)?;
+        match &self.bias {
+            Some(bias) => y + bias,
+            None => Ok(y),
+        }
+    }
+}

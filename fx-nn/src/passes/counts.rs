@@ -1,0 +1,127 @@
+//! `counts`: the bytes that each node of a graph gives, and the multiply-adds that it takes.
+
+use std::fmt;
+
+use fx_core::{ComponentExt, Error, GraphModule, IntoArgs, Op, Result, Value, ValueMeta};
+
+use crate::counter::Counter;
+
+/// How much room a node takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SizeBytes {
+    /// Bytes of what it gives.
+    pub output_size: usize,
+    /// Those, and the bytes of the parameters of the module that it calls.
+    pub total_size: usize,
+}
+
+/// What one node costs in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// Its name.
+    pub node: String,
+    /// Its target.
+    pub target: String,
+    /// The room that it takes.
+    pub size: SizeBytes,
+    /// Multiplications with an addition, those inside of a called module among them.
+    pub multiply_adds: u64,
+}
+
+/// What the nodes of a graph cost in a run, made by [`counts`]; prints as a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts {
+    /// The nodes, in the order of the graph.
+    pub nodes: Vec<NodeCounts>,
+    /// Calls of modules whose multiply-adds could not be counted, with the reason.
+    pub uncounted: Vec<String>,
+}
+
+/// Runs a graph on sample inputs and says of each node how many bytes it gives, how many with the parameters of the module
+/// that it calls, and how many multiply-adds it takes. They are counted as in [`summary`](crate::summary), which tells them
+/// by module.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_nn::passes::{SizeBytes, counts};
+/// let gm = symbolic_trace(&nn::Sequential::new().push(nn::Linear::new(16, 4)?).push(nn::ReLU::new()))?;
+/// let counts = counts(&gm, &Tensor::rand((2, 16))?)?;
+/// let linear = counts.node("0")?;
+/// assert_eq!(linear.multiply_adds, 2 * 16 * 4);
+/// assert_eq!(linear.size, SizeBytes { output_size: 2 * 4 * 4, total_size: 2 * 4 * 4 + (16 * 4 + 4) * 4 });
+/// println!("{counts}");
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`forward`](GraphModule::forward).
+pub fn counts(gm: &GraphModule, args: impl IntoArgs) -> Result<Counts> {
+    let mut counter = Counter::default();
+    gm.interpret::<Value>(&mut counter, args)?;
+    let mut nodes = Vec::with_capacity(counter.nodes.len());
+    for seen in counter.nodes {
+        let node = gm.graph().node(seen.id)?;
+        let output_size = seen.output.bytes();
+        let parameters = match node.op() {
+            Op::CallModule(path) => bytes_of_parameters(gm, path)?,
+            _ => 0,
+        };
+        nodes.push(NodeCounts {
+            node: node.name().to_string(),
+            target: node.target().to_string(),
+            size: SizeBytes {
+                output_size,
+                total_size: output_size + parameters,
+            },
+            multiply_adds: seen.multiply_adds,
+        });
+    }
+    Ok(Counts {
+        nodes,
+        uncounted: counter.uncounted,
+    })
+}
+
+fn bytes_of_parameters(gm: &GraphModule, path: &str) -> Result<usize> {
+    let parameters = gm.submodule(path)?.named_parameters();
+    Ok(parameters.values().map(|v| ValueMeta::of(v).bytes()).sum())
+}
+
+impl Counts {
+    /// What the node of a name costs.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn node(&self, name: &str) -> Result<&NodeCounts> {
+        let found = self.nodes.iter().find(|counts| counts.node == name);
+        found.ok_or_else(|| Error::msg(format_args!("the graph has no node `%{name}`")))
+    }
+
+    /// Multiply-adds of all nodes.
+    pub fn multiply_adds(&self) -> u64 {
+        self.nodes.iter().map(|counts| counts.multiply_adds).sum()
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.nodes.iter().map(|counts| counts.node.len());
+        let width = names.max().unwrap_or(0).max("node".len());
+        writeln!(
+            f,
+            "{:width$}  {:>14}  {:>14}  {:>16}",
+            "node", "output bytes", "with params", "multiply-adds"
+        )?;
+        for counts in &self.nodes {
+            writeln!(
+                f,
+                "{:width$}  {:>14}  {:>14}  {:>16}",
+                counts.node, counts.size.output_size, counts.size.total_size, counts.multiply_adds
+            )?;
+        }
+        for reason in &self.uncounted {
+            writeln!(f, "not counted: {reason}")?;
+        }
+        Ok(())
+    }
+}

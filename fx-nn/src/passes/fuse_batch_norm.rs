@@ -1,0 +1,436 @@
+//! `FuseBatchNorm`: batch norms folded into the layers before them.
+//!
+//! Invariant: a layer is given other weights only where one node calls it and the batch norm is that node's only user, so
+//! that no other result changes.
+
+use std::any::Any;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use candle_core::DType as CandleType;
+use fx_core::{Error, GraphModule, Module, NodeId, NodeRef, Op, Pass, Result, ValueMeta};
+
+use super::remove_identity::{drop_uncalled, input_of, module};
+use crate::error::Fx;
+use crate::nn;
+use crate::tensor::Tensor;
+
+/// Folds batch norms in evaluation mode into the convolution or linear layer before them:
+///
+/// w' = w · γ / √(var + eps), b' = (b − mean) · γ / √(var + eps) + β
+///
+/// for each output channel, computed in `float64` and rounded once to the layer's own type, which may be another than the
+/// batch norm's. Pairs are [`nn::Conv1d`] or [`nn::Linear`] with [`nn::BatchNorm1d`], [`nn::Conv2d`] with
+/// [`nn::BatchNorm2d`]. The layer's node stays under its name, the batch norm's goes; the graph module gets a fused copy of
+/// the layer under the same path, with plain tensors that are not trained. The traced model itself is not touched.
+///
+/// What cannot be fused stays as it is: [`plan`](FuseBatchNorm::plan) says what would be fused, and why the rest would not.
+/// A linear layer is taken to give `[N, C]`, a `Conv1d` `[N, C, L]`; where
+/// [`propagate_shapes`](GraphModule::propagate_shapes) has left another shape at the node, the pair stays.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_nn::passes::FuseBatchNorm;
+/// let mut model = nn::Sequential::new()
+///     .push(nn::Conv2d::new(3, 8, 3, Default::default())?)
+///     .push(nn::BatchNorm2d::new(8)?)
+///     .push(nn::ReLU::new());
+/// let refused = symbolic_trace(&model)?.apply(&FuseBatchNorm).map(|_| ());
+/// assert!(refused.is_err_and(|e| e.to_string().contains("in training mode")));
+///
+/// model.eval();
+/// let mut gm = symbolic_trace(&model)?;
+/// println!("{}", FuseBatchNorm::plan(&gm)?);
+/// assert_eq!(gm.apply(&FuseBatchNorm)?.nodes_after, 4);
+/// let x = Tensor::rand((2, 3, 8, 8))?;
+/// assert!(fx_nn::allclose(&gm.forward::<Tensor>(&x)?, &model.forward(&x)?, 1e-5, 1e-6)?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// Applied to a batch norm in training mode that it would fuse: the batch's own statistics are in no weights.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FuseBatchNorm;
+
+/// A layer and the batch norm that is folded into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fusion {
+    /// The layer's node, which stays.
+    pub layer: String,
+    /// The layer's path.
+    pub layer_path: String,
+    /// The batch norm's node, which goes.
+    pub norm: String,
+    /// The batch norm's path.
+    pub norm_path: String,
+}
+
+/// A batch norm that stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its node.
+    pub node: String,
+    /// Its path.
+    pub path: String,
+    /// Why it cannot be folded into the layer before it, and what would help.
+    pub reason: String,
+}
+
+/// What [`FuseBatchNorm`] would do; prints as a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FusionPlan {
+    /// The pairs that it fuses, in the order of the graph.
+    pub fused: Vec<Fusion>,
+    /// The batch norms that it leaves, in the order of the graph.
+    pub skipped: Vec<Skipped>,
+}
+
+impl fmt::Display for FusionPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Fusion {
+            layer,
+            norm,
+            norm_path,
+            ..
+        } in &self.fused
+        {
+            writeln!(f, "%{norm} ({norm_path}): folded into %{layer}")?;
+        }
+        for Skipped { node, path, reason } in &self.skipped {
+            writeln!(f, "%{node} ({path}): stays: {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FuseBatchNorm {
+    /// What applying the pass would do: pairs to fuse, and batch norms that stay, each with the reason.
+    ///
+    /// # Errors
+    /// When a batch norm that would be fused is in training mode; the error names its node and module, and says what to do.
+    pub fn plan(gm: &GraphModule) -> Result<FusionPlan> {
+        let mut plan = FusionPlan::default();
+        for (node, found) in pairs(gm)? {
+            match found {
+                Ok(layer) => plan.fused.push(Fusion {
+                    layer: layer.name().to_string(),
+                    layer_path: layer.target().to_string(),
+                    norm: node.name().to_string(),
+                    norm_path: node.target().to_string(),
+                }),
+                Err(reason) => plan.skipped.push(Skipped {
+                    node: node.name().to_string(),
+                    path: node.target().to_string(),
+                    reason,
+                }),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+impl Pass for FuseBatchNorm {
+    fn requires(&self, gm: &GraphModule) -> Result<()> {
+        pairs(gm).map(drop)
+    }
+
+    fn run(&self, gm: &mut GraphModule) -> Result<bool> {
+        let found = pairs(gm)?.into_iter();
+        let found: Vec<(NodeId, NodeId)> = found
+            .filter_map(|(norm, layer)| Some((norm.id(), layer.ok()?.id())))
+            .collect();
+        for (norm, layer) in &found {
+            fuse(gm, *norm, *layer)?;
+        }
+        let mut norms = HashSet::new();
+        let mut graph = gm.graph_mut();
+        for (norm, layer) in &found {
+            if let Op::CallModule(path) = graph.node(*norm)?.op() {
+                norms.insert(path.clone());
+            }
+            graph.node_mut(*norm)?.replace_all_uses_with(*layer)?;
+            graph.erase_node(*norm)?;
+        }
+        drop(graph);
+        drop_uncalled(gm, norms);
+        Ok(!found.is_empty())
+    }
+}
+
+/// A layer that a batch norm can be folded into.
+enum Layer<'m> {
+    Conv1d(&'m nn::Conv1d),
+    Conv2d(&'m nn::Conv2d),
+    Linear(&'m nn::Linear),
+}
+
+impl<'m> Layer<'m> {
+    fn of(gm: &'m GraphModule, path: &str) -> Option<Self> {
+        let conv1d = module(gm, path).map(Layer::Conv1d);
+        let conv2d = || module(gm, path).map(Layer::Conv2d);
+        let linear = || module(gm, path).map(Layer::Linear);
+        conv1d.or_else(conv2d).or_else(linear)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Layer::Conv1d(_) => "Conv1d",
+            Layer::Conv2d(_) => "Conv2d",
+            Layer::Linear(_) => "Linear",
+        }
+    }
+
+    /// The batch norm that follows it, and the dims of what both give.
+    fn follower(&self) -> (&'static str, usize) {
+        match self {
+            Layer::Conv1d(_) => ("BatchNorm1d", 3),
+            Layer::Conv2d(_) => ("BatchNorm2d", 4),
+            Layer::Linear(_) => ("BatchNorm1d", 2),
+        }
+    }
+
+    fn weights(&self) -> (&'m Tensor, Option<&'m Tensor>) {
+        match *self {
+            Layer::Conv1d(layer) => (&layer.weight, layer.bias.as_ref()),
+            Layer::Conv2d(layer) => (&layer.weight, layer.bias.as_ref()),
+            Layer::Linear(layer) => (&layer.weight, layer.bias.as_ref()),
+        }
+    }
+}
+
+/// What a batch norm computes in evaluation mode.
+struct Norm<'m> {
+    name: &'static str,
+    weight: Option<&'m Tensor>,
+    bias: Option<&'m Tensor>,
+    statistics: Option<(&'m Tensor, &'m Tensor)>,
+    eps: f64,
+    training: bool,
+}
+
+impl<'m> Norm<'m> {
+    fn of(module: &'m dyn Module) -> Option<Self> {
+        let any: &dyn Any = module;
+        macro_rules! read {
+            ($norm:ident) => {
+                any.downcast_ref::<nn::$norm>().map(|norm| Norm {
+                    name: stringify!($norm),
+                    weight: norm.weight.as_ref(),
+                    bias: norm.bias.as_ref(),
+                    statistics: norm.running_mean.as_ref().zip(norm.running_var.as_ref()),
+                    eps: norm.eps,
+                    training: norm.training,
+                })
+            };
+        }
+        read!(BatchNorm1d).or_else(|| read!(BatchNorm2d))
+    }
+}
+
+type Found<'g> = (NodeRef<'g>, Result<NodeRef<'g>, String>);
+
+/// Every call of a batch norm, with the node that it is folded into, or the reason why it is not.
+fn pairs(gm: &GraphModule) -> Result<Vec<Found<'_>>> {
+    // How often each module is called, and which modules have a tensor that a node reads by itself.
+    let mut calls: HashMap<&str, usize> = HashMap::new();
+    let mut readers: HashMap<&str, NodeRef<'_>> = HashMap::new();
+    for node in gm.graph().nodes() {
+        match node.op() {
+            Op::CallModule(path) => *calls.entry(path).or_default() += 1,
+            Op::GetAttr(path) => {
+                for (dot, _) in path.match_indices('.') {
+                    readers.insert(&path[..dot], node);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    for node in gm.graph().nodes() {
+        let Op::CallModule(path) = node.op() else {
+            continue;
+        };
+        let module = gm.submodule(path);
+        let Some(norm) = Norm::of(module.map_err(|error| node.blame("fusing", error))?) else {
+            continue;
+        };
+        let layer = match partner(gm, node, &norm)? {
+            Ok(layer) => layer,
+            Err(reason) => {
+                found.push((node, Err(reason)));
+                continue;
+            }
+        };
+        let target = layer.target();
+        let times = calls.get(target).copied().unwrap_or(0);
+        let reason = if times > 1 {
+            Some(format!(
+                "`{target}` is called {times} times, and the other calls must keep its weights: give each call a layer of its own"
+            ))
+        } else {
+            readers.get(target).map(|reader| {
+                format!(
+                    "%{} reads a tensor of `{target}` by itself, which must stay as it is",
+                    reader.name()
+                )
+            })
+        };
+        if let Some(reason) = reason {
+            found.push((node, Err(reason)));
+            continue;
+        }
+        if norm.training {
+            let error = Error::msg(format_args!(
+                "the batch norm `{path}` is in training mode: it normalises by each batch's own statistics, which no weights of `{target}` can stand for; call `eval()` on the model before tracing it, or on the graph module before the pass"
+            ));
+            return Err(node.blame("fusing", error));
+        }
+        found.push((node, Ok(layer)));
+    }
+    Ok(found)
+}
+
+/// The node of the layer whose result a batch norm alone takes, as far as types and shapes tell.
+fn partner<'g>(
+    gm: &'g GraphModule,
+    node: NodeRef<'g>,
+    norm: &Norm<'_>,
+) -> Result<Result<NodeRef<'g>, String>> {
+    let Some(input) = input_of(node) else {
+        return Ok(Err("its input is no node's result".to_string()));
+    };
+    let input = gm.graph().node(input)?;
+    let layer = match input.op() {
+        Op::CallModule(path) => Layer::of(gm, path),
+        _ => None,
+    };
+    let Some(layer) = layer else {
+        return Ok(Err(format!(
+            "its input %{} is no call of a Conv1d, Conv2d or Linear layer",
+            input.name()
+        )));
+    };
+    let (follower, rank) = layer.follower();
+    if norm.name != follower {
+        return Ok(Err(format!(
+            "a {} does not normalise the channels of the {} `{}`: that takes a {follower}",
+            norm.name,
+            layer.name(),
+            input.target()
+        )));
+    }
+    let Some((mean, _)) = norm.statistics else {
+        return Ok(Err(
+            "it has no running statistics and normalises by each batch's own".to_string(),
+        ));
+    };
+    if input.num_users() > 1 {
+        let others = input.users().filter(|user| user.id() != node.id());
+        let others: Vec<String> = others
+            .take(4)
+            .map(|user| format!("%{}", user.name()))
+            .collect();
+        return Ok(Err(format!(
+            "the result of %{} has {} users, and must stay as it is for {}",
+            input.name(),
+            input.num_users(),
+            others.join(", ")
+        )));
+    }
+    let (weight, _) = layer.weights();
+    let (channels, normalized) = (weight.dims()?.first(), mean.dims()?.first());
+    if channels != normalized {
+        return Ok(Err(format!(
+            "it normalises {} channels, and `{}` gives {}",
+            normalized.copied().unwrap_or(1),
+            input.target(),
+            channels.copied().unwrap_or(1)
+        )));
+    }
+    if let Some(ValueMeta::Single(meta)) = input.meta::<ValueMeta>()
+        && meta.shape.len() != rank
+    {
+        return Ok(Err(format!(
+            "%{} gave shape {:?}, in which the channels of a {} are not those that a {follower} normalises: it takes {rank} dims",
+            input.name(),
+            meta.shape,
+            layer.name()
+        )));
+    }
+    Ok(Ok(input))
+}
+
+/// Puts a fused copy in the layer's place.
+fn fuse(gm: &mut GraphModule, norm: NodeId, layer: NodeId) -> Result<()> {
+    let (norm, layer) = (gm.graph().node(norm)?, gm.graph().node(layer)?);
+    let path = layer.target().to_string();
+    let (Some(before), Some(folded)) =
+        (Layer::of(gm, &path), Norm::of(gm.submodule(norm.target())?))
+    else {
+        return Ok(());
+    };
+    let (weight, bias) =
+        folded_weights(&before, &folded).map_err(|error| norm.blame("fusing", error))?;
+    let bias = Some(bias);
+    match before {
+        Layer::Conv1d(layer) => {
+            let layer = layer.clone();
+            gm.set_submodule(
+                &path,
+                nn::Conv1d {
+                    weight,
+                    bias,
+                    ..layer
+                },
+            )
+        }
+        Layer::Conv2d(layer) => {
+            let layer = layer.clone();
+            gm.set_submodule(
+                &path,
+                nn::Conv2d {
+                    weight,
+                    bias,
+                    ..layer
+                },
+            )
+        }
+        Layer::Linear(_) => gm.set_submodule(&path, nn::Linear { weight, bias }),
+    }
+}
+
+/// w' and b', in the layer's type.
+fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<(Tensor, Tensor)> {
+    let wide = |tensor: &Tensor| tensor.candle()?.detach().to_dtype(CandleType::F64).fx();
+    let wide_option = |tensor: Option<&Tensor>| tensor.map(wide).transpose();
+    let (weight, bias) = layer.weights();
+    let given = weight.candle()?.dtype();
+    let Some((mean, var)) = norm.statistics else {
+        return Err(Error::msg("the batch norm has no running statistics"));
+    };
+    let (mean, var) = (wide(mean)?, wide(var)?);
+    let (gamma, beta) = (wide_option(norm.weight)?, wide_option(norm.bias)?);
+    let (old, bias) = (wide(weight)?, wide_option(bias)?);
+    let folded = || -> candle_core::Result<_> {
+        let scale = var.affine(1.0, norm.eps)?.sqrt()?.recip()?;
+        let scale = match &gamma {
+            Some(gamma) => (scale * gamma)?,
+            None => scale,
+        };
+        let mut rows = vec![1; old.rank()];
+        rows[0] = scale.elem_count();
+        let weight = old.broadcast_mul(&scale.reshape(rows)?)?;
+        let shifted = match &bias {
+            Some(bias) => (bias - &mean)?,
+            None => mean.neg()?,
+        };
+        let bias = (shifted * scale)?;
+        let bias = match &beta {
+            Some(beta) => (bias + beta)?,
+            None => bias,
+        };
+        Ok((weight.to_dtype(given)?, bias.to_dtype(given)?))
+    };
+    let (weight, bias) = folded().fx()?;
+    Ok((weight.into(), bias.into()))
+}
