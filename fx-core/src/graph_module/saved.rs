@@ -148,7 +148,10 @@ impl GraphModule {
         ];
         known.extend(FIELDS);
         json::known_names(fields, &known)?;
-        let graph = to_graph(fields)?;
+        let graph = match loader.take_graph() {
+            Some(graph) => graph,
+            None => to_graph(fields)?,
+        };
         let mut attributes = Attributes::default();
         let to_path = |path| json::text(path).map(Arc::<str>::from);
         json::part(fields, "modules", |modules| {

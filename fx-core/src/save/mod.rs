@@ -7,4 +7,5 @@ pub mod json;
 pub mod loader;
 pub mod saver;
 pub mod signature;
+mod stream;
 pub mod upgrade;
