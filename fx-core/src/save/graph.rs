@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::arguments::{from_argument, to_argument};
 use super::json::{self, Excerpt, Json, JsonMap};
+use super::meta::{from_entries, to_entries};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
 use crate::ir::function::Function;
@@ -25,8 +26,8 @@ use crate::value::handle::NodeId;
 pub(crate) const FIELDS: [&str; 3] = ["locations", "scopes", "nodes"];
 
 /// The fields of a node.
-pub(crate) const NODE_FIELDS: [&str; 9] = [
-    "op", "target", "name", "args", "kwargs", "type", "at", "in", "passes",
+pub(crate) const NODE_FIELDS: [&str; 10] = [
+    "op", "target", "name", "args", "kwargs", "type", "at", "in", "passes", "meta",
 ];
 
 /// The tables of one graph, in the order in which its nodes mention them.
@@ -160,6 +161,9 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
         let sources = node.sources().iter().map(from_source).collect();
         fields.insert("passes".into(), Json::Array(sources));
     }
+    if let Some(entries) = from_entries(node).map_err(|e| e.inside(".meta"))? {
+        fields.insert("meta".into(), entries);
+    }
     Ok(Json::Object(fields))
 }
 
@@ -273,7 +277,7 @@ impl GraphReader {
 
     /// Adds the node of these parts.
     pub fn node(&mut self, parts: [Option<&Json>; NODE_FIELDS.len()]) -> Result<()> {
-        let [op, target, name, args, kwargs, ty, at, inside, passes] = parts;
+        let [op, target, name, args, kwargs, ty, at, inside, passes, meta] = parts;
         let op = self.op(op, target)?;
         let name = json::inside(name, "name", json::text)?;
         let name = name.ok_or_else(|| json::missing("name"))?;
@@ -319,12 +323,13 @@ impl GraphReader {
             };
             return Err(Error::saved(problem).inside(".name"));
         }
-        if ty.is_some() || sources.is_some() {
+        if ty.is_some() || sources.is_some() || meta.is_some() {
             let mut node = self.graph.node_mut(id)?;
             node.set_type_expr(ty);
             if let Some(sources) = sources {
                 node.set_sources(sources);
             }
+            json::inside(meta, "meta", |meta| to_entries(meta, &mut node))?;
         }
         Ok(())
     }
