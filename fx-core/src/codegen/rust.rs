@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::hooks::{FunctionHead, Hooks};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
-use super::types::{Ty, Types, given};
+use super::types::{Ty, Types, bound_arguments, given, optional};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
@@ -14,7 +14,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::registry;
-use crate::ir::signature::{Bound, ParamSpec, bind};
+use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 use crate::value::operator::Operator;
@@ -109,7 +109,7 @@ pub(crate) fn forward_source(
         text.push("", "", None);
     }
     let head = match options.expanded {
-        true => expanded(&head),
+        true => head.expanded(),
         false => codegen.head(&head),
     };
     text.push("", &format!("{head} {{"), None);
@@ -121,13 +121,6 @@ pub(crate) fn forward_source(
     }
     text.push("", "}", None);
     text.finish()
-}
-
-/// A head with a line for each parameter.
-fn expanded(head: &FunctionHead) -> String {
-    let params: String = head.params.iter().map(|p| format!("    {p},\n")).collect();
-    let FunctionHead { name, result, .. } = head;
-    format!("pub fn {name}(\n{params}) -> Result<{result}>")
 }
 
 /// A line in the colours of a terminal: comments and drops dim, the name that it binds bold.
@@ -229,7 +222,7 @@ impl Writer<'_> {
             .or(declared.map(|p| p.ty.as_ref()))
             .unwrap_or("&Tensor");
         let name = node.name();
-        let inner = ty.strip_prefix("Option<").and_then(|t| t.strip_suffix('>'));
+        let inner = optional(ty);
         let hold = match inner.unwrap_or(ty) {
             ty if ty.starts_with('&') => Hold::Ref,
             ty if Ty::parse(ty).is_scalar() || ty == "usize" => Hold::Plain,
@@ -457,17 +450,14 @@ impl Writer<'_> {
 
     /// A call's arguments in the order of the signature, defaults written out, as Rust wants them.
     fn bound(&self, callee: &str, params: &[ParamSpec], node: NodeRef<'_>) -> Vec<String> {
-        let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
-        match bind(callee, params, node.args(), kwargs) {
-            Ok(bound) => bound
-                .into_iter()
-                .zip(params)
-                .map(|(bound, param)| match bound {
-                    Bound::Given(arg) => self.for_param(arg, param),
-                    Bound::Default(literal) => self.for_param(&literal.into(), param),
-                })
-                .collect(),
-            Err(_) => self.unbound(node),
+        match bound_arguments(callee, params, node) {
+            Some(bound) => {
+                let bound = bound.iter().zip(params);
+                bound
+                    .map(|(arg, param)| self.for_param(arg, param))
+                    .collect()
+            }
+            None => self.unbound(node),
         }
     }
 

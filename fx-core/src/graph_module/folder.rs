@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use rustc_hash::FxHashSet;
+
 use super::GraphModule;
 use crate::codegen::crates::{CrateInfo, crate_of, root_of};
 use crate::codegen::hooks::Hooks;
@@ -121,14 +123,14 @@ impl Folder {
             fields: Some(&structs.fields),
         };
         let code = forward_source(&input, &Hooks::default(), CodeOptions::new(), &|_| None);
-        let is_word = |word: &str| {
-            let source = code.source();
-            let mut words = source.split(|c: char| !c.is_alphanumeric() && c != '_');
-            word == tensor || words.any(|one| one == word)
-        };
+        let words = code
+            .source()
+            .split(|c: char| !c.is_alphanumeric() && c != '_');
+        let mut words: FxHashSet<&str> = words.collect();
+        words.insert(&tensor);
         let mut types = BTreeSet::new();
         for path in tensor_types() {
-            if is_word(path.rsplit("::").next().unwrap_or(path)) {
+            if words.contains(path.rsplit("::").next().unwrap_or(path)) {
                 let info = crate_of(path);
                 crates.extend(info.map(|info| (info.library, info)));
                 if info.is_none_or(|info| info.prelude.is_none()) {
@@ -227,19 +229,21 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
                 Some(method) => method.path(),
                 None => continue,
             },
-            Op::CallModule(path) => match gm.attributes.module(path).map(path_of)? {
-                Some(ty) => ty,
-                None => {
-                    count += 1;
-                    let ty = gm.attributes.module(path)?.type_name();
-                    unknown.push(told(
-                        node,
-                        ty,
-                        "it is not registered: write `fx_core::register_module!(..)` for it",
-                    ));
-                    continue;
+            Op::CallModule(path) => {
+                let module = gm.attributes.module(path)?;
+                match path_of(module) {
+                    Some(ty) => ty,
+                    None => {
+                        count += 1;
+                        unknown.push(told(
+                            node,
+                            module.type_name(),
+                            "it is not registered: write `fx_core::register_module!(..)` for it",
+                        ));
+                        continue;
+                    }
                 }
-            },
+            }
             _ => continue,
         };
         let is_public = !path.contains(['{', '<']) || matches!(node.op(), Op::CallModule(_));
