@@ -1,10 +1,14 @@
 //! Arguments as Rust writes them: lent, given, or as a parameter of a known type takes them.
 
 use super::rust::{Hold, Writer};
-use super::types::{optional, tuple};
+use super::types::{Ty, optional, tuple};
 use crate::ir::argument::Argument;
+use crate::ir::node::NodeRef;
 use crate::ir::signature::ParamSpec;
 use crate::value::handle::NodeId;
+
+/// How many arguments a graph module takes as a tuple.
+const MAX_TUPLE: usize = 8;
 
 impl Writer<'_> {
     pub(super) fn name(&self, id: NodeId) -> String {
@@ -40,6 +44,30 @@ impl Writer<'_> {
     /// An argument as a parameter takes it.
     pub(super) fn for_param(&self, arg: &Argument, param: &ParamSpec) -> String {
         self.of_type(arg, &param.ty, param.into)
+    }
+
+    /// The arguments of a call of a graph module, whose `forward` takes any values.
+    pub(super) fn for_graph_module(&self, node: NodeRef<'_>) -> String {
+        let any = |arg: &Argument| match arg {
+            Argument::Node(id) => match self.graph.node(*id).map(|node| self.types.of(node)) {
+                Ok(Ty::Named(_)) => self.lent(arg),
+                _ => self.built(arg),
+            },
+            Argument::Bool(_) | Argument::Float(_) => self.built(arg),
+            arg => self.as_value(arg),
+        };
+        let args: Vec<String> = node.args().iter().map(any).collect();
+        match (args.as_slice(), node.args(), node.kwargs()) {
+            ([one], [Argument::Node(_)], []) => one.clone(),
+            (args, _, []) if args.len() <= MAX_TUPLE => tuple(args),
+            (args, _, kwargs) => {
+                let kwargs = kwargs
+                    .iter()
+                    .map(|(name, arg)| format!("{name} = {}", any(arg)));
+                let all: Vec<String> = args.iter().cloned().chain(kwargs).collect();
+                format!("args![{}]", all.join(", "))
+            }
+        }
     }
 
     /// An argument of an optional parameter, where the method takes the value itself.

@@ -103,6 +103,15 @@ impl Writer<'_> {
         }
     }
 
+    /// An argument that may be of any type; the values in it are left to their owners.
+    pub(super) fn as_value(&self, arg: &Argument) -> String {
+        let mut left = Left::default();
+        arg.for_each_node(&mut |id| {
+            left.insert(id, u32::MAX);
+        });
+        self.value(arg, &mut left)
+    }
+
     /// A result among others of other types.
     fn value(&self, arg: &Argument, left: &mut Left) -> String {
         match arg {

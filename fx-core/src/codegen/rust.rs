@@ -38,6 +38,8 @@ pub(crate) struct Input<'g> {
     pub params: &'g [ParamSpec],
     /// The structures of the parameters; empty where each is one input.
     pub trees: &'g [Tree],
+    /// What the graph modules give that the graph calls, by path.
+    pub results: FxHashMap<&'g str, String>,
     /// How a path is written as fields, where that is not by its own segments.
     pub fields: Option<&'g FxHashMap<String, String>>,
 }
@@ -53,6 +55,11 @@ pub(super) struct Writer<'g> {
     lines: Vec<CodeLine>,
 }
 
+/// What a graph gives, as Rust writes the type: what `forward` returns inside of its `Result`.
+pub(crate) fn result_type(input: &Input<'_>) -> String {
+    Writer::new(input).result()
+}
+
 /// The source of `forward`; `annotate` tells what is known of a node's value beyond its type.
 pub(crate) fn forward_source(
     input: &Input<'_>,
@@ -61,18 +68,9 @@ pub(crate) fn forward_source(
     annotate: &dyn Fn(NodeRef<'_>) -> Option<String>,
 ) -> RustCode {
     let graph = input.graph;
-    let mut writer = Writer {
-        input,
-        graph,
-        types: Types::new(graph, input.attributes),
-        holds: vec![Hold::Owned; graph.index_bound()],
-        last_users: graph.last_users(),
-        drop_path: match graph.find_name("drop") {
-            Some(_) => "core::mem::drop",
-            None => "drop",
-        },
-        lines: Vec::with_capacity(graph.len() + 1),
-    };
+    let mut writer = Writer::new(input);
+    writer.last_users = graph.last_users();
+    writer.lines.reserve(graph.len() + 1);
     let codegen = hooks.codegen();
     let head = writer.head();
     let mut places = Places::default();
@@ -169,7 +167,32 @@ impl Places {
     }
 }
 
+impl<'g> Writer<'g> {
+    fn new(input: &'g Input<'g>) -> Self {
+        let graph = input.graph;
+        Writer {
+            input,
+            graph,
+            types: Types::new(graph, input.attributes, &input.results),
+            holds: vec![Hold::Owned; graph.index_bound()],
+            last_users: Vec::new(),
+            drop_path: match graph.find_name("drop") {
+                Some(_) => "core::mem::drop",
+                None => "drop",
+            },
+            lines: Vec::new(),
+        }
+    }
+}
+
 impl Writer<'_> {
+    /// What the graph gives.
+    fn result(&self) -> String {
+        let output = self.graph.output_node();
+        let result = output.and_then(|node| node.args().first());
+        result.map_or_else(|| "()".to_string(), |result| self.result_type(result))
+    }
+
     /// The function's head; what takes structures and optional inputs apart becomes the first lines.
     fn head(&mut self) -> FunctionHead {
         let input = self.input;
@@ -202,15 +225,10 @@ impl Writer<'_> {
         for node in placeholders {
             list.push(self.parameter(node));
         }
-        let result = input
-            .graph
-            .output_node()
-            .and_then(|node| node.args().first().map(|a| self.result_type(a)))
-            .unwrap_or_else(|| "()".to_string());
         FunctionHead {
             name: "forward".to_string(),
             params: list,
-            result,
+            result: self.result(),
         }
     }
 
@@ -297,6 +315,11 @@ impl Writer<'_> {
         Some(match node.op() {
             Op::Placeholder(_) | Op::Output => return None,
             Op::GetAttr(path) => format!("&self.{}", self.field_path(path)),
+            Op::CallModule(path) if let Some(result) = self.input.results.get(&**path) => format!(
+                "self.{}.forward::<{result}>({})?",
+                self.field_path(path),
+                self.for_graph_module(node)
+            ),
             Op::CallModule(path) => {
                 let args = match self.input.attributes.modules.get(path) {
                     Some(module) => self.bound(path, module.params(), node),

@@ -152,7 +152,8 @@ pub(super) struct Types {
 }
 
 impl Types {
-    pub fn new(graph: &Graph, attributes: &Attributes) -> Self {
+    /// `results` has what the graph modules give that are called, by path.
+    pub fn new(graph: &Graph, attributes: &Attributes, results: &FxHashMap<&str, String>) -> Self {
         let tensor = Ty::Named("Tensor".into());
         let mut types = Types {
             of: vec![tensor.clone(); graph.index_bound()],
@@ -160,7 +161,7 @@ impl Types {
             tensor,
         };
         for node in graph.nodes() {
-            let ty = types.node(node, attributes);
+            let ty = types.node(node, attributes, results);
             types.of[node.id().index as usize] = ty;
         }
         types
@@ -183,7 +184,12 @@ impl Types {
         ty
     }
 
-    fn node(&mut self, node: NodeRef<'_>, attributes: &Attributes) -> Ty {
+    fn node(
+        &mut self,
+        node: NodeRef<'_>,
+        attributes: &Attributes,
+        results: &FxHashMap<&str, String>,
+    ) -> Ty {
         match node.op() {
             Op::Placeholder(_) => match node.type_expr() {
                 Some(ty) => self.read(optional(ty).unwrap_or(ty)),
@@ -196,7 +202,10 @@ impl Types {
                 _ => self.tensor.clone(),
             },
             Op::CallModule(path) => match attributes.modules.get(path) {
-                Some(module) => self.read(module.returns()),
+                Some(module) => match results.get(&**path) {
+                    Some(result) => self.read(result),
+                    None => self.read(module.returns()),
+                },
                 None => self.tensor.clone(),
             },
             Op::CallFunction(function) => match function.def().operator {
