@@ -1,12 +1,15 @@
 //! Generated source and crates: torch.fx's tests of its code generation, by name, and what they do not ask.
 
+#[path = "emit/forms.rs"]
+mod forms;
+
 use std::path::{Path, PathBuf};
 
 use fx_nn::models::mlp::Mlp;
 use fx_nn::models::resnet::resnet18;
 use fx_nn::prelude::*;
 use fx_nn::{
-    Argument, Attributes, CodeGen, CodeOptions, ComponentExt, Folder, FunctionHead, Op,
+    Argument, Attributes, CodeGen, CodeOptions, ComponentExt, Folder, FunctionHead, IntoValue, Op,
     PlainInterpreter, allclose, operator,
 };
 
