@@ -696,7 +696,7 @@ fn what_cannot_be_named_inside_of_a_graph_module_is_refused_too() -> Result<()> 
     )?;
     let told = Folder::new("Net")
         .source(&gm)
-        .map_or_else(|e| e.to_string(), |text| text);
+        .unwrap_or_else(|e| e.to_string());
     assert!(
         told.contains("%of_this_test of the graph module `inner`")
             && told.contains("`emit::of_this_test`"),

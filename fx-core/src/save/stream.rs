@@ -47,7 +47,7 @@ impl<'de> Visitor<'de> for Fields {
         while let Some(name) = map.next_key::<String>()? {
             if name == "nodes" && graph.is_none() && fields.get("schema") == Some(&SCHEMA.into()) {
                 let reader = GraphReader::new(&fields, self.expected).map_err(|_| otherwise())?;
-                graph = Some(map.next_value_seed(Nodes(reader))?);
+                graph = Some(map.next_value_seed(NodeList(reader))?);
             } else if name == "nodes" || fields.insert(name, map.next_value()?).is_some() {
                 return Err(otherwise());
             }
@@ -57,9 +57,9 @@ impl<'de> Visitor<'de> for Fields {
 }
 
 /// The list of nodes, each made when it was read.
-struct Nodes(GraphReader);
+struct NodeList(GraphReader);
 
-impl<'de> DeserializeSeed<'de> for Nodes {
+impl<'de> DeserializeSeed<'de> for NodeList {
     type Value = Graph;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Graph, D::Error> {
@@ -67,7 +67,7 @@ impl<'de> DeserializeSeed<'de> for Nodes {
     }
 }
 
-impl<'de> Visitor<'de> for Nodes {
+impl<'de> Visitor<'de> for NodeList {
     type Value = Graph;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
