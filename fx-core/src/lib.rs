@@ -82,6 +82,7 @@ pub use rewrite::sources::{
 pub use rewrite::subgraph::{IntoSubgraph, Subgraph};
 pub use save::json::{Json, JsonMap};
 pub use save::loader::Loader;
+pub use save::meta::SavedMeta;
 pub use save::saver::Saver;
 pub use trace::appending::GraphAppendingTracer;
 pub use trace::ask::TracedExt;
@@ -129,6 +130,7 @@ pub mod __private {
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
     };
+    pub use crate::save::meta::MetaType;
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::convert::{Held, fields, hold, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, argument_error, arity_error, call_module, record};

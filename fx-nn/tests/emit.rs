@@ -1,12 +1,15 @@
 //! Generated source and crates: torch.fx's tests of its code generation, by name, and what they do not ask.
 
+#[path = "emit/forms.rs"]
+mod forms;
+
 use std::path::{Path, PathBuf};
 
 use fx_nn::models::mlp::Mlp;
 use fx_nn::models::resnet::resnet18;
 use fx_nn::prelude::*;
 use fx_nn::{
-    Argument, Attributes, CodeGen, CodeOptions, ComponentExt, Folder, FunctionHead, Op,
+    Argument, Attributes, CodeGen, CodeOptions, ComponentExt, Folder, FunctionHead, IntoValue, Op,
     PlainInterpreter, allclose, operator,
 };
 
@@ -632,5 +635,72 @@ fn a_long_chain_is_written() -> Result<()> {
     graph.output(at)?;
     let gm = GraphModule::new(Attributes::default(), graph, "Chain")?;
     assert_eq!(gm.code().lines().count(), 20_003);
+    Ok(())
+}
+
+/// What the graph module inside of the module below does.
+#[trace]
+fn both(x: &Tensor, by: Float) -> Result<(Tensor, Tensor)> {
+    Ok((x.relu()?, (x * by)?))
+}
+
+/// A graph module that calls two others as they are.
+fn of_graph_modules() -> Result<GraphModule> {
+    let mut attributes = Attributes::default();
+    let tanh = symbolic_trace(&nn::Sequential::new().push(nn::Tanh::new()))?;
+    attributes
+        .modules
+        .insert("parts.act".into(), Box::new(tanh));
+    let both = symbolic_trace(traced!(both))?;
+    attributes
+        .modules
+        .insert("parts.both".into(), Box::new(both));
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let act = graph.call_module("parts.act", (x,), ())?;
+    let pair = graph.call_module("parts.both", (act, 2.0), ())?;
+    let kept = graph.call_module("parts.both", (act,), [("by", 3.0)])?;
+    let first = graph.call_function(operator::getitem, (pair, 0), ())?;
+    let second = graph.call_function(operator::getitem, (kept, 1), ())?;
+    let sum = graph.call_function(operator::add, (first, second), ())?;
+    graph.output(sum)?;
+    GraphModule::new(attributes, graph, "Outer")
+}
+
+#[allow(dead_code, clippy::all, reason = "as it is generated")]
+#[rustfmt::skip]
+#[path = "emit/graph_modules.rs"]
+mod graph_modules;
+
+/// Graph modules are fields, called with their results' types: the source compiles, runs and traces.
+#[test]
+fn graph_modules_in_a_crate_are_called() -> Result<()> {
+    let gm = of_graph_modules()?;
+    let source = Folder::new("Outer").source(&gm)?;
+    assert_eq!(source, include_str!("emit/graph_modules.rs"), "{source}");
+    let module = graph_modules::Outer::take(&mut gm.clone())?;
+    let x = Tensor::rand((2, 3))?;
+    let expected: Tensor = gm.forward(&x)?;
+    let again: Tensor = symbolic_trace(&module)?.forward(&x)?;
+    assert!(allclose(&module.forward(&x)?, &expected, 0.0, 0.0)?.close);
+    assert!(allclose(&again, &expected, 0.0, 0.0)?.close);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_named_inside_of_a_graph_module_is_refused_too() -> Result<()> {
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
+    gm.add_submodule(
+        "inner",
+        symbolic_trace(traced!(|x: &Tensor| of_this_test(x)))?,
+    )?;
+    let told = Folder::new("Net")
+        .source(&gm)
+        .unwrap_or_else(|e| e.to_string());
+    assert!(
+        told.contains("%of_this_test of the graph module `inner`")
+            && told.contains("`emit::of_this_test`"),
+        "{told}"
+    );
     Ok(())
 }

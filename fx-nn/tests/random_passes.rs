@@ -23,7 +23,7 @@ fn module(steps: &[Step]) -> Result<GraphModule> {
     let layers: [(&str, Box<dyn fx_nn::Module>); 4] = [
         ("layers.0", Box::new(nn::ReLU::new())),
         ("layers.1", Box::new(nn::Linear::new(2, 2)?)),
-        ("layers.2", Box::new(nn::Identity)),
+        ("layers.2", Box::new(nn::Identity::default())),
         ("layers.3", Box::new(nn::Dropout::new(0.5)?)),
     ];
     for (path, module) in layers {

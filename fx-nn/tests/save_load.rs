@@ -2,6 +2,8 @@
 
 #[path = "save_load/hostile.rs"]
 mod hostile;
+#[path = "save_load/meta.rs"]
+mod meta;
 #[path = "save_load/modules.rs"]
 mod modules;
 #[path = "save_load/support.rs"]

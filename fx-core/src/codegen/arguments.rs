@@ -1,9 +1,14 @@
 //! Arguments as Rust writes them: lent, given, or as a parameter of a known type takes them.
 
 use super::rust::{Hold, Writer};
+use super::types::{Ty, optional, tuple};
 use crate::ir::argument::Argument;
+use crate::ir::node::NodeRef;
 use crate::ir::signature::ParamSpec;
 use crate::value::handle::NodeId;
+
+/// How many arguments a graph module takes as a tuple.
+const MAX_TUPLE: usize = 8;
 
 impl Writer<'_> {
     pub(super) fn name(&self, id: NodeId) -> String {
@@ -41,18 +46,39 @@ impl Writer<'_> {
         self.of_type(arg, &param.ty, param.into)
     }
 
+    /// The arguments of a call of a graph module, whose `forward` takes any values.
+    pub(super) fn for_graph_module(&self, node: NodeRef<'_>) -> String {
+        let any = |arg: &Argument| match arg {
+            Argument::Node(id) => match self.graph.node(*id).map(|node| self.types.of(node)) {
+                Ok(Ty::Named(_)) => self.lent(arg),
+                _ => self.built(arg),
+            },
+            Argument::Bool(_) | Argument::Float(_) => self.built(arg),
+            arg => self.as_value(arg),
+        };
+        let args: Vec<String> = node.args().iter().map(any).collect();
+        match (args.as_slice(), node.args(), node.kwargs()) {
+            ([one], [Argument::Node(_)], []) => one.clone(),
+            (args, _, []) if args.len() <= MAX_TUPLE => tuple(args),
+            (args, _, kwargs) => {
+                let kwargs = kwargs
+                    .iter()
+                    .map(|(name, arg)| format!("{name} = {}", any(arg)));
+                let all: Vec<String> = args.iter().cloned().chain(kwargs).collect();
+                format!("args![{}]", all.join(", "))
+            }
+        }
+    }
+
     /// An argument of an optional parameter, where the method takes the value itself.
     pub(super) fn present(&self, arg: &Argument, param: &ParamSpec) -> String {
-        let ty = param
-            .ty
-            .strip_prefix("Option<")
-            .and_then(|t| t.strip_suffix('>'));
-        self.of_type(arg, ty.unwrap_or(&param.ty), param.into)
+        let ty = optional(&param.ty).unwrap_or(&param.ty);
+        self.of_type(arg, ty, param.into)
     }
 
     /// An argument of a type; `into` where what converts into the type will do.
     fn of_type(&self, arg: &Argument, ty: &str, into: bool) -> String {
-        if let Some(inner) = ty.strip_prefix("Option<").and_then(|t| t.strip_suffix('>')) {
+        if let Some(inner) = optional(ty) {
             return match arg {
                 Argument::None => "None".to_string(),
                 arg if into && is_plain(inner) => self.of_type(arg, inner, false),
@@ -136,13 +162,12 @@ impl Writer<'_> {
         match index {
             Argument::None => "NewAxis".to_string(),
             Argument::Ellipsis => "Ellipsis".to_string(),
-            Argument::Tuple(parts) => {
-                let parts: Vec<String> = parts.iter().map(|part| self.index(part)).collect();
-                match parts.as_slice() {
-                    [one] => format!("({one},)"),
-                    many => format!("({})", many.join(", ")),
-                }
-            }
+            Argument::Tuple(parts) => tuple(
+                &parts
+                    .iter()
+                    .map(|part| self.index(part))
+                    .collect::<Vec<_>>(),
+            ),
             Argument::Slice(ends) => {
                 let end = |at: usize| match &ends[at] {
                     Argument::None => String::new(),
@@ -181,10 +206,7 @@ impl Writer<'_> {
             Argument::DType(x) => format!("DType::{x:?}"),
             Argument::Device(x) => format!("fx_core::Device::{x:?}"),
             Argument::List(items) => format!("[{}]", all(items).join(", ")),
-            Argument::Tuple(items) => match all(items).as_slice() {
-                [one] => format!("({one},)"),
-                many => format!("({})", many.join(", ")),
-            },
+            Argument::Tuple(items) => tuple(&all(items)),
             Argument::Dict(items) => {
                 let entries: Vec<String> = items
                     .iter()

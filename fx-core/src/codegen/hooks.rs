@@ -19,14 +19,21 @@ pub struct FunctionHead {
     pub result: String,
 }
 
+impl FunctionHead {
+    /// With a line for each parameter.
+    pub(super) fn expanded(&self) -> String {
+        let params = self.params.iter().map(|param| format!("    {param},\n"));
+        self.with_params(&format!("\n{}", params.collect::<String>()))
+    }
+
+    fn with_params(&self, params: &str) -> String {
+        format!("pub fn {}({params}) -> Result<{}>", self.name, self.result)
+    }
+}
+
 impl fmt::Display for FunctionHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let params = self.params.join(", ");
-        write!(
-            f,
-            "pub fn {}({params}) -> Result<{}>",
-            self.name, self.result
-        )
+        f.write_str(&self.with_params(&self.params.join(", ")))
     }
 }
 

@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use super::rust::{Hold, Writer};
+use super::types::tuple;
 use crate::ir::argument::Argument;
 use crate::value::handle::NodeId;
 
@@ -19,13 +20,12 @@ impl Writer<'_> {
                 Ok(node) => self.types.of(node).text(),
                 Err(_) => "Tensor".to_string(),
             },
-            Argument::Tuple(items) => {
-                let items: Vec<String> = items.iter().map(|item| self.result_type(item)).collect();
-                match items.as_slice() {
-                    [one] => format!("({one},)"),
-                    many => format!("({})", many.join(", ")),
-                }
-            }
+            Argument::Tuple(items) => tuple(
+                &items
+                    .iter()
+                    .map(|item| self.result_type(item))
+                    .collect::<Vec<_>>(),
+            ),
             Argument::List(items) => format!("Vec<{}>", self.item_type(items.iter())),
             Argument::Dict(items) => {
                 let item = self.item_type(items.iter().map(|(_, item)| item));
@@ -72,13 +72,12 @@ impl Writer<'_> {
             Argument::Bool(_) | Argument::Int(_) | Argument::Float(_) => {
                 format!("{}::from({})", self.result_type(arg), self.built(arg))
             }
-            Argument::Tuple(items) => {
-                let items: Vec<String> = items.iter().map(|i| self.returned(i, left)).collect();
-                match items.as_slice() {
-                    [one] => format!("({one},)"),
-                    many => format!("({})", many.join(", ")),
-                }
-            }
+            Argument::Tuple(items) => tuple(
+                &items
+                    .iter()
+                    .map(|i| self.returned(i, left))
+                    .collect::<Vec<_>>(),
+            ),
             Argument::List(items) => {
                 let ty = self.item_type(items.iter());
                 let items: Vec<String> = items.iter().map(|i| self.item(i, &ty, left)).collect();
@@ -102,6 +101,15 @@ impl Writer<'_> {
             "Value" => self.value(arg, left),
             _ => self.returned(arg, left),
         }
+    }
+
+    /// An argument that may be of any type; the values in it are left to their owners.
+    pub(super) fn as_value(&self, arg: &Argument) -> String {
+        let mut left = Left::default();
+        arg.for_each_node(&mut |id| {
+            left.insert(id, u32::MAX);
+        });
+        self.value(arg, &mut left)
     }
 
     /// A result among others of other types.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::hooks::{FunctionHead, Hooks};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
-use super::types::{Ty, Types, given};
+use super::types::{Ty, Types, bound_arguments, given, optional};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
@@ -14,7 +14,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::registry;
-use crate::ir::signature::{Bound, ParamSpec, bind};
+use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 use crate::value::operator::Operator;
@@ -38,6 +38,8 @@ pub(crate) struct Input<'g> {
     pub params: &'g [ParamSpec],
     /// The structures of the parameters; empty where each is one input.
     pub trees: &'g [Tree],
+    /// What the graph modules give that the graph calls, by path.
+    pub results: FxHashMap<&'g str, String>,
     /// How a path is written as fields, where that is not by its own segments.
     pub fields: Option<&'g FxHashMap<String, String>>,
 }
@@ -53,6 +55,11 @@ pub(super) struct Writer<'g> {
     lines: Vec<CodeLine>,
 }
 
+/// What a graph gives, as Rust writes the type: what `forward` returns inside of its `Result`.
+pub(crate) fn result_type(input: &Input<'_>) -> String {
+    Writer::new(input).result()
+}
+
 /// The source of `forward`; `annotate` tells what is known of a node's value beyond its type.
 pub(crate) fn forward_source(
     input: &Input<'_>,
@@ -61,18 +68,9 @@ pub(crate) fn forward_source(
     annotate: &dyn Fn(NodeRef<'_>) -> Option<String>,
 ) -> RustCode {
     let graph = input.graph;
-    let mut writer = Writer {
-        input,
-        graph,
-        types: Types::new(graph, input.attributes),
-        holds: vec![Hold::Owned; graph.index_bound()],
-        last_users: graph.last_users(),
-        drop_path: match graph.find_name("drop") {
-            Some(_) => "core::mem::drop",
-            None => "drop",
-        },
-        lines: Vec::with_capacity(graph.len() + 1),
-    };
+    let mut writer = Writer::new(input);
+    writer.last_users = graph.last_users();
+    writer.lines.reserve(graph.len() + 1);
     let codegen = hooks.codegen();
     let head = writer.head();
     let mut places = Places::default();
@@ -109,7 +107,7 @@ pub(crate) fn forward_source(
         text.push("", "", None);
     }
     let head = match options.expanded {
-        true => expanded(&head),
+        true => head.expanded(),
         false => codegen.head(&head),
     };
     text.push("", &format!("{head} {{"), None);
@@ -121,13 +119,6 @@ pub(crate) fn forward_source(
     }
     text.push("", "}", None);
     text.finish()
-}
-
-/// A head with a line for each parameter.
-fn expanded(head: &FunctionHead) -> String {
-    let params: String = head.params.iter().map(|p| format!("    {p},\n")).collect();
-    let FunctionHead { name, result, .. } = head;
-    format!("pub fn {name}(\n{params}) -> Result<{result}>")
 }
 
 /// A line in the colours of a terminal: comments and drops dim, the name that it binds bold.
@@ -176,7 +167,32 @@ impl Places {
     }
 }
 
+impl<'g> Writer<'g> {
+    fn new(input: &'g Input<'g>) -> Self {
+        let graph = input.graph;
+        Writer {
+            input,
+            graph,
+            types: Types::new(graph, input.attributes, &input.results),
+            holds: vec![Hold::Owned; graph.index_bound()],
+            last_users: Vec::new(),
+            drop_path: match graph.find_name("drop") {
+                Some(_) => "core::mem::drop",
+                None => "drop",
+            },
+            lines: Vec::new(),
+        }
+    }
+}
+
 impl Writer<'_> {
+    /// What the graph gives.
+    fn result(&self) -> String {
+        let output = self.graph.output_node();
+        let result = output.and_then(|node| node.args().first());
+        result.map_or_else(|| "()".to_string(), |result| self.result_type(result))
+    }
+
     /// The function's head; what takes structures and optional inputs apart becomes the first lines.
     fn head(&mut self) -> FunctionHead {
         let input = self.input;
@@ -209,15 +225,10 @@ impl Writer<'_> {
         for node in placeholders {
             list.push(self.parameter(node));
         }
-        let result = input
-            .graph
-            .output_node()
-            .and_then(|node| node.args().first().map(|a| self.result_type(a)))
-            .unwrap_or_else(|| "()".to_string());
         FunctionHead {
             name: "forward".to_string(),
             params: list,
-            result,
+            result: self.result(),
         }
     }
 
@@ -229,7 +240,7 @@ impl Writer<'_> {
             .or(declared.map(|p| p.ty.as_ref()))
             .unwrap_or("&Tensor");
         let name = node.name();
-        let inner = ty.strip_prefix("Option<").and_then(|t| t.strip_suffix('>'));
+        let inner = optional(ty);
         let hold = match inner.unwrap_or(ty) {
             ty if ty.starts_with('&') => Hold::Ref,
             ty if Ty::parse(ty).is_scalar() || ty == "usize" => Hold::Plain,
@@ -304,6 +315,11 @@ impl Writer<'_> {
         Some(match node.op() {
             Op::Placeholder(_) | Op::Output => return None,
             Op::GetAttr(path) => format!("&self.{}", self.field_path(path)),
+            Op::CallModule(path) if let Some(result) = self.input.results.get(&**path) => format!(
+                "self.{}.forward::<{result}>({})?",
+                self.field_path(path),
+                self.for_graph_module(node)
+            ),
             Op::CallModule(path) => {
                 let args = match self.input.attributes.modules.get(path) {
                     Some(module) => self.bound(path, module.params(), node),
@@ -457,17 +473,14 @@ impl Writer<'_> {
 
     /// A call's arguments in the order of the signature, defaults written out, as Rust wants them.
     fn bound(&self, callee: &str, params: &[ParamSpec], node: NodeRef<'_>) -> Vec<String> {
-        let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
-        match bind(callee, params, node.args(), kwargs) {
-            Ok(bound) => bound
-                .into_iter()
-                .zip(params)
-                .map(|(bound, param)| match bound {
-                    Bound::Given(arg) => self.for_param(arg, param),
-                    Bound::Default(literal) => self.for_param(&literal.into(), param),
-                })
-                .collect(),
-            Err(_) => self.unbound(node),
+        match bound_arguments(callee, params, node) {
+            Some(bound) => {
+                let bound = bound.iter().zip(params);
+                bound
+                    .map(|(arg, param)| self.for_param(arg, param))
+                    .collect()
+            }
+            None => self.unbound(node),
         }
     }
 

@@ -104,7 +104,7 @@ impl Structs {
             places[at].holds = Some(Holds::Module(type_of(path)));
         }
         for (path, (kind, _)) in &attributes.tensors {
-            if is_inside_module(attributes, path) {
+            if attributes.enclosing(path).is_some() {
                 continue;
             }
             let at = enter(&mut places, path);
@@ -345,17 +345,6 @@ impl Structs {
             Holds::Shape(shape) => self.structs[*shape].name.clone(),
         }
     }
-}
-
-fn is_inside_module(attributes: &Attributes, path: &str) -> bool {
-    let mut outer = path;
-    while let Some(dot) = outer.rfind('.') {
-        outer = &outer[..dot];
-        if attributes.modules.contains_key(outer) {
-            return true;
-        }
-    }
-    false
 }
 
 /// The place of a path, made with what leads there.

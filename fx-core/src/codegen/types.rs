@@ -11,7 +11,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::registry;
-use crate::ir::signature::{Bound, bind};
+use crate::ir::signature::{Bound, ParamSpec, bind};
 use crate::module::attributes::Attributes;
 use crate::value::operator::Operator;
 use crate::value::value::Value;
@@ -86,13 +86,7 @@ impl Ty {
             Ty::Scalar(Scalar::Bool) => "Bool".to_string(),
             Ty::Scalar(Scalar::Int) => "Int".to_string(),
             Ty::Scalar(Scalar::Float) => "Float".to_string(),
-            Ty::Tuple(parts) => match &**parts {
-                [one] => format!("({},)", one.text()),
-                parts => format!(
-                    "({})",
-                    parts.iter().map(Ty::text).collect::<Vec<_>>().join(", ")
-                ),
-            },
+            Ty::Tuple(parts) => tuple(&parts.iter().map(Ty::text).collect::<Vec<_>>()),
             Ty::List(item) => format!("List<{}>", item.text()),
             Ty::Sequence(item) => format!("Vec<{}>", item.text()),
             Ty::Map(value) => format!("IndexMap<String, {}>", value.text()),
@@ -102,6 +96,19 @@ impl Ty {
 
     pub fn is_scalar(&self) -> bool {
         matches!(self, Ty::Scalar(_))
+    }
+}
+
+/// What is inside of an optional type.
+pub(super) fn optional(ty: &str) -> Option<&str> {
+    ty.strip_prefix("Option<")?.strip_suffix('>')
+}
+
+/// A tuple of what is written already, types or values.
+pub(super) fn tuple(items: &[String]) -> String {
+    match items {
+        [one] => format!("({one},)"),
+        many => format!("({})", many.join(", ")),
     }
 }
 
@@ -145,7 +152,8 @@ pub(super) struct Types {
 }
 
 impl Types {
-    pub fn new(graph: &Graph, attributes: &Attributes) -> Self {
+    /// `results` has what the graph modules give that are called, by path.
+    pub fn new(graph: &Graph, attributes: &Attributes, results: &FxHashMap<&str, String>) -> Self {
         let tensor = Ty::Named("Tensor".into());
         let mut types = Types {
             of: vec![tensor.clone(); graph.index_bound()],
@@ -153,7 +161,7 @@ impl Types {
             tensor,
         };
         for node in graph.nodes() {
-            let ty = types.node(node, attributes);
+            let ty = types.node(node, attributes, results);
             types.of[node.id().index as usize] = ty;
         }
         types
@@ -176,16 +184,15 @@ impl Types {
         ty
     }
 
-    fn node(&mut self, node: NodeRef<'_>, attributes: &Attributes) -> Ty {
+    fn node(
+        &mut self,
+        node: NodeRef<'_>,
+        attributes: &Attributes,
+        results: &FxHashMap<&str, String>,
+    ) -> Ty {
         match node.op() {
             Op::Placeholder(_) => match node.type_expr() {
-                Some(ty) => {
-                    let ty = ty
-                        .strip_prefix("Option<")
-                        .and_then(|t| t.strip_suffix('>'))
-                        .unwrap_or(ty);
-                    self.read(ty)
-                }
+                Some(ty) => self.read(optional(ty).unwrap_or(ty)),
                 None => self.tensor.clone(),
             },
             Op::GetAttr(path) => match attributes.tensors.get(path) {
@@ -195,7 +202,10 @@ impl Types {
                 _ => self.tensor.clone(),
             },
             Op::CallModule(path) => match attributes.modules.get(path) {
-                Some(module) => self.read(module.returns()),
+                Some(module) => match results.get(&**path) {
+                    Some(result) => self.read(result),
+                    None => self.read(module.returns()),
+                },
                 None => self.tensor.clone(),
             },
             Op::CallFunction(function) => match function.def().operator {
@@ -299,17 +309,23 @@ impl Types {
 
 /// A call's arguments in the order of the signature, defaults filled in; as they are where they do not fit.
 pub(super) fn given(function: Function, node: NodeRef<'_>) -> Vec<Argument> {
+    bound_arguments(function.path(), function.params(), node)
+        .unwrap_or_else(|| node.args().to_vec())
+}
+
+/// A call's arguments in the order of a signature, defaults filled in; nothing where they do not fit it.
+pub(super) fn bound_arguments(
+    callee: &str,
+    params: &[ParamSpec],
+    node: NodeRef<'_>,
+) -> Option<Vec<Argument>> {
     let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
-    match bind(function.path(), function.params(), node.args(), kwargs) {
-        Ok(bound) => bound
-            .into_iter()
-            .map(|bound| match bound {
-                Bound::Given(arg) => arg.clone(),
-                Bound::Default(literal) => Argument::from(literal),
-            })
-            .collect(),
-        Err(_) => node.args().to_vec(),
-    }
+    let bound = bind(callee, params, node.args(), kwargs).ok()?.into_iter();
+    let arguments = bound.map(|bound| match bound {
+        Bound::Given(arg) => arg.clone(),
+        Bound::Default(literal) => Argument::from(literal),
+    });
+    Some(arguments.collect())
 }
 
 #[cfg(test)]

@@ -8,10 +8,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use rustc_hash::FxHashSet;
+
 use super::GraphModule;
 use crate::codegen::crates::{CrateInfo, crate_of, root_of};
 use crate::codegen::hooks::Hooks;
-use crate::codegen::rust::{Input, forward_source};
+use crate::codegen::rust::forward_source;
 use crate::codegen::source::{CodeOptions, RustCode};
 use crate::codegen::structs::Structs;
 use crate::error::{Error, Result};
@@ -113,22 +115,16 @@ impl Folder {
             let ty = module.ok().and_then(path_of);
             ty.unwrap_or_default().to_string()
         });
-        let input = Input {
-            graph: &gm.graph,
-            attributes: &gm.attributes,
-            params: &gm.params,
-            trees: &gm.trees,
-            fields: Some(&structs.fields),
-        };
+        let input = gm.source_input(Some(&structs.fields));
         let code = forward_source(&input, &Hooks::default(), CodeOptions::new(), &|_| None);
-        let is_word = |word: &str| {
-            let source = code.source();
-            let mut words = source.split(|c: char| !c.is_alphanumeric() && c != '_');
-            word == tensor || words.any(|one| one == word)
-        };
+        let words = code
+            .source()
+            .split(|c: char| !c.is_alphanumeric() && c != '_');
+        let mut words: FxHashSet<&str> = words.collect();
+        words.insert(&tensor);
         let mut types = BTreeSet::new();
         for path in tensor_types() {
-            if is_word(path.rsplit("::").next().unwrap_or(path)) {
+            if words.contains(path.rsplit("::").next().unwrap_or(path)) {
                 let info = crate_of(path);
                 crates.extend(info.map(|info| (info.library, info)));
                 if info.is_none_or(|info| info.prelude.is_none()) {
@@ -196,8 +192,9 @@ struct Parts {
 
 impl GraphModule {
     /// Writes the module as a crate that builds, to be edited as any source: the struct `name` with its layers, its
-    /// `forward`, annotated so that it can be traced again, and its weights, which `load` reads. [`Folder`] has the
-    /// options, and an example.
+    /// `forward`, annotated so that it can be traced again, and its weights, which `load` reads. A graph module inside
+    /// is a field, loaded with the weights; a trace of the crate goes through it, unless its tracer has it as a leaf.
+    /// [`Folder`] has the options, and an example.
     ///
     /// # Errors
     /// As [`Folder::write`].
@@ -220,26 +217,42 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
         }
         None => false,
     };
-    for node in gm.graph.nodes() {
+    // What is called inside of graph modules is found by its path when they are loaded: its library is to be linked.
+    let mut modules = vec![(String::new(), gm)];
+    let mut at = 0;
+    while let Some((path, gm)) = modules.get(at) {
+        let inner = gm.graph_modules();
+        let inner: Vec<_> = inner.map(|(at, gm)| (format!("{path}{at}."), gm)).collect();
+        modules.extend(inner);
+        at += 1;
+    }
+    let nodes = modules.iter().flat_map(|(outer, gm)| {
+        let nodes = gm.graph.nodes();
+        nodes.map(move |node| (outer, *gm, node))
+    });
+    for (outer, gm, node) in nodes {
         let path = match node.op() {
             Op::CallFunction(function) => function.path(),
             Op::CallMethod(name) => match registry::methods(name).first() {
                 Some(method) => method.path(),
                 None => continue,
             },
-            Op::CallModule(path) => match gm.attributes.module(path).map(path_of)? {
-                Some(ty) => ty,
-                None => {
-                    count += 1;
-                    let ty = gm.attributes.module(path)?.type_name();
-                    unknown.push(told(
-                        node,
-                        ty,
-                        "it is not registered: write `fx_core::register_module!(..)` for it",
-                    ));
-                    continue;
+            Op::CallModule(path) => {
+                let module = gm.attributes.module(path)?;
+                match path_of(module) {
+                    Some(ty) => ty,
+                    None => {
+                        count += 1;
+                        unknown.push(told(
+                            outer,
+                            node,
+                            module.type_name(),
+                            "it is not registered: write `fx_core::register_module!(..)` for it",
+                        ));
+                        continue;
+                    }
                 }
-            },
+            }
             _ => continue,
         };
         let is_public = !path.contains(['{', '<']) || matches!(node.op(), Op::CallModule(_));
@@ -250,7 +263,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
                     "no library `{}` is known: if it is one, put `fx_core::register_crate!();` into its lib.rs; else move the item into a library, or trace through it",
                     root_of(path)
                 );
-                unknown.push(told(node, path, &why));
+                unknown.push(told(outer, node, path, &why));
             }
         }
     }
@@ -263,12 +276,16 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     Ok(crates)
 }
 
-fn told(node: NodeRef<'_>, item: &str, why: &str) -> String {
+fn told(outer: &str, node: NodeRef<'_>, item: &str, why: &str) -> String {
     let at = match node.location() {
         Some(at) => format!(" ({}:{})", at.file, at.line),
         None => String::new(),
     };
-    format!("  %{}{at} calls `{item}`: {why}", node.name())
+    let inside = match outer.strip_suffix('.') {
+        Some(path) => format!(" of the graph module `{path}`"),
+        None => String::new(),
+    };
+    format!("  %{}{inside}{at} calls `{item}`: {why}", node.name())
 }
 
 /// A type's name as a package's: `ResNet18` is `res_net18`.
@@ -303,6 +320,12 @@ fn source(gm: &GraphModule, name: &str, parts: &Parts) -> String {
     }
     for ty in &parts.types {
         let _ = writeln!(text, "use {ty};");
+    }
+    if gm.graph_modules().next().is_some() {
+        let unnamed = parts.crates.values().filter(|info| info.prelude.is_none());
+        for info in unnamed {
+            let _ = writeln!(text, "use {} as _;", info.library);
+        }
     }
     let _ = write!(
         text,

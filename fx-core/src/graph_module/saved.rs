@@ -28,7 +28,8 @@ impl GraphModule {
     ///
     /// Functions and module types are saved by their registered paths, with which [`load`](GraphModule::load) finds them:
     /// `#[wrap]` and `#[trace]` register them, [`register_module!`](crate::register_module) registers an instantiation
-    /// of a generic type. Entries of nodes ([`Meta`](crate::Meta)) are not saved.
+    /// of a generic type. Entries of nodes are saved where their type is registered
+    /// ([`register_meta!`](crate::register_meta)), as [`ValueMeta`](crate::ValueMeta) is; others are left out.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -148,7 +149,10 @@ impl GraphModule {
         ];
         known.extend(FIELDS);
         json::known_names(fields, &known)?;
-        let graph = to_graph(fields)?;
+        let graph = match loader.take_graph() {
+            Some(graph) => graph,
+            None => to_graph(fields)?,
+        };
         let mut attributes = Attributes::default();
         let to_path = |path| json::text(path).map(Arc::<str>::from);
         json::part(fields, "modules", |modules| {

@@ -5,9 +5,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::GraphModule;
 use crate::codegen::hooks::{CodeGen, CodeHook};
-use crate::codegen::rust::{Input, forward_source};
+use crate::codegen::rust::{Input, forward_source, result_type};
 use crate::codegen::source::{CodeLine, CodeOptions, RustCode};
 use crate::ir::node::NodeRef;
 use crate::ir::value_meta::ValueMeta;
@@ -22,14 +24,35 @@ impl GraphModule {
 
     /// The source with what the options ask for, and with its map from lines to nodes.
     pub fn rust_code(&self, options: &CodeOptions) -> RustCode {
-        let input = Input {
+        let input = self.source_input(None);
+        forward_source(&input, &self.hooks, *options, &shape_of)
+    }
+
+    /// What source is written of. It recurses over graph modules in graph modules, not over nodes.
+    pub(super) fn source_input<'g>(
+        &'g self,
+        fields: Option<&'g FxHashMap<String, String>>,
+    ) -> Input<'g> {
+        let results = self.graph_modules().map(|(path, inner)| {
+            let result = result_type(&inner.source_input(None));
+            (path, result)
+        });
+        Input {
             graph: &self.graph,
             attributes: &self.attributes,
             params: &self.params,
             trees: &self.trees,
-            fields: None,
-        };
-        forward_source(&input, &self.hooks, *options, &shape_of)
+            results: results.collect(),
+            fields,
+        }
+    }
+
+    /// The graph modules among the modules, by path.
+    pub(super) fn graph_modules(&self) -> impl DoubleEndedIterator<Item = (&str, &GraphModule)> {
+        self.attributes.modules.iter().filter_map(|(path, module)| {
+            let any: &dyn std::any::Any = &**module;
+            Some((&**path, any.downcast_ref::<GraphModule>()?))
+        })
     }
 
     /// The source with source lines, modules and shapes, and below it that of every graph module inside.
@@ -66,15 +89,12 @@ impl GraphModule {
                 }
             }
             text.push_str("}\n");
-            for (at, inner) in module.attributes.modules.iter().rev() {
-                let any: &dyn std::any::Any = &**inner;
-                if let Some(inner) = any.downcast_ref::<GraphModule>() {
-                    let path = match path.is_empty() {
-                        true => at.to_string(),
-                        false => format!("{path}.{at}"),
-                    };
-                    left.push((path, inner));
-                }
+            for (at, inner) in module.graph_modules().rev() {
+                let path = match path.is_empty() {
+                    true => at.to_string(),
+                    false => format!("{path}.{at}"),
+                };
+                left.push((path, inner));
             }
         }
         text

@@ -113,6 +113,13 @@ impl<'g> NodeRef<'g> {
         entry.value.downcast_ref()
     }
 
+    /// The node's entries with their types.
+    pub(crate) fn entries(self) -> impl Iterator<Item = (TypeId, &'g dyn Any)> {
+        let extra = self.graph().notes_of(self.index).extra.as_deref();
+        let entries = extra.map_or(&[][..], |extra| &extra.entries);
+        entries.iter().map(|e| (e.ty, &*e.value as &dyn Any))
+    }
+
     /// What passes did to make the node what it is, the first first.
     pub fn sources(self) -> &'g [NodeSource] {
         match &self.graph().notes_of(self.index).extra {

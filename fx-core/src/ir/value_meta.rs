@@ -18,14 +18,14 @@ pub struct TensorMeta {
 }
 
 impl TensorMeta {
-    /// How many elements there are.
+    /// How many elements there are; no more than `usize::MAX`, whatever a file said of the shape.
     pub fn numel(&self) -> usize {
-        self.shape.iter().product()
+        self.shape.iter().fold(1, |n, size| n.saturating_mul(*size))
     }
 
     /// The size in bytes, where the element type is known.
     pub fn bytes(&self) -> Option<usize> {
-        Some(self.numel() * self.dtype?.size_in_bytes())
+        Some(self.numel().saturating_mul(self.dtype?.size_in_bytes()))
     }
 }
 
@@ -94,11 +94,15 @@ impl ValueMeta {
     pub fn bytes(&self) -> usize {
         match self {
             ValueMeta::Single(meta) => meta.bytes().unwrap_or(0),
-            ValueMeta::Sequence(items) => items.iter().map(ValueMeta::bytes).sum(),
-            ValueMeta::Dict(items) => items.iter().map(|(_, v)| v.bytes()).sum(),
+            ValueMeta::Sequence(items) => total(items.iter()),
+            ValueMeta::Dict(items) => total(items.iter().map(|(_, v)| v)),
             ValueMeta::Plain(_) => 0,
         }
     }
+}
+
+fn total<'m>(items: impl Iterator<Item = &'m ValueMeta>) -> usize {
+    items.fold(0, |sum, item| sum.saturating_add(item.bytes()))
 }
 
 impl fmt::Display for ValueMeta {

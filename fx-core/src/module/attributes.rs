@@ -56,9 +56,19 @@ impl Attributes {
 
     /// The module that a path is inside of, or that is inside the path: both cannot be there.
     pub(crate) fn conflict(&self, path: &str) -> Option<&str> {
-        let mut others = self.modules.keys();
-        let other = others.find(|other| is_inside(path, other) || is_inside(other, path));
-        other.map(|other| &**other)
+        self.enclosing(path).or_else(|| {
+            let mut others = self.modules.keys();
+            let other = others.find(|other| is_inside(other, path));
+            other.map(|other| &**other)
+        })
+    }
+
+    /// The outermost module that a path is inside of.
+    pub(crate) fn enclosing(&self, path: &str) -> Option<&str> {
+        path.match_indices('.').find_map(|(dot, _)| {
+            let (outer, _) = self.modules.get_key_value(&path[..dot])?;
+            Some(&**outer)
+        })
     }
 }
 

@@ -15,6 +15,7 @@ use safetensors::{Dtype, SafeTensors};
 use super::json::{self, Json, JsonMap};
 use super::loader::Loader;
 use super::saver::Saver;
+use super::stream;
 use super::upgrade::{SCHEMA, upgrade};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::data::TensorData;
@@ -83,9 +84,15 @@ pub(crate) fn from_bytes<T>(
             "there is no graph in this file: its metadata has no `{KEY}`. If it holds weights only, load them into a module"
         ))
     })?;
-    check_depth(text)?;
-    let mut saved = parse(text)?;
-    upgrade(&mut saved)?;
+    let (saved, graph) = match stream::parse(text) {
+        Some((fields, graph)) => (Json::Object(fields), Some(graph)),
+        None => {
+            check_depth(text)?;
+            let mut saved = parse(text)?;
+            upgrade(&mut saved)?;
+            (saved, None)
+        }
+    };
     let fields = json::object(&saved)?;
 
     let data = bytes.get(header + size_of::<u64>()..).unwrap_or_default();
@@ -119,7 +126,7 @@ pub(crate) fn from_bytes<T>(
             })
             .collect::<Result<FxHashMap<_, _>>>()
     })?;
-    load(fields, &mut Loader::new(tensors, aliases))
+    load(fields, &mut Loader::new(tensors, aliases, graph))
 }
 
 fn tensor_data<'f>(

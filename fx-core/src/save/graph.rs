@@ -3,13 +3,13 @@
 //! Invariants: nodes keep names and order; a node names earlier nodes only.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::arguments::{from_argument, to_argument};
 use super::json::{self, Excerpt, Json, JsonMap};
+use super::meta::{from_entries, to_entries};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
 use crate::ir::function::Function;
@@ -25,8 +25,9 @@ use crate::value::handle::NodeId;
 /// The fields of a graph in the JSON of its module.
 pub(crate) const FIELDS: [&str; 3] = ["locations", "scopes", "nodes"];
 
-const NODE_FIELDS: [&str; 9] = [
-    "op", "target", "name", "args", "kwargs", "type", "at", "in", "passes",
+/// The fields of a node.
+pub(crate) const NODE_FIELDS: [&str; 10] = [
+    "op", "target", "name", "args", "kwargs", "type", "at", "in", "passes", "meta",
 ];
 
 /// The tables of one graph, in the order in which its nodes mention them.
@@ -160,6 +161,9 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
         let sources = node.sources().iter().map(from_source).collect();
         fields.insert("passes".into(), Json::Array(sources));
     }
+    if let Some(entries) = from_entries(node).map_err(|e| e.inside(".meta"))? {
+        fields.insert("meta".into(), entries);
+    }
     Ok(Json::Object(fields))
 }
 
@@ -194,28 +198,17 @@ fn to_source(saved: &Json) -> Result<NodeSource> {
 
 /// The graph in the JSON of its module.
 pub(crate) fn to_graph(fields: &JsonMap) -> Result<Graph> {
-    let locations = json::part(fields, "locations", |saved| json::items(saved, to_location))?;
+    let expected = fields
+        .get("nodes")
+        .and_then(Json::as_array)
+        .map_or(0, Vec::len);
+    let mut reader = GraphReader::new(fields, expected)?;
     json::part(fields, "nodes", |nodes| {
-        let mut graph = Graph::with_capacity(json::array(nodes)?.len());
-        let locations = locations
-            .into_iter()
-            .map(|location| graph.intern_location(location))
-            .collect();
-        Ok((nodes, graph, locations))
-    })
-    .and_then(|(nodes, mut graph, locations)| {
-        let scopes = json::part(fields, "scopes", |scopes| to_scopes(&mut graph, scopes))?;
-        let mut builder = Builder {
-            graph,
-            locations,
-            scopes,
-            functions: HashMap::new(),
-            by_name: HashMap::with_capacity(nodes.as_array().map_or(0, Vec::len)),
-        };
-        json::items(nodes, |node| builder.node(node)).map_err(|e| e.inside(".nodes"))?;
-        builder.graph.leave_scope(ScopeId::default());
-        Ok(builder.graph)
-    })
+        json::items(nodes, |node| {
+            reader.node(json::parts(json::object(node)?, &NODE_FIELDS)?)
+        })
+    })?;
+    Ok(reader.finish())
 }
 
 fn to_location(saved: &Json) -> Result<SourceLocation> {
@@ -252,27 +245,46 @@ fn to_scopes(graph: &mut Graph, saved: &Json) -> Result<Vec<ScopeId>> {
 }
 
 /// A graph that grows node by node.
-struct Builder<'j> {
+pub(crate) struct GraphReader {
     graph: Graph,
     locations: Vec<LocationId>,
     scopes: Vec<ScopeId>,
-    /// The names come from a file, so that the table is one that no choice of names makes slow.
-    by_name: HashMap<&'j str, NodeId>,
     /// Functions that were found.
-    functions: HashMap<&'j str, Function>,
+    functions: FxHashMap<Box<str>, Function>,
 }
 
-impl<'j> Builder<'j> {
-    fn node(&mut self, saved: &'j Json) -> Result<()> {
-        let fields = json::object(saved)?;
-        let [op, target, name, args, kwargs, ty, at, inside, passes] =
-            json::parts(fields, &NODE_FIELDS)?;
+impl GraphReader {
+    /// Of a graph with the tables that are in the JSON of its module, and room for as many nodes as are expected.
+    pub fn new(fields: &JsonMap, expected: usize) -> Result<Self> {
+        let mut graph = Graph::with_capacity(expected);
+        let locations = json::part(fields, "locations", |saved| json::items(saved, to_location))?;
+        Ok(GraphReader {
+            locations: locations
+                .into_iter()
+                .map(|location| graph.intern_location(location))
+                .collect(),
+            scopes: json::part(fields, "scopes", |scopes| to_scopes(&mut graph, scopes))?,
+            functions: FxHashMap::default(),
+            graph,
+        })
+    }
+
+    /// The graph of the nodes that were read.
+    pub fn finish(mut self) -> Graph {
+        self.graph.leave_scope(ScopeId::default());
+        self.graph
+    }
+
+    /// Adds the node of these parts.
+    pub fn node(&mut self, parts: [Option<&Json>; NODE_FIELDS.len()]) -> Result<()> {
+        let [op, target, name, args, kwargs, ty, at, inside, passes, meta] = parts;
         let op = self.op(op, target)?;
         let name = json::inside(name, "name", json::text)?;
         let name = name.ok_or_else(|| json::missing("name"))?;
-        let by_name = &self.by_name;
+        let graph = &self.graph;
         let reference = |earlier: &str| {
-            by_name.get(earlier).copied().ok_or_else(|| {
+            let found = graph.find_name(earlier).map(NodeRef::id);
+            found.ok_or_else(|| {
                 Error::saved(format_args!(
                     "{} is no node before this one: a node uses nodes that stand before it",
                     Excerpt(&format!("%{earlier}"))
@@ -305,24 +317,24 @@ impl<'j> Builder<'j> {
         let id = self.graph.insert(op, args, kwargs, Some(name), site)?;
         let given = self.graph.node(id)?.name();
         if given != name {
-            let problem = match self.by_name.contains_key(name) {
-                true => format!("two nodes are named {}", Excerpt(name)),
-                false => format!("{} is no name of a node", Excerpt(name)),
+            let problem = match self.graph.find_name(name) {
+                Some(_) => format!("two nodes are named {}", Excerpt(name)),
+                None => format!("{} is no name of a node", Excerpt(name)),
             };
             return Err(Error::saved(problem).inside(".name"));
         }
-        self.by_name.insert(name, id);
-        if ty.is_some() || sources.is_some() {
+        if ty.is_some() || sources.is_some() || meta.is_some() {
             let mut node = self.graph.node_mut(id)?;
             node.set_type_expr(ty);
             if let Some(sources) = sources {
                 node.set_sources(sources);
             }
+            json::inside(meta, "meta", |meta| to_entries(meta, &mut node))?;
         }
         Ok(())
     }
 
-    fn op(&mut self, op: Option<&Json>, target: Option<&'j Json>) -> Result<Op> {
+    fn op(&mut self, op: Option<&Json>, target: Option<&Json>) -> Result<Op> {
         let opcode = json::inside(op, "op", to_opcode)?;
         let opcode = opcode.ok_or_else(|| json::missing("op"))?;
         if opcode == Opcode::Output {
@@ -338,7 +350,7 @@ impl<'j> Builder<'j> {
                     Some(known) => *known,
                     None => {
                         let found = find_function(target)?;
-                        functions.insert(target, found);
+                        functions.insert(target.into(), found);
                         found
                     }
                 }),

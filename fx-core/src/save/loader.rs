@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::json::{self, Excerpt, Json, JsonMap};
 use super::saver::{MAX_MODULE_DEPTH, too_deep};
 use crate::error::{Error, Result};
+use crate::ir::graph::Graph;
 use crate::value::data::{TensorData, from_data_of};
 use crate::value::object::{Object, short_type_name};
 use crate::value::value::Value;
@@ -18,19 +19,28 @@ pub struct Loader<'f> {
     aliases: FxHashMap<&'f str, &'f str>,
     made: FxHashMap<&'f str, Value>,
     depth: usize,
+    /// The outermost module's graph, where it was read with the text.
+    graph: Option<Graph>,
 }
 
 impl<'f> Loader<'f> {
     pub(crate) fn new(
         tensors: FxHashMap<&'f str, TensorData<'f>>,
         aliases: FxHashMap<&'f str, &'f str>,
+        graph: Option<Graph>,
     ) -> Self {
         Loader {
             tensors,
             aliases,
             made: FxHashMap::default(),
             depth: 0,
+            graph,
         }
+    }
+
+    /// The graph that was read already, for the module that asks first: the outermost.
+    pub(crate) fn take_graph(&mut self) -> Option<Graph> {
+        self.graph.take()
     }
 
     /// Loads the field of a name.

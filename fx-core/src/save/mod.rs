@@ -5,6 +5,8 @@ pub mod file;
 pub mod graph;
 pub mod json;
 pub mod loader;
+pub mod meta;
 pub mod saver;
 pub mod signature;
+mod stream;
 pub mod upgrade;

@@ -11,7 +11,8 @@ pub(crate) const SCHEMA: u64 = UPGRADES.len() as u64 + 1;
 /// Rewrites a file's JSON from one version to the next.
 type Upgrade = fn(&mut Json) -> Result<()>;
 
-/// From version 1 on. A change of the format adds one, and a file of the version before to the tests.
+/// From version 1 on. A change of what files say adds one, and a file of the version before to the tests; a part that
+/// may be left out, as a node's `meta`, needs none: a reader that does not know it refuses it by name.
 const UPGRADES: &[Upgrade] = &[];
 
 /// Brings a file's JSON to today's schema.

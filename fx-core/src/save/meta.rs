@@ -1,0 +1,265 @@
+//! Entries of nodes in files: `SavedMeta`, the registry of such types, and the built-in one.
+//!
+//! Invariant: entries are written in the order of their names, so that equal nodes give equal bytes.
+
+use std::any::{Any, TypeId};
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::arguments::to_dtype;
+use super::json::{self, Excerpt, Json, JsonMap, tag};
+use crate::error::{Error, Result};
+use crate::ir::argument::MAX_ARGUMENT_DEPTH;
+use crate::ir::meta::Meta;
+use crate::ir::node::{NodeMut, NodeRef};
+use crate::ir::value_meta::{TensorMeta, ValueMeta};
+
+/// A type of entries that files keep: [`register_meta!`](crate::register_meta) it.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{Json, Meta, MetaPolicy, SavedMeta};
+/// #[derive(Debug, PartialEq)]
+/// struct Stage(u64);
+/// impl Meta for Stage {
+///     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+///     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+/// }
+/// impl SavedMeta for Stage {
+///     const NAME: &'static str = "my_crate::Stage";
+///     fn to_saved(&self) -> Result<Json> { Ok(self.0.into()) }
+///     fn from_saved(saved: &Json) -> Result<Self> {
+///         Ok(Stage(saved.as_u64().ok_or_else(|| Error::msg("expected a number"))?))
+///     }
+/// }
+/// fx_core::register_meta!(Stage);
+///
+/// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+/// let id = gm.graph().nodes().next().ok_or_else(|| Error::msg("it has nodes"))?.id();
+/// gm.graph_mut().node_mut(id)?.set_meta(Stage(2));
+/// let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
+/// assert_eq!(loaded.graph().nodes().next().and_then(|node| node.meta()), Some(&Stage(2)));
+/// # Ok::<(), Error>(())
+/// ```
+pub trait SavedMeta: Meta + Sized {
+    /// What files call it, for ever: the type's first path.
+    const NAME: &'static str;
+
+    /// What a file keeps of it.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn to_saved(&self) -> Result<Json>;
+
+    /// The entry of [`to_saved`](SavedMeta::to_saved).
+    ///
+    /// # Errors
+    /// When it is no such entry: a file may hold anything.
+    fn from_saved(saved: &Json) -> Result<Self>;
+}
+
+/// One type of entries, submitted by [`register_meta!`](crate::register_meta).
+#[derive(Debug)]
+pub struct MetaType {
+    name: &'static str,
+    ty: fn() -> TypeId,
+    save: fn(&dyn Any) -> Option<Result<Json>>,
+    load: fn(&Json, &mut NodeMut<'_>) -> Result<()>,
+}
+
+impl MetaType {
+    /// Of a type.
+    pub const fn of<T: SavedMeta>() -> Self {
+        MetaType {
+            name: T::NAME,
+            ty: TypeId::of::<T>,
+            save: |entry| entry.downcast_ref::<T>().map(T::to_saved),
+            load: |saved, node| {
+                node.set_meta(T::from_saved(saved)?);
+                Ok(())
+            },
+        }
+    }
+}
+
+inventory::collect!(MetaType);
+inventory::submit! { MetaType::of::<ValueMeta>() }
+
+#[derive(Default)]
+struct Tables {
+    by_name: FxHashMap<&'static str, Vec<&'static MetaType>>,
+    by_type: FxHashMap<TypeId, &'static MetaType>,
+}
+
+fn tables() -> &'static Tables {
+    static TABLES: OnceLock<Tables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let mut tables = Tables::default();
+        for entry in inventory::iter::<MetaType> {
+            // One type may be registered by several crates.
+            if tables.by_type.insert((entry.ty)(), entry).is_none() {
+                tables.by_name.entry(entry.name).or_default().push(entry);
+            }
+        }
+        tables
+    })
+}
+
+fn find(name: &str) -> Result<&'static MetaType> {
+    match tables().by_name.get(name).map(Vec::as_slice) {
+        Some([entry]) => Ok(entry),
+        Some([_, _, ..]) => Err(Error::saved(format_args!(
+            "two types of entries are registered as {}: give one another `SavedMeta::NAME`",
+            Excerpt(name)
+        ))),
+        _ => Err(Error::saved(format_args!(
+            "no type of entries is registered as {}: link its crate in (`use its_crate as _;`), or register it with `fx_core::register_meta!`",
+            Excerpt(name)
+        ))),
+    }
+}
+
+/// A node's entries as JSON, those whose types are registered.
+pub(crate) fn from_entries(node: NodeRef<'_>) -> Result<Option<Json>> {
+    let mut saved: Vec<(&str, Json)> = Vec::new();
+    for (ty, entry) in node.entries() {
+        let Some(known) = tables().by_type.get(&ty) else {
+            continue;
+        };
+        let inside = |e: Error| e.inside(format_args!(".{}", known.name));
+        find(known.name).map_err(inside)?;
+        if let Some(json) = (known.save)(entry) {
+            saved.push((known.name, json.map_err(inside)?));
+        }
+    }
+    saved.sort_by_key(|(name, _)| *name);
+    let saved = saved.into_iter().map(|(name, json)| (name.into(), json));
+    let fields: JsonMap = saved.collect();
+    Ok((!fields.is_empty()).then_some(Json::Object(fields)))
+}
+
+/// Gives a node the entries of [`from_entries`].
+pub(crate) fn to_entries(saved: &Json, node: &mut NodeMut<'_>) -> Result<()> {
+    for (name, entry) in json::object(saved)? {
+        find(name)
+            .and_then(|ty| (ty.load)(entry, node))
+            .map_err(|e| e.inside(format_args!(".{name}")))?;
+    }
+    Ok(())
+}
+
+impl SavedMeta for ValueMeta {
+    const NAME: &'static str = "fx_core::ValueMeta";
+
+    fn to_saved(&self) -> Result<Json> {
+        from_value_meta(self, 0)
+    }
+
+    fn from_saved(saved: &Json) -> Result<Self> {
+        to_value_meta(saved, 0)
+    }
+}
+
+fn too_deep() -> Error {
+    Error::saved(format_args!(
+        "nests deeper than {MAX_ARGUMENT_DEPTH} levels"
+    ))
+}
+
+/// A tensor is an object with its shape, a list a list, a plain value its text, named values `{"dict": ..}`.
+fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
+    if depth > MAX_ARGUMENT_DEPTH {
+        return Err(too_deep());
+    }
+    Ok(match meta {
+        ValueMeta::Single(tensor) => {
+            let mut fields = JsonMap::new();
+            fields.insert("shape".into(), Json::from(tensor.shape.clone()));
+            if let Some(dtype) = tensor.dtype {
+                fields.insert("dtype".into(), Json::from(dtype.name()));
+            }
+            if let Some(strides) = &tensor.strides {
+                fields.insert("strides".into(), Json::from(strides.clone()));
+            }
+            Json::Object(fields)
+        }
+        ValueMeta::Sequence(items) => {
+            let items = items.iter().map(|item| from_value_meta(item, depth + 1));
+            items.collect::<Result<_>>()?
+        }
+        ValueMeta::Dict(items) => {
+            let pairs = items.iter().map(|(key, item)| {
+                let item = from_value_meta(item, depth + 1)?;
+                Ok(Json::Array(vec![Json::from(key.as_str()), item]))
+            });
+            tag("dict", pairs.collect::<Result<Vec<_>>>()?)
+        }
+        ValueMeta::Plain(text) => Json::from(text.as_str()),
+    })
+}
+
+fn to_size(saved: &Json) -> Result<usize> {
+    let size = saved.as_u64().and_then(|size| usize::try_from(size).ok());
+    size.ok_or_else(|| json::expected("a size", saved))
+}
+
+fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
+    if depth > MAX_ARGUMENT_DEPTH {
+        return Err(too_deep());
+    }
+    let sizes = |sizes| json::items(sizes, to_size);
+    Ok(match saved {
+        Json::String(text) => ValueMeta::Plain(text.clone()),
+        Json::Array(_) => {
+            ValueMeta::Sequence(json::items(saved, |item| to_value_meta(item, depth + 1))?)
+        }
+        Json::Object(fields) if fields.contains_key("dict") => {
+            json::known_names(fields, &["dict"])?;
+            ValueMeta::Dict(json::part(fields, "dict", |pairs| {
+                json::items(pairs, |pair| match json::array(pair)? {
+                    [key, item] => Ok((
+                        json::text(key)?.to_string(),
+                        to_value_meta(item, depth + 1)?,
+                    )),
+                    _ => Err(json::expected("a key and a value", pair)),
+                })
+            })?)
+        }
+        Json::Object(fields) => {
+            json::known_names(fields, &["shape", "dtype", "strides"])?;
+            ValueMeta::Single(TensorMeta {
+                shape: json::part(fields, "shape", sizes)?,
+                dtype: json::optional(fields, "dtype", to_dtype)?,
+                strides: json::optional(fields, "strides", sizes)?,
+            })
+        }
+        _ => return Err(json::expected("a tensor, a list, a dict or a text", saved)),
+    })
+}
+
+/// Registers a type of entries, a [`SavedMeta`](crate::SavedMeta): files keep what nodes have of it.
+///
+/// ```
+/// # use fx_core::{Json, Meta, MetaPolicy, Result, SavedMeta};
+/// #[derive(Debug)]
+/// struct Pinned;
+/// impl Meta for Pinned {
+///     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+///     const ON_REPLACE: MetaPolicy = MetaPolicy::Drop;
+/// }
+/// impl SavedMeta for Pinned {
+///     const NAME: &'static str = "my_crate::Pinned";
+///     fn to_saved(&self) -> Result<Json> { Ok(Json::Null) }
+///     fn from_saved(_: &Json) -> Result<Self> { Ok(Pinned) }
+/// }
+/// fx_core::register_meta!(Pinned);
+/// ```
+#[macro_export]
+macro_rules! register_meta {
+    ($ty:ty $(,)?) => {
+        $crate::__private::inventory::submit! {
+            $crate::__private::MetaType::of::<$ty>()
+        }
+    };
+}

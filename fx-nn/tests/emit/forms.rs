@@ -1,0 +1,170 @@
+//! What each form of the graph is in Rust, whole: a change of the text shows here.
+
+use super::*;
+
+/// The opcodes, and paths that are no names in Rust.
+#[test]
+fn every_opcode() -> Result<()> {
+    let mut attributes = Attributes::default();
+    let linear = nn::Linear::new(3, 3)?;
+    attributes
+        .modules
+        .insert("blocks.0.conv".into(), Box::new(linear));
+    let weight = (fx_nn::TensorKind::Buffer, Tensor::ones(3)?.into_value());
+    attributes.tensors.insert("blocks.0.scale".into(), weight);
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let conv = graph.call_module("blocks.0.conv", (x,), ())?;
+    let scale = graph.get_attr("blocks.0.scale")?;
+    let mul = graph.call_function(operator::mul, (conv, scale), ())?;
+    let sum = graph.call_method("sum", (mul,), [("keepdim", true)])?;
+    graph.output(sum)?;
+    let gm = GraphModule::new(attributes, graph, "Every")?;
+    assert_eq!(
+        gm.code(),
+        r#"
+pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    let blocks_0_conv = self.blocks[0].conv.forward(x)?;
+    let blocks_0_scale = &self.blocks[0].scale;
+    let mul = (&blocks_0_conv * blocks_0_scale)?;  drop(blocks_0_conv);
+    let sum = mul.sum_keepdim(..)?;  drop(mul);
+    Ok(sum)
+}
+"#
+        .trim_start()
+    );
+    Ok(())
+}
+
+/// Keywords in the places that they have in the signature, defaults between them, lists, tuples and slices.
+#[test]
+fn arguments() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Tensor, n: Int| {
+        let joined = ops::cat(&[x.clone(), x.relu()?], 1)?;
+        let part = joined.i((.., 1..3, fx_nn::NewAxis))?;
+        part.clamp(None, 2.0)?.reshape((n, -1))?.softmax(-1)
+    }))?;
+    assert_eq!(
+        gm.code(),
+        r#"
+pub fn forward(&self, x: &Tensor, n: Int) -> Result<Tensor> {
+    let relu = x.relu()?;
+    let cat = fx_nn::ops::cat(&[x.clone(), relu.clone()], 1)?;  drop(relu);
+    let getitem = cat.i((.., 1..3, NewAxis))?;  drop(cat);
+    let clamp = getitem.clamp(None, 2.0)?;  drop(getitem);
+    let reshape = clamp.reshape((n, -1))?;  drop(clamp);
+    let softmax = reshape.softmax(-1)?;  drop(reshape);
+    Ok(softmax)
+}
+"#
+        .trim_start()
+    );
+    Ok(())
+}
+
+/// Several results: a tuple's, and a list's.
+#[test]
+fn results() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Tensor| {
+        let (values, indices) = x.topk(2, -1, true, true)?;
+        let [a, b] = x.chunk(2, 0)?.unpack::<2>()?;
+        Ok(((&values * &indices)?, vec![a, b], x.size(0)?))
+    }))?;
+    assert_eq!(
+        gm.code(),
+        r#"
+pub fn forward(&self, x: &Tensor) -> Result<(Tensor, Vec<Tensor>, Int)> {
+    let topk = x.topk(2, -1, true, true)?;
+    let getitem = topk.0.clone();
+    let getitem_1 = topk.1.clone();  drop(topk);
+    let chunk = x.chunk(2, 0)?;
+    let getitem_2 = chunk.get(0)?;
+    let getitem_3 = chunk.get(1)?;  drop(chunk);
+    let mul = (&getitem * &getitem_1)?;  drop(getitem); drop(getitem_1);
+    let size = x.size(0)?;
+    Ok((mul, vec![getitem_2, getitem_3], size))
+}
+"#
+        .trim_start()
+    );
+    Ok(())
+}
+
+/// Structures that are taken apart, and others that are put together.
+#[test]
+fn structures() -> Result<()> {
+    let gm = Trace::new(traced!(dicts))
+        .concrete("x", tree!({"a": [PH, PH], "b": [PH]}))
+        .graph_module()?;
+    assert_eq!(
+        gm.code(),
+        r#"
+pub fn forward(&self, x: IndexMap<String, Vec<Tensor>>) -> Result<IndexMap<String, Tensor>> {
+    let x_1 = &x["a"][0];
+    let x_2 = &x["a"][1];
+    let x_3 = &x["b"][0];
+    let add = (x_1 + x_3)?;
+    Ok(IndexMap::from_iter([("sum".to_string(), add), ("first".to_string(), x_2.clone())]))
+}
+"#
+        .trim_start()
+    );
+    let gm = Trace::new(traced!(tuples))
+        .concrete("x", tree!((PH, (PH, PH))))
+        .graph_module()?;
+    assert_eq!(
+        gm.code(),
+        r#"
+pub fn forward(&self, x: (Tensor, (Tensor, Tensor))) -> Result<(Tensor, Vec<Tensor>)> {
+    let x_1 = &x.0;
+    let x_2 = &x.1.0;
+    let x_3 = &x.1.1;
+    let add = (x_1 + x_2)?;
+    Ok((add, vec![x_3.clone(), x_1.clone()]))
+}
+"#
+        .trim_start()
+    );
+    Ok(())
+}
+
+#[trace]
+fn guarded(
+    x: &Tensor,
+    by: f64,
+    bias: Option<&Tensor>,
+    #[default(2.0)] scale: Float,
+) -> Result<Tensor> {
+    assert!(x.size(0)? > 1, "a batch of more than one");
+    let y = ((x * by)? * scale)?;
+    match bias {
+        Some(bias) => y + bias,
+        None => Ok(y),
+    }
+}
+
+/// Declared types and defaults, what an input was specialised to, and claims.
+#[test]
+fn types_and_guards() -> Result<()> {
+    let gm = Trace::new(traced!(guarded))
+        .concrete("by", 0.5)
+        .graph_module()?;
+    assert_eq!(
+        gm.code(),
+        r#"
+pub fn forward(&self, x: &Tensor, by: f64, bias: Option<&Tensor>, #[default(2.0)] scale: Float) -> Result<Tensor> {
+    let bias = bias.ok_or_else(|| Error::msg("`bias` is missing: it was there when this was traced"))?;
+    if by != 0.5 { return Err(Error::msg("`by` was specialised")); }
+    let size = x.size(0)?;
+    let gt = (size > 1)?;
+    assert!(gt, "a batch of more than one");
+    let mul = (x * 0.5)?;
+    let mul_1 = (&mul * scale)?;  drop(mul);
+    let add = (&mul_1 + bias)?;  drop(mul_1);
+    Ok(add)
+}
+"#
+            .trim_start()
+    );
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Entries of nodes, through a file.
+
+use fx_nn::prelude::*;
+use fx_nn::{IntoValue, Json, Meta, MetaPolicy, SavedMeta, ValueMeta, register_meta};
+
+use super::support::{json_of, loads_the_same, with_json};
+
+/// An entry of the user's own that files keep.
+#[derive(Debug, PartialEq)]
+struct Stage(u64);
+
+impl Meta for Stage {
+    const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+}
+
+impl SavedMeta for Stage {
+    const NAME: &'static str = "a_crate::Stage";
+
+    fn to_saved(&self) -> Result<Json> {
+        match self.0 {
+            13 => Err(Error::msg("stage 13 is not told")),
+            stage => Ok(stage.into()),
+        }
+    }
+
+    fn from_saved(saved: &Json) -> Result<Self> {
+        let stage = saved.as_u64();
+        Ok(Stage(
+            stage.ok_or_else(|| Error::msg("expected a stage's number"))?,
+        ))
+    }
+}
+
+register_meta!(Stage);
+
+/// An entry that nobody registered.
+#[derive(Debug)]
+struct Scribble;
+
+impl Meta for Scribble {
+    const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+}
+
+#[trace]
+fn several(x: &Tensor) -> Result<(Tensor, Int)> {
+    Ok((x.relu()?, x.size(0)?))
+}
+
+/// Shapes, on every node; on the first the rest.
+fn with_entries(stages_first: bool) -> Result<GraphModule> {
+    let mut gm = symbolic_trace(traced!(several))?;
+    let first = gm.graph().nodes().next().map(|node| node.id());
+    let first = first.ok_or_else(|| Error::msg("it has nodes"))?;
+    if stages_first {
+        gm.graph_mut().node_mut(first)?.set_meta(Stage(7));
+    }
+    gm.propagate_shapes(&Tensor::ones((2, 3))?)?;
+    let mut graph = gm.graph_mut();
+    graph.node_mut(first)?.set_meta(Stage(7));
+    graph.node_mut(first)?.set_meta(Scribble);
+    drop(graph);
+    Ok(gm)
+}
+
+#[test]
+fn registered_entries_come_back_and_others_do_not() -> Result<()> {
+    let gm = with_entries(false)?;
+    loads_the_same("entries", &gm, vec![Tensor::ones((2, 3))?.into_value()])?;
+    let bytes = gm.to_bytes()?;
+    assert!(with_entries(true)?.to_bytes()? == bytes, "the order counts");
+    let loaded = GraphModule::from_bytes(&bytes)?;
+    for (a, b) in gm.graph().nodes().zip(loaded.graph().nodes()) {
+        assert!(a.meta::<ValueMeta>().is_some());
+        assert_eq!(a.meta::<ValueMeta>(), b.meta::<ValueMeta>(), "{a}");
+        assert_eq!(a.meta::<Stage>(), b.meta::<Stage>());
+        assert!(b.meta::<Scribble>().is_none());
+    }
+    assert_eq!(
+        json_of(&bytes)?["nodes"][0]["meta"].to_string(),
+        r#"{"a_crate::Stage":7,"fx_core::ValueMeta":{"shape":[2,3],"dtype":"float32","strides":[3,1]}}"#
+    );
+    Ok(())
+}
+
+#[test]
+fn the_place_of_a_wrong_entry_is_named() -> Result<()> {
+    let mut gm = with_entries(false)?;
+    let bytes = gm.to_bytes()?;
+    let changed = |change: fn(&mut Json)| -> Result<String> {
+        let mut json = json_of(&bytes)?;
+        change(&mut json["nodes"][0]["meta"]);
+        let loaded = GraphModule::from_bytes(&with_json(&bytes, &json.to_string())?);
+        Ok(loaded.map_or_else(|e| e.to_string(), |_| "loaded".into()))
+    };
+    assert_eq!(
+        changed(|meta| meta["a_crate::Stage"] = "x".into())?,
+        "nodes[0].meta.a_crate::Stage: expected a stage's number"
+    );
+    assert_eq!(
+        changed(|meta| meta["fx_core::ValueMeta"]["shape"][1] = (-1).into())?,
+        "nodes[0].meta.fx_core::ValueMeta.shape[1]: expected a size, found `-1`"
+    );
+    assert_eq!(
+        changed(|meta| meta["fx_core::ValueMeta"] = 1.into())?,
+        "nodes[0].meta.fx_core::ValueMeta: expected a tensor, a list, a dict or a text, found `1`"
+    );
+    let unknown = changed(|meta| meta["other::Stage"] = 1.into())?;
+    let expected = "nodes[0].meta.other::Stage: no type of entries is registered as `other::Stage`: link its crate in";
+    assert!(unknown.starts_with(expected), "{unknown}");
+
+    let first = gm.graph().nodes().next().map(|node| node.id());
+    let first = first.ok_or_else(|| Error::msg("it has nodes"))?;
+    gm.graph_mut().node_mut(first)?.set_meta(Stage(13));
+    let refused = gm
+        .to_bytes()
+        .map_or_else(|e| e.to_string(), |_| "saved".into());
+    assert!(refused.contains("stage 13 is not told"), "{refused}");
+    Ok(())
+}
