@@ -2,6 +2,10 @@
 //!
 //! Invariant: nothing in the part is impure, and nothing in it depends on an input.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
 use super::predicate::{self, Predicate};
 use crate::error::Result;
 use crate::graph_module::is_impure;
@@ -78,7 +82,7 @@ impl Constants {
     }
 
     /// Erases the nodes that nobody uses any more, and gives the paths that the graph named through them.
-    pub fn erase(&self, graph: &mut Graph) -> Result<Vec<std::sync::Arc<str>>> {
+    pub fn erase(&self, graph: &mut Graph) -> Result<Vec<Arc<str>>> {
         let mut paths = Vec::new();
         for id in self.nodes.iter().rev() {
             let node = graph.node(*id)?;
@@ -116,25 +120,16 @@ pub(super) fn named_by(graph: &Graph, attributes: &Attributes) -> Attributes {
 }
 
 /// Takes away those of the paths that a graph no longer names.
-pub(super) fn forget_unnamed(
-    graph: &Graph,
-    attributes: &mut Attributes,
-    paths: Vec<std::sync::Arc<str>>,
-) {
+pub(super) fn forget_unnamed(graph: &Graph, attributes: &mut Attributes, paths: Vec<Arc<str>>) {
+    let is_named = |op: Op| !graph.find_nodes_unsorted(&op).is_empty();
+    let mut gone: FxHashSet<Arc<str>> = FxHashSet::default();
     for path in paths {
-        if graph
-            .find_nodes_unsorted(&Op::GetAttr(path.clone()))
-            .is_empty()
-        {
-            attributes.tensors.shift_remove(&path);
-        }
-        if graph
-            .find_nodes_unsorted(&Op::CallModule(path.clone()))
-            .is_empty()
-        {
-            attributes.modules.shift_remove(&path);
+        if !is_named(Op::GetAttr(path.clone())) && !is_named(Op::CallModule(path.clone())) {
+            gone.insert(path);
         }
     }
+    attributes.tensors.retain(|path, _| !gone.contains(path));
+    attributes.modules.retain(|path, _| !gone.contains(path));
 }
 
 /// Arguments of a new node.

@@ -18,6 +18,8 @@ use crate::value::value::Value;
 const MOST_ROUNDS: usize = 100;
 
 type Check = Box<dyn Fn(&GraphModule) -> Result<()> + Send + Sync>;
+/// A check of one run.
+type Running<'r> = &'r dyn Fn(&GraphModule) -> Result<()>;
 
 /// Passes, run in order, again and again where they are to settle; lint runs after each, and other checks on request.
 ///
@@ -188,7 +190,7 @@ impl PassManager {
         &self,
         gm: &mut GraphModule,
         report: &mut PassReport,
-        outer: &[&dyn Fn(&GraphModule) -> Result<()>],
+        outer: &[Running<'_>],
     ) -> Result<()> {
         schedule::validate(&self.names(), &self.constraints)?;
         let expected = self.expected(gm)?;
