@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::signature::Literal;
+use super::signature::{Bound, Literal};
 use crate::error::{Error, Result};
 use crate::value::device::Device;
 use crate::value::dtype::DType;
@@ -281,6 +281,15 @@ impl From<&Literal> for Argument {
             Literal::Int(n) => Argument::Int(*n),
             Literal::Float(x) => Argument::Float(*x),
             Literal::Str(s) => Argument::from(s.as_ref()),
+        }
+    }
+}
+
+impl From<Bound<'_, &Argument>> for Argument {
+    fn from(bound: Bound<'_, &Argument>) -> Self {
+        match bound {
+            Bound::Given(argument) => argument.clone(),
+            Bound::Default(literal) => literal.into(),
         }
     }
 }

@@ -177,10 +177,7 @@ impl<'g> NodeRef<'g> {
                     continue;
                 }
             };
-            let arguments = bound.into_iter().map(|b| match b {
-                Bound::Given(arg) => arg.clone(),
-                Bound::Default(literal) => literal.into(),
-            });
+            let arguments = bound.into_iter().map(Argument::from);
             let names = function.params().iter().map(|p| p.name.to_string());
             let normalized = names.zip(arguments).collect();
             if found.as_ref().is_some_and(|other| *other != normalized) {

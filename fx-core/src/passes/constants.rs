@@ -2,14 +2,10 @@
 //!
 //! Invariant: nothing in the part is impure, and nothing in it depends on an input.
 
-use std::sync::Arc;
-
-use rustc_hash::FxHashSet;
-
 use super::predicate::{self, Predicate};
 use crate::error::Result;
 use crate::graph_module::is_impure;
-use crate::ir::argument::{Args, Argument};
+use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
@@ -80,59 +76,4 @@ impl Constants {
         graph.output(Argument::Tuple(results.collect::<Vec<_>>().into()))?;
         Ok(graph)
     }
-
-    /// Erases the nodes that nobody uses any more, and gives the paths that the graph named through them.
-    pub fn erase(&self, graph: &mut Graph) -> Result<Vec<Arc<str>>> {
-        let mut paths = Vec::new();
-        for id in self.nodes.iter().rev() {
-            let node = graph.node(*id)?;
-            if node.num_users() > 0 {
-                continue;
-            }
-            if let Op::GetAttr(path) | Op::CallModule(path) = node.op() {
-                paths.push(path.clone());
-            }
-            graph.erase_node(*id)?;
-        }
-        Ok(paths)
-    }
-}
-
-/// The attributes that a graph names.
-pub(super) fn named_by(graph: &Graph, attributes: &Attributes) -> Attributes {
-    let mut named = Attributes::default();
-    for node in graph.nodes() {
-        match node.op() {
-            Op::GetAttr(path) => {
-                if let Some(tensor) = attributes.tensors.get(path) {
-                    named.tensors.insert(path.clone(), tensor.clone());
-                }
-            }
-            Op::CallModule(path) if !named.modules.contains_key(path) => {
-                if let Some(module) = attributes.modules.get(path) {
-                    named.modules.insert(path.clone(), module.clone());
-                }
-            }
-            _ => {}
-        }
-    }
-    named
-}
-
-/// Takes away those of the paths that a graph no longer names.
-pub(super) fn forget_unnamed(graph: &Graph, attributes: &mut Attributes, paths: Vec<Arc<str>>) {
-    let is_named = |op: Op| !graph.find_nodes_unsorted(&op).is_empty();
-    let mut gone: FxHashSet<Arc<str>> = FxHashSet::default();
-    for path in paths {
-        if !is_named(Op::GetAttr(path.clone())) && !is_named(Op::CallModule(path.clone())) {
-            gone.insert(path);
-        }
-    }
-    attributes.tensors.retain(|path, _| !gone.contains(path));
-    attributes.modules.retain(|path, _| !gone.contains(path));
-}
-
-/// Arguments of a new node.
-pub(super) fn one(argument: impl Into<Argument>) -> Args {
-    Args::from_iter([argument.into()])
 }

@@ -5,18 +5,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::constants::{Constants, forget_unnamed, named_by, one};
+use super::constants::Constants;
 use super::folded::FoldedConstants;
+use super::part::{erase_unused, named_by, take_items};
 use super::pass::Pass;
 use super::predicate::Predicate;
 use super::substitute::substitute;
 use crate::error::{Error, Result};
 use crate::exec::program::Program;
 use crate::graph_module::GraphModule;
-use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
-use crate::ir::operators;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
 use crate::value::value::Value;
@@ -95,8 +95,7 @@ impl Pass for FoldConstants {
         } else {
             fold(graph, attributes, &constants, &part)?;
         }
-        let paths = constants.erase(graph)?;
-        forget_unnamed(graph, attributes, paths);
+        erase_unused(graph, attributes, &constants.nodes)?;
         Ok(true)
     }
 }
@@ -204,13 +203,7 @@ fn lift(
     let first = first.ok_or_else(|| Error::msg("what is folded has nodes"))?;
     let mut place = graph.inserting_before(first)?;
     let call = place.call_module(&path, (), ())?;
-    let mut items = Vec::with_capacity(constants.results.len());
-    for at in 0..constants.results.len() {
-        let at = i64::try_from(at).unwrap_or(i64::MAX);
-        let mut args = one(call);
-        args.push(Argument::Int(at));
-        items.push(place.call_function(operators::getitem, args, Kwargs::new())?);
-    }
+    let items = take_items(&mut place, call, constants.results.len())?;
     drop(place);
     for (result, item) in constants.results.iter().zip(items) {
         substitute(graph, *result, &Argument::Node(item))?;

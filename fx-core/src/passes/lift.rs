@@ -7,15 +7,13 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::constants::{forget_unnamed, named_by};
+use super::part::{erase_unused, named_by, take_items};
 use super::substitute::substitute;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
-use crate::ir::operators;
-use crate::ir::signature::Bound;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
@@ -66,15 +64,10 @@ impl GraphModule {
         let mut place = graph.inserting_after(last)?;
         let inputs: Args = part.inputs.iter().copied().map(Argument::Node).collect();
         let call = place.call_module(path, inputs, Kwargs::new())?;
-        let mut results = Vec::with_capacity(part.results.len());
-        if part.results.len() == 1 {
-            results.push(call);
-        } else {
-            for at in 0..part.results.len() {
-                let args = (call, i64::try_from(at).unwrap_or(i64::MAX));
-                results.push(place.call_function(operators::getitem, args, ())?);
-            }
-        }
+        let results = match part.results.len() {
+            1 => vec![call],
+            several => take_items(&mut place, call, several)?,
+        };
         drop(place);
         // The nodes themselves still use each other, and go.
         let inside: FxHashSet<NodeId> = part.nodes.iter().copied().collect();
@@ -82,14 +75,7 @@ impl GraphModule {
             let mut node = graph.node_mut(*old)?;
             node.replace_uses_with_filter(new, |user| !inside.contains(&user.id()))?;
         }
-        let mut paths = Vec::new();
-        for id in part.nodes.iter().rev() {
-            if let Op::GetAttr(path) | Op::CallModule(path) = graph.node(*id)?.op() {
-                paths.push(path.clone());
-            }
-            graph.erase_node(*id)?;
-        }
-        forget_unnamed(graph, attributes, paths);
+        erase_unused(graph, attributes, &part.nodes)?;
         // Users of one result may stand before another one's inputs.
         graph.sort()?;
         self.lint()?;
@@ -134,11 +120,7 @@ impl GraphModule {
         }
         let inner = inner.clone();
         let bound = node.bound(&path, crate::module::module::Module::params(&inner))?;
-        let args = bound.into_iter().map(|bound| match bound {
-            Bound::Given(argument) => argument.clone(),
-            Bound::Default(literal) => literal.into(),
-        });
-        let args: Vec<Argument> = args.collect();
+        let args: Vec<Argument> = bound.into_iter().map(Argument::from).collect();
         let is_last_call = self.graph().find_nodes(node.op()).len() == 1;
 
         let (graph, attributes) = self.parts_mut();

@@ -16,6 +16,7 @@ pub mod folded;
 mod lift;
 pub mod manager;
 pub mod normalize;
+mod part;
 pub mod pass;
 mod predicate;
 pub mod profile;

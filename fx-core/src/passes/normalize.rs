@@ -12,7 +12,7 @@ use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::signature::{Bound, ParamKind, ParamSpec};
+use crate::ir::signature::{ParamKind, ParamSpec};
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
@@ -63,10 +63,7 @@ impl NormalizeArguments {
         let mut named = self.by_name;
         let is_method = matches!(node.op(), Op::CallMethod(_));
         for (at, (bound, param)) in bound.into_iter().zip(params).enumerate() {
-            let argument = match bound {
-                Bound::Given(argument) => argument.clone(),
-                Bound::Default(literal) => literal.into(),
-            };
+            let argument = Argument::from(bound);
             let default = param.default.as_ref();
             let is_default = default.is_some_and(|default| argument.equals_literal(default));
             if is_method && at == 0 {

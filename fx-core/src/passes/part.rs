@@ -1,0 +1,77 @@
+//! Parts of a graph that move: what they name, the items of what stands for them, and their end.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::error::Result;
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::ir::operators;
+use crate::module::attributes::Attributes;
+use crate::value::handle::NodeId;
+
+/// The attributes that a graph names.
+pub(super) fn named_by(graph: &Graph, attributes: &Attributes) -> Attributes {
+    let mut named = Attributes::default();
+    for node in graph.nodes() {
+        match node.op() {
+            Op::GetAttr(path) => {
+                if let Some(tensor) = attributes.tensors.get(path) {
+                    named.tensors.insert(path.clone(), tensor.clone());
+                }
+            }
+            Op::CallModule(path) if !named.modules.contains_key(path) => {
+                if let Some(module) = attributes.modules.get(path) {
+                    named.modules.insert(path.clone(), module.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    named
+}
+
+/// Takes the items of what a call gives, at the insertion point.
+///
+/// # Errors
+/// When the call is not in this graph.
+pub(super) fn take_items(graph: &mut Graph, call: NodeId, count: usize) -> Result<Vec<NodeId>> {
+    let positions = (0i64..).take(count);
+    positions
+        .map(|at| graph.call_function(operators::getitem, (call, at), ()))
+        .collect()
+}
+
+/// Erases those of the nodes, which are in order, that nobody uses, and takes away what the graph named through them
+/// alone.
+///
+/// # Errors
+/// When a node is not in this graph.
+pub(super) fn erase_unused(
+    graph: &mut Graph,
+    attributes: &mut Attributes,
+    nodes: &[NodeId],
+) -> Result<()> {
+    let mut paths = Vec::new();
+    for id in nodes.iter().rev() {
+        let node = graph.node(*id)?;
+        if node.num_users() > 0 {
+            continue;
+        }
+        if let Op::GetAttr(path) | Op::CallModule(path) = node.op() {
+            paths.push(path.clone());
+        }
+        graph.erase_node(*id)?;
+    }
+    let is_named = |op: Op| !graph.find_nodes_unsorted(&op).is_empty();
+    let mut gone: FxHashSet<Arc<str>> = FxHashSet::default();
+    for path in paths {
+        if !is_named(Op::GetAttr(path.clone())) && !is_named(Op::CallModule(path.clone())) {
+            gone.insert(path);
+        }
+    }
+    attributes.tensors.retain(|path, _| !gone.contains(path));
+    attributes.modules.retain(|path, _| !gone.contains(path));
+    Ok(())
+}
