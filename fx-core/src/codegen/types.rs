@@ -11,7 +11,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::registry;
-use crate::ir::signature::{Bound, ParamSpec, bind};
+use crate::ir::signature::{ParamSpec, bind};
 use crate::module::attributes::Attributes;
 use crate::value::operator::Operator;
 use crate::value::value::Value;
@@ -320,12 +320,8 @@ pub(super) fn bound_arguments(
     node: NodeRef<'_>,
 ) -> Option<Vec<Argument>> {
     let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
-    let bound = bind(callee, params, node.args(), kwargs).ok()?.into_iter();
-    let arguments = bound.map(|bound| match bound {
-        Bound::Given(arg) => arg.clone(),
-        Bound::Default(literal) => Argument::from(literal),
-    });
-    Some(arguments.collect())
+    let bound = bind(callee, params, node.args(), kwargs).ok()?;
+    Some(bound.into_iter().map(Argument::from).collect())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
+use crate::module::module::Module;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 
@@ -119,7 +120,7 @@ impl GraphModule {
             )));
         }
         let inner = inner.clone();
-        let bound = node.bound(&path, crate::module::module::Module::params(&inner))?;
+        let bound = node.bound(&path, inner.params())?;
         let args: Vec<Argument> = bound.into_iter().map(Argument::from).collect();
         let is_last_call = self.graph().find_nodes(node.op()).len() == 1;
 
