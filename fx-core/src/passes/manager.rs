@@ -6,7 +6,8 @@ use std::fmt;
 
 use super::closeness::difference;
 use super::divergence::{Divergence, first_divergence};
-use super::pass::{Pass, PassRecord};
+use super::pass::Pass;
+use super::record::PassRecord;
 use super::schedule;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;

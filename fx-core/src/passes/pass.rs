@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::changes::Changes;
+use super::record::{Changes, PassRecord};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::rewrite::rewriter::Rewriter;
@@ -115,43 +115,6 @@ impl<F: Fn(&mut GraphModule) -> Result<bool> + Send + Sync> Pass for PassFn<F> {
 impl Pass for Rewriter {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         Ok(!Rewriter::run(self, gm)?.rewritten.is_empty())
-    }
-}
-
-/// What a pass did: made by [`GraphModule::apply`].
-#[derive(Debug, Clone)]
-pub struct PassRecord {
-    /// The pass's name.
-    pub pass: String,
-    /// Whether it says that it changed anything.
-    pub changed: bool,
-    /// How long it took, without checks.
-    pub time: Duration,
-    /// Nodes that there were.
-    pub nodes_before: usize,
-    /// Nodes that there are.
-    pub nodes_after: usize,
-    /// The names of nodes that are new.
-    pub created: Vec<String>,
-    /// The names of nodes that are gone.
-    pub erased: Vec<String>,
-    /// Which nodes gave way to which, by name.
-    pub replaced: Vec<(String, String)>,
-}
-
-impl fmt::Display for PassRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: {} -> {} nodes, {} created, {} replaced, {} erased, {:.3} ms",
-            self.pass,
-            self.nodes_before,
-            self.nodes_after,
-            self.created.len(),
-            self.replaced.len(),
-            self.erased.len(),
-            self.time.as_secs_f64() * 1e3
-        )
     }
 }
 

@@ -1,15 +1,53 @@
-//! What a pass does to a graph, told by name: nodes created, erased, replaced.
+//! `PassRecord`: what a pass did to a graph, told by name, and what collects it.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::pass::PassRecord;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::observe::GraphObserver;
 use crate::value::handle::NodeId;
+
+/// What a pass did: made by [`GraphModule::apply`].
+#[derive(Debug, Clone)]
+pub struct PassRecord {
+    /// The pass's name.
+    pub pass: String,
+    /// Whether it says that it changed anything.
+    pub changed: bool,
+    /// How long it took, without checks.
+    pub time: Duration,
+    /// Nodes that there were.
+    pub nodes_before: usize,
+    /// Nodes that there are.
+    pub nodes_after: usize,
+    /// The names of nodes that are new.
+    pub created: Vec<String>,
+    /// The names of nodes that are gone.
+    pub erased: Vec<String>,
+    /// Which nodes gave way to which, by name.
+    pub replaced: Vec<(String, String)>,
+}
+
+impl fmt::Display for PassRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} -> {} nodes, {} created, {} replaced, {} erased, {:.3} ms",
+            self.pass,
+            self.nodes_before,
+            self.nodes_after,
+            self.created.len(),
+            self.replaced.len(),
+            self.erased.len(),
+            self.time.as_secs_f64() * 1e3
+        )
+    }
+}
 
 type Names<K> = IndexMap<K, String, FxBuildHasher>;
 
