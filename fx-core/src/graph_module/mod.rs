@@ -151,6 +151,12 @@ impl GraphModule {
         (&mut self.graph, &mut self.attributes)
     }
 
+    /// Goes back to what a clone kept; observers of the graph and the pass at work on it stay.
+    pub(crate) fn restore(&mut self, mut before: GraphModule) {
+        before.graph.take_watch_of(&mut self.graph);
+        *self = before;
+    }
+
     /// Graph and attributes, for another module.
     pub(crate) fn into_parts(self) -> (Graph, Attributes) {
         (self.graph, self.attributes)

@@ -170,6 +170,20 @@ impl NodeMut<'_> {
         }
     }
 
+    /// Takes away the entries that must be computed anew: the node gives something else now.
+    pub(super) fn forget_computed(&mut self) {
+        let is_stale = |e: &Entry| e.on_replace == MetaPolicy::Recompute;
+        let extra = self
+            .as_ref()
+            .graph()
+            .notes_of(self.as_ref().index)
+            .extra
+            .as_ref();
+        if extra.is_some_and(|extra| extra.entries.iter().any(is_stale)) {
+            self.extra_mut().entries.retain(|e| !is_stale(e));
+        }
+    }
+
     /// Sets what passes did to make the node what it is.
     pub(crate) fn set_sources(&mut self, sources: Vec<NodeSource>) {
         self.extra_mut().sources = sources.into();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
 use super::function::Function;
 use super::graph::Graph;
 use super::names::Name;
@@ -266,33 +266,37 @@ impl<'g> NodeMut<'g> {
         NodeRef::new(self.graph, self.index)
     }
 
-    /// Replaces the positional arguments; use lists follow.
+    /// Replaces the positional arguments; use lists follow, and entries that must be computed anew (shapes) go.
     ///
     /// # Errors
     /// When an argument is not a live node of this graph, or nests too deep; nothing changes then.
     pub fn set_args(&mut self, args: impl IntoArguments) -> Result<()> {
         let kwargs: Kwargs = self.as_ref().kwargs().to_vec();
-        self.graph
-            .set_inputs(self.index, args.into_arguments(), kwargs)
+        self.set_inputs(args, kwargs)
     }
 
-    /// Replaces the keyword arguments; use lists follow.
+    /// Replaces the keyword arguments, as [`set_args`](NodeMut::set_args) the positional ones.
     ///
     /// # Errors
-    /// As [`set_args`](NodeMut::set_args).
+    /// As `set_args`.
     pub fn set_kwargs(&mut self, kwargs: impl IntoKwargs) -> Result<()> {
-        let args = self.as_ref().args().iter().cloned().collect();
-        self.graph
-            .set_inputs(self.index, args, kwargs.into_kwargs())
+        let args: Args = self.as_ref().args().iter().cloned().collect();
+        self.set_inputs(args, kwargs)
     }
 
-    /// Replaces positional and keyword arguments together; use lists follow.
+    /// Replaces positional and keyword arguments together, as [`set_args`](NodeMut::set_args).
     ///
     /// # Errors
-    /// As [`set_args`](NodeMut::set_args).
+    /// As `set_args`.
     pub fn set_inputs(&mut self, args: impl IntoArguments, kwargs: impl IntoKwargs) -> Result<()> {
-        self.graph
-            .set_inputs(self.index, args.into_arguments(), kwargs.into_kwargs())
+        self.write_inputs(args.into_arguments(), kwargs.into_kwargs())?;
+        self.forget_computed();
+        Ok(())
+    }
+
+    /// Writes the same inputs in another way: what the node gives stays.
+    pub(crate) fn write_inputs(&mut self, args: Args, kwargs: Kwargs) -> Result<()> {
+        self.graph.set_inputs(self.index, args, kwargs)
     }
 
     /// Replaces one positional argument.
@@ -370,11 +374,19 @@ impl<'g> NodeMut<'g> {
         self.set_kwargs(kwargs)
     }
 
-    /// Gives the node another opcode or target; arguments, name and users stay.
+    /// Gives the node another opcode or target; arguments, name and users stay, entries that must be computed anew
+    /// (shapes) go.
     ///
     /// # Errors
     /// When the graph has no room for another target.
     pub fn set_op(&mut self, op: Op) -> Result<()> {
+        self.write_op(op)?;
+        self.forget_computed();
+        Ok(())
+    }
+
+    /// Writes the same call in another way: what the node gives stays.
+    pub(crate) fn write_op(&mut self, op: Op) -> Result<()> {
         self.graph.set_op(self.index, op)
     }
 

@@ -52,7 +52,7 @@ impl GraphModule {
         let before = self.clone();
         let lifted = self.put_lifted(&part, path, inner);
         if lifted.is_err() {
-            *self = before;
+            self.restore(before);
         }
         lifted
     }
@@ -97,7 +97,7 @@ impl GraphModule {
                 .graph()
                 .node(call)
                 .map_or_else(|e| e, |node| node.blame("inlining", error));
-            *self = before;
+            self.restore(before);
             error
         })
     }

@@ -89,7 +89,7 @@ impl NormalizeArguments {
         if is_same(node, &args, &kwargs) {
             return Ok(false);
         }
-        graph.node_mut(id)?.set_inputs(args, kwargs)?;
+        graph.node_mut(id)?.write_inputs(args, kwargs)?;
         Ok(true)
     }
 }
@@ -133,7 +133,7 @@ impl Pass for MethodsToFunctions {
         while let Some(id) = cursor.advance() {
             let node = cursor.node(id)?;
             if let (Op::CallMethod(_), Callee::Function(function)) = (node.op(), Callee::of(node)) {
-                cursor.node_mut(id)?.set_op(Op::CallFunction(function))?;
+                cursor.node_mut(id)?.write_op(Op::CallFunction(function))?;
                 changed = true;
             }
         }

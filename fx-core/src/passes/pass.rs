@@ -146,7 +146,7 @@ impl GraphModule {
             Ok(record)
         });
         result.map_err(|error| {
-            *self = before;
+            self.restore(before);
             error.in_pass(&name)
         })
     }

@@ -28,7 +28,7 @@ impl GraphModule {
             graph.node_mut(*id)?.set_op(to.clone())?;
         }
         if let Err(error) = self.lint() {
-            *self = before;
+            self.restore(before);
             return Err(error);
         }
         Ok(nodes.len())

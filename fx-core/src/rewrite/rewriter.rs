@@ -138,7 +138,7 @@ impl Rewriter {
         let before = gm.clone();
         let result = self.rounds(gm);
         if result.is_err() {
-            *gm = before;
+            gm.restore(before);
         }
         result
     }

@@ -177,6 +177,31 @@ fn test_pass_manager_error() -> Result<()> {
 }
 
 #[test]
+fn observers_outlive_a_pass_that_fails() -> Result<()> {
+    #[derive(Default)]
+    struct Created(AtomicUsize);
+    impl fx_nn::GraphObserver for Created {
+        fn created(&self, _: fx_nn::NodeRef<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let created = Arc::new(Created::default());
+    let mut gm = sums()?;
+    gm.graph_mut().observe(created.clone());
+    let refused = pass_fn("refused", |gm| {
+        gm.retarget(
+            &Op::CallFunction(operator::add),
+            Op::CallFunction(operator::neg),
+        )?;
+        Ok(true)
+    });
+    assert!(gm.apply(&refused).is_err());
+    gm.apply(&add_to_mul())?;
+    assert_eq!(created.0.load(Ordering::Relaxed), 3);
+    Ok(())
+}
+
+#[test]
 fn a_graph_that_a_pass_breaks_is_told_with_node_and_line() -> Result<()> {
     let breaks = pass_fn("breaks", |gm| {
         let add = gm.graph().find_name("add").map(|node| node.id());

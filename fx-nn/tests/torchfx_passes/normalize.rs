@@ -84,6 +84,22 @@ fn test_normalize_args_preserve_meta() -> Result<()> {
 }
 
 #[test]
+fn a_node_that_is_changed_forgets_its_shape_and_keeps_what_it_is_told() -> Result<()> {
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| x.sum(..)? + x.relu()?))?;
+    gm.propagate_shapes(&Tensor::ones(2)?)?;
+    let sum = gm.graph().find_name("sum").map(|node| node.id());
+    let sum = sum.ok_or_else(|| Error::msg("it sums"))?;
+    assert!(gm.graph().node(sum)?.meta::<ValueMeta>().is_some());
+    gm.graph_mut().node_mut(sum)?.update_kwarg("dim", vec![0])?;
+    assert!(gm.graph().node(sum)?.meta::<ValueMeta>().is_none());
+    // Another way to write the same call changes nothing.
+    gm.propagate_shapes(&Tensor::ones(2)?)?;
+    assert!(gm.apply(&MethodsToFunctions)?.changed);
+    assert!(gm.graph().node(sum)?.meta::<ValueMeta>().is_some());
+    Ok(())
+}
+
+#[test]
 fn methods_become_functions() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.clamp(0.0, 0.5)))?;
     assert!(keeps_numbers(
