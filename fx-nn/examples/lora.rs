@@ -9,8 +9,8 @@ use fx_nn::ComponentExt;
 use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::prelude::*;
 
-const LENGTH: usize = 32;
-const STEPS: usize = 6;
+const LENGTH: usize = 16;
+const STEPS: usize = 5;
 const RANK: usize = 8;
 
 fn max_abs_difference(a: &Tensor, b: &Tensor) -> Result<f64> {

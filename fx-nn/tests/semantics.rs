@@ -127,6 +127,57 @@ fn batch_norm_refuses_what_it_cannot_normalise() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn batch_norm_of_rows_and_vectors() -> Result<()> {
+    let mut layer = nn::BatchNorm1d::new(2)?;
+    says(layer.forward(&Tensor::ones((1, 2))?), "more than one value");
+    says(layer.forward(&Tensor::ones((4, 2, 3, 3))?), "2 or 3 dims");
+    says(layer.forward(&Tensor::ones(2)?), "2 or 3 dims");
+    let x = Tensor::from_vec(vec![1.0f32, 2.0, 3.0, 6.0], (2, 2))?;
+    layer.eps = 0.0;
+    is(&layer.forward(&x)?, DType::F32, &[-1.0, -1.0, 1.0, 1.0])?;
+    // Means 2 and 4, unbiased variances 2 and 8, each a tenth of the way.
+    let held = |t: &Option<Tensor>| t.as_ref().map(Tensor::to_vec).transpose();
+    let near = |t: &Option<Tensor>, expected: [f64; 2]| -> Result<()> {
+        let found = held(t)?.unwrap_or_default();
+        assert!(
+            found
+                .iter()
+                .zip(expected)
+                .all(|(a, b)| (a - b).abs() < 1e-6),
+            "{found:?}"
+        );
+        Ok(())
+    };
+    near(&layer.running_mean, [0.2, 0.4])?;
+    near(&layer.running_var, [1.1, 1.7])?;
+    assert_eq!(held(&layer.num_batches_tracked)?, Some(vec![1.0]));
+    // A row is many values of a channel.
+    let rows = Tensor::from_vec(vec![1.0f32, 3.0, 2.0, 6.0], (1, 2, 2))?;
+    is(&layer.forward(&rows)?, DType::F32, &[-1.0, 1.0, -1.0, 1.0])?;
+    layer.eval();
+    let y = layer.forward(&Tensor::zeros((3, 2))?)?;
+    assert_eq!(y.dims()?, [3, 2]);
+    Ok(())
+}
+
+#[test]
+fn half_precision_is_normalised_by_statistics_in_single() -> Result<()> {
+    let mut layer = nn::BatchNorm1d::new(2)?;
+    let x = Tensor::from_vec(vec![1.0f32, 2.0, 3.0, 6.0], (2, 2))?;
+    for training in [true, false] {
+        layer.training = training;
+        let y = layer.forward(&x.to_dtype(DType::BF16)?)?;
+        let expected = layer.forward(&x)?.to_vec()?;
+        assert_eq!(y.dtype()?, DType::BF16);
+        // The statistics that are kept move between the runs.
+        for (found, expected) in y.to_vec()?.iter().zip(expected) {
+            assert!((found - expected).abs() < 0.05 * expected.abs().max(1.0));
+        }
+    }
+    Ok(())
+}
+
 #[derive(Module, Clone, Debug)]
 struct Scale {
     scale: Tensor,

@@ -103,7 +103,7 @@ impl GraphModule {
     /// assert_eq!(surgery.replaced[1].path, "layers.1");
     /// assert_eq!(gm.forward::<f64>(1.0)?, 6.0);
     /// surgery.undo(&mut gm)?;
-    /// assert_eq!(gm.forward::<f64>(1.0)?, 6.0 * 1.0);
+    /// assert_eq!(gm.forward::<f64>(2.0)?, 12.0);
     /// # Ok::<(), Error>(())
     /// ```
     ///

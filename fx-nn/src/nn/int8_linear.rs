@@ -25,7 +25,7 @@ const STEPS: f64 = 127.0;
 /// let small = nn::Int8Linear::from_linear(&linear)?;
 /// assert_eq!(small.weight.dtype()?, DType::U8);
 /// let x = Tensor::rand((3, 64))?;
-/// assert!(fx_nn::allclose(&small.forward(&x)?, &linear.forward(&x)?, 0.0, 0.02)?);
+/// assert!(fx_nn::allclose(&small.forward(&x)?, &linear.forward(&x)?, 0.0, 0.02)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -43,7 +43,7 @@ use crate::tensor::Tensor;
 /// println!("{}", FuseBatchNorm::plan(&gm)?);
 /// assert_eq!(gm.apply(&FuseBatchNorm)?.nodes_after, 4);
 /// let x = Tensor::rand((2, 3, 8, 8))?;
-/// assert!(fx_nn::allclose(&gm.forward::<Tensor>(&x)?, &model.forward(&x)?, 1e-5, 1e-6)?);
+/// assert!(fx_nn::allclose(&gm.forward::<Tensor>(&x)?, &model.forward(&x)?, 1e-5, 1e-6)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///

@@ -22,7 +22,7 @@ use crate::ops;
 /// use fx_nn::passes::RemoveDropout;
 /// let model = nn::Sequential::new().push(nn::Linear::new(4, 4)?).push(nn::Dropout::new(0.5)?);
 /// let mut gm = symbolic_trace(&model)?;
-/// assert_eq!(gm.apply(&RemoveDropout)?.erased, ["1"]);
+/// assert_eq!(gm.apply(&RemoveDropout)?.erased, ["_1"]);
 /// assert!(gm.submodule("1").is_err());
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
