@@ -95,7 +95,7 @@ fn lift(start: usize, length: usize, back: bool) -> impl Pass + 'static {
             .filter(|n| inner(n.op()))
             .map(|n| n.id())
             .collect();
-        if all.is_empty() || gm.submodule("lifted").is_ok() {
+        if all.is_empty() {
             return Ok(false);
         }
         let start = start % all.len();
@@ -107,7 +107,18 @@ fn lift(start: usize, length: usize, back: bool) -> impl Pass + 'static {
         if !part.iter().any(is_used) {
             return Ok(false);
         }
-        let call = gm.lift_subgraph(part, "lifted")?;
+        // Parts that were inlined keep their paths.
+        let mut free = (0..).map(|n| format!("lifted_{n}"));
+        let is_free = |path: &String| {
+            let mut paths = gm
+                .attributes()
+                .modules
+                .keys()
+                .chain(gm.attributes().tensors.keys());
+            !paths.any(|taken| taken.split('.').next() == Some(path))
+        };
+        let path = free.find(is_free).unwrap_or_default();
+        let call = gm.lift_subgraph(part, &path)?;
         if back {
             gm.inline_module(call)?;
         }
