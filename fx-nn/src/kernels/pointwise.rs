@@ -57,7 +57,9 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
     }
     let zero = constant(0.0, x)?;
     if x.track_op() {
-        x.le(&zero)?.where_cond(&zero, x)
+        // The same bits as without gradients: of -0.0 too.
+        let bounded = x.detach().maximum(&zero)?;
+        x.le(&zero)?.where_cond(&bounded, x)
     } else {
         x.maximum(&zero)
     }
