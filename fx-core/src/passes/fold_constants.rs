@@ -113,6 +113,10 @@ fn fold(
     };
     let mut fresh = Fresh::default();
     for (result, value) in constants.results.iter().zip(values) {
+        // The item of a structure that was put in its place went with it.
+        if graph.node(*result).is_err() {
+            continue;
+        }
         let mut place = graph.inserting_before(*result)?;
         let argument = fresh.argument(&mut place, attributes, &value)?;
         drop(place);

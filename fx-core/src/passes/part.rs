@@ -43,11 +43,11 @@ pub(super) fn take_items(graph: &mut Graph, call: NodeId, count: usize) -> Resul
         .collect()
 }
 
-/// Erases those of the nodes, which are in order, that nobody uses, and takes away what the graph named through them
-/// alone.
+/// Erases those of the nodes, which are in order, that are there still and that nobody uses, and takes away what the graph
+/// named through them alone.
 ///
 /// # Errors
-/// When a node is not in this graph.
+/// When a node cannot be erased.
 pub(super) fn erase_unused(
     graph: &mut Graph,
     attributes: &mut Attributes,
@@ -55,10 +55,9 @@ pub(super) fn erase_unused(
 ) -> Result<()> {
     let mut paths = Vec::new();
     for id in nodes.iter().rev() {
-        let node = graph.node(*id)?;
-        if node.num_users() > 0 {
+        let Some(node) = graph.node(*id).ok().filter(|node| node.num_users() == 0) else {
             continue;
-        }
+        };
         if let Op::GetAttr(path) | Op::CallModule(path) = node.op() {
             paths.push(path.clone());
         }

@@ -323,6 +323,22 @@ fn test_fold_module() -> Result<()> {
 }
 
 #[test]
+fn a_list_and_an_item_of_it_are_folded_together() -> Result<()> {
+    #[wrap]
+    fn sum_of(parts: &[Tensor], x: &Tensor) -> Result<Tensor> {
+        parts.iter().try_fold(x.clone(), |sum, part| sum + part)
+    }
+    module!(Parts, |self, x| -> Tensor {
+        let parts = self.two.a.chunk(2, 0)?;
+        let first = parts.get(0)?;
+        sum_of(&parts.unpack::<2>()?, x)? + first
+    });
+    let gm = folded(&Parts::traced()?, &x()?)?;
+    assert_eq!(count(&gm, "getitem"), 0);
+    Ok(())
+}
+
+#[test]
 fn what_draws_is_not_folded_and_what_is_skipped_is_left() -> Result<()> {
     module!(Draws, |self, x| -> Tensor {
         let noise = (ops::rand(2)? + &self.two.a)?;
