@@ -242,6 +242,34 @@ impl<'m> Interpretation<'m> {
         Err(Error::msg("the graph has no output node"))
     }
 
+    /// Runs nodes alone, which are in order and use none but each other, and gives the values of some of them.
+    pub(crate) fn run_part(&mut self, nodes: &[NodeId], results: &[NodeId]) -> Result<Vec<Value>> {
+        let mut uses_left: Vec<u32> = vec![0; self.graph.index_bound()];
+        for id in nodes {
+            for input in self.graph.node(*id)?.all_input_nodes() {
+                uses_left[input.id().index as usize] += 1;
+            }
+        }
+        for id in results {
+            uses_left[id.index as usize] += 1;
+        }
+        self.values = vec![None; self.graph.index_bound()];
+        for id in nodes {
+            let node = self.graph.node(*id)?;
+            self.node = Some(node);
+            let value = self.run_node(&mut PlainInterpreter, node);
+            self.values[id.index as usize] = Some(value.map_err(|e| node.blame("executing", e))?);
+            for input in node.all_input_nodes() {
+                let index = input.id().index as usize;
+                uses_left[index] -= 1;
+                if uses_left[index] == 0 {
+                    self.values[index] = None;
+                }
+            }
+        }
+        results.iter().map(|id| self.value_of(*id)).collect()
+    }
+
     /// [`run`](Interpretation::run) that takes the inputs out of a list, so that the caller keeps none of them alive;
     /// where they do not fit, the list stays as it was.
     ///

@@ -2,11 +2,12 @@
 //!
 //! Invariant: two nodes are merged only where both compute the same value and do nothing else.
 
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxHasher;
 
 use super::callee::{BoundCall, Callee};
 use super::pass::Pass;
@@ -66,8 +67,7 @@ impl fmt::Debug for Cse {
 impl Pass for Cse {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let (graph, attributes) = gm.parts_mut();
-        let mut known: FxHashMap<u64, NodeId> = FxHashMap::default();
-        known.reserve(graph.len());
+        let mut known = HashTable::with_capacity(graph.len());
         let mut merged = false;
         let mut cursor = graph.cursor();
         while let Some(id) = cursor.advance() {
@@ -88,23 +88,19 @@ impl Pass for Cse {
 
 /// The node before that computes the same; where there is none, the node itself is known from now on.
 fn first_same(
-    known: &mut FxHashMap<u64, NodeId>,
+    known: &mut HashTable<NodeId>,
     graph: &Graph,
     node: NodeRef<'_>,
     attributes: &Attributes,
 ) -> Option<NodeId> {
-    let mut hash = hash_of(node, attributes);
-    loop {
-        match known.entry(hash) {
-            Entry::Vacant(place) => {
-                place.insert(node.id());
-                return None;
-            }
-            Entry::Occupied(first) if are_same(graph, *first.get(), node, attributes) => {
-                return Some(*first.get());
-            }
-            // Another computation with this hash: it takes the next one.
-            Entry::Occupied(_) => hash = hash.wrapping_add(1),
+    let hash = hash_of(node, attributes);
+    let is_same = |first: &NodeId| are_same(graph, *first, node, attributes);
+    let hash_again = |known: &NodeId| graph.node(*known).map_or(0, |n| hash_of(n, attributes));
+    match known.entry(hash, is_same, hash_again) {
+        Entry::Occupied(first) => Some(*first.get()),
+        Entry::Vacant(place) => {
+            place.insert(node.id());
+            None
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `FoldConstants`: what depends on parameters and constants only, computed once.
 //!
-//! Invariant: what is folded is the graph's own computation, run by the same program.
+//! Invariant: what is folded is the graph's own computation, run as the graph would run it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::pass::Pass;
 use super::predicate::Predicate;
 use super::substitute::substitute;
 use crate::error::{Error, Result};
-use crate::exec::program::Program;
+use crate::exec::interpreter::Interpretation;
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
@@ -89,11 +89,10 @@ impl Pass for FoldConstants {
         if constants.results.is_empty() {
             return Ok(false);
         }
-        let part = constants.graph(graph)?;
         if self.lazy {
-            lift(graph, attributes, &constants, part)?;
+            lift(graph, attributes, &constants)?;
         } else {
-            fold(graph, attributes, &constants, &part)?;
+            fold(graph, attributes, &constants)?;
         }
         erase_unused(graph, attributes, &constants.nodes)?;
         Ok(true)
@@ -101,16 +100,9 @@ impl Pass for FoldConstants {
 }
 
 /// Runs the constant part, and puts values in the place of its results.
-fn fold(
-    graph: &mut Graph,
-    attributes: &mut Attributes,
-    constants: &Constants,
-    part: &Graph,
-) -> Result<()> {
-    let program = Program::compile(part, attributes)?;
-    let Value::Tuple(values) = program.run(part, attributes, Vec::new(), None)? else {
-        return Err(Error::msg("the constant part of a graph gives a tuple"));
-    };
+fn fold(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -> Result<()> {
+    let mut run = Interpretation::new(graph, attributes);
+    let values = run.run_part(&constants.nodes, &constants.results)?;
     let mut fresh = Fresh::default();
     for (result, value) in constants.results.iter().zip(values) {
         // The item of a structure that was put in its place went with it.
@@ -186,12 +178,8 @@ fn three(parts: Vec<Argument>) -> Result<[Argument; 3]> {
 }
 
 /// Makes the constant part a module that runs once.
-fn lift(
-    graph: &mut Graph,
-    attributes: &mut Attributes,
-    constants: &Constants,
-    part: Graph,
-) -> Result<()> {
+fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -> Result<()> {
+    let part = constants.graph(graph)?;
     let inner = GraphModule::new(named_by(&part, attributes), part, "FoldedConstants")?;
     let mut path = String::from("_folded");
     let mut number = 0;
