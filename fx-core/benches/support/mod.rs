@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_core::{Attributes, Graph, GraphModule, Result};
+use fx_core::prelude::*;
 
 /// Whether a figure is among those named on the command line, or none is named.
 pub fn wanted(what: &str) -> bool {
@@ -15,10 +15,10 @@ pub fn wanted(what: &str) -> bool {
     named.peek().is_none() || named.any(|name| name == what)
 }
 
-/// A module of a graph, as a trace gives it: not compiled yet.
+/// A module of a graph, as a trace gives it: never compiled, so that it has no memory but its own.
 pub fn module(graph: Graph) -> Result<GraphModule> {
-    let mut gm = GraphModule::new(Attributes::default(), graph, "Module")?;
-    drop(gm.graph_mut());
+    let mut gm = symbolic_trace(traced!(|x: Value| Ok(x)))?;
+    *gm.graph_mut() = graph;
     Ok(gm)
 }
 

@@ -313,6 +313,11 @@ impl Graph {
         Err(ErrorKind::StaleNode { id: id.to_string() }.into())
     }
 
+    /// The node at an index, which is alive.
+    pub(crate) fn node_at(&self, index: u32) -> NodeRef<'_> {
+        NodeRef::new(self, index)
+    }
+
     pub(super) fn id_of(&self, index: u32) -> NodeId {
         NodeId {
             index,

@@ -67,7 +67,7 @@ impl fmt::Debug for Cse {
 impl Pass for Cse {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let (graph, attributes) = gm.parts_mut();
-        let mut known = HashTable::with_capacity(graph.len());
+        let mut known = Known::new(graph);
         let mut merged = false;
         let mut cursor = graph.cursor();
         while let Some(id) = cursor.advance() {
@@ -75,7 +75,7 @@ impl Pass for Cse {
             if !may_merge(node, attributes) || predicate::holds(&self.skip, node) {
                 continue;
             }
-            let Some(first) = first_same(&mut known, &cursor, node, attributes) else {
+            let Some(first) = known.find_or_add(node, attributes) else {
                 continue;
             };
             cursor.node_mut(id)?.give_uses_to(first)?;
@@ -86,21 +86,66 @@ impl Pass for Cse {
     }
 }
 
-/// The node before that computes the same; where there is none, the node itself is known from now on.
-fn first_same(
-    known: &mut HashTable<NodeId>,
-    graph: &Graph,
-    node: NodeRef<'_>,
-    attributes: &Attributes,
-) -> Option<NodeId> {
-    let hash = hash_of(node, attributes);
-    let is_same = |first: &NodeId| are_same(graph, *first, node, attributes);
-    let hash_again = |known: &NodeId| graph.node(*known).map_or(0, |n| hash_of(n, attributes));
-    match known.entry(hash, is_same, hash_again) {
-        Entry::Occupied(first) => Some(*first.get()),
-        Entry::Vacant(place) => {
-            place.insert(node.id());
-            None
+/// Calls that no call before them was the same as, by the first node that they use: calls that are the same share it, and
+/// stand near to it in memory.
+struct Known {
+    /// By a node's index: the last call that was added of those that use it first; 0 for none.
+    last: Vec<u32>,
+    /// By a call's index: the one that was added before it.
+    previous: Vec<u32>,
+    /// By a call's index: what hashes to another number is another call.
+    hashes: Vec<u64>,
+    /// Calls of nodes that many use.
+    of_many: HashTable<u32>,
+}
+
+/// How many calls of one node are looked through one by one.
+const FEW: usize = 8;
+
+impl Known {
+    fn new(graph: &Graph) -> Self {
+        let indices = graph.index_bound();
+        Known {
+            last: vec![0; indices],
+            previous: vec![0; indices],
+            hashes: vec![0; indices],
+            of_many: HashTable::new(),
+        }
+    }
+
+    /// The call before that is the same; where there is none, the node itself is known from now on.
+    fn find_or_add(&mut self, node: NodeRef<'_>, attributes: &Attributes) -> Option<NodeId> {
+        let graph = node.graph();
+        let index = node.id().index;
+        let (hash, used) = hash_of(node, attributes);
+        self.hashes[index as usize] = hash;
+        let is_same = |first: u32, hashes: &[u64]| {
+            hashes[first as usize] == hash && are_same(graph.node_at(first), node, attributes)
+        };
+        let used = used as usize;
+        let mut call = self.last[used];
+        for _ in 0..FEW {
+            if call == 0 {
+                self.previous[index as usize] = std::mem::replace(&mut self.last[used], index);
+                return None;
+            }
+            if is_same(call, &self.hashes) {
+                return Some(graph.node_at(call).id());
+            }
+            call = self.previous[call as usize];
+        }
+        let hashes = &self.hashes;
+        let found = self.of_many.entry(
+            hash,
+            |first| is_same(*first, hashes),
+            |known| hashes[*known as usize],
+        );
+        match found {
+            Entry::Occupied(first) => Some(graph.node_at(*first.get()).id()),
+            Entry::Vacant(place) => {
+                place.insert(index);
+                None
+            }
         }
     }
 }
@@ -109,7 +154,8 @@ fn may_merge(node: NodeRef<'_>, attributes: &Attributes) -> bool {
     !matches!(node.op(), Op::Placeholder(_) | Op::Output) && !is_impure(attributes, node)
 }
 
-fn hash_of(node: NodeRef<'_>, attributes: &Attributes) -> u64 {
+/// A hash of a call, and the index of the first node in it, or 0, which is no node's.
+fn hash_of(node: NodeRef<'_>, attributes: &Attributes) -> (u64, u32) {
     let mut hasher = FxHasher::default();
     let callee = Callee::of(node);
     match callee {
@@ -117,7 +163,13 @@ fn hash_of(node: NodeRef<'_>, attributes: &Attributes) -> u64 {
         Callee::Op(_) => node.op_number().hash(&mut hasher),
     }
     let call = BoundCall::of(node, callee, attributes);
-    let mut feed = |id: NodeId, hasher: &mut FxHasher| id.index.hash(hasher);
+    let mut used = 0;
+    let mut feed = |id: NodeId, hasher: &mut FxHasher| {
+        if used == 0 {
+            used = id.index;
+        }
+        id.index.hash(hasher);
+    };
     for argument in &call.args {
         hash_argument(argument, &mut hasher, &mut feed);
     }
@@ -125,13 +177,10 @@ fn hash_of(node: NodeRef<'_>, attributes: &Attributes) -> u64 {
         name.hash(&mut hasher);
         hash_argument(argument, &mut hasher, &mut feed);
     }
-    hasher.finish()
+    (hasher.finish(), used)
 }
 
-fn are_same(graph: &Graph, first: NodeId, node: NodeRef<'_>, attributes: &Attributes) -> bool {
-    let Ok(first) = graph.node(first) else {
-        return false;
-    };
+fn are_same(first: NodeRef<'_>, node: NodeRef<'_>, attributes: &Attributes) -> bool {
     let (a, b) = (Callee::of(first), Callee::of(node));
     if a != b {
         return false;

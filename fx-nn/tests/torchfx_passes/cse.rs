@@ -109,6 +109,26 @@ fn test_kwarg() -> Result<()> {
 }
 
 #[test]
+fn keywords_are_positions_in_whatever_order_and_hubs_are_searched_too() -> Result<()> {
+    let mut graph = Graph::new();
+    let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
+    let by_name = [("b", y.into()), ("a", x.into())];
+    let mut calls = vec![
+        graph.call_function(operator::sub, (x, y), ())?,
+        graph.call_function(operator::sub, (), by_name)?,
+    ];
+    // More calls of one node than are looked through one by one, each twice.
+    for at in 0..40 {
+        calls.push(graph.call_function(operator::add, (x, at % 20), ())?);
+    }
+    graph.output(calls)?;
+    let mut gm = GraphModule::new(Attributes::default(), graph, "Hub")?;
+    assert_eq!(gm.apply(&Cse::new())?.erased.len(), 21);
+    assert_eq!((count(&gm, "sub"), count(&gm, "add")), (1, 20));
+    Ok(())
+}
+
+#[test]
 fn test_random() -> Result<()> {
     for seed in 0..30u64 {
         let mut graph = Graph::new();
