@@ -112,7 +112,7 @@ fn test_kwarg() -> Result<()> {
 fn keywords_are_positions_in_whatever_order_and_hubs_are_searched_too() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
-    let by_name = [("b", y.into()), ("a", x.into())];
+    let by_name: [(&str, fx_nn::Argument); 2] = [("b", y.into()), ("a", x.into())];
     let mut calls = vec![
         graph.call_function(operator::sub, (x, y), ())?,
         graph.call_function(operator::sub, (), by_name)?,
