@@ -150,7 +150,7 @@ fn run(gm: &mut GraphModule, pass: u8, at: usize) -> Result<()> {
         7 => gm.apply(&Canonicalize),
         8 => gm.apply(&AnnotateTypes),
         9 => gm.apply(&decompositions()),
-        10 => gm.apply(&lift(at, at % 7, at % 2 == 0)),
+        10 => gm.apply(&lift(at, at % 7, at.is_multiple_of(2))),
         11 => gm.apply(&RemoveDropout),
         _ => gm.apply(&RemoveIdentity),
     };

@@ -12,7 +12,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::observe::GraphObserver;
 use crate::value::handle::NodeId;
 
-/// What a pass did: made by [`GraphModule::apply`].
+/// What a pass did: made by [`GraphModule::apply`](crate::GraphModule::apply).
 #[derive(Debug, Clone)]
 pub struct PassRecord {
     /// The pass's name.
