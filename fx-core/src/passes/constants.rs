@@ -1,6 +1,10 @@
 //! `Constants`: the part of a graph that depends on parameters and constants only, and that part as a graph of its own.
 //!
-//! Invariant: nothing in the part is impure, and nothing in it depends on an input.
+//! Invariant: nothing in the part is impure, and nothing in it depends on an input or on a tensor that impure calls are given.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::predicate::{self, Predicate};
 use crate::error::Result;
@@ -23,8 +27,9 @@ pub(super) struct Constants {
 impl Constants {
     pub fn of(graph: &Graph, attributes: &Attributes, skip: &Option<Predicate>) -> Self {
         let mut constant = vec![false; graph.index_bound()];
+        let changing = given_to_impure(graph, attributes);
         let is_constant = |constant: &[bool], node: NodeRef<'_>| match node.op() {
-            Op::GetAttr(_) => true,
+            Op::GetAttr(path) => !changing.contains(path),
             Op::Placeholder(_) | Op::Output => false,
             _ => {
                 node.all_input_nodes()
@@ -76,4 +81,17 @@ impl Constants {
         graph.output(Argument::Tuple(results.collect::<Vec<_>>().into()))?;
         Ok(graph)
     }
+}
+
+/// The tensors that impure calls are given: they may change them from run to run.
+fn given_to_impure(graph: &Graph, attributes: &Attributes) -> FxHashSet<Arc<str>> {
+    let is_inner = |node: &NodeRef<'_>| !matches!(node.op(), Op::Placeholder(_) | Op::Output);
+    let calls = graph.nodes().filter(is_inner);
+    let impure = calls.filter(|node| is_impure(attributes, *node));
+    let inputs = impure.flat_map(|node| node.all_input_nodes());
+    let paths = inputs.filter_map(|input| match input.op() {
+        Op::GetAttr(path) => Some(path.clone()),
+        _ => None,
+    });
+    paths.collect()
 }

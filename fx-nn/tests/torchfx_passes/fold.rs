@@ -355,6 +355,21 @@ fn what_draws_is_not_folded_and_what_is_skipped_is_left() -> Result<()> {
 }
 
 #[test]
+fn a_tensor_that_an_impure_call_is_given_is_no_constant() -> Result<()> {
+    /// May change what it is given.
+    #[wrap(impure)]
+    fn visit(count: &Tensor) -> Result<Tensor> {
+        Ok(count.clone())
+    }
+    module!(Counts, |self, x| -> Tensor {
+        visit(&self.two.a)?;
+        x + (&self.two.a * 2.0)?
+    });
+    assert!(!Counts::traced()?.apply(&FoldConstants::new())?.changed);
+    Ok(())
+}
+
+#[test]
 fn a_lazily_folded_module_is_saved_unfolded_and_follows_new_weights() -> Result<()> {
     module!(Lazy, |self, x| -> Tensor {
         x + (&self.two.a + &self.two.b)?
