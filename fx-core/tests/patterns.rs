@@ -205,7 +205,7 @@ fn a_replacement_knows_where_it_came_from() -> Result<()> {
     );
     let story = gm.graph().explain(made.id())?;
     assert!(
-        story.contains("put in the place of %abs by pass `doubled`"),
+        story.contains("stands for %abs since pass `doubled`"),
         "{story}"
     );
     Ok(())

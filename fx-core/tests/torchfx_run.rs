@@ -293,11 +293,11 @@ fn an_appended_body_that_fails_gives_the_graph_back() -> Result<()> {
     let before = gm.graph().to_string();
     let relu = gm.graph().find_name("relu").map(|n| n.id());
     let relu = relu.ok_or_else(|| Error::msg("the graph has a relu"))?;
-    let refused = gm.append_before(relu, |_| Err(Error::msg("not this one")));
+    let refused = gm.append_before(relu, |_| Err::<Value, _>(Error::msg("not this one")));
     assert!(refused.is_err());
     assert_eq!(gm.graph().to_string(), before);
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        gm.append_before(relu, |_| panic!("a rule's own"))
+        gm.append_before(relu, |_| -> Result<Value> { panic!("a rule's own") })
     }));
     assert!(unwound.is_err());
     assert_eq!(gm.graph().to_string(), before);

@@ -39,9 +39,10 @@ use crate::trace::dispatch::{
 };
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::is_tracing;
-use crate::value::handle::{NodeId, Proxy};
+use crate::trace::tracer::Tracer;
+use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
-use crate::value::value::Value;
+use crate::value::value::{IntoValue, Value};
 
 /// A traced computation that runs: its graph and what the graph names.
 ///
@@ -262,22 +263,30 @@ impl GraphModule {
         Ok(module)
     }
 
-    /// Puts what `body` computes in the place of a node: it is recorded before the node, with the tracer that appends,
-    /// and the node's users use its result instead. The node itself stays, unused.
+    /// Puts what `body` computes in the place of a node: it is recorded before the node, with the tracer that appends, as
+    /// coming from the node's own place in the source, and the node's users use its result instead. The node itself stays,
+    /// unused.
     ///
     /// # Errors
-    /// When there is no such node, or what `body` says.
+    /// When there is no such node, what `body` says, or when it gives no symbolic value.
     #[track_caller]
-    pub fn append_before(
+    pub fn append_before<R: IntoValue>(
         &mut self,
         node: NodeId,
-        body: impl FnOnce(&TraceContext) -> Result<Proxy>,
+        body: impl FnOnce(&TraceContext) -> Result<R>,
     ) -> Result<NodeId> {
         let (graph, attributes) = self.parts_mut();
         let users: Vec<NodeId> = graph.node(node)?.users().map(NodeRef::id).collect();
-        let mut place = graph.inserting_before(node)?;
-        let new = GraphAppendingTracer::append(&mut place, attributes, body)?.node();
-        drop(place);
+        let new = GraphAppendingTracer::append(graph, attributes, |cx| {
+            let value = cx.recording_before(node, || body(cx))?.into_value();
+            match GraphAppendingTracer.create_arg(cx, &value)? {
+                Argument::Node(new) => Ok(new),
+                _ => Err(Error::msg(format_args!(
+                    "append_before: {} takes no node's place, a symbolic value does",
+                    value.describe()
+                ))),
+            }
+        })?;
         graph
             .node_mut(node)?
             .replace_uses_with_filter(new, |user| users.contains(&user.id()))?;

@@ -78,6 +78,44 @@ impl GraphModule {
         self.attributes.module(path)
     }
 
+    /// The module at a path, as its own type.
+    ///
+    /// # Errors
+    /// When there is none, or it is of another type.
+    pub fn submodule_as<M: Module>(&self, path: &str) -> Result<&M> {
+        let found = self.attributes.module(path)?;
+        let any: &dyn Any = found;
+        any.downcast_ref()
+            .ok_or_else(|| other_type::<M>(path, found))
+    }
+
+    /// The modules of a type that the graph can call, with their paths.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[derive(Module)]
+    /// struct Scale { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// #[derive(Module)]
+    /// struct Net { first: Scale }
+    /// #[trace]
+    /// impl Net { fn forward(&self, x: Float) -> Result<Float> { self.first.forward(x) } }
+    ///
+    /// let gm = symbolic_trace(&Net { first: Scale { by: 3.0 } })?;
+    /// let factors: Vec<(&str, f64)> = gm.modules_of::<Scale>().map(|(path, scale)| (path, scale.by)).collect();
+    /// assert_eq!(factors, [("first", 3.0)]);
+    /// assert_eq!(gm.submodule_as::<Scale>("first")?.by, 3.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn modules_of<M: Module>(&self) -> impl Iterator<Item = (&str, &M)> {
+        let modules = self.attributes.modules.iter();
+        modules.filter_map(|(path, module)| {
+            let any: &dyn Any = module.as_module();
+            Some((&**path, any.downcast_ref()?))
+        })
+    }
+
     /// Takes the module at a path out, as its own type. Nodes that call it no longer run.
     ///
     /// # Errors
@@ -86,11 +124,7 @@ impl GraphModule {
         let found = self.attributes.module(path)?;
         let any: &dyn Any = found;
         if !any.is::<M>() {
-            return Err(Error::msg(format_args!(
-                "`{path}` is a `{}`, not a `{}`",
-                short_type_name(found.type_name()),
-                short_type_name(std::any::type_name::<M>())
-            )));
+            return Err(other_type::<M>(path, found));
         }
         self.program = OnceLock::new();
         let taken = self.attributes.modules.shift_remove(path);
@@ -219,4 +253,12 @@ impl GraphModule {
             ))),
         }
     }
+}
+
+fn other_type<M>(path: &str, found: &dyn Module) -> Error {
+    Error::msg(format_args!(
+        "`{path}` is a `{}`, not a `{}`",
+        short_type_name(found.type_name()),
+        short_type_name(std::any::type_name::<M>())
+    ))
 }

@@ -245,7 +245,7 @@ impl Surgery {
             let found = gm.attributes.module(path)?;
             if Mark::of(found) != *mark {
                 return Err(Error::msg(format_args!(
-                    "`{path}` has been changed since its `{}` was put there: it holds {}; take that change back first, or set the module with `set_submodule`",
+                    "`{path}` has been changed since its `{}` was put there: it holds {}; take that change back first, or set the module with `set_submodule` (this is also told of a module that was loaded from a file, which has tensors of its own)",
                     replaced.new_type,
                     match short_type_name(found.type_name()) {
                         same if same == replaced.new_type => "one with other tensors".to_string(),

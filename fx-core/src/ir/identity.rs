@@ -50,10 +50,20 @@ pub(crate) fn hash_argument<H: Hasher>(
 
 /// Whether two arguments are the same.
 pub(crate) fn identical(a: &Argument, b: &Argument) -> bool {
+    identical_but(a, b, &|a, b| a == b)
+}
+
+/// Whether two arguments are the same, where `same` says which nodes are.
+pub(crate) fn identical_but(
+    a: &Argument,
+    b: &Argument,
+    same: &dyn Fn(NodeId, NodeId) -> bool,
+) -> bool {
     let all = |a: &[Argument], b: &[Argument]| {
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| identical(a, b))
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| identical_but(a, b, same))
     };
     match (a, b) {
+        (Argument::Node(a), Argument::Node(b)) => same(*a, *b),
         (Argument::Float(a), Argument::Float(b)) => a.to_bits() == b.to_bits(),
         (Argument::List(a), Argument::List(b)) | (Argument::Tuple(a), Argument::Tuple(b)) => {
             all(a, b)
@@ -65,7 +75,7 @@ pub(crate) fn identical(a: &Argument, b: &Argument) -> bool {
             a.len() == b.len()
                 && a.iter()
                     .zip(b.iter())
-                    .all(|((k, a), (l, b))| k == l && identical(a, b))
+                    .all(|((k, a), (l, b))| k == l && identical_but(a, b, same))
         }
         (a, b) => a == b,
     }

@@ -67,11 +67,7 @@ impl DerefMut for InsertionPoint<'_> {
 
 impl Drop for InsertionPoint<'_> {
     fn drop(&mut self) {
-        let cursor = &mut self.graph.cursor;
-        if let Some(former) = cursor.former.get(self.depth) {
-            cursor.before = *former;
-            cursor.former.truncate(self.depth);
-        }
+        self.graph.leave_insertion(self.depth);
     }
 }
 
@@ -117,10 +113,30 @@ impl Graph {
     }
 
     fn insertion_point(&mut self, target: u32) -> InsertionPoint<'_> {
+        let depth = self.enter_insertion(target);
+        InsertionPoint { graph: self, depth }
+    }
+
+    fn enter_insertion(&mut self, target: u32) -> usize {
         let depth = self.cursor.former.len();
         self.cursor.former.push(self.cursor.before);
         self.cursor.before = target;
-        InsertionPoint { graph: self, depth }
+        depth
+    }
+
+    /// [`inserting_before`](Graph::inserting_before) without a guard: gives what
+    /// [`leave_insertion`](Graph::leave_insertion) needs to go back.
+    pub(crate) fn enter_insertion_before(&mut self, node: NodeId) -> Result<usize> {
+        let target = self.index(node)?;
+        Ok(self.enter_insertion(target))
+    }
+
+    pub(crate) fn leave_insertion(&mut self, depth: usize) {
+        let cursor = &mut self.cursor;
+        if let Some(former) = cursor.former.get(depth) {
+            cursor.before = *former;
+            cursor.former.truncate(depth);
+        }
     }
 
     /// New nodes go before `node` from now on, or at the end for `None`.

@@ -383,7 +383,7 @@ impl Graph {
             lines.push(match source.action {
                 NodeAction::Create => format!("  made by pass `{}`", source.pass),
                 NodeAction::Replace => format!(
-                    "  put in the place of {} by pass `{}`",
+                    "  stands for {} since pass `{}`",
                     names.join(", "),
                     source.pass
                 ),

@@ -192,6 +192,33 @@ impl<'g> NodeRef<'g> {
         found.ok_or_else(|| self.blame("normalizing", problem))
     }
 
+    /// The argument of a parameter of a function or method node, its default where it is not given.
+    ///
+    /// ```
+    /// # use fx_core::{Argument, Graph, operator};
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let y = graph.call_function(operator::add, (x, 1), ())?;
+    /// assert_eq!(graph.node(y)?.argument("b")?, Argument::Int(1));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`normalized_arguments`](NodeRef::normalized_arguments), and when there is no such parameter.
+    pub fn argument(self, name: &str) -> Result<Argument> {
+        let arguments = self.normalized_arguments()?;
+        let known: Vec<String> = arguments.iter().map(|(name, _)| name.clone()).collect();
+        let found = arguments.into_iter().find(|(known, _)| known == name);
+        found.map(|(_, argument)| argument).ok_or_else(|| {
+            let missing = Error::msg(format_args!(
+                "`{}` has no parameter `{name}`: it takes {}",
+                self.target(),
+                known.join(", ")
+            ));
+            self.blame("reading", missing)
+        })
+    }
+
     /// The arguments bound to parameters.
     pub(crate) fn bound<'p>(
         self,
@@ -427,6 +454,18 @@ impl<'g> NodeMut<'g> {
 
     pub(super) fn extra_mut(&mut self) -> &mut super::meta::Extra {
         self.graph.extra_of_mut(self.index)
+    }
+
+    /// Has the place in the source and in the modules that another node of the graph has.
+    pub(crate) fn come_from(&mut self, other: NodeId) -> Result<()> {
+        let other = self.graph.index(other)?;
+        let (location, scope) = (
+            self.graph.notes_of(other).location,
+            self.graph.notes_of(other).scope,
+        );
+        let notes = self.graph.notes_of_mut(self.index);
+        (notes.location, notes.scope) = (location, scope);
+        Ok(())
     }
 
     /// Annotates the type of its value.

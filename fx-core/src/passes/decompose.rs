@@ -27,7 +27,8 @@ type Rule = Arc<dyn Fn(&DecomposedCall<'_>) -> Result<Value> + Send + Sync>;
 
 /// A table of decompositions: which functions become what, each rule an ordinary function of the call's arguments. Run as
 /// a [`Pass`], it replaces every call of a function (or of its method) by what the rule records; calls that a rule makes are
-/// decomposed too.
+/// decomposed too. Layers that are leaves are no functions: a trace with a tracer to which nothing is a leaf shows the
+/// functions inside of them.
 ///
 /// ```
 /// use fx_core::prelude::*;

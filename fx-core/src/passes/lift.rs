@@ -65,6 +65,7 @@ impl GraphModule {
         let mut place = graph.inserting_after(last)?;
         let inputs: Args = part.inputs.iter().copied().map(Argument::Node).collect();
         let call = place.call_module(path, inputs, Kwargs::new())?;
+        place.node_mut(call)?.come_from(last)?;
         let results = match part.results.len() {
             1 => vec![call],
             several => take_items(&mut place, call, several)?,

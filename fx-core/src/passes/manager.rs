@@ -110,8 +110,9 @@ impl PassManager {
         self
     }
 
-    /// Has every pass named `first` run before every pass named `second`. An order that is not so is an error of
-    /// [`run`](PassManager::run); [`sorted`](PassManager::sorted) mends it.
+    /// Has every pass named `first` run before every pass named `second`, those in groups among them. An order that is not
+    /// so is an error of [`run`](PassManager::run), and so is a name that no pass has; [`sorted`](PassManager::sorted) finds
+    /// an order of passes and whole groups.
     ///
     /// ```
     /// use fx_core::{PassManager, pass_fn};
@@ -134,9 +135,9 @@ impl PassManager {
     /// The same passes in an order that keeps the constraints, and otherwise the order in which they were added.
     ///
     /// # Errors
-    /// When the constraints go in a circle, which the error names.
+    /// When the constraints go in a circle, which the error names, or name a pass that is not there.
     pub fn sorted(mut self) -> Result<Self> {
-        let order = schedule::sorted(&self.names(), &self.constraints)?;
+        let order = schedule::sorted(&self.items_names(), &self.constraints)?;
         let mut items: Vec<Option<Item>> = self.items.into_iter().map(Some).collect();
         let sorted = order.into_iter().filter_map(|at| items[at].take());
         self.items = sorted.collect();
@@ -175,6 +176,15 @@ impl PassManager {
         self.items.iter().map(name).collect()
     }
 
+    /// The names of the passes in each item.
+    fn items_names(&self) -> Vec<Vec<String>> {
+        let names = |item: &Item| match item {
+            Item::Pass(pass) => vec![pass.name().into_owned()],
+            Item::Group(group) => group.items_names().concat(),
+        };
+        self.items.iter().map(names).collect()
+    }
+
     /// Runs the passes.
     ///
     /// # Errors
@@ -193,7 +203,7 @@ impl PassManager {
         report: &mut PassReport,
         outer: &[Running<'_>],
     ) -> Result<()> {
-        schedule::validate(&self.names(), &self.constraints)?;
+        schedule::validate(&self.items_names(), &self.constraints)?;
         let expected = self.expected(gm)?;
         let own = |gm: &GraphModule| -> Result<()> {
             self.checks.iter().try_for_each(|check| check(gm))?;
@@ -240,7 +250,15 @@ impl PassManager {
     /// What the module gives for the samples.
     fn expected(&self, gm: &GraphModule) -> Result<Vec<Value>> {
         let samples = self.samples.iter();
-        let expected = samples.map(|s| gm.forward(s.call.clone()));
+        let expected = samples.enumerate().map(|(at, sample)| {
+            let value: Result<Value> = gm.forward(sample.call.clone());
+            value.map_err(|error| {
+                Error::msg(format_args!(
+                    "check_numbers: the module does not run on sample {}: {error}",
+                    at + 1
+                ))
+            })
+        });
         let expected = expected.collect::<Result<Vec<Value>>>()?;
         if !expected.is_empty()
             && let Some(impure) = gm.impure_nodes().next()
@@ -272,7 +290,8 @@ impl PassManager {
 
     /// Runs the passes one by one on a copy, and finds the first that changes what the module gives for these inputs by
     /// more than `atol + rtol · |expected|`, and the first node at which the module before it and the one after it part.
-    /// `None` where no pass does. Checks of the manager are left out.
+    /// `None` where no pass does. What counts is the difference from the module before the first pass, so that small
+    /// differences add up. Checks of the manager are left out.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -315,7 +334,7 @@ impl PassManager {
     }
 
     fn search(&self, gm: &mut GraphModule, search: &mut Search) -> Result<Option<Culprit>> {
-        schedule::validate(&self.names(), &self.constraints)?;
+        schedule::validate(&self.items_names(), &self.constraints)?;
         let rounds = match self.rounds {
             Rounds::AtMost(rounds) => rounds,
             Rounds::UntilUnchanged => MOST_ROUNDS,
@@ -422,7 +441,7 @@ impl fmt::Display for Culprit {
         write!(f, "  result: {}", self.difference)?;
         match &self.node {
             Some(node) => write!(f, "\n  first at {node}"),
-            None => Ok(()),
+            None => f.write_str("\n  no node that both modules have is another"),
         }
     }
 }
@@ -452,19 +471,21 @@ impl fmt::Display for PassReport {
         let width = names.max().unwrap_or(0).max("pass".len());
         writeln!(
             f,
-            "{:width$}  round  nodes before  after  created  replaced  erased          ms",
+            "{:width$}  round  changed  nodes before  after  created  replaced  erased  edited          ms",
             "pass"
         )?;
         for (round, record) in &self.records {
             writeln!(
                 f,
-                "{:width$}  {round:>5}  {:>12}  {:>5}  {:>7}  {:>8}  {:>6}  {:>10.3}",
+                "{:width$}  {round:>5}  {:>7}  {:>12}  {:>5}  {:>7}  {:>8}  {:>6}  {:>6}  {:>10.3}",
                 record.pass,
+                if record.changed { "yes" } else { "no" },
                 record.nodes_before,
                 record.nodes_after,
                 record.created.len(),
                 record.replaced.len(),
                 record.erased.len(),
+                record.edited.len(),
                 record.time.as_secs_f64() * 1e3
             )?;
         }

@@ -44,7 +44,8 @@ pub trait Pass: Send + Sync {
         short_type_name(std::any::type_name::<Self>()).into()
     }
 
-    /// Refuses a module that the pass cannot work on, with the mend.
+    /// Refuses a module that the pass cannot work on, with the mend. Where there is nothing to do, [`run`](Pass::run) gives
+    /// `false` instead.
     ///
     /// # Errors
     /// The reason.
@@ -53,7 +54,8 @@ pub trait Pass: Send + Sync {
         Ok(())
     }
 
-    /// Changes the module; gives whether it did.
+    /// Changes the module; gives whether it did. Graph modules inside of the module are its own: a pass that is to work on
+    /// them is applied to each.
     ///
     /// # Errors
     /// Whatever stops the pass; [`apply`](GraphModule::apply) then takes back what it did.
@@ -177,14 +179,19 @@ impl GraphModule {
             created: Vec::new(),
             erased: Vec::new(),
             replaced: Vec::new(),
+            edited: Vec::new(),
         };
         if is_same_graph {
-            changes.into_record(&mut record);
+            changes.into_record(before.graph(), self.graph(), &mut record);
         } else {
             let created = Changes::between(before.graph(), self.graph(), &mut record);
             let (graph, _) = self.parts_mut();
             graph.created_in_pass(name, &created);
         }
+        record.changed |= !(record.created.is_empty()
+            && record.erased.is_empty()
+            && record.replaced.is_empty()
+            && record.edited.is_empty());
         Ok(record)
     }
 }

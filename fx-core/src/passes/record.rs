@@ -7,7 +7,9 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
+use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
+use crate::ir::identity::identical_but;
 use crate::ir::node::NodeRef;
 use crate::ir::observe::GraphObserver;
 use crate::value::handle::NodeId;
@@ -17,7 +19,7 @@ use crate::value::handle::NodeId;
 pub struct PassRecord {
     /// The pass's name.
     pub pass: String,
-    /// Whether it says that it changed anything.
+    /// Whether it changed anything: it says so, or the graph is another.
     pub changed: bool,
     /// How long it took, without checks.
     pub time: Duration,
@@ -31,19 +33,23 @@ pub struct PassRecord {
     pub erased: Vec<String>,
     /// Which nodes gave way to which, by name.
     pub replaced: Vec<(String, String)>,
+    /// The names of nodes that were there and have another target or other arguments now, beyond inputs that were
+    /// replaced.
+    pub edited: Vec<String>,
 }
 
 impl fmt::Display for PassRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} -> {} nodes, {} created, {} replaced, {} erased, {:.3} ms",
+            "{}: {} -> {} nodes, {} created, {} replaced, {} erased, {} edited, {:.3} ms",
             self.pass,
             self.nodes_before,
             self.nodes_after,
             self.created.len(),
             self.replaced.len(),
             self.erased.len(),
+            self.edited.len(),
             self.time.as_secs_f64() * 1e3
         )
     }
@@ -67,8 +73,15 @@ impl Changes {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub fn into_record(self: Arc<Self>, record: &mut PassRecord) {
+    pub fn into_record(self: Arc<Self>, before: &Graph, after: &Graph, record: &mut PassRecord) {
         self.with(|seen| {
+            let gave_way: FxHashSet<NodeId> = seen.replaced.keys().map(|(old, _)| *old).collect();
+            let same_input = |old, new| old == new || gave_way.contains(&old);
+            let edited = after.nodes().filter(|node| {
+                let old = before.node(node.id());
+                old.is_ok_and(|old| !is_same_call(old, *node, &same_input))
+            });
+            record.edited = edited.map(|node| node.name().to_string()).collect();
             record.created = std::mem::take(&mut seen.created).into_values().collect();
             record.erased = std::mem::take(&mut seen.erased);
             record.replaced = std::mem::take(&mut seen.replaced).into_values().collect();
@@ -96,6 +109,23 @@ impl Changes {
         record.created = created;
         ids
     }
+}
+
+fn is_same_call(
+    old: NodeRef<'_>,
+    new: NodeRef<'_>,
+    same_input: &dyn Fn(NodeId, NodeId) -> bool,
+) -> bool {
+    let same = |(a, b): (&Argument, &Argument)| identical_but(a, b, same_input);
+    old.op() == new.op()
+        && old.args().len() == new.args().len()
+        && old.args().iter().zip(new.args()).all(same)
+        && old.kwargs().len() == new.kwargs().len()
+        && old
+            .kwargs()
+            .iter()
+            .zip(new.kwargs())
+            .all(|((k, a), (l, b))| k == l && same((a, b)))
 }
 
 impl GraphObserver for Changes {

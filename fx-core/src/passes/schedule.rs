@@ -7,17 +7,21 @@ use std::collections::BinaryHeap;
 
 use crate::error::{Error, Result};
 
+/// The names of the passes that are moved together, a list for each item.
+type Items = [Vec<String>];
+
 /// Whether each constraint's first passes come before its second ones.
 ///
 /// # Errors
-/// The first constraint that is broken, with both places.
-pub(super) fn validate(names: &[String], constraints: &[(String, String)]) -> Result<()> {
+/// The first constraint that is broken, with both places, or that names a pass that is not there.
+pub(super) fn validate(items: &Items, constraints: &[(String, String)]) -> Result<()> {
+    let names: Vec<&String> = items.iter().flatten().collect();
     for (first, second) in constraints {
-        let late = names.iter().rposition(|name| name == first);
-        let early = names.iter().position(|name| name == second);
-        if let (Some(late), Some(early)) = (late, early)
-            && late > early
-        {
+        let late = names.iter().rposition(|name| *name == first);
+        let early = names.iter().position(|name| *name == second);
+        let late = late.ok_or_else(|| unknown(first, &names))?;
+        let early = early.ok_or_else(|| unknown(second, &names))?;
+        if late > early {
             return Err(Error::msg(format_args!(
                 "pass `{first}` must run before `{second}`, but is number {} and `{second}` is number {}; add them in another order, \
                  or have `PassManager::sorted` find one",
@@ -29,26 +33,51 @@ pub(super) fn validate(names: &[String], constraints: &[(String, String)]) -> Re
     Ok(())
 }
 
-/// The places in an order that keeps the constraints; of those that may come next, the first added does.
+fn unknown(name: &str, names: &[&String]) -> Error {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    Error::msg(format_args!(
+        "a constraint names the pass `{name}`, and there is none: there are {}",
+        names.join(", ")
+    ))
+}
+
+/// The places of the items in an order that keeps the constraints; of those that may come next, the first added does.
 ///
 /// # Errors
-/// When there is none: the passes of a circle.
-pub(super) fn sorted(names: &[String], constraints: &[(String, String)]) -> Result<Vec<usize>> {
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
-    let mut waits_for = vec![0usize; names.len()];
+/// When there is none: the items of a circle; or when a constraint names a pass that is not there.
+pub(super) fn sorted(items: &Items, constraints: &[(String, String)]) -> Result<Vec<usize>> {
+    let names: Vec<&String> = items.iter().flatten().collect();
+    let with = |name: &String| {
+        let found = items.iter().enumerate();
+        let found = found
+            .filter(|(_, item)| item.contains(name))
+            .map(|(at, _)| at);
+        let found: Vec<usize> = found.collect();
+        match found.is_empty() {
+            true => Err(unknown(name, &names)),
+            false => Ok(found),
+        }
+    };
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
+    let mut waits_for = vec![0usize; items.len()];
     for (first, second) in constraints {
-        for (a, _) in names.iter().enumerate().filter(|(_, name)| *name == first) {
-            for (b, _) in names.iter().enumerate().filter(|(_, name)| *name == second) {
+        let (firsts, seconds) = (with(first)?, with(second)?);
+        for (a, b) in firsts
+            .iter()
+            .flat_map(|a| seconds.iter().map(move |b| (*a, *b)))
+        {
+            // What is in one group is the group's to order.
+            if a != b || first == second {
                 after[a].push(b);
                 waits_for[b] += 1;
             }
         }
     }
     let ready = |waits_for: &[usize], at: usize| (waits_for[at] == 0).then_some(Reverse(at));
-    let mut next: BinaryHeap<Reverse<usize>> = (0..names.len())
+    let mut next: BinaryHeap<Reverse<usize>> = (0..items.len())
         .filter_map(|at| ready(&waits_for, at))
         .collect();
-    let mut order = Vec::with_capacity(names.len());
+    let mut order = Vec::with_capacity(items.len());
     while let Some(Reverse(at)) = next.pop() {
         order.push(at);
         for other in &after[at] {
@@ -56,21 +85,21 @@ pub(super) fn sorted(names: &[String], constraints: &[(String, String)]) -> Resu
             next.extend(ready(&waits_for, *other));
         }
     }
-    if order.len() == names.len() {
+    if order.len() == items.len() {
         return Ok(order);
     }
     Err(Error::msg(format_args!(
         "the constraints go in a circle: {}; take one of them away",
-        circle(names, &after, &waits_for).join(" before ")
+        circle(items, &after, &waits_for).join(" before ")
     )))
 }
 
-/// One circle, from a pass back to itself.
-fn circle(names: &[String], after: &[Vec<usize>], waits_for: &[usize]) -> Vec<String> {
-    // Backwards from a pass that still waits, over passes that still wait, a pass comes again.
+/// One circle, from an item back to itself.
+fn circle(items: &Items, after: &[Vec<usize>], waits_for: &[usize]) -> Vec<String> {
+    // Backwards from an item that still waits, over items that still wait, one comes again.
     let before =
-        |at: usize| (0..names.len()).find(|a| waits_for[*a] > 0 && after[*a].contains(&at));
-    let mut path: Vec<usize> = (0..names.len())
+        |at: usize| (0..items.len()).find(|a| waits_for[*a] > 0 && after[*a].contains(&at));
+    let mut path: Vec<usize> = (0..items.len())
         .find(|at| waits_for[*at] > 0)
         .into_iter()
         .collect();
@@ -84,6 +113,6 @@ fn circle(names: &[String], after: &[Vec<usize>], waits_for: &[usize]) -> Vec<St
     }
     path.iter()
         .rev()
-        .map(|at| format!("`{}`", names[*at]))
+        .map(|at| format!("`{}`", items[*at].join(", ")))
         .collect()
 }

@@ -18,7 +18,8 @@ use crate::value::handle::NodeId;
 impl GraphModule {
     /// A hash of what the module's graph computes: equal for graphs with the same calls of the same targets on the same arguments,
     /// whatever their names and the order of independent nodes; the order of impure nodes counts. Dead pure nodes do not
-    /// count, nor do the values of parameters and what modules are: their paths do.
+    /// count, nor do the values of parameters and what modules are: their paths do. What is impure depends on the mode: a
+    /// batch norm or a dropout in training has its turn.
     ///
     /// The hash is SipHash-1-3 of 128 bits, equal on every machine; it is no defence against people who look for
     /// collisions.

@@ -26,7 +26,7 @@ use crate::module::attributes::Attributes;
 ///     gm.append_before(node, |cx| {
 ///         let x = cx.graph()?.node(node)?.args()[0].as_node();
 ///         let x: Float = cx.proxy(x.ok_or_else(|| Error::msg("double has an argument"))?).to()?;
-///         (x + x)?.proxy().ok_or_else(|| Error::msg("symbolic here"))
+///         x + x
 ///     })?;
 /// }
 /// gm.eliminate_dead_code()?;

@@ -220,17 +220,34 @@ impl TraceContext {
         node: NodeId,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
+        /// Goes back to where the trace was, also on unwinding.
+        struct Restore<'c> {
+            context: &'c TraceContext,
+            scope: ScopeId,
+            insertion: usize,
+            origin: Option<SourceLocation>,
+        }
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.context.origin.replace(self.origin.take());
+                if let Ok(mut graph) = self.context.graph_mut() {
+                    graph.leave_insertion(self.insertion);
+                    graph.leave_scope(self.scope);
+                }
+            }
+        }
         let mut graph = self.graph_mut()?;
         let location = graph.node(node)?.location().cloned();
         let scope = graph.enter_scope_of(node)?;
-        graph.set_insertion_point(node)?;
+        let restore = Restore {
+            context: self,
+            scope,
+            insertion: graph.enter_insertion_before(node)?,
+            origin: self.origin.replace(location),
+        };
         drop(graph);
-        let origin = self.origin.replace(location);
         let result = body();
-        self.origin.replace(origin);
-        let mut graph = self.graph_mut()?;
-        graph.set_insertion_point(None)?;
-        graph.leave_scope(scope);
+        drop(restore);
         result
     }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use candle_core::DType as CandleType;
 use fx_core::{Error, GraphModule, Module, NodeId, NodeRef, Op, Pass, Result, ValueMeta};
 
-use super::remove_identity::{drop_uncalled, input_of, module};
+use super::remove_identity::{drop_uncalled, input_of};
 use crate::error::Fx;
 use crate::nn;
 use crate::tensor::Tensor;
@@ -166,10 +166,10 @@ enum Layer<'m> {
 
 impl<'m> Layer<'m> {
     fn of(gm: &'m GraphModule, path: &str) -> Option<Self> {
-        let conv1d = module(gm, path).map(Layer::Conv1d);
-        let conv2d = || module(gm, path).map(Layer::Conv2d);
-        let linear = || module(gm, path).map(Layer::Linear);
-        conv1d.or_else(conv2d).or_else(linear)
+        let conv1d = gm.submodule_as(path).map(Layer::Conv1d);
+        let conv2d = |_| gm.submodule_as(path).map(Layer::Conv2d);
+        let linear = |_| gm.submodule_as(path).map(Layer::Linear);
+        conv1d.or_else(conv2d).or_else(linear).ok()
     }
 
     fn name(&self) -> &'static str {

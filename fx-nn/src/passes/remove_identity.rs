@@ -2,7 +2,6 @@
 //!
 //! Invariant: modules that nothing calls any more leave with the nodes that called them, and no others.
 
-use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ pub struct RemoveDropout;
 impl Pass for RemoveDropout {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         remove(gm, |gm, node| match node.op() {
-            Op::CallModule(path) => module::<nn::Dropout>(gm, path).is_some(),
+            Op::CallModule(path) => gm.submodule_as::<nn::Dropout>(path).is_ok(),
             Op::CallFunction(called) => *called == function!(ops::dropout),
             _ => false,
         })
@@ -57,22 +56,15 @@ impl Pass for RemoveIdentity {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         remove(gm, |gm, node| match node.op() {
             Op::CallModule(path) => {
-                module::<nn::Identity>(gm, path).is_some()
-                    || module::<nn::Dropout>(gm, path)
-                        .is_some_and(|dropout| !dropout.training || dropout.p == 0.0)
+                gm.submodule_as::<nn::Identity>(path).is_ok()
+                    || gm
+                        .submodule_as::<nn::Dropout>(path)
+                        .is_ok_and(|dropout| !dropout.training || dropout.p == 0.0)
             }
-            Op::CallFunction(called) => {
-                *called == function!(ops::dropout) && drops_nothing(node).unwrap_or(false)
-            }
+            Op::CallFunction(called) => *called == function!(ops::dropout) && drops_nothing(node),
             _ => false,
         })
     }
-}
-
-/// The module at a path, if it is of a type.
-pub(super) fn module<'m, M: 'static>(gm: &'m GraphModule, path: &str) -> Option<&'m M> {
-    let found: &dyn Any = gm.submodule(path).ok()?;
-    found.downcast_ref()
 }
 
 /// The node that a call of one tensor takes.
@@ -82,16 +74,15 @@ pub(super) fn input_of(node: NodeRef<'_>) -> Option<NodeId> {
     given.and_then(Argument::as_node)
 }
 
-/// Whether a call of the function `dropout` says that it gives its input; `None` where its arguments do not fit.
-fn drops_nothing(node: NodeRef<'_>) -> Option<bool> {
-    let arguments = node.normalized_arguments().ok()?;
-    Some(arguments.iter().any(|(name, value)| match &**name {
-        "training" => matches!(value, Argument::Bool(false)),
-        "p" => {
-            matches!(value, Argument::Float(p) if *p == 0.0) || matches!(value, Argument::Int(0))
+/// Whether a call of the function `dropout` says that it gives its input.
+fn drops_nothing(node: NodeRef<'_>) -> bool {
+    let is_off = matches!(node.argument("training"), Ok(Argument::Bool(false)));
+    is_off
+        || match node.argument("p") {
+            Ok(Argument::Float(p)) => p == 0.0,
+            Ok(Argument::Int(p)) => p == 0,
+            _ => false,
         }
-        _ => false,
-    }))
 }
 
 /// Users of the chosen nodes take those nodes' inputs.

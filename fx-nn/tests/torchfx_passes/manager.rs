@@ -69,9 +69,9 @@ fn test_pass_manager() -> Result<()> {
     );
     assert!(report.changed());
     assert!(
-        report
-            .to_string()
-            .contains("add_to_mul      1             6      6        3         3       3"),
+        report.to_string().contains(
+            "add_to_mul      1      yes             6      6        3         3       3       0"
+        ),
         "{report}"
     );
     Ok(())
@@ -140,6 +140,30 @@ fn test_topological_sort() -> Result<()> {
     for name in ["`0` before `1`", "`1` before `2`", "`2` before `0`"] {
         assert!(text.contains(name), "{text}");
     }
+    // What is in a group counts, and moves with it; a name that no pass has is told.
+    let grouped = || {
+        PassManager::new()
+            .group(PassManager::new().pass(pass("b")))
+            .pass(pass("a"))
+    };
+    let text = grouped()
+        .before("a", "b")
+        .run(&mut sums()?)
+        .unwrap_err()
+        .to_string();
+    assert!(text.starts_with("pass `a` must run before `b`"), "{text}");
+    assert_eq!(grouped().before("a", "b").sorted()?.names(), ["a", "(b)"]);
+    let text = grouped()
+        .before("a", "c")
+        .run(&mut sums()?)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        text,
+        "a constraint names the pass `c`, and there is none: there are `b`, `a`"
+    );
+    assert!(grouped().before("a", "c").sorted().is_err());
+
     // The order is told as it is: torch.fx prints it backwards.
     let error = five().before("3", "1").run(&mut sums()?).unwrap_err();
     assert!(
@@ -339,6 +363,26 @@ fn groups_settle_by_themselves_and_restless_passes_are_named() -> Result<()> {
 }
 
 #[test]
+fn edits_in_place_are_told_whatever_the_pass_says() -> Result<()> {
+    let in_place = pass_fn("in_place", |gm| {
+        let last = gm.graph().find_name("add_2").map(|node| node.id());
+        let last = last.ok_or_else(|| Error::msg("there are three sums"))?;
+        gm.graph_mut().node_mut(last)?.update_arg(1, 2.0)?;
+        Ok(false)
+    });
+    let mut gm = sums()?;
+    let record = gm.apply(&in_place)?;
+    assert!(record.changed);
+    assert_eq!(
+        (record.edited.as_slice(), record.created.len()),
+        (&["add_2".to_string()][..], 0)
+    );
+    // Users of what was replaced are not edited.
+    assert!(gm.apply(&add_to_mul())?.edited.is_empty());
+    Ok(())
+}
+
+#[test]
 fn test_graph_transform_observer() -> Result<()> {
     let mut gm = sums()?;
     let record = gm.apply(&add_to_mul())?;
@@ -465,9 +509,9 @@ fn test_node_source() -> Result<()> {
     assert_eq!(
         rest,
         [
-            "  put in the place of %add by pass `add_to_mul`",
+            "  stands for %add since pass `add_to_mul`",
             "  made by pass `mul_to_sub`",
-            "  put in the place of %mul by pass `mul_to_sub`",
+            "  stands for %mul since pass `mul_to_sub`",
         ]
     );
     Ok(())

@@ -241,6 +241,9 @@ fn a_part_becomes_a_module_and_comes_back() -> Result<()> {
         .collect();
     let call = gm.lift_subgraph(&block, "block")?;
     gm.lint()?;
+    // It comes from where its nodes came from.
+    let place = gm.graph().node(call)?.location();
+    assert!(place.is_some_and(|place| place.file.ends_with("resnet.rs")));
     assert_eq!(gm.graph().len(), before.graph().len() - block.len() + 1);
     assert_eq!(gm.forward::<Tensor>(&x)?.to_vec()?, expected.to_vec()?);
     // What only the block called is in it.
