@@ -12,6 +12,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
+use rustc_hash::FxHashSet;
+
 use crate::codegen::hooks::Hooks;
 use crate::error::{Error, Result};
 use crate::exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
@@ -565,7 +567,13 @@ impl Module for GraphModule {
     }
 
     fn is_impure(&self) -> bool {
-        self.impure_nodes().next().is_some()
+        let mut called: FxHashSet<&str> = FxHashSet::default();
+        self.graph.nodes().any(|node| match node.op() {
+            Op::Placeholder(_) | Op::Output => false,
+            // Each module is asked once, however often it is called.
+            Op::CallModule(path) => called.insert(path) && self.is_impure_node(node),
+            _ => node.is_impure(),
+        })
     }
 }
 

@@ -245,6 +245,44 @@ impl Graph {
             .try_for_each(|user| self.put_for(user, node, new))
     }
 
+    /// Puts arguments in the places of nodes wherever others use them, each user's arguments written once.
+    ///
+    /// # Errors
+    /// When a node is not in this graph. Nothing may come to depend on itself: what is put there comes before the users.
+    pub(crate) fn put_all(&mut self, new: &[(NodeId, Argument)]) -> Result<()> {
+        let mut place: Vec<u32> = vec![0; self.heads.len()];
+        for (at, (old, _)) in new.iter().enumerate() {
+            place[self.index(*old)? as usize] = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        }
+        let put = |id: NodeId| match place[id.index as usize] {
+            0 => None,
+            at => Some(&new[at as usize - 1].1),
+        };
+        let is_user = |node: &NodeRef<'_>| node.all_input_nodes().any(|n| put(n.id()).is_some());
+        let users: Vec<u32> = self.nodes().filter(is_user).map(|n| n.index).collect();
+        for user in users {
+            let node = NodeRef::new(self, user);
+            for input in node.all_input_nodes() {
+                if let Some(Argument::Node(new)) = put(input.id()) {
+                    let new = self.node(*new)?;
+                    self.tell(|observer, _| observer.replaced(input, new, node));
+                }
+            }
+            let mut map = |id: NodeId| put(id).cloned().unwrap_or(Argument::Node(id));
+            let args = node.args().iter().map(|a| a.map_nodes(&mut map)).collect();
+            let kwargs = node.kwargs().iter();
+            let kwargs = kwargs.map(|(name, a)| (name.clone(), a.map_nodes(&mut map)));
+            let kwargs = kwargs.collect();
+            self.set_inputs(user, args, kwargs)?;
+        }
+        for (old, new) in new {
+            if let Argument::Node(new) = new {
+                self.note_replaced(old.index, self.index(*new)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Puts an argument in the place of a node in one user's arguments.
     pub(crate) fn put_for(&mut self, user: NodeId, node: NodeId, new: &Argument) -> Result<()> {
         let mut put = |id: NodeId| match id == node {

@@ -48,11 +48,6 @@ pub(crate) fn hash_argument<H: Hasher>(
     }
 }
 
-/// Whether two arguments are the same.
-pub(crate) fn identical(a: &Argument, b: &Argument) -> bool {
-    identical_but(a, b, &|a, b| a == b)
-}
-
 /// Whether two arguments are the same, where `same` says which nodes are.
 pub(crate) fn identical_but(
     a: &Argument,

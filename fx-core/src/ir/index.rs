@@ -97,6 +97,18 @@ impl Graph {
         found
     }
 
+    /// Whether any node does exactly this.
+    pub(crate) fn has_op(&self, op: &Op) -> bool {
+        let Some(number) = self.ops.get_index_of(op) else {
+            return false;
+        };
+        let mut ids = self.members[number].ids.iter();
+        ids.any(|id| {
+            let node = self.node(*id);
+            node.is_ok_and(|node| self.heads[node.index as usize].op as usize == number)
+        })
+    }
+
     /// The nodes of an opcode, whatever their targets, in the order of the graph.
     pub fn find_opcode(&self, opcode: Opcode) -> Vec<NodeRef<'_>> {
         let mut found: Vec<NodeRef<'_>> = self

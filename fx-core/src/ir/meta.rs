@@ -208,7 +208,13 @@ pub(crate) struct Pass {
 
 /// The pass at work on a graph, if one is; a clone of the graph has none.
 #[derive(Debug, Default)]
-pub(super) struct CurrentPass(Option<Pass>);
+pub(crate) struct CurrentPass(Option<Pass>);
+
+impl CurrentPass {
+    pub fn copied(&self) -> Self {
+        CurrentPass(self.0.clone())
+    }
+}
 
 impl Clone for CurrentPass {
     fn clone(&self) -> Self {

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::graph::Graph;
+use super::meta::CurrentPass;
 use super::node::NodeRef;
 
 /// Is told what happens to a graph's nodes. A clone of the graph has no observers.
@@ -47,6 +49,12 @@ pub trait GraphObserver: Send + Sync {
     }
 }
 
+/// Who is told of a graph's changes, and the pass that makes them.
+pub(crate) struct Watch {
+    observers: Vec<(u64, Arc<dyn GraphObserver>)>,
+    pass: CurrentPass,
+}
+
 /// Names an observer of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObserverId(u64);
@@ -55,7 +63,6 @@ pub struct ObserverId(u64);
 #[derive(Default)]
 pub(super) struct Observers {
     list: Vec<(u64, Arc<dyn GraphObserver>)>,
-    next: u64,
 }
 
 impl Clone for Observers {
@@ -73,8 +80,9 @@ impl fmt::Debug for Observers {
 impl Graph {
     /// Has an observer told of what happens from now on.
     pub fn observe(&mut self, observer: Arc<dyn GraphObserver>) -> ObserverId {
-        self.observers.next += 1;
-        let id = self.observers.next;
+        // Of the whole process, so that another graph's observer is never taken for this one.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         self.observers.list.push((id, observer));
         ObserverId(id)
     }
@@ -84,6 +92,19 @@ impl Graph {
         let before = self.observers.list.len();
         self.observers.list.retain(|(known, _)| *known != id.0);
         self.observers.list.len() < before
+    }
+
+    /// The observers and the pass at work, to be [given](Graph::set_watch) to a graph that takes this one's place.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch {
+            observers: self.observers.list.clone(),
+            pass: self.pass.copied(),
+        }
+    }
+
+    pub(crate) fn set_watch(&mut self, watch: Watch) {
+        self.observers.list = watch.observers;
+        self.pass = watch.pass;
     }
 
     /// Has the observers and the pass at work of a graph that this one takes the place of.

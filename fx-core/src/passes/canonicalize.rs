@@ -1,10 +1,12 @@
 //! `Canonicalize`: one order and one set of names for graphs that compute the same in the same way.
 //!
-//! Invariant: the order depends on what the graph computes, not on how it was put together; what is impure keeps its order.
+//! Invariant: the order depends on what the graph computes, not on how it was put together; what is impure, or reads
+//! what impure calls change, keeps its order.
 
+use super::ordered::Ordered;
 use super::pass::Pass;
 use crate::error::Result;
-use crate::graph_module::{GraphModule, is_impure};
+use crate::graph_module::GraphModule;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
@@ -56,7 +58,8 @@ fn order(graph: &Graph, attributes: &Attributes) -> Vec<NodeId> {
         placed.add(input.id());
     }
     let inner = || graph.nodes().filter(|node| *node.op() != Op::Output);
-    for node in inner().filter(|node| is_impure(attributes, *node)) {
+    let ordered = Ordered::of(graph, attributes);
+    for node in inner().filter(|node| ordered.contains(*node)) {
         placed.add_with_inputs(node);
     }
     // The output closes the graph, behind dead code in its own order.

@@ -1,14 +1,9 @@
 //! `Constants`: the part of a graph that depends on parameters and constants only, and that part as a graph of its own.
 //!
-//! Invariant: nothing in the part is impure, and nothing in it depends on an input or on a tensor that impure calls are given.
+//! Invariant: nothing in the part is impure, and nothing in it depends on an input or on a tensor that changes.
 
-use std::sync::Arc;
-
-use rustc_hash::FxHashSet;
-
-use super::predicate::{self, Predicate};
+use super::ordered::Ordered;
 use crate::error::Result;
-use crate::graph_module::is_impure;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
@@ -25,21 +20,19 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    pub fn of(graph: &Graph, attributes: &Attributes, skip: &Option<Predicate>) -> Self {
+    pub fn of(graph: &Graph, attributes: &Attributes, skip: impl Fn(NodeRef<'_>) -> bool) -> Self {
         let mut constant = vec![false; graph.index_bound()];
-        let changing = given_to_impure(graph, attributes);
+        let ordered = Ordered::of(graph, attributes);
         let is_constant = |constant: &[bool], node: NodeRef<'_>| match node.op() {
-            Op::GetAttr(path) => !changing.contains(path),
             Op::Placeholder(_) | Op::Output => false,
             _ => {
-                node.all_input_nodes()
-                    .all(|input| constant[input.id().index as usize])
-                    && !is_impure(attributes, node)
+                let mut inputs = node.all_input_nodes();
+                inputs.all(|input| constant[input.id().index as usize]) && !ordered.contains(node)
             }
         };
         let mut all = Vec::new();
         for node in graph.nodes() {
-            if is_constant(&constant, node) && !predicate::holds(skip, node) {
+            if is_constant(&constant, node) && !skip(node) {
                 constant[node.id().index as usize] = true;
                 all.push(node);
             }
@@ -81,17 +74,4 @@ impl Constants {
         graph.output(Argument::Tuple(results.collect::<Vec<_>>().into()))?;
         Ok(graph)
     }
-}
-
-/// The tensors that impure calls are given: they may change them from run to run.
-fn given_to_impure(graph: &Graph, attributes: &Attributes) -> FxHashSet<Arc<str>> {
-    let is_inner = |node: &NodeRef<'_>| !matches!(node.op(), Op::Placeholder(_) | Op::Output);
-    let calls = graph.nodes().filter(is_inner);
-    let impure = calls.filter(|node| is_impure(attributes, *node));
-    let inputs = impure.flat_map(|node| node.all_input_nodes());
-    let paths = inputs.filter_map(|input| match input.op() {
-        Op::GetAttr(path) => Some(path.clone()),
-        _ => None,
-    });
-    paths.collect()
 }

@@ -6,16 +6,17 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
 use super::callee::{BoundCall, Callee};
+use super::ordered::Ordered;
 use super::pass::Pass;
 use super::predicate::{self, Predicate};
 use crate::error::Result;
-use crate::graph_module::{GraphModule, is_impure};
+use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
-use crate::ir::identity::{hash_argument, identical};
+use crate::ir::identity::{hash_argument, identical_but};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
@@ -67,28 +68,32 @@ impl fmt::Debug for Cse {
 impl Pass for Cse {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let (graph, attributes) = gm.parts_mut();
-        let mut known = Known::new(graph);
-        let mut merged = false;
-        let mut cursor = graph.cursor();
-        while let Some(id) = cursor.advance() {
-            let node = cursor.node(id)?;
-            if !may_merge(node, attributes) || predicate::holds(&self.skip, node) {
-                continue;
+        let ordered = Ordered::of(graph, attributes);
+        let mut known = Known::new(graph, attributes);
+        let mut merged: Vec<(NodeId, Argument)> = Vec::new();
+        for node in graph.nodes() {
+            let may_merge = !matches!(node.op(), Op::Placeholder(_) | Op::Output);
+            if may_merge && !ordered.contains(node) && !predicate::holds(&self.skip, node) {
+                let first = known.find_or_add(node);
+                merged.extend(first.map(|first| (node.id(), Argument::Node(first))));
             }
-            let Some(first) = known.find_or_add(node, attributes) else {
-                continue;
-            };
-            cursor.node_mut(id)?.give_uses_to(first)?;
-            cursor.erase_node(id)?;
-            merged = true;
         }
-        Ok(merged)
+        graph.put_all(&merged)?;
+        let gone: Vec<NodeId> = merged.iter().map(|(old, _)| *old).collect();
+        for old in gone.iter().rev() {
+            graph.erase_node(*old)?;
+        }
+        Ok(!gone.is_empty())
     }
 }
 
 /// Calls that no call before them was the same as, by the first node that they use: calls that are the same share it, and
 /// stand near to it in memory.
-struct Known {
+struct Known<'g> {
+    graph: &'g Graph,
+    attributes: &'g Attributes,
+    /// By a node's index: the node that stands for it; 0 for itself.
+    stands_for: Vec<u32>,
     /// By a node's index: the last call that was added of those that use it first; 0 for none.
     last: Vec<u32>,
     /// By a call's index: the one that was added before it.
@@ -102,10 +107,13 @@ struct Known {
 /// How many calls of one node are looked through one by one.
 const FEW: usize = 8;
 
-impl Known {
-    fn new(graph: &Graph) -> Self {
+impl<'g> Known<'g> {
+    fn new(graph: &'g Graph, attributes: &'g Attributes) -> Self {
         let indices = graph.index_bound();
         Known {
+            graph,
+            attributes,
+            stands_for: vec![0; indices],
             last: vec![0; indices],
             previous: vec![0; indices],
             hashes: vec![0; indices],
@@ -114,86 +122,92 @@ impl Known {
     }
 
     /// The call before that is the same; where there is none, the node itself is known from now on.
-    fn find_or_add(&mut self, node: NodeRef<'_>, attributes: &Attributes) -> Option<NodeId> {
-        let graph = node.graph();
+    fn find_or_add(&mut self, node: NodeRef<'g>) -> Option<NodeId> {
         let index = node.id().index;
-        let (hash, used) = hash_of(node, attributes);
+        let (hash, used) = self.hash_of(node);
         self.hashes[index as usize] = hash;
-        let is_same = |first: u32, hashes: &[u64]| {
-            hashes[first as usize] == hash && are_same(graph.node_at(first), node, attributes)
-        };
-        let used = used as usize;
+        let first = self.find(node, hash, used as usize)?;
+        self.stands_for[index as usize] = first;
+        Some(self.graph.node_at(first).id())
+    }
+
+    fn find(&mut self, node: NodeRef<'g>, hash: u64, used: usize) -> Option<u32> {
+        let index = node.id().index;
         let mut call = self.last[used];
         for _ in 0..FEW {
             if call == 0 {
                 self.previous[index as usize] = std::mem::replace(&mut self.last[used], index);
                 return None;
             }
-            if is_same(call, &self.hashes) {
-                return Some(graph.node_at(call).id());
+            if self.hashes[call as usize] == hash && self.are_same(call, node) {
+                return Some(call);
             }
             call = self.previous[call as usize];
         }
+        let is_same =
+            |first: &u32| self.hashes[*first as usize] == hash && self.are_same(*first, node);
+        if let Some(first) = self.of_many.find(hash, is_same) {
+            return Some(*first);
+        }
         let hashes = &self.hashes;
-        let found = self.of_many.entry(
-            hash,
-            |first| is_same(*first, hashes),
-            |known| hashes[*known as usize],
-        );
-        match found {
-            Entry::Occupied(first) => Some(graph.node_at(*first.get()).id()),
-            Entry::Vacant(place) => {
-                place.insert(index);
-                None
+        self.of_many
+            .insert_unique(hash, index, |known| hashes[*known as usize]);
+        None
+    }
+
+    /// What stands for a node.
+    fn now(&self, id: NodeId) -> u32 {
+        match self.stands_for[id.index as usize] {
+            0 => id.index,
+            first => first,
+        }
+    }
+
+    /// A hash of a call, and the index of the first node in it, or 0, which is no node's.
+    fn hash_of(&self, node: NodeRef<'g>) -> (u64, u32) {
+        let mut hasher = FxHasher::default();
+        let callee = Callee::of(node);
+        match callee {
+            Callee::Function(function) => function.hash(&mut hasher),
+            Callee::Op(_) => node.op_number().hash(&mut hasher),
+        }
+        let call = BoundCall::of(node, callee, self.attributes);
+        let mut used = 0;
+        let mut feed = |id: NodeId, hasher: &mut FxHasher| {
+            let now = self.now(id);
+            if used == 0 {
+                used = now;
             }
+            now.hash(hasher);
+        };
+        for argument in &call.args {
+            hash_argument(argument, &mut hasher, &mut feed);
         }
-    }
-}
-
-fn may_merge(node: NodeRef<'_>, attributes: &Attributes) -> bool {
-    !matches!(node.op(), Op::Placeholder(_) | Op::Output) && !is_impure(attributes, node)
-}
-
-/// A hash of a call, and the index of the first node in it, or 0, which is no node's.
-fn hash_of(node: NodeRef<'_>, attributes: &Attributes) -> (u64, u32) {
-    let mut hasher = FxHasher::default();
-    let callee = Callee::of(node);
-    match callee {
-        Callee::Function(function) => function.hash(&mut hasher),
-        Callee::Op(_) => node.op_number().hash(&mut hasher),
-    }
-    let call = BoundCall::of(node, callee, attributes);
-    let mut used = 0;
-    let mut feed = |id: NodeId, hasher: &mut FxHasher| {
-        if used == 0 {
-            used = id.index;
+        for (name, argument) in call.named {
+            name.hash(&mut hasher);
+            hash_argument(argument, &mut hasher, &mut feed);
         }
-        id.index.hash(hasher);
-    };
-    for argument in &call.args {
-        hash_argument(argument, &mut hasher, &mut feed);
+        (hasher.finish(), used)
     }
-    for (name, argument) in call.named {
-        name.hash(&mut hasher);
-        hash_argument(argument, &mut hasher, &mut feed);
-    }
-    (hasher.finish(), used)
-}
 
-fn are_same(first: NodeRef<'_>, node: NodeRef<'_>, attributes: &Attributes) -> bool {
-    let (a, b) = (Callee::of(first), Callee::of(node));
-    if a != b {
-        return false;
+    fn are_same(&self, first: u32, node: NodeRef<'g>) -> bool {
+        let first = self.graph.node_at(first);
+        let (a, b) = (Callee::of(first), Callee::of(node));
+        if a != b {
+            return false;
+        }
+        let (x, y) = (
+            BoundCall::of(first, a, self.attributes),
+            BoundCall::of(node, b, self.attributes),
+        );
+        let same_node = |a: NodeId, b: NodeId| self.now(a) == self.now(b);
+        let same = |(a, b): (&Argument, &Argument)| identical_but(a, b, &same_node);
+        x.args.len() == y.args.len()
+            && x.args.iter().zip(&y.args).all(|(a, b)| same((a, b)))
+            && x.named.len() == y.named.len()
+            && x.named
+                .iter()
+                .zip(y.named)
+                .all(|((k, a), (l, b))| k == l && same((a, b)))
     }
-    let (x, y) = (
-        BoundCall::of(first, a, attributes),
-        BoundCall::of(node, b, attributes),
-    );
-    x.args.len() == y.args.len()
-        && x.args.iter().zip(&y.args).all(|(x, y)| identical(x, y))
-        && x.named.len() == y.named.len()
-        && x.named
-            .iter()
-            .zip(y.named)
-            .all(|((k, x), (l, y))| k == l && identical(x, y))
 }

@@ -151,6 +151,10 @@ impl Pass for Decompositions {
             for (node, function, rule) in calls {
                 pending.push((node, function, rule, 0));
                 while let Some((node, function, rule, depth)) = pending.pop() {
+                    // An item that a rule gave went with the call that it was taken of.
+                    if cx.graph()?.node(node).is_err() {
+                        continue;
+                    }
                     let first = self
                         .decompose(cx, node, function, &rule)
                         .map_err(|error| blame(cx, node, error))?;

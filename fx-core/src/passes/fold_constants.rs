@@ -2,23 +2,27 @@
 //!
 //! Invariant: what is folded is the graph's own computation, run as the graph would run it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::constants::Constants;
 use super::folded::FoldedConstants;
 use super::part::{erase_unused, named_by, take_items};
 use super::pass::Pass;
-use super::predicate::Predicate;
-use super::substitute::substitute;
+use super::predicate::{self, Predicate};
 use crate::error::{Error, Result};
 use crate::exec::interpreter::Interpretation;
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
+use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 /// Computes what depends on parameters and constants only, and puts the results in its place: tensors as buffers
@@ -85,7 +89,18 @@ impl fmt::Debug for FoldConstants {
 impl Pass for FoldConstants {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let (graph, attributes) = gm.parts_mut();
-        let constants = Constants::of(graph, attributes, &self.skip);
+        // What runs once is not put into another module that runs once.
+        let runs_once = |node: NodeRef<'_>| match node.op() {
+            Op::CallModule(path) if self.lazy => {
+                let module = attributes.modules.get(path);
+                let module = module.map(|module| module.as_module() as &dyn Any);
+                module.is_some_and(|module| module.is::<FoldedConstants>())
+            }
+            _ => false,
+        };
+        let constants = Constants::of(graph, attributes, |node| {
+            runs_once(node) || predicate::holds(&self.skip, node)
+        });
         if constants.results.is_empty() {
             return Ok(false);
         }
@@ -104,22 +119,23 @@ fn fold(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -
     let mut run = Interpretation::new(graph, attributes);
     let values = run.run_part(&constants.nodes, &constants.results)?;
     let mut fresh = Fresh::default();
+    let mut folded = Vec::with_capacity(values.len());
     for (result, value) in constants.results.iter().zip(values) {
-        // The item of a structure that was put in its place went with it.
-        if graph.node(*result).is_err() {
-            continue;
-        }
         let mut place = graph.inserting_before(*result)?;
         let argument = fresh.argument(&mut place, attributes, &value)?;
         drop(place);
-        substitute(graph, *result, &argument)?;
+        folded.push((*result, argument));
     }
-    Ok(())
+    graph.put_all(&folded)
 }
 
 /// Numbers for the buffers of one fold.
 #[derive(Default)]
-struct Fresh(usize);
+struct Fresh {
+    next: usize,
+    /// The nodes that read a tensor already, by its identity.
+    read: FxHashMap<u64, NodeId>,
+}
 
 impl Fresh {
     /// The value as an argument; tensors become buffers, read at the insertion point.
@@ -135,12 +151,19 @@ impl Fresh {
         };
         Ok(match value {
             Value::Object(_) => {
+                let object = value.as_object();
+                let id = object.and_then(|object| object.object_id());
+                if let Some(read) = id.and_then(|id| self.read.get(&id)) {
+                    return Ok(Argument::Node(*read));
+                }
                 let path = self.path(attributes);
-                let value = value.as_object().map_or(Value::None, |o| o.detached());
+                let value = object.map_or(Value::None, |object| object.detached());
                 attributes
                     .tensors
                     .insert(path.clone(), (TensorKind::Buffer, value));
-                Argument::Node(graph.get_attr(&path)?)
+                let read = graph.get_attr(&path)?;
+                self.read.extend(id.map(|id| (id, read)));
+                Argument::Node(read)
             }
             Value::List(items) => Argument::List(Arc::new(all(items)?)),
             Value::Tuple(items) => Argument::Tuple(Arc::new(all(items)?)),
@@ -161,8 +184,8 @@ impl Fresh {
     /// A path that nothing has.
     fn path(&mut self, attributes: &Attributes) -> Arc<str> {
         loop {
-            let path: Arc<str> = format!("_folded_{}", self.0).into();
-            self.0 += 1;
+            let path: Arc<str> = format!("_folded_{}", self.next).into();
+            self.next += 1;
             let taken =
                 attributes.tensors.contains_key(&path) || attributes.modules.contains_key(&path);
             if !taken {
@@ -197,8 +220,7 @@ fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -
     let call = place.call_module(&path, (), ())?;
     let items = take_items(&mut place, call, constants.results.len())?;
     drop(place);
-    for (result, item) in constants.results.iter().zip(items) {
-        substitute(graph, *result, &Argument::Node(item))?;
-    }
-    Ok(())
+    let items = items.into_iter().map(Argument::Node);
+    let lifted: Vec<(NodeId, Argument)> = constants.results.iter().copied().zip(items).collect();
+    graph.put_all(&lifted)
 }

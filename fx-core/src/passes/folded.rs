@@ -1,6 +1,6 @@
 //! `FoldedConstants`: the constant part of a graph as a module that computes once.
 //!
-//! Invariant: what it kept was computed from the tensors that it has now.
+//! Invariant: what it kept was computed from the tensors that it has, by a computation that is not impure.
 
 use std::sync::OnceLock;
 
@@ -19,11 +19,14 @@ use crate::value::value::Value;
 /// [`FoldConstants::lazily`](crate::FoldConstants::lazily).
 ///
 /// Tensors that are put in the place of its own (a change of dtype, say) are computed with anew; storage that is written in place
-/// after the first call is not seen. A copy computes for itself.
+/// after the first call is not seen. A copy computes for itself. While what it computes is impure (a dropout in training), it
+/// computes in every call.
 #[derive(Debug)]
 pub struct FoldedConstants {
     inner: GraphModule,
     values: OnceLock<Value>,
+    /// Whether the computation is impure, once that was asked.
+    impure: OnceLock<bool>,
 }
 
 impl FoldedConstants {
@@ -31,6 +34,7 @@ impl FoldedConstants {
         FoldedConstants {
             inner,
             values: OnceLock::new(),
+            impure: OnceLock::new(),
         }
     }
 
@@ -44,13 +48,16 @@ impl FoldedConstants {
         self.values.get().is_some()
     }
 
-    fn values(&self) -> Result<&Value> {
+    fn values(&self) -> Result<Value> {
         if let Some(values) = self.values.get() {
-            return Ok(values);
+            return Ok(values.clone());
         }
         let mut values = Value::None;
         self.inner.run(&[], &mut values)?;
-        Ok(self.values.get_or_init(|| detached(values)))
+        if self.is_impure() {
+            return Ok(values);
+        }
+        Ok(self.values.get_or_init(|| detached(values)).clone())
     }
 }
 
@@ -60,6 +67,10 @@ fn detached(value: Value) -> Value {
     match value {
         Value::List(items) => Value::List(all(items)),
         Value::Tuple(items) => Value::Tuple(all(items)),
+        Value::Dict(items) => {
+            let items = items.into_iter().map(|(key, item)| (key, detached(item)));
+            Value::Dict(Box::new(items.collect()))
+        }
         value => match value.as_object() {
             Some(object) => object.detached(),
             None => value,
@@ -74,6 +85,7 @@ impl Component for FoldedConstants {
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
         self.values = OnceLock::new();
+        self.impure = OnceLock::new();
         self.inner.visit_mut(walk);
     }
 
@@ -98,7 +110,7 @@ impl Module for FoldedConstants {
     }
 
     fn run(&self, _: &[&Value], out: &mut Value) -> Result<()> {
-        *out = self.values()?.clone();
+        *out = self.values()?;
         Ok(())
     }
 
@@ -112,5 +124,9 @@ impl Module for FoldedConstants {
 
     fn is_leaf(&self) -> bool {
         true
+    }
+
+    fn is_impure(&self) -> bool {
+        *self.impure.get_or_init(|| self.inner.is_impure())
     }
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use super::ordered::Ordered;
 use super::part::{erase_unused, named_by, take_items};
 use super::substitute::substitute;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
@@ -45,7 +47,7 @@ impl GraphModule {
     /// nodes are not one piece: a node outside both uses one of them and is used by one, which the error names. Nothing
     /// changes then.
     pub fn lift_subgraph(&mut self, nodes: &[NodeId], path: &str) -> Result<NodeId> {
-        let part = Part::of(self.graph(), nodes)?;
+        let part = Part::of(self.graph(), self.attributes(), nodes)?;
         let inner_graph = part.graph(self.graph())?;
         let inner_attributes = named_by(&inner_graph, self.attributes());
         let inner = GraphModule::new(inner_attributes, inner_graph, path)?;
@@ -71,15 +73,20 @@ impl GraphModule {
             several => take_items(&mut place, call, several)?,
         };
         drop(place);
+        let end = results.last().copied().unwrap_or(call);
         // The nodes themselves still use each other, and go.
         let inside: FxHashSet<NodeId> = part.nodes.iter().copied().collect();
         for (old, new) in part.results.iter().zip(results) {
             let mut node = graph.node_mut(*old)?;
             node.replace_uses_with_filter(new, |user| !inside.contains(&user.id()))?;
         }
+        let order = part.order(graph, end);
         erase_unused(graph, attributes, &part.nodes)?;
-        // Users of one result may stand before another one's inputs.
-        graph.sort()?;
+        let order: Vec<NodeId> = order
+            .into_iter()
+            .filter(|id| graph.node(*id).is_ok())
+            .collect();
+        graph.rearrange(&order)?;
         self.lint()?;
         Ok(call)
     }
@@ -154,8 +161,7 @@ impl GraphModule {
     }
 }
 
-/// What a graph names goes under a path, or under the first free one with a number; a tensor or module that stands there
-/// already and is the same is that one.
+/// What a graph names goes under a path, or under the first free one with a number.
 fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attributes) -> Result<()> {
     let mut prefix = path.to_string();
     let mut number = 0;
@@ -200,10 +206,13 @@ struct Part {
     inputs: Ids,
     /// Those that the others use.
     results: Ids,
+    /// By a node's index: whether it is no part and must come after it, because it uses a result, or because its order
+    /// among the impure nodes of the part is part of what is computed.
+    after: Vec<bool>,
 }
 
 impl Part {
-    fn of(graph: &Graph, nodes: &[NodeId]) -> Result<Self> {
+    fn of(graph: &Graph, attributes: &Attributes, nodes: &[NodeId]) -> Result<Self> {
         let mut inside = vec![false; graph.index_bound()];
         for id in nodes {
             let node = graph.node(*id)?;
@@ -217,12 +226,29 @@ impl Part {
             nodes: Vec::with_capacity(nodes.len()),
             inputs: Ids::default(),
             results: Ids::default(),
+            after: Vec::new(),
         };
+        let ordered = Ordered::of(graph, attributes);
         // Outside nodes that depend on an inside one.
         let mut after = vec![false; graph.index_bound()];
+        let mut last_ordered: Option<NodeRef<'_>> = None;
         for node in graph.nodes() {
             let id = node.id();
             let is_inside = inside[id.index as usize];
+            if ordered.contains(node)
+                && let Some(previous) = last_ordered.replace(node)
+            {
+                let place = previous.id().index as usize;
+                if is_inside && after[place] {
+                    let error = Error::msg(format_args!(
+                        "the nodes are not one piece: %{} is not among them, and its effects come between theirs; take it in, or \
+                         leave this one out",
+                        previous.name()
+                    ));
+                    return Err(node.blame("lifting", error));
+                }
+                after[id.index as usize] |= !is_inside && (inside[place] || after[place]);
+            }
             for input in node.all_input_nodes() {
                 let place = input.id().index as usize;
                 match (is_inside, inside[place]) {
@@ -249,6 +275,7 @@ impl Part {
                 part.nodes.push(id);
             }
         }
+        part.after = after;
         if part.nodes.is_empty() {
             return Err(Error::msg("there are no nodes to lift"));
         }
@@ -258,6 +285,26 @@ impl Part {
             ));
         }
         Ok(part)
+    }
+
+    /// The graph's order, but that what must come after the part and stood before `end` moves behind it.
+    fn order(&self, graph: &Graph, end: NodeId) -> Vec<NodeId> {
+        let mut order = Vec::with_capacity(graph.len());
+        let mut moved = Vec::new();
+        let mut is_behind = false;
+        for node in graph.nodes() {
+            let id = node.id();
+            if !is_behind && self.after.get(id.index as usize) == Some(&true) {
+                moved.push(id);
+                continue;
+            }
+            order.push(id);
+            if id == end {
+                is_behind = true;
+                order.append(&mut moved);
+            }
+        }
+        order
     }
 
     /// The nodes as a graph.

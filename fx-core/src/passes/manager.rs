@@ -204,10 +204,10 @@ impl PassManager {
         outer: &[Running<'_>],
     ) -> Result<()> {
         schedule::validate(&self.items_names(), &self.constraints)?;
-        let expected = self.expected(gm)?;
+        let expected = expected(gm, &self.samples)?;
         let own = |gm: &GraphModule| -> Result<()> {
             self.checks.iter().try_for_each(|check| check(gm))?;
-            self.compare(gm, &expected)
+            compare(gm, &self.samples, &expected)
         };
         let mut checks = outer.to_vec();
         checks.push(&own);
@@ -243,47 +243,6 @@ impl PassManager {
                  changed nothing, or give a number of rounds with `steps`",
                 restless.join(", ")
             )));
-        }
-        Ok(())
-    }
-
-    /// What the module gives for the samples.
-    fn expected(&self, gm: &GraphModule) -> Result<Vec<Value>> {
-        let samples = self.samples.iter();
-        let expected = samples.enumerate().map(|(at, sample)| {
-            let value: Result<Value> = gm.forward(sample.call.clone());
-            value.map_err(|error| {
-                Error::msg(format_args!(
-                    "check_numbers: the module does not run on sample {}: {error}",
-                    at + 1
-                ))
-            })
-        });
-        let expected = expected.collect::<Result<Vec<Value>>>()?;
-        if !expected.is_empty()
-            && let Some(impure) = gm.impure_nodes().next()
-        {
-            // Numbers that change from run to run tell nothing about passes.
-            self.compare(gm, &expected).map_err(|_| {
-                Error::msg(format_args!(
-                    "check_numbers: two runs of the module give different numbers before any pass, because %{} draws random \
-                     numbers or changes state; call `eval()` on the module first",
-                    impure.name()
-                ))
-            })?;
-        }
-        Ok(expected)
-    }
-
-    fn compare(&self, gm: &GraphModule, expected: &[Value]) -> Result<()> {
-        for (at, (sample, expected)) in self.samples.iter().zip(expected).enumerate() {
-            let found: Value = gm.forward(sample.call.clone())?;
-            if let Some(difference) = difference(&found, expected, sample.rtol, sample.atol) {
-                return Err(Error::msg(format_args!(
-                    "the numbers changed on sample {}: {difference}; `PassManager::bisect` finds the node",
-                    at + 1
-                )));
-            }
         }
         Ok(())
     }
@@ -325,15 +284,16 @@ impl PassManager {
             rtol,
             atol,
         };
+        let sample = std::slice::from_ref(&sample);
         let mut search = Search {
-            expected: gm.forward(sample.call.clone())?,
-            sample,
+            expected: expected(gm, sample)?.swap_remove(0),
+            sample: &sample[0],
             passes_before: Vec::new(),
         };
         self.search(&mut gm.clone(), &mut search)
     }
 
-    fn search(&self, gm: &mut GraphModule, search: &mut Search) -> Result<Option<Culprit>> {
+    fn search(&self, gm: &mut GraphModule, search: &mut Search<'_>) -> Result<Option<Culprit>> {
         schedule::validate(&self.items_names(), &self.constraints)?;
         let rounds = match self.rounds {
             Rounds::AtMost(rounds) => rounds,
@@ -367,6 +327,49 @@ impl PassManager {
     }
 }
 
+/// What the module gives for the samples.
+///
+/// # Errors
+/// When it does not run, or gives other numbers in a second run.
+fn expected(gm: &GraphModule, samples: &[Sample]) -> Result<Vec<Value>> {
+    let expected = samples.iter().enumerate().map(|(at, sample)| {
+        let value: Result<Value> = gm.forward(sample.call.clone());
+        value.map_err(|error| {
+            Error::msg(format_args!(
+                "comparing numbers: the module does not run on sample {}: {error}",
+                at + 1
+            ))
+        })
+    });
+    let expected = expected.collect::<Result<Vec<Value>>>()?;
+    if !expected.is_empty()
+        && let Some(impure) = gm.impure_nodes().next()
+    {
+        // Numbers that change from run to run tell nothing about passes.
+        compare(gm, samples, &expected).map_err(|_| {
+            Error::msg(format_args!(
+                "comparing numbers: two runs of the module give different numbers before any pass, because %{} draws random \
+                 numbers or changes state; call `eval()` on the module first",
+                impure.name()
+            ))
+        })?;
+    }
+    Ok(expected)
+}
+
+fn compare(gm: &GraphModule, samples: &[Sample], expected: &[Value]) -> Result<()> {
+    for (at, (sample, expected)) in samples.iter().zip(expected).enumerate() {
+        let found: Value = gm.forward(sample.call.clone())?;
+        if let Some(difference) = difference(&found, expected, sample.rtol, sample.atol) {
+            return Err(Error::msg(format_args!(
+                "the numbers changed on sample {}: {difference}; `PassManager::bisect` finds the node",
+                at + 1
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl fmt::Debug for PassManager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PassManager({})", self.names().join(", "))
@@ -374,14 +377,14 @@ impl fmt::Debug for PassManager {
 }
 
 /// A search for the pass that changes numbers.
-struct Search {
-    sample: Sample,
+struct Search<'s> {
+    sample: &'s Sample,
     expected: Value,
     /// The passes that ran, and whether each changed anything.
     passes_before: Vec<(String, bool)>,
 }
 
-impl Search {
+impl Search<'_> {
     fn changes(&self) -> usize {
         self.passes_before.iter().filter(|(_, c)| *c).count()
     }
@@ -396,7 +399,7 @@ impl Search {
         let before = gm.clone();
         let record = gm.apply(pass);
         let record = record.map_err(|error| error.after(&names().collect::<Vec<_>>()))?;
-        let Sample { call, rtol, atol } = &self.sample;
+        let Sample { call, rtol, atol } = self.sample;
         let found: Result<Value> = gm.forward(call.clone());
         let told = match found {
             Ok(found) => difference(&found, &self.expected, *rtol, *atol).map(|d| d.to_string()),

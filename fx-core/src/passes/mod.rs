@@ -15,6 +15,7 @@ pub mod folded;
 mod lift;
 pub mod manager;
 pub mod normalize;
+mod ordered;
 mod part;
 pub mod pass;
 mod predicate;

@@ -53,24 +53,20 @@ pub(super) fn erase_unused(
     attributes: &mut Attributes,
     nodes: &[NodeId],
 ) -> Result<()> {
-    let mut paths = Vec::new();
+    let mut paths: FxHashSet<Arc<str>> = FxHashSet::default();
     for id in nodes.iter().rev() {
         let Some(node) = graph.node(*id).ok().filter(|node| node.num_users() == 0) else {
             continue;
         };
         if let Op::GetAttr(path) | Op::CallModule(path) = node.op() {
-            paths.push(path.clone());
+            paths.insert(path.clone());
         }
         graph.erase_node(*id)?;
     }
-    let is_named = |op: Op| !graph.find_nodes_unsorted(&op).is_empty();
-    let mut gone: FxHashSet<Arc<str>> = FxHashSet::default();
-    for path in paths {
-        if !is_named(Op::GetAttr(path.clone())) && !is_named(Op::CallModule(path.clone())) {
-            gone.insert(path);
-        }
-    }
-    attributes.tensors.retain(|path, _| !gone.contains(path));
-    attributes.modules.retain(|path, _| !gone.contains(path));
+    paths.retain(|path| {
+        !graph.has_op(&Op::GetAttr(path.clone())) && !graph.has_op(&Op::CallModule(path.clone()))
+    });
+    attributes.tensors.retain(|path, _| !paths.contains(path));
+    attributes.modules.retain(|path, _| !paths.contains(path));
     Ok(())
 }

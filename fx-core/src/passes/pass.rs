@@ -4,11 +4,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::record::{Changes, PassRecord};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::rewrite::rewriter::Rewriter;
 use crate::value::object::short_type_name;
@@ -141,16 +142,24 @@ impl GraphModule {
         self.lint()?;
         let name = pass.name().into_owned();
         let before = self.clone();
-        let result = self.observed(pass, &name, &before).and_then(|record| {
+        let watch = self.graph().watch();
+        // A pass that panics is taken back too.
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let record = self.observed(pass, &name, &before)?;
             self.lint()?;
             pass.ensures(self)?;
             check(self)?;
             Ok(record)
-        });
-        result.map_err(|error| {
-            self.restore(before);
-            error.in_pass(&name)
-        })
+        }));
+        if let Ok(Ok(record)) = result {
+            return Ok(record);
+        }
+        *self = before;
+        self.parts_mut().0.set_watch(watch);
+        match result {
+            Ok(result) => result.map_err(|error: Error| error.in_pass(&name)),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     fn observed(

@@ -60,7 +60,7 @@ type Names<K> = IndexMap<K, String, FxBuildHasher>;
 #[derive(Default)]
 struct Seen {
     created: Names<NodeId>,
-    erased: Vec<String>,
+    erased: Names<NodeId>,
     replaced: IndexMap<(NodeId, NodeId), (String, String), FxBuildHasher>,
 }
 
@@ -82,8 +82,13 @@ impl Changes {
                 old.is_ok_and(|old| !is_same_call(old, *node, &same_input))
             });
             record.edited = edited.map(|node| node.name().to_string()).collect();
+            // What was done and taken back again is not told.
+            let is_alive = |id: &NodeId| after.node(*id).is_ok();
+            seen.created.retain(|id, _| is_alive(id));
+            seen.erased.retain(|id, _| !is_alive(id));
+            seen.replaced.retain(|(_, new), _| is_alive(new));
             record.created = std::mem::take(&mut seen.created).into_values().collect();
-            record.erased = std::mem::take(&mut seen.erased);
+            record.erased = std::mem::take(&mut seen.erased).into_values().collect();
             record.replaced = std::mem::take(&mut seen.replaced).into_values().collect();
         });
     }
@@ -139,7 +144,7 @@ impl GraphObserver for Changes {
         self.with(|seen| {
             // What a pass made for itself is not told.
             if seen.created.swap_remove(&node.id()).is_none() {
-                seen.erased.push(node.name().to_string());
+                seen.erased.insert(node.id(), node.name().to_string());
             }
         });
     }

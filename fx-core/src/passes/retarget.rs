@@ -23,11 +23,13 @@ impl GraphModule {
         let nodes = self.graph().find_nodes(from);
         let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.id()).collect();
         let before = self.clone();
-        let (graph, _) = self.parts_mut();
-        for id in &nodes {
-            graph.node_mut(*id)?.set_op(to.clone())?;
-        }
-        if let Err(error) = self.lint() {
+        let mut graph = self.graph_mut();
+        let mut set = nodes
+            .iter()
+            .map(|id| graph.node_mut(*id)?.set_op(to.clone()));
+        let set: Result<()> = set.try_for_each(|one| one);
+        drop(graph);
+        if let Err(error) = set.and_then(|()| self.lint()) {
             self.restore(before);
             return Err(error);
         }

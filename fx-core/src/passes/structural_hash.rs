@@ -8,10 +8,10 @@ use std::hash::Hash;
 use rustc_stable_hash::FromStableHash;
 use rustc_stable_hash::hashers::{SipHasher128Hash, StableSipHasher128};
 
+use super::ordered::Ordered;
 use crate::graph_module::GraphModule;
 use crate::ir::graph::Graph;
 use crate::ir::identity::hash_argument;
-use crate::ir::node::NodeRef;
 use crate::ir::op::{Op, Opcode};
 use crate::value::handle::NodeId;
 
@@ -34,7 +34,7 @@ impl GraphModule {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn structural_hash(&self) -> u128 {
-        hash(self.graph(), |node| self.is_impure_node(node))
+        hash(self.graph(), &Ordered::of(self.graph(), self.attributes()))
     }
 }
 
@@ -47,20 +47,21 @@ impl FromStableHash for Halves {
     }
 }
 
-fn hash(graph: &Graph, is_impure: impl Fn(NodeRef<'_>) -> bool) -> u128 {
+fn hash(graph: &Graph, ordered: &Ordered) -> u128 {
     let mut hashes: Vec<[u64; 2]> = vec![[0; 2]; graph.index_bound()];
     let mut impure = 0u64;
     let mut whole = StableSipHasher128::new();
     for node in graph.nodes() {
         let mut hasher = StableSipHasher128::new();
         (node.opcode() as u8).hash(&mut hasher);
-        let counted = is_impure(node);
+        let is_end = matches!(node.opcode(), Opcode::Placeholder | Opcode::Output);
+        let counted = is_end || ordered.contains(node);
         if counted {
             // Inputs by position, and what is impure by its turn.
             impure.hash(&mut hasher);
             impure += 1;
         }
-        if !matches!(node.opcode(), Opcode::Placeholder | Opcode::Output) {
+        if !is_end {
             node.target().hash(&mut hasher);
         }
         let mut feed = |id: NodeId, hasher: &mut StableSipHasher128| {

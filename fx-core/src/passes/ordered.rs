@@ -1,0 +1,110 @@
+//! `Ordered`: the nodes whose order among each other is part of what a graph computes.
+//!
+//! Invariant: a node that is not among them gives the same wherever it stands behind its inputs, and in every run on the same
+//! inputs and parameters.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::module::attributes::{Attributes, is_inside};
+use crate::module::module::Module;
+use crate::module::walk::{TensorKind, Visitor, walk};
+use crate::value::object::Object;
+
+/// What is impure, and what reads a tensor that an impure call may change: one of the called module's own, or one that
+/// the call is given.
+pub(super) struct Ordered {
+    /// By the node's index.
+    flags: Vec<bool>,
+}
+
+impl Ordered {
+    pub fn of(graph: &Graph, attributes: &Attributes) -> Self {
+        let mut flags = vec![false; graph.index_bound()];
+        let mut changing = Changing::default();
+        let mut modules: FxHashMap<&str, bool> = FxHashMap::default();
+        for node in graph.nodes() {
+            let is_impure = match node.op() {
+                Op::Placeholder(_) | Op::Output => false,
+                Op::CallModule(path) => *modules.entry(path).or_insert_with(|| {
+                    let module = attributes.modules.get(path);
+                    let is_impure = module.is_none_or(|module| module.is_impure());
+                    if let (true, Some(module)) = (is_impure, module) {
+                        changing.add_tensors_of(path, &**module);
+                    }
+                    is_impure
+                }),
+                _ => node.is_impure(),
+            };
+            if is_impure {
+                flags[node.id().index as usize] = true;
+                changing.add_inputs_of(node);
+            }
+        }
+        if !changing.is_empty() {
+            let mut reads = vec![false; graph.index_bound()];
+            for node in graph.nodes().filter(|node| *node.op() != Op::Output) {
+                // What is computed of such a tensor may share its storage.
+                let is_read = match node.op() {
+                    Op::GetAttr(path) => changing.contains(path, attributes),
+                    _ => node
+                        .all_input_nodes()
+                        .any(|input| reads[input.id().index as usize]),
+                };
+                reads[node.id().index as usize] = is_read;
+                flags[node.id().index as usize] |= is_read;
+            }
+        }
+        Ordered { flags }
+    }
+
+    pub fn contains(&self, node: NodeRef<'_>) -> bool {
+        self.flags[node.id().index as usize]
+    }
+}
+
+/// Tensors that impure calls may change.
+#[derive(Default)]
+struct Changing {
+    tensors: FxHashSet<u64>,
+    paths: FxHashSet<Arc<str>>,
+    modules: Vec<Arc<str>>,
+}
+
+impl Changing {
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.modules.is_empty()
+    }
+
+    fn add_tensors_of(&mut self, path: &Arc<str>, module: &dyn Module) {
+        struct Ids<'s>(&'s mut FxHashSet<u64>);
+        impl Visitor for Ids<'_> {
+            fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {
+                self.0.extend(tensor.object_id());
+            }
+        }
+        self.modules.push(path.clone());
+        walk(module, &mut Ids(&mut self.tensors));
+    }
+
+    fn add_inputs_of(&mut self, node: NodeRef<'_>) {
+        let inputs = node.all_input_nodes();
+        self.paths
+            .extend(inputs.filter_map(|input| match input.op() {
+                Op::GetAttr(path) => Some(path.clone()),
+                _ => None,
+            }));
+    }
+
+    fn contains(&self, path: &Arc<str>, attributes: &Attributes) -> bool {
+        let tensor = attributes.tensor(path).ok();
+        let id = tensor.and_then(|tensor| tensor.as_object()?.object_id());
+        self.paths.contains(path)
+            || id.is_some_and(|id| self.tensors.contains(&id))
+            || self.modules.iter().any(|module| is_inside(path, module))
+    }
+}
