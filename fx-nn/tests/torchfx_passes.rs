@@ -2,6 +2,8 @@
 
 #[path = "torchfx_passes/cse.rs"]
 mod cse;
+#[path = "torchfx_passes/effects.rs"]
+mod effects;
 #[path = "torchfx_passes/fold.rs"]
 mod fold;
 #[path = "torchfx_passes/manager.rs"]

@@ -322,6 +322,13 @@ fn numbers_are_checked_after_every_pass_and_bisect_finds_the_one_that_changes_th
 
     // A module that draws cannot be checked, and says so.
     let mut draws = symbolic_trace(traced!(|x: &Tensor| x + ops::rand_like(x)?))?;
+    let refused = PassManager::new()
+        .pass(DeadCode)
+        .bisect(&draws, &x, 0.0, 0.0);
+    assert!(refused.is_err_and(|e| {
+        e.to_string()
+            .contains("because %rand_like draws random numbers")
+    }));
     let error = PassManager::new()
         .check_numbers(&x, 0.0, 0.0)
         .pass(DeadCode)

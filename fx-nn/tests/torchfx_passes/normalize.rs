@@ -25,6 +25,13 @@ fn test_replace_target_nodes_with() -> Result<()> {
         (count(&gm, "add"), count(&gm, "sub"), count(&gm, "mul")),
         (0, 2, 1)
     );
+    // The parameters follow an input.
+    gm.retarget(&Op::Placeholder("a".into()), Op::Placeholder("left".into()))?;
+    let x = Tensor::ones(1)?;
+    assert_eq!(
+        gm.forward::<Tensor>(args![left = &x, b = &x])?.to_vec()?,
+        [-1.0]
+    );
     // A target that takes other arguments is refused, and nothing changes.
     let before = gm.graph().to_string();
     let sub = Op::CallFunction(operator::sub);
@@ -209,6 +216,8 @@ fn a_rule_that_gives_several_values_stands_for_the_items() -> Result<()> {
         let (x, y): (Tensor, Tensor) = (call.arg("x")?, call.arg("y")?);
         Ok(((&x + &y)?, (x * y)?))
     });
+    // Another rule for the items that go with the call.
+    let table = table.rule(operator::getitem, |call| Ok(call.args()[0].clone()));
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (sum, product) = sum_and_product(x, x)?;
         sum - product
