@@ -227,6 +227,27 @@ fn bytes_stand_for_weights_to_half_a_step() -> Result<()> {
     Ok(())
 }
 
+/// Steps are counted in the scale that is kept, and none is too small for its type.
+#[test]
+fn scales_are_those_of_the_weights_type() -> Result<()> {
+    for dtype in [DType::F32, DType::BF16, DType::F16] {
+        for size in [1.37, 1.37e-6, 1e-41] {
+            let data: Vec<f32> = (0..64).map(|i| ((i - 31) as f64 * size) as f32).collect();
+            let weight = Tensor::from_vec(data, (1, 64))?.to_dtype(dtype)?;
+            let exact = weight.to_vec()?;
+            let small = nn::Int8Linear::from_linear(&nn::Linear { weight, bias: None })?;
+            assert_eq!(small.scale.dtype()?, dtype);
+            let scale = small.scale.to_vec()?[0];
+            assert!(scale > 0.0, "{dtype:?} {size}");
+            for (a, q) in exact.iter().zip(small.weight.to_vec()?) {
+                let off = (a - scale * (q - 128.0)).abs() / scale;
+                assert!(off <= 0.5001, "{dtype:?} {size}: {off} steps");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn quantized_and_adapted_modules_are_saved_and_loaded() -> Result<()> {
     let (mut gm, tokens) = gpt2()?;
