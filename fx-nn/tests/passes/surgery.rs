@@ -103,6 +103,68 @@ fn undo_refuses_a_place_that_was_changed() -> Result<()> {
 }
 
 #[derive(Module, Clone, Debug)]
+struct Net {
+    act: nn::LeakyReLU,
+    drop: nn::Dropout,
+}
+
+#[trace]
+impl Net {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.drop.forward(&self.act.forward(x)?)
+    }
+}
+
+fn leaky(negative_slope: f64) -> nn::LeakyReLU {
+    nn::LeakyReLU { negative_slope }
+}
+
+/// Modules without tensors differ by their configuration; the training flag is none.
+#[test]
+fn undo_tells_modules_of_other_configurations() -> Result<()> {
+    let mut gm = symbolic_trace(&Net {
+        act: leaky(0.1),
+        drop: nn::Dropout::new(0.5)?,
+    })?;
+    let surgery = gm.replace_modules("act", |_, _: &nn::LeakyReLU| Ok(leaky(0.2)))?;
+    let dropped = gm.replace_modules("drop", |_, _: &nn::Dropout| nn::Dropout::new(0.25))?;
+    gm.eval();
+    dropped.undo(&mut gm)?;
+    gm.set_submodule("act", leaky(0.3))?;
+    let error = surgery.undo(&mut gm).err().map(|e| e.to_string());
+    says(
+        &error.unwrap_or_default(),
+        &["`act` has been changed", "another configuration"],
+    );
+    gm.set_submodule("act", leaky(0.2))?;
+    surgery.undo(&mut gm)
+}
+
+/// What takes a structure apart is not called as what takes it whole.
+#[test]
+fn a_graph_module_of_structures_stands_where_one_was() -> Result<()> {
+    let pair = || {
+        let sum = traced!(|xs: IndexMap<String, Tensor>| &xs["a"] + &xs["b"]);
+        let structure = fx_nn::tree!({"a": PH, "b": PH});
+        Trace::new(sum).concrete("xs", structure).graph_module()
+    };
+    let whole = symbolic_trace(traced!(|xs: &Tensor| xs * 2.0))?;
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
+    gm.add_submodule("pair", pair()?)?;
+    gm.add_submodule("whole", whole.clone())?;
+    assert!(!gm.submodule("pair")?.input_trees().is_empty());
+    let result = gm.replace_modules("pair", |_, _: &GraphModule| Ok(whole.clone()));
+    says(
+        &result.err().map(|e| e.to_string()).unwrap_or_default(),
+        &["`pair`", "arguments taken apart as"],
+    );
+    let result = gm.replace_modules("whole", |_, _: &GraphModule| pair());
+    assert!(result.is_err());
+    gm.replace_modules("pair", |_, _: &GraphModule| pair())
+        .map(drop)
+}
+
+#[derive(Module, Clone, Debug)]
 struct Bilinear {
     linear: nn::Linear,
 }
