@@ -704,3 +704,37 @@ fn what_cannot_be_named_inside_of_a_graph_module_is_refused_too() -> Result<()> 
     );
     Ok(())
 }
+
+#[derive(Module)]
+struct Weighted {
+    w: Tensor,
+}
+
+#[trace]
+impl Weighted {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        x * (&self.w + 1.0)?
+    }
+}
+
+/// Constants that are computed when they are first asked for are in no source; folded at once, they are tensors.
+#[test]
+fn constants_that_are_folded_lazily_are_refused() -> Result<()> {
+    let gm = symbolic_trace(&Weighted {
+        w: Tensor::ones(4)?,
+    })?;
+    let (mut lazy, mut eager) = (gm.clone(), gm);
+    lazy.apply(&fx_nn::FoldConstants::new().lazily())?;
+    eager.apply(&fx_nn::FoldConstants::new())?;
+    let error = Folder::new("Lazy").source(&lazy).err();
+    let error = error.map(|e| e.to_string()).unwrap_or_default();
+    for part in [
+        "while writing a crate",
+        "`_folded`",
+        "`FoldConstants::new()`, at once",
+    ] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    assert!(Folder::new("Eager").source(&eager).is_ok());
+    Ok(())
+}

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::hooks::{FunctionHead, Hooks};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
-use super::types::{Ty, Types, bound_arguments, given, optional};
+use super::types::{Ty, Types, bound_arguments, given, operands, optional};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
@@ -333,7 +333,7 @@ impl Writer<'_> {
             }
             Op::CallMethod(method) => self.method(method, node),
             Op::CallFunction(function) => match function.def().operator {
-                Some(op) => self.operator(op, node),
+                Some(op) => self.operator(op, *function, node),
                 None => self.function(*function, node),
             },
         })
@@ -377,14 +377,14 @@ impl Writer<'_> {
     }
 
     fn function(&self, function: Function, node: NodeRef<'_>) -> String {
-        let args = node.args();
+        let args = operands(function, node);
         if function == operators::getattr
-            && let [of, Argument::Str(name)] = args
+            && let [of, Argument::Str(name)] = &*args
         {
             return format!("{}.{name}()?", self.receiver(of));
         }
         if function == operators::_assert
-            && let [claim, Argument::Str(words)] = args
+            && let [claim, Argument::Str(words)] = &*args
         {
             let words = match words.contains(['{', '}']) {
                 true => format!("\"{{}}\", {words:?}"),
@@ -393,7 +393,7 @@ impl Writer<'_> {
             return format!("assert!({}, {words})", self.built(claim));
         }
         if function == operators::assert_specialized
-            && let [value, Argument::Str(argument), expected] = args
+            && let [value, Argument::Str(argument), expected] = &*args
         {
             let (value, words) = (
                 self.receiver(value),
@@ -409,8 +409,8 @@ impl Writer<'_> {
         format!("{}({})?", function.path(), args.join(", "))
     }
 
-    fn operator(&self, op: Operator, node: NodeRef<'_>) -> String {
-        let args = node.args();
+    fn operator(&self, op: Operator, function: Function, node: NodeRef<'_>) -> String {
+        let args = &*operands(function, node);
         let lent: Vec<String> = args.iter().map(|arg| self.lent(arg)).collect();
         match (op, args, lent.as_slice()) {
             (Operator::Neg, _, [a]) => format!("(-{a})?"),

@@ -1,5 +1,6 @@
 //! The Rust types of a graph's values: what functions, methods and modules declare, and what operators make of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -209,7 +210,7 @@ impl Types {
                 None => self.tensor.clone(),
             },
             Op::CallFunction(function) => match function.def().operator {
-                Some(op) => self.operator(op, node),
+                Some(op) => self.operator(op, &operands(*function, node)),
                 None => self.function(*function, node),
             },
             Op::CallMethod(name) => match registry::methods(name).first() {
@@ -222,7 +223,7 @@ impl Types {
 
     fn function(&mut self, function: Function, node: NodeRef<'_>) -> Ty {
         if function == operators::getattr
-            && let Some(Argument::Str(name)) = node.args().get(1)
+            && let Some(Argument::Str(name)) = operands(function, node).get(1)
         {
             return match name.as_str() {
                 "shape" => Ty::List(Arc::new(Ty::Scalar(Scalar::Int))),
@@ -249,12 +250,12 @@ impl Types {
         })
     }
 
-    fn operator(&self, op: Operator, node: NodeRef<'_>) -> Ty {
-        let operands: Option<Vec<Ty>> = node.args().iter().map(|arg| self.argument(arg)).collect();
+    fn operator(&self, op: Operator, args: &[Argument]) -> Ty {
+        let operands: Option<Vec<Ty>> = args.iter().map(|arg| self.argument(arg)).collect();
         match op {
             Operator::Getitem => {
-                let of = node.args().first().and_then(|of| self.argument(of));
-                let part = match (of, node.args().get(1)) {
+                let of = args.first().and_then(|of| self.argument(of));
+                let part = match (of, args.get(1)) {
                     (Some(list @ Ty::List(_)), Some(Argument::Slice(_))) => Some(list),
                     (Some(Ty::Tuple(parts)), Some(Argument::Int(i))) => {
                         usize::try_from(*i).ok().and_then(|i| parts.get(i).cloned())
@@ -264,19 +265,18 @@ impl Types {
                     }
                     _ => None,
                 };
-                let of = || node.args().first().and_then(|of| self.argument(of));
+                let of = || args.first().and_then(|of| self.argument(of));
                 return part.or_else(of).unwrap_or_else(|| self.tensor.clone());
             }
             Operator::Add => {
-                let first = node.args().first().and_then(|of| self.argument(of));
+                let first = args.first().and_then(|of| self.argument(of));
                 if let Some(list @ Ty::List(_)) = first {
                     return list;
                 }
             }
             _ => {}
         }
-        let object = node
-            .args()
+        let object = args
             .iter()
             .filter_map(|arg| self.argument(arg))
             .find(|ty| matches!(ty, Ty::Named(_)));
@@ -311,6 +311,18 @@ impl Types {
 pub(super) fn given(function: Function, node: NodeRef<'_>) -> Vec<Argument> {
     bound_arguments(function.path(), function.params(), node)
         .unwrap_or_else(|| node.args().to_vec())
+}
+
+/// An operator's operands, also those that are given by name, in the order of its signature.
+pub(super) fn operands(function: Function, node: NodeRef<'_>) -> Cow<'_, [Argument]> {
+    if node.kwargs().is_empty() {
+        return Cow::Borrowed(node.args());
+    }
+    let bound = bound_arguments(function.path(), function.params(), node);
+    Cow::Owned(bound.unwrap_or_else(|| {
+        let kwargs = node.kwargs().iter().map(|(_, arg)| arg);
+        node.args().iter().chain(kwargs).cloned().collect()
+    }))
 }
 
 /// A call's arguments in the order of a signature, defaults filled in; nothing where they do not fit it.

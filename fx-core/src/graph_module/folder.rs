@@ -3,6 +3,7 @@
 //! Invariants: nothing is written before all is known to be nameable; the folder appears whole or not at all, and what
 //! is there already is never overwritten.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -22,6 +23,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::module::registry::path_of;
+use crate::passes::folded::FoldedConstants;
 use crate::save::file;
 use crate::value::data::tensor_types;
 use crate::value::object::short_type_name;
@@ -78,8 +80,8 @@ impl Folder {
     /// Writes the crate: `Cargo.toml`, `src/lib.rs`, `weights.safetensors` and `README.md`.
     ///
     /// # Errors
-    /// When the name is none of a type, something is at the path already, the module cannot be saved, or the graph
-    /// calls functions or modules that no library is known to have: the error names them, and nothing is written.
+    /// When the name is none of a type, something is at the path already, the module cannot be saved, constants are folded
+    /// [lazily](crate::FoldConstants::lazily), or the graph calls functions or modules that no library is known to have: the error names them, and nothing is written.
     pub fn write(&self, gm: &GraphModule, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let files = self.files(gm)?;
@@ -106,6 +108,7 @@ impl Folder {
             )));
         }
         gm.lint()?;
+        refuse_lazy(gm)?;
         let mut crates = crates_of(gm)?;
         let mut tensors = gm.attributes.tensors.values();
         let tensor = tensors.find_map(|(_, value)| value.as_object());
@@ -201,6 +204,24 @@ impl GraphModule {
     pub fn to_folder(&self, path: impl AsRef<Path>, name: &str) -> Result<()> {
         Folder::new(name).write(self, path)
     }
+}
+
+/// Constants that are folded lazily are computed by a graph inside of a module that has no `forward` of its own. Those
+/// inside of graph modules are loaded, not written.
+fn refuse_lazy(gm: &GraphModule) -> Result<()> {
+    for node in gm.graph.nodes() {
+        let Op::CallModule(path) = node.op() else {
+            continue;
+        };
+        let module: &dyn Any = gm.attributes.module(path)?;
+        if module.is::<FoldedConstants>() {
+            let error = Error::msg(format_args!(
+                "`{path}` has constants that are folded lazily, which source cannot call: fold with `FoldConstants::new()`, at once, in a graph module that is to be written"
+            ));
+            return Err(node.blame("writing a crate", error));
+        }
+    }
+    Ok(())
 }
 
 /// The libraries that a graph module's code names, by their names.

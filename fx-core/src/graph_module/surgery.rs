@@ -16,7 +16,10 @@ use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::path_pattern::fits;
 use crate::module::walk::{TensorKind, Visitor, walk};
+use crate::save::json::Json;
+use crate::save::saver::Saver;
 use crate::value::object::{Object, short_type_name};
+use crate::value::tree::Tree;
 
 /// A module that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,12 +51,14 @@ pub struct Surgery {
     marks: Vec<Mark>,
 }
 
-/// Tells a module from another in its place: its type, and which tensors it holds. Copies, training in place and the
-/// training flag leave it as it is.
+/// Tells a module from another in its place: its type, which tensors it holds, and what a file keeps of it besides. Copies,
+/// training in place and the training flag leave it as it is.
 #[derive(Clone, PartialEq, Eq)]
 struct Mark {
     ty: TypeId,
     tensors: Vec<Option<u64>>,
+    /// Nothing where the type cannot be saved.
+    configuration: Option<Json>,
 }
 
 impl Mark {
@@ -70,8 +75,17 @@ impl Mark {
         Mark {
             ty: any.type_id(),
             tensors: ids.0,
+            configuration: configuration(module),
         }
     }
+}
+
+/// What a file would keep of a module but for tensors, in evaluation mode; nothing where its type cannot be saved.
+fn configuration(module: &dyn Module) -> Option<Json> {
+    let mut copy = module.duplicate_box();
+    copy.eval();
+    let saved = copy.to_saved(&mut Saver::of_configuration());
+    saved.ok()
 }
 
 impl GraphModule {
@@ -237,17 +251,22 @@ impl Surgery {
     /// Puts the modules back that were there before, with the same tensors.
     ///
     /// # Errors
-    /// When a place does not hold any more what was put there: another module, or one that was given other tensors
-    /// (training them in place does not). Nothing is changed then.
+    /// When a place does not hold any more what was put there. Compared are the type, which tensors are there (training them
+    /// in place does not count), and what a file keeps of the module besides, the training flag left out; of a type that
+    /// cannot be saved, the type and the tensors alone. Nothing is changed then.
     pub fn undo(&self, gm: &mut GraphModule) -> Result<()> {
         for (replaced, mark) in self.replaced.iter().zip(&self.marks) {
             let path = &replaced.path;
             let found = gm.attributes.module(path)?;
-            if Mark::of(found) != *mark {
+            let other = Mark::of(found);
+            if other != *mark {
                 return Err(Error::msg(format_args!(
                     "`{path}` has been changed since its `{}` was put there: it holds {}; take that change back first, or set the module with `set_submodule` (this is also told of a module that was loaded from a file, which has tensors of its own)",
                     replaced.new_type,
                     match short_type_name(found.type_name()) {
+                        same if same == replaced.new_type && other.tensors == mark.tensors => {
+                            "one of another configuration".to_string()
+                        }
                         same if same == replaced.new_type => "one with other tensors".to_string(),
                         other => format!("a `{other}`"),
                     }
@@ -304,14 +323,28 @@ fn bytes(module: &dyn Module) -> usize {
     tensors.map(|value| ValueMeta::of(value).bytes()).sum()
 }
 
-/// A new module is called as the old one was: parameters of the same names in the same order, and of what is beyond them,
-/// defaults.
+/// A new module is called as the old one was: parameters of the same names in the same order, of the same structures, and
+/// of what is beyond them, defaults.
 fn check_signature(path: &str, old: &dyn Module, new: &dyn Module) -> Result<()> {
     let (before, after) = (old.params(), new.params());
     let same = |(a, b): (&ParamSpec, &ParamSpec)| {
         a.name == b.name && a.kind == b.kind && a.default == b.default
     };
     let beyond = after.get(before.len()..).unwrap_or_default();
+    let trees = (old.input_trees(), new.input_trees());
+    if trees.0 != trees.1 {
+        let shown = |trees: &[Tree]| match trees.is_empty() {
+            true => "each argument whole".to_string(),
+            false => format!("arguments taken apart as {trees:?}"),
+        };
+        return Err(Error::msg(format_args!(
+            "the `{}` at `{path}` takes {}, and the `{}` for its place {}: a module in another's place must take the same structures; trace it with arguments of the same structure",
+            short_type_name(old.type_name()),
+            shown(trees.0),
+            short_type_name(new.type_name()),
+            shown(trees.1)
+        )));
+    }
     if before.len() <= after.len()
         && before.iter().zip(after).all(same)
         && beyond.iter().all(|param| param.default.is_some())

@@ -30,9 +30,19 @@ pub struct Saver {
     /// Further paths of tensors, and the first path of each.
     pub(crate) aliases: IndexMap<String, String, FxBuildHasher>,
     by_id: FxHashMap<u64, String>,
+    /// Whether tensors are only named.
+    names_only: bool,
 }
 
 impl Saver {
+    /// One that names tensors and copies none, for configurations alone.
+    pub(crate) fn of_configuration() -> Self {
+        Saver {
+            names_only: true,
+            ..Saver::default()
+        }
+    }
+
     /// Saves what is under a name; a tensor there has that name in its path.
     ///
     /// # Errors
@@ -94,6 +104,9 @@ impl Saver {
     /// # Errors
     /// When its type cannot be saved, it is symbolic, or another tensor has its path.
     pub fn tensor(&mut self, tensor: &dyn Object) -> Result<Json> {
+        if self.names_only {
+            return Ok(tag("tensor", self.trail.as_str()));
+        }
         let path = self.trail.clone();
         if path == "__metadata__" || path.is_empty() {
             return Err(Error::saved(format_args!(

@@ -13,10 +13,18 @@ const ZERO: f64 = 128.0;
 /// The largest step on either side of zero.
 const STEPS: f64 = 127.0;
 
+/// The smallest number with all its digits; below it, a type rounds coarsely. Scales are computed in `float32`.
+fn smallest_normal(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 => 2f64.powi(-14),
+        _ => f64::from(f32::MIN_POSITIVE),
+    }
+}
+
 /// y = x Wᵀ + b, for `x` of shape `[.., in_features]`, with W kept in bytes: Wᵢⱼ ≈ scaleᵢ · (weightᵢⱼ − 128).
 ///
-/// Each row has a scale of its own, the largest |Wᵢⱼ| of the row over 127, so that an element is off by half a scale at
-/// most. The steps become floats again in every run, and the scales multiply the product. The tensors are state, not
+/// Each row has a scale of its own, the largest |Wᵢⱼ| of the row over 127 in the type of the weights, and no less than the
+/// smallest normal number of that type; an element is off by half a scale at most, before the product is rounded. The steps become floats again in every run, and the scales multiply the product. The tensors are state, not
 /// parameters: nothing trains them.
 ///
 /// ```
@@ -51,7 +59,7 @@ impl Int8Linear {
         let dtype = linear.weight.dtype()?;
         let weight = linear.weight.detach()?.cast(DType::F32)?;
         let data = weight.to_vec()?;
-        let mut bytes = Vec::with_capacity(data.len());
+        let smallest = smallest_normal(dtype);
         let mut scales = Vec::with_capacity(rows);
         for row in 0..rows {
             let values = &data[row * columns..(row + 1) * columns];
@@ -64,17 +72,20 @@ impl Int8Linear {
             let largest = values.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
             // A row of zeros has any scale.
             let scale = if largest > 0.0 { largest / STEPS } else { 1.0 };
-            scales.push(scale as f32);
-            bytes.extend(
-                values
-                    .iter()
-                    .map(|w| (w / scale).round() + ZERO)
-                    .map(|q| q as u8),
-            );
+            scales.push(scale.max(smallest) as f32);
+        }
+        // Steps are counted in the scales that are kept, not in those before rounding.
+        let scale = Tensor::from_vec(scales, rows)?.cast(dtype)?;
+        let kept = scale.cast(DType::F32)?.to_vec()?;
+        let mut bytes = Vec::with_capacity(data.len());
+        for (row, scale) in kept.iter().enumerate() {
+            let values = &data[row * columns..(row + 1) * columns];
+            let steps = values.iter().map(|w| (w / scale).round());
+            bytes.extend(steps.map(|step| (step.clamp(-STEPS, STEPS) + ZERO) as u8));
         }
         Ok(Int8Linear {
             weight: Tensor::from_vec(bytes, (rows, columns))?,
-            scale: Tensor::from_vec(scales, rows)?.cast(dtype)?,
+            scale,
             bias: linear.bias.as_ref().map(Tensor::detach).transpose()?,
         })
     }

@@ -25,8 +25,9 @@ use crate::tensor::Tensor;
 /// the layer under the same path, with plain tensors that are not trained. The traced model itself is not touched.
 ///
 /// What cannot be fused stays as it is: [`plan`](FuseBatchNorm::plan) says what would be fused, and why the rest would not.
-/// A linear layer is taken to give `[N, C]`, a `Conv1d` `[N, C, L]`; where
-/// [`propagate_shapes`](GraphModule::propagate_shapes) has left another shape at the node, the pair stays.
+/// `BatchNorm1d` normalises dim 1, which a linear layer's channels are only in `[N, C]`, and those of a `Conv1d` only in
+/// `[N, C, L]`: such pairs are folded where [`propagate_shapes`](GraphModule::propagate_shapes) has left that shape at
+/// the layer's node, and stay otherwise. A pair stays, too, where the folded numbers would be too large for the layer's type.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -111,6 +112,10 @@ impl FuseBatchNorm {
     pub fn plan(gm: &GraphModule) -> Result<FusionPlan> {
         let mut plan = FusionPlan::default();
         for (node, found) in pairs(gm)? {
+            let found = match found {
+                Ok(layer) => fold(gm, node, layer)?.map(|_| layer),
+                Err(reason) => Err(reason),
+            };
             match found {
                 Ok(layer) => plan.fused.push(Fusion {
                     layer: layer.name().to_string(),
@@ -135,16 +140,23 @@ impl Pass for FuseBatchNorm {
     }
 
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let found = pairs(gm)?.into_iter();
-        let found: Vec<(NodeId, NodeId)> = found
-            .filter_map(|(norm, layer)| Some((norm.id(), layer.ok()?.id())))
-            .collect();
-        for (norm, layer) in &found {
-            fuse(gm, *norm, *layer)?;
+        // All is computed before anything changes.
+        let mut found = Vec::new();
+        for (norm, layer) in pairs(gm)? {
+            if let Ok(layer) = layer
+                && let Ok(weights) = fold(gm, norm, layer)?
+            {
+                found.push((norm.id(), layer.id(), weights));
+            }
+        }
+        let mut folded = Vec::with_capacity(found.len());
+        for (norm, layer, weights) in found {
+            fuse(gm, layer, weights)?;
+            folded.push((norm, layer));
         }
         let mut norms = HashSet::new();
         let mut graph = gm.graph_mut();
-        for (norm, layer) in &found {
+        for (norm, layer) in &folded {
             if let Op::CallModule(path) = graph.node(*norm)?.op() {
                 norms.insert(path.clone());
             }
@@ -153,7 +165,7 @@ impl Pass for FuseBatchNorm {
         }
         drop(graph);
         drop_uncalled(gm, norms);
-        Ok(!found.is_empty())
+        Ok(!folded.is_empty())
     }
 }
 
@@ -347,30 +359,56 @@ fn partner<'g>(
             channels.copied().unwrap_or(1)
         )));
     }
-    if let Some(ValueMeta::Single(meta)) = input.meta::<ValueMeta>()
-        && meta.shape.len() != rank
-    {
-        return Ok(Err(format!(
+    match input.meta::<ValueMeta>() {
+        Some(ValueMeta::Single(meta)) if meta.shape.len() != rank => Ok(Err(format!(
             "%{} gave shape {:?}, in which the channels of a {} are not those that a {follower} normalises: it takes {rank} dims",
             input.name(),
             meta.shape,
             layer.name()
-        )));
+        ))),
+        Some(ValueMeta::Single(_)) => Ok(Ok(input)),
+        // The only one that takes inputs of several dims.
+        _ if follower == "BatchNorm1d" => Ok(Err(format!(
+            "it normalises dim 1 of what %{} gives, in which the channels of a {} are only if it has {rank} dims, and its shape is not known: run `propagate_shapes` first",
+            input.name(),
+            layer.name()
+        ))),
+        _ => Ok(Ok(input)),
     }
-    Ok(Ok(input))
+}
+
+/// w' and b'.
+type Weights = (Tensor, Tensor);
+
+/// The folded weights of a pair, or the reason why it stays.
+fn fold(
+    gm: &GraphModule,
+    norm: NodeRef<'_>,
+    layer: NodeRef<'_>,
+) -> Result<Result<Weights, String>> {
+    let path = layer.target();
+    let (Some(before), Some(module)) =
+        (Layer::of(gm, path), Norm::of(gm.submodule(norm.target())?))
+    else {
+        return Ok(Err(format!("`{path}` is no layer to fold it into")));
+    };
+    let folded = folded_weights(&before, &module).map_err(|error| norm.blame("fusing", error))?;
+    Ok(folded.map_err(|part| {
+        let (weight, _) = before.weights();
+        let ty = weight.dtype().map(|ty| ty.to_string());
+        format!(
+            "the folded {part} of `{path}` would be too large for its type {}: convert the layer to a wider one first",
+            ty.unwrap_or_default()
+        )
+    }))
 }
 
 /// Puts a fused copy in the layer's place.
-fn fuse(gm: &mut GraphModule, norm: NodeId, layer: NodeId) -> Result<()> {
-    let (norm, layer) = (gm.graph().node(norm)?, gm.graph().node(layer)?);
-    let path = layer.target().to_string();
-    let (Some(before), Some(folded)) =
-        (Layer::of(gm, &path), Norm::of(gm.submodule(norm.target())?))
-    else {
+fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<()> {
+    let path = gm.graph().node(layer)?.target().to_string();
+    let Some(before) = Layer::of(gm, &path) else {
         return Ok(());
     };
-    let (weight, bias) =
-        folded_weights(&before, &folded).map_err(|error| norm.blame("fusing", error))?;
     let bias = Some(bias);
     match before {
         Layer::Conv1d(layer) => {
@@ -399,8 +437,8 @@ fn fuse(gm: &mut GraphModule, norm: NodeId, layer: NodeId) -> Result<()> {
     }
 }
 
-/// w' and b', in the layer's type.
-fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<(Tensor, Tensor)> {
+/// w' and b', in the layer's type; or which of them that type is too small for.
+fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<Result<Weights, &'static str>> {
     let wide = |tensor: &Tensor| tensor.candle()?.detach().to_dtype(CandleType::F64).fx();
     let wide_option = |tensor: Option<&Tensor>| tensor.map(wide).transpose();
     let (weight, bias) = layer.weights();
@@ -429,8 +467,32 @@ fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<(Tensor, Tensor)
             Some(beta) => (bias + beta)?,
             None => bias,
         };
-        Ok((weight.to_dtype(given)?, bias.to_dtype(given)?))
+        let (narrow, narrow_bias) = (weight.to_dtype(given)?, bias.to_dtype(given)?);
+        if overflows(&weight, &narrow)? {
+            return Ok(Err("weight"));
+        }
+        if overflows(&bias, &narrow_bias)? {
+            return Ok(Err("bias"));
+        }
+        Ok(Ok((narrow.into(), narrow_bias.into())))
     };
-    let (weight, bias) = folded().fx()?;
-    Ok((weight.into(), bias.into()))
+    folded().fx()
+}
+
+/// Whether a number that is finite in `float64` is not in a narrower type.
+fn overflows(
+    exact: &candle_core::Tensor,
+    narrow: &candle_core::Tensor,
+) -> candle_core::Result<bool> {
+    // Zero times what is not finite is no number, so that one sum tells of all.
+    let narrow = narrow.to_dtype(CandleType::F64)?.flatten_all()?;
+    if narrow.affine(0.0, 0.0)?.sum_all()?.to_scalar::<f64>()? == 0.0 {
+        return Ok(false);
+    }
+    let (exact, narrow) = (
+        exact.flatten_all()?.to_vec1::<f64>()?,
+        narrow.to_vec1::<f64>()?,
+    );
+    let mut pairs = exact.iter().zip(&narrow);
+    Ok(pairs.any(|(exact, narrow)| exact.is_finite() && !narrow.is_finite()))
 }

@@ -168,3 +168,28 @@ pub fn forward(&self, x: &Tensor, by: f64, bias: Option<&Tensor>, #[default(2.0)
     );
     Ok(())
 }
+
+/// What operators are given by name is written where it belongs.
+#[test]
+fn operators_with_arguments_by_name_lose_none() -> Result<()> {
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| {
+        let y = ((x + 1.0)? * 2.0)?.neg()?.clamp(0.0, 1.0)?.matmul(x)?;
+        let n = (x.shape()?.get(0)? - 1)?;
+        let parts = y.chunk(2, 0)?;
+        ops::relu(&(parts.get(1)? * n)?)
+    }))?;
+    let code = gm.code();
+    assert!(gm.apply(&fx_nn::NormalizeArguments::by_name())?.changed);
+    assert_eq!(gm.code(), code);
+
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let y = graph.call_function(operator::sub, (), [("b", x), ("a", x)])?;
+    let y = graph.call_function(operator::add, (y,), [("b", 1.0)])?;
+    graph.output(y)?;
+    let gm = GraphModule::new(Attributes::default(), graph, "ByHand")?;
+    for part in ["(x - x)?", "(&sub + 1.0)?"] {
+        assert!(gm.code().contains(part), "{}", gm.code());
+    }
+    Ok(())
+}

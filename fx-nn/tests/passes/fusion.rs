@@ -27,6 +27,7 @@ fn conv(c_in: usize, c_out: usize, bias: bool, groups: usize) -> Result<nn::Conv
 fn fused_is_equal(model: &impl Module, x: &Tensor) -> Result<GraphModule> {
     let mut gm = symbolic_trace(model)?;
     let expected: Tensor = gm.forward(x)?;
+    gm.propagate_shapes(x)?;
     let record = gm.apply(&FuseBatchNorm)?;
     assert!(record.changed && record.created.is_empty());
     is_close(&gm.forward(x)?, &expected, 1e-5)?;
@@ -101,14 +102,14 @@ fn test_conv_bn_fusion_mixed_dtype() -> Result<()> {
 /// Weights in the other mix: the layer in float32, the statistics in float64.
 #[test]
 fn the_fused_layer_keeps_its_type() -> Result<()> {
-    let mut norm = filled(nn::BatchNorm1d::new(6)?)?;
+    let mut norm = filled(nn::BatchNorm2d::new(6)?)?;
     nn::to_dtype(&mut norm, DType::F64)?;
     let model = nn::Sequential::new()
-        .push(filled(nn::Linear::new(4, 6)?)?)
+        .push(filled(conv(4, 6, true, 1)?)?)
         .push(norm);
     let mut gm = symbolic_trace(&model)?;
-    gm.apply(&FuseBatchNorm)?;
-    let y: Tensor = gm.forward(&Tensor::rand((2, 4))?)?;
+    assert!(gm.apply(&FuseBatchNorm)?.changed);
+    let y: Tensor = gm.forward(&Tensor::rand((2, 4, 8, 8))?)?;
     assert_eq!(y.dtype()?, DType::F32);
     Ok(())
 }
@@ -283,13 +284,67 @@ fn types_statistics_channels_and_shapes_must_fit() -> Result<()> {
             .push(nn::BatchNorm1d::new(6)?),
     )?;
     let mut gm = symbolic_trace(&model)?;
-    gm.propagate_shapes(&Tensor::rand((2, 6, 4))?)?;
+    says(
+        reasons(&FuseBatchNorm::plan(&gm)?)[0].1,
+        &[
+            "%_0",
+            "only if it has 2 dims",
+            "run `propagate_shapes` first",
+        ],
+    );
+    let x = Tensor::rand((2, 6, 4))?;
+    let expected: Tensor = gm.forward(&x)?;
+    assert!(!gm.apply(&FuseBatchNorm)?.changed);
+    assert_eq!(gm.forward::<Tensor>(&x)?.to_vec()?, expected.to_vec()?);
+    gm.propagate_shapes(&x)?;
     says(
         reasons(&FuseBatchNorm::plan(&gm)?)[0].1,
         &["gave shape [2, 6, 6]", "takes 2 dims"],
     );
     gm.propagate_shapes(&Tensor::rand((2, 4))?)?;
     assert_eq!(FuseBatchNorm::plan(&gm)?.fused[0].layer_path, "0");
+    // A signal that is in no batch: the batch norm takes its length for the channels.
+    let model = nn::Sequential::new()
+        .push(nn::Conv1d::new(2, 6, 1, Default::default())?)
+        .push(nn::BatchNorm1d::new(6)?);
+    let mut gm = symbolic_trace(&filled(model)?)?;
+    let why = "run `propagate_shapes` first";
+    says(reasons(&FuseBatchNorm::plan(&gm)?)[0].1, &[why]);
+    gm.propagate_shapes(&Tensor::rand((2, 6))?)?;
+    says(reasons(&FuseBatchNorm::plan(&gm)?)[0].1, &["takes 3 dims"]);
+    Ok(())
+}
+
+/// Numbers that are too large for half precision once they are folded.
+#[test]
+fn what_would_overflow_stays() -> Result<()> {
+    let pair = |weight: f64, bias: f64| -> Result<GraphModule> {
+        let linear = nn::Linear {
+            weight: Tensor::full((1, 1), weight, DType::F16)?,
+            bias: Some(Tensor::full(1, bias, DType::F16)?),
+        };
+        let mut norm = nn::BatchNorm1d::new(1)?;
+        norm.running_var = Some(Tensor::full(1, 1e-5, DType::F32)?);
+        let mut model = nn::Sequential::new().push(linear).push(norm);
+        model.eval();
+        symbolic_trace(&model)
+    };
+    let x = Tensor::full((2, 1), 0.001, DType::F16)?;
+    for (weight, bias, part) in [(600.0, 0.0, "weight"), (1.0, 600.0, "bias")] {
+        let mut gm = pair(weight, bias)?;
+        gm.propagate_shapes(&x)?;
+        let expected: Tensor = gm.forward(&x)?;
+        let part = format!("the folded {part} of `0` would be too large for its type");
+        says(
+            reasons(&FuseBatchNorm::plan(&gm)?)[0].1,
+            &[&part, "float16"],
+        );
+        assert!(!gm.apply(&FuseBatchNorm)?.changed);
+        assert_eq!(gm.forward::<Tensor>(&x)?.to_vec()?, expected.to_vec()?);
+    }
+    let mut gm = pair(2.0, 1.0)?;
+    gm.propagate_shapes(&x)?;
+    assert!(gm.apply(&FuseBatchNorm)?.changed);
     Ok(())
 }
 
@@ -370,6 +425,7 @@ fn many_pairs_are_folded() -> Result<()> {
     }
     model.eval();
     let mut gm = symbolic_trace(&model)?;
+    gm.propagate_shapes(&Tensor::rand((1, 2))?)?;
     let record = gm.apply(&FuseBatchNorm)?;
     assert_eq!(
         (record.erased.len(), gm.attributes().modules.len()),

@@ -103,6 +103,68 @@ fn undo_refuses_a_place_that_was_changed() -> Result<()> {
 }
 
 #[derive(Module, Clone, Debug)]
+struct Net {
+    act: nn::LeakyReLU,
+    drop: nn::Dropout,
+}
+
+#[trace]
+impl Net {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.drop.forward(&self.act.forward(x)?)
+    }
+}
+
+fn leaky(negative_slope: f64) -> nn::LeakyReLU {
+    nn::LeakyReLU { negative_slope }
+}
+
+/// Modules without tensors differ by their configuration; the training flag is none.
+#[test]
+fn undo_tells_modules_of_other_configurations() -> Result<()> {
+    let mut gm = symbolic_trace(&Net {
+        act: leaky(0.1),
+        drop: nn::Dropout::new(0.5)?,
+    })?;
+    let surgery = gm.replace_modules("act", |_, _: &nn::LeakyReLU| Ok(leaky(0.2)))?;
+    let dropped = gm.replace_modules("drop", |_, _: &nn::Dropout| nn::Dropout::new(0.25))?;
+    gm.eval();
+    dropped.undo(&mut gm)?;
+    gm.set_submodule("act", leaky(0.3))?;
+    let error = surgery.undo(&mut gm).err().map(|e| e.to_string());
+    says(
+        &error.unwrap_or_default(),
+        &["`act` has been changed", "another configuration"],
+    );
+    gm.set_submodule("act", leaky(0.2))?;
+    surgery.undo(&mut gm)
+}
+
+/// What takes a structure apart is not called as what takes it whole.
+#[test]
+fn a_graph_module_of_structures_stands_where_one_was() -> Result<()> {
+    let pair = || {
+        let sum = traced!(|xs: IndexMap<String, Tensor>| &xs["a"] + &xs["b"]);
+        let structure = fx_nn::tree!({"a": PH, "b": PH});
+        Trace::new(sum).concrete("xs", structure).graph_module()
+    };
+    let whole = symbolic_trace(traced!(|xs: &Tensor| xs * 2.0))?;
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
+    gm.add_submodule("pair", pair()?)?;
+    gm.add_submodule("whole", whole.clone())?;
+    assert!(!gm.submodule("pair")?.input_trees().is_empty());
+    let result = gm.replace_modules("pair", |_, _: &GraphModule| Ok(whole.clone()));
+    says(
+        &result.err().map(|e| e.to_string()).unwrap_or_default(),
+        &["`pair`", "arguments taken apart as"],
+    );
+    let result = gm.replace_modules("whole", |_, _: &GraphModule| pair());
+    assert!(result.is_err());
+    gm.replace_modules("pair", |_, _: &GraphModule| pair())
+        .map(drop)
+}
+
+#[derive(Module, Clone, Debug)]
 struct Bilinear {
     linear: nn::Linear,
 }
@@ -224,6 +286,27 @@ fn bytes_stand_for_weights_to_half_a_step() -> Result<()> {
         &error.unwrap_or_default(),
         &["int8: the weight at [0, 0] is NaN"],
     );
+    Ok(())
+}
+
+/// Steps are counted in the scale that is kept, and none is too small for its type.
+#[test]
+fn scales_are_those_of_the_weights_type() -> Result<()> {
+    for dtype in [DType::F32, DType::BF16, DType::F16] {
+        for size in [1.37, 1.37e-6, 1e-41] {
+            let data: Vec<f32> = (0..64).map(|i| ((i - 31) as f64 * size) as f32).collect();
+            let weight = Tensor::from_vec(data, (1, 64))?.to_dtype(dtype)?;
+            let exact = weight.to_vec()?;
+            let small = nn::Int8Linear::from_linear(&nn::Linear { weight, bias: None })?;
+            assert_eq!(small.scale.dtype()?, dtype);
+            let scale = small.scale.to_vec()?[0];
+            assert!(scale > 0.0, "{dtype:?} {size}");
+            for (a, q) in exact.iter().zip(small.weight.to_vec()?) {
+                let off = (a - scale * (q - 128.0)).abs() / scale;
+                assert!(off <= 0.5001, "{dtype:?} {size}: {off} steps");
+            }
+        }
+    }
     Ok(())
 }
 
