@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::module::attributes::{Attributes, is_inside};
+use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::value::object::Object;
@@ -72,7 +72,7 @@ impl Ordered {
 struct Changing {
     tensors: FxHashSet<u64>,
     paths: FxHashSet<Arc<str>>,
-    modules: Vec<Arc<str>>,
+    modules: FxHashSet<Arc<str>>,
 }
 
 impl Changing {
@@ -87,7 +87,7 @@ impl Changing {
                 self.0.extend(tensor.object_id());
             }
         }
-        self.modules.push(path.clone());
+        self.modules.insert(path.clone());
         walk(module, &mut Ids(&mut self.tensors));
     }
 
@@ -105,6 +105,8 @@ impl Changing {
         let id = tensor.and_then(|tensor| tensor.as_object()?.object_id());
         self.paths.contains(path)
             || id.is_some_and(|id| self.tensors.contains(&id))
-            || self.modules.iter().any(|module| is_inside(path, module))
+            || path
+                .match_indices('.')
+                .any(|(dot, _)| self.modules.contains(&path[..dot]))
     }
 }
