@@ -15,6 +15,7 @@ use crate::value::handle::NodeId;
 pub(super) fn substitute(graph: &mut Graph, node: NodeId, new: &Argument) -> Result<()> {
     // A worklist, because an item may be a structure too.
     let mut pending = vec![(node, new.clone())];
+    let mut items = Vec::new();
     while let Some((node, new)) = pending.pop() {
         if let Argument::Node(new) = new {
             graph.node_mut(node)?.give_uses_to(new)?;
@@ -23,12 +24,19 @@ pub(super) fn substitute(graph: &mut Graph, node: NodeId, new: &Argument) -> Res
         let users: Vec<NodeId> = graph.node(node)?.users().map(|user| user.id()).collect();
         for user in users {
             match item_taken(graph, user, node, &new)? {
-                Some(item) => pending.push((user, item)),
+                Some(item) => {
+                    items.push(user);
+                    pending.push((user, item));
+                }
                 None => graph.put_for(user, node, &new)?,
             }
         }
     }
-    erase_items(graph, node)
+    // An item of an item comes behind it.
+    for item in items.into_iter().rev() {
+        graph.erase_node(item)?;
+    }
+    Ok(())
 }
 
 /// The item of `new` that a user takes, where that is all it does.
@@ -67,18 +75,4 @@ fn item_taken(
         }
         _ => Ok(None),
     }
-}
-
-/// Erases the items that are still taken of a node, and that nobody uses.
-fn erase_items(graph: &mut Graph, node: NodeId) -> Result<()> {
-    let mut pending: Vec<NodeId> = graph.node(node)?.users().map(|user| user.id()).collect();
-    let mut at = 0;
-    while let Some(user) = pending.get(at).copied() {
-        pending.extend(graph.node(user)?.users().map(|user| user.id()));
-        at += 1;
-    }
-    for user in pending.into_iter().rev() {
-        graph.erase_node(user)?;
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Passes that know tensors: what changes a graph module and keeps its numbers, and what its nodes cost.
+//! Passes that know layers: for inference, each says how far it keeps the numbers; and what the nodes of a graph cost.
 
 mod counts;
 mod fuse_batch_norm;
