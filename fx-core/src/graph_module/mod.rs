@@ -156,7 +156,7 @@ impl GraphModule {
 
     /// Goes back to what a clone kept; observers of the graph and the pass at work on it stay.
     pub(crate) fn restore(&mut self, mut before: GraphModule) {
-        before.graph.take_watch_of(&mut self.graph);
+        before.graph.set_watch(self.graph.watch());
         *self = before;
     }
 

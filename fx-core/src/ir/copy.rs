@@ -24,7 +24,7 @@ impl Graph {
         node: NodeRef<'_>,
         mut map: impl FnMut(NodeId) -> Argument,
     ) -> Result<NodeId> {
-        let inputs = inputs_of(node, &mut map);
+        let inputs = mapped_inputs(node, &mut map);
         let kwargs = inputs.kwargs.map(|kwargs| *kwargs).unwrap_or_default();
         let inputs = self.checked_inputs(inputs.args, kwargs)?;
         Copier::new(node.graph()).copy(self, node, inputs)
@@ -83,7 +83,7 @@ impl Graph {
                 continue;
             }
             let mut missing = None;
-            let inputs = inputs_of(node, &mut |id| {
+            let inputs = mapped_inputs(node, &mut |id| {
                 table[id.index as usize].clone().unwrap_or_else(|| {
                     missing.get_or_insert(id);
                     Argument::None
@@ -182,7 +182,7 @@ impl<'o> Stamp<'o> {
 }
 
 /// A node's arguments with its inputs mapped.
-fn inputs_of(node: NodeRef<'_>, map: &mut dyn FnMut(NodeId) -> Argument) -> Inputs {
+pub(super) fn mapped_inputs(node: NodeRef<'_>, map: &mut dyn FnMut(NodeId) -> Argument) -> Inputs {
     let Inputs { args, kwargs } = node.graph().inputs_of(node.index);
     Inputs {
         args: args

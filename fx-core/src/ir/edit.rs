@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::argument::{Args, Argument, Kwargs};
+use super::copy::mapped_inputs;
 use super::graph::{Graph, Inputs, Notes, input_indices};
 use super::names::NameSpace;
 use super::node::NodeRef;
@@ -116,6 +117,15 @@ impl Graph {
         self.names = names;
         self.by_name = OnceLock::new();
         renamed
+    }
+
+    /// A node has the place in the source and in the modules that another one has.
+    pub(super) fn come_from(&mut self, index: u32, other: u32) {
+        let Notes {
+            location, scope, ..
+        } = *self.notes_of(other);
+        let notes = self.notes_of_mut(index);
+        (notes.location, notes.scope) = (location, scope);
     }
 
     /// Puts the nodes in another order, which has all of them.
@@ -268,12 +278,9 @@ impl Graph {
                     self.tell(|observer, _| observer.replaced(input, new, node));
                 }
             }
-            let mut map = |id: NodeId| put(id).cloned().unwrap_or(Argument::Node(id));
-            let args = node.args().iter().map(|a| a.map_nodes(&mut map)).collect();
-            let kwargs = node.kwargs().iter();
-            let kwargs = kwargs.map(|(name, a)| (name.clone(), a.map_nodes(&mut map)));
-            let kwargs = kwargs.collect();
-            self.set_inputs(user, args, kwargs)?;
+            self.map_inputs(user, &mut |id| {
+                put(id).cloned().unwrap_or(Argument::Node(id))
+            })?;
         }
         for (old, new) in new {
             if let Argument::Node(new) = new {
@@ -285,17 +292,17 @@ impl Graph {
 
     /// Puts an argument in the place of a node in one user's arguments.
     pub(crate) fn put_for(&mut self, user: NodeId, node: NodeId, new: &Argument) -> Result<()> {
-        let mut put = |id: NodeId| match id == node {
+        let user = self.index(user)?;
+        self.map_inputs(user, &mut |id| match id == node {
             true => new.clone(),
             false => Argument::Node(id),
-        };
-        let old = self.node(user)?;
-        let args = old.args().iter().map(|a| a.map_nodes(&mut put)).collect();
-        let kwargs = old.kwargs().iter();
-        let kwargs = kwargs.map(|(name, a)| (name.clone(), a.map_nodes(&mut put)));
-        let kwargs = kwargs.collect();
-        let user = self.index(user)?;
-        self.set_inputs(user, args, kwargs)
+        })
+    }
+
+    /// Writes a node's arguments with what `map` gives in the place of each input.
+    fn map_inputs(&mut self, user: u32, map: &mut dyn FnMut(NodeId) -> Argument) -> Result<()> {
+        let Inputs { args, kwargs } = mapped_inputs(NodeRef::new(self, user), map);
+        self.set_inputs(user, args, kwargs.map(|kwargs| *kwargs).unwrap_or_default())
     }
 
     /// Refuses to make `new` depend on itself: one of the users that would use it is among its inputs.

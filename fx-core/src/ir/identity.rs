@@ -3,6 +3,7 @@
 //! Invariant: arguments that are identical have equal hashes.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use super::argument::Argument;
 use crate::value::handle::NodeId;
@@ -66,12 +67,19 @@ pub(crate) fn identical_but(
         (Argument::Slice(a), Argument::Slice(b)) | (Argument::Range(a), Argument::Range(b)) => {
             all(&**a, &**b)
         }
-        (Argument::Dict(a), Argument::Dict(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .zip(b.iter())
-                    .all(|((k, a), (l, b))| k == l && identical_but(a, b, same))
-        }
+        (Argument::Dict(a), Argument::Dict(b)) => identical_named(a, b, same),
         (a, b) => a == b,
     }
+}
+
+/// Whether named arguments are the same in the same order, where `same` says which nodes are.
+pub(crate) fn identical_named(
+    a: &[(Arc<str>, Argument)],
+    b: &[(Arc<str>, Argument)],
+    same: &dyn Fn(NodeId, NodeId) -> bool,
+) -> bool {
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|((k, a), (l, b))| k == l && identical_but(a, b, same))
 }

@@ -341,10 +341,8 @@ impl Graph {
             }),
         }
         // What a pass makes for the first node that it stands for comes from that node's place in the user's source.
-        let (location, scope) = (self.notes_of(old).location, self.notes_of(old).scope);
-        if is_made_here && self.location_of(location).is_some() {
-            let notes = self.notes_of_mut(new);
-            (notes.location, notes.scope) = (location, scope);
+        if is_made_here && self.location_of(self.notes_of(old).location).is_some() {
+            self.come_from(new, old);
         }
     }
 

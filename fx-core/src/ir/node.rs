@@ -459,12 +459,7 @@ impl<'g> NodeMut<'g> {
     /// Has the place in the source and in the modules that another node of the graph has.
     pub(crate) fn come_from(&mut self, other: NodeId) -> Result<()> {
         let other = self.graph.index(other)?;
-        let (location, scope) = (
-            self.graph.notes_of(other).location,
-            self.graph.notes_of(other).scope,
-        );
-        let notes = self.graph.notes_of_mut(self.index);
-        (notes.location, notes.scope) = (location, scope);
+        self.graph.come_from(self.index, other);
         Ok(())
     }
 

@@ -107,12 +107,6 @@ impl Graph {
         self.pass = watch.pass;
     }
 
-    /// Has the observers and the pass at work of a graph that this one takes the place of.
-    pub(crate) fn take_watch_of(&mut self, other: &mut Graph) {
-        self.observers = std::mem::take(&mut other.observers);
-        self.pass = std::mem::take(&mut other.pass);
-    }
-
     #[inline]
     pub(super) fn tell(&self, event: impl Fn(&dyn GraphObserver, &Graph)) {
         for (_, observer) in &self.observers.list {

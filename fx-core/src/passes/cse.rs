@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
-use crate::ir::identity::{hash_argument, identical_but};
+use crate::ir::identity::{hash_argument, identical_but, identical_named};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
@@ -201,13 +201,9 @@ impl<'g> Known<'g> {
             BoundCall::of(node, b, self.attributes),
         );
         let same_node = |a: NodeId, b: NodeId| self.now(a) == self.now(b);
-        let same = |(a, b): (&Argument, &Argument)| identical_but(a, b, &same_node);
+        let mut args = x.args.iter().zip(&y.args);
         x.args.len() == y.args.len()
-            && x.args.iter().zip(&y.args).all(|(a, b)| same((a, b)))
-            && x.named.len() == y.named.len()
-            && x.named
-                .iter()
-                .zip(y.named)
-                .all(|((k, a), (l, b))| k == l && same((a, b)))
+            && args.all(|(a, b)| identical_but(a, b, &same_node))
+            && identical_named(x.named, y.named, &same_node)
     }
 }

@@ -69,6 +69,15 @@ impl Default for Rounds {
     }
 }
 
+impl Rounds {
+    fn most(self) -> usize {
+        match self {
+            Rounds::AtMost(rounds) => rounds,
+            Rounds::UntilUnchanged => MOST_ROUNDS,
+        }
+    }
+}
+
 struct Sample {
     call: CallArgs,
     rtol: f64,
@@ -211,10 +220,7 @@ impl PassManager {
         };
         let mut checks = outer.to_vec();
         checks.push(&own);
-        let rounds = match self.rounds {
-            Rounds::AtMost(rounds) => rounds,
-            Rounds::UntilUnchanged => MOST_ROUNDS,
-        };
+        let rounds = self.rounds.most();
         let mut last = 0;
         for round in 1..=rounds {
             last = report.records.len();
@@ -295,10 +301,7 @@ impl PassManager {
 
     fn search(&self, gm: &mut GraphModule, search: &mut Search<'_>) -> Result<Option<Culprit>> {
         schedule::validate(&self.items_names(), &self.constraints)?;
-        let rounds = match self.rounds {
-            Rounds::AtMost(rounds) => rounds,
-            Rounds::UntilUnchanged => MOST_ROUNDS,
-        };
+        let rounds = self.rounds.most();
         for round in 1..=rounds {
             let mut changed = false;
             for item in &self.items {

@@ -7,9 +7,8 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
-use crate::ir::identity::identical_but;
+use crate::ir::identity::{identical_but, identical_named};
 use crate::ir::node::NodeRef;
 use crate::ir::observe::GraphObserver;
 use crate::value::handle::NodeId;
@@ -121,16 +120,11 @@ fn is_same_call(
     new: NodeRef<'_>,
     same_input: &dyn Fn(NodeId, NodeId) -> bool,
 ) -> bool {
-    let same = |(a, b): (&Argument, &Argument)| identical_but(a, b, same_input);
+    let mut args = old.args().iter().zip(new.args());
     old.op() == new.op()
         && old.args().len() == new.args().len()
-        && old.args().iter().zip(new.args()).all(same)
-        && old.kwargs().len() == new.kwargs().len()
-        && old
-            .kwargs()
-            .iter()
-            .zip(new.kwargs())
-            .all(|((k, a), (l, b))| k == l && same((a, b)))
+        && args.all(|(a, b)| identical_but(a, b, same_input))
+        && identical_named(old.kwargs(), new.kwargs(), same_input)
 }
 
 impl GraphObserver for Changes {
