@@ -1,0 +1,7 @@
+//! One test or more for each defect that was found in use, named by its number: `defect_r02_..`.
+
+mod defects {
+    mod emitting;
+    mod patterns;
+    mod tracing;
+}

@@ -1,0 +1,1 @@
+//! Defects once met in emitting, each by its number: what broke must stay whole.

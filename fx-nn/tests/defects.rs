@@ -1,0 +1,9 @@
+//! One test or more for each defect that was found in use, named by its number: `defect_r01_..`.
+
+mod defects {
+    mod emitting;
+    mod reductions;
+    mod scalars;
+    mod sizes;
+    mod tracing;
+}

@@ -1,0 +1,1 @@
+//! Defects once met in reductions, each by its number: what broke must stay whole.
