@@ -1,0 +1,228 @@
+"""Compares fx with PyTorch: random calls of every name in docs/ops.md, made by PyTorch here and by fx in the program
+beside this script, eager, traced and interpreted.
+
+    python tests/differential/run.py --calls 100000 --seed 1             compare
+    python tests/differential/run.py --calls 100000 --seed 1 --checked   with debug assertions and overflow checks
+    python tests/differential/run.py --record                            write the sample that `cargo test` runs
+    python tests/differential/run.py --plant softmax                     show that a wrong kernel is seen
+
+It needs PyTorch 2.15 (`pip install torch numpy`). It ends in one line of counts and fails where something differs.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from calls import FUNCTIONS, RANDOM  # noqa: E402
+from layers import LAYERS, filled  # noqa: E402
+from operators import OPERATORS  # noqa: E402
+from values import FLOATS, NAMES, Source, T, encode, expected, plain  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECORDED = pathlib.Path(__file__).parent / "recorded.jsonl"
+EACH = 100
+
+
+def names():
+    """The names of docs/ops.md, and which of the functions are methods."""
+    page = (ROOT / "docs/ops.md").read_text()
+    sections = {part.split("\n", 1)[0]: part for part in page.split("\n## ")}
+    rows = {title: re.findall(r"^\| `([^`]+)` \| ?([^|]*)\|", text, re.M) for title, text in sections.items()}
+    functions = {name: "yes" in method for name, method in rows["Functions"]}
+    operators = [path.rsplit("::", 1)[1].removeprefix("r#") for path, _ in rows["Operators"]]
+    layers = [name for name, _ in rows["Layers"]]
+    return functions, operators, layers
+
+
+class Maker:
+    """Makes the lines of calls, each by its number and the seed."""
+
+    def __init__(self, seed):
+        self.functions, self.operators, self.layers = names()
+        self.seed = seed
+        self.all = [("function", name) for name in self.functions]
+        self.all += [("operator", name) for name in self.operators]
+        self.all += [("layer", name) for name in self.layers]
+        tables = {"function": FUNCTIONS, "operator": OPERATORS, "layer": LAYERS}
+        missing = [name for kind, name in self.all if name not in tables[kind]]
+        if missing:
+            sys.exit(f"no generator for {', '.join(missing)}")
+
+    def line(self, number):
+        kind, name = self.all[number % len(self.all)]
+        r = random.Random(f"{self.seed} {number}")
+        torch.manual_seed(number)
+        s = Source(r)
+        if kind == "layer":
+            return name, self.layer(s, number, name)
+        if kind == "function" and self.functions[name] and s.chance(0.5):
+            kind = "method"
+        call, generator, ulps = (OPERATORS if kind == "operator" else FUNCTIONS)[name]
+        args = generator(s)
+        tensors = []
+        line = {"id": number, "kind": kind, "name": name, "args": [encode(arg, tensors) for arg in args]}
+        line["tensors"] = tensors
+        between = RANDOM[name](args) if name in RANDOM else None
+        line["outcome"] = outcome(lambda wide: call(*[plain(arg, wide) for arg in args]), ulps, between)
+        return name, line
+
+    def layer(self, s, number, name):
+        generator, ulps, modes = LAYERS[name]
+        options, make, args = generator(s)
+        found = [arg for arg in args if isinstance(arg, T) and arg.tensor.is_floating_point()]
+        dtype = NAMES[found[0].tensor.dtype] if found else s.pick(*FLOATS)
+        training = modes and s.chance(0.5)
+        fresh = make()
+        state = filled(s, fresh, dtype).state_dict()
+        state = {path: value.clone() for path, value in state.items()}
+        tensors = []
+        line = {"id": number, "kind": "layer", "name": name, "args": [encode(arg, tensors) for arg in args]}
+        line["tensors"] = tensors
+        line["made"] = {
+            "options": options,
+            "dtype": dtype,
+            "training": training,
+            "state": {path: T(value).json() for path, value in state.items()},
+        }
+
+        def call(wide):
+            module = make().to(next((v.dtype for v in state.values() if v.is_floating_point()), torch.float32))
+            module.load_state_dict(state)
+            if hasattr(fresh, "stored"):
+                module.stored = fresh.stored
+            module.train(training)
+            module = module.double() if wide else module
+            result = module(*[plain(arg, wide) if not isinstance(arg, list) else tuple(plain(arg, wide)) for arg in args])
+            if training and hasattr(module, "running_mean"):
+                return [result, module.running_mean, module.running_var]
+            return result
+
+        line["outcome"] = outcome(call, ulps, None)
+        return line
+
+
+def outcome(call, ulps, between):
+    """What PyTorch gives for a call, as a line holds it."""
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            got = call(False)
+        except (RuntimeError, ValueError, TypeError, IndexError, AssertionError, ZeroDivisionError, NotImplementedError, OverflowError) as error:
+            return {"refused": str(error).split("\n", 1)[0][:120]}
+        if between is not None:
+            return {"random": {"shape": list(got.shape), "dtype": NAMES[got.dtype], "least": between[0], "largest": between[1]}}
+        try:
+            exact = call(True)
+        except Exception:
+            exact = None
+    return {"value": expected(got, exact, ulps)}
+
+
+def program(checked):
+    profile = "checked" if checked else "release"
+    command = ["cargo", "build", "--quiet", "--profile", profile, "-p", "fx-differential"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return ROOT / "target" / profile / "fx-differential"
+
+
+def compare(arguments):
+    maker = Maker(arguments.seed)
+    command = [program(arguments.checked)] + (["--plant", arguments.plant] if arguments.plant else [])
+    running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    rows, lines, called = [], {}, collections.Counter()
+    reader = threading.Thread(target=lambda: rows.extend(running.stdout), daemon=True)
+    reader.start()
+    started = time.monotonic()
+    only = set(arguments.only.split(",")) if arguments.only else None
+    number, made = 0, 0
+    try:
+        while made < arguments.calls:
+            kind, name = maker.all[number % len(maker.all)]
+            if only is None or name in only:
+                _, line = maker.line(number)
+                text = json.dumps(line, separators=(",", ":"))
+                if arguments.keep:
+                    lines[number] = text
+                called[name] += 1
+                made += 1
+                running.stdin.write(text + "\n")
+            number += 1
+        running.stdin.close()
+    except BrokenPipeError:
+        pass
+    reader.join()
+    if running.wait() != 0 or not rows:
+        print("the program stopped; its last difference:", rows[-1] if rows else "none")
+        sys.exit(2)
+    *differences, last = rows
+    report(differences, arguments, lines)
+    print(f"seconds {time.monotonic() - started:.0f}")
+    rare = [f"{name} {called[name]}" for _, name in maker.all if called[name] < EACH]
+    if rare and only is None:
+        print(f"called fewer than {EACH} times: {', '.join(rare)}")
+    print(last.strip())
+    counts = dict(zip(last.split()[::2], map(int, last.split()[1::2])))
+    bad = sum(counts[kind] for kind in ["panics", "values", "dtypes", "shapes", "refusals"])
+    enough = counts["operations"] == len(maker.all) and not rare and counts["excused"] * 50 <= counts["calls"]
+    sys.exit(0 if bad == 0 and (enough or only) else 1)
+
+
+def report(differences, arguments, lines):
+    """The differences by name and kind, some of each."""
+    by = collections.defaultdict(list)
+    for row in map(json.loads, differences):
+        by[row["excuse"] or "", row["name"], row["difference"]].append(row)
+    for (excuse, name, kind), rows in sorted(by.items(), key=lambda item: (item[0][0], item[0][1])):
+        print(f"{len(rows)} {name} {kind}" + (f", excused: {excuse}" if excuse else ""))
+        if excuse:
+            continue
+        for row in rows[: arguments.show]:
+            print(f"    {row['mode']} #{row['id']}: {row['text'][:300]}")
+            if row["id"] in lines:
+                print(f"        {lines[row['id']][:900]}")
+
+
+def record(arguments):
+    """Some short calls of every name, written for the test that runs without Python."""
+    maker = Maker(arguments.seed)
+    kept, number = {name: [] for _, name in maker.all}, 0
+    while any(len(lines) < arguments.each for lines in kept.values()):
+        name, line = maker.line(number)
+        number += 1
+        text = json.dumps(line, separators=(",", ":"))
+        if len(kept[name]) < arguments.each and len(text) < 2600:
+            kept[name].append(text)
+    text = "".join(line + "\n" for lines in kept.values() for line in lines)
+    RECORDED.write_text(text)
+    print(f"recorded {sum(map(len, kept.values()))} calls of {len(kept)} operations, {len(text)} bytes")
+
+
+def main():
+    torch.set_num_threads(1)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--calls", type=int, default=20000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--checked", action="store_true", help="with debug assertions and overflow checks")
+    parser.add_argument("--plant", metavar="NAME", help="make this operation wrong on purpose")
+    parser.add_argument("--only", metavar="NAMES", help="call these names alone, separated by commas")
+    parser.add_argument("--show", type=int, default=2, help="differences to print of each kind")
+    parser.add_argument("--keep", action="store_true", help="print the lines of the differences")
+    parser.add_argument("--record", action="store_true", help="write the recorded sample")
+    parser.add_argument("--each", type=int, default=24, help="calls of each name in the sample")
+    arguments = parser.parse_args()
+    record(arguments) if arguments.record else compare(arguments)
+
+
+if __name__ == "__main__":
+    main()

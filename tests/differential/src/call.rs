@@ -1,0 +1,268 @@
+//! One call as a JSON line says it: the name, the arguments, and what PyTorch gave. A line that is not well formed is
+//! an error of the generator, never a difference.
+
+use fx_nn::prelude::*;
+use fx_nn::{Error, Result};
+use serde_json::{Map, Value as Json};
+
+use crate::tensor::{self, Expected};
+
+/// What kind of name is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A function of `fx_nn::ops`.
+    Function,
+    /// The same as a method of `Tensor`.
+    Method,
+    /// A function of `fx_core::operator`, by its sign in Rust.
+    Operator,
+    /// The `forward` of a layer of `fx_nn::nn`.
+    Layer,
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone)]
+pub enum Arg {
+    /// Nothing.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// Text.
+    Str(String),
+    /// An element type.
+    DType(DType),
+    /// The tensor at this place of the call's tensors.
+    Tensor(usize),
+    /// `...` of an index.
+    Ellipsis,
+    /// Start, stop and step of a slice of an index.
+    Slice([Option<i64>; 3]),
+    /// Several arguments.
+    List(Vec<Arg>),
+}
+
+/// How a layer is made.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// What its constructor is given, by name.
+    pub options: Map<String, Json>,
+    /// Its parameters and buffers, by path.
+    pub state: Vec<(String, Tensor)>,
+    /// The element type of its parameters.
+    pub dtype: DType,
+    /// Whether it is in training mode.
+    pub training: bool,
+}
+
+/// What PyTorch gave.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// This value.
+    Value(Expected),
+    /// An error.
+    Refused,
+    /// Random numbers like these: the shape, the element type, the least and the largest that may come, and, where a
+    /// source is given, what they stand for (a dropout's elements are 0 or the source's, scaled).
+    Random {
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The element type.
+        dtype: DType,
+        /// The least number.
+        least: f64,
+        /// The largest number.
+        largest: f64,
+    },
+}
+
+/// A call and what PyTorch gave.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Its number in the run.
+    pub id: u64,
+    /// What kind of name is called.
+    pub kind: Kind,
+    /// The name, as `docs/ops.md` has it.
+    pub name: String,
+    /// The arguments, in the signature's order.
+    pub args: Vec<Arg>,
+    /// The tensors that the arguments name, as the line holds them.
+    stored: Vec<Json>,
+    /// How the layer is made, of a layer.
+    pub made: Option<Made>,
+    /// What PyTorch gave.
+    pub outcome: Outcome,
+}
+
+fn wrong(what: &str, json: &Json) -> Error {
+    let mut text = json.to_string();
+    text.truncate(text.floor_char_boundary(200));
+    Error::msg(format_args!("a call has no {what}: {text}"))
+}
+
+fn field<'j>(json: &'j Json, name: &str) -> Result<&'j Json> {
+    json.get(name).ok_or_else(|| wrong(name, json))
+}
+
+fn list<'j>(json: &'j Json, what: &str) -> Result<&'j [Json]> {
+    json.as_array()
+        .map(Vec::as_slice)
+        .ok_or_else(|| wrong(what, json))
+}
+
+/// A float, which is text where JSON has no such number.
+pub(crate) fn float(json: &Json) -> Result<f64> {
+    match json {
+        Json::String(text) => text.parse().map_err(Error::other),
+        other => other.as_f64().ok_or_else(|| wrong("float", other)),
+    }
+}
+
+/// An element type by fx's name.
+pub(crate) fn dtype(json: &Json) -> Result<DType> {
+    let name = json.as_str().ok_or_else(|| wrong("dtype", json))?;
+    DType::ALL
+        .iter()
+        .copied()
+        .find(|dtype| dtype.name() == name)
+        .ok_or_else(|| wrong("known dtype", json))
+}
+
+/// Sizes.
+pub(crate) fn sizes(json: &Json) -> Result<Vec<usize>> {
+    list(json, "sizes")?
+        .iter()
+        .map(|n| {
+            let n = n.as_u64().ok_or_else(|| wrong("size", n))?;
+            usize::try_from(n).map_err(Error::other)
+        })
+        .collect()
+}
+
+impl Arg {
+    fn parse(json: &Json) -> Result<Arg> {
+        Ok(match json {
+            Json::Null => Arg::None,
+            Json::Bool(truth) => Arg::Bool(*truth),
+            Json::Number(number) => match number.as_i64() {
+                Some(n) => Arg::Int(n),
+                None => Arg::Float(float(json)?),
+            },
+            Json::String(text) => Arg::Str(text.clone()),
+            Json::Array(items) => {
+                Arg::List(items.iter().map(Arg::parse).collect::<Result<_>>()?)
+            }
+            Json::Object(_) => Arg::tagged(json)?,
+        })
+    }
+
+    fn tagged(json: &Json) -> Result<Arg> {
+        if let Some(number) = json.get("float") {
+            return Ok(Arg::Float(float(number)?));
+        }
+        if let Some(name) = json.get("dtype") {
+            return Ok(Arg::DType(dtype(name)?));
+        }
+        if let Some(place) = json.get("tensor") {
+            let place = place.as_u64().ok_or_else(|| wrong("tensor", json))?;
+            return Ok(Arg::Tensor(usize::try_from(place).map_err(Error::other)?));
+        }
+        if let Some(parts) = json.get("slice") {
+            let [start, stop, step] = list(parts, "slice")? else {
+                return Err(wrong("slice of three parts", json));
+            };
+            return Ok(Arg::Slice([start.as_i64(), stop.as_i64(), step.as_i64()]));
+        }
+        match json.get("ellipsis") {
+            Some(_) => Ok(Arg::Ellipsis),
+            None => Err(wrong("known argument", json)),
+        }
+    }
+}
+
+impl Made {
+    fn parse(json: &Json) -> Result<Made> {
+        let options = field(json, "options")?;
+        let options = options.as_object().ok_or_else(|| wrong("options", json))?;
+        let state = field(json, "state")?;
+        let state = state.as_object().ok_or_else(|| wrong("state", json))?;
+        Ok(Made {
+            options: options.clone(),
+            state: state
+                .iter()
+                .map(|(path, tensor)| Ok((path.clone(), tensor::parse(tensor)?)))
+                .collect::<Result<_>>()?,
+            dtype: dtype(field(json, "dtype")?)?,
+            training: field(json, "training")?.as_bool().unwrap_or_default(),
+        })
+    }
+}
+
+impl Outcome {
+    fn parse(json: &Json) -> Result<Outcome> {
+        if json.get("refused").is_some() {
+            return Ok(Outcome::Refused);
+        }
+        if let Some(random) = json.get("random") {
+            return Ok(Outcome::Random {
+                shape: sizes(field(random, "shape")?)?,
+                dtype: dtype(field(random, "dtype")?)?,
+                least: float(field(random, "least")?)?,
+                largest: float(field(random, "largest")?)?,
+            });
+        }
+        Ok(Outcome::Value(Expected::parse(field(json, "value")?)?))
+    }
+}
+
+impl Call {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// When the line is not JSON, or not a call.
+    pub fn parse(line: &str) -> Result<Call> {
+        let json: Json = serde_json::from_str(line).map_err(Error::other)?;
+        let json = &json;
+        let kind = match field(json, "kind")?.as_str() {
+            Some("function") => Kind::Function,
+            Some("method") => Kind::Method,
+            Some("operator") => Kind::Operator,
+            Some("layer") => Kind::Layer,
+            _ => return Err(wrong("kind", json)),
+        };
+        let name = field(json, "name")?.as_str();
+        let all = |name: &str| list(field(json, name)?, name);
+        Ok(Call {
+            id: field(json, "id")?.as_u64().ok_or_else(|| wrong("id", json))?,
+            kind,
+            name: name.ok_or_else(|| wrong("name", json))?.to_string(),
+            args: all("args")?.iter().map(Arg::parse).collect::<Result<_>>()?,
+            stored: all("tensors")?.to_vec(),
+            made: json.get("made").map(Made::parse).transpose()?,
+            outcome: Outcome::parse(field(json, "outcome")?)?,
+        })
+    }
+
+    /// The tensors that the arguments name.
+    ///
+    /// # Errors
+    /// When the line's tensors are not well formed, or a view of them is refused.
+    pub fn tensors(&self) -> Result<Vec<Tensor>> {
+        self.stored.iter().map(tensor::parse).collect()
+    }
+
+    /// How many tensors the arguments name.
+    pub fn count(&self) -> usize {
+        self.stored.len()
+    }
+
+    /// Whether one of the tensors has the element type.
+    pub fn has(&self, dtype: DType) -> bool {
+        let is = |json: &Json| json["dtype"].as_str() == Some(dtype.name());
+        self.stored.iter().any(is)
+    }
+}

@@ -1,0 +1,233 @@
+//! Every layer of `fx_nn::nn`, made from what a line says of it.
+
+use fx_nn::prelude::*;
+use fx_nn::{Component, ComponentExt, Error, Module, Pair, Result, weights};
+use serde_json::{Map, Value as Json};
+
+use crate::call::{Made, float};
+use crate::tensor;
+
+/// The options of a layer's constructor.
+struct Options<'a>(&'a Map<String, Json>);
+
+impl Options<'_> {
+    fn get(&self, name: &str) -> &Json {
+        self.0.get(name).unwrap_or(&Json::Null)
+    }
+
+    fn size(&self, name: &str) -> Result<usize> {
+        let size = self.get(name).as_u64().and_then(|n| usize::try_from(n).ok());
+        size.ok_or_else(|| Error::msg(format_args!("the generator gave no size `{name}`")))
+    }
+
+    fn int(&self, name: &str) -> Result<i64> {
+        let int = self.get(name).as_i64();
+        int.ok_or_else(|| Error::msg(format_args!("the generator gave no integer `{name}`")))
+    }
+
+    fn pair(&self, name: &str) -> Result<Pair> {
+        match crate::call::sizes(self.get(name))?[..] {
+            [height, width] => Ok(Pair(height, width)),
+            _ => Err(Error::msg(format_args!("the generator gave no pair `{name}`"))),
+        }
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.get(name).as_bool().unwrap_or_default()
+    }
+
+    fn float(&self, name: &str) -> Result<f64> {
+        float(self.get(name))
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.get(name).as_str().unwrap_or_default().to_string()
+    }
+
+    fn tensor(&self, name: &str) -> Result<Option<Tensor>> {
+        match self.get(name) {
+            Json::Null => Ok(None),
+            json => tensor::parse(json).map(Some),
+        }
+    }
+}
+
+/// A layer, its weights set and its mode chosen.
+pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
+    let o = Options(&made.options);
+    macro_rules! done {
+        ($layer:expr) => {
+            finished($layer, made)
+        };
+    }
+    match name {
+        "AdaptiveAvgPool2d" => done!(nn::AdaptiveAvgPool2d::new(o.pair("output_size")?)),
+        "AvgPool2d" => done!(nn::AvgPool2d {
+            stride: o.pair("stride")?,
+            padding: o.pair("padding")?,
+            ceil_mode: o.flag("ceil_mode"),
+            count_include_pad: o.flag("count_include_pad"),
+            ..nn::AvgPool2d::new(o.pair("kernel_size")?)
+        }),
+        "BatchNorm1d" => done!(nn::BatchNorm1d {
+            eps: o.float("eps")?,
+            momentum: o.float("momentum")?,
+            ..nn::BatchNorm1d::new(o.size("num_features")?)?
+        }),
+        "BatchNorm2d" => done!(nn::BatchNorm2d {
+            eps: o.float("eps")?,
+            momentum: o.float("momentum")?,
+            ..nn::BatchNorm2d::new(o.size("num_features")?)?
+        }),
+        "Conv1d" => done!(nn::Conv1d::new(
+            o.size("in_channels")?,
+            o.size("out_channels")?,
+            o.size("kernel_size")?,
+            nn::Conv1dOptions {
+                stride: o.size("stride")?,
+                padding: o.size("padding")?,
+                dilation: o.size("dilation")?,
+                groups: o.size("groups")?,
+                bias: o.flag("bias"),
+            },
+        )?),
+        "Conv2d" => done!(nn::Conv2d::new(
+            o.size("in_channels")?,
+            o.size("out_channels")?,
+            o.pair("kernel_size")?,
+            nn::Conv2dOptions {
+                stride: o.pair("stride")?,
+                padding: o.pair("padding")?,
+                dilation: o.pair("dilation")?,
+                groups: o.size("groups")?,
+                bias: o.flag("bias"),
+            },
+        )?),
+        "ConvTranspose2d" => done!(nn::ConvTranspose2d::new(
+            o.size("in_channels")?,
+            o.size("out_channels")?,
+            o.pair("kernel_size")?,
+            nn::ConvTranspose2dOptions {
+                stride: o.pair("stride")?,
+                padding: o.pair("padding")?,
+                output_padding: o.pair("output_padding")?,
+                groups: o.size("groups")?,
+                dilation: o.pair("dilation")?,
+                bias: o.flag("bias"),
+            },
+        )?),
+        "CrossEntropyLoss" => done!(nn::CrossEntropyLoss {
+            weight: o.tensor("weight")?,
+            ignore_index: o.int("ignore_index")?,
+            reduction: o.text("reduction"),
+            label_smoothing: o.float("label_smoothing")?,
+        }),
+        "Dropout" => done!(nn::Dropout::new(o.float("p")?)?),
+        "Embedding" => done!(match o.get("padding_idx") {
+            Json::Null => nn::Embedding::new(o.size("num_embeddings")?, o.size("embedding_dim")?)?,
+            _ => nn::Embedding::with_padding(
+                o.size("num_embeddings")?,
+                o.size("embedding_dim")?,
+                o.size("padding_idx")?,
+            )?,
+        }),
+        "Flatten" => done!(nn::Flatten {
+            start_dim: o.int("start_dim")?,
+            end_dim: o.int("end_dim")?,
+            ..nn::Flatten::default()
+        }),
+        "GELU" => done!(nn::GELU {
+            approximate: o.text("approximate"),
+        }),
+        "GroupNorm" => done!(nn::GroupNorm {
+            eps: o.float("eps")?,
+            ..nn::GroupNorm::new(o.size("num_groups")?, o.size("num_channels")?)?
+        }),
+        "Identity" => done!(nn::Identity::default()),
+        "Int8Linear" => {
+            let mut linear = nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?;
+            set(&mut linear, made)?;
+            Ok(Box::new(nn::Int8Linear::from_linear(&linear)?))
+        }
+        "LSTM" => done!(nn::LSTM::new(
+            o.size("input_size")?,
+            o.size("hidden_size")?,
+            nn::LSTMOptions {
+                num_layers: o.size("num_layers")?,
+                bias: o.flag("bias"),
+                batch_first: o.flag("batch_first"),
+                dropout: 0.0,
+                bidirectional: o.flag("bidirectional"),
+            },
+        )?),
+        "LayerNorm" => done!(nn::LayerNorm {
+            eps: o.float("eps")?,
+            ..nn::LayerNorm::new(crate::call::sizes(o.get("normalized_shape"))?)?
+        }),
+        "LeakyReLU" => done!(nn::LeakyReLU {
+            negative_slope: o.float("negative_slope")?,
+            ..nn::LeakyReLU::default()
+        }),
+        "Linear" => match o.flag("bias") {
+            true => done!(nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?),
+            false => done!(nn::Linear::without_bias(
+                o.size("in_features")?,
+                o.size("out_features")?
+            )?),
+        },
+        "LoraLinear" => {
+            let linear = nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?;
+            done!(nn::LoraLinear::from_linear(&linear, o.size("rank")?, o.float("scale")?)?)
+        }
+        "MSELoss" => done!(nn::MSELoss {
+            reduction: o.text("reduction"),
+        }),
+        "MaxPool2d" => done!(nn::MaxPool2d {
+            stride: o.pair("stride")?,
+            padding: o.pair("padding")?,
+            dilation: o.pair("dilation")?,
+            ceil_mode: o.flag("ceil_mode"),
+            ..nn::MaxPool2d::new(o.pair("kernel_size")?)
+        }),
+        "MultiheadAttention" => done!(nn::MultiheadAttention {
+            batch_first: o.flag("batch_first"),
+            ..nn::MultiheadAttention::new(o.size("embed_dim")?, o.size("num_heads")?)?
+        }),
+        "RMSNorm" => done!(nn::RMSNorm {
+            eps: o.float("eps")?,
+            ..nn::RMSNorm::new(crate::call::sizes(o.get("normalized_shape"))?)?
+        }),
+        "ReLU" => done!(nn::ReLU::new()),
+        "ReLU6" => done!(nn::ReLU6::new()),
+        "Sequential" => done!(
+            nn::Sequential::new()
+                .push(nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?)
+                .push(nn::Tanh::new())
+        ),
+        "SiLU" => done!(nn::SiLU::new()),
+        "Sigmoid" => done!(nn::Sigmoid::new()),
+        "Tanh" => done!(nn::Tanh::new()),
+        "Upsample" => done!(nn::Upsample {
+            mode: o.text("mode"),
+            align_corners: o.get("align_corners").as_bool(),
+            ..nn::Upsample::new(o.float("scale_factor")?)
+        }),
+        _ => Err(Error::msg(format_args!("no layer `{name}`"))),
+    }
+}
+
+fn set(layer: &mut (impl Component + ?Sized), made: &Made) -> Result<()> {
+    if made.dtype != DType::F32 {
+        nn::to_dtype(layer, made.dtype)?;
+    }
+    weights::load_state_dict(layer, &made.state.iter().cloned().collect())
+}
+
+fn finished(mut layer: impl Module, made: &Made) -> Result<Box<dyn Module>> {
+    set(&mut layer, made)?;
+    match made.training {
+        true => layer.train(),
+        false => layer.eval(),
+    }
+    Ok(Box::new(layer))
+}

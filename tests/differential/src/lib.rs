@@ -1,0 +1,20 @@
+//! Calls of every operation, method, operator and layer, compared with what PyTorch gave for them: the calls are JSON
+//! lines that `run.py` makes, and a recorded sample of them runs in the tests.
+
+mod args;
+mod call;
+mod excuses;
+mod functions;
+mod judge;
+mod layers;
+mod methods;
+mod operators;
+mod report;
+mod run;
+mod tensor;
+
+pub use call::{Arg, Call, Kind, Outcome};
+pub use excuses::{EXCUSES, Excuse, reason};
+pub use judge::{Difference, Kind as DifferenceKind};
+pub use report::Report;
+pub use run::{Mode, Plant, difference};

@@ -1,0 +1,95 @@
+//! What a run of calls found, counted.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use fx_nn::Result;
+
+use crate::call::Call;
+use crate::excuses::reason;
+use crate::judge::{Difference, Kind};
+use crate::run::{Mode, Plant, difference};
+
+/// The counts of a run; its `Display` is the line that a run ends in.
+#[derive(Debug, Default)]
+pub struct Report {
+    calls: usize,
+    names: BTreeSet<String>,
+    excused: usize,
+    found: [usize; 5],
+}
+
+impl Report {
+    /// Makes the call of a line in every way and counts what differs; `tell` is shown each difference, with the reason
+    /// that excuses it.
+    ///
+    /// # Errors
+    /// When the line is no call.
+    pub fn line(
+        &mut self,
+        line: &str,
+        plant: Option<Plant<'_>>,
+        tell: &mut dyn FnMut(&Call, Mode, &Difference, Option<&str>),
+    ) -> Result<()> {
+        let call = Call::parse(line)?;
+        self.calls += 1;
+        if !self.names.contains(&call.name) {
+            self.names.insert(call.name.clone());
+        }
+        // A call counts once, as what differs first.
+        let differs = Mode::ALL
+            .into_iter()
+            .find_map(|mode| Some((mode, difference(&call, mode, plant)?)));
+        if let Some((mode, difference)) = differs {
+            let excuse = reason(&call, &difference);
+            match excuse {
+                Some(_) => self.excused += 1,
+                None => self.found[difference.kind as usize] += 1,
+            }
+            tell(&call, mode, &difference, excuse);
+        }
+        Ok(())
+    }
+
+    /// How many calls were made.
+    pub fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// How many calls differ and are not excused.
+    pub fn differences(&self) -> usize {
+        self.found.iter().sum()
+    }
+
+    /// How many calls the table excuses.
+    pub fn excused(&self) -> usize {
+        self.excused
+    }
+
+    /// How many differences of a kind there are.
+    pub fn found(&self, kind: Kind) -> usize {
+        self.found[kind as usize]
+    }
+
+    /// The names that were called.
+    pub fn names(&self) -> &BTreeSet<String> {
+        &self.names
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "calls {} operations {} excused {} panics {} values {} dtypes {} shapes {} refusals {}",
+            self.calls,
+            self.names.len(),
+            self.excused,
+            self.found(Kind::Panic),
+            self.found(Kind::Value),
+            self.found(Kind::DType),
+            self.found(Kind::Shape),
+            self.found(Kind::Refusal),
+        )
+    }
+}

@@ -1,0 +1,181 @@
+//! A call in three ways: eager, traced and run, traced and interpreted. The three are one call, so they must agree.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fx_nn::prelude::*;
+use fx_nn::{CallArgs, ComponentExt, Error, GraphModule, Interpreter, IntoValue, Module, Result};
+
+use crate::args::Args;
+use crate::call::{Arg, Call, Kind};
+use crate::judge::{Difference, Kind as DifferenceKind, judge};
+use crate::{functions, layers, methods, operators};
+
+/// How a call is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// At once.
+    Eager,
+    /// As a graph module that runs.
+    Traced,
+    /// As a graph module, node by node.
+    Interpreted,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Mode; 3] = [Mode::Eager, Mode::Traced, Mode::Interpreted];
+
+    /// Its name in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Eager => "eager",
+            Mode::Traced => "traced",
+            Mode::Interpreted => "interpreted",
+        }
+    }
+}
+
+/// A result that is changed on its way to the judge: a kernel that is wrong on purpose.
+pub type Plant<'p> = &'p dyn Fn(&Call, Value) -> Value;
+
+/// Makes the call and compares it with PyTorch's.
+pub fn difference(call: &Call, mode: Mode, plant: Option<Plant<'_>>) -> Option<Difference> {
+    // Reading a result's elements may panic as well as making it.
+    let judged = catch_unwind(AssertUnwindSafe(|| {
+        let result = run(call, mode);
+        let result = match plant {
+            Some(plant) => result.map(|value| plant(call, value)),
+            None => result,
+        };
+        judge(&call.outcome, &result)
+    }));
+    judged.unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        Some(Difference::new(DifferenceKind::Panic, text.unwrap_or("a panic")))
+    })
+}
+
+fn run(call: &Call, mode: Mode) -> Result<Value> {
+    let tensors = &call.tensors()?;
+    match call.kind {
+        Kind::Layer => forward(call, tensors, mode),
+        Kind::Operator if operators::is_plain(&call.name, &call.args) => plain(call, tensors, mode),
+        _ if mode == Mode::Eager => made(call, tensors),
+        _ => {
+            let owned = call.clone();
+            let root = traced!(move |xs: Vec<Tensor>| made(&owned, &xs));
+            let holes = vec![PH.into_value(); tensors.len()];
+            let gm = Trace::new(root)
+                .concrete("xs", Value::List(holes.into()))
+                .graph_module()?;
+            let xs: Vec<Value> = tensors.iter().map(IntoValue::into_value).collect();
+            step(&gm, vec![Value::List(xs.into())], mode)
+        }
+    }
+}
+
+/// The call of a function, a method or an operator on tensors that may be symbolic.
+fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
+    let args = &mut Args::new(&call.args, tensors);
+    let unknown = || Err(Error::msg(format_args!("no call of `{}` is known here", call.name)));
+    match call.kind {
+        Kind::Method => methods::method(&call.name, args).unwrap_or_else(unknown),
+        Kind::Operator => operators::operator(&call.name, args),
+        _ => functions::function(&call.name, args).unwrap_or_else(unknown),
+    }
+}
+
+fn step(gm: &GraphModule, args: Vec<Value>, mode: Mode) -> Result<Value> {
+    struct AsItIs;
+    impl Interpreter for AsItIs {}
+    let call = CallArgs {
+        args,
+        kwargs: Vec::new(),
+    };
+    match mode {
+        Mode::Interpreted => gm.interpret(&mut AsItIs, call),
+        _ => gm.forward(call),
+    }
+}
+
+/// A function of an operator on plain values.
+fn plain(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
+    let function = operators::registered(&call.name)?;
+    let values: Vec<Value> = call
+        .args
+        .iter()
+        .map(|arg| operators::plain(arg, tensors))
+        .collect::<Result<_>>()?;
+    if mode == Mode::Eager {
+        let mut out = Value::None;
+        let lent: Vec<&Value> = values.iter().collect();
+        (function.def().kernel)(&lent, &mut out)?;
+        return Ok(out);
+    }
+    let mut graph = Graph::new();
+    let inputs = function
+        .params()
+        .iter()
+        .map(|param| graph.placeholder(&param.name).map(fx_nn::Argument::from))
+        .collect::<Result<Vec<_>>>()?;
+    let result = graph.call_function(function, inputs, ())?;
+    graph.output(result)?;
+    let gm = GraphModule::new(fx_nn::Attributes::default(), graph, "Plain")?;
+    step(&gm, values, mode)
+}
+
+/// A layer's `forward`, and with it the buffers that a call in training moves.
+fn forward(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
+    let made = call.made.as_ref();
+    let made = made.ok_or_else(|| Error::msg("a layer without its options"))?;
+    let layer = layers::layer(&call.name, made)?;
+    let values: Vec<Value> = call
+        .args
+        .iter()
+        .map(|arg| layer_argument(arg, tensors))
+        .collect::<Result<_>>()?;
+    if mode == Mode::Eager {
+        let result = layer.forward(CallArgs {
+            args: values,
+            kwargs: Vec::new(),
+        })?;
+        return with_buffers(result, &*layer, made.training);
+    }
+    let mut trace = Trace::new(&*layer);
+    for (param, value) in layer.params().iter().zip(&values) {
+        let symbolic = matches!(value, Value::Object(_) | Value::Tuple(_));
+        match value {
+            Value::Tuple(items) => {
+                let holes = vec![PH.into_value(); items.len()];
+                trace = trace.concrete(&param.name, Value::Tuple(holes.into()));
+            }
+            _ if symbolic => trace = trace.concrete(&param.name, PH),
+            _ => trace = trace.concrete(&param.name, value.clone()),
+        }
+    }
+    let gm = trace.graph_module()?;
+    let result = step(&gm, values, mode)?;
+    with_buffers(result, &gm, made.training)
+}
+
+fn layer_argument(arg: &Arg, tensors: &[Tensor]) -> Result<Value> {
+    match arg {
+        Arg::List(items) => {
+            let items = items.iter().map(|item| layer_argument(item, tensors));
+            Ok(Value::Tuple(items.collect::<Result<_>>()?))
+        }
+        arg => operators::plain(arg, tensors),
+    }
+}
+
+fn with_buffers(result: Value, module: &dyn Module, training: bool) -> Result<Value> {
+    let state = module.state_dict();
+    let moved = |name: &str| state.get(name).cloned();
+    Ok(match (training, moved("running_mean"), moved("running_var")) {
+        (true, Some(mean), Some(var)) => Value::List(Box::new([result, mean, var])),
+        _ => result,
+    })
+}
