@@ -234,7 +234,8 @@ class Lora(nn.Module):
 
 @layer("LoraLinear", 16)
 def _(s):
-    o = features(s) | {"rank": s.r.randint(1, 2), "scale": s.pick(0.5, 1.0)}
+    o = features(s) | {"scale": s.pick(0.5, 1.0)}
+    o["rank"] = s.r.randint(1, min(o["in_features"], o["out_features"]))
     return o, lambda: Lora(**o), [s.float([s.size(1), o["in_features"]], "normal")]
 
 

@@ -74,7 +74,7 @@ class Maker:
         line = {"id": number, "kind": kind, "name": name, "args": [encode(arg, tensors) for arg in args]}
         line["tensors"] = tensors
         between = RANDOM[name](args) if name in RANDOM else None
-        line["outcome"] = outcome(lambda wide: call(*[plain(arg, wide) for arg in args]), ulps, between)
+        line["outcome"] = outcome(lambda judge: call(*[plain(arg, judge) for arg in args]), ulps, between)
         return name, line
 
     def layer(self, s, number, name):
@@ -96,14 +96,15 @@ class Maker:
             "state": {path: T(value).json() for path, value in state.items()},
         }
 
-        def call(wide):
+        def call(judge):
             module = make().to(next((v.dtype for v in state.values() if v.is_floating_point()), torch.float32))
             module.load_state_dict(state)
             if hasattr(fresh, "stored"):
                 module.stored = fresh.stored
             module.train(training)
-            module = module.double() if wide else module
-            result = module(*[plain(arg, wide) if not isinstance(arg, list) else tuple(plain(arg, wide)) for arg in args])
+            if judge:
+                module = module.to(torch.float32 if dtype == "float64" else torch.float64)
+            result = module(*[plain(arg, judge) if not isinstance(arg, list) else tuple(plain(arg, judge)) for arg in args])
             if training and hasattr(module, "running_mean"):
                 return [result, module.running_mean, module.running_var]
             return result
@@ -123,10 +124,10 @@ def outcome(call, ulps, between):
         if between is not None:
             return {"random": {"shape": list(got.shape), "dtype": NAMES[got.dtype], "least": between[0], "largest": between[1]}}
         try:
-            exact = call(True)
+            other = call(True)
         except Exception:
-            exact = None
-    return {"value": expected(got, exact, ulps)}
+            other = None
+    return {"value": expected(got, other, ulps)}
 
 
 def program(checked):

@@ -200,18 +200,33 @@ def encode(arg, tensors):
     return arg
 
 
-def plain(arg, wide=False):
-    """An argument as PyTorch takes it; with `wide`, floating-point tensors are float64."""
+def plain(arg, judge=False):
+    """An argument as PyTorch takes it; for its judge, floats are float64, and float64 is float32."""
     if isinstance(arg, T):
         tensor = arg.tensor
-        return tensor.double() if wide and tensor.is_floating_point() else tensor
+        if not judge or not tensor.is_floating_point():
+            return tensor
+        return tensor.to(torch.float32 if tensor.dtype == torch.float64 else torch.float64)
     if isinstance(arg, (list, tuple)):
-        return type(arg)(plain(item, wide) for item in arg)
+        return type(arg)(plain(item, judge) for item in arg)
     return arg
 
 
-def tolerance(got, exact, ulps):
-    """Four times PyTorch's own distance from its float64 result, and `ulps` at the largest magnitude."""
+def farthest(got, other):
+    """The largest distance between elements that are finite in both."""
+    if not isinstance(other, torch.Tensor) or other.shape != got.shape or not other.is_floating_point():
+        return 0.0
+    wide, other = got.double(), other.double()
+    both = torch.isfinite(wide) & torch.isfinite(other)
+    return (wide - other)[both].abs().max().item() if both.any() else 0.0
+
+
+def tolerance(got, other, ulps):
+    """Four times PyTorch's own distance from its float64 result, and `ulps` at the largest magnitude.
+
+    A float64 result is its own judge: how far it is from the truth is told by how far PyTorch's float32 result is from
+    it, in proportion to the two types' steps. `other` is the float64 result, or for a float64 result the float32 one.
+    """
     wide = got.double()
     finite = torch.isfinite(wide)
     if not finite.any():
@@ -220,24 +235,22 @@ def tolerance(got, exact, ulps):
     name = NAMES[got.dtype]
     least = torch.finfo(got.dtype).smallest_normal * 2.0 ** -MANTISSA[name]
     ulp = max(least, 2.0 ** (math.floor(math.log2(top)) - MANTISSA[name])) if top > 0 else least
-    distance = 0.0
-    if isinstance(exact, torch.Tensor) and exact.shape == got.shape and exact.is_floating_point():
-        both = finite & torch.isfinite(exact)
-        if both.any():
-            distance = (wide - exact.double())[both].abs().max().item()
+    distance = farthest(got, other)
+    if name == "float64":
+        distance *= 2.0 ** (MANTISSA["float32"] - MANTISSA["float64"])
     return 4 * distance + ulps * ulp
 
 
-def expected(got, exact, ulps):
+def expected(got, other, ulps):
     """What PyTorch gave, as a line holds it."""
     if isinstance(got, torch.Tensor):
         out = {"dtype": NAMES[got.dtype], "shape": list(got.shape), "data": digits(got)}
         if got.is_floating_point():
-            out["tolerance"] = tolerance(got, exact, ulps)
+            out["tolerance"] = tolerance(got, other, ulps)
         return out
     if isinstance(got, (tuple, list)):
-        exact = exact if isinstance(exact, (tuple, list)) and len(exact) == len(got) else [None] * len(got)
-        return [expected(a, b, ulps) for a, b in zip(got, exact)]
+        other = other if isinstance(other, (tuple, list)) and len(other) == len(got) else [None] * len(got)
+        return [expected(a, b, ulps) for a, b in zip(got, other)]
     if isinstance(got, float) and not math.isfinite(got):
         return encode(got, [])
     return got

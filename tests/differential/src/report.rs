@@ -5,7 +5,7 @@ use std::fmt;
 
 use fx_nn::Result;
 
-use crate::call::Call;
+use crate::call::{Call, Kind as CallKind};
 use crate::excuses::reason;
 use crate::judge::{Difference, Kind};
 use crate::run::{Mode, Plant, difference};
@@ -14,7 +14,7 @@ use crate::run::{Mode, Plant, difference};
 #[derive(Debug, Default)]
 pub struct Report {
     calls: usize,
-    names: BTreeSet<String>,
+    names: BTreeSet<(&'static str, String)>,
     excused: usize,
     found: [usize; 5],
 }
@@ -33,9 +33,13 @@ impl Report {
     ) -> Result<()> {
         let call = Call::parse(line)?;
         self.calls += 1;
-        if !self.names.contains(&call.name) {
-            self.names.insert(call.name.clone());
-        }
+        // A method is its function's name.
+        let kind = match call.kind {
+            CallKind::Layer => "layer",
+            CallKind::Operator => "operator",
+            CallKind::Function | CallKind::Method => "function",
+        };
+        self.names.insert((kind, call.name.clone()));
         // A call counts once, as what differs first.
         let differs = Mode::ALL
             .into_iter()
@@ -69,11 +73,6 @@ impl Report {
     /// How many differences of a kind there are.
     pub fn found(&self, kind: Kind) -> usize {
         self.found[kind as usize]
-    }
-
-    /// The names that were called.
-    pub fn names(&self) -> &BTreeSet<String> {
-        &self.names
     }
 }
 

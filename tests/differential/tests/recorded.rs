@@ -1,0 +1,126 @@
+//! The recorded calls agree with PyTorch, every operation of `docs/ops.md` is among them, and a wrong kernel is seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fx_differential::{Call, DifferenceKind, EXCUSES, Kind, Report};
+use fx_nn::prelude::*;
+use fx_nn::{Error, Result};
+
+fn recorded() -> Result<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.jsonl");
+    std::fs::read_to_string(path).map_err(Error::other)
+}
+
+/// The names in the first columns of `docs/ops.md`, with their kinds.
+fn documented() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut kind = "";
+    for line in include_str!("../../../docs/ops.md").lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            kind = title;
+        }
+        let Some((path, rest)) = line.strip_prefix("| `").and_then(|l| l.split_once('`')) else {
+            continue;
+        };
+        let name = path.rsplit("::").next().unwrap_or(path);
+        let name = name.strip_prefix("r#").unwrap_or(name);
+        names.insert(format!("{kind} {name}"));
+        if kind == "Functions" && rest.starts_with(" | yes") {
+            names.insert(format!("Methods {name}"));
+        }
+    }
+    names
+}
+
+#[test]
+fn recorded_calls_agree_with_pytorch() -> Result<()> {
+    let mut report = Report::default();
+    let mut found = String::new();
+    for line in recorded()?.lines() {
+        report.line(line, None, &mut |call, mode, difference, excuse| {
+            if excuse.is_none() {
+                let (name, mode) = (&call.name, mode.name());
+                found += &format!("{name} #{} {mode}: {}\n", call.id, difference.text);
+            }
+        })?;
+    }
+    assert_eq!(found, "", "{report}");
+    assert!(
+        report.excused() * 50 <= report.calls(),
+        "the table excuses at most 2 % of the calls: {report}"
+    );
+    Ok(())
+}
+
+#[test]
+fn every_documented_name_is_called_often() -> Result<()> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for line in recorded()?.lines() {
+        let call = Call::parse(line)?;
+        let kinds: &[&str] = match call.kind {
+            Kind::Function => &["Functions"],
+            Kind::Method => &["Functions", "Methods"],
+            Kind::Operator => &["Operators"],
+            Kind::Layer => &["Layers"],
+        };
+        for kind in kinds {
+            *counts.entry(format!("{kind} {}", call.name)).or_default() += 1;
+        }
+    }
+    let rare: Vec<String> = documented()
+        .into_iter()
+        .filter(|name| {
+            let least = if name.starts_with("Methods") { 4 } else { 20 };
+            counts.get(name).is_none_or(|count| *count < least)
+        })
+        .collect();
+    assert_eq!(rare, Vec::<String>::new(), "called too seldom");
+    assert!(recorded()?.len() <= 5 << 20, "the sample has at most 5 MB");
+    Ok(())
+}
+
+/// A float tensor, its elements moved by a thousandth.
+fn moved(value: Value) -> Value {
+    let other = value
+        .downcast_ref::<Tensor>()
+        .filter(|x| x.dtype().is_ok_and(|d| d.is_floating_point()))
+        .and_then(|x| (x * 1.001).ok());
+    other.map_or(value, Value::object)
+}
+
+#[test]
+fn a_wrong_kernel_is_seen() -> Result<()> {
+    for planted in ["softmax", "conv2d", "truediv", "LayerNorm"] {
+        let plant = |call: &Call, value: Value| match call.name == planted {
+            true => moved(value),
+            false => value,
+        };
+        let mut report = Report::default();
+        let mut blamed = BTreeSet::new();
+        for line in recorded()?.lines() {
+            let name = format!("\"name\":\"{planted}\"");
+            if line.contains(&name) || line.contains("\"name\":\"relu\"") {
+                report.line(line, Some(&plant), &mut |call, _, _, excuse| {
+                    if excuse.is_none() {
+                        blamed.insert(call.name.clone());
+                    }
+                })?;
+            }
+        }
+        assert!(report.found(DifferenceKind::Value) >= 5, "{planted}: {report}");
+        assert_eq!(blamed.into_iter().collect::<Vec<_>>(), [planted]);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_excuse_names_an_operation_and_has_a_reason() {
+    let documented = documented();
+    let known: BTreeSet<&str> = documented.iter().filter_map(|n| Some(n.split_once(' ')?.1)).collect();
+    for excuse in EXCUSES {
+        assert!(excuse.reason.len() > 20, "{}", excuse.reason);
+        for name in excuse.names {
+            assert!(known.contains(name), "{name} is no operation");
+        }
+    }
+}
