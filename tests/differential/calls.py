@@ -60,9 +60,13 @@ def _(s):
 @op("to_dtype", lambda x, d: x.to(d))
 def _(s):
     to = s.pick(*ALL)
-    # What a float beyond an integer's range becomes is undefined in PyTorch.
-    style = "small" if to in INTS else None
-    return [s.any(style=style), DTYPES[to]]
+    if to not in INTS:
+        return [s.any(), DTYPES[to]]
+    # What a float outside of an integer's range becomes is undefined in PyTorch.
+    x = s.any(style="small")
+    if to == "uint8" and x.tensor.is_floating_point():
+        x = T(x.tensor.abs())
+    return [x, DTYPES[to]]
 
 
 def pair(s, least=0, most=3):
