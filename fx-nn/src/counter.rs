@@ -4,7 +4,7 @@
 
 use fx_core::{
     CallArgs, Function, GraphModule, Interpretation, Interpreter, Literal, Module, NodeId, NodeRef,
-    Op, Result, Trace, TraceContext, Tracer, Value, ValueMeta,
+    Op, PH, Result, Trace, TraceContext, Tracer, Value, ValueMeta,
 };
 use indexmap::IndexMap;
 
@@ -171,8 +171,8 @@ pub(crate) fn opened(
             {
                 trace = trace.concrete(&param.name, value.clone());
             }
-            None if matches!(param.default, Some(Literal::None)) => {
-                trace = trace.concrete(&param.name, Value::None);
+            Some(_) if matches!(param.default, Some(Literal::None)) => {
+                trace = trace.concrete(&param.name, PH);
             }
             _ => {}
         }

@@ -24,7 +24,7 @@ use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::signature::{Literal, ParamKind, ParamSpec};
+use crate::ir::signature::{Literal, ParamKind, ParamSpec, arguments_error};
 use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
@@ -358,8 +358,27 @@ impl GraphModule {
         self.flatten(bind_values(&self.name, &self.params, args.into_args())?)
     }
 
+    /// Refuses an argument that may be absent elsewhere, and was traced as there.
+    fn check_presence(&self, args: &[Value]) -> Result<()> {
+        let absent = args.iter().zip(&self.params).find(|(arg, param)| {
+            matches!(arg, Value::None) && param.default.is_none() && param.is_optional()
+        });
+        match absent {
+            None => Ok(()),
+            Some((_, param)) => Err(arguments_error(
+                &self.name,
+                &self.params,
+                format!(
+                    "needs its argument `{0}`, which was there when this was traced: trace it without `.concrete(\"{0}\", PH)` for runs in which it is absent",
+                    param.name
+                ),
+            )),
+        }
+    }
+
     /// Bound arguments, taken apart.
     fn flatten(&self, args: Vec<Value>) -> Result<Vec<Value>> {
+        self.check_presence(&args)?;
         if self.trees.is_empty() {
             return Ok(args);
         }

@@ -1,6 +1,6 @@
 //! Copies: of one node, of a whole graph, and of one graph into another at a node.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::argument::{Args, Argument};
 use super::graph::{Graph, Inputs, Notes};
@@ -15,7 +15,8 @@ pub type ValueMap = FxHashMap<NodeId, Argument>;
 
 impl Graph {
     /// Adds a copy of a node of this or another graph: name (with a number where it is taken), type, place
-    /// in the source and in the modules, and entries whose policy says so. `map` gives its arguments.
+    /// in the source and in the modules, and entries whose policy says so. `map` gives its arguments. Entries that are
+    /// computed (shapes) come along where the arguments that it gives are known to have those of the node's own.
     ///
     /// # Errors
     /// When a mapped argument is not of this graph.
@@ -24,10 +25,19 @@ impl Graph {
         node: NodeRef<'_>,
         mut map: impl FnMut(NodeId) -> Argument,
     ) -> Result<NodeId> {
-        let inputs = mapped_inputs(node, &mut map);
+        let mut gives_same = true;
+        let inputs = mapped_inputs(node, &mut |id| {
+            let mapped = map(id);
+            let is_alike = || match node.graph().node(id) {
+                Ok(input) => mapped == Argument::Node(id) || self.gives_same(&mapped, input),
+                Err(_) => false,
+            };
+            gives_same = gives_same && (!node.graph().knows_anything() || is_alike());
+            mapped
+        });
         let kwargs = inputs.kwargs.map(|kwargs| *kwargs).unwrap_or_default();
         let inputs = self.checked_inputs(inputs.args, kwargs)?;
-        Copier::new(node.graph()).copy(self, node, inputs)
+        Copier::new(node.graph()).copy(self, node, inputs, gives_same)
     }
 
     /// Adds copies of all nodes of another graph but its output, and gives what the output returned.
@@ -43,7 +53,11 @@ impl Graph {
             self.checked_inputs(Args::from_iter([arg.clone()]), Vec::new())?;
             table[other.index(*id)? as usize] = Some(arg.clone());
         }
-        let result = self.copy_all(&mut Copier::new(other), &mut table)?;
+        let mut copier = Copier::new(other);
+        for id in map.keys() {
+            copier.note_given(self, other.node(*id)?, &table);
+        }
+        let result = self.copy_all(&mut copier, &mut table)?;
         for node in other.nodes() {
             if let Some(arg) = table[node.index as usize].take() {
                 map.insert(node.id(), arg);
@@ -65,7 +79,7 @@ impl Graph {
                 args: Args::from_iter([result]),
                 kwargs: None,
             };
-            Copier::new(self).copy(&mut copy, output, inputs)?;
+            Copier::new(self).copy(&mut copy, output, inputs, true)?;
         }
         Ok(copy)
     }
@@ -100,7 +114,8 @@ impl Graph {
                 result = Some(inputs.args.into_iter().next().unwrap_or(Argument::None));
                 continue;
             }
-            let copy = copier.copy(self, node, inputs)?;
+            let gives_same = copier.gives_same(node);
+            let copy = copier.copy(self, node, inputs, gives_same)?;
             table[node.index as usize] = Some(Argument::Node(copy));
         }
         Ok(result)
@@ -155,11 +170,12 @@ impl<'o> Stamp<'o> {
     /// # Errors
     /// When an input is not of that graph.
     pub fn copy(&mut self, target: &mut Graph, inputs: &[Argument]) -> Result<()> {
-        self.copier.forget_scopes();
+        self.copier.forget_target();
         self.table.fill(None);
         for (node, input) in self.copier.other.placeholders().zip(inputs) {
             target.checked_inputs(Args::from_iter([input.clone()]), Vec::new())?;
             self.table[node.index as usize] = Some(input.clone());
+            self.copier.note_given(target, node, &self.table);
         }
         target.copy_all(&mut self.copier, &mut self.table)?;
         Ok(())
@@ -210,11 +226,16 @@ struct Copier<'o> {
     last_location: (LocationId, LocationId),
     scopes: FxHashMap<ScopeId, ScopeId>,
     last_scope: Option<(ScopeId, ScopeId)>,
+    /// Whether anything is known of what the other graph's nodes give.
+    knows: bool,
+    /// Nodes whose copies may give something else, because of what stands for others.
+    changed: FxHashSet<u32>,
 }
 
 impl<'o> Copier<'o> {
     fn new(other: &'o Graph) -> Self {
         Copier {
+            knows: other.knows_anything(),
             other,
             ops: FxHashMap::default(),
             last_op: None,
@@ -222,23 +243,55 @@ impl<'o> Copier<'o> {
             last_location: Default::default(),
             scopes: FxHashMap::default(),
             last_scope: None,
+            changed: FxHashSet::default(),
         }
     }
 
-    /// Scopes are below the target's current one, which is another now.
-    fn forget_scopes(&mut self) {
+    /// Scopes are below the target's current one, which is another now, and so are the inputs.
+    fn forget_target(&mut self) {
         self.scopes.clear();
         self.last_scope = None;
+        self.changed.clear();
     }
 
-    /// Adds a copy of a node with these inputs, which are the target's.
-    fn copy(&mut self, target: &mut Graph, node: NodeRef<'_>, inputs: Inputs) -> Result<NodeId> {
+    /// Something stands for a node: what depends on it is another value, unless both are known to be alike.
+    fn note_given(&mut self, target: &Graph, node: NodeRef<'_>, table: &[Option<Argument>]) {
+        if !self.knows {
+            return;
+        }
+        let given = table[node.index as usize].as_ref();
+        if !given.is_some_and(|given| target.gives_same(given, node)) {
+            self.changed.insert(node.index);
+        }
+    }
+
+    /// Whether a copy of a node gives what the node gives, as far as what is given tells.
+    fn gives_same(&mut self, node: NodeRef<'_>) -> bool {
+        if self.changed.is_empty() {
+            return true;
+        }
+        let mut inputs = self.other.uses().inputs(node.index);
+        let is_changed = inputs.any(|input| self.changed.contains(&input));
+        if is_changed {
+            self.changed.insert(node.index);
+        }
+        !is_changed
+    }
+
+    /// Adds a copy of a node with these inputs, which are the target's; with its shape where it `gives_same`.
+    fn copy(
+        &mut self,
+        target: &mut Graph,
+        node: NodeRef<'_>,
+        inputs: Inputs,
+        gives_same: bool,
+    ) -> Result<NodeId> {
         let notes = self.other.notes_of(node.index);
         let notes = Notes {
             location: self.location(target, notes.location),
             scope: self.scope(target, notes.scope),
             type_expr: notes.type_expr.clone(),
-            extra: notes.extra.as_ref().and_then(|extra| extra.copied()),
+            extra: notes.extra.as_ref().and_then(|extra| extra.copied(gives_same)),
         };
         let op = self.op(target, self.other.heads[node.index as usize].op)?;
         let name = target.names.create_like(node.name());

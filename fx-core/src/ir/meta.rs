@@ -88,20 +88,29 @@ impl fmt::Debug for Extra {
     }
 }
 
+impl Entry {
+    /// Whether it is of the node's value, and must be computed anew when that changes.
+    fn is_computed(&self) -> bool {
+        self.on_replace == MetaPolicy::Recompute
+    }
+}
+
 impl Extra {
-    /// What a copy of the node has.
-    pub fn copied(self: &Arc<Self>) -> Option<Arc<Extra>> {
-        if self.entries.iter().all(|e| e.on_copy == MetaPolicy::Copy) {
+    /// What a copy of the node has; computed entries only where it `gives_same`.
+    pub fn copied(self: &Arc<Self>, gives_same: bool) -> Option<Arc<Extra>> {
+        let is_copied =
+            |e: &&Entry| e.on_copy == MetaPolicy::Copy && (gives_same || !e.is_computed());
+        if self.entries.iter().all(|e| is_copied(&e)) {
             return Some(self.clone());
         }
-        let entries: Vec<Entry> = self
-            .entries
-            .iter()
-            .filter(|e| e.on_copy == MetaPolicy::Copy)
-            .cloned()
-            .collect();
+        let entries: Vec<Entry> = self.entries.iter().filter(is_copied).cloned().collect();
         let sources = self.sources.clone();
         (!entries.is_empty() || !sources.is_empty()).then(|| Arc::new(Extra { entries, sources }))
+    }
+
+    /// Whether anything that was computed of the node's value is in it.
+    pub fn is_computed(&self) -> bool {
+        self.entries.iter().any(Entry::is_computed)
     }
 }
 
@@ -143,18 +152,17 @@ impl NodeMut<'_> {
             Some(old) => *old = entry,
             None => extra.entries.push(entry),
         }
+        if T::ON_REPLACE == MetaPolicy::Recompute {
+            self.mark_known();
+        }
     }
 
     /// Has what a copy of `other` would have: its entries whose policy says so, its provenance and its type, where it
-    /// has none of its own.
-    pub(crate) fn take_after(&mut self, other: NodeRef<'_>) {
-        if let Some(copied) = other
-            .graph()
-            .notes_of(other.index)
-            .extra
-            .as_ref()
-            .and_then(Extra::copied)
-        {
+    /// has none of its own. Computed entries only where it `gives_same`.
+    pub(crate) fn take_after(&mut self, other: NodeRef<'_>, gives_same: bool) {
+        let extra = other.graph().notes_of(other.index).extra.as_ref();
+        if let Some(copied) = extra.and_then(|extra| extra.copied(gives_same)) {
+            let knows = copied.is_computed();
             let extra = self.extra_mut();
             for entry in &copied.entries {
                 if !extra.entries.iter().any(|e| e.ty == entry.ty) {
@@ -164,23 +172,12 @@ impl NodeMut<'_> {
             if extra.sources.is_empty() {
                 extra.sources.clone_from(&copied.sources);
             }
+            if knows {
+                self.mark_known();
+            }
         }
         if self.as_ref().type_expr().is_none() {
             self.set_type_expr(other.type_expr());
-        }
-    }
-
-    /// Takes away the entries that must be computed anew: the node gives something else now.
-    pub(super) fn forget_computed(&mut self) {
-        let is_stale = |e: &Entry| e.on_replace == MetaPolicy::Recompute;
-        let extra = self
-            .as_ref()
-            .graph()
-            .notes_of(self.as_ref().index)
-            .extra
-            .as_ref();
-        if extra.is_some_and(|extra| extra.entries.iter().any(is_stale)) {
-            self.extra_mut().entries.retain(|e| !is_stale(e));
         }
     }
 
@@ -284,6 +281,26 @@ impl Graph {
             }
         }
         self.end_pass(former);
+    }
+
+    /// Takes away a node's entries that must be computed anew.
+    pub(super) fn forget_computed(&mut self, index: u32) {
+        let extra = self.notes_of(index).extra.as_deref();
+        if extra.is_some_and(Extra::is_computed) {
+            let entries = &mut self.extra_of_mut(index).entries;
+            entries.retain(|entry| !entry.is_computed());
+        }
+    }
+
+    /// Whether a node shares all computed entries of another one, one type aside.
+    pub(super) fn shares_computed(&self, old: u32, new: u32, aside: TypeId) -> bool {
+        let entries = |index: u32| {
+            let extra = self.notes_of(index).extra.as_deref();
+            extra.map_or(&[][..], |extra| &extra.entries)
+        };
+        let is_compared = |e: &&Entry| e.is_computed() && e.ty != aside;
+        let mut compared = entries(old).iter().filter(is_compared);
+        compared.all(|e| entries(new).iter().any(|n| Arc::ptr_eq(&n.value, &e.value)))
     }
 
     pub(super) fn extra_of_mut(&mut self, index: u32) -> &mut Extra {

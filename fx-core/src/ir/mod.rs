@@ -10,6 +10,7 @@ pub mod graph;
 pub mod identity;
 mod index;
 pub mod insertion;
+mod known;
 pub mod lint;
 mod liveness;
 pub mod meta;

@@ -293,7 +293,8 @@ impl<'g> NodeMut<'g> {
         NodeRef::new(self.graph, self.index)
     }
 
-    /// Replaces the positional arguments; use lists follow, and entries that must be computed anew (shapes) go.
+    /// Replaces the positional arguments; use lists follow, and entries that must be computed anew (shapes) go from the
+    /// node and from all that depends on it.
     ///
     /// # Errors
     /// When an argument is not a live node of this graph, or nests too deep; nothing changes then.
@@ -316,14 +317,17 @@ impl<'g> NodeMut<'g> {
     /// # Errors
     /// As `set_args`.
     pub fn set_inputs(&mut self, args: impl IntoArguments, kwargs: impl IntoKwargs) -> Result<()> {
-        self.write_inputs(args.into_arguments(), kwargs.into_kwargs())?;
-        self.forget_computed();
+        let (args, kwargs) = (args.into_arguments(), kwargs.into_kwargs());
+        self.graph.set_inputs(self.index, args, kwargs)?;
+        self.graph.forget(self.index);
         Ok(())
     }
 
     /// Writes the same inputs in another way: what the node gives stays.
     pub(crate) fn write_inputs(&mut self, args: Args, kwargs: Kwargs) -> Result<()> {
-        self.graph.set_inputs(self.index, args, kwargs)
+        self.graph.set_inputs(self.index, args, kwargs)?;
+        self.graph.still_knows(self.index);
+        Ok(())
     }
 
     /// Replaces one positional argument.
@@ -402,13 +406,13 @@ impl<'g> NodeMut<'g> {
     }
 
     /// Gives the node another opcode or target; arguments, name and users stay, entries that must be computed anew
-    /// (shapes) go.
+    /// (shapes) go from it and from all that depends on it.
     ///
     /// # Errors
     /// When the graph has no room for another target.
     pub fn set_op(&mut self, op: Op) -> Result<()> {
         self.write_op(op)?;
-        self.forget_computed();
+        self.graph.forget(self.index);
         Ok(())
     }
 
@@ -450,6 +454,11 @@ impl<'g> NodeMut<'g> {
         let other = self.graph.index(other)?;
         self.graph.move_after(other, self.index);
         Ok(())
+    }
+
+    /// The node has learnt something that was computed of its value.
+    pub(super) fn mark_known(&mut self) {
+        self.graph.mark_known(self.index);
     }
 
     pub(super) fn extra_mut(&mut self) -> &mut super::meta::Extra {

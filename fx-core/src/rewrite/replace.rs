@@ -468,7 +468,7 @@ impl Work<'_> {
             }
         }
         for (node, op) in renamed {
-            copy.node_mut(node)?.set_op(op)?;
+            copy.node_mut(node)?.write_op(op)?;
         }
         Ok(())
     }

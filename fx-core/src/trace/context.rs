@@ -370,7 +370,7 @@ impl TraceContext {
     /// Adds something that the graph fixes to the trace's report.
     pub fn report(&self, what: Frozen) {
         let location = match what {
-            Frozen::Argument { .. } => None,
+            Frozen::Argument { .. } | Frozen::Present { .. } => None,
             _ => Some(self.location()),
         };
         self.report.borrow_mut().add(ReportEntry {
