@@ -407,7 +407,7 @@ fn field_name(segment: &str, taken: &mut FxHashSet<String>) -> String {
 fn types_by_path(graph: &Graph) -> FxHashMap<String, String> {
     let mut types = FxHashMap::default();
     for node in graph.nodes() {
-        for scope in node.module_stack() {
+        for scope in node.modules_around() {
             if !types.contains_key(&*scope.path) {
                 let name = short_type_name(&scope.type_name);
                 let name = name.split('<').next().unwrap_or_default().to_string();

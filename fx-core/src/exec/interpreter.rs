@@ -15,7 +15,7 @@ use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::trace::context::TraceContext;
 use crate::trace::dispatch::{self, CallForm};
-use crate::trace::scope::is_tracing;
+use crate::trace::scope::may_record;
 use crate::trace::tracer::CallArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -323,7 +323,7 @@ impl<'m> Interpretation<'m> {
         interpreter: &mut (impl Interpreter + ?Sized),
         node: NodeRef<'m>,
     ) -> Result<Value> {
-        if !is_tracing() {
+        if !may_record() {
             return interpreter.run_node(self, node);
         }
         let before = self.recorded();
@@ -491,7 +491,7 @@ impl<'m> Interpretation<'m> {
     pub fn call_module(&mut self, path: &str, call: CallArgs) -> Result<Value> {
         let module = self.fetch_module(path)?;
         let args = dispatch::bind_values(path, module.params(), call)?;
-        if !is_tracing() && !args.iter().any(Value::holds_proxy) {
+        if !may_record() && !args.iter().any(Value::holds_proxy) {
             let lent: Vec<&Value> = args.iter().collect();
             let mut out = Value::None;
             module.run(&lent, &mut out)?;

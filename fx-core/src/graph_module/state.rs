@@ -254,10 +254,7 @@ impl GraphModule {
         self.program = OnceLock::new();
         let path: Arc<str> = path.into();
         let shape = ValueMeta::of(&value);
-        let old = self
-            .attributes
-            .tensors
-            .insert(path.clone(), (kind, value));
+        let old = self.attributes.tensors.insert(path.clone(), (kind, value));
         // What is read there is as it was where the shape is.
         if old.is_none_or(|(_, old)| ValueMeta::of(&old) != shape) {
             self.graph.forget_op(&Op::GetAttr(path));

@@ -291,7 +291,10 @@ impl<'o> Copier<'o> {
             location: self.location(target, notes.location),
             scope: self.scope(target, notes.scope),
             type_expr: notes.type_expr.clone(),
-            extra: notes.extra.as_ref().and_then(|extra| extra.copied(gives_same)),
+            extra: notes
+                .extra
+                .as_ref()
+                .and_then(|extra| extra.copied(gives_same)),
         };
         let op = self.op(target, self.other.heads[node.index as usize].op)?;
         let name = target.names.create_like(node.name());
@@ -349,7 +352,7 @@ impl<'o> Copier<'o> {
         }
         for (id, found) in chain.into_iter().rev() {
             target.leave_scope(own);
-            target.enter_scope(found.path, found.type_name);
+            target.enter_scope(found.path, found.type_name, found.call);
             own = target.scope_id();
             self.scopes.insert(id, own);
         }

@@ -378,15 +378,17 @@ impl Graph {
         self.places.get_scope(id)
     }
 
-    /// Nodes made from now on were recorded inside this module; returns the scope before.
+    /// Nodes made from now on were recorded inside this call of a module; returns the scope before.
     pub(crate) fn enter_scope(
         &mut self,
         path: Arc<str>,
         type_name: impl Into<Cow<'static, str>>,
+        call: u32,
     ) -> ScopeId {
         let scope = self.places.scope(Scope {
             path,
             type_name: type_name.into(),
+            call,
             parent: self.current_scope,
         });
         std::mem::replace(&mut self.current_scope, scope)

@@ -54,7 +54,7 @@ impl Marks {
 
 impl Graph {
     /// Whether anything may be known of what nodes give.
-    pub(super) fn knows_anything(&self) -> bool {
+    pub(crate) fn knows_anything(&self) -> bool {
         self.marks.0.iter().any(|bits| *bits != 0)
     }
 
@@ -125,7 +125,10 @@ impl Graph {
             }
             (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
                 items.len() == metas.len()
-                    && items.iter().zip(metas).all(|(item, m)| self.fits_meta(item, m))
+                    && items
+                        .iter()
+                        .zip(metas)
+                        .all(|(item, m)| self.fits_meta(item, m))
             }
             (Argument::Dict(items), ValueMeta::Dict(metas)) => {
                 let mut pairs = items.iter().zip(metas);

@@ -203,6 +203,9 @@ pub(crate) struct Pass {
     created: Arc<Extra>,
 }
 
+/// What nodes had that the pass at work made before.
+pub(crate) struct MadeFrom(Option<Arc<Extra>>);
+
 /// The pass at work on a graph, if one is; a clone of the graph has none.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentPass(Option<Pass>);
@@ -266,6 +269,28 @@ impl Graph {
         });
         let created = Arc::new(created);
         self.pass.0.replace(Pass { name, created })
+    }
+
+    /// Nodes that the pass at work makes from now on come from these, by name; gives what
+    /// [`made_from_before`](Graph::made_from_before) goes back to.
+    pub(crate) fn make_from(&mut self, nodes: &[NodeId]) -> MadeFrom {
+        let names = nodes.iter().filter_map(|id| self.node(*id).ok());
+        let from: Vec<String> = names.map(|node| node.name().to_string()).collect();
+        MadeFrom(self.pass.0.as_mut().map(|pass| {
+            let mut created = Extra::default();
+            created.sources.push(NodeSource {
+                pass: pass.name.clone(),
+                action: NodeAction::Create,
+                from,
+            });
+            std::mem::replace(&mut pass.created, Arc::new(created))
+        }))
+    }
+
+    pub(crate) fn made_from_before(&mut self, former: MadeFrom) {
+        if let (Some(pass), Some(created)) = (&mut self.pass.0, former.0) {
+            pass.created = created;
+        }
     }
 
     pub(crate) fn end_pass(&mut self, former: Option<Pass>) {
@@ -363,17 +388,17 @@ impl Graph {
         }
     }
 
-    /// What `old` stood for, `new` stands for now: the passes that put `old` in the place of others are told first.
+    /// What `old` stood for, `new` stands for now: the passes that made `old`, and put it in the place of others, are told
+    /// first.
     fn inherit_sources(&mut self, old: u32, new: u32) {
         let Some(extra) = self.notes_of(old).extra.clone() else {
             return;
         };
-        let is_replacement = |source: &NodeSource| source.action == NodeAction::Replace;
         let known = &self.extra_of_mut(new).sources;
         let inherited: Vec<NodeSource> = extra
             .sources
             .iter()
-            .filter(|source| is_replacement(source) && !known.contains(source))
+            .filter(|source| !known.contains(source))
             .cloned()
             .collect();
         if !inherited.is_empty() {
@@ -391,7 +416,7 @@ impl Graph {
         if let Some(location) = node.location() {
             lines.push(format!("  written at {location}"));
         }
-        for scope in node.module_stack() {
+        for scope in node.modules_around() {
             let name = crate::value::object::short_type_name(&scope.type_name);
             lines.push(if scope.path.is_empty() {
                 format!("  in the root, a {name}")
@@ -402,7 +427,12 @@ impl Graph {
         for source in node.sources() {
             let names: Vec<String> = source.from.iter().map(|n| format!("%{n}")).collect();
             lines.push(match source.action {
-                NodeAction::Create => format!("  made by pass `{}`", source.pass),
+                NodeAction::Create if names.is_empty() => {
+                    format!("  made by pass `{}`", source.pass)
+                }
+                NodeAction::Create => {
+                    format!("  made by pass `{}` from {}", source.pass, names.join(", "))
+                }
                 NodeAction::Replace => format!(
                     "  stands for {} since pass `{}`",
                     names.join(", "),

@@ -127,7 +127,20 @@ impl<'g> NodeRef<'g> {
         (notes.location, notes.scope)
     }
 
-    /// The modules that it was recorded in, the innermost first.
+    /// The calls of modules that it was recorded in, the innermost first; of a node that calls a module, that call itself.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// # #[derive(Module)] struct Scale { by: f64 }
+    /// # #[trace(leaf)] impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// # #[derive(Module)] struct Net { scale: Scale }
+    /// # #[trace] impl Net { fn forward(&self, x: Float) -> Result<Float> { self.scale.forward(self.scale.forward(x)?) } }
+    /// let gm = symbolic_trace(&Net { scale: Scale { by: 2.0 } })?;
+    /// let second = gm.graph().find_name("scale_1").ok_or_else(|| Error::msg("called twice"))?;
+    /// let stack: Vec<(&str, u32)> = second.module_stack().map(|scope| (&*scope.path, scope.call)).collect();
+    /// assert_eq!(stack, [("scale", 1), ("", 0)]);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn module_stack(self) -> impl Iterator<Item = &'g Scope> {
         let graph = self.graph;
         let mut at = graph.scope_of(graph.notes_of(self.index).scope);
@@ -136,6 +149,22 @@ impl<'g> NodeRef<'g> {
             at = graph.scope_of(scope.parent);
             Some(scope)
         })
+    }
+
+    /// The modules around it: [`module_stack`](NodeRef::module_stack) without the module that the node itself calls.
+    pub(crate) fn modules_around(self) -> impl Iterator<Item = &'g Scope> {
+        let is_called = |scope: &&Scope| match self.op() {
+            // Where the module was moved, its path has become longer.
+            Op::CallModule(path) => {
+                let rest = path.strip_suffix(&*scope.path);
+                !scope.path.is_empty()
+                    && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }
+            _ => false,
+        };
+        let mut scopes = self.module_stack().peekable();
+        scopes.next_if(is_called);
+        scopes
     }
 
     /// Its type, where one was annotated; an input without one is a tensor.
@@ -262,7 +291,7 @@ impl<'g> NodeRef<'g> {
             doing,
             format_args!("%{}", self.name()),
             self.location().cloned(),
-            self.module_stack()
+            self.modules_around()
                 .next()
                 .map(|s| s.path.to_string())
                 .filter(|path| !path.is_empty()),

@@ -222,7 +222,10 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
         let mend = match (argument, expected) {
             // A leaf of a structure is not bound by a name of its own.
             (Value::Str(name), Value::None) if !name.contains(['[', '.', '"']) => {
-                format!("trace it as there, with `.concrete(\"{}\", PH)`", name.as_ref() as &str)
+                format!(
+                    "trace it as there, with `.concrete(\"{}\", PH)`",
+                    name.as_ref() as &str
+                )
             }
             _ => "trace again for other values".to_string(),
         };

@@ -13,6 +13,7 @@ use super::report::{Frozen, Report, ReportEntry};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
 use crate::ir::graph::Graph;
+use crate::ir::meta::MadeFrom;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::places::{Scope, ScopeId, Site};
@@ -123,6 +124,8 @@ pub struct TraceContext {
     /// The proxies of each value's parts, where a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     fresh: RefCell<FxHashMap<String, Numbers>>,
+    /// How often each module was called.
+    calls: RefCell<FxHashMap<Arc<str>, u32>>,
     location: Cell<&'static Location<'static>>,
     /// Where a node that is being traced again came from.
     origin: RefCell<Option<SourceLocation>>,
@@ -152,6 +155,7 @@ impl TraceContext {
             report: RefCell::default(),
             parts: RefCell::default(),
             fresh: RefCell::default(),
+            calls: RefCell::default(),
             location: Cell::new(Location::caller()),
             origin: RefCell::default(),
             body: Cell::new(Location::caller()),
@@ -226,12 +230,16 @@ impl TraceContext {
             scope: ScopeId,
             insertion: usize,
             origin: Option<SourceLocation>,
+            made_from: Option<MadeFrom>,
         }
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
                 self.context.origin.replace(self.origin.take());
                 if let Ok(mut graph) = self.context.graph_mut() {
                     graph.leave_insertion(self.insertion);
+                    if let Some(former) = self.made_from.take() {
+                        graph.made_from_before(former);
+                    }
                     graph.leave_scope(self.scope);
                 }
             }
@@ -243,6 +251,7 @@ impl TraceContext {
             context: self,
             scope,
             insertion: graph.enter_insertion_before(node)?,
+            made_from: Some(graph.make_from(&[node])),
             origin: self.origin.replace(location),
         };
         drop(graph);
@@ -267,7 +276,7 @@ impl TraceContext {
             let outer = graph.current_scope().map(|s| s.path.clone());
             let outer = outer.filter(|path| !path.is_empty());
             let former = graph.scope_id();
-            let mut stack: Vec<&Scope> = node.module_stack().collect();
+            let mut stack: Vec<&Scope> = node.modules_around().collect();
             stack.reverse();
             // The node's root is a root here too, unless this trace has one of its own.
             let rooted = graph.current_scope().is_some();
@@ -276,7 +285,7 @@ impl TraceContext {
                     Some(outer) => format!("{outer}.{}", scope.path).into(),
                     None => scope.path.clone(),
                 };
-                graph.enter_scope(path, scope.type_name.clone());
+                graph.enter_scope(path, scope.type_name.clone(), scope.call);
             }
             let origin = self.origin.replace(node.location().cloned());
             Restore(self, former, origin)
@@ -512,12 +521,35 @@ impl TraceContext {
             }
         }
         self.report_training(&path, module);
-        let former = self.graph_mut()?.enter_scope(path, module.type_name());
+        let former = self.enter_call(path, module)?;
         let _leave = Leave(self, former, self.body.get());
         if let Some(location) = module.location() {
             self.set_body(location);
         }
         body()
+    }
+
+    /// Nodes made from now on belong to one more call of a module; gives the scope before.
+    fn enter_call(&self, path: Arc<str>, module: &dyn Module) -> Result<ScopeId> {
+        let mut calls = self.calls.borrow_mut();
+        let count = calls.entry(path.clone()).or_default();
+        let call = *count;
+        *count += 1;
+        let mut graph = self.graph_mut()?;
+        Ok(graph.enter_scope(path, module.type_name(), call))
+    }
+
+    /// Runs `body`, which records the call of a module, as inside that call.
+    pub(super) fn in_call<R>(
+        &self,
+        path: &Arc<str>,
+        module: &dyn Module,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let former = self.enter_call(path.clone(), module)?;
+        let result = body();
+        self.graph_mut()?.leave_scope(former);
+        result
     }
 
     /// A module that is traced through reads its own training flag as a plain bool.

@@ -70,7 +70,7 @@ pub fn record_call(function: Function, form: CallForm, args: Vec<Value>) -> Resu
 /// report says so where the tensor is the root's.
 #[inline]
 pub fn report_shape(object: &dyn Object) {
-    if scope::is_tracing() {
+    if scope::may_record() {
         read_shape(object);
     }
 }
@@ -522,5 +522,5 @@ pub(crate) fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) 
 
 /// Whether a call on these values may have to be recorded.
 pub(crate) fn is_symbolic_call(args: &[&Value]) -> bool {
-    scope::is_tracing() || args.iter().any(|value| value.holds_proxy())
+    scope::may_record() || args.iter().any(|value| value.holds_proxy())
 }

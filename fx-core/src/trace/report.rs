@@ -53,7 +53,8 @@ pub enum Frozen {
         /// Its type.
         type_name: String,
     },
-    /// A symbolic truth value, length or list of keys that the tracer answered.
+    /// What a program asked of a symbolic value, or of the trace, and was answered: a truth value, a length, keys, or that
+    /// a value is not known.
     Answer {
         /// What was asked.
         question: &'static str,
