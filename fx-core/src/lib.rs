@@ -118,8 +118,8 @@ register_crate!(prelude = "fx_core::prelude");
 pub mod prelude {
     pub use crate::{
         Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, IndexMap, Int,
-        List, Module, NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Tree,
-        Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
+        List, Module, NodeId, Op, PH, Proxy, Result, Tag, Trace, TraceContext, TracedExt, Tracer,
+        Tree, Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
     };
 }
 

@@ -205,6 +205,7 @@ impl GraphModule {
     /// # Errors
     /// When there is none.
     pub fn parameter(&self, path: &str) -> Result<Value> {
+        self.check_module_around(path)?;
         self.tensor(path, TensorKind::Parameter)
             .ok_or_else(|| not_found("parameter", path))
     }
@@ -214,8 +215,22 @@ impl GraphModule {
     /// # Errors
     /// When there is none.
     pub fn buffer(&self, path: &str) -> Result<Value> {
+        self.check_module_around(path)?;
         self.tensor(path, TensorKind::Buffer)
             .ok_or_else(|| not_found("buffer", path))
+    }
+
+    /// Refuses to look for a path in a module in which a path leads to two things.
+    fn check_module_around(&self, path: &str) -> Result<()> {
+        match self.attributes.enclosing(path) {
+            Some(around) if !self.attributes.tensors.contains_key(path) => {
+                let module = self.attributes.module(around)?;
+                module
+                    .check_paths()
+                    .map_err(|error| Error::msg(format_args!("in `{around}`: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn tensor(&self, path: &str, kind: TensorKind) -> Option<Value> {

@@ -21,6 +21,7 @@ use crate::ir::signature::ParamSpec;
 use crate::location::SourceLocation;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::Object;
@@ -34,6 +35,8 @@ struct RootIndex {
     text: String,
     components: FxHashMap<ComponentKey, PathRange>,
     tensors: FxHashMap<u64, (PathRange, TensorKind)>,
+    /// Whether each path leads to one thing.
+    paths: PathCheck,
 }
 
 /// Where a path is in the index's text.
@@ -47,6 +50,7 @@ impl RootIndex {
             text: String::with_capacity(4096),
             components: FxHashMap::with_capacity_and_hasher(64, FxBuildHasher),
             tensors: FxHashMap::with_capacity_and_hasher(128, FxBuildHasher),
+            paths: PathCheck::default(),
         }
     }
 
@@ -73,6 +77,7 @@ struct Numbers {
 
 impl Visitor for RootIndex {
     fn enter(&mut self, path: &str, key: ComponentKey, _: &'static str) -> bool {
+        self.paths.add(path);
         if let Entry::Vacant(vacant) = self.components.entry(key) {
             let start = self.text.len();
             self.text.push_str(path);
@@ -83,7 +88,12 @@ impl Visitor for RootIndex {
         false
     }
 
+    fn key(&mut self, path: &str, key: &str) {
+        self.paths.add_key(path, key);
+    }
+
     fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
+        self.paths.add(path);
         if let Some(id) = tensor.object_id()
             && let Entry::Vacant(vacant) = self.tensors.entry(id)
         {
@@ -115,6 +125,8 @@ pub struct TraceContext {
     graph: RefCell<Graph>,
     attributes: RefCell<Attributes>,
     root: RootIndex,
+    /// What the walk over the root found of its paths.
+    paths: RefCell<PathCheck>,
     parameter_proxies: RefCell<FxHashMap<Arc<str>, Proxy>>,
     constants: RefCell<FxHashMap<u64, Arc<str>>>,
     specialised: Specialised,
@@ -140,6 +152,7 @@ impl TraceContext {
         if let Some(root) = root {
             walk(root, &mut index);
         }
+        let paths = std::mem::take(&mut index.paths);
         TraceContext {
             id: fresh_id(),
             graph: RefCell::new(Graph::with_capacity(index.components.len() * 5 / 4 + 8)),
@@ -148,6 +161,7 @@ impl TraceContext {
                 ..Attributes::default()
             }),
             root: index,
+            paths: RefCell::new(paths),
             parameter_proxies: RefCell::default(),
             constants: RefCell::default(),
             specialised,
@@ -170,6 +184,11 @@ impl TraceContext {
             inputs: self.inputs.take(),
             report: self.report.take(),
         }
+    }
+
+    /// What the walk over the root found of its paths, to be asked once.
+    pub(super) fn take_path_check(&self) -> PathCheck {
+        self.paths.take()
     }
 
     /// Records into a graph that there is already.

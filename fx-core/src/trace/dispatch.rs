@@ -16,6 +16,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
+use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::value::handle::Proxy;
 use crate::value::object::Object;
@@ -276,6 +277,7 @@ pub fn call_module(
     let path = match tracer.path_of_module(context, module) {
         Some(path) => path,
         None if tracer.is_leaf_module(context, module, "") => {
+            module.check_paths()?;
             let type_name = crate::value::object::short_type_name(module.type_name());
             let prefix = format!("_{}_", type_name.to_ascii_lowercase());
             let path = tracer.get_fresh_qualname(context, &prefix);

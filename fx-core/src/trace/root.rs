@@ -292,6 +292,9 @@ pub(super) fn trace(
         tracer,
         context: TraceContext::new(module, specialised),
     });
+    if let Some(module) = module {
+        active.context.take_path_check().finish(module)?;
+    }
     let result = recorded(&active, |context| {
         context.check_concrete(&name, params)?;
         let location = match root {

@@ -597,3 +597,229 @@ fn defect_n06_questions_that_are_answered_are_reported() -> Result<()> {
     );
     Ok(())
 }
+
+/// Modules without data are told apart by their tags.
+#[test]
+fn defect_m01_modules_without_fields_are_told_apart() -> Result<()> {
+    #[derive(Module, Clone, Default)]
+    struct Double {
+        tag: Tag,
+    }
+    #[trace(leaf)]
+    impl Double {
+        fn forward(&self, x: Float) -> Result<Float> {
+            x * 2.0
+        }
+    }
+    // A wrapper of its own type has the address of what is inside of it.
+    #[derive(Module, Clone, Default)]
+    struct Wrapped {
+        inner: Double,
+        marker: std::marker::PhantomData<f64>,
+        nothing: (),
+    }
+    #[trace]
+    impl Wrapped {
+        fn forward(&self, x: Float) -> Result<Float> {
+            self.inner.forward(x)
+        }
+    }
+    #[derive(Module, Clone, Default)]
+    struct Holder {
+        a: Vec<Double>,
+        b: [Double; 2],
+        c: (Wrapped, Wrapped),
+        none: [Double; 0],
+    }
+    #[trace]
+    impl Holder {
+        fn forward(&self, mut x: Float) -> Result<Float> {
+            for layer in self.a.iter().chain(&self.b) {
+                x = layer.forward(x)?;
+            }
+            self.c.1.forward(self.c.0.forward(x)?)
+        }
+    }
+    let holder = Holder {
+        a: vec![Double::default(); 2],
+        ..Holder::default()
+    };
+    let called = ["a.0", "a.1", "b.0", "b.1", "c.0.inner", "c.1.inner"];
+    let mut gm = symbolic_trace(&holder)?;
+    let targets = |gm: &GraphModule| -> Vec<String> {
+        let nodes = gm.graph().find_opcode(fx_core::Opcode::CallModule);
+        nodes.iter().map(|node| node.target().to_string()).collect()
+    };
+    assert_eq!(targets(&gm), called);
+    let listed = holder.named_modules();
+    assert!(called.iter().all(|path| listed.contains_key(*path)));
+    gm.set_submodule("b.1", Scale { by: 0.5 })?;
+    assert_eq!(gm.forward::<f64>(1.0)?, 16.0);
+    Ok(())
+}
+
+type Parts = IndexMap<String, Box<dyn Module>>;
+
+#[derive(Module)]
+struct Named {
+    #[module(flatten)]
+    parts: Parts,
+}
+
+impl Named {
+    fn of(parts: impl IntoIterator<Item = (&'static str, Box<dyn Module>)>) -> Self {
+        let parts = parts.into_iter();
+        Named {
+            parts: parts.map(|(key, part)| (key.to_string(), part)).collect(),
+        }
+    }
+}
+
+#[trace]
+impl Named {
+    fn forward(&self, mut x: Float) -> Result<Float> {
+        for part in self.parts.values() {
+            x = part.forward(x)?;
+        }
+        Ok(x)
+    }
+}
+
+fn scale(by: f64) -> Box<dyn Module> {
+    Box::new(Scale { by })
+}
+
+#[test]
+fn defect_m02_keys_that_are_no_names_are_refused() {
+    let inner = Named::of([("b", scale(2.0))]);
+    let dotted = Named::of([
+        ("a", Box::new(inner) as Box<dyn Module>),
+        ("a.b", scale(3.0)),
+    ]);
+    let empty = Named::of([("", scale(2.0))]);
+    for (net, part) in [(dotted, "the key `a.b`"), (empty, "an empty key")] {
+        for error in [
+            net.check_paths().unwrap_err().to_string(),
+            symbolic_trace(&net).unwrap_err().to_string(),
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+        // Lists keep what they find.
+        assert!(!net.named_modules().is_empty());
+    }
+}
+
+#[test]
+fn defect_m02_two_parts_at_one_path_are_refused() -> Result<()> {
+    #[derive(Module)]
+    struct Beside {
+        a: Scale,
+        #[module(flatten)]
+        more: Parts,
+    }
+    #[trace]
+    impl Beside {
+        fn forward(&self, x: Float) -> Result<Float> {
+            let mut x = self.a.forward(x)?;
+            for part in self.more.values() {
+                x = part.forward(x)?;
+            }
+            Ok(x)
+        }
+    }
+    #[derive(Module)]
+    struct Two {
+        #[module(flatten)]
+        a: Scale,
+        #[module(flatten)]
+        b: Scale,
+    }
+    #[trace]
+    impl Two {
+        fn forward(&self, x: Float) -> Result<Float> {
+            self.b.forward(self.a.forward(x)?)
+        }
+    }
+    let beside = |key: &str| Beside {
+        a: Scale { by: 2.0 },
+        more: Parts::from_iter([(key.to_string(), scale(5.0))]),
+    };
+    let net = beside("a");
+    let two = Two {
+        a: Scale { by: 2.0 },
+        b: Scale { by: 5.0 },
+    };
+    for (error, place) in [
+        (net.check_paths(), "at `a`"),
+        (symbolic_trace(&net).map(drop), "at `a`"),
+        (two.check_paths(), "at the root"),
+        (symbolic_trace(&two).map(drop), "at the root"),
+    ] {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(place), "{error}");
+        assert!(error.contains("a `Scale` and a `Scale`"), "{error}");
+    }
+    // One layer flattened into another type is at its path, and a shared one at several.
+    #[derive(Module)]
+    struct Subclass(#[module(flatten)] Scale);
+    #[trace]
+    impl Subclass {
+        fn forward(&self, x: Float) -> Result<Float> {
+            self.0.forward(x)
+        }
+    }
+    #[derive(Module)]
+    struct Good {
+        first: Subclass,
+        shared: std::sync::Arc<Scale>,
+        again: std::sync::Arc<Scale>,
+    }
+    #[trace]
+    impl Good {
+        fn forward(&self, x: Float) -> Result<Float> {
+            self.again
+                .forward(self.shared.forward(self.first.forward(x)?)?)
+        }
+    }
+    let shared = std::sync::Arc::new(Scale { by: 3.0 });
+    let good = Good {
+        first: Subclass(Scale { by: 2.0 }),
+        again: shared.clone(),
+        shared,
+    };
+    good.check_paths()?;
+    assert_eq!(symbolic_trace(&good)?.forward::<f64>(1.0)?, 18.0);
+    assert_eq!(symbolic_trace(&beside("b"))?.forward::<f64>(1.0)?, 10.0);
+    Ok(())
+}
+
+#[test]
+fn defect_m02_layers_of_a_graph_module_are_checked_too() -> Result<()> {
+    #[derive(Module, Clone)]
+    struct Leaf {
+        parts: IndexMap<String, Scale>,
+    }
+    #[trace(leaf, path = "defects::Leaf")]
+    impl Leaf {
+        fn forward(&self, x: Float) -> Result<Float> {
+            x * self.parts[0].by
+        }
+    }
+    let leaf = |key: &str| Leaf {
+        parts: IndexMap::from_iter([(key.to_string(), Scale { by: 2.0 })]),
+    };
+    // A layer that is made elsewhere.
+    let made = leaf("a.b");
+    let error = symbolic_trace(traced!(move |x: Float| made.forward(x))).unwrap_err();
+    assert!(error.to_string().contains("the key `a.b`"), "{error}");
+    // One that was put into the module afterwards.
+    let good = leaf("a");
+    let mut gm = symbolic_trace(traced!(move |x: Float| good.forward(x)))?;
+    assert!(gm.to_bytes().is_ok());
+    gm.set_submodule("_leaf_0", leaf("a.b"))?;
+    let error = gm.to_bytes().unwrap_err().to_string();
+    assert!(error.contains("the key `a.b`"), "{error}");
+    let error = gm.parameter("_leaf_0.a").unwrap_err().to_string();
+    assert!(error.contains("the key `a.b`"), "{error}");
+    Ok(())
+}
