@@ -214,6 +214,7 @@ impl Graph {
         }
         if !users.is_empty() {
             self.note_replaced(old, new_index);
+            self.move_returned(old, new_index);
         }
         Ok(users.into_iter().map(|user| self.id_of(user)).collect())
     }
@@ -295,7 +296,9 @@ impl Graph {
         }
         for (old, new) in new {
             if let Argument::Node(new) = new {
-                self.note_replaced(old.index, self.index(*new)?);
+                let new = self.index(*new)?;
+                self.note_replaced(old.index, new);
+                self.move_returned(old.index, new);
             }
         }
         Ok(())

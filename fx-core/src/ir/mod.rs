@@ -24,6 +24,7 @@ mod parse;
 pub mod places;
 pub mod print;
 pub mod registry;
+pub mod returned;
 pub mod signature;
 mod small_set;
 mod sort;

@@ -11,12 +11,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::report::{Frozen, Report, ReportEntry};
 use crate::error::{Error, Result};
-use crate::ir::argument::{Args, Kwargs};
+use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::meta::MadeFrom;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::places::{Scope, ScopeId, Site};
+use crate::ir::returned::{Place, ReturnedPart};
 use crate::ir::signature::ParamSpec;
 use crate::location::SourceLocation;
 use crate::module::attributes::Attributes;
@@ -493,22 +494,15 @@ impl TraceContext {
     /// A tuple of all parts of one value, in order, is that value: `Ok(topk(..)?)` returns what `topk`
     /// gave, and taking it apart was only for the types.
     pub(super) fn repacked(&self, value: Value) -> Result<Value> {
-        let Value::Tuple(items) = &value else {
+        let Some(whole) = self.whole_of(&value) else {
             return Ok(value);
         };
-        let proxies: Option<Vec<Proxy>> = items.iter().map(Value::as_proxy).collect();
         let all = self.parts.borrow();
-        let whole = proxies.and_then(|proxies| {
-            let graph = self.graph().ok()?;
-            let first = graph.node(proxies.first()?.node).ok()?;
-            let whole = self.proxy(first.args().first()?.as_node()?);
-            let unused = |p: &Proxy| graph.node(p.node).is_ok_and(|n| n.num_users() == 0);
-            (all.get(&whole) == Some(&proxies) && proxies.iter().all(unused)).then_some(whole)
-        });
-        let Some(whole) = whole else {
-            return Ok(value);
-        };
         let mut graph = self.graph_mut()?;
+        let unused = |p: &Proxy| graph.node(p.node).is_ok_and(|n| n.num_users() == 0);
+        if !all.get(&whole).into_iter().flatten().all(unused) {
+            return Ok(value);
+        }
         for part in all.get(&whole).into_iter().flatten() {
             graph.erase_node(part.node)?;
         }
@@ -556,6 +550,84 @@ impl TraceContext {
         *count += 1;
         let mut graph = self.graph_mut()?;
         Ok(graph.enter_scope(path, module.type_name(), call))
+    }
+
+    /// How often a module was called so far.
+    pub(super) fn calls_of(&self, path: &Arc<str>) -> u32 {
+        self.calls.borrow().get(path).copied().unwrap_or(0)
+    }
+
+    /// A call of a module gave a value: the nodes in it remember that, so that it can be shown what the module returned.
+    /// A node that calls the module says so itself.
+    pub(super) fn note_returned(&self, path: &Arc<str>, call: u32, value: &Value) -> Result<()> {
+        let mut nodes = Vec::new();
+        let whole = match self.whole_of(value) {
+            Some(whole) => {
+                nodes.push((whole.node, Place::new()));
+                Argument::None
+            }
+            None => self.structure(value, &mut Place::new(), &mut nodes),
+        };
+        let mut graph = self.graph_mut()?;
+        for (node, at) in nodes {
+            let is_call =
+                matches!(graph.node(node)?.op(), Op::CallModule(called) if called == path);
+            if !is_call {
+                let part = ReturnedPart {
+                    module: path.clone(),
+                    call,
+                    whole: whole.clone(),
+                    at,
+                };
+                graph.node_mut(node)?.add_returned([part]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The structure of a value, with `None` in the places of nodes, which are told with their places.
+    fn structure(
+        &self,
+        value: &Value,
+        at: &mut Place,
+        nodes: &mut Vec<(NodeId, Place)>,
+    ) -> Argument {
+        if let Some(proxy) = value.as_proxy().filter(|proxy| proxy.trace == self.id) {
+            nodes.push((proxy.node, at.clone()));
+            return Argument::None;
+        }
+        let mut item = |position: usize, inner: &Value| {
+            at.push(u32::try_from(position).unwrap_or(u32::MAX));
+            let inner = self.structure(inner, at, nodes);
+            at.pop();
+            inner
+        };
+        let mut all = |items: &[Value]| -> Arc<Vec<Argument>> {
+            let items = items.iter().enumerate();
+            Arc::new(items.map(|(i, inner)| item(i, inner)).collect())
+        };
+        match value {
+            Value::List(items) => Argument::List(all(items)),
+            Value::Tuple(items) => Argument::Tuple(all(items)),
+            Value::Dict(items) => {
+                let items = items.iter().enumerate();
+                let items = items.map(|(i, (key, inner))| (key.clone(), item(i, inner)));
+                Argument::Dict(Arc::new(items.collect()))
+            }
+            plain => Argument::of_plain(plain).unwrap_or(Argument::None),
+        }
+    }
+
+    /// The value whose parts, all of them in order, a tuple is.
+    fn whole_of(&self, value: &Value) -> Option<Proxy> {
+        let Value::Tuple(items) = value else {
+            return None;
+        };
+        let proxies: Vec<Proxy> = items.iter().map(Value::as_proxy).collect::<Option<_>>()?;
+        let graph = self.graph().ok()?;
+        let first = graph.node(proxies.first()?.node).ok()?;
+        let whole = self.proxy(first.args().first()?.as_node()?);
+        (self.parts.borrow().get(&whole) == Some(&proxies)).then_some(whole)
     }
 
     /// Runs `body`, which records the call of a module, as inside that call.

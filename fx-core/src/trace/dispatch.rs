@@ -293,10 +293,15 @@ pub fn call_module(
     };
     context.set_location(location);
     let call = split_keywords(module.params(), args);
-    tracer
-        .call_module(context, module, &path, call, &mut |call| {
-            let bound = bind_values(module.type_name(), module.params(), call)?;
-            run_module(module, &bound)
+    let number = context.calls_of(&path);
+    let result = tracer.call_module(context, module, &path, call, &mut |call| {
+        let bound = bind_values(module.type_name(), module.params(), call)?;
+        run_module(module, &bound)
+    });
+    result
+        .and_then(|value| {
+            context.note_returned(&path, number, &value)?;
+            Ok(value)
         })
         .map_err(|e| blame(&active, &path, e))
 }

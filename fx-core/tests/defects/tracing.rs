@@ -170,7 +170,8 @@ fn defect_b02_edits_of_a_node_reach_what_depends_on_it() -> Result<()> {
         ("append_before", |gm| {
             let mul = id(gm, "mul")?;
             gm.append_before(mul, |cx| {
-                let x: Float = cx.proxy(mul).to()?;
+                let x = cx.graph()?.node(mul)?.args()[0].as_node();
+                let x: Float = cx.proxy(x.ok_or_else(|| Error::msg("a node"))?).to()?;
                 x + 1.0
             })
             .map(drop)
