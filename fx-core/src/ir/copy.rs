@@ -121,32 +121,82 @@ impl Graph {
         Ok(result)
     }
 
-    /// Puts another graph's computation in the place of a node: its inputs are the node's arguments in
-    /// order, its result is used where the node was, and the node is erased.
+    /// Puts another graph's computation in the place of a node: its inputs are the node's arguments, by position or by
+    /// name, or their own defaults; its result is used where the node was, and the node is erased.
+    ///
+    /// ```
+    /// # use fx_core::{Graph, operator};
+    /// let mut inner = Graph::new();
+    /// let a = inner.placeholder("a")?;
+    /// let b = inner.placeholder("b")?;
+    /// let difference = inner.call_function(operator::sub, (a, b), ())?;
+    /// inner.output(difference)?;
+    ///
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let call = graph.call_function(operator::add, (x,), [("b", 1)])?;
+    /// graph.output(call)?;
+    /// graph.inline(call, &inner)?;
+    /// assert_eq!(graph.find_name("sub").map(|node| node.args().len()), Some(2));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When the numbers of inputs and arguments differ, or the result is no node; nothing is added then
-    /// but unused copies.
+    /// When the arguments do not fit the inputs, or the result is no node. Nothing changes then.
     pub fn inline(&mut self, node: NodeId, other: &Graph) -> Result<()> {
-        let args: Vec<Argument> = self.node(node)?.args().to_vec();
-        let inputs: Vec<NodeId> = other.placeholders().map(|n| n.id()).collect();
-        if inputs.len() != args.len() {
-            return Err(Error::msg(format_args!(
-                "inline: the graph has {} inputs, %{} has {} arguments",
-                inputs.len(),
-                self.node(node)?.name(),
-                args.len()
-            )));
-        }
-        let mut map: ValueMap = inputs.into_iter().zip(args).collect();
-        let result = self.inserting_before(node)?.graph_copy(other, &mut map)?;
-        let Some(Argument::Node(result)) = result else {
+        let mut map = self.bound_inputs(node, other)?;
+        let returned = other.output_node();
+        let returned = returned.and_then(|output| output.args().first().cloned());
+        let is_node = match returned {
+            Some(Argument::Node(id)) => map.get(&id).is_none_or(|arg| arg.as_node().is_some()),
+            _ => false,
+        };
+        if !is_node {
             return Err(Error::msg(
                 "inline: the graph's result is not one node, so nothing can stand for it",
             ));
-        };
-        self.node_mut(node)?.replace_all_uses_with(result)?;
+        }
+        other.lint()?;
+        let result = self.inserting_before(node)?.graph_copy(other, &mut map)?;
+        if let Some(Argument::Node(result)) = result {
+            self.node_mut(node)?.replace_all_uses_with(result)?;
+        }
         self.erase_node(node)
+    }
+
+    /// What a node's arguments are to the inputs of a graph that it calls.
+    fn bound_inputs(&self, node: NodeId, other: &Graph) -> Result<ValueMap> {
+        let node = self.node(node)?;
+        let fail = |text: String| Err(Error::msg(format_args!("inline: %{} {text}", node.name())));
+        let mut map = ValueMap::default();
+        let mut given = node.args().iter();
+        let mut named: Vec<(&str, &Argument)> =
+            node.kwargs().iter().map(|(k, arg)| (&**k, arg)).collect();
+        for input in other.placeholders() {
+            let at = named.iter().position(|(name, _)| *name == input.target());
+            let argument = match (given.next(), at) {
+                (Some(_), Some(_)) => {
+                    return fail(format!("gives `{}` twice", input.target()));
+                }
+                (Some(argument), None) => argument,
+                (None, Some(at)) => named.swap_remove(at).1,
+                (None, None) => match input.args().first() {
+                    Some(default) => default,
+                    None => return fail(format!("gives no `{}`", input.target())),
+                },
+            };
+            map.insert(input.id(), argument.clone());
+        }
+        if given.next().is_some() {
+            let (given, inputs) = (node.args().len(), other.placeholders().count());
+            return fail(format!(
+                "has {given} arguments, the graph has {inputs} inputs"
+            ));
+        }
+        match named.first() {
+            Some((name, _)) => fail(format!("gives `{name}`, which is no input of the graph")),
+            None => Ok(map),
+        }
     }
 }
 

@@ -206,7 +206,7 @@ impl Graph {
         let users: SmallVec<[u32; 4]> = self
             .uses
             .users(old)
-            .filter(|user| *user != new_index && filter(NodeRef::new(self, *user)))
+            .filter(|user| filter(NodeRef::new(self, *user)) && *user != new_index)
             .collect();
         self.refuse_cycle(old, new_index, &users)?;
         for user in &users {

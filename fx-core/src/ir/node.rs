@@ -391,7 +391,8 @@ impl<'g> NodeMut<'g> {
         users.map(drop)
     }
 
-    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that `filter` accepts.
+    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that `filter` accepts. It is asked about
+    /// every user, in the order of first use, as PyTorch's `delete_user_cb` is; `new` keeps its use whatever it says.
     ///
     /// # Errors
     /// When `new` is not in this graph.

@@ -824,3 +824,64 @@ fn defect_m02_layers_of_a_graph_module_are_checked_too() -> Result<()> {
     assert!(error.contains("the key `a.b`"), "{error}");
     Ok(())
 }
+
+#[test]
+fn defect_b07_a_filter_is_asked_about_every_user() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let first = graph.call_function(operator::neg, (x,), ())?;
+    let new = graph.call_function(operator::abs, (x,), ())?;
+    let sum = graph.call_function(operator::add, (first, x), ())?;
+    graph.output(sum)?;
+    let mut asked = Vec::new();
+    let changed = graph.node_mut(x)?.replace_uses_with_filter(new, |user| {
+        asked.push(user.name().to_string());
+        user.name() != "neg"
+    })?;
+    assert_eq!(asked, ["neg", "abs", "add"]);
+    assert_eq!(changed, [sum]);
+    assert_eq!(graph.node(new)?.args()[0].as_node(), Some(x));
+    Ok(())
+}
+
+#[test]
+fn defect_b07_inline_takes_keywords_and_defaults() -> Result<()> {
+    let mut inner = Graph::new();
+    let a = inner.placeholder("a")?;
+    let b = inner.placeholder_with_default("b", &fx_core::Literal::Int(3))?;
+    let difference = inner.call_function(operator::sub, (a, b), ())?;
+    inner.output(difference)?;
+    type Given = (Vec<i64>, Vec<(&'static str, i64)>);
+    let inlined = |(args, named): Given| -> Result<f64> {
+        let mut graph = Graph::new();
+        let x = graph.placeholder("x")?;
+        let args: Vec<fx_core::Argument> = args.into_iter().map(Into::into).collect();
+        let call = NewNode::new(Op::CallFunction(operator::add));
+        let call = graph.add(call.args((x,)))?;
+        graph.node_mut(call)?.set_args(args)?;
+        for (name, value) in named {
+            graph.node_mut(call)?.update_kwarg(name, value)?;
+        }
+        graph.output(call)?;
+        let before = graph.to_string();
+        if let Err(error) = graph.inline(call, &inner) {
+            assert_eq!(graph.to_string(), before, "{error}");
+            return Err(error);
+        }
+        GraphModule::new(Attributes::default(), graph, "Inlined")?.forward(1.0)
+    };
+    assert_eq!(inlined((vec![10, 4], vec![]))?, 6.0);
+    assert_eq!(inlined((vec![10], vec![]))?, 7.0);
+    assert_eq!(inlined((vec![10], vec![("b", 4)]))?, 6.0);
+    assert_eq!(inlined((vec![], vec![("b", 4), ("a", 10)]))?, 6.0);
+    for (wrong, part) in [
+        ((vec![1, 2, 3], vec![]), "has 3 arguments"),
+        ((vec![], vec![("b", 4)]), "gives no `a`"),
+        ((vec![10], vec![("a", 4)]), "gives `a` twice"),
+        ((vec![10], vec![("c", 4)]), "gives `c`"),
+    ] {
+        let error = inlined(wrong).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    Ok(())
+}
