@@ -100,7 +100,7 @@ pub use trace::operand::{Operand, binary, unary};
 pub use trace::report::{Frozen, Report, ReportEntry};
 pub use trace::returns::Returns;
 pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
-pub use trace::scope::is_tracing;
+pub use trace::scope::{is_tracing, may_record};
 pub use trace::tracer::{CallArgs, SymbolicTracer, Tracer};
 pub use value::data::{FromData, TensorData};
 pub use value::device::Device;
@@ -118,8 +118,8 @@ register_crate!(prelude = "fx_core::prelude");
 pub mod prelude {
     pub use crate::{
         Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, IndexMap, Int,
-        List, Module, NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Tree,
-        Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
+        List, Module, NodeId, Op, PH, Proxy, Result, Tag, Trace, TraceContext, TracedExt, Tracer,
+        Tree, Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
     };
 }
 

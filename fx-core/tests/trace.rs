@@ -787,6 +787,9 @@ fn a_changing_walk_keeps_sharing_and_reaches_every_flag() {
     block.set_training(true);
     assert!(block.training && block.layers.iter().all(|l| l.training));
     let mut paths = Paths(Vec::new());
-    fx_core::walk(&vec![Activation, Activation], &mut paths);
+    fx_core::walk(
+        &vec![Activation::default(), Activation::default()],
+        &mut paths,
+    );
     assert_eq!(paths.0, ["0: Activation", "1: Activation"]);
 }

@@ -45,6 +45,9 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// Field options: `#[module(buffer)]`, `#[module(skip)]`, `#[module(flatten)]`, `#[module(training)]`;
 /// a field `training: bool` is the training flag without saying so.
+///
+/// A module is known by its address, which a type without a size does not have: a struct without data has a field
+/// `tag: Tag` (`fx_core::Tag`, in the preludes), and does not compile without it.
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(item: TokenStream) -> TokenStream {
     expand::module(item.into()).into()

@@ -3,9 +3,11 @@
 //! Invariant: what happens in a layer is counted once for the node that calls it, and once for each module around it.
 
 use fx_core::{
-    CallArgs, Function, GraphModule, Interpretation, Interpreter, Literal, Module, NodeId, NodeRef,
-    Op, Result, Trace, TraceContext, Tracer, Value, ValueMeta,
+    Argument, CallArgs, Function, GraphModule, Interpretation, Interpreter, Literal, Module,
+    NodeId, NodeRef, Op, PH, Result, Trace, TraceContext, Tracer, Value, ValueMeta,
 };
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 
 use crate::multiply_adds::multiply_adds;
@@ -41,6 +43,8 @@ pub(crate) struct Counter {
     pub seen: IndexMap<String, Seen>,
     /// What was seen of the outermost graph's nodes, in order.
     pub nodes: Vec<SeenNode>,
+    /// What the nodes of the graph that runs gave.
+    gave: HashMap<NodeId, ValueMeta>,
     /// Multiply-adds of all so far.
     total: u64,
     /// Bytes of all that the outermost graph's calls gave.
@@ -59,6 +63,38 @@ impl Tracer for Through {
 }
 
 impl Counter {
+    /// Runs a graph, and sees what its nodes and modules give.
+    pub(crate) fn run(&mut self, gm: &GraphModule, inputs: Vec<Value>) -> Result<Value> {
+        let result = gm.interpretation().run(self, inputs)?;
+        for (path, returned) in gm.returned() {
+            let output = self.meta_of(&returned);
+            let path = format!("{}{path}", self.prefix);
+            self.seen.entry(path).or_default().output = Some(output);
+        }
+        Ok(result)
+    }
+
+    /// What is in the places of nodes, as they gave it.
+    fn meta_of(&self, argument: &Argument) -> ValueMeta {
+        let all = |items: &[Argument]| items.iter().map(|item| self.meta_of(item)).collect();
+        match argument {
+            Argument::Node(id) => match self.gave.get(id) {
+                Some(meta) => meta.clone(),
+                None => ValueMeta::of(&Value::None),
+            },
+            Argument::List(items) | Argument::Tuple(items) => ValueMeta::Sequence(all(items)),
+            Argument::Dict(items) => {
+                let items = items.iter();
+                let items = items.map(|(key, item)| (key.to_string(), self.meta_of(item)));
+                ValueMeta::Dict(items.collect())
+            }
+            plain => {
+                let value = plain.to_value(&mut |_| Ok(Value::None));
+                ValueMeta::of(&value.unwrap_or_default())
+            }
+        }
+    }
+
     /// Counts one call of a graph.
     fn count(
         &mut self,
@@ -87,13 +123,23 @@ impl Counter {
             .filter(|scope| !scope.path.is_empty())
             .map(|scope| format!("{}{}", self.prefix, scope.path))
             .collect();
-        match node.op() {
-            Op::CallModule(path) => paths.push(format!("{}{path}", self.prefix)),
+        // What is known of a module that was traced through is what it returned, not what a node in it gave.
+        let whole = match node.op() {
+            Op::CallModule(path) => {
+                let called = format!("{}{path}", self.prefix);
+                // The stack has the called module, too.
+                if paths.first() != Some(&called) {
+                    paths.push(called.clone());
+                }
+                Some(called)
+            }
             // The output's own scope is the root: what it gives is what the root gives.
-            Op::Output if !inside => paths = vec![String::new()],
-            Op::Output => paths.clear(),
-            _ => {}
-        }
+            Op::Output => {
+                paths.clear();
+                (!inside).then(String::new)
+            }
+            _ => None,
+        };
         if count > 0 {
             // What happens in a layer happens in all modules around it too.
             let here = self.prefix.trim_end_matches('.');
@@ -102,9 +148,10 @@ impl Counter {
             }
         }
         for path in paths {
-            let seen = self.seen.entry(path).or_default();
-            seen.output = Some(meta.clone());
-            seen.multiply_adds += count;
+            self.seen.entry(path).or_default().multiply_adds += count;
+        }
+        if let Some(path) = whole {
+            self.seen.entry(path).or_default().output = Some(meta.clone());
         }
         self.total += count;
         Ok(())
@@ -121,6 +168,7 @@ impl Interpreter for Counter {
         if is_call {
             self.count(run, node, &meta)?;
         }
+        self.gave.insert(node.id(), meta.clone());
         if !inside {
             self.nodes.push(SeenNode {
                 id: node.id(),
@@ -142,7 +190,9 @@ impl Interpreter for Counter {
             Ok((inner, inputs)) => {
                 let around = format!("{}{path}.", self.prefix);
                 let outer = std::mem::replace(&mut self.prefix, around);
-                let result = inner.interpretation().run(self, inputs);
+                let gave = std::mem::take(&mut self.gave);
+                let result = self.run(&inner, inputs);
+                self.gave = gave;
                 self.prefix = outer;
                 result
             }
@@ -171,8 +221,8 @@ pub(crate) fn opened(
             {
                 trace = trace.concrete(&param.name, value.clone());
             }
-            None if matches!(param.default, Some(Literal::None)) => {
-                trace = trace.concrete(&param.name, Value::None);
+            Some(_) if matches!(param.default, Some(Literal::None)) => {
+                trace = trace.concrete(&param.name, PH);
             }
             _ => {}
         }

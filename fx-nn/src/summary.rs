@@ -66,7 +66,7 @@ pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Su
     let (traced, inputs) = opened(model, &args.into_args(), SymbolicTracer)?;
     let mut counter = Counter::default();
     let input_bytes = inputs.iter().map(|v| ValueMeta::of(v).bytes()).sum();
-    traced.interpretation().run(&mut counter, inputs)?;
+    counter.run(&traced, inputs)?;
 
     let mut sizes: HashMap<String, usize> = HashMap::new();
     for (path, value) in model.named_parameters() {

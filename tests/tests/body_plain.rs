@@ -25,7 +25,7 @@ macro_rules! same {
         $(#[$attr])*
         fn $name() {
             #[derive(Module)]
-            struct Traced;
+            struct Traced(fx_core::Tag);
             #[trace]
             impl Traced {
                 fn forward(&self) -> fx_core::Result<()> {
@@ -33,9 +33,10 @@ macro_rules! same {
                 }
                 fn body $(<$($generics)*>)? (&self, $($args)*) -> $output { $($body)* }
             }
-            let _ = Traced.forward();
+            let traced = Traced(fx_core::Tag::default());
+            let _ = traced.forward();
             fn plain $(<$($generics)*>)? ($($args)*) -> $output { $($body)* }
-            $(assert_eq!(Traced.body($($value),*), plain($($value),*));)+
+            $(assert_eq!(traced.body($($value),*), plain($($value),*));)+
         }
     )+};
 }

@@ -247,10 +247,14 @@ impl Writer<'_> {
             _ => Hold::Owned,
         };
         self.holds[node.id().index as usize] = hold;
-        // An optional input was traced as present.
-        if inner.is_some() && node.num_users() > 0 && !self.is_guarded(node) {
+        // An optional input was traced as there.
+        if inner.is_some() && (node.args().is_empty() || !self.is_guarded(node)) {
+            let bound = match node.num_users() {
+                0 => "_".to_string(),
+                _ => name.to_string(),
+            };
             let text = format!(
-                "let {name} = {name}.ok_or_else(|| Error::msg(\"`{name}` is missing: it was there when this was traced\"))?;"
+                "let {bound} = {name}.ok_or_else(|| Error::msg(\"`{name}` is missing: it was there when this was traced\"))?;"
             );
             let node = Some(node.id());
             self.lines.push(CodeLine { text, node });

@@ -58,7 +58,7 @@ pub(crate) struct Structs {
 }
 
 /// What preludes and generated code name.
-const TAKEN: [&str; 24] = [
+const TAKEN: [&str; 25] = [
     "Tensor",
     "Result",
     "Module",
@@ -83,6 +83,7 @@ const TAKEN: [&str; 24] = [
     "Graph",
     "Op",
     "Tree",
+    "Tag",
 ];
 
 impl Structs {
@@ -256,7 +257,11 @@ impl Structs {
             (buffer, self.type_of(&field.holds))
         };
         if fields.is_empty() {
-            let _ = writeln!(text, "pub struct {name} {{}}");
+            // A module needs a size.
+            let _ = writeln!(
+                text,
+                "pub struct {name} {{\n    /// Tells it from others.\n    pub tag: Tag,\n}}"
+            );
         } else if one.is_tuple {
             let fields: Vec<String> = fields
                 .iter()
@@ -324,7 +329,7 @@ impl Structs {
             false => (" {", "}"),
         };
         if one.fields.is_empty() {
-            let _ = writeln!(text, "        Ok({name} {{}})");
+            let _ = writeln!(text, "        Ok({name} {{ tag: Tag::default() }})");
         } else {
             let _ = writeln!(text, "        Ok({name}{open}");
             for field in &one.fields {
@@ -407,7 +412,7 @@ fn field_name(segment: &str, taken: &mut FxHashSet<String>) -> String {
 fn types_by_path(graph: &Graph) -> FxHashMap<String, String> {
     let mut types = FxHashMap::default();
     for node in graph.nodes() {
-        for scope in node.module_stack() {
+        for scope in node.modules_around() {
             if !types.contains_key(&*scope.path) {
                 let name = short_type_name(&scope.type_name);
                 let name = name.split('<').next().unwrap_or_default().to_string();

@@ -2,19 +2,20 @@
 //!
 //! Invariant: a value is there from its node's step to its last use, or to the end where values are kept.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
+use crate::ir::identity::{identical_but, is_same_call};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::trace::context::TraceContext;
 use crate::trace::dispatch::{self, CallForm};
-use crate::trace::scope::is_tracing;
+use crate::trace::scope::may_record;
 use crate::trace::tracer::CallArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -154,6 +155,17 @@ pub struct Interpretation<'m> {
     given: FxHashMap<NodeId, Value>,
     keep: bool,
     node: Option<NodeRef<'m>>,
+    /// Nodes, by index, for which a recording made something else.
+    changed: FxHashSet<u32>,
+}
+
+/// The arguments of a function's call, one for each parameter.
+fn bound_call(node: NodeRef<'_>) -> Option<Vec<Argument>> {
+    let Op::CallFunction(function) = node.op() else {
+        return None;
+    };
+    let bound = node.bound(function.path(), function.params()).ok()?;
+    Some(bound.into_iter().map(Argument::from).collect())
 }
 
 impl<'m> Interpretation<'m> {
@@ -169,6 +181,7 @@ impl<'m> Interpretation<'m> {
             given: FxHashMap::default(),
             keep: false,
             node: None,
+            changed: FxHashSet::default(),
         }
     }
 
@@ -310,24 +323,48 @@ impl<'m> Interpretation<'m> {
         interpreter: &mut (impl Interpreter + ?Sized),
         node: NodeRef<'m>,
     ) -> Result<Value> {
-        if !is_tracing() {
+        if !may_record() {
             return interpreter.run_node(self, node);
         }
         let before = self.recorded();
         let value = dispatch::retracing(node, || interpreter.run_node(self, node))?;
-        if let (Some(context), Value::Proxy(proxy)) = (self.recording, &value)
-            && self.recorded() > before
-        {
-            let mut graph = context.graph_mut()?;
-            // What the step made last is what stands for the node now.
-            if graph
-                .node(proxy.node())
-                .is_ok_and(|made| made.next().is_none())
-            {
-                graph.node_mut(proxy.node())?.take_after(node);
+        if let Some(context) = self.recording {
+            let made = value.as_proxy().filter(|_| self.recorded() > before);
+            let is_copy = match made {
+                Some(made) => self.stands_for(context, made.node(), node)?,
+                None => false,
+            };
+            if !is_copy {
+                self.changed.insert(node.id().index);
             }
         }
         Ok(value)
+    }
+
+    /// What a step made takes after the node that was run; gives whether it is the same call of the same values.
+    fn stands_for(&self, context: &TraceContext, made: NodeId, node: NodeRef<'_>) -> Result<bool> {
+        let mut graph = context.graph_mut()?;
+        // What the step made last is what stands for the node now.
+        let Ok(new) = graph.node(made) else {
+            return Ok(false);
+        };
+        if new.next().is_some() {
+            return Ok(false);
+        }
+        let same_value = |old: NodeId, new: NodeId| {
+            let value = self.value(old).and_then(Value::as_proxy);
+            !self.changed.contains(&old.index) && value.is_some_and(|v| v.node() == new)
+        };
+        let is_copy = is_same_call(node, new, &same_value) || {
+            let (old, new) = (bound_call(node), bound_call(new));
+            node.op() == graph.node(made)?.op()
+                && old.zip(new).is_some_and(|(old, new)| {
+                    let mut args = old.iter().zip(&new);
+                    old.len() == new.len() && args.all(|(a, b)| identical_but(a, b, &same_value))
+                })
+        };
+        graph.node_mut(made)?.take_after(node, is_copy);
+        Ok(is_copy)
     }
 
     fn recorded(&self) -> usize {
@@ -425,7 +462,7 @@ impl<'m> Interpretation<'m> {
         let args = Args::from_iter(node.args().iter().cloned());
         let name = node.name().to_string();
         let copy = context.insert(node.op().clone(), args, Kwargs::new(), Some(&name))?;
-        context.graph_mut()?.node_mut(copy)?.take_after(node);
+        context.graph_mut()?.node_mut(copy)?.take_after(node, true);
         Ok(Value::Proxy(context.proxy(copy)))
     }
 
@@ -454,7 +491,7 @@ impl<'m> Interpretation<'m> {
     pub fn call_module(&mut self, path: &str, call: CallArgs) -> Result<Value> {
         let module = self.fetch_module(path)?;
         let args = dispatch::bind_values(path, module.params(), call)?;
-        if !is_tracing() && !args.iter().any(Value::holds_proxy) {
+        if !may_record() && !args.iter().any(Value::holds_proxy) {
             let lent: Vec<&Value> = args.iter().collect();
             let mut out = Value::None;
             module.run(&lent, &mut out)?;

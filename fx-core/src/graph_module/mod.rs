@@ -24,12 +24,12 @@ use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::signature::{Literal, ParamKind, ParamSpec};
+use crate::ir::signature::{Literal, ParamKind, ParamSpec, arguments_error};
+use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
-use crate::module::walk::Component;
-use crate::module::walk::{Walk, WalkMut};
+use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
 use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
 use crate::save::saver::Saver;
@@ -40,9 +40,10 @@ use crate::trace::dispatch::{
     IntoArgs, argument_error, bind_values, call_module, is_symbolic_call,
 };
 use crate::trace::root::{Outcome, Root, Trace};
-use crate::trace::scope::is_tracing;
+use crate::trace::scope::may_record;
 use crate::trace::tracer::Tracer;
 use crate::value::handle::NodeId;
+use crate::value::object::Object;
 use crate::value::tree::Tree;
 use crate::value::value::{IntoValue, Value};
 
@@ -197,7 +198,7 @@ impl GraphModule {
     #[track_caller]
     pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
         let args = bind_values(&self.name, &self.params, args.into_args())?;
-        if is_tracing() {
+        if may_record() {
             return R::from_value(call_module(self, args, Location::caller())?);
         }
         R::from_value(self.run_values(args, None)?)
@@ -358,8 +359,27 @@ impl GraphModule {
         self.flatten(bind_values(&self.name, &self.params, args.into_args())?)
     }
 
+    /// Refuses an argument that may be absent elsewhere, and was traced as there.
+    fn check_presence(&self, args: &[Value]) -> Result<()> {
+        let absent = args.iter().zip(&self.params).find(|(arg, param)| {
+            matches!(arg, Value::None) && param.default.is_none() && param.is_optional()
+        });
+        match absent {
+            None => Ok(()),
+            Some((_, param)) => Err(arguments_error(
+                &self.name,
+                &self.params,
+                format!(
+                    "needs its argument `{0}`, which was there when this was traced: trace it without `.concrete(\"{0}\", PH)` for runs in which it is absent",
+                    param.name
+                ),
+            )),
+        }
+    }
+
     /// Bound arguments, taken apart.
     fn flatten(&self, args: Vec<Value>) -> Result<Vec<Value>> {
+        self.check_presence(&args)?;
         if self.trees.is_empty() {
             return Ok(args);
         }
@@ -436,6 +456,19 @@ pub(crate) fn is_impure(attributes: &Attributes, node: NodeRef<'_>) -> bool {
     }
 }
 
+/// The shapes of the tensors in a module, in order.
+fn shapes_inside(module: &dyn Module) -> Vec<ValueMeta> {
+    struct Shapes(Vec<ValueMeta>);
+    impl Visitor for Shapes {
+        fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {
+            self.0.push(ValueMeta::of(&tensor.to_value()));
+        }
+    }
+    let mut shapes = Shapes(Vec::new());
+    walk(module, &mut shapes);
+    shapes.0
+}
+
 /// Parameters read off a graph's placeholders.
 fn params_of(graph: &Graph) -> Vec<ParamSpec> {
     graph
@@ -507,15 +540,29 @@ impl Component for GraphModule {
     }
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        // What is put there may have another shape.
+        let knows = self.graph.knows_anything();
+        let mut changed: Vec<Op> = Vec::new();
         for (path, module) in &mut self.attributes.modules {
+            let before = knows.then(|| shapes_inside(&**module));
             walk.child(path, module);
+            if before.is_some_and(|before| before != shapes_inside(&**module)) {
+                changed.push(Op::CallModule(path.clone()));
+            }
         }
         for (path, (kind, value)) in &mut self.attributes.tensors {
+            let before = knows.then(|| ValueMeta::of(value));
             if let Value::Object(handle) = value
                 && let Some(tensor) = handle.make_mut()
             {
                 walk.tensor_at(path, *kind, tensor);
             }
+            if before.is_some_and(|before| before != ValueMeta::of(value)) {
+                changed.push(Op::GetAttr(path.clone()));
+            }
+        }
+        for op in changed {
+            self.graph.forget_op(&op);
         }
     }
 

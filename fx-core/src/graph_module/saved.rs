@@ -9,6 +9,8 @@ use super::GraphModule;
 use crate::codegen::hooks::Hooks;
 use crate::error::{Error, Result};
 use crate::module::attributes::Attributes;
+use crate::module::hierarchy::ComponentExt;
+use crate::module::module::Module;
 use crate::module::registry::{CONFIG, TYPE, load_module, save_module};
 use crate::module::walk::TensorKind;
 use crate::save::arguments::{from_value, to_value};
@@ -108,8 +110,8 @@ impl GraphModule {
         for (i, (path, module)) in self.attributes.modules.iter().enumerate() {
             let mut entry = JsonMap::new();
             entry.insert("path".into(), Json::from(&**path));
-            let saved = saver
-                .inside(path, |saver| save_module(&**module, saver))
+            let saved = checked_paths(&**module)
+                .and_then(|()| saver.inside(path, |saver| save_module(&**module, saver)))
                 .map_err(|e| e.inside(format_args!(".modules[{i}]")))?;
             entry.extend(saved);
             modules.push(Json::Object(entry));
@@ -161,6 +163,7 @@ impl GraphModule {
                 let path = json::part(entry, "path", to_path)?;
                 json::known_names(entry, &["path", TYPE, CONFIG])?;
                 let module = load_module(entry, loader)?;
+                checked_paths(&*module)?;
                 match attributes.modules.insert(path.clone(), module) {
                     None => Ok(()),
                     Some(_) => Err(twice(&path)),
@@ -212,6 +215,12 @@ impl GraphModule {
         }
         Ok(())
     }
+}
+
+/// Files keep no module in which a path leads to two things.
+fn checked_paths(module: &dyn Module) -> Result<()> {
+    let checked = module.check_paths();
+    checked.map_err(|error| Error::saved(error).inside(format_args!(".{CONFIG}")))
 }
 
 fn twice(path: &str) -> Error {

@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use super::GraphModule;
 use crate::error::{Error, Result};
 use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::{is_inside, not_found};
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
@@ -54,16 +55,30 @@ impl GraphModule {
             )));
         }
         self.program = OnceLock::new();
-        let modules = &mut self.attributes.modules;
-        modules.insert(path.into(), Box::new(module));
+        let path: Arc<str> = path.into();
+        self.attributes
+            .modules
+            .insert(path.clone(), Box::new(module));
+        self.graph.forget_op(&Op::CallModule(path));
         Ok(())
     }
 
-    /// Puts a module in the place of the one at a path.
+    /// Puts a module in the place of the one at a path. Shapes that were known of nodes that depend on its calls go.
     ///
     /// # Errors
     /// When there is none.
     pub fn set_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
+        self.set_submodule_of_same_shapes(path, module)?;
+        self.graph.forget_op(&Op::CallModule(path.into()));
+        Ok(())
+    }
+
+    /// [`set_submodule`](GraphModule::set_submodule) of a module that gives results of the same shapes and types as the
+    /// one that was there: what is known of nodes stays.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn set_submodule_of_same_shapes(&mut self, path: &str, module: impl Module) -> Result<()> {
         let place = self.attributes.modules.get_mut(path);
         *place.ok_or_else(|| not_found("module", path))? = Box::new(module);
         self.program = OnceLock::new();
@@ -190,6 +205,7 @@ impl GraphModule {
     /// # Errors
     /// When there is none.
     pub fn parameter(&self, path: &str) -> Result<Value> {
+        self.check_module_around(path)?;
         self.tensor(path, TensorKind::Parameter)
             .ok_or_else(|| not_found("parameter", path))
     }
@@ -199,8 +215,22 @@ impl GraphModule {
     /// # Errors
     /// When there is none.
     pub fn buffer(&self, path: &str) -> Result<Value> {
+        self.check_module_around(path)?;
         self.tensor(path, TensorKind::Buffer)
             .ok_or_else(|| not_found("buffer", path))
+    }
+
+    /// Refuses to look for a path in a module in which a path leads to two things.
+    fn check_module_around(&self, path: &str) -> Result<()> {
+        match self.attributes.enclosing(path) {
+            Some(around) if !self.attributes.tensors.contains_key(path) => {
+                let module = self.attributes.module(around)?;
+                module
+                    .check_paths()
+                    .map_err(|error| Error::msg(format_args!("in `{around}`: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn tensor(&self, path: &str, kind: TensorKind) -> Option<Value> {
@@ -211,7 +241,8 @@ impl GraphModule {
         }
     }
 
-    /// Adds a parameter that `get_attr` nodes can name, or puts it in the place of the one there.
+    /// Adds a parameter that `get_attr` nodes can name, or puts it in the place of the one there. Where its shape is another,
+    /// shapes that were known of nodes that depend on it go.
     ///
     /// # Errors
     /// When the path is empty, or is or lies inside a module.
@@ -219,7 +250,8 @@ impl GraphModule {
         self.set_tensor(path, TensorKind::Parameter, tensor.to_value())
     }
 
-    /// Adds a buffer that `get_attr` nodes can name, or puts it in the place of the one there.
+    /// Adds a buffer that `get_attr` nodes can name, or puts it in the place of the one there, as
+    /// [`set_parameter`](GraphModule::set_parameter) does.
     ///
     /// # Errors
     /// When the path is empty, or is or lies inside a module.
@@ -235,7 +267,13 @@ impl GraphModule {
             )));
         }
         self.program = OnceLock::new();
-        self.attributes.tensors.insert(path.into(), (kind, value));
+        let path: Arc<str> = path.into();
+        let shape = ValueMeta::of(&value);
+        let old = self.attributes.tensors.insert(path.clone(), (kind, value));
+        // What is read there is as it was where the shape is.
+        if old.is_none_or(|(_, old)| ValueMeta::of(&old) != shape) {
+            self.graph.forget_op(&Op::GetAttr(path));
+        }
         Ok(())
     }
 

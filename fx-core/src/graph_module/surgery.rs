@@ -91,7 +91,8 @@ fn configuration(module: &dyn Module) -> Option<Json> {
 impl GraphModule {
     /// Puts other modules in the places of those of type `M` whose paths fit a pattern; the graph, and so the forward, stays
     /// as it is. In a pattern `*` stands for any text of a part (`h.*.attn.c_attn`), `**` for any parts, so that `"**"`
-    /// chooses by type alone. `make` is given the path and the module, and makes what takes its place.
+    /// chooses by type alone. `make` is given the path and the module, and makes what takes its place. Shapes that were known
+    /// of nodes that depend on calls of replaced modules go.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -229,6 +230,7 @@ impl GraphModule {
             });
             surgery.marks.push(Mark::of(&*new));
             surgery.originals.push(std::mem::replace(place, new));
+            self.graph.forget_op(&Op::CallModule(path));
         }
         surgery.bytes_after = bytes(self);
         Ok(surgery)
@@ -277,6 +279,8 @@ impl Surgery {
         for (replaced, original) in self.replaced.iter().zip(&self.originals) {
             if let Some(place) = gm.attributes.modules.get_mut(&*replaced.path) {
                 *place = original.clone();
+                let path = replaced.path.as_str().into();
+                gm.graph.forget_op(&Op::CallModule(path));
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Copies: of one node, of a whole graph, and of one graph into another at a node.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::argument::{Args, Argument};
 use super::graph::{Graph, Inputs, Notes};
@@ -15,7 +15,8 @@ pub type ValueMap = FxHashMap<NodeId, Argument>;
 
 impl Graph {
     /// Adds a copy of a node of this or another graph: name (with a number where it is taken), type, place
-    /// in the source and in the modules, and entries whose policy says so. `map` gives its arguments.
+    /// in the source and in the modules, and entries whose policy says so. `map` gives its arguments. Entries that are
+    /// computed (shapes) come along where the arguments that it gives are known to have those of the node's own.
     ///
     /// # Errors
     /// When a mapped argument is not of this graph.
@@ -24,10 +25,19 @@ impl Graph {
         node: NodeRef<'_>,
         mut map: impl FnMut(NodeId) -> Argument,
     ) -> Result<NodeId> {
-        let inputs = mapped_inputs(node, &mut map);
+        let mut gives_same = true;
+        let inputs = mapped_inputs(node, &mut |id| {
+            let mapped = map(id);
+            let is_alike = || match node.graph().node(id) {
+                Ok(input) => mapped == Argument::Node(id) || self.gives_same(&mapped, input),
+                Err(_) => false,
+            };
+            gives_same = gives_same && (!node.graph().knows_anything() || is_alike());
+            mapped
+        });
         let kwargs = inputs.kwargs.map(|kwargs| *kwargs).unwrap_or_default();
         let inputs = self.checked_inputs(inputs.args, kwargs)?;
-        Copier::new(node.graph()).copy(self, node, inputs)
+        Copier::new(node.graph()).copy(self, node, inputs, gives_same)
     }
 
     /// Adds copies of all nodes of another graph but its output, and gives what the output returned.
@@ -43,7 +53,11 @@ impl Graph {
             self.checked_inputs(Args::from_iter([arg.clone()]), Vec::new())?;
             table[other.index(*id)? as usize] = Some(arg.clone());
         }
-        let result = self.copy_all(&mut Copier::new(other), &mut table)?;
+        let mut copier = Copier::new(other);
+        for id in map.keys() {
+            copier.note_given(self, other.node(*id)?, &table);
+        }
+        let result = self.copy_all(&mut copier, &mut table)?;
         for node in other.nodes() {
             if let Some(arg) = table[node.index as usize].take() {
                 map.insert(node.id(), arg);
@@ -65,7 +79,7 @@ impl Graph {
                 args: Args::from_iter([result]),
                 kwargs: None,
             };
-            Copier::new(self).copy(&mut copy, output, inputs)?;
+            Copier::new(self).copy(&mut copy, output, inputs, true)?;
         }
         Ok(copy)
     }
@@ -100,38 +114,89 @@ impl Graph {
                 result = Some(inputs.args.into_iter().next().unwrap_or(Argument::None));
                 continue;
             }
-            let copy = copier.copy(self, node, inputs)?;
+            let gives_same = copier.gives_same(node);
+            let copy = copier.copy(self, node, inputs, gives_same)?;
             table[node.index as usize] = Some(Argument::Node(copy));
         }
         Ok(result)
     }
 
-    /// Puts another graph's computation in the place of a node: its inputs are the node's arguments in
-    /// order, its result is used where the node was, and the node is erased.
+    /// Puts another graph's computation in the place of a node: its inputs are the node's arguments, by position or by
+    /// name, or their own defaults; its result is used where the node was, and the node is erased.
+    ///
+    /// ```
+    /// # use fx_core::{Graph, operator};
+    /// let mut inner = Graph::new();
+    /// let a = inner.placeholder("a")?;
+    /// let b = inner.placeholder("b")?;
+    /// let difference = inner.call_function(operator::sub, (a, b), ())?;
+    /// inner.output(difference)?;
+    ///
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let call = graph.call_function(operator::add, (x,), [("b", 1)])?;
+    /// graph.output(call)?;
+    /// graph.inline(call, &inner)?;
+    /// assert_eq!(graph.find_name("sub").map(|node| node.args().len()), Some(2));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When the numbers of inputs and arguments differ, or the result is no node; nothing is added then
-    /// but unused copies.
+    /// When the arguments do not fit the inputs, or the result is no node. Nothing changes then.
     pub fn inline(&mut self, node: NodeId, other: &Graph) -> Result<()> {
-        let args: Vec<Argument> = self.node(node)?.args().to_vec();
-        let inputs: Vec<NodeId> = other.placeholders().map(|n| n.id()).collect();
-        if inputs.len() != args.len() {
-            return Err(Error::msg(format_args!(
-                "inline: the graph has {} inputs, %{} has {} arguments",
-                inputs.len(),
-                self.node(node)?.name(),
-                args.len()
-            )));
-        }
-        let mut map: ValueMap = inputs.into_iter().zip(args).collect();
-        let result = self.inserting_before(node)?.graph_copy(other, &mut map)?;
-        let Some(Argument::Node(result)) = result else {
+        let mut map = self.bound_inputs(node, other)?;
+        let returned = other.output_node();
+        let returned = returned.and_then(|output| output.args().first().cloned());
+        let is_node = match returned {
+            Some(Argument::Node(id)) => map.get(&id).is_none_or(|arg| arg.as_node().is_some()),
+            _ => false,
+        };
+        if !is_node {
             return Err(Error::msg(
                 "inline: the graph's result is not one node, so nothing can stand for it",
             ));
-        };
-        self.node_mut(node)?.replace_all_uses_with(result)?;
+        }
+        other.lint()?;
+        let result = self.inserting_before(node)?.graph_copy(other, &mut map)?;
+        if let Some(Argument::Node(result)) = result {
+            self.node_mut(node)?.replace_all_uses_with(result)?;
+        }
         self.erase_node(node)
+    }
+
+    /// What a node's arguments are to the inputs of a graph that it calls.
+    fn bound_inputs(&self, node: NodeId, other: &Graph) -> Result<ValueMap> {
+        let node = self.node(node)?;
+        let fail = |text: String| Err(Error::msg(format_args!("inline: %{} {text}", node.name())));
+        let mut map = ValueMap::default();
+        let mut given = node.args().iter();
+        let mut named: Vec<(&str, &Argument)> =
+            node.kwargs().iter().map(|(k, arg)| (&**k, arg)).collect();
+        for input in other.placeholders() {
+            let at = named.iter().position(|(name, _)| *name == input.target());
+            let argument = match (given.next(), at) {
+                (Some(_), Some(_)) => {
+                    return fail(format!("gives `{}` twice", input.target()));
+                }
+                (Some(argument), None) => argument,
+                (None, Some(at)) => named.swap_remove(at).1,
+                (None, None) => match input.args().first() {
+                    Some(default) => default,
+                    None => return fail(format!("gives no `{}`", input.target())),
+                },
+            };
+            map.insert(input.id(), argument.clone());
+        }
+        if given.next().is_some() {
+            let (given, inputs) = (node.args().len(), other.placeholders().count());
+            return fail(format!(
+                "has {given} arguments, the graph has {inputs} inputs"
+            ));
+        }
+        match named.first() {
+            Some((name, _)) => fail(format!("gives `{name}`, which is no input of the graph")),
+            None => Ok(map),
+        }
     }
 }
 
@@ -155,11 +220,12 @@ impl<'o> Stamp<'o> {
     /// # Errors
     /// When an input is not of that graph.
     pub fn copy(&mut self, target: &mut Graph, inputs: &[Argument]) -> Result<()> {
-        self.copier.forget_scopes();
+        self.copier.forget_target();
         self.table.fill(None);
         for (node, input) in self.copier.other.placeholders().zip(inputs) {
             target.checked_inputs(Args::from_iter([input.clone()]), Vec::new())?;
             self.table[node.index as usize] = Some(input.clone());
+            self.copier.note_given(target, node, &self.table);
         }
         target.copy_all(&mut self.copier, &mut self.table)?;
         Ok(())
@@ -210,11 +276,16 @@ struct Copier<'o> {
     last_location: (LocationId, LocationId),
     scopes: FxHashMap<ScopeId, ScopeId>,
     last_scope: Option<(ScopeId, ScopeId)>,
+    /// Whether anything is known of what the other graph's nodes give.
+    knows: bool,
+    /// Nodes whose copies may give something else, because of what stands for others.
+    changed: FxHashSet<u32>,
 }
 
 impl<'o> Copier<'o> {
     fn new(other: &'o Graph) -> Self {
         Copier {
+            knows: other.knows_anything(),
             other,
             ops: FxHashMap::default(),
             last_op: None,
@@ -222,23 +293,58 @@ impl<'o> Copier<'o> {
             last_location: Default::default(),
             scopes: FxHashMap::default(),
             last_scope: None,
+            changed: FxHashSet::default(),
         }
     }
 
-    /// Scopes are below the target's current one, which is another now.
-    fn forget_scopes(&mut self) {
+    /// Scopes are below the target's current one, which is another now, and so are the inputs.
+    fn forget_target(&mut self) {
         self.scopes.clear();
         self.last_scope = None;
+        self.changed.clear();
     }
 
-    /// Adds a copy of a node with these inputs, which are the target's.
-    fn copy(&mut self, target: &mut Graph, node: NodeRef<'_>, inputs: Inputs) -> Result<NodeId> {
+    /// Something stands for a node: what depends on it is another value, unless both are known to be alike.
+    fn note_given(&mut self, target: &Graph, node: NodeRef<'_>, table: &[Option<Argument>]) {
+        if !self.knows {
+            return;
+        }
+        let given = table[node.index as usize].as_ref();
+        if !given.is_some_and(|given| target.gives_same(given, node)) {
+            self.changed.insert(node.index);
+        }
+    }
+
+    /// Whether a copy of a node gives what the node gives, as far as what is given tells.
+    fn gives_same(&mut self, node: NodeRef<'_>) -> bool {
+        if self.changed.is_empty() {
+            return true;
+        }
+        let mut inputs = self.other.uses().inputs(node.index);
+        let is_changed = inputs.any(|input| self.changed.contains(&input));
+        if is_changed {
+            self.changed.insert(node.index);
+        }
+        !is_changed
+    }
+
+    /// Adds a copy of a node with these inputs, which are the target's; with its shape where it `gives_same`.
+    fn copy(
+        &mut self,
+        target: &mut Graph,
+        node: NodeRef<'_>,
+        inputs: Inputs,
+        gives_same: bool,
+    ) -> Result<NodeId> {
         let notes = self.other.notes_of(node.index);
         let notes = Notes {
             location: self.location(target, notes.location),
             scope: self.scope(target, notes.scope),
             type_expr: notes.type_expr.clone(),
-            extra: notes.extra.as_ref().and_then(|extra| extra.copied()),
+            extra: notes
+                .extra
+                .as_ref()
+                .and_then(|extra| extra.copied(gives_same)),
         };
         let op = self.op(target, self.other.heads[node.index as usize].op)?;
         let name = target.names.create_like(node.name());
@@ -296,7 +402,7 @@ impl<'o> Copier<'o> {
         }
         for (id, found) in chain.into_iter().rev() {
             target.leave_scope(own);
-            target.enter_scope(found.path, found.type_name);
+            target.enter_scope(found.path, found.type_name, found.call);
             own = target.scope_id();
             self.scopes.insert(id, own);
         }

@@ -43,6 +43,7 @@ impl Graph {
         self.forget_name(index);
         self.forget_member(index);
         self.order.set_stamp(index, None);
+        self.marks.clear(index);
         self.inputs[index as usize] = Inputs::default();
         self.notes[index as usize] = Notes::default();
         self.free.push(index);
@@ -205,7 +206,7 @@ impl Graph {
         let users: SmallVec<[u32; 4]> = self
             .uses
             .users(old)
-            .filter(|user| *user != new_index && filter(NodeRef::new(self, *user)))
+            .filter(|user| filter(NodeRef::new(self, *user)) && *user != new_index)
             .collect();
         self.refuse_cycle(old, new_index, &users)?;
         for user in &users {
@@ -213,6 +214,7 @@ impl Graph {
         }
         if !users.is_empty() {
             self.note_replaced(old, new_index);
+            self.move_returned(old, new_index);
         }
         Ok(users.into_iter().map(|user| self.id_of(user)).collect())
     }
@@ -226,6 +228,7 @@ impl Graph {
                 NodeRef::new(graph, user),
             );
         });
+        self.forget_unless_alike(user, old, &Argument::Node(new));
         let retargeted = self.uses.retarget(user, old, new.index);
         let Inputs { args, kwargs } = &mut self.inputs[user as usize];
         let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
@@ -255,7 +258,8 @@ impl Graph {
             .try_for_each(|user| self.put_for(user, node, new))
     }
 
-    /// Puts arguments in the places of nodes wherever others use them, each user's arguments written once.
+    /// Puts arguments in the places of nodes wherever others use them, each user's arguments written once. What uses a node
+    /// keeps its shape where what is put there has the node's.
     ///
     /// # Errors
     /// When a node is not in this graph. Nothing may come to depend on itself: what is put there comes before the users.
@@ -272,11 +276,19 @@ impl Graph {
         let users: Vec<u32> = self.nodes().filter(is_user).map(|n| n.index).collect();
         for user in users {
             let node = NodeRef::new(self, user);
+            let mut replaced: SmallVec<[(u32, &Argument); 4]> = SmallVec::new();
             for input in node.all_input_nodes() {
-                if let Some(Argument::Node(new)) = put(input.id()) {
+                let Some(new) = put(input.id()) else {
+                    continue;
+                };
+                replaced.push((input.index, new));
+                if let Argument::Node(new) = new {
                     let new = self.node(*new)?;
                     self.tell(|observer, _| observer.replaced(input, new, node));
                 }
+            }
+            for (input, new) in replaced {
+                self.forget_unless_alike(user, input, new);
             }
             self.map_inputs(user, &mut |id| {
                 put(id).cloned().unwrap_or(Argument::Node(id))
@@ -284,7 +296,9 @@ impl Graph {
         }
         for (old, new) in new {
             if let Argument::Node(new) = new {
-                self.note_replaced(old.index, self.index(*new)?);
+                let new = self.index(*new)?;
+                self.note_replaced(old.index, new);
+                self.move_returned(old.index, new);
             }
         }
         Ok(())
@@ -293,6 +307,7 @@ impl Graph {
     /// Puts an argument in the place of a node in one user's arguments.
     pub(crate) fn put_for(&mut self, user: NodeId, node: NodeId, new: &Argument) -> Result<()> {
         let user = self.index(user)?;
+        self.forget_unless_alike(user, node.index, new);
         self.map_inputs(user, &mut |id| match id == node {
             true => new.clone(),
             false => Argument::Node(id),

@@ -14,6 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::argument::{Args, Argument, Kwargs};
 use super::index::Members;
 use super::insertion::Cursor;
+use super::known::Marks;
 use super::meta::{CurrentPass, Extra};
 use super::names::{Name, NameId, NameSpace};
 use super::node::{NodeMut, NodeRef};
@@ -88,6 +89,8 @@ pub struct Graph {
     /// The pass at work.
     pub(super) pass: CurrentPass,
     pub(super) current_scope: ScopeId,
+    /// Which nodes may know something that was computed of their values.
+    pub(super) marks: Marks,
 }
 
 /// Stamps from the process-wide counter, a block at a time; blocks grow with the graph, so that many small
@@ -168,6 +171,7 @@ impl Graph {
             observers: Observers::default(),
             pass: CurrentPass::default(),
             current_scope: ScopeId::default(),
+            marks: Marks::default(),
         }
     }
 
@@ -273,6 +277,7 @@ impl Graph {
         notes: Notes,
     ) -> Result<NodeId> {
         let stamp = self.stamps.take();
+        let knows = notes.extra.as_deref().is_some_and(Extra::is_computed);
         let head = Head { op, name };
         let index = match self.free.pop() {
             Some(index) => {
@@ -297,6 +302,9 @@ impl Graph {
         let Graph { uses, inputs, .. } = self;
         uses.add_inputs(index, input_indices(&inputs[index as usize]).into_iter());
         self.len += 1;
+        if knows {
+            self.mark_known(index);
+        }
         self.add_member(index);
         self.add_name(index);
         self.note_created(index);
@@ -370,15 +378,17 @@ impl Graph {
         self.places.get_scope(id)
     }
 
-    /// Nodes made from now on were recorded inside this module; returns the scope before.
+    /// Nodes made from now on were recorded inside this call of a module; returns the scope before.
     pub(crate) fn enter_scope(
         &mut self,
         path: Arc<str>,
         type_name: impl Into<Cow<'static, str>>,
+        call: u32,
     ) -> ScopeId {
         let scope = self.places.scope(Scope {
             path,
             type_name: type_name.into(),
+            call,
             parent: self.current_scope,
         });
         std::mem::replace(&mut self.current_scope, scope)

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::argument::Argument;
+use super::node::NodeRef;
 use crate::value::handle::NodeId;
 
 /// Feeds an argument to a hasher; `node` feeds what stands for a node.
@@ -47,6 +48,19 @@ pub(crate) fn hash_argument<H: Hasher>(
             }
         }
     }
+}
+
+/// Whether two nodes do the same with the same arguments, written in the same way, where `same` says which nodes are.
+pub(crate) fn is_same_call(
+    old: NodeRef<'_>,
+    new: NodeRef<'_>,
+    same: &dyn Fn(NodeId, NodeId) -> bool,
+) -> bool {
+    let mut args = old.args().iter().zip(new.args());
+    old.op() == new.op()
+        && old.args().len() == new.args().len()
+        && args.all(|(a, b)| identical_but(a, b, same))
+        && identical_named(old.kwargs(), new.kwargs(), same)
 }
 
 /// Whether two arguments are the same, where `same` says which nodes are.

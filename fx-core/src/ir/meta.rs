@@ -88,20 +88,29 @@ impl fmt::Debug for Extra {
     }
 }
 
+impl Entry {
+    /// Whether it is of the node's value, and must be computed anew when that changes.
+    fn is_computed(&self) -> bool {
+        self.on_replace == MetaPolicy::Recompute
+    }
+}
+
 impl Extra {
-    /// What a copy of the node has.
-    pub fn copied(self: &Arc<Self>) -> Option<Arc<Extra>> {
-        if self.entries.iter().all(|e| e.on_copy == MetaPolicy::Copy) {
+    /// What a copy of the node has; computed entries only where it `gives_same`.
+    pub fn copied(self: &Arc<Self>, gives_same: bool) -> Option<Arc<Extra>> {
+        let is_copied =
+            |e: &&Entry| e.on_copy == MetaPolicy::Copy && (gives_same || !e.is_computed());
+        if self.entries.iter().all(|e| is_copied(&e)) {
             return Some(self.clone());
         }
-        let entries: Vec<Entry> = self
-            .entries
-            .iter()
-            .filter(|e| e.on_copy == MetaPolicy::Copy)
-            .cloned()
-            .collect();
+        let entries: Vec<Entry> = self.entries.iter().filter(is_copied).cloned().collect();
         let sources = self.sources.clone();
         (!entries.is_empty() || !sources.is_empty()).then(|| Arc::new(Extra { entries, sources }))
+    }
+
+    /// Whether anything that was computed of the node's value is in it.
+    pub fn is_computed(&self) -> bool {
+        self.entries.iter().any(Entry::is_computed)
     }
 }
 
@@ -143,18 +152,17 @@ impl NodeMut<'_> {
             Some(old) => *old = entry,
             None => extra.entries.push(entry),
         }
+        if T::ON_REPLACE == MetaPolicy::Recompute {
+            self.mark_known();
+        }
     }
 
     /// Has what a copy of `other` would have: its entries whose policy says so, its provenance and its type, where it
-    /// has none of its own.
-    pub(crate) fn take_after(&mut self, other: NodeRef<'_>) {
-        if let Some(copied) = other
-            .graph()
-            .notes_of(other.index)
-            .extra
-            .as_ref()
-            .and_then(Extra::copied)
-        {
+    /// has none of its own. Computed entries only where it `gives_same`.
+    pub(crate) fn take_after(&mut self, other: NodeRef<'_>, gives_same: bool) {
+        let extra = other.graph().notes_of(other.index).extra.as_ref();
+        if let Some(copied) = extra.and_then(|extra| extra.copied(gives_same)) {
+            let knows = copied.is_computed();
             let extra = self.extra_mut();
             for entry in &copied.entries {
                 if !extra.entries.iter().any(|e| e.ty == entry.ty) {
@@ -164,23 +172,12 @@ impl NodeMut<'_> {
             if extra.sources.is_empty() {
                 extra.sources.clone_from(&copied.sources);
             }
+            if knows {
+                self.mark_known();
+            }
         }
         if self.as_ref().type_expr().is_none() {
             self.set_type_expr(other.type_expr());
-        }
-    }
-
-    /// Takes away the entries that must be computed anew: the node gives something else now.
-    pub(super) fn forget_computed(&mut self) {
-        let is_stale = |e: &Entry| e.on_replace == MetaPolicy::Recompute;
-        let extra = self
-            .as_ref()
-            .graph()
-            .notes_of(self.as_ref().index)
-            .extra
-            .as_ref();
-        if extra.is_some_and(|extra| extra.entries.iter().any(is_stale)) {
-            self.extra_mut().entries.retain(|e| !is_stale(e));
         }
     }
 
@@ -205,6 +202,9 @@ pub(crate) struct Pass {
     /// What nodes have that it makes.
     created: Arc<Extra>,
 }
+
+/// What nodes had that the pass at work made before.
+pub(crate) struct MadeFrom(Option<Arc<Extra>>);
 
 /// The pass at work on a graph, if one is; a clone of the graph has none.
 #[derive(Debug, Default)]
@@ -271,6 +271,28 @@ impl Graph {
         self.pass.0.replace(Pass { name, created })
     }
 
+    /// Nodes that the pass at work makes from now on come from these, by name; gives what
+    /// [`made_from_before`](Graph::made_from_before) goes back to.
+    pub(crate) fn make_from(&mut self, nodes: &[NodeId]) -> MadeFrom {
+        let names = nodes.iter().filter_map(|id| self.node(*id).ok());
+        let from: Vec<String> = names.map(|node| node.name().to_string()).collect();
+        MadeFrom(self.pass.0.as_mut().map(|pass| {
+            let mut created = Extra::default();
+            created.sources.push(NodeSource {
+                pass: pass.name.clone(),
+                action: NodeAction::Create,
+                from,
+            });
+            std::mem::replace(&mut pass.created, Arc::new(created))
+        }))
+    }
+
+    pub(crate) fn made_from_before(&mut self, former: MadeFrom) {
+        if let (Some(pass), Some(created)) = (&mut self.pass.0, former.0) {
+            pass.created = created;
+        }
+    }
+
     pub(crate) fn end_pass(&mut self, former: Option<Pass>) {
         self.pass.0 = former;
     }
@@ -284,6 +306,26 @@ impl Graph {
             }
         }
         self.end_pass(former);
+    }
+
+    /// Takes away a node's entries that must be computed anew.
+    pub(super) fn forget_computed(&mut self, index: u32) {
+        let extra = self.notes_of(index).extra.as_deref();
+        if extra.is_some_and(Extra::is_computed) {
+            let entries = &mut self.extra_of_mut(index).entries;
+            entries.retain(|entry| !entry.is_computed());
+        }
+    }
+
+    /// Whether a node shares all computed entries of another one, one type aside.
+    pub(super) fn shares_computed(&self, old: u32, new: u32, aside: TypeId) -> bool {
+        let entries = |index: u32| {
+            let extra = self.notes_of(index).extra.as_deref();
+            extra.map_or(&[][..], |extra| &extra.entries)
+        };
+        let is_compared = |e: &&Entry| e.is_computed() && e.ty != aside;
+        let mut compared = entries(old).iter().filter(is_compared);
+        compared.all(|e| entries(new).iter().any(|n| Arc::ptr_eq(&n.value, &e.value)))
     }
 
     pub(super) fn extra_of_mut(&mut self, index: u32) -> &mut Extra {
@@ -346,17 +388,17 @@ impl Graph {
         }
     }
 
-    /// What `old` stood for, `new` stands for now: the passes that put `old` in the place of others are told first.
+    /// What `old` stood for, `new` stands for now: the passes that made `old`, and put it in the place of others, are told
+    /// first.
     fn inherit_sources(&mut self, old: u32, new: u32) {
         let Some(extra) = self.notes_of(old).extra.clone() else {
             return;
         };
-        let is_replacement = |source: &NodeSource| source.action == NodeAction::Replace;
         let known = &self.extra_of_mut(new).sources;
         let inherited: Vec<NodeSource> = extra
             .sources
             .iter()
-            .filter(|source| is_replacement(source) && !known.contains(source))
+            .filter(|source| !known.contains(source))
             .cloned()
             .collect();
         if !inherited.is_empty() {
@@ -374,7 +416,7 @@ impl Graph {
         if let Some(location) = node.location() {
             lines.push(format!("  written at {location}"));
         }
-        for scope in node.module_stack() {
+        for scope in node.modules_around() {
             let name = crate::value::object::short_type_name(&scope.type_name);
             lines.push(if scope.path.is_empty() {
                 format!("  in the root, a {name}")
@@ -385,7 +427,12 @@ impl Graph {
         for source in node.sources() {
             let names: Vec<String> = source.from.iter().map(|n| format!("%{n}")).collect();
             lines.push(match source.action {
-                NodeAction::Create => format!("  made by pass `{}`", source.pass),
+                NodeAction::Create if names.is_empty() => {
+                    format!("  made by pass `{}`", source.pass)
+                }
+                NodeAction::Create => {
+                    format!("  made by pass `{}` from {}", source.pass, names.join(", "))
+                }
                 NodeAction::Replace => format!(
                     "  stands for {} since pass `{}`",
                     names.join(", "),

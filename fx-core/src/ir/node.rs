@@ -127,7 +127,20 @@ impl<'g> NodeRef<'g> {
         (notes.location, notes.scope)
     }
 
-    /// The modules that it was recorded in, the innermost first.
+    /// The calls of modules that it was recorded in, the innermost first; of a node that calls a module, that call itself.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// # #[derive(Module)] struct Scale { by: f64 }
+    /// # #[trace(leaf)] impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// # #[derive(Module)] struct Net { scale: Scale }
+    /// # #[trace] impl Net { fn forward(&self, x: Float) -> Result<Float> { self.scale.forward(self.scale.forward(x)?) } }
+    /// let gm = symbolic_trace(&Net { scale: Scale { by: 2.0 } })?;
+    /// let second = gm.graph().find_name("scale_1").ok_or_else(|| Error::msg("called twice"))?;
+    /// let stack: Vec<(&str, u32)> = second.module_stack().map(|scope| (&*scope.path, scope.call)).collect();
+    /// assert_eq!(stack, [("scale", 1), ("", 0)]);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn module_stack(self) -> impl Iterator<Item = &'g Scope> {
         let graph = self.graph;
         let mut at = graph.scope_of(graph.notes_of(self.index).scope);
@@ -136,6 +149,22 @@ impl<'g> NodeRef<'g> {
             at = graph.scope_of(scope.parent);
             Some(scope)
         })
+    }
+
+    /// The modules around it: [`module_stack`](NodeRef::module_stack) without the module that the node itself calls.
+    pub(crate) fn modules_around(self) -> impl Iterator<Item = &'g Scope> {
+        let is_called = |scope: &&Scope| match self.op() {
+            // Where the module was moved, its path has become longer.
+            Op::CallModule(path) => {
+                let rest = path.strip_suffix(&*scope.path);
+                !scope.path.is_empty()
+                    && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }
+            _ => false,
+        };
+        let mut scopes = self.module_stack().peekable();
+        scopes.next_if(is_called);
+        scopes
     }
 
     /// Its type, where one was annotated; an input without one is a tensor.
@@ -262,7 +291,7 @@ impl<'g> NodeRef<'g> {
             doing,
             format_args!("%{}", self.name()),
             self.location().cloned(),
-            self.module_stack()
+            self.modules_around()
                 .next()
                 .map(|s| s.path.to_string())
                 .filter(|path| !path.is_empty()),
@@ -293,7 +322,8 @@ impl<'g> NodeMut<'g> {
         NodeRef::new(self.graph, self.index)
     }
 
-    /// Replaces the positional arguments; use lists follow, and entries that must be computed anew (shapes) go.
+    /// Replaces the positional arguments; use lists follow, and entries that must be computed anew (shapes) go from the
+    /// node and from all that depends on it.
     ///
     /// # Errors
     /// When an argument is not a live node of this graph, or nests too deep; nothing changes then.
@@ -316,14 +346,17 @@ impl<'g> NodeMut<'g> {
     /// # Errors
     /// As `set_args`.
     pub fn set_inputs(&mut self, args: impl IntoArguments, kwargs: impl IntoKwargs) -> Result<()> {
-        self.write_inputs(args.into_arguments(), kwargs.into_kwargs())?;
-        self.forget_computed();
+        let (args, kwargs) = (args.into_arguments(), kwargs.into_kwargs());
+        self.graph.set_inputs(self.index, args, kwargs)?;
+        self.graph.forget(self.index);
         Ok(())
     }
 
     /// Writes the same inputs in another way: what the node gives stays.
     pub(crate) fn write_inputs(&mut self, args: Args, kwargs: Kwargs) -> Result<()> {
-        self.graph.set_inputs(self.index, args, kwargs)
+        self.graph.set_inputs(self.index, args, kwargs)?;
+        self.graph.still_knows(self.index);
+        Ok(())
     }
 
     /// Replaces one positional argument.
@@ -358,7 +391,8 @@ impl<'g> NodeMut<'g> {
         users.map(drop)
     }
 
-    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that `filter` accepts.
+    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that `filter` accepts. It is asked about
+    /// every user, in the order of first use, as PyTorch's `delete_user_cb` is; `new` keeps its use whatever it says.
     ///
     /// # Errors
     /// When `new` is not in this graph.
@@ -402,13 +436,13 @@ impl<'g> NodeMut<'g> {
     }
 
     /// Gives the node another opcode or target; arguments, name and users stay, entries that must be computed anew
-    /// (shapes) go.
+    /// (shapes) go from it and from all that depends on it.
     ///
     /// # Errors
     /// When the graph has no room for another target.
     pub fn set_op(&mut self, op: Op) -> Result<()> {
         self.write_op(op)?;
-        self.forget_computed();
+        self.graph.forget(self.index);
         Ok(())
     }
 
@@ -450,6 +484,11 @@ impl<'g> NodeMut<'g> {
         let other = self.graph.index(other)?;
         self.graph.move_after(other, self.index);
         Ok(())
+    }
+
+    /// The node has learnt something that was computed of its value.
+    pub(super) fn mark_known(&mut self) {
+        self.graph.mark_known(self.index);
     }
 
     pub(super) fn extra_mut(&mut self) -> &mut super::meta::Extra {

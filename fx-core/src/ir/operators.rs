@@ -215,8 +215,22 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
         _ => false,
     };
     if !same {
+        let found = match value {
+            Value::Object(_) => value.describe(),
+            plain => plain.to_string(),
+        };
+        let mend = match (argument, expected) {
+            // A leaf of a structure is not bound by a name of its own.
+            (Value::Str(name), Value::None) if !name.contains(['[', '.', '"']) => {
+                format!(
+                    "trace it as there, with `.concrete(\"{}\", PH)`",
+                    name.as_ref() as &str
+                )
+            }
+            _ => "trace again for other values".to_string(),
+        };
         return Err(Error::msg(format_args!(
-            "argument {argument} was specialised to {expected} when this graph was traced, but {value} came: trace again for other values"
+            "argument {argument} was specialised to {expected} when this graph was traced, but {found} came: {mend}"
         )));
     }
     *out = Value::None;

@@ -16,6 +16,8 @@ pub struct Scope {
     pub path: Arc<str>,
     /// The module's type.
     pub type_name: Cow<'static, str>,
+    /// How often the module had been called before, in the trace that recorded the node: 0 in its first call.
+    pub call: u32,
     pub(crate) parent: ScopeId,
 }
 

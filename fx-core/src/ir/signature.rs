@@ -66,6 +66,12 @@ impl ParamSpec {
             into: false,
         }
     }
+
+    /// Whether its type is an `Option`.
+    pub(crate) fn is_optional(&self) -> bool {
+        let name = self.ty.split('<').next().unwrap_or_default().trim();
+        name == "Option" || name.ends_with("::Option")
+    }
 }
 
 impl fmt::Display for ParamSpec {

@@ -134,7 +134,7 @@ impl MapKey for &'static str {
 impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for IndexMap<K, T, S> {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         for (name, item) in self {
-            walk.child(name.as_ref(), item);
+            walk.entry(name.as_ref(), item);
         }
     }
 

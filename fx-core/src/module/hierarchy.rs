@@ -3,8 +3,10 @@
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
+use super::paths::check_paths;
 use super::walk::Component;
 use super::walk::{ComponentKey, TensorKind, Visitor, VisitorMut, walk, walk_mut};
+use crate::error::Result;
 use crate::value::object::Object;
 use crate::value::value::Value;
 
@@ -48,6 +50,30 @@ pub trait ComponentExt: Component {
         };
         walk(self, &mut visitor);
         visitor.found
+    }
+
+    /// Refuses a hierarchy in which a path leads to two modules or tensors, or a map has a key that is empty or has a dot.
+    /// Traces, files and weights ask it; the lists here name what they find.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// # #[derive(Module)] struct Scale { by: f64 }
+    /// # #[trace(leaf)] impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// #[derive(Module)]
+    /// struct Net { a: Scale, #[module(flatten)] more: IndexMap<String, Scale> }
+    /// let mut net = Net { a: Scale { by: 2.0 }, more: IndexMap::new() };
+    /// net.more.insert("b".to_string(), Scale { by: 3.0 });
+    /// net.check_paths()?;
+    /// net.more.insert("a".to_string(), Scale { by: 5.0 });
+    /// let error = net.check_paths().unwrap_err();
+    /// assert!(error.to_string().starts_with("two parts are at `a`, a `Scale` and a `Scale`"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is where, and what to do.
+    fn check_paths(&self) -> Result<()> {
+        check_paths(self)
     }
 
     /// Sets the training flag of everything inside.

@@ -9,6 +9,7 @@ pub mod hierarchy;
 )]
 pub mod module;
 pub mod path_pattern;
+pub mod paths;
 pub mod plain;
 pub mod registry;
 pub mod skipped;

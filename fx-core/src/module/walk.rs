@@ -79,9 +79,11 @@ pub enum TensorKind {
     Buffer,
 }
 
-/// Tells a component from every other: its address and type.
+/// Tells a component from every other: its address and type. What is inside of another type's value may have its address,
+/// and never its type.
 ///
-/// Zero-sized components of one type are one: they have no address of their own.
+/// A type without a size has no addresses of its own: it does not compile, and a field `tag: Tag` ([`Tag`](crate::Tag))
+/// mends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ComponentKey {
     address: usize,
@@ -91,13 +93,14 @@ pub struct ComponentKey {
 impl ComponentKey {
     /// The key of a component.
     pub fn of<T: 'static>(component: &T) -> Self {
-        let address = if size_of::<T>() == 0 {
-            0
-        } else {
-            std::ptr::from_ref(component) as usize
-        };
+        const {
+            assert!(
+                size_of::<T>() != 0,
+                "a module without a size cannot be told from another one: add a field `tag: Tag` (`fx_core::Tag`)"
+            );
+        }
         ComponentKey {
-            address,
+            address: std::ptr::from_ref(component) as usize,
             ty: TypeId::of::<T>(),
         }
     }
@@ -109,6 +112,16 @@ pub trait Visitor {
     fn enter(&mut self, path: &str, key: ComponentKey, type_name: &'static str) -> bool {
         let _ = (path, key, type_name);
         true
+    }
+
+    /// A component that was entered ends here.
+    fn leave(&mut self, path: &str, key: ComponentKey) {
+        let _ = (path, key);
+    }
+
+    /// A key of the map at a path, which names one of its parts.
+    fn key(&mut self, path: &str, key: &str) {
+        let _ = (path, key);
     }
 
     /// A parameter or buffer.
@@ -181,6 +194,7 @@ impl<'v> Walk<'_, 'v> {
                 trail: &mut *self.trail,
                 kind: self.kind,
             });
+            self.visitor.leave(&self.trail.0, key);
         }
     }
 
@@ -189,6 +203,12 @@ impl<'v> Walk<'_, 'v> {
         let before = self.trail.enter(name);
         child.visit(self);
         self.trail.leave(before);
+    }
+
+    /// A child that a map has under a key.
+    pub fn entry(&mut self, key: &str, child: &(impl Component + ?Sized)) {
+        self.visitor.key(&self.trail.0, key);
+        self.child(key, child);
     }
 
     /// A child in a list.

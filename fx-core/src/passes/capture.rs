@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::exec::interpreter::{Interpretation, Interpreter};
 use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::path_pattern::fits;
@@ -19,7 +20,7 @@ impl GraphModule {
     /// Runs the graph and keeps what chosen nodes gave: each by its name, or what a module gave by its path. In a
     /// pattern `*` stands for any text of a part (`layers.*.attn`), `**` for any parts.
     ///
-    /// What a module that was traced through gave is what its last node gave.
+    /// What a module gave is what it returned, whole, in its last call. What an edit took out of it is `None`.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -40,7 +41,9 @@ impl GraphModule {
     ) -> Result<IndexMap<String, Value>> {
         let chosen = self.chosen(patterns)?;
         struct Capture {
-            chosen: FxHashMap<NodeId, Vec<String>>,
+            chosen: Chosen,
+            /// Values of which modules returned structures.
+            kept: FxHashMap<NodeId, Value>,
             seen: IndexMap<String, Value>,
         }
         impl Interpreter for Capture {
@@ -50,23 +53,68 @@ impl GraphModule {
                 node: NodeRef<'_>,
             ) -> Result<Value> {
                 let value = run.run_node(self, node)?;
-                for name in self.chosen.get(&node.id()).into_iter().flatten() {
-                    self.seen.insert(name.clone(), value.clone());
+                let Capture { chosen, kept, seen } = self;
+                for name in chosen.nodes.get(&node.id()).into_iter().flatten() {
+                    seen.insert(name.clone(), value.clone());
+                }
+                if let Some(left) = chosen.parts.get_mut(&node.id()) {
+                    kept.insert(node.id(), value.clone());
+                    for at in std::mem::take(left) {
+                        let (path, returned, missing) = &mut chosen.returned[at];
+                        *missing -= 1;
+                        if *missing == 0 {
+                            let part = |id| kept.get(&id).cloned().unwrap_or_default();
+                            let whole = returned.to_value(&mut |id| Ok(part(id)))?;
+                            seen.insert(path.to_string(), whole);
+                        }
+                    }
                 }
                 Ok(value)
             }
         }
         let mut capture = Capture {
             chosen,
+            kept: FxHashMap::default(),
             seen: IndexMap::new(),
         };
         self.interpret::<Value>(&mut capture, args)?;
         Ok(capture.seen)
     }
 
-    /// The nodes that patterns choose, and under which names.
-    fn chosen(&self, patterns: &[&str]) -> Result<FxHashMap<NodeId, Vec<String>>> {
-        let mut found: FxHashMap<NodeId, Vec<String>> = FxHashMap::default();
+    /// What the modules that were traced through returned, by path: an argument with the nodes of the graph whose values
+    /// are in it, for each call, the calls of one module in their order. What an edit took out is `None`.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::Argument;
+    /// # #[derive(Module, Default)] struct Block { tag: Tag }
+    /// #[trace]
+    /// impl Block {
+    ///     fn forward(&self, x: Float) -> Result<(Float, Float)> {
+    ///         let y = (x * 2.0)?;
+    ///         let _unused = (y + 1.0)?;
+    ///         Ok((y, x))
+    ///     }
+    /// }
+    /// # #[derive(Module, Default)] struct Net { block: Block }
+    /// # #[trace] impl Net { fn forward(&self, x: Float) -> Result<Float> { Ok(self.block.forward(x)?.0) } }
+    /// let gm = symbolic_trace(&Net::default())?;
+    /// let (path, returned) = &gm.returned()[0];
+    /// let Argument::Tuple(items) = returned else { return Err(Error::msg("it returned a pair")) };
+    /// let first = items[0].as_node().and_then(|id| gm.graph().node(id).ok());
+    /// assert!(path == "block" && first.is_some_and(|node| node.name() == "mul"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn returned(&self) -> Vec<(String, Argument)> {
+        let returned = self.graph().returned().into_iter();
+        returned
+            .map(|(path, value)| (path.to_string(), value))
+            .collect()
+    }
+
+    /// What patterns choose.
+    fn chosen(&self, patterns: &[&str]) -> Result<Chosen> {
+        let mut chosen = Chosen::default();
         let mut used = vec![false; patterns.len()];
         let mut any = |text: &str| {
             let mut fit = false;
@@ -77,38 +125,49 @@ impl GraphModule {
             }
             fit
         };
-        // The last node of each module that was traced through.
-        let mut modules: IndexMap<Arc<str>, NodeId> = IndexMap::new();
         for node in self.graph().nodes() {
             let name = node.name().to_string();
-            let path = match node.op() {
-                Op::CallModule(path) => Some(path.clone()),
-                _ => None,
-            };
-            if !matches!(node.op(), Op::Output) {
-                for scope in node.module_stack().filter(|s| !s.path.is_empty()) {
-                    modules.insert(scope.path.clone(), node.id());
+            match node.op() {
+                Op::CallModule(path) if any(path) => {
+                    let names = chosen.nodes.entry(node.id()).or_default();
+                    names.push(path.to_string());
                 }
-            }
-            match path {
-                Some(path) if any(&path) => {
-                    found.entry(node.id()).or_default().push(path.to_string());
-                }
-                _ if any(&name) => found.entry(node.id()).or_default().push(name),
+                _ if any(&name) => chosen.nodes.entry(node.id()).or_default().push(name),
                 _ => {}
             }
         }
-        for (path, last) in modules {
+        // Of a module's calls the last one.
+        let last: IndexMap<Arc<str>, Argument> = self.graph().returned().into_iter().collect();
+        for (path, returned) in last {
             if any(&path) {
-                found.entry(last).or_default().push(path.to_string());
+                let mut nodes = FxHashSet::default();
+                returned.for_each_node(&mut |id| {
+                    nodes.insert(id);
+                });
+                for id in &nodes {
+                    let parts = chosen.parts.entry(*id).or_default();
+                    parts.push(chosen.returned.len());
+                }
+                chosen.returned.push((path, returned, nodes.len()));
             }
         }
         match used.iter().position(|used| !used) {
             Some(at) => Err(Error::msg(format_args!(
-                "`{}` is no node's name and no module's path in this graph",
+                "`{}` is no node's name, and no path of a module of which this graph knows what it returned",
                 patterns[at]
             ))),
-            None => Ok(found),
+            None => Ok(chosen),
         }
     }
+}
+
+/// What is to be kept of a run.
+#[derive(Default)]
+struct Chosen {
+    /// Nodes, and under which names.
+    nodes: FxHashMap<NodeId, Vec<String>>,
+    /// What modules returned, by path, and how many nodes of it have not run yet.
+    returned: Vec<(Arc<str>, Argument, usize)>,
+    /// The nodes of it, each with the places in that list.
+    parts: FxHashMap<NodeId, Vec<usize>>,
 }

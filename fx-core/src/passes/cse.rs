@@ -78,6 +78,11 @@ impl Pass for Cse {
                 merged.extend(first.map(|first| (node.id(), Argument::Node(first))));
             }
         }
+        for (old, first) in &merged {
+            if let Argument::Node(first) = first {
+                graph.learn_from(*first, *old)?;
+            }
+        }
         graph.put_all(&merged)?;
         let gone: Vec<NodeId> = merged.iter().map(|(old, _)| *old).collect();
         for old in gone.iter().rev() {

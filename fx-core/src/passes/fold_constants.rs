@@ -20,6 +20,7 @@ use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
 use crate::value::handle::NodeId;
@@ -121,9 +122,13 @@ fn fold(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -
     let mut fresh = Fresh::default();
     let mut folded = Vec::with_capacity(values.len());
     for (result, value) in constants.results.iter().zip(values) {
+        let is_known = graph.node(*result)?.meta::<ValueMeta>().is_some();
         let mut place = graph.inserting_before(*result)?;
         let argument = fresh.argument(&mut place, attributes, &value)?;
         drop(place);
+        if is_known {
+            graph.learn(&argument, &ValueMeta::of(&value))?;
+        }
         folded.push((*result, argument));
     }
     graph.put_all(&folded)
@@ -218,7 +223,7 @@ fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -
     let first = first.ok_or_else(|| Error::msg("what is folded has nodes"))?;
     let mut place = graph.inserting_before(first)?;
     let call = place.call_module(&path, (), ())?;
-    let items = take_items(&mut place, call, constants.results.len())?;
+    let items = take_items(&mut place, call, &constants.results)?;
     drop(place);
     let items = items.into_iter().map(Argument::Node);
     let lifted: Vec<(NodeId, Argument)> = constants.results.iter().copied().zip(items).collect();

@@ -16,6 +16,7 @@ use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::value::handle::NodeId;
@@ -68,8 +69,12 @@ impl GraphModule {
         let inputs: Args = part.inputs.iter().copied().map(Argument::Node).collect();
         let call = place.call_module(path, inputs, Kwargs::new())?;
         place.node_mut(call)?.come_from(last)?;
-        let results = match part.results.len() {
-            1 => vec![call],
+        let stand_for: Vec<NodeId> = part.results.iter().copied().collect();
+        let results = match stand_for.as_slice() {
+            [one] => {
+                place.learn_from(call, *one)?;
+                vec![call]
+            }
             several => take_items(&mut place, call, several)?,
         };
         drop(place);
@@ -144,6 +149,10 @@ impl GraphModule {
         let result = graph.inserting_before(call)?.graph_copy(&body, &mut map);
         graph.leave_scope(scope);
         let result = result?.ok_or_else(|| Error::msg("the module's graph has no output"))?;
+        // It is what the call gave.
+        if let Some(meta) = graph.node(call)?.meta::<ValueMeta>().cloned() {
+            graph.learn(&result, &meta)?;
+        }
         substitute(graph, call, &result)?;
         graph.erase_node(call)?;
         self.lint()
@@ -186,7 +195,7 @@ fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attribute
             Op::CallModule(path) => Op::CallModule(new_path(path)),
             _ => continue,
         };
-        cursor.node_mut(id)?.set_op(op)?;
+        cursor.node_mut(id)?.write_op(op)?;
     }
     drop(cursor);
     let modules = from.modules.into_iter();
@@ -314,7 +323,11 @@ impl Part {
         for input in &self.inputs {
             let node = of.node(*input)?;
             let copy = graph.placeholder(&node.name().to_string())?;
-            graph.node_mut(copy)?.set_type_expr(node.type_expr());
+            let mut placeholder = graph.node_mut(copy)?;
+            placeholder.set_type_expr(node.type_expr());
+            if let Some(meta) = node.meta::<ValueMeta>() {
+                placeholder.set_meta(meta.clone());
+            }
             copies.insert(*input, copy);
         }
         let now = |copies: &FxHashMap<NodeId, NodeId>, id: NodeId| {

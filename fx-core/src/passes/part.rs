@@ -5,9 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::error::Result;
+use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::ir::operators;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
@@ -32,15 +34,28 @@ pub(super) fn named_by(graph: &Graph, attributes: &Attributes) -> Attributes {
     named
 }
 
-/// Takes the items of what a call gives, at the insertion point.
+/// Takes the items of what a call gives, at the insertion point: one for each of the nodes for which they stand, whose
+/// shapes they have.
 ///
 /// # Errors
-/// When the call is not in this graph.
-pub(super) fn take_items(graph: &mut Graph, call: NodeId, count: usize) -> Result<Vec<NodeId>> {
-    let positions = (0i64..).take(count);
-    positions
-        .map(|at| graph.call_function(operators::getitem, (call, at), ()))
-        .collect()
+/// When the call, or one of the nodes, is not in this graph.
+pub(super) fn take_items(
+    graph: &mut Graph,
+    call: NodeId,
+    stand_for: &[NodeId],
+) -> Result<Vec<NodeId>> {
+    let mut items = Vec::with_capacity(stand_for.len());
+    let mut metas = Vec::with_capacity(stand_for.len());
+    for (at, old) in (0i64..).zip(stand_for) {
+        let item = graph.call_function(operators::getitem, (call, at), ())?;
+        graph.learn_from(item, *old)?;
+        metas.extend(graph.node(*old)?.meta::<ValueMeta>().cloned());
+        items.push(item);
+    }
+    if metas.len() == stand_for.len() {
+        graph.learn(&Argument::Node(call), &ValueMeta::Sequence(metas))?;
+    }
+    Ok(items)
 }
 
 /// Erases those of the nodes, which are in order, that are there still and that nobody uses, and takes away what the graph

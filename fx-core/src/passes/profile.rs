@@ -178,7 +178,7 @@ impl GraphModule {
         }
         let nodes = self.graph().nodes().map(|node| {
             let module = node
-                .module_stack()
+                .modules_around()
                 .next()
                 .map(|scope| scope.path.to_string());
             NodeCost {

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::ir::graph::Graph;
-use crate::ir::identity::{identical_but, identical_named};
+use crate::ir::identity::is_same_call;
 use crate::ir::node::NodeRef;
 use crate::ir::observe::GraphObserver;
 use crate::value::handle::NodeId;
@@ -113,18 +113,6 @@ impl Changes {
         record.created = created;
         ids
     }
-}
-
-fn is_same_call(
-    old: NodeRef<'_>,
-    new: NodeRef<'_>,
-    same_input: &dyn Fn(NodeId, NodeId) -> bool,
-) -> bool {
-    let mut args = old.args().iter().zip(new.args());
-    old.op() == new.op()
-        && old.args().len() == new.args().len()
-        && args.all(|(a, b)| identical_but(a, b, same_input))
-        && identical_named(old.kwargs(), new.kwargs(), same_input)
 }
 
 impl GraphObserver for Changes {

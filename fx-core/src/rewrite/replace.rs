@@ -468,7 +468,7 @@ impl Work<'_> {
             }
         }
         for (node, op) in renamed {
-            copy.node_mut(node)?.set_op(op)?;
+            copy.node_mut(node)?.write_op(op)?;
         }
         Ok(())
     }
@@ -546,10 +546,12 @@ impl Work<'_> {
             return Ok(false);
         };
         let scope = graph.enter_scope_of(outputs[0])?;
+        let made_from = graph.make_from(&outputs);
         let copied = match place {
             Place::After(node) => stamp.copy(&mut *graph.inserting_after(node)?, &inputs),
             Place::Before(node) => stamp.copy(&mut *graph.inserting_before(node)?, &inputs),
         };
+        graph.made_from_before(made_from);
         graph.leave_scope(scope);
         copied?;
         one.replacements = stamp.made().collect();

@@ -115,7 +115,7 @@ fn module_of(gm: &GraphModule, node: NodeRef<'_>, type_name: &str) -> Option<Str
     {
         return Some(path.to_string());
     }
-    let mut scopes = node.module_stack();
+    let mut scopes = node.modules_around();
     let found = scopes.find(|scope| scope.type_name == type_name);
     found.map(|scope| scope.path.to_string())
 }

@@ -75,6 +75,9 @@ impl Tables {
             let mut fields = JsonMap::new();
             fields.insert("path".into(), Json::from(&*scope.path));
             fields.insert("type".into(), Json::from(scope.type_name.as_ref()));
+            if scope.call > 0 {
+                fields.insert("call".into(), Json::from(scope.call));
+            }
             if let Some(outer) = outer {
                 fields.insert("in".into(), Json::from(outer));
             }
@@ -232,12 +235,16 @@ fn to_scopes(graph: &mut Graph, saved: &Json) -> Result<Vec<ScopeId>> {
     let mut ids: Vec<ScopeId> = Vec::new();
     json::items(saved, |scope| {
         let fields = json::object(scope)?;
-        json::known_names(fields, &["path", "type", "in"])?;
+        json::known_names(fields, &["path", "type", "call", "in"])?;
         let parent = json::optional(fields, "in", |outer| json::index(outer, ids.len()))?;
         let path = json::part(fields, "path", json::text)?;
         let ty = json::part(fields, "type", json::text)?;
         graph.leave_scope(parent.map_or(ScopeId::default(), |outer| ids[outer]));
-        graph.enter_scope(path.into(), ty.to_string());
+        let call = json::optional(fields, "call", |call| {
+            let call = call.as_u64().and_then(|call| u32::try_from(call).ok());
+            call.ok_or_else(|| Error::saved("expected the number of a call"))
+        })?;
+        graph.enter_scope(path.into(), ty.to_string(), call.unwrap_or(0));
         ids.push(graph.scope_id());
         Ok(())
     })?;

@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use super::arguments::to_dtype;
+use super::arguments::{from_argument, to_argument, to_dtype};
 use super::json::{self, Excerpt, Json, JsonMap, tag};
 use crate::error::{Error, Result};
 use crate::ir::argument::MAX_ARGUMENT_DEPTH;
 use crate::ir::meta::Meta;
 use crate::ir::node::{NodeMut, NodeRef};
+use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
 
 /// A type of entries that files keep: [`register_meta!`](crate::register_meta) it.
@@ -85,6 +86,7 @@ impl MetaType {
 
 inventory::collect!(MetaType);
 inventory::submit! { MetaType::of::<ValueMeta>() }
+inventory::submit! { MetaType::of::<Returned>() }
 
 #[derive(Default)]
 struct Tables {
@@ -158,6 +160,42 @@ impl SavedMeta for ValueMeta {
 
     fn from_saved(saved: &Json) -> Result<Self> {
         to_value_meta(saved, 0)
+    }
+}
+
+impl SavedMeta for Returned {
+    const NAME: &'static str = "fx_core::Returned";
+
+    fn to_saved(&self) -> Result<Json> {
+        let no_node = |_| Err(Error::saved("a structure has no node"));
+        let parts = self.0.iter().map(|part| {
+            let mut fields = JsonMap::new();
+            fields.insert("module".into(), Json::from(&*part.module));
+            fields.insert("call".into(), Json::from(part.call));
+            fields.insert("whole".into(), from_argument(&part.whole, &no_node)?);
+            fields.insert("at".into(), Json::from(part.at.to_vec()));
+            Ok(Json::Object(fields))
+        });
+        parts.collect()
+    }
+
+    fn from_saved(saved: &Json) -> Result<Self> {
+        let number = |n: &Json| {
+            let number = n.as_u64().and_then(|n| u32::try_from(n).ok());
+            number.ok_or_else(|| json::expected("a number", n))
+        };
+        let no_node = |_: &str| Err(Error::saved("a structure has no node"));
+        let parts = json::items(saved, |part| {
+            let fields = json::object(part)?;
+            json::known_names(fields, &["module", "call", "whole", "at"])?;
+            Ok(ReturnedPart {
+                module: json::part(fields, "module", json::text)?.into(),
+                call: json::part(fields, "call", number)?,
+                whole: json::part(fields, "whole", |whole| to_argument(whole, 0, &no_node))?,
+                at: json::part(fields, "at", |at| json::items(at, number))?.into(),
+            })
+        })?;
+        Ok(Returned(parts))
     }
 }
 

@@ -113,9 +113,10 @@ fn placeholders<T: Tracer + ?Sized>(
     params: &[ParamSpec],
     param: &ParamSpec,
 ) -> Result<(Tree, Vec<Leaf>)> {
-    // A plain argument that is left open is what its default says, and guarded.
+    // A plain argument that is left open is what its default says, and guarded; so is one that may be absent.
     let given = cx.concrete(&param.name).or_else(|| {
-        let default = param.default.as_ref().filter(|_| !param.symbolic);
+        let is_fixed = |default: &&Literal| !param.symbolic || **default == Literal::None;
+        let default = param.default.as_ref().filter(is_fixed);
         default.map(literal_value)
     });
     let Some(value) = given else {
@@ -128,14 +129,22 @@ fn placeholders<T: Tracer + ?Sized>(
         }
         let leaf = Leaf {
             place: param.name.to_string(),
-            input: whole(tracer, cx, param)?,
+            input: whole(tracer, cx, param, param.default.as_ref())?,
             concrete: None,
         };
         return Ok((Tree::Leaf, vec![leaf]));
     };
     let tree = Tree::of(&value)?;
     if tree.is_leaf() {
-        let input = whole(tracer, cx, param)?;
+        // An argument that is there has no default by which it could be absent.
+        let is_there = is_bound_as_there(param, &value);
+        if is_there {
+            cx.report(Frozen::Present {
+                argument: param.name.to_string(),
+            });
+        }
+        let default = param.default.as_ref().filter(|_| !is_there);
+        let input = whole(tracer, cx, param, default)?;
         let leaf = leaf_of(cx, param.name.to_string(), input, value)?;
         return Ok((tree, vec![leaf]));
     }
@@ -164,9 +173,33 @@ fn placeholders<T: Tracer + ?Sized>(
     Ok((tree, leaves))
 }
 
+/// Whether an argument that may be absent is bound as one that is there.
+fn is_bound_as_there(param: &ParamSpec, bound: &Value) -> bool {
+    param.symbolic
+        && param.default == Some(Literal::None)
+        && bound.downcast_ref::<Placeholder>().is_some()
+}
+
+/// The parameters of what was traced: one that was bound as there has no default any more.
+pub(super) fn params_of_trace(params: &[ParamSpec], cx: &TraceContext) -> Vec<ParamSpec> {
+    let mut params = params.to_vec();
+    for param in &mut params {
+        let bound = cx.concrete(&param.name);
+        if bound.is_some_and(|bound| is_bound_as_there(param, &bound)) {
+            param.default = None;
+        }
+    }
+    params
+}
+
 /// The placeholder of a parameter that is one leaf.
-fn whole<T: Tracer + ?Sized>(tracer: &T, cx: &TraceContext, param: &ParamSpec) -> Result<Value> {
-    let args: Args = match &param.default {
+fn whole<T: Tracer + ?Sized>(
+    tracer: &T,
+    cx: &TraceContext,
+    param: &ParamSpec,
+    default: Option<&Literal>,
+) -> Result<Value> {
+    let args: Args = match default {
         Some(Literal::None) if param.symbolic => Args::from_iter([Argument::None]),
         Some(default) => Args::from_iter([Argument::from(default)]),
         None => Args::new(),

@@ -11,15 +11,18 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::report::{Frozen, Report, ReportEntry};
 use crate::error::{Error, Result};
-use crate::ir::argument::{Args, Kwargs};
+use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
+use crate::ir::meta::MadeFrom;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::places::{Scope, ScopeId, Site};
+use crate::ir::returned::{Place, ReturnedPart};
 use crate::ir::signature::ParamSpec;
 use crate::location::SourceLocation;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::Object;
@@ -33,6 +36,8 @@ struct RootIndex {
     text: String,
     components: FxHashMap<ComponentKey, PathRange>,
     tensors: FxHashMap<u64, (PathRange, TensorKind)>,
+    /// Whether each path leads to one thing.
+    paths: PathCheck,
 }
 
 /// Where a path is in the index's text.
@@ -46,6 +51,7 @@ impl RootIndex {
             text: String::with_capacity(4096),
             components: FxHashMap::with_capacity_and_hasher(64, FxBuildHasher),
             tensors: FxHashMap::with_capacity_and_hasher(128, FxBuildHasher),
+            paths: PathCheck::default(),
         }
     }
 
@@ -72,6 +78,7 @@ struct Numbers {
 
 impl Visitor for RootIndex {
     fn enter(&mut self, path: &str, key: ComponentKey, _: &'static str) -> bool {
+        self.paths.add(path);
         if let Entry::Vacant(vacant) = self.components.entry(key) {
             let start = self.text.len();
             self.text.push_str(path);
@@ -82,7 +89,12 @@ impl Visitor for RootIndex {
         false
     }
 
+    fn key(&mut self, path: &str, key: &str) {
+        self.paths.add_key(path, key);
+    }
+
     fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
+        self.paths.add(path);
         if let Some(id) = tensor.object_id()
             && let Entry::Vacant(vacant) = self.tensors.entry(id)
         {
@@ -114,6 +126,8 @@ pub struct TraceContext {
     graph: RefCell<Graph>,
     attributes: RefCell<Attributes>,
     root: RootIndex,
+    /// What the walk over the root found of its paths.
+    paths: RefCell<PathCheck>,
     parameter_proxies: RefCell<FxHashMap<Arc<str>, Proxy>>,
     constants: RefCell<FxHashMap<u64, Arc<str>>>,
     specialised: Specialised,
@@ -123,6 +137,8 @@ pub struct TraceContext {
     /// The proxies of each value's parts, where a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     fresh: RefCell<FxHashMap<String, Numbers>>,
+    /// How often each module was called.
+    calls: RefCell<FxHashMap<Arc<str>, u32>>,
     location: Cell<&'static Location<'static>>,
     /// Where a node that is being traced again came from.
     origin: RefCell<Option<SourceLocation>>,
@@ -137,6 +153,7 @@ impl TraceContext {
         if let Some(root) = root {
             walk(root, &mut index);
         }
+        let paths = std::mem::take(&mut index.paths);
         TraceContext {
             id: fresh_id(),
             graph: RefCell::new(Graph::with_capacity(index.components.len() * 5 / 4 + 8)),
@@ -145,6 +162,7 @@ impl TraceContext {
                 ..Attributes::default()
             }),
             root: index,
+            paths: RefCell::new(paths),
             parameter_proxies: RefCell::default(),
             constants: RefCell::default(),
             specialised,
@@ -152,6 +170,7 @@ impl TraceContext {
             report: RefCell::default(),
             parts: RefCell::default(),
             fresh: RefCell::default(),
+            calls: RefCell::default(),
             location: Cell::new(Location::caller()),
             origin: RefCell::default(),
             body: Cell::new(Location::caller()),
@@ -166,6 +185,11 @@ impl TraceContext {
             inputs: self.inputs.take(),
             report: self.report.take(),
         }
+    }
+
+    /// What the walk over the root found of its paths, to be asked once.
+    pub(super) fn take_path_check(&self) -> PathCheck {
+        self.paths.take()
     }
 
     /// Records into a graph that there is already.
@@ -226,12 +250,16 @@ impl TraceContext {
             scope: ScopeId,
             insertion: usize,
             origin: Option<SourceLocation>,
+            made_from: Option<MadeFrom>,
         }
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
                 self.context.origin.replace(self.origin.take());
                 if let Ok(mut graph) = self.context.graph_mut() {
                     graph.leave_insertion(self.insertion);
+                    if let Some(former) = self.made_from.take() {
+                        graph.made_from_before(former);
+                    }
                     graph.leave_scope(self.scope);
                 }
             }
@@ -243,6 +271,7 @@ impl TraceContext {
             context: self,
             scope,
             insertion: graph.enter_insertion_before(node)?,
+            made_from: Some(graph.make_from(&[node])),
             origin: self.origin.replace(location),
         };
         drop(graph);
@@ -267,7 +296,7 @@ impl TraceContext {
             let outer = graph.current_scope().map(|s| s.path.clone());
             let outer = outer.filter(|path| !path.is_empty());
             let former = graph.scope_id();
-            let mut stack: Vec<&Scope> = node.module_stack().collect();
+            let mut stack: Vec<&Scope> = node.modules_around().collect();
             stack.reverse();
             // The node's root is a root here too, unless this trace has one of its own.
             let rooted = graph.current_scope().is_some();
@@ -276,7 +305,7 @@ impl TraceContext {
                     Some(outer) => format!("{outer}.{}", scope.path).into(),
                     None => scope.path.clone(),
                 };
-                graph.enter_scope(path, scope.type_name.clone());
+                graph.enter_scope(path, scope.type_name.clone(), scope.call);
             }
             let origin = self.origin.replace(node.location().cloned());
             Restore(self, former, origin)
@@ -370,7 +399,7 @@ impl TraceContext {
     /// Adds something that the graph fixes to the trace's report.
     pub fn report(&self, what: Frozen) {
         let location = match what {
-            Frozen::Argument { .. } => None,
+            Frozen::Argument { .. } | Frozen::Present { .. } => None,
             _ => Some(self.location()),
         };
         self.report.borrow_mut().add(ReportEntry {
@@ -465,22 +494,15 @@ impl TraceContext {
     /// A tuple of all parts of one value, in order, is that value: `Ok(topk(..)?)` returns what `topk`
     /// gave, and taking it apart was only for the types.
     pub(super) fn repacked(&self, value: Value) -> Result<Value> {
-        let Value::Tuple(items) = &value else {
+        let Some(whole) = self.whole_of(&value) else {
             return Ok(value);
         };
-        let proxies: Option<Vec<Proxy>> = items.iter().map(Value::as_proxy).collect();
         let all = self.parts.borrow();
-        let whole = proxies.and_then(|proxies| {
-            let graph = self.graph().ok()?;
-            let first = graph.node(proxies.first()?.node).ok()?;
-            let whole = self.proxy(first.args().first()?.as_node()?);
-            let unused = |p: &Proxy| graph.node(p.node).is_ok_and(|n| n.num_users() == 0);
-            (all.get(&whole) == Some(&proxies) && proxies.iter().all(unused)).then_some(whole)
-        });
-        let Some(whole) = whole else {
-            return Ok(value);
-        };
         let mut graph = self.graph_mut()?;
+        let unused = |p: &Proxy| graph.node(p.node).is_ok_and(|n| n.num_users() == 0);
+        if !all.get(&whole).into_iter().flatten().all(unused) {
+            return Ok(value);
+        }
         for part in all.get(&whole).into_iter().flatten() {
             graph.erase_node(part.node)?;
         }
@@ -512,12 +534,113 @@ impl TraceContext {
             }
         }
         self.report_training(&path, module);
-        let former = self.graph_mut()?.enter_scope(path, module.type_name());
+        let former = self.enter_call(path, module)?;
         let _leave = Leave(self, former, self.body.get());
         if let Some(location) = module.location() {
             self.set_body(location);
         }
         body()
+    }
+
+    /// Nodes made from now on belong to one more call of a module; gives the scope before.
+    fn enter_call(&self, path: Arc<str>, module: &dyn Module) -> Result<ScopeId> {
+        let mut calls = self.calls.borrow_mut();
+        let count = calls.entry(path.clone()).or_default();
+        let call = *count;
+        *count += 1;
+        let mut graph = self.graph_mut()?;
+        Ok(graph.enter_scope(path, module.type_name(), call))
+    }
+
+    /// How often a module was called so far.
+    pub(super) fn calls_of(&self, path: &Arc<str>) -> u32 {
+        self.calls.borrow().get(path).copied().unwrap_or(0)
+    }
+
+    /// A call of a module gave a value: the nodes in it remember that, so that it can be shown what the module returned.
+    /// A node that calls the module says so itself.
+    pub(super) fn note_returned(&self, path: &Arc<str>, call: u32, value: &Value) -> Result<()> {
+        let mut nodes = Vec::new();
+        let whole = match self.whole_of(value) {
+            Some(whole) => {
+                nodes.push((whole.node, Place::new()));
+                Argument::None
+            }
+            None => self.structure(value, &mut Place::new(), &mut nodes),
+        };
+        let mut graph = self.graph_mut()?;
+        for (node, at) in nodes {
+            let is_call =
+                matches!(graph.node(node)?.op(), Op::CallModule(called) if called == path);
+            if !is_call {
+                let part = ReturnedPart {
+                    module: path.clone(),
+                    call,
+                    whole: whole.clone(),
+                    at,
+                };
+                graph.node_mut(node)?.add_returned([part]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The structure of a value, with `None` in the places of nodes, which are told with their places.
+    fn structure(
+        &self,
+        value: &Value,
+        at: &mut Place,
+        nodes: &mut Vec<(NodeId, Place)>,
+    ) -> Argument {
+        if let Some(proxy) = value.as_proxy().filter(|proxy| proxy.trace == self.id) {
+            nodes.push((proxy.node, at.clone()));
+            return Argument::None;
+        }
+        let mut item = |position: usize, inner: &Value| {
+            at.push(u32::try_from(position).unwrap_or(u32::MAX));
+            let inner = self.structure(inner, at, nodes);
+            at.pop();
+            inner
+        };
+        let mut all = |items: &[Value]| -> Arc<Vec<Argument>> {
+            let items = items.iter().enumerate();
+            Arc::new(items.map(|(i, inner)| item(i, inner)).collect())
+        };
+        match value {
+            Value::List(items) => Argument::List(all(items)),
+            Value::Tuple(items) => Argument::Tuple(all(items)),
+            Value::Dict(items) => {
+                let items = items.iter().enumerate();
+                let items = items.map(|(i, (key, inner))| (key.clone(), item(i, inner)));
+                Argument::Dict(Arc::new(items.collect()))
+            }
+            plain => Argument::of_plain(plain).unwrap_or(Argument::None),
+        }
+    }
+
+    /// The value whose parts, all of them in order, a tuple is.
+    fn whole_of(&self, value: &Value) -> Option<Proxy> {
+        let Value::Tuple(items) = value else {
+            return None;
+        };
+        let proxies: Vec<Proxy> = items.iter().map(Value::as_proxy).collect::<Option<_>>()?;
+        let graph = self.graph().ok()?;
+        let first = graph.node(proxies.first()?.node).ok()?;
+        let whole = self.proxy(first.args().first()?.as_node()?);
+        (self.parts.borrow().get(&whole) == Some(&proxies)).then_some(whole)
+    }
+
+    /// Runs `body`, which records the call of a module, as inside that call.
+    pub(super) fn in_call<R>(
+        &self,
+        path: &Arc<str>,
+        module: &dyn Module,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let former = self.enter_call(path.clone(), module)?;
+        let result = body();
+        self.graph_mut()?.leave_scope(former);
+        result
     }
 
     /// A module that is traced through reads its own training flag as a plain bool.

@@ -16,6 +16,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
+use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::value::handle::Proxy;
 use crate::value::object::Object;
@@ -70,7 +71,7 @@ pub fn record_call(function: Function, form: CallForm, args: Vec<Value>) -> Resu
 /// report says so where the tensor is the root's.
 #[inline]
 pub fn report_shape(object: &dyn Object) {
-    if scope::is_tracing() {
+    if scope::may_record() {
         read_shape(object);
     }
 }
@@ -276,6 +277,7 @@ pub fn call_module(
     let path = match tracer.path_of_module(context, module) {
         Some(path) => path,
         None if tracer.is_leaf_module(context, module, "") => {
+            module.check_paths()?;
             let type_name = crate::value::object::short_type_name(module.type_name());
             let prefix = format!("_{}_", type_name.to_ascii_lowercase());
             let path = tracer.get_fresh_qualname(context, &prefix);
@@ -291,10 +293,15 @@ pub fn call_module(
     };
     context.set_location(location);
     let call = split_keywords(module.params(), args);
-    tracer
-        .call_module(context, module, &path, call, &mut |call| {
-            let bound = bind_values(module.type_name(), module.params(), call)?;
-            run_module(module, &bound)
+    let number = context.calls_of(&path);
+    let result = tracer.call_module(context, module, &path, call, &mut |call| {
+        let bound = bind_values(module.type_name(), module.params(), call)?;
+        run_module(module, &bound)
+    });
+    result
+        .and_then(|value| {
+            context.note_returned(&path, number, &value)?;
+            Ok(value)
         })
         .map_err(|e| blame(&active, &path, e))
 }
@@ -522,5 +529,5 @@ pub(crate) fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) 
 
 /// Whether a call on these values may have to be recorded.
 pub(crate) fn is_symbolic_call(args: &[&Value]) -> bool {
-    scope::is_tracing() || args.iter().any(|value| value.holds_proxy())
+    scope::may_record() || args.iter().any(|value| value.holds_proxy())
 }

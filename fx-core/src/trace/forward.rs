@@ -31,7 +31,7 @@ pub trait Forward: Module {
     fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
         let module = self.as_module();
         let args = bind_values(module.type_name(), module.params(), args.into_args())?;
-        let value = if scope::is_tracing() {
+        let value = if scope::may_record() {
             call_module(module, args, Location::caller())?
         } else {
             let lent: Vec<&Value> = args.iter().collect();

@@ -149,23 +149,31 @@ impl<T: FromValue + IntoValue + Clone> List<T> {
 }
 
 impl<T> List<T> {
-    /// How many items there are, where that is known.
+    /// How many items there are, where that is known. The answer that it is not is in the trace's report.
+    #[track_caller]
     pub fn known_len(&self) -> Option<usize> {
         match &self.0 {
             Items::Known(items) => Some(items.len()),
-            Items::Symbolic(..) => None,
+            Items::Symbolic(proxy, _) => {
+                proxy.note_answer("known_len", "None");
+                None
+            }
         }
     }
 
-    /// The items, as far as they are known: none of a symbolic list.
+    /// The items, as far as they are known: none of a symbolic list, which the trace's report tells.
+    #[track_caller]
     pub fn known(&self) -> &[T] {
         match &self.0 {
             Items::Known(items) => items,
-            Items::Symbolic(..) => &[],
+            Items::Symbolic(proxy, _) => {
+                proxy.note_answer("known", "[]");
+                &[]
+            }
         }
     }
 
-    /// The symbolic list.
+    /// The symbolic list: for who records what is done to it. The question is in no report.
     pub fn proxy(&self) -> Option<Proxy> {
         match &self.0 {
             Items::Known(_) => None,

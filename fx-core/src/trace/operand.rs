@@ -121,7 +121,7 @@ scalar_operand! {
 #[track_caller]
 #[inline]
 pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -> Result<T> {
-    if scope::is_tracing() || lhs.is_symbolic() || rhs.is_symbolic() {
+    if scope::may_record() || lhs.is_symbolic() || rhs.is_symbolic() {
         let operands = vec![lhs.to_operand(), rhs.to_operand()];
         if let Some(value) = record(
             function_of(op),
@@ -145,7 +145,7 @@ pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -
 #[track_caller]
 #[inline]
 pub fn unary<T: Traced>(op: Operator, operand: &impl Operand) -> Result<T> {
-    if scope::is_tracing() || operand.is_symbolic() {
+    if scope::may_record() || operand.is_symbolic() {
         let operands = vec![operand.to_operand()];
         if let Some(value) = record(
             function_of(op),

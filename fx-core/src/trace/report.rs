@@ -17,7 +17,7 @@ pub enum Frozen {
         /// What it is.
         value: String,
     },
-    /// An argument that was bound by `concrete`.
+    /// An argument that was bound by `concrete`, or that its default says.
     Argument {
         /// The argument, or the leaf of it.
         argument: String,
@@ -25,6 +25,11 @@ pub enum Frozen {
         value: String,
         /// Whether a run with another value is stopped.
         guarded: bool,
+    },
+    /// An argument that may be absent, and was bound as one that is there: a run without it is stopped.
+    Present {
+        /// The argument.
+        argument: String,
     },
     /// A module that was traced through with its training flag as it was.
     Training {
@@ -48,7 +53,8 @@ pub enum Frozen {
         /// Its type.
         type_name: String,
     },
-    /// A symbolic truth value, length or list of keys that the tracer answered.
+    /// What a program asked of a symbolic value, or of the trace, and was answered: a truth value, a length, keys, or that
+    /// a value is not known.
     Answer {
         /// What was asked.
         question: &'static str,
@@ -70,6 +76,9 @@ impl fmt::Display for Frozen {
             } => {
                 let how = if *guarded { "guarded" } else { "not guarded" };
                 write!(f, "argument `{argument}` = {value} ({how})")
+            }
+            Frozen::Present { argument } => {
+                write!(f, "argument `{argument}` is there (guarded)")
             }
             Frozen::Training { path, training } => {
                 let path = if path.is_empty() { "the root" } else { path };

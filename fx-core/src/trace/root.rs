@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 
-use super::concrete::all_symbolic;
+use super::concrete::{all_symbolic, params_of_trace};
 use super::context::{Specialised, TraceContext};
 use super::report::Report;
 use super::scope::{Active, Running};
@@ -185,7 +185,22 @@ impl<'r> Trace<'r> {
     /// Of a structure (a list, a tuple, a dict; see [`tree!`](crate::tree)) each leaf becomes an input:
     /// [`PH`](crate::PH) leaves stay symbolic, the others are guarded. The traced module is called as the
     /// function is, with the structure. A tensor is specialised without a guard. A plain argument with a default that
-    /// is left open is specialised to its default.
+    /// is left open is specialised to its default, and an `Option` to its absence: [`PH`](crate::PH) traces it as there,
+    /// and the graph then needs it.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[trace]
+    /// fn scaled(x: Float, by: Option<Float>) -> Result<Float> {
+    ///     match by { Some(by) => x * by, None => Ok(x) }
+    /// }
+    /// let absent = symbolic_trace(traced!(scaled))?;
+    /// assert_eq!(absent.forward::<f64>(2.5)?, 2.5);
+    /// let there = Trace::new(traced!(scaled)).concrete("by", PH).graph_module()?;
+    /// assert_eq!(there.forward::<f64>((2.5, 2.0))?, 5.0);
+    /// assert!(absent.forward::<f64>((2.5, 2.0)).is_err() && there.forward::<f64>(2.5).is_err());
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -277,6 +292,9 @@ pub(super) fn trace(
         tracer,
         context: TraceContext::new(module, specialised),
     });
+    if let Some(module) = module {
+        active.context.take_path_check().finish(module)?;
+    }
     let result = recorded(&active, |context| {
         context.check_concrete(&name, params)?;
         let location = match root {
@@ -306,7 +324,7 @@ pub(super) fn trace(
     Ok(Outcome {
         graph: recorded.graph,
         attributes: recorded.attributes,
-        params: params.to_vec(),
+        params: params_of_trace(params, &active.context),
         inputs: recorded.inputs,
         report: recorded.report,
         name,

@@ -2,14 +2,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::panic::Location;
 use std::rc::Rc;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use super::context::TraceContext;
+use super::report::Frozen;
 use super::tracer::Tracer;
 use crate::error::{Error, ErrorKind};
-use crate::value::handle::{Proxy, TraceId, name_proxies_by};
+use crate::value::handle::{Proxy, TraceId, name_proxies_by, note_answers_by};
 
 /// A running trace.
 pub(super) struct Active {
@@ -25,10 +27,51 @@ thread_local! {
 /// Which thread each live trace runs on, for the error of a proxy that strays.
 static LIVE: LazyLock<Mutex<HashMap<u32, ThreadId>>> = LazyLock::new(Mutex::default);
 
-/// Whether a trace runs on this thread.
-#[inline]
+/// Whether a trace runs on this thread, asked by a program that goes on with the answer: in a trace its report tells.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// let f = traced!(|x: Float| Ok(if fx_core::is_tracing() { x } else { (x * 2.0)? }));
+/// assert!(Trace::new(f).report()?.to_string().starts_with("is_tracing of the program = true"));
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+#[track_caller]
 pub fn is_tracing() -> bool {
+    let answer = may_record();
+    if answer && let Some(active) = innermost() {
+        active.context.set_location(Location::caller());
+        active.context.report(Frozen::Answer {
+            question: "is_tracing",
+            of: "the program".to_string(),
+            answer: answer.to_string(),
+        });
+    }
+    answer
+}
+
+/// Whether a call on this thread may have to be recorded, because a trace runs: what a tensor type asks before it computes.
+/// Unlike [`is_tracing`] it is in no report, because what the call means is the same either way.
+#[inline]
+pub fn may_record() -> bool {
     DEPTH.get() != 0
+}
+
+/// A program asked something of a proxy and goes on with the answer.
+fn note_answer(
+    proxy: Proxy,
+    question: &'static str,
+    answer: &str,
+    location: &'static Location<'static>,
+) {
+    let Ok(active) = of_proxy(proxy) else {
+        return;
+    };
+    active.context.set_location(location);
+    active.context.report(Frozen::Answer {
+        question,
+        of: active.context.name_of(proxy),
+        answer: answer.to_string(),
+    });
 }
 
 /// Keeps a trace on the stack; the stack is cut back to where it was when this is dropped.
@@ -41,6 +84,7 @@ impl Running {
     pub fn start(active: Rc<Active>) -> Self {
         let id = active.context.id();
         name_proxies_by(name_of);
+        note_answers_by(note_answer);
         LIVE.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id.0, std::thread::current().id());

@@ -142,7 +142,8 @@ pub trait Tracer: 'static {
     ) -> Result<Value> {
         if self.is_leaf_module(cx, module, path) {
             cx.keep_module(path, module);
-            let proxy = self.create_proxy(cx, Op::CallModule(path.clone()), args)?;
+            let call = Op::CallModule(path.clone());
+            let proxy = cx.in_call(path, module, || self.create_proxy(cx, call, args))?;
             return Ok(Value::Proxy(proxy));
         }
         cx.in_scope(path.clone(), module, || forward(args))

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::panic::Location;
 use std::sync::OnceLock;
 
 /// Names a node of one graph: an index and a process-unique stamp, so that an erased node's id and
@@ -58,6 +59,25 @@ static NAME_OF: OnceLock<fn(Proxy) -> Option<String>> = OnceLock::new();
 pub(crate) fn name_proxies_by(name_of: fn(Proxy) -> Option<String>) {
     // Set by the first trace; later ones set the same.
     let _ = NAME_OF.set(name_of);
+}
+
+/// Tells a running trace that a program asked something of a proxy, and what it was answered; set as `NAME_OF` is.
+static NOTE_ANSWER: OnceLock<fn(Proxy, &'static str, &str, &'static Location<'static>)> =
+    OnceLock::new();
+
+/// Sets what puts answers into the reports of traces.
+pub(crate) fn note_answers_by(note: fn(Proxy, &'static str, &str, &'static Location<'static>)) {
+    let _ = NOTE_ANSWER.set(note);
+}
+
+impl Proxy {
+    /// A program asked something of the value, and goes on with the answer: the trace's report says so.
+    #[track_caller]
+    pub(crate) fn note_answer(self, question: &'static str, answer: &str) {
+        if let Some(note) = NOTE_ANSWER.get() {
+            note(self, question, answer, Location::caller());
+        }
+    }
 }
 
 /// `Proxy(name)` while its trace runs on this thread, as in PyTorch; after it the node's id.

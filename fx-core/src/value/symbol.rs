@@ -22,15 +22,29 @@ pub type Float = Sym<f64>;
 pub type Bool = Sym<bool>;
 
 impl<T: Copy> Sym<T> {
-    /// The value, if it is known.
+    /// The value, if it is known. A program that goes on with "not known" is traced that way, which the trace's
+    /// [report](crate::Trace::report) tells.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let f = traced!(|n: Int| Ok(if n.concrete() == Some(1) { n } else { (n * 2)? }));
+    /// let report = Trace::new(f).report()?.to_string();
+    /// assert!(report.starts_with("concrete of %n = None"));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    #[track_caller]
     pub fn concrete(&self) -> Option<T> {
         match self {
             Sym::Concrete(value) => Some(*value),
-            Sym::Proxy(_) => None,
+            Sym::Proxy(proxy) => {
+                proxy.note_answer("concrete", "None");
+                None
+            }
         }
     }
 
-    /// The proxy, if it is symbolic.
+    /// The proxy, if it is symbolic: for who records what is done to it. Unlike [`concrete`](Sym::concrete) the question is
+    /// in no report.
     pub fn proxy(&self) -> Option<Proxy> {
         match self {
             Sym::Concrete(_) => None,

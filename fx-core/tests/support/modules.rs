@@ -32,9 +32,9 @@ impl Linear {
     }
 }
 
-/// Traced through by default; has no state and no size.
-#[derive(Module, Debug)]
-pub struct Activation;
+/// Traced through by default; has no state, and a tag to be told from others by.
+#[derive(Module, Debug, Default)]
+pub struct Activation(Tag);
 
 #[trace]
 impl Activation {
@@ -84,7 +84,7 @@ impl Block {
                     training: false,
                 })
                 .collect(),
-            boxed: Box::new(Activation),
+            boxed: Box::new(Activation::default()),
             shared: Arc::new(Linear::square(n, -1.0)),
             mean: Array::vec(&vec![0.25; n]),
             note: "kept".into(),

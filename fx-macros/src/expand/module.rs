@@ -121,7 +121,17 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
     }
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+    // Of a generic type the walk says it, for each type that is made of it.
+    let sized = generics.params.is_empty().then(|| {
+        let problem = format!(
+            "the module `{name}` has no size, so that two of them cannot be told apart: add a field `tag: Tag` (`fx_core::Tag`, `fx_nn::Tag`)"
+        );
+        quote_spanned! {name.span()=>
+            const _: () = ::core::assert!(::core::mem::size_of::<#name>() != 0, #problem);
+        }
+    });
     Ok(quote! {
+        #sized
         #[automatically_derived]
         #[allow(unused_variables, clippy::borrow_deref_ref, clippy::explicit_auto_deref)]
         impl #impl_generics #core::Component for #name #ty_generics #where_clause {

@@ -230,7 +230,7 @@ fn forward_items(
         #[track_caller]
         #vis #sig {
             #(#convert)*
-            if #core::is_tracing() {
+            if #core::may_record() {
                 return #recorded;
             }
             #this.__fx_forward(#(#args),*)

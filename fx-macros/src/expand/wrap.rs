@@ -148,7 +148,7 @@ impl Leaf<'_> {
             Some(quote!(__recorded)),
         );
         quote! {
-            if #core::is_tracing() #(|| #symbolic)* {
+            if #core::may_record() #(|| #symbolic)* {
                 let __recorded = #core::__private::record(
                     #function,
                     #core::__private::CallForm::#form,

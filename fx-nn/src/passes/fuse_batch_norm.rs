@@ -403,7 +403,7 @@ fn fold(
     }))
 }
 
-/// Puts a fused copy in the layer's place.
+/// Puts a fused copy in the layer's place, whose results have the same shapes.
 fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<()> {
     let path = gm.graph().node(layer)?.target().to_string();
     let Some(before) = Layer::of(gm, &path) else {
@@ -413,7 +413,7 @@ fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<
     match before {
         Layer::Conv1d(layer) => {
             let layer = layer.clone();
-            gm.set_submodule(
+            gm.set_submodule_of_same_shapes(
                 &path,
                 nn::Conv1d {
                     weight,
@@ -424,7 +424,7 @@ fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<
         }
         Layer::Conv2d(layer) => {
             let layer = layer.clone();
-            gm.set_submodule(
+            gm.set_submodule_of_same_shapes(
                 &path,
                 nn::Conv2d {
                     weight,
@@ -433,7 +433,7 @@ fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<
                 },
             )
         }
-        Layer::Linear(_) => gm.set_submodule(&path, nn::Linear { weight, bias }),
+        Layer::Linear(_) => gm.set_submodule_of_same_shapes(&path, nn::Linear { weight, bias }),
     }
 }
 

@@ -151,7 +151,7 @@ impl Tensor {
     #[track_caller]
     pub fn i(&self, index: impl Index) -> Result<Tensor> {
         let index = index.into_index();
-        if self.proxy().is_some() || fx_core::is_tracing() || index.holds_proxy() {
+        if self.proxy().is_some() || fx_core::may_record() || index.holds_proxy() {
             let args = vec![self.into_value(), index.clone()];
             if let Some(part) = record_call(operator::getitem, CallForm::Function, args)? {
                 return fx_core::FromValue::from_value(part);

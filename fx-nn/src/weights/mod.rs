@@ -25,11 +25,13 @@ fn weights(text: String) -> Error {
 /// A tensor with several names is set by any of them.
 ///
 /// # Errors
-/// Every tensor that is missing, unknown, or of another shape; the module is unchanged then.
+/// Every tensor that is missing, unknown, or of another shape; and when a path of the module leads to two of them. The
+/// module is unchanged then.
 pub fn load_state_dict(
     module: &mut (impl Component + ?Sized),
     state: &IndexMap<String, Tensor>,
 ) -> Result<()> {
+    module.check_paths()?;
     let own = module.state_dict();
     let mut problems = Vec::new();
     let mut ids_given: HashMap<u64, &Tensor> = HashMap::new();
@@ -125,9 +127,10 @@ pub fn load(module: &mut (impl Component + ?Sized), path: impl AsRef<FilePath>) 
 /// Saves a module's parameters and buffers as a safetensors file.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// When the file cannot be written, and when a path of the module leads to two tensors.
 pub fn save(module: &(impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
     let path = path.as_ref();
+    module.check_paths()?;
     let mut held: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
     for (name, value) in module.state_dict() {
         let Some(tensor) = value.downcast_ref::<Tensor>() else {

@@ -317,6 +317,7 @@ struct Handle;
 /// A layer with a field that cannot be made anew.
 #[derive(Module)]
 struct Connected {
+    tag: fx_nn::Tag,
     #[module(skip)]
     handle: Handle,
 }
@@ -331,7 +332,10 @@ impl Connected {
 
 #[test]
 fn a_skipped_field_without_default_is_told() -> Result<()> {
-    let gm = calling(Connected { handle: Handle })?;
+    let gm = calling(Connected {
+        tag: fx_nn::Tag::default(),
+        handle: Handle,
+    })?;
     assert_eq!(
         gm.to_bytes()
             .err()
@@ -354,6 +358,7 @@ impl fx_nn::Component for ByHand {
 
 #[derive(Module)]
 struct Holder {
+    tag: fx_nn::Tag,
     by_hand: ByHand,
 }
 
@@ -367,7 +372,10 @@ impl Holder {
 
 #[test]
 fn a_component_by_hand_is_told_how() -> Result<()> {
-    let gm = calling(Holder { by_hand: ByHand })?;
+    let gm = calling(Holder {
+        tag: fx_nn::Tag::default(),
+        by_hand: ByHand,
+    })?;
     assert_eq!(
         gm.to_bytes()
             .err()

@@ -182,7 +182,9 @@ impl Exception {
             Exception::PythonReservedName => {
                 "PyTorch numbers names that are Python builtins; they are no builtins in Rust"
             }
-            Exception::PythonDefaultValue => "Rust functions have no default arguments",
+            Exception::PythonDefaultValue => {
+                "Rust functions have no default arguments, and an option that was traced as there needs to be there"
+            }
             Exception::FlattenedOutput => {
                 "our output node holds the structure of the result, so there is nothing to put together afterwards"
             }

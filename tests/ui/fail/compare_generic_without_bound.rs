@@ -4,7 +4,7 @@ use fx_core::prelude::*;
 use support::Tensor;
 
 #[derive(Module)]
-pub struct Gate;
+pub struct Gate(Tag);
 
 #[trace]
 impl Gate {

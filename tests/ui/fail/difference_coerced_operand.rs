@@ -3,7 +3,7 @@ mod support;
 use fx_core::prelude::*;
 
 #[derive(Module)]
-pub struct Body;
+pub struct Body(Tag);
 
 #[trace]
 impl Body {

@@ -8,7 +8,7 @@ fn bump(n: &mut i32) -> i32 {
 }
 
 #[derive(Module)]
-pub struct Body;
+pub struct Body(Tag);
 
 #[trace]
 impl Body {

@@ -4,7 +4,7 @@ use fx_core::prelude::*;
 use support::Tensor;
 
 #[derive(Module)]
-pub struct Layer;
+pub struct Layer(Tag);
 
 #[trace]
 impl Layer {

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use support::{Tensor, tensor};
 
 #[derive(Module, Clone)]
-struct Relu;
+struct Relu(Tag);
 
 #[trace]
 impl Relu {
@@ -97,25 +97,25 @@ fn shift() -> Shift {
 fn main() {
     let model = Model {
         one: Box::new(shift()),
-        shared: Arc::new(Relu),
+        shared: Arc::new(Relu(Tag::default())),
         shared_dyn: Arc::new(shift()),
         maybe: Some(shift()),
         list: vec![
-            Either::Relu(Relu),
+            Either::Relu(Relu(Tag::default())),
             Either::Shift {
                 shift: shift(),
                 training: false,
             },
             Either::Neither,
         ],
-        array: [Relu, Relu],
-        named: IndexMap::from([("last".to_owned(), Box::new(Relu) as Box<dyn Module>)]),
-        pair: (Relu, Relu),
+        array: [Relu(Tag::default()), Relu(Tag::default())],
+        named: IndexMap::from([("last".to_owned(), Box::new(Relu(Tag::default())) as Box<dyn Module>)]),
+        pair: (Relu(Tag::default()), Relu(Tag::default())),
         kinds: vec![],
         r#type: "model".to_owned(),
         training: false,
         since: None,
-        flat: Relu,
+        flat: Relu(Tag::default()),
     };
     let gm = symbolic_trace(&model).expect("traces");
     let graph = gm.graph().to_string();

@@ -65,7 +65,7 @@ struct Layer {
 }
 
 #[derive(Module, Debug)]
-struct Private;
+struct Private(Tag);
 
 #[trace]
 impl Layer {
@@ -81,7 +81,7 @@ fn main() -> Result<()> {
     documented(&x, true)?;
     let layer = Layer {
         weight: x.twice(3)?,
-        private: Private,
+        private: Private(Tag::default()),
     };
     layer.forward(&x)?;
     let _ = (

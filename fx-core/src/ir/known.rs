@@ -1,0 +1,189 @@
+//! What is known of the values of nodes, entries that are computed (shapes, by `MetaPolicy::Recompute`), and what an edit
+//! makes nodes forget.
+//!
+//! Invariant: a node that knows something is marked, and so is all that it depends on. Forgetting walks forward through
+//! marked nodes alone and takes their marks away, so that edits in a loop pay for each node once.
+
+use std::any::TypeId;
+
+use smallvec::SmallVec;
+
+use super::argument::Argument;
+use super::graph::Graph;
+use super::node::NodeRef;
+use super::value_meta::ValueMeta;
+use crate::error::Result;
+use crate::value::handle::NodeId;
+
+/// The marks: a bit for each index, as far as any was ever set.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Marks(Vec<u64>);
+
+impl Marks {
+    fn place(index: u32) -> (usize, u64) {
+        (index as usize / 64, 1 << (index % 64))
+    }
+
+    fn has(&self, index: u32) -> bool {
+        let (word, bit) = Marks::place(index);
+        self.0.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    /// Sets a mark; whether it was not there.
+    fn set(&mut self, index: u32) -> bool {
+        let (word, bit) = Marks::place(index);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        let before = self.0[word];
+        self.0[word] |= bit;
+        before & bit == 0
+    }
+
+    /// Takes a mark away; whether it was there.
+    pub(super) fn clear(&mut self, index: u32) -> bool {
+        let (word, bit) = Marks::place(index);
+        let Some(bits) = self.0.get_mut(word) else {
+            return false;
+        };
+        let was_there = *bits & bit != 0;
+        *bits &= !bit;
+        was_there
+    }
+}
+
+impl Graph {
+    /// Whether anything may be known of what nodes give.
+    pub(crate) fn knows_anything(&self) -> bool {
+        self.marks.0.iter().any(|bits| *bits != 0)
+    }
+
+    /// A node has learnt something: it is marked, and all that it depends on.
+    pub(super) fn mark_known(&mut self, index: u32) {
+        let mut pending: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
+        while let Some(at) = pending.pop() {
+            if self.marks.set(at) {
+                pending.extend(self.uses.inputs(at).filter(|input| !self.marks.has(*input)));
+            }
+        }
+    }
+
+    /// What a node gives may be another value now: the node and all that depends on it forget what was computed of them.
+    pub(super) fn forget(&mut self, index: u32) {
+        let mut pending: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
+        while let Some(at) = pending.pop() {
+            if self.marks.clear(at) {
+                self.forget_computed(at);
+                pending.extend(self.uses.users(at).filter(|user| self.marks.has(*user)));
+            }
+        }
+    }
+
+    /// A node's arguments are written in another way, and it gives what it gave: what it uses now is marked if it is.
+    pub(super) fn still_knows(&mut self, index: u32) {
+        if self.marks.has(index) {
+            let inputs: SmallVec<[u32; 8]> = self.uses.inputs(index).collect();
+            for input in inputs {
+                self.mark_known(input);
+            }
+        }
+    }
+
+    /// `new` is about to be used by a node where it used `old`. Unless both are known to be alike, the user and all that
+    /// depends on it forget.
+    pub(super) fn forget_unless_alike(&mut self, user: u32, old: u32, new: &Argument) {
+        if self.marks.has(user) && !self.are_alike(old, new) {
+            self.forget(user);
+        }
+    }
+
+    /// Whether an argument of this graph is known to give what a node of another graph gives.
+    pub(super) fn gives_same(&self, argument: &Argument, node: NodeRef<'_>) -> bool {
+        let meta = node.meta::<ValueMeta>();
+        meta.is_some_and(|meta| self.fits_meta(argument, meta))
+    }
+
+    /// Whether all that is computed of a node is known of an argument too, and the same.
+    fn are_alike(&self, old: u32, new: &Argument) -> bool {
+        if let Argument::Node(new) = new
+            && !self.shares_computed(old, new.index, TypeId::of::<ValueMeta>())
+        {
+            return false;
+        }
+        match self.node_at(old).meta::<ValueMeta>() {
+            Some(known) => self.fits_meta(new, known),
+            None => false,
+        }
+    }
+
+    /// Whether an argument is known to be what a meta says.
+    fn fits_meta(&self, argument: &Argument, meta: &ValueMeta) -> bool {
+        match (argument, meta) {
+            (Argument::Node(id), meta) => {
+                let node = self.node(*id).ok();
+                node.and_then(|node| node.meta::<ValueMeta>()) == Some(meta)
+            }
+            (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
+                items.len() == metas.len()
+                    && items
+                        .iter()
+                        .zip(metas)
+                        .all(|(item, m)| self.fits_meta(item, m))
+            }
+            (Argument::Dict(items), ValueMeta::Dict(metas)) => {
+                let mut pairs = items.iter().zip(metas);
+                items.len() == metas.len()
+                    && pairs.all(|((a, item), (b, m))| **a == **b && self.fits_meta(item, m))
+            }
+            (plain, meta) => {
+                Argument::plain_value(plain).is_some_and(|value| ValueMeta::of(&value) == *meta)
+            }
+        }
+    }
+
+    /// An argument gives what a meta says: its nodes know so from now on, where they know nothing.
+    ///
+    /// # Errors
+    /// When it names a node that is not in this graph.
+    pub(crate) fn learn(&mut self, argument: &Argument, meta: &ValueMeta) -> Result<()> {
+        match (argument, meta) {
+            (Argument::Node(id), meta) => {
+                let mut node = self.node_mut(*id)?;
+                if node.as_ref().meta::<ValueMeta>().is_none() {
+                    node.set_meta(meta.clone());
+                }
+                Ok(())
+            }
+            (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
+                let mut pairs = items.iter().zip(metas);
+                pairs.try_for_each(|(item, meta)| self.learn(item, meta))
+            }
+            (Argument::Dict(items), ValueMeta::Dict(metas)) => {
+                let mut pairs = items.iter().zip(metas);
+                pairs.try_for_each(|((_, item), (_, meta))| self.learn(item, meta))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `new` gives what `old` gives: it knows what is known of `old`'s value, where it knows nothing.
+    ///
+    /// # Errors
+    /// When either is not in this graph.
+    pub(crate) fn learn_from(&mut self, new: NodeId, old: NodeId) -> Result<()> {
+        let meta = self.node(old)?.meta::<ValueMeta>().cloned();
+        match meta {
+            Some(meta) => self.learn(&Argument::Node(new), &meta),
+            None => Ok(()),
+        }
+    }
+
+    /// All nodes that fit forget, and all that depends on them.
+    pub(crate) fn forget_op(&mut self, op: &super::op::Op) {
+        let nodes = self.find_nodes(op);
+        let nodes: SmallVec<[u32; 4]> = nodes.into_iter().map(|node| node.id().index).collect();
+        for index in nodes {
+            self.forget(index);
+        }
+    }
+}
