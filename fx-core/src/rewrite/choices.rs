@@ -162,7 +162,7 @@ impl Choices {
         self.among(0..self.next())
     }
 
-    /// What is found is found: another one differs in what stands for a place that has candidates.
+    /// What is found is found: another one differs in what stands for a place that has candidates, or in what they are.
     pub fn candidates(&self) -> Conflict {
         let is_candidates = |one: &Choice| matches!(one.next, Next::Candidates { .. });
         let chosen = self.stack.iter().enumerate();

@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use super::candidates::{Candidates, FEW};
-use super::choices::Next;
+use super::choices::{NONE, Next};
 use super::place::dependence;
 use super::search::{Search, Task};
 use crate::error::Result;
@@ -81,22 +81,17 @@ impl Search<'_> {
             });
             return Ok(None);
         };
-        let mut below = cause;
-        if !matches!(&others, Candidates::Few(nodes) if nodes.is_empty()) {
-            below = self.choices.next();
-            let next = Next::Candidates {
-                place,
-                tried,
-                others,
-            };
-            let (trail, tasks) = (self.trail.len(), self.left.len());
-            self.choices.push(cause, next, None, trail, tasks);
-        }
-        Ok(Some(self.left.push(
-            Task::Node(place, tried),
-            below,
-            super::choices::NONE,
-        )))
+        // Also where it is the only one: what it is a user of may be another value where another choice is made.
+        let below = self.choices.next();
+        let next = Next::Candidates {
+            place,
+            tried,
+            others,
+        };
+        let (trail, tasks) = (self.trail.len(), self.left.len());
+        self.choices.push(cause, next, None, trail, tasks);
+        let task = Task::Node(place, tried);
+        Ok(Some(self.left.push(task, below, NONE)))
     }
 
     /// The users of a value that have the op of a place, in order, and whether that many are in no match.
