@@ -2,7 +2,7 @@
 
 use fx_core::prelude::*;
 use fx_core::{
-    Argument, Attributes, Function, Match, Meta, MetaPolicy, Rewriter, Rule, SubgraphMatcher,
+    Argument, Attributes, Function, Match, Meta, MetaPolicy, NodeRef, Rewriter, Rule, SubgraphMatcher,
     operator, replace_pattern,
 };
 use proptest::prelude::*;
@@ -547,7 +547,31 @@ fn is_match(pattern: &Graph, graph: &Graph, assigned: &[(NodeId, NodeId)]) -> Re
                 continue 'orders;
             }
         }
-        return Ok(true);
+        // Calls that share nothing but a number are apart.
+        let shares = |a: NodeId, b: NodeId| -> Result<bool> {
+            let (a, b) = (pattern.node(a)?, pattern.node(b)?);
+            let uses = |a: NodeRef<'_>, b: NodeId| a.all_input_nodes().any(|input| input.id() == b);
+            let is_number = |id: NodeId| {
+                let known = bound.iter().find(|(known, _)| *known == id);
+                known.is_some_and(|(_, value)| value.as_node().is_none())
+            };
+            let mut inputs = a.all_input_nodes().map(|input| input.id());
+            let common = inputs.any(|input| uses(b, input) && !is_number(input));
+            Ok(common || uses(a, b.id()) || uses(b, a.id()))
+        };
+        let mut together = vec![assigned[0].0];
+        let mut at = 0;
+        while at < together.len() {
+            for (other, _) in assigned {
+                if !together.contains(other) && shares(together[at], *other)? {
+                    together.push(*other);
+                }
+            }
+            at += 1;
+        }
+        if together.len() == assigned.len() {
+            return Ok(true);
+        }
     }
     Ok(false)
 }

@@ -384,7 +384,7 @@ impl SubgraphMatcher {
     /// [overlaps removed](SubgraphMatcher::remove_overlapping_matches) these are all combinations.
     ///
     /// A match can be replaced: nothing inside is used outside, but for what the pattern returns, and no input depends on
-    /// what it returns.
+    /// what it returns. An input that holds parts of the pattern together stands for a node.
     ///
     /// # Errors
     /// When the graph breaks its rules, or the [budget](SubgraphMatcher::budget) is spent.
@@ -414,6 +414,16 @@ impl SubgraphMatcher {
 
     pub(super) fn place_of(&self, id: NodeId) -> u32 {
         self.places[id.index as usize]
+    }
+
+    /// Whether the pattern uses itself what it returns.
+    pub(super) fn uses_returned(&self) -> bool {
+        let returned = self.shape.returned.iter();
+        let mut users = returned.flat_map(|place| {
+            let node = self.node_at(*place).ok();
+            node.into_iter().flat_map(NodeRef::users)
+        });
+        users.any(|user| *user.op() != Op::Output)
     }
 
     /// Whether a node's op fits a place of the pattern.

@@ -290,3 +290,187 @@ fn defect_b04_what_cannot_be_replaced_is_no_match() -> Result<()> {
     assert_eq!(gm.forward::<(f64, f64, f64)>((2.0, -3.0))?, expected);
     Ok(())
 }
+
+// ---- r08: one node with many arguments ---------------------------------------------------------
+
+/// The least time of three that something takes for each of `n` steps, in nanoseconds.
+fn step(n: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        let start = std::time::Instant::now();
+        run()?;
+        best = best.min(start.elapsed().as_secs_f64() * 1e9 / n as f64);
+    }
+    Ok(best)
+}
+
+#[test]
+fn defect_r08_one_operand_of_many_is_replaced_alone() -> Result<()> {
+    let time = |n: usize, nested: bool| -> Result<f64> {
+        let mut graph = hub(n, &[operator::neg])?;
+        let x = graph.nodes().next().ok_or_else(|| Error::msg("an input"))?.id();
+        let y = graph.inserting_after(x)?.placeholder("y")?;
+        let users: Vec<NodeId> = graph.find_nodes(&Op::CallFunction(operator::neg)).iter().map(|n| n.id()).collect();
+        let output = graph.output_node().ok_or_else(|| Error::msg("an output"))?.id();
+        let other = graph.inserting_before(output)?.call_function(operator::abs, (x,), ())?;
+        let flat: Vec<Argument> = users.iter().map(|id| Argument::Node(*id)).collect();
+        if !nested {
+            graph.node_mut(output)?.set_op(Op::CallMethod("cat".into()))?;
+            graph.node_mut(output)?.set_args(flat)?;
+            graph.output(output)?;
+        }
+        // Every operand four times: by another one, by one that is there already, back, and by a literal.
+        let result = step(4 * n, || {
+            for (at, user) in users.iter().enumerate() {
+                let user = *user;
+                if nested {
+                    graph.node_mut(output)?.replace_input_with(user, other)?;
+                    graph.node_mut(output)?.replace_input_with(other, x)?;
+                    graph.node_mut(output)?.replace_input_with(x, y)?;
+                    graph.node_mut(output)?.replace_input_with(y, user)?;
+                } else {
+                    graph.node_mut(output)?.update_arg(at, other)?;
+                    graph.node_mut(output)?.update_arg(at, x)?;
+                    graph.node_mut(output)?.update_arg(at, 1)?;
+                    graph.node_mut(output)?.update_arg(at, vec![Argument::Node(user)])?;
+                }
+            }
+            Ok(())
+        });
+        assert_eq!(graph.findings().len(), 0, "{:?}", graph.findings());
+        result
+    };
+    for nested in [true, false] {
+        let (few, many) = (time(500, nested)?, time(8_000, nested)?);
+        assert!(many < 6.0 * few, "{few} ns with 500 operands, {many} ns with 8000");
+    }
+    Ok(())
+}
+
+#[test]
+fn defect_r08_matches_of_one_list_are_replaced_alone() -> Result<()> {
+    let rules = [
+        Rule::new(traced!(|x: Float| -x), traced!(|x: Float| x + 1.0))?,
+        // All become one operand, or a literal.
+        Rule::new(traced!(|x: Float| -x), traced!(|x: Float| Ok(x)))?,
+        Rule::new(traced!(|x: Float| -x), traced!(|_x: Float| Ok(Float::from(0.0))))?,
+    ];
+    for rule in &rules {
+        let time = |n: usize| -> Result<f64> {
+            let mut best = f64::INFINITY;
+            for _ in 0..3 {
+                let mut gm = module(hub(n, &[operator::neg])?)?;
+                let start = std::time::Instant::now();
+                assert_eq!(rule.apply(&mut gm)?.len(), n);
+                best = best.min(start.elapsed().as_secs_f64() * 1e9 / n as f64);
+                gm.lint()?;
+            }
+            Ok(best)
+        };
+        let (few, many) = (time(500)?, time(8_000)?);
+        assert!(many < 6.0 * few, "{few} ns with 500 matches, {many} ns with 8000");
+    }
+    Ok(())
+}
+
+// ---- r13: cycles -------------------------------------------------------------------------------
+
+#[test]
+fn defect_r13_no_edit_makes_a_node_depend_on_itself() -> Result<()> {
+    use fx_core::ErrorKind;
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let a = graph.call_function(operator::neg, (x,), ())?;
+    let b = graph.call_function(operator::add, (a, x), ())?;
+    let c = graph.call_function(operator::abs, (b,), ())?;
+    let d = graph.call_function(operator::neg, (x,), ())?;
+    graph.output(c)?;
+    let before = graph.to_string();
+    type Edit = fn(&mut Graph, [NodeId; 5]) -> Result<()>;
+    let edits: [(&str, Edit); 8] = [
+        ("itself", |g, [_, a, ..]| g.node_mut(a)?.set_args((a,))),
+        ("through others", |g, [_, a, _, c, _]| g.node_mut(a)?.set_args((c,))),
+        ("a keyword", |g, [x, a, b, ..]| g.node_mut(a)?.set_inputs((x,), [("b", b)])),
+        ("one argument", |g, [_, _, b, c, _]| g.node_mut(b)?.update_arg(1, vec![c])),
+        ("one keyword", |g, [_, _, b, c, _]| g.node_mut(b)?.update_kwarg("k", c)),
+        ("an argument more", |g, [_, _, b, c, _]| g.node_mut(b)?.insert_arg(0, c)),
+        ("an input", |g, [x, _, b, c, _]| g.node_mut(b)?.replace_input_with(x, c)),
+        ("all uses", |g, [x, _, _, c, _]| g.node_mut(x)?.replace_all_uses_with(c).map(drop)),
+    ];
+    let refuse_all = |graph: &mut Graph, before: &str| -> Result<()> {
+        for (what, edit) in edits {
+            let error = edit(graph, [x, a, b, c, d]).err();
+            let error = error.ok_or_else(|| Error::msg(format_args!("{what}: accepted")))?;
+            assert!(matches!(error.kind(), ErrorKind::Cycle { .. }), "{what}: {error}");
+            assert_eq!(graph.to_string(), before, "{what}");
+        }
+        Ok(())
+    };
+    refuse_all(&mut graph, &before)?;
+    // Out of order, the same hold, and what is no cycle is allowed.
+    graph.node_mut(a)?.set_args((d,))?;
+    graph.node_mut(x)?.prepend(c)?;
+    assert!(graph.lint().is_err());
+    let out_of_order = graph.to_string();
+    refuse_all(&mut graph, &out_of_order)?;
+    assert!(graph.node_mut(d)?.set_args((a,)).is_err());
+    graph.sort()?;
+    graph.lint()?;
+    let sorted = graph.to_string();
+    refuse_all(&mut graph, &sorted)
+}
+
+#[test]
+fn defect_r13_graphs_put_together_out_of_order_cost_no_more() -> Result<()> {
+    // Each new node goes to the end, behind the node that uses it.
+    let build = |n: usize| -> Result<f64> {
+        let mut graph = Graph::new();
+        let mut at = graph.placeholder("x")?;
+        let mut nodes = vec![];
+        for _ in 0..n {
+            at = graph.call_function(operator::neg, (at,), ())?;
+            nodes.push(at);
+        }
+        graph.output(at)?;
+        let start = std::time::Instant::now();
+        for node in nodes {
+            let input = graph.node(node)?.args()[0].clone();
+            let late = graph.call_function(operator::abs, (input,), ())?;
+            graph.node_mut(node)?.set_args((late,))?;
+        }
+        let time = start.elapsed().as_secs_f64() * 1e9 / n as f64;
+        graph.sort()?;
+        graph.lint()?;
+        assert_eq!(graph.len(), 2 * n + 2);
+        Ok(time)
+    };
+    let (few, many) = (build(500)?, build(8_000)?);
+    assert!(many < 6.0 * few, "{few} ns with 500 nodes, {many} ns with 8000");
+    Ok(())
+}
+
+// ---- b08: values after a run -------------------------------------------------------------------
+
+#[test]
+fn defect_b08_after_a_run_the_result_alone_is_there() -> Result<()> {
+    use fx_core::{IntoValue, PlainInterpreter};
+    let gm = symbolic_trace(traced!(|x: Float| (-x)?.abs()))?;
+    let ids: Vec<NodeId> = gm.graph().nodes().map(|node| node.id()).collect();
+    let there = |keep: bool| -> Result<Vec<Option<f64>>> {
+        let run = gm.interpretation();
+        let mut run = if keep { run.keep_values() } else { run };
+        let result = run.run(&mut PlainInterpreter, vec![2.0.into_value()])?;
+        assert_eq!(f64::from_value(result)?, 2.0);
+        let values = ids.iter().map(|id| run.value(*id).cloned().map(f64::from_value).transpose());
+        values.collect()
+    };
+    assert_eq!(there(false)?, [None, None, None, Some(2.0)]);
+    assert_eq!(there(true)?, [Some(2.0), Some(-2.0), Some(2.0), Some(2.0)]);
+    // What the graph gives back as it came is the result too.
+    let gm = symbolic_trace(traced!(|x: Float| Ok(x)))?;
+    let mut run = gm.interpretation();
+    run.run(&mut PlainInterpreter, vec![3.0.into_value()])?;
+    let values = gm.graph().nodes().map(|node| run.value(node.id()).is_some());
+    assert_eq!(values.collect::<Vec<_>>(), [false, true]);
+    Ok(())
+}
