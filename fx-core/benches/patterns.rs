@@ -1,11 +1,12 @@
-//! How finding and replacing patterns grows: seconds at 10^4, 10^5 and 3·10^5 nodes, and the exponent between.
+//! How finding and replacing patterns grows: seconds at 10^4, 10^5 and 3·10^5 nodes, and the exponent between; and seconds
+//! of what would take for ever if it were tried in every way.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;
 
 use fx_core::prelude::*;
 use fx_core::{Function, Rule, SubgraphMatcher, operator};
-use support::{growth, module, seconds};
+use support::{growth, module, once, seconds};
 
 const SIZES: [usize; 3] = [10_000, 100_000, 300_000];
 
@@ -42,6 +43,34 @@ fn measure<S>(
     growth("patterns", SIZES, what, setup, |n, state| {
         seconds(|| run(n, state))
     })
+}
+
+/// A balanced tree of sums of `leaves` inputs, each through what `op` says.
+fn sums(leaves: usize, op: impl Fn(usize) -> Function) -> Result<Graph> {
+    let mut graph = Graph::with_capacity(3 * leaves);
+    let inputs = (0..leaves).map(|_| graph.placeholder("x"));
+    let mut level = inputs.collect::<Result<Vec<_>>>()?;
+    for (i, node) in level.iter_mut().enumerate() {
+        *node = graph.call_function(op(i), (*node,), ())?;
+    }
+    while level.len() > 1 {
+        let pairs = level.chunks(2);
+        level = pairs
+            .map(|pair| graph.call_function(operator::add, (pair[0], pair[1]), ()))
+            .collect::<Result<_>>()?;
+    }
+    graph.output(level[0])?;
+    Ok(graph)
+}
+
+/// One value with `n` users, of these operations in turns, in one list.
+fn hub(n: usize, ops: &[Function]) -> Result<Graph> {
+    let mut graph = Graph::with_capacity(n + 2);
+    let x = graph.placeholder("x")?;
+    let users = (0..n).map(|i| graph.call_function(ops[i % ops.len()], (x,), ()));
+    let users = users.collect::<Result<Vec<_>>>()?;
+    graph.output(users)?;
+    Ok(graph)
 }
 
 fn found(count: usize, expected: usize) -> Result<()> {
@@ -88,5 +117,45 @@ fn main() -> Result<()> {
     )?;
     measure("multi_output", pairs, |n, gm| {
         found(two.apply(gm)?.len(), n / 3)
-    })
+    })?;
+    // A pattern whose first leaf is odd, in a tree where every 32nd leaf is: all but that leaf fits in every order.
+    let odd = |leaves: usize, which: Function| {
+        sums(leaves, move |i| match i % 32 {
+            0 => which,
+            _ => operator::neg,
+        })
+    };
+    let mut pattern = odd(32, operator::neg)?;
+    let last = pattern.find_name("neg_31").map(|node| node.id());
+    let last = last.ok_or_else(|| Error::msg("the pattern has 32 leaves"))?;
+    pattern
+        .node_mut(last)?
+        .set_op(Op::CallFunction(operator::abs))?;
+    let tree = SubgraphMatcher::new(pattern)?;
+    once(
+        "patterns",
+        "commutative_tree",
+        4096,
+        |n| module(odd(n, operator::invert)?),
+        |gm| found(tree.find(gm)?.len(), 0),
+    )?;
+    let hub3 = SubgraphMatcher::new(hub(
+        3,
+        &[operator::neg, operator::abs, operator::invert],
+    )?)?;
+    once(
+        "patterns",
+        "hub3",
+        2000,
+        |n| module(hub(n, &[operator::neg, operator::abs])?),
+        |gm| found(hub3.find(gm)?.len(), 0),
+    )?;
+    let one = Rule::new(traced!(|x: Int| -x), traced!(|x: Int| x + 1))?;
+    once(
+        "patterns",
+        "one_list",
+        100_000,
+        |n| module(hub(n, &[operator::neg])?),
+        |gm| found(one.apply(gm)?.len(), 100_000),
+    )
 }

@@ -2,7 +2,7 @@
 
 use fx_core::prelude::*;
 use fx_core::{
-    Argument, Attributes, Function, Match, Meta, MetaPolicy, Rewriter, Rule, SubgraphMatcher,
+    Argument, Attributes, Function, Match, Meta, MetaPolicy, NodeRef, Rewriter, Rule, SubgraphMatcher,
     operator, replace_pattern,
 };
 use proptest::prelude::*;
@@ -317,6 +317,16 @@ fn what_lies_between_moves_out_of_the_way() -> Result<()> {
 }
 
 #[test]
+fn an_order_of_operands_brings_other_outputs() -> Result<()> {
+    // Which operand of the product the second input is decides which value's negative is meant.
+    let gm = symbolic_trace(traced!(|x: Float, y: Float| Ok(((y * x)?, (-x)?, (-y)?))))?;
+    let pattern = SubgraphMatcher::new(traced!(|a: Float, b: Float| Ok(((a * b)?, (-b)?))))?;
+    let all = pattern.remove_overlapping_matches(false).find(&gm)?;
+    assert_eq!(anchors(&gm, &all), ["mul", "neg", "mul", "neg_1"]);
+    Ok(())
+}
+
+#[test]
 fn endless_rules_are_stopped_and_named() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: Float| x.abs()? + 1.0))?;
     let before = gm.graph().to_string();
@@ -408,8 +418,9 @@ fn graph_of(steps: &[Step]) -> Result<Graph> {
     Ok(graph)
 }
 
-/// A pattern cut out of a graph: a node and some of what only it needs.
-fn cut(graph: &Graph, at: usize, depth: usize) -> Result<Option<(Graph, String)>> {
+/// A pattern cut out of a graph: a node and some of what only it needs, and calls beside it; it returns what is used outside.
+/// The node's name comes with it.
+fn cut(graph: &Graph, at: usize, depth: usize, beside: &[u16]) -> Result<Option<(Graph, String)>> {
     let calls: Vec<_> = graph
         .nodes()
         .filter(|n| matches!(n.op(), Op::CallFunction(_)))
@@ -425,6 +436,12 @@ fn cut(graph: &Graph, at: usize, depth: usize) -> Result<Option<(Graph, String)>
             inside.push(node.id());
         }
     }
+    for at in beside {
+        let id = calls[usize::from(*at) % calls.len()].id();
+        if !inside.contains(&id) {
+            inside.push(id);
+        }
+    }
     let mut pattern = Graph::new();
     let mut map: Vec<(NodeId, NodeId)> = Vec::new();
     for node in graph.nodes().filter(|n| inside.contains(&n.id())) {
@@ -434,6 +451,7 @@ fn cut(graph: &Graph, at: usize, depth: usize) -> Result<Option<(Graph, String)>
             }
         }
     }
+    let mut returned = Vec::new();
     for node in graph.nodes().filter(|n| inside.contains(&n.id())) {
         let find = |id| {
             map.iter()
@@ -442,20 +460,49 @@ fn cut(graph: &Graph, at: usize, depth: usize) -> Result<Option<(Graph, String)>
         };
         let copy = pattern.node_copy(node, |id| find(id).unwrap_or(Argument::None))?;
         map.push((node.id(), copy));
+        let is_used = node.users().any(|user| !inside.contains(&user.id()));
+        if is_used || node.num_users() == 0 || node.id() == anchor.id() {
+            returned.push(Argument::Node(copy));
+        }
     }
-    let result = map
-        .iter()
-        .find(|(old, _)| *old == anchor.id())
-        .map(|(_, new)| *new);
-    pattern.output(result.expect("the anchor was copied"))?;
+    pattern.output(Argument::Tuple(std::sync::Arc::new(returned)))?;
     Ok(Some((pattern, anchor.name().to_string())))
+}
+
+/// The nodes that a pattern returns.
+fn returned(pattern: &Graph) -> Vec<NodeId> {
+    let output = pattern.output_node().expect("a pattern has an output");
+    output.all_input_nodes().map(|node| node.id()).collect()
+}
+
+/// Whether a node depends on one of others, or is one.
+fn depends_on(graph: &Graph, node: NodeId, others: &[NodeId]) -> Result<bool> {
+    let mut pending = vec![node];
+    while let Some(id) = pending.pop() {
+        if others.contains(&id) {
+            return Ok(true);
+        }
+        pending.extend(graph.node(id)?.all_input_nodes().map(|input| input.id()));
+    }
+    Ok(false)
 }
 
 /// Whether an assignment of the pattern's calls to the graph's is a match; by definition, not by search.
 fn is_match(pattern: &Graph, graph: &Graph, assigned: &[(NodeId, NodeId)]) -> Result<bool> {
+    let returned = returned(pattern);
+    let image = |id: NodeId| assigned.iter().find(|(p, _)| *p == id).map(|(_, g)| *g);
+    for (p, g) in assigned {
+        let leaks = graph
+            .node(*g)?
+            .users()
+            .any(|u| assigned.iter().all(|(_, g)| *g != u.id()));
+        if !returned.contains(p) && leaks {
+            return Ok(false);
+        }
+    }
+    let outputs: Vec<NodeId> = returned.iter().filter_map(|id| image(*id)).collect();
     // Each commutative call in both orders.
-    let calls: Vec<NodeId> = assigned.iter().map(|(p, _)| *p).collect();
-    'orders: for orders in 0..1u32 << calls.len() {
+    'orders: for orders in 0..1u32 << assigned.len() {
         let mut bound: Vec<(NodeId, Argument)> = Vec::new();
         for (at, (p, g)) in assigned.iter().enumerate() {
             let (p, g) = (pattern.node(*p)?, graph.node(*g)?);
@@ -485,10 +532,7 @@ fn is_match(pattern: &Graph, graph: &Graph, assigned: &[(NodeId, NodeId)]) -> Re
                             }
                         }
                     }
-                    Argument::Node(id) => {
-                        let expected = assigned.iter().find(|(p, _)| p == id).map(|(_, g)| *g);
-                        theirs.as_node() == expected
-                    }
+                    Argument::Node(id) => theirs.as_node() == image(*id),
                     literal => *literal == theirs,
                 };
                 if !fits {
@@ -496,51 +540,52 @@ fn is_match(pattern: &Graph, graph: &Graph, assigned: &[(NodeId, NodeId)]) -> Re
                 }
             }
         }
-        let returned = pattern
-            .output_node()
-            .and_then(|n| n.args().first()?.as_node());
-        for (p, g) in assigned {
-            let leaks = graph
-                .node(*g)?
-                .users()
-                .any(|u| assigned.iter().all(|(_, g)| *g != u.id()));
-            if Some(*p) != returned && leaks {
-                return Ok(false);
+        for (_, input) in &bound {
+            if let Some(input) = input.as_node()
+                && depends_on(graph, input, &outputs)?
+            {
+                continue 'orders;
             }
         }
-        return Ok(true);
+        // Calls that share nothing but a number are apart.
+        let shares = |a: NodeId, b: NodeId| -> Result<bool> {
+            let (a, b) = (pattern.node(a)?, pattern.node(b)?);
+            let uses = |a: NodeRef<'_>, b: NodeId| a.all_input_nodes().any(|input| input.id() == b);
+            let is_number = |id: NodeId| {
+                let known = bound.iter().find(|(known, _)| *known == id);
+                known.is_some_and(|(_, value)| value.as_node().is_none())
+            };
+            let mut inputs = a.all_input_nodes().map(|input| input.id());
+            let common = inputs.any(|input| uses(b, input) && !is_number(input));
+            Ok(common || uses(a, b.id()) || uses(b, a.id()))
+        };
+        let mut together = vec![assigned[0].0];
+        let mut at = 0;
+        while at < together.len() {
+            for (other, _) in assigned {
+                if !together.contains(other) && shares(together[at], *other)? {
+                    together.push(*other);
+                }
+            }
+            at += 1;
+        }
+        if together.len() == assigned.len() {
+            return Ok(true);
+        }
     }
     Ok(false)
 }
 
-/// The anchors of all matches, by trying every assignment.
-fn brute_force(pattern: &Graph, graph: &Graph) -> Result<Vec<String>> {
-    let calls = |g: &Graph| -> Vec<NodeId> {
-        g.nodes()
-            .filter(|n| matches!(n.op(), Op::CallFunction(_)))
-            .map(|n| n.id())
-            .collect()
-    };
+/// All matches, as what stands for each of the pattern's calls, by trying every assignment.
+fn brute_force(pattern: &Graph, graph: &Graph) -> Result<Vec<Vec<NodeId>>> {
     let (ours, theirs) = (calls(pattern), calls(graph));
-    let returned = pattern
-        .output_node()
-        .and_then(|n| n.args().first()?.as_node());
     let mut found = Vec::new();
     let mut pending: Vec<Vec<NodeId>> = vec![Vec::new()];
     while let Some(chosen) = pending.pop() {
         if chosen.len() == ours.len() {
-            let assigned: Vec<_> = ours.iter().copied().zip(chosen).collect();
+            let assigned: Vec<_> = ours.iter().copied().zip(chosen.iter().copied()).collect();
             if is_match(pattern, graph, &assigned)? {
-                let anchor = assigned
-                    .iter()
-                    .find(|(p, _)| Some(*p) == returned)
-                    .map(|(_, g)| *g);
-                found.push(
-                    graph
-                        .node(anchor.expect("it is returned"))?
-                        .name()
-                        .to_string(),
-                );
+                found.push(chosen);
             }
             continue;
         }
@@ -552,11 +597,40 @@ fn brute_force(pattern: &Graph, graph: &Graph) -> Result<Vec<String>> {
             }
         }
     }
-    let order: Vec<String> = graph.nodes().map(|n| n.name().to_string()).collect();
-    Ok(order
-        .into_iter()
-        .filter(|name| found.contains(name))
-        .collect())
+    Ok(found)
+}
+
+fn calls(graph: &Graph) -> Vec<NodeId> {
+    let calls = graph.nodes().filter(|n| matches!(n.op(), Op::CallFunction(_)));
+    calls.map(|n| n.id()).collect()
+}
+
+/// What tells matches apart: what stands for the nodes that the pattern returns and does not use, by name.
+fn combinations(pattern: &Graph, graph: &Graph, found: &[Vec<NodeId>]) -> Result<Vec<Vec<String>>> {
+    let calls = calls(pattern);
+    let mut is_anchor = Vec::new();
+    for id in &calls {
+        let mut users = pattern.node(*id)?.users();
+        is_anchor.push(users.all(|user| *user.op() == Op::Output));
+    }
+    let mut all = Vec::new();
+    for chosen in found {
+        let anchors = chosen.iter().zip(&is_anchor).filter(|(_, yes)| **yes);
+        let names = anchors.map(|(id, _)| Ok(graph.node(*id)?.name().to_string()));
+        all.push(names.collect::<Result<Vec<_>>>()?);
+    }
+    all.sort();
+    Ok(all)
+}
+
+/// What stands for each of the pattern's calls.
+fn assignment(pattern: &Graph, found: &Match) -> Result<Vec<NodeId>> {
+    let standing = calls(pattern).into_iter().map(|id| {
+        let name = pattern.node(id)?.name().to_string();
+        let node = found.node(&name);
+        node.ok_or_else(|| Error::msg("a match has all calls"))
+    });
+    standing.collect()
 }
 
 fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -569,25 +643,11 @@ proptest! {
     #[test]
     fn a_pattern_cut_out_is_found(steps in steps(40), at in any::<usize>(), depth in 1usize..12) {
         let graph = graph_of(&steps)?;
-        if let Some((pattern, anchor)) = cut(&graph, at, depth)? {
+        if let Some((pattern, anchor)) = cut(&graph, at, depth, &[])? {
             let gm = GraphModule::new(Attributes::default(), graph, "Random")?;
             let matcher = SubgraphMatcher::new(&pattern)?.remove_overlapping_matches(false);
             let found = anchors(&gm, &matcher.find(&gm)?);
             prop_assert!(found.contains(&anchor), "{anchor} is not among {found:?}:\n{pattern}\n{}", gm.graph());
-        }
-    }
-
-    #[test]
-    fn brute_force_agrees(steps in steps(7), at in any::<usize>(), depth in 1usize..4, other in steps(7)) {
-        let (graph, other) = (graph_of(&steps)?, graph_of(&other)?);
-        // Patterns of the graph itself, and of another one.
-        for source in [&graph, &other] {
-            if let Some((pattern, _)) = cut(source, at, depth)? {
-                let matcher = SubgraphMatcher::new(&pattern)?.remove_overlapping_matches(false);
-                let gm = GraphModule::new(Attributes::default(), graph.clone(), "Random")?;
-                let found = anchors(&gm, &matcher.find(&gm)?);
-                prop_assert_eq!(found, brute_force(&pattern, &graph)?, "{}\n{}", pattern, graph);
-            }
         }
     }
 
@@ -606,7 +666,7 @@ proptest! {
                 traced!(|a: Float| Ok(((a * -1.0)?, a.abs()?))),
             )?,
         ];
-        if let Some((pattern, _)) = cut(&graph, at, depth)? {
+        if let Some((pattern, _)) = cut(&graph, at, depth, &[])? {
             rules.push(Rule::new(&pattern, &pattern)?);
         }
         for rule in rules {
@@ -616,6 +676,45 @@ proptest! {
             let found: Value = gm.forward((x, y))?;
             // A zero's sign may be another: -1 · 0 is -0 as -0 is; nan is nan.
             prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{:?}\n{}", rule, gm.graph());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn brute_force_agrees(
+        steps in steps(7),
+        at in any::<usize>(),
+        depth in 1usize..4,
+        beside in proptest::collection::vec(any::<u16>(), 0..3),
+        other in steps(7),
+    ) {
+        let (graph, other) = (graph_of(&steps)?, graph_of(&other)?);
+        let gm = GraphModule::new(Attributes::default(), graph.clone(), "Random")?;
+        // Patterns of the graph itself, and of another one.
+        for source in [&graph, &other] {
+            let Some((pattern, _)) = cut(source, at, depth, &beside)? else { continue };
+            // What shares no value is no pattern.
+            let Ok(matcher) = SubgraphMatcher::new(&pattern) else { continue };
+            let all = brute_force(&pattern, &graph)?;
+            let mut expected = combinations(&pattern, &graph, &all)?;
+            expected.dedup();
+            let found = matcher.clone().remove_overlapping_matches(false).find(&gm)?;
+            let found = found.iter().map(|one| assignment(&pattern, one)).collect::<Result<Vec<_>>>()?;
+            prop_assert!(found.iter().all(|one| all.contains(one)), "{found:?}\n{pattern}\n{graph}");
+            prop_assert_eq!(combinations(&pattern, &graph, &found)?, expected, "{}\n{}", pattern, graph);
+            // Without overlaps: matches that share nothing, and none that could come to them.
+            let apart = matcher.find(&gm)?;
+            let apart = apart.iter().map(|one| assignment(&pattern, one)).collect::<Result<Vec<_>>>()?;
+            prop_assert!(apart.iter().all(|one| all.contains(one)), "{apart:?}\n{pattern}\n{graph}");
+            let mut taken = apart.concat();
+            taken.sort();
+            taken.dedup();
+            prop_assert_eq!(taken.len(), apart.iter().map(Vec::len).sum::<usize>());
+            let left_out = all.iter().find(|one| one.iter().all(|id| !taken.contains(id)));
+            prop_assert!(left_out.is_none(), "{left_out:?}\n{pattern}\n{graph}");
         }
     }
 }

@@ -55,6 +55,26 @@ pub fn growth<S, const N: usize>(
     Ok(())
 }
 
+/// Prints `group.what/N` in seconds for one size, the shortest of five times.
+pub fn once<S>(
+    group: &str,
+    what: &str,
+    n: usize,
+    setup: impl Fn(usize) -> Result<S>,
+    run: impl Fn(&mut S) -> Result<()>,
+) -> Result<()> {
+    if !wanted(what) {
+        return Ok(());
+    }
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let mut state = setup(n)?;
+        best = best.min(seconds(|| run(black_box(&mut state)))?);
+    }
+    println!("{group}.{what}/{n} {best:.4} s");
+    Ok(())
+}
+
 /// How long something takes, in seconds.
 pub fn seconds(run: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = Instant::now();

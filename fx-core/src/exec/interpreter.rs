@@ -1,6 +1,6 @@
 //! `Interpreter`: a graph run node by node, every step overridable; on symbolic values a run traces again.
 //!
-//! Invariant: a value is there from its node's step to its last use, or to the end where values are kept.
+//! Invariant: a value is there from its node's step to its last use, or to the end where values are kept; the result stays.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -224,6 +224,7 @@ impl<'m> Interpretation<'m> {
             self.values[node.index as usize] = Some(value.clone());
         }
         let last_users = self.graph.last_users();
+        let mut result = None;
         for node in self.graph.nodes() {
             let is_placeholder = matches!(node.op(), Op::Placeholder(_));
             if self.values[node.id().index as usize].is_some() {
@@ -237,9 +238,8 @@ impl<'m> Interpretation<'m> {
                 .step(interpreter, node)
                 .map_err(|e| node.blame("executing", e))?;
             if matches!(node.op(), Op::Output) {
-                return Ok(value);
-            }
-            if self.keep || node.num_users() > 0 {
+                result = Some(value);
+            } else if self.keep || node.num_users() > 0 {
                 self.values[node.id().index as usize] = Some(value);
             }
             if !self.keep {
@@ -250,6 +250,10 @@ impl<'m> Interpretation<'m> {
                         self.spare.clear();
                     }
                 }
+            }
+            if let Some(result) = result.take() {
+                self.values[node.id().index as usize] = Some(result.clone());
+                return Ok(result);
             }
         }
         Err(Error::msg("the graph has no output node"))
@@ -297,7 +301,7 @@ impl<'m> Interpretation<'m> {
         self.run(interpreter, std::mem::take(inputs))
     }
 
-    /// The value of a node, if its step has run and its value is kept or still needed.
+    /// The value of a node, if its step has run and its value is kept or still needed; after a run the output's is there.
     pub fn value(&self, node: NodeId) -> Option<&Value> {
         self.graph.node(node).ok()?;
         self.values.get(node.index as usize)?.as_ref()

@@ -55,6 +55,7 @@ impl Graph {
         mut is_impure: impl FnMut(NodeRef<'_>) -> bool,
     ) -> Result<usize> {
         self.lint()?;
+        self.order_is_topological();
         let before = self.len();
         let mut index = self.order.prev(ROOT);
         while index != ROOT {

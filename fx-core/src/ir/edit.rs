@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 use super::argument::{Args, Argument, Kwargs};
 use super::copy::mapped_inputs;
 use super::graph::{Graph, Inputs, Notes, input_indices};
+use super::mentions::Path;
 use super::names::NameSpace;
 use super::node::NodeRef;
 use super::op::Op;
-use super::small_set::SmallSet;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::handle::NodeId;
 
@@ -39,6 +39,8 @@ impl Graph {
         let (prev, next) = (self.order.prev(index), self.order.next(index));
         self.cursor.leave(index, prev, next);
         self.uses.clear_inputs(index);
+        self.wide.forget(index);
+        self.order_gone(index);
         self.order.remove(index);
         self.forget_name(index);
         self.forget_member(index);
@@ -56,6 +58,7 @@ impl Graph {
         if index == next || self.order.next(index) == next {
             return;
         }
+        self.order_moved(index, next);
         let (before, after) = (self.order.prev(index), self.order.next(index));
         self.cursor.leave(index, before, after);
         self.order.remove(index);
@@ -146,6 +149,7 @@ impl Graph {
         if indices.len() != self.len() {
             return Err(Error::msg("an order has every node"));
         }
+        self.order_rearranged(&indices);
         self.order.rearrange(&indices);
         Ok(())
     }
@@ -161,22 +165,7 @@ impl Graph {
             }
         }
         for arg in args.iter().chain(kwargs.iter().map(|(_, a)| a)) {
-            if arg.is_leaf() {
-                if let Argument::Node(id) = arg {
-                    self.index(*id)?;
-                }
-                continue;
-            }
-            arg.check_depth()?;
-            let mut stale = None;
-            arg.for_each_node(&mut |id| {
-                if stale.is_none() {
-                    stale = self.index(id).err();
-                }
-            });
-            if let Some(error) = stale {
-                return Err(error);
-            }
+            self.check_argument(arg)?;
         }
         Ok(Inputs {
             args,
@@ -184,12 +173,67 @@ impl Graph {
         })
     }
 
+    /// Refuses an argument that names dead or foreign nodes, or nests too deep.
+    fn check_argument(&self, arg: &Argument) -> Result<()> {
+        if arg.is_leaf() {
+            return match arg {
+                Argument::Node(id) => self.index(*id).map(drop),
+                _ => Ok(()),
+            };
+        }
+        arg.check_depth()?;
+        let mut stale = None;
+        arg.for_each_node(&mut |id| {
+            if stale.is_none() {
+                stale = self.index(id).err();
+            }
+        });
+        stale.map_or(Ok(()), Err)
+    }
+
     pub(super) fn set_inputs(&mut self, index: u32, args: Args, kwargs: Kwargs) -> Result<()> {
         let inputs = self.checked_inputs(args, kwargs)?;
         let defs = input_indices(&inputs);
+        self.admit(&defs, &[index])?;
+        self.wide.forget(index);
         self.uses.set_inputs(index, defs.iter().copied());
         self.inputs[index as usize] = inputs;
         Ok(())
+    }
+
+    /// Puts an argument in the place of one, by its position among positional and then keyword arguments.
+    pub(super) fn set_argument(&mut self, index: u32, at: u32, new: Argument) -> Result<()> {
+        self.check_argument(&new)?;
+        let mut defs: SmallVec<[u32; 4]> = SmallVec::new();
+        new.for_each_node(&mut |id| defs.push(id.index));
+        self.admit(&defs, &[index])?;
+        self.write_at(index, &[Path::from_slice(&[at])], &new);
+        Ok(())
+    }
+
+    /// Puts an argument in some places of a node's arguments; the uses follow.
+    fn write_at(&mut self, user: u32, places: &[Path], new: &Argument) {
+        let inputs = &mut self.inputs[user as usize];
+        let Some(mentions) = self.wide.of(user, inputs, &self.uses) else {
+            for place in places {
+                if let Some(slot) = inputs.at_mut(place) {
+                    *slot = new.clone();
+                }
+            }
+            let defs = input_indices(inputs);
+            self.uses.set_inputs(user, defs.into_iter());
+            return;
+        };
+        for place in places {
+            if let Some(slot) = inputs.at_mut(place) {
+                mentions.remove(&mut self.uses, slot, place);
+                *slot = new.clone();
+            }
+        }
+        for place in places {
+            mentions.add(&mut self.uses, new, place);
+        }
+        mentions.settle(&mut self.uses);
     }
 
     /// Every user of `old` but `new` itself, and those that `filter` refuses, uses `new` instead.
@@ -208,9 +252,9 @@ impl Graph {
             .users(old)
             .filter(|user| filter(NodeRef::new(self, *user)) && *user != new_index)
             .collect();
-        self.refuse_cycle(old, new_index, &users)?;
+        self.admit(&[new_index], &users)?;
         for user in &users {
-            self.replace_input(*user, old, new)?;
+            self.replace_input(*user, old, new);
         }
         if !users.is_empty() {
             self.note_replaced(old, new_index);
@@ -219,8 +263,22 @@ impl Graph {
         Ok(users.into_iter().map(|user| self.id_of(user)).collect())
     }
 
+    /// One node uses `new` in the place of `old`, if it uses that.
+    pub(super) fn replace_in(&mut self, user: u32, old: u32, new: NodeId) -> Result<()> {
+        let new_index = self.index(new)?;
+        let is_user = match self.wide.of(user, &self.inputs[user as usize], &self.uses) {
+            Some(mentions) => mentions.has(old),
+            None => self.uses.inputs(user).any(|input| input == old),
+        };
+        if new_index != old && is_user {
+            self.admit(&[new_index], &[user])?;
+            self.replace_input(user, old, new);
+        }
+        Ok(())
+    }
+
     /// One user of `old` uses `new` instead.
-    pub(super) fn replace_input(&mut self, user: u32, old: u32, new: NodeId) -> Result<()> {
+    fn replace_input(&mut self, user: u32, old: u32, new: NodeId) {
         self.tell(|observer, graph| {
             observer.replaced(
                 NodeRef::new(graph, old),
@@ -229,6 +287,10 @@ impl Graph {
             );
         });
         self.forget_unless_alike(user, old, &Argument::Node(new));
+        if let Some(mentions) = self.wide.of(user, &self.inputs[user as usize], &self.uses) {
+            let places = mentions.places(old);
+            return self.write_at(user, &places, &Argument::Node(new));
+        }
         let retargeted = self.uses.retarget(user, old, new.index);
         let Inputs { args, kwargs } = &mut self.inputs[user as usize];
         let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
@@ -247,7 +309,6 @@ impl Graph {
             let defs = input_indices(&self.inputs[user as usize]);
             self.uses.set_inputs(user, defs.into_iter());
         }
-        Ok(())
     }
 
     /// Puts an argument, a literal or a structure, in the place of a node wherever others use it.
@@ -306,8 +367,20 @@ impl Graph {
 
     /// Puts an argument in the place of a node in one user's arguments.
     pub(crate) fn put_for(&mut self, user: NodeId, node: NodeId, new: &Argument) -> Result<()> {
-        let user = self.index(user)?;
-        self.forget_unless_alike(user, node.index, new);
+        let (user, old) = (self.index(user)?, self.index(node)?);
+        if let Argument::Node(id) = new {
+            let new = self.index(*id)?;
+            self.admit(&[new], &[user])?;
+        }
+        self.forget_unless_alike(user, old, new);
+        let inputs = &self.inputs[user as usize];
+        if new.is_leaf()
+            && let Some(mentions) = self.wide.of(user, inputs, &self.uses)
+        {
+            let places = mentions.places(old);
+            self.write_at(user, &places, new);
+            return Ok(());
+        }
         self.map_inputs(user, &mut |id| match id == node {
             true => new.clone(),
             false => Argument::Node(id),
@@ -318,32 +391,5 @@ impl Graph {
     fn map_inputs(&mut self, user: u32, map: &mut dyn FnMut(NodeId) -> Argument) -> Result<()> {
         let Inputs { args, kwargs } = mapped_inputs(NodeRef::new(self, user), map);
         self.set_inputs(user, args, kwargs.map(|kwargs| *kwargs).unwrap_or_default())
-    }
-
-    /// Refuses to make `new` depend on itself: one of the users that would use it is among its inputs.
-    ///
-    /// Only what lies between the old node and the new can be, so the walk ends there.
-    fn refuse_cycle(&self, old: u32, new: u32, users: &[u32]) -> Result<()> {
-        if !self.order.is_before(old, new) {
-            return Ok(());
-        }
-        let mut users_after: Option<SmallSet> = None;
-        let mut seen = SmallSet::default();
-        let mut pending: SmallVec<[u32; 8]> = self.uses.inputs(new).collect();
-        while let Some(index) = pending.pop() {
-            if !self.order.is_before(old, index) || !seen.insert(index) {
-                continue;
-            }
-            let users = users_after.get_or_insert_with(|| users.iter().copied().collect());
-            if users.contains(index) {
-                return Err(ErrorKind::Cycle {
-                    node: self.name_of(new).to_string(),
-                    through: self.name_of(index).to_string(),
-                }
-                .into());
-            }
-            pending.extend(self.uses.inputs(index));
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `Graph`: an arena of nodes in columns, with their order, names, arguments and uses.
 //!
-//! Invariants: a node's inputs are alive in the same graph; the use lists agree with the arguments;
-//! an id is valid while its stamp is the one at its index.
+//! Invariants: a node's inputs are alive in the same graph, and it is not among what they depend on; the use lists agree
+//! with the arguments; an id is valid while its stamp is the one at its index.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -15,6 +15,7 @@ use super::argument::{Args, Argument, Kwargs};
 use super::index::Members;
 use super::insertion::Cursor;
 use super::known::Marks;
+use super::mentions::Wide;
 use super::meta::{CurrentPass, Extra};
 use super::names::{Name, NameId, NameSpace};
 use super::node::{NodeMut, NodeRef};
@@ -68,10 +69,13 @@ pub(super) struct Inputs {
 #[derive(Debug, Clone)]
 pub struct Graph {
     pub(super) order: Order,
+    /// While the list is out of order: an order in which every node comes after its inputs.
+    pub(super) detour: Option<Box<Order>>,
     pub(super) heads: Vec<Head>,
     pub(super) inputs: Vec<Inputs>,
     pub(super) notes: Vec<Notes>,
     pub(super) uses: Uses,
+    pub(super) wide: Wide,
     pub(super) free: Vec<u32>,
     pub(super) len: usize,
     pub(super) ops: IndexSet<Op, FxBuildHasher>,
@@ -154,10 +158,12 @@ impl Graph {
         };
         Graph {
             order: Order::with_capacity(nodes),
+            detour: None,
             heads: column(head, nodes),
             inputs: column(Inputs::default(), nodes),
             notes: column(Notes::default(), nodes),
             uses: Uses::with_capacity(nodes),
+            wide: Wide::default(),
             free: Vec::new(),
             len: 0,
             ops: IndexSet::with_capacity_and_hasher(nodes, FxBuildHasher),
@@ -299,8 +305,9 @@ impl Graph {
         };
         self.order.insert_before(index, self.cursor.before);
         self.order.set_stamp(index, Some(stamp));
-        let Graph { uses, inputs, .. } = self;
-        uses.add_inputs(index, input_indices(&inputs[index as usize]).into_iter());
+        let inputs = input_indices(&self.inputs[index as usize]);
+        self.uses.add_inputs(index, inputs.iter().copied());
+        self.order_new(index, &inputs);
         self.len += 1;
         if knows {
             self.mark_known(index);

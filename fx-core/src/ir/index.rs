@@ -77,6 +77,11 @@ impl Graph {
         found
     }
 
+    /// Puts nodes of this graph in its order.
+    pub(crate) fn sort_ids(&self, ids: &mut [NodeId]) {
+        ids.sort_unstable_by_key(|id| self.order.key(id.index));
+    }
+
     /// As [`find_nodes`](Graph::find_nodes), in no promised order and so without sorting.
     pub fn find_nodes_unsorted(&self, op: &Op) -> Vec<NodeRef<'_>> {
         let Some(number) = self.ops.get_index_of(op) else {

@@ -1,5 +1,6 @@
 //! The graph: nodes of six opcodes in an order, with use lists that always agree with the arguments.
 
+mod acyclic;
 pub mod argument;
 pub mod build;
 pub mod copy;
@@ -13,6 +14,7 @@ pub mod insertion;
 mod known;
 pub mod lint;
 mod liveness;
+mod mentions;
 pub mod meta;
 pub mod names;
 pub mod node;

@@ -326,7 +326,8 @@ impl<'g> NodeMut<'g> {
     /// node and from all that depends on it.
     ///
     /// # Errors
-    /// When an argument is not a live node of this graph, or nests too deep; nothing changes then.
+    /// When an argument is not a live node of this graph, or nests too deep, or the node would depend on itself; nothing
+    /// changes then.
     pub fn set_args(&mut self, args: impl IntoArguments) -> Result<()> {
         let kwargs: Kwargs = self.as_ref().kwargs().to_vec();
         self.set_inputs(args, kwargs)
@@ -359,27 +360,25 @@ impl<'g> NodeMut<'g> {
         Ok(())
     }
 
-    /// Replaces one positional argument.
+    /// Replaces one positional argument, in a time that does not depend on how many there are.
     ///
     /// # Errors
     /// When there is no such position, or as [`set_args`](NodeMut::set_args).
     pub fn update_arg(&mut self, position: usize, arg: impl Into<Argument>) -> Result<()> {
-        let mut args = self.as_ref().args().to_vec();
-        let count = args.len();
-        let slot = args.get_mut(position).ok_or_else(|| {
-            Error::msg(format_args!(
+        let count = self.as_ref().args().len();
+        if position >= count {
+            return Err(Error::msg(format_args!(
                 "%{} has {count} positional arguments, so there is none at {position}",
                 self.as_ref().name()
-            ))
-        })?;
-        *slot = arg.into();
-        self.set_args(args)
+            )));
+        }
+        self.set_argument(position, arg.into())
     }
 
     /// Every user of this node uses `new` instead, but for `new` itself. Returns the users changed.
     ///
     /// # Errors
-    /// When `new` is not in this graph.
+    /// When `new` is not in this graph, or a user would depend on itself; nothing changes then.
     pub fn replace_all_uses_with(&mut self, new: NodeId) -> Result<Vec<NodeId>> {
         let users = self.graph.replace_uses(self.index, new, &mut |_| true)?;
         Ok(users.into_vec())
@@ -395,7 +394,7 @@ impl<'g> NodeMut<'g> {
     /// every user, in the order of first use, as PyTorch's `delete_user_cb` is; `new` keeps its use whatever it says.
     ///
     /// # Errors
-    /// When `new` is not in this graph.
+    /// As `replace_all_uses_with`.
     pub fn replace_uses_with_filter(
         &mut self,
         new: NodeId,
@@ -427,12 +426,22 @@ impl<'g> NodeMut<'g> {
     /// # Errors
     /// As [`set_args`](NodeMut::set_args).
     pub fn update_kwarg(&mut self, name: &str, arg: impl Into<Argument>) -> Result<()> {
-        let mut kwargs = self.as_ref().kwargs().to_vec();
-        match kwargs.iter_mut().find(|(known, _)| &**known == name) {
-            Some((_, old)) => *old = arg.into(),
-            None => kwargs.push((name.into(), arg.into())),
+        let kwargs = self.as_ref().kwargs();
+        if let Some(at) = kwargs.iter().position(|(known, _)| &**known == name) {
+            let count = self.as_ref().args().len();
+            return self.set_argument(count + at, arg.into());
         }
+        let mut kwargs = kwargs.to_vec();
+        kwargs.push((name.into(), arg.into()));
         self.set_kwargs(kwargs)
+    }
+
+    /// Replaces one argument, by its position among positional and then keyword arguments.
+    fn set_argument(&mut self, at: usize, arg: Argument) -> Result<()> {
+        let at = u32::try_from(at).map_err(|_| Error::msg("a node holds at most 2^32 arguments"))?;
+        self.graph.set_argument(self.index, at, arg)?;
+        self.forget_computed();
+        Ok(())
     }
 
     /// Gives the node another opcode or target; arguments, name and users stay, entries that must be computed anew
@@ -459,11 +468,10 @@ impl<'g> NodeMut<'g> {
     /// In this node alone, `old` becomes `new`.
     ///
     /// # Errors
-    /// When either is not in this graph.
+    /// When either is not in this graph, or the node would depend on itself; nothing changes then.
     pub fn replace_input_with(&mut self, old: NodeId, new: NodeId) -> Result<()> {
         let old = self.graph.index(old)?;
-        self.graph.index(new)?;
-        self.graph.replace_input(self.index, old, new)
+        self.graph.replace_in(self.index, old, new)
     }
 
     /// Moves another node to before this one.

@@ -95,6 +95,13 @@ impl Order {
         });
     }
 
+    /// Room for an index.
+    pub fn grow_to(&mut self, index: u32) {
+        while self.links.len() <= index as usize {
+            self.grow();
+        }
+    }
+
     pub fn insert_before(&mut self, index: u32, next: u32) {
         let prev = self.prev(next);
         let key = self.key_between(prev, next);

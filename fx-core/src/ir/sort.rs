@@ -13,7 +13,7 @@ impl Graph {
     /// place among the others.
     ///
     /// # Errors
-    /// When nodes depend on each other in a circle; nothing changes then.
+    /// When nodes depend on each other in a circle, which no edit allows; nothing changes then.
     ///
     /// ```
     /// # use fx_core::{Graph, operator};
@@ -77,6 +77,7 @@ impl Graph {
             return stuck.map_or(Ok(()), Err);
         }
         self.order.rearrange(&sorted);
+        self.order_is_topological();
         Ok(())
     }
 }

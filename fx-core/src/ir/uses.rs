@@ -2,7 +2,7 @@
 //!
 //! Invariant: there is one `Use` for each pair (user, input), whatever the number of mentions.
 
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Use {
@@ -80,6 +80,36 @@ impl Uses {
             at = found.next_input;
             Some(found.def)
         })
+    }
+
+    /// The uses of a user, in the order of its inputs, with the inputs.
+    pub fn edges(&self, user: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let mut at = self.ends[user as usize].first_input;
+        std::iter::from_fn(move || {
+            let found = self.uses.get(at as usize)?;
+            let edge = (at, found.def);
+            at = found.next_input;
+            Some(edge)
+        })
+    }
+
+    /// Puts a use among its user's inputs, after another one or first.
+    pub fn chain(&mut self, user: u32, at: u32, prev: u32) {
+        let place = match self.uses.get_mut(prev as usize) {
+            Some(prev) => &mut prev.next_input,
+            None => &mut self.ends[user as usize].first_input,
+        };
+        let next = std::mem::replace(place, at);
+        self.uses[at as usize].next_input = next;
+    }
+
+    /// Takes a use out from its user's inputs, where it is after another one or first.
+    pub fn unchain(&mut self, user: u32, at: u32, prev: u32) {
+        let next = self.uses[at as usize].next_input;
+        match self.uses.get_mut(prev as usize) {
+            Some(prev) => prev.next_input = next,
+            None => self.ends[user as usize].first_input = next,
+        }
     }
 
     /// Replaces all inputs of a user by the distinct ones among `defs`; a kept input keeps its place
@@ -175,7 +205,8 @@ impl Uses {
         self.round
     }
 
-    fn link(&mut self, user: u32, def: u32) -> u32 {
+    /// A use, which is not among its user's inputs yet.
+    pub fn link(&mut self, user: u32, def: u32) -> u32 {
         let new = Use {
             user,
             def,
@@ -197,7 +228,8 @@ impl Uses {
         at
     }
 
-    fn unlink(&mut self, at: u32) {
+    /// A use, which is not among its user's inputs any more, is gone.
+    pub fn unlink(&mut self, at: u32) {
         self.detach(at);
         self.free.push(at);
     }

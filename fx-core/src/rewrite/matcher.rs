@@ -84,12 +84,15 @@ pub struct SubgraphMatcher {
     pub(super) places: Vec<u32>,
     /// Returned nodes that no other node of the pattern uses.
     pub(super) anchors: Vec<u32>,
+    /// By place, whether it is returned.
+    pub(super) is_returned: Vec<bool>,
     pub(super) rules: Vec<NodeRule>,
     pub(super) shape: Arc<Shape>,
     pub(super) match_output: bool,
     pub(super) match_placeholder: bool,
     pub(super) remove_overlapping: bool,
     pub(super) ignore_literals: bool,
+    budget: Option<u64>,
 }
 
 impl fmt::Debug for SubgraphMatcher {
@@ -191,12 +194,14 @@ impl SubgraphMatcher {
             order,
             places,
             anchors,
+            is_returned,
             shape: Arc::new(shape),
             pattern,
             match_output: false,
             match_placeholder: false,
             remove_overlapping: true,
             ignore_literals: false,
+            budget: None,
         })
     }
 
@@ -220,7 +225,7 @@ impl SubgraphMatcher {
     }
 
     /// Whether of matches that share nodes the first one, in the order of the graph, is the only one; it is unless said
-    /// otherwise.
+    /// otherwise. All of them are as many as there are combinations of nodes that the pattern returns.
     #[must_use]
     pub fn remove_overlapping_matches(mut self, yes: bool) -> Self {
         self.remove_overlapping = yes;
@@ -337,18 +342,60 @@ impl SubgraphMatcher {
         Ok(self)
     }
 
-    /// All matches, in the order in which the graph has their anchors.
+    /// How much work a call may spend on ways that it takes back: comparisons of a node or an argument that follow after
+    /// a choice failed, and matches that share their first anchor with another one. Ten million and a hundred for each
+    /// node of the graph, unless said otherwise.
+    ///
+    /// A pattern that is a tree, or has several outputs, takes time in proportion to the pairs of its nodes and the graph's
+    /// at most, where overlaps are removed. Patterns whose commutative operations share operands, and all overlapping
+    /// matches, can take exponentially more: then the call is an error, in bounded time and memory.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::SubgraphMatcher;
+    /// // 40 users of one value: a thousand pairs of them.
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let users = (0..40).map(|i| graph.call_method(if i % 2 == 0 { "abs" } else { "neg" }, (x,), ()));
+    /// let users = users.collect::<Result<Vec<_>>>()?;
+    /// graph.output(users)?;
+    /// let gm = GraphModule::new(Default::default(), graph, "Hub")?;
+    ///
+    /// let pairs = SubgraphMatcher::new(traced!(|x: Float| Ok((x.abs()?, (-x)?))))?.remove_overlapping_matches(false);
+    /// assert_eq!(pairs.find(&gm)?.len(), 400);
+    /// let error = pairs.budget(1000).find(&gm).unwrap_err();
+    /// assert!(error.to_string().contains("its budget of 1000 comparisons is spent"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn budget(mut self, comparisons: u64) -> Self {
+        self.budget = Some(comparisons);
+        self
+    }
+
+    /// The budget of a call on a graph.
+    pub(super) fn budget_for(&self, graph: &Graph) -> u64 {
+        let usual = 10_000_000 + 100 * graph.len() as u64;
+        self.budget.unwrap_or(usual)
+    }
+
+    /// The matches, in the order in which the graph has their first anchors. Two matches differ in what stands for an
+    /// anchor: a node that the pattern returns and does not use itself. Without
+    /// [overlaps removed](SubgraphMatcher::remove_overlapping_matches) these are all combinations.
+    ///
+    /// A match can be replaced: nothing inside is used outside, but for what the pattern returns, and no input depends on
+    /// what it returns. An input that holds parts of the pattern together stands for a node.
     ///
     /// # Errors
-    /// When the graph breaks its rules.
+    /// When the graph breaks its rules, or the [budget](SubgraphMatcher::budget) is spent.
     pub fn find(&self, gm: &GraphModule) -> Result<Vec<Match>> {
         self.find_in(gm.graph(), gm.attributes())
     }
 
-    /// All matches in a graph and what it names.
+    /// As [`find`](SubgraphMatcher::find), in a graph and what it names.
     ///
     /// # Errors
-    /// When the graph breaks its rules.
+    /// As `find`.
     pub fn find_in(&self, graph: &Graph, attributes: &Attributes) -> Result<Vec<Match>> {
         let mut found = Vec::new();
         let mut search = Search::new(self, graph, attributes)?;
@@ -367,6 +414,16 @@ impl SubgraphMatcher {
 
     pub(super) fn place_of(&self, id: NodeId) -> u32 {
         self.places[id.index as usize]
+    }
+
+    /// Whether the pattern uses itself what it returns.
+    pub(super) fn uses_returned(&self) -> bool {
+        let returned = self.shape.returned.iter();
+        let mut users = returned.flat_map(|place| {
+            let node = self.node_at(*place).ok();
+            node.into_iter().flat_map(NodeRef::users)
+        });
+        users.any(|user| *user.op() != Op::Output)
     }
 
     /// Whether a node's op fits a place of the pattern.

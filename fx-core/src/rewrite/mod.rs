@@ -1,6 +1,9 @@
 //! Patterns: sub-graphs that are found in a graph, and what takes their place.
 
+mod candidates;
+mod choices;
 pub mod compare;
+mod comparing;
 pub mod found;
 pub mod matcher;
 mod place;
@@ -9,3 +12,4 @@ pub mod rewriter;
 mod search;
 pub mod sources;
 pub mod subgraph;
+mod whole;

@@ -3,6 +3,7 @@
 //! Invariant: a value is computed before it is used, and nothing comes to depend on itself.
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::ir::graph::Graph;
@@ -101,4 +102,41 @@ pub(super) fn place(
         behind = node;
     }
     Ok(Some(Place::After(last_input)))
+}
+
+/// An input that depends on an output, and that output, by what each stands for: then nothing can take the place of both.
+/// `looked_at` counts the nodes between that were looked at.
+pub(super) fn dependence(
+    graph: &Graph,
+    inputs: &[(u32, NodeId)],
+    outputs: &[(u32, NodeId)],
+    looked_at: &mut usize,
+) -> Result<Option<(u32, u32)>> {
+    let Some((_, mut first)) = outputs.first().copied() else {
+        return Ok(None);
+    };
+    for (_, output) in outputs {
+        if graph.is_before(*output, first)? {
+            first = *output;
+        }
+    }
+    // What comes before all outputs depends on none; an input's own inputs are looked at once for all inputs.
+    let mut seen: FxHashSet<NodeId> = FxHashSet::default();
+    let mut pending: SmallVec<[NodeId; 8]> = SmallVec::new();
+    for (input, id) in inputs {
+        pending.push(*id);
+        while let Some(id) = pending.pop() {
+            if !graph.is_before(first, id)? || !seen.insert(id) {
+                continue;
+            }
+            *looked_at += 1;
+            for needed in graph.node(id)?.all_input_nodes() {
+                if let Some((output, _)) = outputs.iter().find(|(_, o)| *o == needed.id()) {
+                    return Ok(Some((*input, *output)));
+                }
+                pending.push(needed.id());
+            }
+        }
+    }
+    Ok(None)
 }

@@ -273,6 +273,7 @@ impl Rule {
         let mut work = Work {
             rule: self,
             roles: roles.collect(),
+            uses_returned: self.matcher.uses_returned(),
             replaced: Replaced {
                 at: vec![NONE; gm.graph().index_bound()],
                 values: Vec::new(),
@@ -377,6 +378,8 @@ struct Work<'r> {
     rule: &'r Rule,
     /// By place.
     roles: Vec<Role>,
+    /// Whether the pattern uses itself what it returns.
+    uses_returned: bool,
     /// What stands for values that earlier matches returned.
     replaced: Replaced,
     /// Paths that came with replacements.
@@ -555,10 +558,18 @@ impl Work<'_> {
         graph.leave_scope(scope);
         copied?;
         one.replacements = stamp.made().collect();
+        // Users inside go with the match; they come before what takes its place.
+        let inside: FxHashSet<NodeId> = match self.uses_returned {
+            true => calls.iter().copied().collect(),
+            false => FxHashSet::default(),
+        };
         for (output, value) in outputs.iter().zip(values) {
             let new = stamp.now(value);
-            // Users inside go with the match: what they use does not matter.
             match &new {
+                Argument::Node(new) if self.uses_returned => {
+                    let mut output = graph.node_mut(*output)?;
+                    output.replace_uses_with_filter(*new, |user| !inside.contains(&user.id()))?;
+                }
                 Argument::Node(new) => {
                     graph.node_mut(*output)?.give_uses_to(*new)?;
                 }

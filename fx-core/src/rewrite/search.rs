@@ -1,14 +1,16 @@
 //! The search for a pattern: an explicit stack of what is left to compare, with choices to come back to.
 //!
-//! Invariant: what is bound is on the trail, and undone to the choice that is taken back.
+//! Invariants: what is bound is on the trail, and undone to the choice that is taken back; what fails is told with the
+//! choices that it depends on, so that no others are tried again for it; work beyond the budget is an error.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::compare::{is_commutative, pairs, same_literal, shown};
+use super::candidates::Lists;
+use super::choices::{Choices, Conflict, NONE, Next};
 use super::found::Match;
 use super::matcher::SubgraphMatcher;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
@@ -16,35 +18,36 @@ use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
-const NONE: u32 = u32::MAX;
-
 /// A comparison that is left.
 #[derive(Clone)]
-enum Task<'p> {
+pub(super) enum Task<'p> {
     Argument(&'p Argument, Argument),
     Node(u32, NodeId),
 }
 
 /// Comparisons that are left, as a list whose tails are shared by the choices.
-struct Left<'p> {
-    tasks: Vec<(Task<'p>, u32)>,
+#[derive(Default)]
+pub(super) struct Left<'p> {
+    tasks: Vec<Entry<'p>>,
+}
+
+/// A comparison, the choice that it lies below, and where the next one is.
+#[derive(Clone)]
+struct Entry<'p> {
+    task: Task<'p>,
+    cause: u32,
+    rest: u32,
 }
 
 impl<'p> Left<'p> {
-    fn push(&mut self, task: Task<'p>, rest: u32) -> u32 {
-        self.tasks.push((task, rest));
+    pub fn push(&mut self, task: Task<'p>, cause: u32, rest: u32) -> u32 {
+        self.tasks.push(Entry { task, cause, rest });
         self.tasks.len() as u32 - 1
     }
-}
 
-/// Where to go on when what was tried does not fit.
-struct Choice {
-    trail: usize,
-    /// How many comparisons there were: those that its list may share.
-    tasks: usize,
-    left: u32,
-    /// The optional node that is absent on this way.
-    absent: u32,
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
 }
 
 /// Why something is no match although its anchor is one of the pattern's.
@@ -57,33 +60,48 @@ pub(super) struct Near {
 }
 
 pub(super) struct Search<'a> {
-    matcher: &'a SubgraphMatcher,
-    graph: &'a Graph,
-    attributes: &'a Attributes,
-    /// What each place of the pattern is bound to.
-    bound: Vec<Option<Argument>>,
-    absent: Vec<bool>,
-    trail: Vec<u32>,
+    pub(super) matcher: &'a SubgraphMatcher,
+    pub(super) graph: &'a Graph,
+    pub(super) attributes: &'a Attributes,
+    /// What each place of the pattern is bound to, and the choice below which that was found.
+    pub(super) bound: Vec<Option<Argument>>,
+    pub(super) causes: Vec<u32>,
+    pub(super) absent: Vec<bool>,
+    pub(super) trail: Vec<u32>,
     /// The place that a node of the graph is bound to, with the attempt that bound it, by the node's index.
     owners: Vec<(u32, u32)>,
     attempt: u32,
     /// Nodes that belong to matches, by index.
-    taken: Vec<bool>,
+    pub(super) taken: Vec<bool>,
     /// Longest way from an input, by index; empty where the pattern is not deep.
     depths: Vec<u32>,
     depth: u32,
     /// Whether an op of the graph fits an op of the pattern, by their numbers.
     fits: FxHashMap<(u32, u32), bool>,
     /// The op's number of each place; a place with a rule of its own has a number of its own.
-    ops: Vec<u32>,
-    has_optional: bool,
-    /// Users of each place in the pattern, but the output.
-    users: Vec<usize>,
+    pub(super) ops: Vec<u32>,
+    pub(super) has_optional: bool,
+    /// The most users that what stands for each place can have in a match.
+    pub(super) users: Vec<usize>,
+    /// How many of a place's users have an op, by the place and the op's number.
+    pub(super) needed: FxHashMap<(u32, u32), usize>,
+    pub(super) lists: Lists,
+    /// Places, and the indices of nodes that stand for them in no match, with the reason where reasons are asked for.
+    pub(super) hopeless: FxHashMap<(u32, u32), String>,
+    /// Whether a comparison depended on choices that its way does not tell: any choice might mend it.
+    pub(super) entangled: bool,
+    anchor: Option<NodeId>,
+    /// Whether this attempt has gone back to a choice: from then on work counts.
+    went_back: bool,
+    work: u64,
+    budget: u64,
     /// Asked for why attempts fail.
     pub near: Option<Vec<Near>>,
     why: Option<(usize, String)>,
-    left: Left<'a>,
-    choices: Vec<Choice>,
+    pub(super) left: Left<'a>,
+    pub(super) choices: Choices,
+    /// What the last comparison failed for.
+    conflict: Conflict,
 }
 
 /// How deep a pattern has to be for the graph's depths to be worth knowing.
@@ -106,7 +124,6 @@ impl<'a> Search<'a> {
         };
         let pattern = matcher.graph();
         let mut depths = vec![0; pattern.index_bound()];
-        let mut users = Vec::with_capacity(matcher.order.len());
         let mut ops = Vec::with_capacity(matcher.order.len());
         for (place, id) in matcher.order.iter().enumerate() {
             let node = pattern.node(*id)?;
@@ -116,7 +133,25 @@ impl<'a> Search<'a> {
                 false => u32::MAX - place as u32,
             });
             depths[id.index as usize] = depth_of(node, &depths, is_there);
-            users.push(node.users().filter(|user| *user.op() != Op::Output).count());
+        }
+        let mut users = vec![0usize; matcher.order.len()];
+        let mut needed: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+        for (place, id) in matcher.order.iter().enumerate().rev() {
+            let node = pattern.node(*id)?;
+            for user in node.users().filter(|user| *user.op() != Op::Output) {
+                let at = matcher.place_of(user.id());
+                // Where an optional user is absent, its own users use this value.
+                let first = user.args().first().and_then(Argument::as_node);
+                let stands_for_it =
+                    matcher.rules[at as usize].optional && first == Some(node.id());
+                users[place] += match stands_for_it {
+                    true => users[at as usize].max(1),
+                    false => 1,
+                };
+                *needed
+                    .entry((place as u32, ops[at as usize]))
+                    .or_default() += 1;
+            }
         }
         let first = matcher.anchors[0] as usize;
         let depth = depths[matcher.order[first].index as usize];
@@ -129,6 +164,7 @@ impl<'a> Search<'a> {
         }
         Ok(Search {
             bound: vec![None; matcher.order.len()],
+            causes: vec![NONE; matcher.order.len()],
             absent: vec![false; matcher.order.len()],
             trail: Vec::new(),
             owners: vec![(NONE, 0); graph.index_bound()],
@@ -140,10 +176,19 @@ impl<'a> Search<'a> {
             ops,
             has_optional: matcher.rules.iter().any(|rule| rule.optional),
             users,
+            needed,
+            lists: Lists::default(),
+            hopeless: FxHashMap::default(),
+            entangled: false,
+            anchor: None,
+            went_back: false,
+            work: 0,
+            budget: matcher.budget_for(graph),
             near: None,
             why: None,
-            left: Left { tasks: Vec::new() },
-            choices: Vec::new(),
+            left: Left::default(),
+            choices: Choices::default(),
+            conflict: Conflict::default(),
             matcher,
             graph,
             attributes,
@@ -173,31 +218,63 @@ impl<'a> Search<'a> {
                 }
                 continue;
             }
-            let found = Match {
-                shape: self.matcher.shape.clone(),
-                bound: self.bound.clone().into(),
-                replacements: SmallVec::new(),
-            };
-            if accept(found)? && self.matcher.remove_overlapping {
-                for (place, bound) in self.bound.iter().enumerate() {
-                    if let Some(Argument::Node(id)) = bound
-                        && self.is_inside(place as u32)
-                    {
-                        self.taken[id.index as usize] = true;
-                    }
-                }
-            }
+            self.give(accept)?;
         }
         Ok(())
     }
 
+    /// Gives the match that is found, and others of the same first anchor.
+    fn give(&mut self, accept: &mut dyn FnMut(Match) -> Result<bool>) -> Result<()> {
+        let matcher = self.matcher;
+        let is_only = matcher.anchors.len() == 1;
+        // What the pattern returns tells matches apart; other orders of operands may lead to the same again.
+        let mut given: FxHashSet<SmallVec<[u32; 4]>> = FxHashSet::default();
+        loop {
+            let anchors = matcher.anchors.iter().filter_map(|place| {
+                let bound = self.bound[*place as usize].as_ref()?;
+                Some(bound.as_node()?.index)
+            });
+            if is_only || given.insert(anchors.collect()) {
+                let found = Match {
+                    shape: matcher.shape.clone(),
+                    bound: self.bound.clone().into(),
+                    replacements: SmallVec::new(),
+                };
+                if accept(found)? && matcher.remove_overlapping {
+                    self.take_nodes();
+                    return Ok(());
+                }
+            }
+            if is_only {
+                return Ok(());
+            }
+            self.spend(matcher.order.len() + 8)?;
+            self.conflict = self.choices.candidates();
+            match self.back()? {
+                Some(left) if self.go_on(left)? => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The match's nodes belong to it.
+    fn take_nodes(&mut self) {
+        for (place, bound) in self.bound.iter().enumerate() {
+            if let Some(Argument::Node(id)) = bound
+                && self.is_inside(place as u32)
+            {
+                self.taken[id.index as usize] = true;
+            }
+        }
+    }
+
     /// Whether a place is a call: what a match replaces.
-    fn is_inside(&self, place: u32) -> bool {
+    pub(super) fn is_inside(&self, place: u32) -> bool {
         let node = self.matcher.node_at(place);
         node.is_ok_and(|node| !matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_)))
     }
 
-    fn op_fits(&mut self, place: u32, node: NodeRef<'_>) -> bool {
+    pub(super) fn op_fits(&mut self, place: u32, node: NodeRef<'_>) -> bool {
         let (matcher, attributes) = (self.matcher, self.attributes);
         *self
             .fits
@@ -205,7 +282,13 @@ impl<'a> Search<'a> {
             .or_insert_with(|| matcher.op_fits(place, node, attributes))
     }
 
-    fn fail(&mut self, why: impl FnOnce() -> String) -> bool {
+    // ---- failures ------------------------------------------------------------------------------
+
+    fn fail(&mut self, conflict: Conflict, why: impl FnOnce() -> String) -> bool {
+        self.conflict = match self.entangled {
+            true => self.choices.all(),
+            false => conflict,
+        };
         if self.near.is_some() {
             let found = self.trail.len();
             if found > 0 && self.why.as_ref().is_none_or(|(most, _)| found > *most) {
@@ -215,56 +298,110 @@ impl<'a> Search<'a> {
         false
     }
 
+    /// A comparison fails by itself.
+    pub(super) fn mismatch(&mut self, cause: u32, why: impl FnOnce() -> String) -> bool {
+        let conflict = self.choices.alone(cause);
+        self.fail(conflict, why)
+    }
+
+    /// A comparison disagrees with what stands for a place.
+    pub(super) fn clash(&mut self, cause: u32, place: u32, why: impl FnOnce() -> String) -> bool {
+        let other = self.causes[place as usize];
+        self.work += u64::from(self.choices.depth(cause).max(self.choices.depth(other)));
+        let conflict = self.choices.between(cause, other);
+        self.fail(conflict, why)
+    }
+
+    /// What stands for several places does not go together.
+    pub(super) fn misfit(&mut self, places: &[u32], why: impl FnOnce() -> String) -> bool {
+        let causes = places.iter().map(|place| self.causes[*place as usize]);
+        let conflict = self.choices.among(causes);
+        self.fail(conflict, why)
+    }
+
+    /// Any other choice might help.
+    pub(super) fn failure(&mut self, why: impl FnOnce() -> String) -> bool {
+        let conflict = self.choices.all();
+        self.fail(conflict, why)
+    }
+
+    /// Counts work, once choices are taken back.
+    pub(super) fn spend(&mut self, work: usize) -> Result<()> {
+        if self.went_back {
+            self.work += work as u64;
+        }
+        if self.work <= self.budget {
+            return Ok(());
+        }
+        let anchor = self.anchor.and_then(|id| self.graph.node(id).ok());
+        let error = Error::msg(format_args!(
+            "the pattern can stand here in so many ways that its budget of {} comparisons is spent: tell its nodes \
+             apart more, or raise `SubgraphMatcher::budget`",
+            self.budget
+        ));
+        Err(match anchor {
+            Some(node) => node.blame("matching", error),
+            None => error,
+        })
+    }
+
+    // ---- the search ----------------------------------------------------------------------------
+
     /// Whether the pattern is found with this anchor; what stands for its nodes is in `bound` then.
     fn try_at(&mut self, first: u32, anchor: NodeRef<'a>) -> Result<bool> {
         self.undo(0);
         self.attempt += 1;
+        self.anchor = Some(anchor.id());
         self.why = None;
+        self.entangled = false;
+        self.went_back = false;
         self.left.tasks.clear();
         self.choices.clear();
-        let mut left = self.left.push(Task::Node(first, anchor.id()), NONE);
+        let left = self.left.push(Task::Node(first, anchor.id()), NONE, NONE);
+        self.go_on(left)
+    }
+
+    /// Compares what is left, until all fits or no choice is left.
+    fn go_on(&mut self, mut left: u32) -> Result<bool> {
         loop {
+            self.spend(1)?;
             let fits = if left == NONE {
-                match self.next_anchor()? {
-                    Some((place, candidates)) => {
-                        // The first in the order of the graph is tried first.
-                        for id in candidates.into_iter().rev() {
-                            let way = self.left.push(Task::Node(place, id), NONE);
-                            self.choose(way, NONE);
+                match self.next_place()? {
+                    Some(unknown) => match self.choose_candidate(&unknown)? {
+                        Some(way) => {
+                            left = way;
+                            true
                         }
-                        false
-                    }
+                        None => false,
+                    },
                     None if self.is_whole()? => return Ok(true),
                     None => false,
                 }
             } else {
-                let (task, rest) = self.take(left);
+                let Entry { task, cause, rest } = self.take(left);
                 left = rest;
                 match task {
                     Task::Node(place, id) => {
                         let node = self.graph.node(id)?;
-                        self.node(place, node, &mut left)?
+                        self.node(place, node, cause, &mut left)?
                     }
-                    Task::Argument(ours, theirs) => self.argument(ours, &theirs, &mut left)?,
+                    Task::Argument(ours, theirs) => {
+                        self.argument(ours, &theirs, cause, &mut left)?
+                    }
                 }
             };
             if !fits {
-                let Some(choice) = self.choices.pop() else {
-                    return Ok(false);
-                };
-                self.undo(choice.trail);
-                left = choice.left;
-                if choice.absent != NONE {
-                    self.absent[choice.absent as usize] = true;
-                    self.trail.push(choice.absent);
+                match self.back()? {
+                    Some(way) => left = way,
+                    None => return Ok(false),
                 }
             }
         }
     }
 
     /// The first of the comparisons that are left, and the others; it is forgotten where no choice comes back to it.
-    fn take(&mut self, left: u32) -> (Task<'a>, u32) {
-        let kept = self.choices.last().map_or(0, |choice| choice.tasks);
+    fn take(&mut self, left: u32) -> Entry<'a> {
+        let kept = self.choices.tasks();
         let tasks = &mut self.left.tasks;
         let is_last = left as usize + 1 == tasks.len() && tasks.len() > kept;
         match is_last.then(|| tasks.pop()).flatten() {
@@ -273,13 +410,66 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn choose(&mut self, left: u32, absent: u32) {
-        self.choices.push(Choice {
-            trail: self.trail.len(),
-            tasks: self.left.tasks.len(),
-            left,
-            absent,
-        });
+    /// Goes back to the last choice that the failure depends on and that has something left to try: the comparisons to
+    /// go on with.
+    fn back(&mut self) -> Result<Option<u32>> {
+        let mut conflict = std::mem::take(&mut self.conflict);
+        loop {
+            let looked_at = conflict.len();
+            let Some((at, choice)) = self.choices.last(&mut conflict) else {
+                return Ok(None);
+            };
+            let (trail, tasks, depth) = (choice.trail, choice.tasks, choice.depth);
+            choice.blame(&conflict);
+            let next = std::mem::replace(&mut choice.next, Next::Nothing);
+            self.undo(trail);
+            self.left.tasks.truncate(tasks);
+            self.went_back = true;
+            self.spend(looked_at)?;
+            match next {
+                Next::Way { left, absent } => {
+                    if absent != NONE {
+                        self.absent[absent as usize] = true;
+                        self.causes[absent as usize] = at;
+                        self.trail.push(absent);
+                    }
+                    return Ok(Some(left));
+                }
+                Next::Candidates {
+                    place,
+                    tried,
+                    others,
+                } => {
+                    if conflict.is_below(depth) {
+                        self.give_up(place, tried);
+                    }
+                    if let Some((id, others)) = self.candidate(place, others) {
+                        self.choices.retry(Next::Candidates {
+                            place,
+                            tried: id,
+                            others,
+                        });
+                        return Ok(Some(self.left.push(Task::Node(place, id), at, NONE)));
+                    }
+                }
+                Next::Nothing => {}
+            }
+            if let Some(choice) = self.choices.give_up(&mut conflict)
+                && let Some((place, node)) = choice.about
+                && conflict.is_below(choice.depth)
+            {
+                self.give_up(place, node);
+            }
+        }
+    }
+
+    /// A node stands for a place in no match.
+    fn give_up(&mut self, place: u32, node: NodeId) {
+        let why = match (&self.near, &self.why) {
+            (Some(_), Some((_, why))) => why.clone(),
+            _ => String::new(),
+        };
+        self.hopeless.insert((place, node.index), why);
     }
 
     fn undo(&mut self, to: usize) {
@@ -292,287 +482,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn bind(&mut self, place: u32, to: Argument) {
+    pub(super) fn bind(&mut self, place: u32, to: Argument, cause: u32) {
         if let Argument::Node(id) = to {
             self.owners[id.index as usize] = (self.attempt, place);
         }
         self.bound[place as usize] = Some(to);
+        self.causes[place as usize] = cause;
         self.trail.push(place);
     }
 
-    fn owner(&self, id: NodeId) -> Option<u32> {
+    pub(super) fn owner(&self, id: NodeId) -> Option<u32> {
         let (attempt, place) = self.owners[id.index as usize];
         (attempt == self.attempt).then_some(place)
-    }
-
-    /// Compares an argument of the pattern with one of the graph.
-    fn argument(&mut self, ours: &'a Argument, theirs: &Argument, left: &mut u32) -> Result<bool> {
-        let items = |a: &'a [Argument], b: &[Argument], left: &mut u32, rest: &mut Left<'a>| {
-            for (a, b) in a.iter().zip(b).rev() {
-                *left = rest.push(Task::Argument(a, b.clone()), *left);
-            }
-            a.len() == b.len()
-        };
-        Ok(match (ours, theirs) {
-            (Argument::Node(id), theirs) => {
-                let place = self.matcher.place_of(*id);
-                let pattern = self.matcher.node_at(place)?;
-                if let Op::Placeholder(_) = pattern.op() {
-                    return Ok(self.input(place, theirs));
-                }
-                match theirs {
-                    Argument::Node(theirs) => {
-                        let node = self.graph.node(*theirs)?;
-                        return self.node(place, node, left);
-                    }
-                    theirs => self.fail(|| {
-                        format!(
-                            "{} is where %{} is looked for",
-                            shown(theirs),
-                            pattern.name()
-                        )
-                    }),
-                }
-            }
-            (Argument::List(a), Argument::List(b)) | (Argument::Tuple(a), Argument::Tuple(b)) => {
-                items(a, b, left, &mut self.left)
-                    || self.fail(|| "a list has another length".to_string())
-            }
-            (Argument::Slice(a), Argument::Slice(b)) | (Argument::Range(a), Argument::Range(b)) => {
-                items(&a[..], &b[..], left, &mut self.left)
-            }
-            (Argument::Dict(a), Argument::Dict(b)) => {
-                let same =
-                    a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, _), (l, _))| k == l);
-                for ((_, a), (_, b)) in a.iter().zip(b.iter()).rev() {
-                    *left = self.left.push(Task::Argument(a, b.clone()), *left);
-                }
-                same || self.fail(|| "a dict has other keys".to_string())
-            }
-            (ours, theirs) => {
-                let ignored = self.matcher.ignore_literals
-                    && ours.is_leaf()
-                    && theirs.is_leaf()
-                    && theirs.as_node().is_none();
-                ignored
-                    || same_literal(ours, theirs)
-                    || self.fail(|| {
-                        format!("{} is where {} is looked for", shown(theirs), shown(ours))
-                    })
-            }
-        })
-    }
-
-    /// An input of the pattern stands for anything, but for one thing.
-    fn input(&mut self, place: u32, theirs: &Argument) -> bool {
-        if let Some(bound) = &self.bound[place as usize] {
-            return same_literal(bound, theirs)
-                || self.fail(|| "an input stands for two values".to_string());
-        }
-        if let Argument::Node(id) = theirs {
-            if self.owner(*id).is_some() {
-                return self.fail(|| "one value is where two are looked for".to_string());
-            }
-            let is_input = self
-                .graph
-                .node(*id)
-                .is_ok_and(|node| matches!(node.op(), Op::Placeholder(_)));
-            if self.matcher.match_placeholder && !is_input {
-                return self
-                    .fail(|| "a computed value is where an input is looked for".to_string());
-            }
-        }
-        self.bind(place, theirs.clone());
-        true
-    }
-
-    /// Compares a node of the pattern with one of the graph.
-    fn node(&mut self, place: u32, node: NodeRef<'a>, left: &mut u32) -> Result<bool> {
-        if let Some(bound) = &self.bound[place as usize] {
-            let same = bound.as_node() == Some(node.id());
-            return Ok(same
-                || self.fail(|| format!("%{} is where another value is looked for", node.name())));
-        }
-        let pattern = self.matcher.node_at(place)?;
-        if self.absent[place as usize] {
-            // Its first argument stands for it.
-            let first = pattern.args().first();
-            return first.map_or(Ok(false), |first| {
-                self.argument(first, &Argument::Node(node.id()), left)
-            });
-        }
-        if self.matcher.rules[place as usize].optional
-            && let Some(first) = pattern.args().first()
-        {
-            let without = self
-                .left
-                .push(Task::Argument(first, Argument::Node(node.id())), *left);
-            self.choose(without, place);
-        }
-        if !self.op_fits(place, node) {
-            return Ok(self.fail(|| {
-                format!(
-                    "%{} is {} where {} is looked for",
-                    node.name(),
-                    node.target(),
-                    pattern.target()
-                )
-            }));
-        }
-        if self.owner(node.id()).is_some() {
-            return Ok(self.fail(|| format!("%{} is where two values are looked for", node.name())));
-        }
-        if self.taken[node.id().index as usize] && self.is_inside(place) {
-            return Ok(self.fail(|| format!("%{} belongs to another match", node.name())));
-        }
-        let is_returned = self.matcher.shape.returned.contains(&place);
-        let is_parameter = matches!(pattern.op(), Op::GetAttr(_));
-        if !is_returned
-            && !is_parameter
-            && !self.has_optional
-            && node.num_users() > self.users[place as usize]
-        {
-            return Ok(self.fail(|| format!("%{} is used outside of the match too", node.name())));
-        }
-        self.bind(place, Argument::Node(node.id()));
-        if is_parameter {
-            return Ok(true);
-        }
-        let matcher = self.matcher;
-        let rule = |param: &str| matcher.literals(place, param);
-        let rule: Option<&dyn Fn(&str) -> super::compare::Literals<'a>> =
-            matcher.has_literal_rules(place).then_some(&rule);
-        let pairs = match pairs(pattern, node, self.attributes, rule) {
-            Ok(pairs) => pairs,
-            Err(why) => return Ok(self.fail(|| format!("of %{} {why}", node.name()))),
-        };
-        let rest = *left;
-        for (ours, theirs) in pairs.iter().rev() {
-            *left = self.left.push(Task::Argument(ours, theirs.clone()), *left);
-        }
-        if let [(a, x), (b, y), others @ ..] = pairs.as_slice()
-            && is_commutative(node.op())
-        {
-            let straight = self.plausible(a, x) && self.plausible(b, y);
-            if self.plausible(a, y) && self.plausible(b, x) {
-                let mut crossed = rest;
-                for (ours, theirs) in others.iter().rev() {
-                    crossed = self
-                        .left
-                        .push(Task::Argument(ours, theirs.clone()), crossed);
-                }
-                crossed = self.left.push(Task::Argument(b, x.clone()), crossed);
-                crossed = self.left.push(Task::Argument(a, y.clone()), crossed);
-                if straight {
-                    self.choose(crossed, NONE);
-                } else {
-                    *left = crossed;
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Whether two arguments may fit, as far as can be seen without going into them.
-    fn plausible(&mut self, ours: &Argument, theirs: &Argument) -> bool {
-        let Argument::Node(id) = ours else {
-            return theirs.as_node().is_none()
-                && (self.matcher.ignore_literals || same_literal(ours, theirs))
-                || !ours.is_leaf();
-        };
-        let place = self.matcher.place_of(*id);
-        if let Some(bound) = &self.bound[place as usize] {
-            return same_literal(bound, theirs);
-        }
-        let Ok(pattern) = self.matcher.node_at(place) else {
-            return false;
-        };
-        match (pattern.op(), theirs) {
-            (Op::Placeholder(_), Argument::Node(id)) => self.owner(*id).is_none(),
-            (Op::Placeholder(_), _) => true,
-            (_, Argument::Node(id)) => {
-                self.matcher.rules[place as usize].optional
-                    || self.owner(*id).is_none()
-                        && self
-                            .graph
-                            .node(*id)
-                            .is_ok_and(|node| self.op_fits(place, node))
-            }
-            _ => false,
-        }
-    }
-
-    /// A node of the pattern that is not bound although one of its inputs is, with what may stand for it.
-    fn next_anchor(&mut self) -> Result<Option<(u32, SmallVec<[NodeId; 4]>)>> {
-        for place in 0..self.matcher.order.len() as u32 {
-            if self.bound[place as usize].is_some() || self.absent[place as usize] {
-                continue;
-            }
-            let pattern = self.matcher.node_at(place)?;
-            let mut inputs = pattern
-                .all_input_nodes()
-                .map(|input| self.matcher.place_of(input.id()));
-            let known = inputs.find_map(|input| self.bound[input as usize].as_ref()?.as_node());
-            if let Some(known) = known {
-                let mut users: SmallVec<[NodeId; 4]> = SmallVec::new();
-                for user in self.graph.node(known)?.users() {
-                    if self.op_fits(place, user) && self.owner(user.id()).is_none() {
-                        users.push(user.id());
-                    }
-                }
-                if users.len() > 1 {
-                    users.sort_by(|a, b| match self.graph.is_before(*a, *b) {
-                        Ok(true) => std::cmp::Ordering::Less,
-                        _ if a == b => std::cmp::Ordering::Equal,
-                        _ => std::cmp::Ordering::Greater,
-                    });
-                }
-                return Ok(Some((place, users)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether all of the pattern is found, and nothing inside is used outside.
-    fn is_whole(&mut self) -> Result<bool> {
-        for place in 0..self.matcher.order.len() as u32 {
-            let Some(Argument::Node(id)) = self.bound[place as usize] else {
-                let is_there = self.bound[place as usize].is_some() || self.absent[place as usize];
-                // What only an absent node uses is not there either.
-                if !is_there && !self.has_optional {
-                    return Ok(self.fail(|| "not all of it is there".to_string()));
-                }
-                continue;
-            };
-            if !self.is_inside(place) || self.matcher.shape.returned.contains(&place) {
-                continue;
-            }
-            let node = self.graph.node(id)?;
-            if let Some(user) = node.users().find(|user| self.owner(user.id()).is_none()) {
-                return Ok(
-                    self.fail(|| format!("%{} is used by %{} too", node.name(), user.name()))
-                );
-            }
-        }
-        if !self.matcher.match_output {
-            return Ok(true);
-        }
-        let output = self.graph.output_node();
-        let returned = self.matcher.shape.returned.iter();
-        let all = returned.map(|place| {
-            self.bound[*place as usize]
-                .as_ref()
-                .and_then(Argument::as_node)
-        });
-        let theirs: Vec<Option<NodeId>> = output
-            .map(|output| {
-                output
-                    .all_input_nodes()
-                    .map(|node| Some(node.id()))
-                    .collect()
-            })
-            .unwrap_or_default();
-        let same = all.eq(theirs);
-        Ok(same || self.fail(|| "the graph returns something else".to_string()))
     }
 }

@@ -1,0 +1,255 @@
+//! Where a node with many arguments mentions each of its inputs, so that one is replaced without a look at the others.
+//!
+//! Invariant: while a node has its mentions here, they agree with its arguments; an edit that writes all of the arguments
+//! drops them. They are made when one argument of many is first replaced.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::argument::Argument;
+use super::graph::Inputs;
+use super::uses::{NONE, Uses};
+
+/// Where an argument stands: the position among positional and then keyword arguments, and positions in structures.
+pub(super) type Path = SmallVec<[u32; 4]>;
+
+/// A node with more arguments has its mentions written down.
+const MANY: usize = 32;
+
+/// The mentions of one node.
+#[derive(Debug)]
+pub(super) struct Mentions {
+    user: u32,
+    /// Inputs and where they stand.
+    all: BTreeSet<(u32, Path)>,
+    /// The use of each input by the place where it stands first: the order of the inputs.
+    firsts: BTreeMap<Path, u32>,
+    /// The use of each input.
+    uses: FxHashMap<u32, u32>,
+    /// Inputs that may stand nowhere any more.
+    loose: Vec<u32>,
+}
+
+/// The mentions of the nodes that have many arguments.
+#[derive(Debug, Default)]
+pub(super) struct Wide(FxHashMap<u32, Mentions>);
+
+impl Clone for Wide {
+    /// They are made again where they are wanted.
+    fn clone(&self) -> Self {
+        Wide::default()
+    }
+}
+
+impl Wide {
+    /// The mentions of a node, if it has many arguments.
+    pub fn of(&mut self, user: u32, inputs: &Inputs, uses: &Uses) -> Option<&mut Mentions> {
+        if !self.0.contains_key(&user) {
+            if !has_many(inputs) {
+                return None;
+            }
+            self.0.insert(user, Mentions::new(user, inputs, uses));
+        }
+        self.0.get_mut(&user)
+    }
+
+    /// A node's arguments are written anew.
+    pub fn forget(&mut self, user: u32) {
+        if !self.0.is_empty() {
+            self.0.remove(&user);
+        }
+    }
+}
+
+fn has_many(inputs: &Inputs) -> bool {
+    fn count(arg: &Argument, left: usize) -> usize {
+        let mut counted = 1;
+        for child in (0..).map_while(|at| child(arg, at)) {
+            if counted > left {
+                break;
+            }
+            counted += count(child, left - counted);
+        }
+        counted
+    }
+    let mut counted = 0;
+    for arg in (0..).map_while(|at| inputs.argument(at)) {
+        if counted > MANY {
+            break;
+        }
+        counted += count(arg, MANY - counted);
+    }
+    counted > MANY
+}
+
+fn child(arg: &Argument, at: u32) -> Option<&Argument> {
+    let at = at as usize;
+    match arg {
+        Argument::List(items) | Argument::Tuple(items) => items.get(at),
+        Argument::Dict(items) => items.get(at).map(|(_, item)| item),
+        Argument::Slice(parts) | Argument::Range(parts) => parts.get(at),
+        _ => None,
+    }
+}
+
+fn child_mut(arg: &mut Argument, at: u32) -> Option<&mut Argument> {
+    let at = at as usize;
+    match arg {
+        Argument::List(items) | Argument::Tuple(items) => Arc::make_mut(items).get_mut(at),
+        Argument::Dict(items) => Arc::make_mut(items).get_mut(at).map(|(_, item)| item),
+        Argument::Slice(parts) | Argument::Range(parts) => Arc::make_mut(parts).get_mut(at),
+        _ => None,
+    }
+}
+
+impl Inputs {
+    /// An argument by its position among positional and then keyword arguments.
+    fn argument(&self, at: u32) -> Option<&Argument> {
+        let at = at as usize;
+        match at.checked_sub(self.args.len()) {
+            None => self.args.get(at),
+            Some(at) => self.kwargs.as_ref()?.get(at).map(|(_, arg)| arg),
+        }
+    }
+
+    /// The argument at a place; a structure that others share becomes the node's own on the way.
+    pub(super) fn at_mut(&mut self, path: &[u32]) -> Option<&mut Argument> {
+        let (first, rest) = path.split_first()?;
+        let at = *first as usize;
+        let mut arg = match at.checked_sub(self.args.len()) {
+            None => self.args.get_mut(at)?,
+            Some(at) => self.kwargs.as_mut()?.get_mut(at).map(|(_, arg)| arg)?,
+        };
+        for at in rest {
+            arg = child_mut(arg, *at)?;
+        }
+        Some(arg)
+    }
+}
+
+/// Calls `visit` with every node in an argument at a place, and where it stands.
+fn for_each_mention(arg: &Argument, path: &mut Path, visit: &mut dyn FnMut(u32, &Path)) {
+    if let Argument::Node(id) = arg {
+        return visit(id.index, path);
+    }
+    for (at, child) in (0..).map_while(|at| Some((at, child(arg, at)?))) {
+        path.push(at);
+        for_each_mention(child, path, visit);
+        path.pop();
+    }
+}
+
+impl Mentions {
+    fn new(user: u32, inputs: &Inputs, uses: &Uses) -> Self {
+        let mut found: Vec<(u32, Path)> = Vec::new();
+        for (at, arg) in (0..).map_while(|at| Some((at, inputs.argument(at)?))) {
+            let mut path = Path::from_slice(&[at]);
+            for_each_mention(arg, &mut path, &mut |def, path| {
+                found.push((def, path.clone()));
+            });
+        }
+        let mut mentions = Mentions {
+            user,
+            all: BTreeSet::new(),
+            firsts: BTreeMap::new(),
+            uses: uses.edges(user).map(|(at, def)| (def, at)).collect(),
+            loose: Vec::new(),
+        };
+        let mut came = rustc_hash::FxHashSet::default();
+        for (def, path) in &found {
+            if let Some(at) = mentions.uses.get(def)
+                && came.insert(*def)
+            {
+                mentions.firsts.insert(path.clone(), *at);
+            }
+        }
+        mentions.all = found.into_iter().collect();
+        mentions
+    }
+
+    /// Where an input stands.
+    pub fn places(&self, def: u32) -> Vec<Path> {
+        let all = self.all.range((def, Path::new())..);
+        let own = all.take_while(|(other, _)| *other == def);
+        own.map(|(_, path)| path.clone()).collect()
+    }
+
+    pub fn has(&self, def: u32) -> bool {
+        self.uses.contains_key(&def)
+    }
+
+    fn first(&self, def: u32) -> Option<&Path> {
+        let (found, path) = self.all.range((def, Path::new())..).next()?;
+        (*found == def).then_some(path)
+    }
+
+    /// What was at a place is not there any more; uses are in step again after [`settle`](Mentions::settle).
+    pub fn remove(&mut self, uses: &mut Uses, arg: &Argument, path: &Path) {
+        for_each_mention(arg, &mut path.clone(), &mut |def, path| {
+            let Some(at) = self.uses.get(&def).copied() else {
+                return;
+            };
+            self.all.remove(&(def, path.clone()));
+            if self.firsts.get(path) == Some(&at) {
+                self.leave(uses, at, path);
+                match self.first(def).cloned() {
+                    Some(later) => self.enter(uses, at, later),
+                    None => self.loose.push(def),
+                }
+            }
+        });
+    }
+
+    /// Something is at a place, where nothing has been.
+    pub fn add(&mut self, uses: &mut Uses, arg: &Argument, path: &Path) {
+        for_each_mention(arg, &mut path.clone(), &mut |def, path| {
+            let user = self.user;
+            let at = *self
+                .uses
+                .entry(def)
+                .or_insert_with(|| uses.link(user, def));
+            match self.first(def).cloned() {
+                Some(first) if first < *path => {}
+                first => {
+                    if let Some(first) = first {
+                        self.leave(uses, at, &first);
+                    }
+                    self.enter(uses, at, path.clone());
+                }
+            }
+            self.all.insert((def, path.clone()));
+        });
+    }
+
+    /// Inputs that stand nowhere any more are used no more.
+    pub fn settle(&mut self, uses: &mut Uses) {
+        for def in std::mem::take(&mut self.loose) {
+            if self.first(def).is_none()
+                && let Some(at) = self.uses.remove(&def)
+            {
+                uses.unlink(at);
+            }
+        }
+    }
+
+    /// A use stands at a place among the inputs no more.
+    fn leave(&mut self, uses: &mut Uses, at: u32, path: &Path) {
+        self.firsts.remove(path);
+        uses.unchain(self.user, at, self.before(path));
+    }
+
+    /// A use stands at a place among the inputs.
+    fn enter(&mut self, uses: &mut Uses, at: u32, path: Path) {
+        uses.chain(self.user, at, self.before(&path));
+        self.firsts.insert(path, at);
+    }
+
+    /// The use that stands before a place.
+    fn before(&self, path: &Path) -> u32 {
+        let before = self.firsts.range::<Path, _>(..path).next_back();
+        before.map_or(NONE, |(_, at)| *at)
+    }
+}
