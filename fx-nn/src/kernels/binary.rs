@@ -4,6 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::expand;
 use super::reduce::has_nan;
+use super::widen::widened;
 
 /// Whether two tensors have one shape. Ranks are small: a loop in place is shorter than a call.
 #[inline]
@@ -120,7 +121,7 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
     } else if e == 2.0 {
         x.sqr()
     } else {
-        x.powf(e)
+        widened(x, x, |x| x.powf(e))
     }
 }
 
@@ -166,7 +167,9 @@ pub fn pow(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let sign = whole.where_cond(&sign, &nan)?;
     let sign = a.detach().lt(&zeros)?.where_cond(&sign, &ones)?;
     let power = power.mul(&sign)?;
-    b0.eq(&zeros)?.where_cond(&ones, &power)?.to_dtype(dtype)
+    // 1 to any power, and anything to the power 0, is 1, of nan too.
+    let is_one = a.detach().eq(&ones)?.maximum(&b0.eq(&zeros)?)?;
+    is_one.where_cond(&ones, &power)?.to_dtype(dtype)
 }
 
 #[cfg(test)]
