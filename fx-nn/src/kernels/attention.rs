@@ -40,8 +40,8 @@ pub fn attention(
 ) -> Result<Tensor> {
     widened(q, (q, k, v), |(q, k, v)| {
         let scores = matmul(&q.affine(scale, 0.0)?, &k.t()?)?;
-        let weights = match added(op, mask, &scores)? {
-            None => softmax(&scores, scores.rank() - 1)?,
+        let scores = match added(op, mask, &scores)? {
+            None => scores,
             Some(added) => {
                 let dims = expand::shape(op, scores.dims(), added.dims())?;
                 if dims != scores.dims() {
@@ -51,9 +51,10 @@ pub fn attention(
                         scores.dims()
                     )
                 }
-                masked_softmax(&scores.add(&expand::to(&added, &dims)?)?)?
+                scores.add(&expand::to(&added, &dims)?)?
             }
         };
+        let weights = safe_softmax(&scores)?;
         let weights = match dropout > 0.0 {
             true => weights.mul(&dropout_mask(
                 weights.dims(),
@@ -88,7 +89,7 @@ fn added(op: &str, mask: Mask<'_>, scores: &Tensor) -> Result<Option<Tensor>> {
 }
 
 /// [`softmax`] along the last dimension, but zeros in rows of nothing but minus infinity.
-fn masked_softmax(scores: &Tensor) -> Result<Tensor> {
+fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
     let last = scores.rank() - 1;
     if scores.elem_count() == 0 {
         return Ok(scores.clone());

@@ -47,6 +47,12 @@ pub fn avg_pool2d(
     if n == 0 {
         return like(x, Tensor::zeros((n, c, oh, ow), x.dtype(), x.device())?);
     }
+    if !x.dtype().is_float() && x.dtype() != DType::I64 {
+        bail!(
+            "{op}: dtype {:?} is neither floating point nor int64",
+            x.dtype()
+        )
+    }
     let inside = |axis: &Axis, o: usize| (o - 1) * axis.stride + axis.kernel <= axis.size;
     // Candle's own gradient is right only for windows that tile the whole image.
     let tiles = kernel == stride && h % kernel.0 == 0 && w % kernel.1 == 0;
@@ -92,15 +98,15 @@ pub fn adaptive_avg_pool2d(x: &Tensor, out: (usize, usize)) -> Result<Tensor> {
     let op = "adaptive_avg_pool2d";
     let image = image(op, x)?;
     let (n, c, h, w) = image.dims4()?;
-    if !x.dtype().is_float() {
-        bail!("{op}: dtype {:?} is not floating point", x.dtype())
-    }
     if h == 0 || w == 0 {
         bail!("{op}: input {:?} has an empty image", x.dims())
     }
     let (oh, ow) = out;
     if n * c * oh * ow == 0 {
         return like(x, Tensor::zeros((n, c, oh, ow), x.dtype(), x.device())?);
+    }
+    if !x.dtype().is_float() {
+        bail!("{op}: dtype {:?} is not floating point", x.dtype())
     }
     if out == (h, w) {
         return Ok(x.clone());

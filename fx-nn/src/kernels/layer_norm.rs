@@ -114,12 +114,15 @@ pub fn group_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let op = "group_norm";
-    let &[n, c, ..] = x.dims() else {
+    let &[n, c, ref image @ ..] = x.dims() else {
         bail!("{op}: input {:?} must be [n, c, ..]", x.dims())
     };
     float(op, x)?;
-    if c == 0 {
-        bail!("{op}: input {:?} has no channels", x.dims())
+    if c == 0 || image.contains(&0) {
+        bail!(
+            "{op}: input {:?} has no channels or an empty image",
+            x.dims()
+        )
     }
     if groups == 0 || !c.is_multiple_of(groups) {
         bail!(

@@ -133,6 +133,9 @@ pub fn l1_loss(
     reduction: &str,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction).fx()?;
+    if x.is_bool() || target.is_bool() {
+        return Err(Error::msg("l1_loss: bool tensors have no difference"));
+    }
     if x.dtype()?.promote(target.dtype()?).is_floating_point() {
         return differences("l1_loss", x, target, reduction, |d| d.abs());
     }

@@ -1,6 +1,6 @@
 //! Normalisation: softmax over a dim, batch norm over channels, layer, group and RMS norm over each sample.
 
-use fx_core::{Result, wrap};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{dim, layer_norm as sample, norm, softmax as kernels};
@@ -58,6 +58,11 @@ pub fn batch_norm(
     };
     let (mean, var) = (optional(running_mean)?, optional(running_var)?);
     let (weight, bias) = (optional(weight)?, optional(bias)?);
+    if mean.is_some() != var.is_some() {
+        return Err(Error::msg(
+            "batch_norm: running_mean and running_var come together: give both or neither",
+        ));
+    }
     let y = norm::batch_norm(
         data,
         mean.as_ref(),
@@ -68,7 +73,10 @@ pub fn batch_norm(
         eps,
     )
     .fx()?;
-    if training && let (Some(mean), Some(var)) = (&mean, &var) {
+    if training
+        && data.elem_count() > 0
+        && let (Some(mean), Some(var)) = (&mean, &var)
+    {
         // PyTorch keeps the unbiased variance, though it normalises by the biased one.
         let (batch_mean, batch_var) = norm::batch_stats(&data.detach()).fx()?;
         move_towards(mean, &batch_mean, momentum).fx()?;

@@ -62,12 +62,15 @@ pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
         .fx()
 }
 
-/// x².
+/// x²; truth values become `int64`.
 ///
 /// # Errors
 /// None of its own.
 #[wrap(method, path = "fx_nn::ops::square")]
 pub fn square(x: &Tensor) -> Result<Tensor> {
+    if x.is_bool() {
+        return x.cast(DType::I64);
+    }
     x * x
 }
 

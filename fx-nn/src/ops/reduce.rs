@@ -1,6 +1,6 @@
 //! Reductions over dims: `..` for all of them.
 
-use fx_core::{Argument, Result, Written, WrittenArg, wrap};
+use fx_core::{Argument, Error, Result, Written, WrittenArg, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{self, reduce::Spread};
@@ -109,7 +109,8 @@ pub fn amin(
 /// The indices of the dims that are reduced: an empty list names all of them, as in PyTorch.
 fn reduced(op: &str, dim: &Dims, data: &candle_core::Tensor) -> Result<Vec<usize>> {
     let dims = dim.resolve(op, data.rank()).fx()?;
-    Ok(match dims.is_empty() {
+    // The one dim that a tensor without dims can be asked for is none.
+    Ok(match dims.is_empty() || data.rank() == 0 {
         true => (0..data.rank()).collect(),
         false => dims,
     })
@@ -193,6 +194,9 @@ pub fn argmax(
     #[default(false)]
     keepdim: bool,
 ) -> Result<Tensor> {
+    if x.is_bool() {
+        return Err(Error::msg("argmax: bool tensors are not supported"));
+    }
     let data = x.data("argmax")?;
     let (_, indices) = kernels::dim::dim("argmax", dim, data.rank())
         .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
@@ -239,6 +243,9 @@ pub fn topk(
     #[default(true)] largest: bool,
     #[default(true)] sorted: bool,
 ) -> Result<(Tensor, Tensor)> {
+    if x.is_bool() {
+        return Err(Error::msg("topk: bool tensors are not supported"));
+    }
     let data = x.data("topk")?;
     let (values, indices) = kernels::dim::dim("topk", dim, data.rank())
         .and_then(|dim| kernels::topk::topk(data, k, dim, largest, sorted))

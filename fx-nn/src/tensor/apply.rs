@@ -5,7 +5,8 @@ use fx_core::{DType, Error, OperandRef, Operator, Result};
 
 use super::{Tensor, candle_dtype};
 use crate::error::Fx;
-use crate::kernels::{binary, matmul, pointwise, remainder};
+use crate::kernels::widen::is_half;
+use crate::kernels::{binary, matmul, numbers, pointwise};
 
 /// Runs an operator on operands of which at least one is a tensor.
 pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor> {
@@ -89,6 +90,10 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
             Operator::Sub => Some(pointwise::affine(data, 1.0, -number)),
             Operator::Mul => Some(pointwise::affine(data, number, 0.0)),
             Operator::Pow => Some(binary::powf(data, number)),
+            // The number may be out of the range of half precision.
+            Operator::Truediv if is_half(data.dtype()) => {
+                Some(pointwise::affine(data, 1.0 / number, 0.0))
+            }
             _ => None,
         };
         if let Some(result) = short {
@@ -307,8 +312,8 @@ fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
     }
     match op {
         Operator::Pow if floats => binary::pow(x, y),
-        Operator::Floordiv if floats => remainder::floor_divide(x, y),
-        Operator::Mod if floats => remainder::remainder(x, y),
+        Operator::Floordiv if floats => numbers::floor_divide(x, y),
+        Operator::Mod if floats => numbers::remainder(x, y),
         op => return Err(unsupported(op, &format!("{:?} tensors", x.dtype()))),
     }
     .map(Tensor::from)

@@ -1,4 +1,5 @@
-//! Floats divided with a rest, by Python's rules: the rest has the sign of the divisor.
+//! Functions of two floats that candle lacks: division with a rest, by Python's rules (the rest has the sign of the
+//! divisor), and powers.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
@@ -13,7 +14,7 @@ use super::widen::widened;
 /// # Errors
 /// When the shapes do not broadcast.
 pub fn remainder(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    widened(a, (a, b), |(a, b)| apply(Division::Rest, &a, &b))
+    widened(a, (a, b), |(a, b)| apply(Pairs::Rest, &a, &b))
 }
 
 /// The quotient `a // b` rounded down.
@@ -23,25 +24,36 @@ pub fn remainder(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When the shapes do not broadcast.
 pub fn floor_divide(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    widened(a, (a, b), |(a, b)| apply(Division::Whole, &a, &b))
+    widened(a, (a, b), |(a, b)| apply(Pairs::Whole, &a, &b))
 }
 
-fn apply(op: Division, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+/// `a` to the power `b`.
+///
+/// `a` and `b` are floats of one dtype; shapes broadcast. Where `a` or `b` is 0 the gradient of `b` is 0.
+///
+/// # Errors
+/// When the shapes do not broadcast.
+pub fn power(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    widened(a, (a, b), |(a, b)| apply(Pairs::Power, &a, &b))
+}
+
+fn apply(op: Pairs, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dims = broadcast_dims(op.name(), a, b)?;
     let (a, b) = (expand::to(a, &dims)?, expand::to(b, &dims)?);
     a.contiguous()?.apply_op2(&b.contiguous()?, op)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Division {
+enum Pairs {
     Rest,
     Whole,
+    Power,
 }
 
 macro_rules! divided {
     ($op:expr, $a:expr, $b:expr, $zip:ident) => {
         match $op {
-            Division::Rest => $zip($a, $b, |a, b| {
+            Pairs::Rest => $zip($a, $b, |a, b| {
                 let rest = a % b;
                 if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
                     rest + b
@@ -49,7 +61,8 @@ macro_rules! divided {
                     rest
                 }
             }),
-            Division::Whole => $zip($a, $b, |a, b| {
+            Pairs::Power => $zip($a, $b, |a, b| a.powf(b)),
+            Pairs::Whole => $zip($a, $b, |a, b| {
                 if b == 0.0 {
                     return a / b;
                 }
@@ -72,11 +85,12 @@ fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
     a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect()
 }
 
-impl CustomOp2 for Division {
+impl CustomOp2 for Pairs {
     fn name(&self) -> &'static str {
         match self {
-            Division::Rest => "%",
-            Division::Whole => "//",
+            Pairs::Rest => "%",
+            Pairs::Whole => "//",
+            Pairs::Power => "pow",
         }
     }
 
@@ -107,15 +121,27 @@ impl CustomOp2 for Division {
         &self,
         a: &Tensor,
         b: &Tensor,
-        _: &Tensor,
+        y: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let zero = grad.zeros_like()?;
         Ok(match self {
-            Division::Rest => {
+            Pairs::Power => {
+                let (a, b) = (a.detach(), b.detach());
+                let is_flat = b.eq(&zero)?;
+                let of_a = power(&a, &b.affine(1.0, -1.0)?)?.mul(&b)?.mul(grad)?;
+                let of_b = y.mul(&a.log()?)?.mul(grad)?;
+                let at_zero = a.eq(&zero)?.mul(&b.ge(&zero)?)?.maximum(&is_flat)?;
+                (
+                    Some(is_flat.where_cond(&zero, &of_a)?),
+                    Some(at_zero.where_cond(&zero, &of_b)?),
+                )
+            }
+            Pairs::Rest => {
                 let whole = floor_divide(&a.detach(), &b.detach())?;
                 (Some(grad.clone()), Some(binary::mul(grad, &whole)?.neg()?))
             }
-            Division::Whole => (None, None),
+            Pairs::Whole => (None, None),
         })
     }
 }
@@ -124,7 +150,7 @@ impl CustomOp2 for Division {
 mod tests {
     use super::*;
     use crate::kernels::testing::{check, f64s, near, varied};
-    use candle_core::Device;
+    use candle_core::{Device, Var};
 
     #[test]
     fn by_pythons_rules() -> Result<()> {
@@ -143,11 +169,31 @@ mod tests {
     }
 
     #[test]
+    fn powers_at_the_edges() -> Result<()> {
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        let a = Tensor::new(&[1f32, nan, -1., -inf, -8., 0.], &Device::Cpu)?;
+        let b = Tensor::new(&[nan, 0., inf, -0.5, 3., 2.], &Device::Cpu)?;
+        near(&power(&a, &b)?, &[1., 1., 1., 0., -512., 0.])?;
+        let (a, b) = (
+            Var::new(&[0f64, 0., 2.], &Device::Cpu)?,
+            Var::new(&[1f64, 0., 3.], &Device::Cpu)?,
+        );
+        let grads = power(a.as_tensor(), b.as_tensor())?.sum_all()?.backward()?;
+        near(grads.get(&a).expect("a gradient"), &[1., 0., 12.])?;
+        near(
+            grads.get(&b).expect("a gradient"),
+            &[0., 0., 8. * 2f64.ln()],
+        )
+    }
+
+    #[test]
     fn gradients_match() -> Result<()> {
         let inputs = [
             varied(&[2, 3])?.affine(9., 0.3)?,
             varied(&[3])?.affine(1., 2.)?,
         ];
-        check(&inputs, |v| remainder(&v[0], &v[1]))
+        check(&inputs, |v| remainder(&v[0], &v[1]))?;
+        let inputs = [varied(&[2, 3])?.affine(1., 2.)?, varied(&[3])?];
+        check(&inputs, |v| power(&v[0], &v[1]))
     }
 }
