@@ -27,8 +27,11 @@ pub fn cosine_similarity(op: &str, a: &Tensor, b: &Tensor, dim: usize, eps: f64)
     widened(a, (a, b), |(a, b)| {
         let direction = |x: &Tensor| -> Result<Tensor> {
             let x = expand::to(x, &dims)?;
-            let square = reduce::sum(&x.sqr()?, &[dim], true)?;
-            let length = clamp(&square.sqrt()?, Some(eps), None)?;
+            let length = match dims[dim] {
+                1 => x.abs()?,
+                _ => reduce::sum(&x.sqr()?, &[dim], true)?.sqrt()?,
+            };
+            let length = clamp(&length, Some(eps), None)?;
             x.div(&length.broadcast_as(dims.as_slice())?)
         };
         reduce::sum(&direction(&a)?.mul(&direction(&b)?)?, &[dim], false)

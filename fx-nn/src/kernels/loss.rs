@@ -229,14 +229,15 @@ pub fn cross_entropy(
             };
         }
         let targets = Targets::new(op, &logs, &shape, &target, weight.as_ref(), ignore)?;
-        let mut losses = targets.picked(&logs)?.mul(&targets.counts)?;
-        if smoothing > 0.0 {
-            let spread = reduce::sum(&weighted, &[1], false)?
-                .neg()?
-                .affine(smoothing / classes as f64, 0.0)?;
-            losses = losses.affine(1.0 - smoothing, 0.0)?.add(&spread)?;
+        let reduced =
+            |losses: &Tensor| targets.reduced(&targets.counted(losses)?, &shape, reduction);
+        let losses = reduced(&targets.picked(&logs)?.mul(&targets.counts)?)?;
+        if smoothing == 0.0 {
+            return Ok(losses);
         }
-        targets.reduced(&targets.counted(&losses)?, &shape, reduction)
+        let spread = reduced(&reduce::sum(&weighted, &[1], false)?.neg()?)?
+            .affine(smoothing / classes as f64, 0.0)?;
+        losses.affine(1.0 - smoothing, 0.0)?.add(&spread)
     })
 }
 

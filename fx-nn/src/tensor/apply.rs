@@ -86,8 +86,8 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
         && let Some(number) = number
     {
         let short = match op {
-            Operator::Add => Some(pointwise::affine(data, 1.0, number)),
-            Operator::Sub => Some(pointwise::affine(data, 1.0, -number)),
+            Operator::Add => Some(data.affine(1.0, number)),
+            Operator::Sub => Some(data.affine(1.0, -number)),
             Operator::Mul => Some(pointwise::affine(data, number, 0.0)),
             Operator::Pow => Some(binary::powf(data, number)),
             // The number may be out of the range of half precision.
