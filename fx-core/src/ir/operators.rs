@@ -376,21 +376,34 @@ fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value
     }
 }
 
+/// The quotient rounded down and the rest, which has the sign of the divisor, as Python has them for floats.
+fn divided(a: f64, b: f64) -> (f64, f64) {
+    if b == 0.0 {
+        return ((a / b).floor(), a % b);
+    }
+    let mut rest = a % b;
+    let mut quotient = (a - rest) / b;
+    if rest == 0.0 {
+        rest = rest.copysign(b);
+    } else if (rest < 0.0) != (b < 0.0) {
+        rest += b;
+        quotient -= 1.0;
+    }
+    if quotient == 0.0 {
+        return (quotient.abs().copysign(a / b), rest);
+    }
+    // The division is off by less than one.
+    (quotient.round(), rest)
+}
+
 fn floats(op: Operator, a: f64, b: f64) -> Option<Value> {
     Some(match op {
         Operator::Add => Value::Float(a + b),
         Operator::Sub => Value::Float(a - b),
         Operator::Mul => Value::Float(a * b),
         Operator::Truediv => Value::Float(a / b),
-        Operator::Floordiv => Value::Float((a / b).floor()),
-        Operator::Mod => {
-            let rest = a % b;
-            Value::Float(if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
-                rest + b
-            } else {
-                rest
-            })
-        }
+        Operator::Floordiv => Value::Float(divided(a, b).0),
+        Operator::Mod => Value::Float(divided(a, b).1),
         Operator::Pow => Value::Float(a.powf(b)),
         Operator::Eq => Value::Bool(a == b),
         Operator::Ne => Value::Bool(a != b),

@@ -2,7 +2,8 @@
 
 use candle_core::{Result, Tensor, bail};
 
-use super::pointwise::relu;
+use super::curve::Curve;
+use super::widen::widened;
 
 fn floating(op: &str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_float() {
@@ -31,16 +32,17 @@ pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
     if x.elem_count() == 0 {
         return Ok(x.clone());
     }
-    let above = x.gt(&like(x, 0.0)?)?;
-    above.where_cond(x, &x.affine(slope, 0.0)?)
+    widened(x, x, |x| {
+        let above = x.gt(&like(&x, 0.0)?)?;
+        above.where_cond(&x, &x.affine(slope, 0.0)?)
+    })
 }
 
 /// `x` held between `min` and `max`; the gradient at either bound is 0, unlike that of a clamp.
 ///
 /// # Errors
-/// When `min` is not below `max`, or `x` is not floating point.
+/// When `min` is above `max`.
 pub fn hardtanh(op: &str, x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
-    floating(op, x)?;
     if min > max {
         bail!("{op}: min {min} is above max {max}")
     }
@@ -61,21 +63,22 @@ pub fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
     if x.elem_count() == 0 {
         return Ok(x.clone());
     }
-    let zero = like(x, 0.0)?;
-    let above = x.gt(&zero)?;
-    // The exponential of what is above 0 is not used: 0 in its place keeps it, and its gradient, finite.
-    let low = above.where_cond(&zero, x)?;
-    above.where_cond(x, &low.exp()?.affine(alpha, -alpha)?)
+    widened(x, x, |x| {
+        let zero = like(&x, 0.0)?;
+        let above = x.gt(&zero)?;
+        // The exponential of what is above 0 is not used: 0 in its place keeps it, and its gradient, finite.
+        let low = above.where_cond(&zero, &x)?;
+        above.where_cond(&x, &Curve::ExpMinusOne.of(&low)?.affine(alpha, 0.0)?)
+    })
 }
 
-/// `log(1 + exp(x))`, without overflow.
+/// `log(1 + exp(x))`, without overflow: `x` where it is above 20, as in PyTorch.
 ///
 /// # Errors
 /// When `x` is not floating point.
 pub fn softplus(x: &Tensor) -> Result<Tensor> {
     floating("softplus", x)?;
-    let rest = x.abs()?.neg()?.exp()?.affine(1.0, 1.0)?.log()?;
-    relu(x)?.add(&rest)
+    widened(x, x, |x| Curve::Softplus.of(&x))
 }
 
 /// `x` times the probability that a normal variable is below it; `tanh` takes the usual approximation.
@@ -84,6 +87,10 @@ pub fn softplus(x: &Tensor) -> Result<Tensor> {
 /// When `x` is not floating point.
 pub fn gelu(x: &Tensor, tanh: bool) -> Result<Tensor> {
     floating("gelu", x)?;
+    widened(x, x, |x| gelu_of(&x, tanh))
+}
+
+fn gelu_of(x: &Tensor, tanh: bool) -> Result<Tensor> {
     if tanh {
         let cube = x.sqr()?.mul(x)?;
         let inner = x.add(&cube.affine(0.044715, 0.0)?)?;

@@ -1,8 +1,9 @@
 //! Average pooling, with windows of a fixed size or adapted to the size of the output.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use super::reduce;
+use super::widen::widened;
 use super::window::{Axis, NOTHING, image, like, pooled};
 
 /// One window along one axis: the input from `start` to `end`, and what its sum is divided by.
@@ -34,15 +35,33 @@ pub fn avg_pool2d(
     let options = [kernel, stride, padding, (1, 1)];
     let (axes, [oh, ow]) = pooled(op, image.dims(), options, ceil_mode)?;
     let (n, c, h, w) = image.dims4()?;
-    if n * c == 0 {
+    if !x.dtype().is_float() && x.dtype() != DType::I64 {
+        bail!(
+            "{op}: dtype {:?} is neither floating point nor int64",
+            x.dtype()
+        )
+    }
+    if c == 0 {
+        bail!("{op}: input {:?} has no channels", x.dims())
+    }
+    if n == 0 {
         return like(x, Tensor::zeros((n, c, oh, ow), x.dtype(), x.device())?);
+    }
+    if !x.dtype().is_float() && x.dtype() != DType::I64 {
+        bail!(
+            "{op}: dtype {:?} is neither floating point nor int64",
+            x.dtype()
+        )
     }
     let inside = |axis: &Axis, o: usize| (o - 1) * axis.stride + axis.kernel <= axis.size;
     // Candle's own gradient is right only for windows that tile the whole image.
     let tiles = kernel == stride && h % kernel.0 == 0 && w % kernel.1 == 0;
-    if padding == (0, 0) && inside(&axes[0], oh) && inside(&axes[1], ow) && (tiles || !x.track_op())
-    {
-        return like(x, image.avg_pool2d_with_stride(kernel, stride)?);
+    let plain = padding == (0, 0) && inside(&axes[0], oh) && inside(&axes[1], ow);
+    if plain && (tiles || !x.track_op()) && x.dtype().is_float() {
+        let y = widened(x, &image, |image| {
+            image.avg_pool2d_with_stride(kernel, stride)
+        })?;
+        return like(x, y);
     }
     let bins = |axis: &Axis, out: usize| -> Vec<Bin> {
         (0..out)
@@ -60,9 +79,10 @@ pub fn avg_pool2d(
             })
             .collect()
     };
+    let (rows, columns) = (bins(&axes[0], oh), bins(&axes[1], ow));
     like(
         x,
-        means(op, &image, &bins(&axes[0], oh), &bins(&axes[1], ow))?,
+        widened(x, &image, |image| means(op, &image, &rows, &columns))?,
     )
 }
 
@@ -85,6 +105,9 @@ pub fn adaptive_avg_pool2d(x: &Tensor, out: (usize, usize)) -> Result<Tensor> {
     if n * c * oh * ow == 0 {
         return like(x, Tensor::zeros((n, c, oh, ow), x.dtype(), x.device())?);
     }
+    if !x.dtype().is_float() {
+        bail!("{op}: dtype {:?} is not floating point", x.dtype())
+    }
     if out == (h, w) {
         return Ok(x.clone());
     }
@@ -92,8 +115,13 @@ pub fn adaptive_avg_pool2d(x: &Tensor, out: (usize, usize)) -> Result<Tensor> {
         return like(x, reduce::mean(&image, &[2, 3], true)?);
     }
     if h % oh == 0 && w % ow == 0 {
-        let kernel = (h / oh, w / ow);
-        return like(x, image.avg_pool2d_with_stride(kernel, kernel)?);
+        let tiles = image
+            .contiguous()?
+            .reshape((n * c * oh, h / oh, ow, w / ow))?;
+        return like(
+            x,
+            reduce::mean(&tiles, &[1, 3], false)?.reshape((n, c, oh, ow))?,
+        );
     }
     let bins = |size: usize, out: usize| -> Vec<Bin> {
         (0..out)
@@ -107,7 +135,11 @@ pub fn adaptive_avg_pool2d(x: &Tensor, out: (usize, usize)) -> Result<Tensor> {
             })
             .collect()
     };
-    like(x, means(op, &image, &bins(h, oh), &bins(w, ow))?)
+    let (rows, columns) = (bins(h, oh), bins(w, ow));
+    like(
+        x,
+        widened(x, &image, |image| means(op, &image, &rows, &columns))?,
+    )
 }
 
 /// The mean of each pair of bins of `x [n, c, h, w]`, one axis after the other.
@@ -122,11 +154,11 @@ fn means(op: &str, x: &Tensor, rows: &[Bin], columns: &[Bin]) -> Result<Tensor> 
     let y = x.contiguous()?.reshape((n * c, h, w))?;
     let y = y.index_select(&Tensor::from_vec(ids, oh * wide, x.device())?, 1)?;
     let y = y.reshape((n * c, oh, wide, w))?.transpose(2, 3)?;
-    let y = y.contiguous()?.sum_keepdim(3)?;
+    let y = reduce::sum(&y.contiguous()?, &[3], true)?;
     let (ids, wide) = positions(columns);
     let y = y.reshape((n * c * oh, w))?;
     let y = y.index_select(&Tensor::from_vec(ids, ow * wide, x.device())?, 1)?;
-    let y = y.reshape((n, c, oh, ow, wide))?.sum(4)?;
+    let y = reduce::sum(&y.reshape((n, c, oh, ow, wide))?, &[4], false)?;
     let counts: Vec<f64> = rows
         .iter()
         .flat_map(|r| columns.iter().map(move |c| (r.count * c.count) as f64))

@@ -3,7 +3,10 @@
 use candle_core::{DType, Result, Tensor};
 
 use super::expand;
+use super::numbers::power;
+use super::pointwise::rsqrt;
 use super::reduce::has_nan;
+use super::widen::widened;
 
 /// Whether two tensors have one shape. Ranks are small: a loop in place is shorter than a call.
 #[inline]
@@ -111,29 +114,35 @@ fn keep_nan(y: Tensor, b: &Tensor) -> Result<Tensor> {
 /// and 2.
 ///
 /// # Errors
-/// When the dtype is not floating point.
+/// When the dtype is not floating point, or `float16` has no number as large as `e`.
 pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
+    if x.dtype() == DType::F16 && e.is_finite() && e.abs() > 65504.0 {
+        candle_core::bail!("pow: the exponent {e} is out of the range of float16")
+    }
     if e == 0.0 {
         x.ones_like()
     } else if e == 1.0 {
         Ok(x.clone())
     } else if e == 2.0 {
         x.sqr()
+    } else if e == 0.5 {
+        x.sqrt()
+    } else if e.abs() == 0.5 {
+        rsqrt(x)
+    } else if e.is_nan() {
+        power(x, &x.ones_like()?.affine(e, 0.0)?)
     } else {
-        x.powf(e)
+        widened(x, x, |x| x.powf(e))
     }
 }
 
 /// `a` to the power `b`, both floating point and of one dtype.
 ///
-/// A `b` of one element that no gradient runs through is taken as a constant, see [`powf`].
-/// Otherwise the work is done in `f64`, negative bases take whole exponents as in PyTorch, and
-/// the gradient at a base of exactly 0 is 0.
+/// Negative bases take whole exponents, and where both are 0 the gradient is 0, as in PyTorch.
 ///
 /// # Errors
 /// When the shapes do not broadcast or the dtypes differ.
 pub fn pow(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    let dims = expand::shape("pow", a.dims(), b.dims())?;
     let dtype = a.dtype();
     if dtype != b.dtype() || !dtype.is_float() {
         candle_core::bail!(
@@ -141,32 +150,7 @@ pub fn pow(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             b.dtype()
         )
     }
-    if b.elem_count() == 1 && !b.track_op() {
-        let e = b.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>()?;
-        return expand::to(&powf(a, e.first().copied().unwrap_or(1.0))?, &dims);
-    }
-    let a = expand::to(&a.to_dtype(DType::F64)?, &dims)?;
-    let b = expand::to(&b.to_dtype(DType::F64)?, &dims)?;
-    let zeros = a.zeros_like()?;
-    let ones = a.ones_like()?;
-    let at_zero = a.eq(&zeros)?;
-    let size = at_zero.where_cond(&ones, &a.abs()?)?;
-    let power = b.mul(&size.log()?)?.exp()?;
-    // 0 to the power b: 0, 1 or inf by the sign of b.
-    let inf = ones.affine(f64::INFINITY, 0.0)?;
-    let b0 = b.detach();
-    let of_zero = b0.lt(&zeros)?.where_cond(&inf, &zeros)?;
-    let power = at_zero.where_cond(&of_zero, &power)?;
-    // A negative base: the sign is that of (-1)^b, nan when b is not whole.
-    let whole = b0.floor()?.eq(&b0)?;
-    let half = b0.affine(0.5, 0.0)?;
-    let even = half.floor()?.eq(&half)?;
-    let nan = ones.affine(f64::NAN, 0.0)?;
-    let sign = even.where_cond(&ones, &ones.neg()?)?;
-    let sign = whole.where_cond(&sign, &nan)?;
-    let sign = a.detach().lt(&zeros)?.where_cond(&sign, &ones)?;
-    let power = power.mul(&sign)?;
-    b0.eq(&zeros)?.where_cond(&ones, &power)?.to_dtype(dtype)
+    power(a, b)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::dim::same_dtype;
 use super::expand::channel;
+use super::widen::{is_half, widened};
 use super::window::{Axis, NOTHING, image, like};
 
 /// Columns of more values than this are not laid out when candle's own convolution will do.
@@ -29,7 +31,13 @@ pub fn conv2d(
     groups: usize,
 ) -> Result<Tensor> {
     let op = "conv2d";
-    super::dim::same_dtype(op, x, w)?;
+    same_dtype(op, x, w)?;
+    b.map_or(Ok(()), |b| same_dtype(op, x, b))?;
+    if is_half(x.dtype()) {
+        return widened(x, (x, w, b), |(x, w, b)| {
+            conv2d(&x, &w, b.as_ref(), stride, padding, dilation, groups)
+        });
+    }
     let image = image(op, x)?;
     let &[outs, ins, kh, kw] = w.dims() else {
         bail!(

@@ -2,7 +2,9 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::dim::same_dtype;
 use super::expand::channel;
+use super::widen::{is_half, widened};
 use super::window::{NOTHING, image, like};
 
 /// One axis of the result and what is added to it.
@@ -64,7 +66,14 @@ pub fn conv_transpose2d(
     dilation: (usize, usize),
 ) -> Result<Tensor> {
     let op = "conv_transpose2d";
-    super::dim::same_dtype(op, x, w)?;
+    same_dtype(op, x, w)?;
+    b.map_or(Ok(()), |b| same_dtype(op, x, b))?;
+    if is_half(x.dtype()) {
+        return widened(x, (x, w, b), |(x, w, b)| {
+            let b = b.as_ref();
+            conv_transpose2d(&x, &w, b, stride, padding, output_padding, groups, dilation)
+        });
+    }
     let image = image(op, x)?;
     let &[ins, each, kh, kw] = w.dims() else {
         bail!(

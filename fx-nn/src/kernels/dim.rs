@@ -1,6 +1,8 @@
 //! What operations check first: dimension numbers, which may count from the end, and dtypes.
 
-use candle_core::{Result, bail};
+use candle_core::{DType, Result, Tensor, bail};
+
+use super::widen::is_half;
 
 /// The index that `d` names among `rank` dimensions, where `-1` is the last one.
 ///
@@ -24,12 +26,32 @@ pub fn dim(op: &str, d: i64, rank: usize) -> Result<usize> {
 ///
 /// # Errors
 /// When they differ; the text names both.
-pub fn same_dtype(op: &str, x: &candle_core::Tensor, weight: &candle_core::Tensor) -> Result<()> {
+pub fn same_dtype(op: &str, x: &Tensor, weight: &Tensor) -> Result<()> {
     let (input, held) = (x.dtype(), weight.dtype());
     if input != held {
         bail!("{op}: input is {input:?} and weight {held:?}: convert one with to_dtype")
     }
     Ok(())
+}
+
+/// Refuses parameters that are not all of one dtype: that of the input, or `f32` beside half precision.
+///
+/// # Errors
+/// When they are not; the text names the dtypes.
+pub fn parameters(op: &str, x: &Tensor, held: &[Option<&Tensor>]) -> Result<()> {
+    let input = x.dtype();
+    let mut held = held.iter().flatten().map(|t| t.dtype());
+    let Some(first) = held.next() else {
+        return Ok(());
+    };
+    let fits = first == input || is_half(input) && first == DType::F32;
+    match held.find(|other| *other != first) {
+        Some(other) => bail!(
+            "{op}: parameters of {first:?} and {other:?} beside each other: convert one with to_dtype"
+        ),
+        None if fits => Ok(()),
+        None => bail!("{op}: input is {input:?} and weight {first:?}: convert one with to_dtype"),
+    }
 }
 
 #[cfg(test)]

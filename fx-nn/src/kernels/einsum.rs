@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor, bail};
 
 use super::matmul::matmul;
 use super::reduce;
+use super::widen::{is_half, widened};
 
 /// A dimension's name: a letter, or one of those that an ellipsis stands for, counted from the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,12 @@ enum Label {
 /// # Errors
 /// When the equation is malformed, or does not fit the shapes.
 pub fn einsum(equation: &str, xs: &[Tensor]) -> Result<Tensor> {
+    if let Some(first) = xs.first()
+        && is_half(first.dtype())
+        && xs.iter().all(|x| x.dtype() == first.dtype())
+    {
+        return widened(first, xs, |xs| einsum(equation, &xs));
+    }
     let text: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (inputs, output) = match text.split_once("->") {
         Some((inputs, output)) => (inputs, Some(output)),

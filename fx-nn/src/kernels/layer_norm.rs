@@ -2,11 +2,33 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::dim::parameters;
 use super::expand;
-use super::reduce;
+use super::fold::{self, Fold, Reach};
+use super::widen::widened;
 
-/// `x` as rows of the last dims, which have to be `shape`; and the number of elements in a row.
-fn rows(op: &str, x: &Tensor, shape: &[usize]) -> Result<(Tensor, usize)> {
+/// `x [.., shape]` as a view in which the last dims are reduced.
+fn rows(op: &str, x: &Tensor, shape: &[usize], held: &[Option<&Tensor>]) -> Result<Fold> {
+    float(op, x)?;
+    if shape.is_empty() || !x.dims().ends_with(shape) {
+        bail!(
+            "{op}: the last dims of input {:?} must be the normalized shape {shape:?}",
+            x.dims()
+        )
+    }
+    for held in held.iter().flatten() {
+        if held.dims() != shape {
+            bail!(
+                "{op}: weight or bias {:?} must have shape {shape:?}",
+                held.dims()
+            )
+        }
+    }
+    let tail: usize = shape.iter().product();
+    Ok(one_row_each(x, tail))
+}
+
+fn float(op: &str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_float() {
         bail!(
             "{op}: input {:?} of dtype {:?} must be floating point",
@@ -14,48 +36,27 @@ fn rows(op: &str, x: &Tensor, shape: &[usize]) -> Result<(Tensor, usize)> {
             x.dtype()
         )
     }
-    if shape.is_empty() || !x.dims().ends_with(shape) {
-        bail!(
-            "{op}: the last dims of input {:?} must be the normalized shape {shape:?}",
-            x.dims()
-        )
-    }
-    let len: usize = shape.iter().product();
-    let count = x.elem_count().checked_div(len).unwrap_or(0);
-    Ok((x.contiguous()?.reshape((count, len))?, len))
+    Ok(())
 }
 
-fn affine(
-    op: &str,
-    y: &Tensor,
-    shape: &[usize],
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-) -> Result<Tensor> {
-    for (name, held) in [("weight", weight), ("bias", bias)] {
-        if let Some(held) = held
-            && held.dims() != shape
-        {
-            bail!("{op}: {name} {:?} must have shape {shape:?}", held.dims())
-        }
+fn one_row_each(x: &Tensor, tail: usize) -> Fold {
+    Fold {
+        outer: 1,
+        lead: 1,
+        inner: x.elem_count().checked_div(tail).unwrap_or(0),
+        tail,
     }
+}
+
+fn affine(y: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Result<Tensor> {
     let y = match weight {
         Some(weight) => y.mul(&expand::to(weight, y.dims())?)?,
-        None => y.clone(),
+        None => y,
     };
     match bias {
         Some(bias) => y.add(&expand::to(bias, y.dims())?),
         None => Ok(y),
     }
-}
-
-/// Each row less its mean, over its standard deviation.
-fn standardized(rows: &Tensor, eps: f64) -> Result<Tensor> {
-    let mean = reduce::mean(rows, &[1], true)?;
-    let centered = rows.sub(&mean.broadcast_as(rows.dims())?)?;
-    let var = reduce::mean(&centered.sqr()?, &[1], true)?;
-    let scale = var.affine(1.0, eps)?.sqrt()?.recip()?;
-    centered.mul(&scale.broadcast_as(rows.dims())?)
 }
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias` over the last dims, which are `shape`.
@@ -70,36 +71,41 @@ pub fn layer_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let op = "layer_norm";
-    let (flat, _) = rows(op, x, shape)?;
-    if flat.elem_count() == 0 {
+    let fold = rows(op, x, shape, &[weight, bias])?;
+    parameters(op, x, &[weight, bias])?;
+    if x.elem_count() == 0 {
         return Ok(x.clone());
     }
-    let y = standardized(&flat, eps)?.reshape(x.dims())?;
-    affine(op, &y, shape, weight, bias)
+    widened(x, (x, weight, bias), |(x, weight, bias)| {
+        let y = fold::standardized(&x, fold, eps, Reach::Squares)?;
+        affine(y, weight.as_ref(), bias.as_ref())
+    })
 }
 
-/// `x / sqrt(mean(x²) + eps) * weight` over the last dims, which are `shape`.
+/// `x / sqrt(mean(x²) + eps) * weight` over the last dims, which are `shape`; the result is of the type of `x`.
 ///
 /// # Errors
 /// As [`layer_norm`].
 pub fn rms_norm(x: &Tensor, shape: &[usize], weight: Option<&Tensor>, eps: f64) -> Result<Tensor> {
     let op = "rms_norm";
-    let (flat, _) = rows(op, x, shape)?;
-    if flat.elem_count() == 0 {
+    let fold = rows(op, x, shape, &[weight])?;
+    if x.elem_count() == 0 {
         return Ok(x.clone());
     }
-    let square = reduce::mean(&flat.sqr()?, &[1], true)?;
-    let scale = square.affine(1.0, eps)?.sqrt()?.recip()?;
-    let y = flat
-        .mul(&scale.broadcast_as(flat.dims())?)?
-        .reshape(x.dims())?;
-    affine(op, &y, shape, weight, None)
+    widened(x, (x, weight), |(x, weight)| {
+        let flat = x.contiguous()?.reshape((fold.inner, fold.tail))?;
+        let square = fold::sum(&flat.sqr()?, fold, true)?;
+        let scale = square.affine(1.0, eps)?.sqrt()?.recip()?.unsqueeze(1)?;
+        let y = flat.mul(&scale.broadcast_as(flat.dims())?)?;
+        let weight = weight.map(|w| w.to_dtype(x.dtype())).transpose()?;
+        affine(y.reshape(x.dims())?, weight.as_ref(), None)
+    })
 }
 
 /// Layer norm over each of `groups` groups of the channels of `x [n, c, ..]`, then `weight` and `bias` `[c]`.
 ///
 /// # Errors
-/// When `groups` does not divide the channels, or `weight` or `bias` is not `[c]`.
+/// When `groups` does not divide the channels, there is one value to normalize, or `weight` or `bias` is not `[c]`.
 pub fn group_norm(
     x: &Tensor,
     groups: usize,
@@ -108,14 +114,14 @@ pub fn group_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let op = "group_norm";
-    let &[n, c, ..] = x.dims() else {
+    let &[n, c, ref image @ ..] = x.dims() else {
         bail!("{op}: input {:?} must be [n, c, ..]", x.dims())
     };
-    if !x.dtype().is_float() {
+    float(op, x)?;
+    if c == 0 || image.contains(&0) {
         bail!(
-            "{op}: input {:?} of dtype {:?} must be floating point",
-            x.dims(),
-            x.dtype()
+            "{op}: input {:?} has no channels or an empty image",
+            x.dims()
         )
     }
     if groups == 0 || !c.is_multiple_of(groups) {
@@ -124,28 +130,33 @@ pub fn group_norm(
             x.dims()
         )
     }
-    let mut shape = vec![1; x.rank()];
-    shape[1] = c;
-    let channels = |t: Option<&Tensor>| -> Result<Option<Tensor>> {
-        match t {
-            Some(t) if t.dims() != [c] => {
-                bail!(
-                    "{op}: input {:?} has {c} channels, weight and bias {:?} are for others",
-                    x.dims(),
-                    t.dims()
-                )
-            }
-            t => t.map(|t| t.reshape(shape.as_slice())).transpose(),
+    for held in [weight, bias].into_iter().flatten() {
+        if held.dims() != [c] {
+            bail!(
+                "{op}: input {:?} has {c} channels, weight and bias {:?} are for others",
+                x.dims(),
+                held.dims()
+            )
         }
-    };
-    let (weight, bias) = (channels(weight)?, channels(bias)?);
+    }
+    parameters(op, x, &[weight, bias])?;
     if x.elem_count() == 0 {
         return Ok(x.clone());
     }
-    let len = x.elem_count() / (n * groups);
-    let flat = x.contiguous()?.reshape((n * groups, len))?;
-    let y = standardized(&flat, eps)?.reshape(x.dims())?;
-    affine(op, &y, &shape, weight.as_ref(), bias.as_ref())
+    if x.elem_count() == groups {
+        bail!(
+            "{op}: {groups} groups of input {:?} have one value to normalize",
+            x.dims()
+        )
+    }
+    let fold = one_row_each(x, x.elem_count() / (n * groups));
+    let mut shape = vec![1; x.rank()];
+    shape[1] = c;
+    let channels = |t: Option<Tensor>| t.map(|t| t.reshape(shape.as_slice())).transpose();
+    widened(x, (x, weight, bias), |(x, weight, bias)| {
+        let y = fold::standardized(&x, fold, eps, Reach::Squares)?;
+        affine(y, channels(weight)?.as_ref(), channels(bias)?.as_ref())
+    })
 }
 
 #[cfg(test)]

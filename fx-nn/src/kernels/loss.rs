@@ -2,9 +2,11 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::dim::same_dtype;
 use super::reduce;
 use super::select::gather;
 use super::softmax::log_softmax;
+use super::widen::widened;
 
 /// What becomes of the losses of all samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +44,6 @@ impl Reduction {
         match self {
             Reduction::None => Ok(losses.clone()),
             Reduction::Sum => reduce::sum(losses, &dims, false),
-            Reduction::Mean if dims.is_empty() => Ok(losses.clone()),
             Reduction::Mean => reduce::mean(losses, &dims, false),
         }
     }
@@ -89,33 +90,37 @@ pub fn nll_loss(
     ignore: i64,
     reduction: Reduction,
 ) -> Result<Tensor> {
-    let (logs, shape) = rows(op, x)?;
-    let targets = Targets::new(op, x, &logs, &shape, target, weight, ignore)?;
-    targets.reduced(&targets.picked(&logs)?, &shape, reduction)
+    weight.map_or(Ok(()), |w| same_dtype(op, x, w))?;
+    widened(x, (x, weight), |(x, weight)| {
+        let (logs, shape) = rows(op, &x)?;
+        let targets = Targets::new(op, &logs, &shape, target, weight.as_ref(), ignore)?;
+        let losses = targets.counted(&targets.picked(&logs)?.mul(&targets.counts)?)?;
+        targets.reduced(&losses, &shape, reduction)
+    })
 }
 
 /// The targets of rows, and how much each row counts.
 struct Targets {
     classes: Tensor,
     counts: Tensor,
+    /// Where a row is not ignored (`u8`), if one is.
+    used: Option<Tensor>,
 }
 
 impl Targets {
     fn new(
         op: &str,
-        x: &Tensor,
         logs: &Tensor,
         shape: &[usize],
         target: &Tensor,
         weight: Option<&Tensor>,
         ignore: i64,
     ) -> Result<Self> {
-        if target.dims() != shape || !target.dtype().is_int() {
+        if target.dims() != shape || !matches!(target.dtype(), DType::I64 | DType::U8) {
             bail!(
-                "{op}: target {:?} of dtype {:?} must be of integers and of shape {shape:?} for input {:?}",
+                "{op}: target {:?} of dtype {:?} must be of int64 (or uint8) and of shape {shape:?}",
                 target.dims(),
                 target.dtype(),
-                x.dims()
             )
         }
         let (_, classes) = logs.dims2()?;
@@ -128,37 +133,52 @@ impl Targets {
         if let Some(other) = given.iter().find(|t| **t != ignore && !known(t)) {
             bail!("{op}: target {other} is not one of {classes} classes")
         }
-        let counted: Vec<f64> = given
-            .iter()
-            .map(|t| f64::from(u8::from(*t != ignore)))
-            .collect();
-        let used: Vec<i64> = given
-            .iter()
-            .map(|t| if *t == ignore { 0 } else { *t })
-            .collect();
-        let count = used.len();
-        let classes = Tensor::from_vec(used, count, x.device())?;
-        let mut counts = Tensor::from_vec(counted, count, x.device())?.to_dtype(x.dtype())?;
+        let count = given.len();
+        let is_used: Vec<u8> = given.iter().map(|t| u8::from(*t != ignore)).collect();
+        let is_all = !is_used.contains(&0);
+        let class = |t: &i64| if *t == ignore { 0 } else { *t };
+        let classes: Vec<i64> = given.iter().map(class).collect();
+        let classes = Tensor::from_vec(classes, count, logs.device())?;
+        let used = Tensor::from_vec(is_used, count, logs.device())?;
+        let mut counts = used.to_dtype(logs.dtype())?;
         if let Some(weight) = weight
             && count > 0
         {
             counts = counts.mul(&weight.contiguous()?.index_select(&classes, 0)?)?;
         }
-        Ok(Targets { classes, counts })
+        Ok(Targets {
+            classes,
+            counts,
+            used: (!is_all).then_some(used),
+        })
     }
 
+    /// Minus the logarithmic probability of each row's target.
     fn picked(&self, logs: &Tensor) -> Result<Tensor> {
+        if self.classes.elem_count() == 0 || logs.elem_count() == 0 {
+            return self.counts.zeros_like();
+        }
         gather(logs, 1, &self.classes.unsqueeze(1)?)?
             .squeeze(1)?
-            .mul(&self.counts)?
             .neg()
+    }
+
+    /// `losses` with 0 in the rows that are ignored, whatever stands there.
+    fn counted(&self, losses: &Tensor) -> Result<Tensor> {
+        match &self.used {
+            Some(used) => used.where_cond(losses, &losses.zeros_like()?),
+            None => Ok(losses.clone()),
+        }
     }
 
     fn reduced(&self, losses: &Tensor, shape: &[usize], reduction: Reduction) -> Result<Tensor> {
         match reduction {
             Reduction::None => losses.reshape(shape),
-            Reduction::Sum => losses.sum_all(),
-            Reduction::Mean => losses.sum_all()?.div(&self.counts.sum_all()?),
+            Reduction::Sum => reduce::sum(losses, &[0], false),
+            Reduction::Mean => {
+                let counts = reduce::sum(&self.counts, &[0], false)?;
+                reduce::sum(losses, &[0], false)?.div(&counts)
+            }
         }
     }
 }
@@ -180,42 +200,45 @@ pub fn cross_entropy(
     if !(0.0..=1.0).contains(&smoothing) {
         bail!("{op}: label_smoothing is in [0, 1], not {smoothing}")
     }
-    let (flat, shape) = rows(op, x)?;
-    let logs = log_softmax(&flat, 1)?;
-    let (count, classes) = flat.dims2()?;
-    let weighted = |logs: &Tensor| -> Result<Tensor> {
-        match class_weights(op, weight, classes)? {
-            Some(weight) => logs.mul(&weight.unsqueeze(0)?.broadcast_as(logs.dims())?),
-            None => Ok(logs.clone()),
-        }
-    };
-    if target.dtype().is_float() {
-        if target.dims() != x.dims() {
-            bail!(
-                "{op}: probabilities {:?} must have the shape of input {:?}",
-                target.dims(),
-                x.dims()
-            )
-        }
-        let (shares, _) = rows(op, target)?;
-        let shares = shares.affine(1.0 - smoothing, smoothing / classes as f64)?;
-        let losses = reduce::sum(&weighted(&logs)?.mul(&shares)?, &[1], false)?.neg()?;
-        return match reduction {
-            Reduction::None => losses.reshape(shape),
-            Reduction::Sum => losses.sum_all(),
-            Reduction::Mean => losses.sum_all()?.affine(1.0 / count as f64, 0.0),
+    weight.map_or(Ok(()), |w| same_dtype(op, x, w))?;
+    widened(x, (x, target, weight), |(x, target, weight)| {
+        let (flat, shape) = rows(op, &x)?;
+        let logs = log_softmax(&flat, 1)?;
+        let (count, classes) = flat.dims2()?;
+        let weighted = match class_weights(op, weight.as_ref(), classes)? {
+            Some(weight) => logs.mul(&weight.unsqueeze(0)?.broadcast_as(logs.dims())?)?,
+            None => logs.clone(),
         };
-    }
-    let targets = Targets::new(op, x, &flat, &shape, target, weight, ignore)?;
-    let mut losses = targets.picked(&logs)?;
-    if smoothing > 0.0 {
-        let all = reduce::sum(&weighted(&logs)?, &[1], false)?.neg()?;
-        let zero = targets.counts.zeros_like()?;
-        let counted = targets.counts.ne(&zero)?.to_dtype(all.dtype())?;
-        let spread = all.mul(&counted)?.affine(smoothing / classes as f64, 0.0)?;
-        losses = losses.affine(1.0 - smoothing, 0.0)?.add(&spread)?;
-    }
-    targets.reduced(&losses, &shape, reduction)
+        if target.dtype().is_float() {
+            if target.dims() != x.dims() {
+                bail!(
+                    "{op}: probabilities {:?} must have the shape of input {:?}",
+                    target.dims(),
+                    x.dims()
+                )
+            }
+            let (shares, _) = rows(op, &target)?;
+            let shares = shares.affine(1.0 - smoothing, smoothing / classes as f64)?;
+            let losses = reduce::sum(&weighted.mul(&shares)?, &[1], false)?.neg()?;
+            return match reduction {
+                Reduction::None => losses.reshape(shape),
+                Reduction::Sum => reduce::sum(&losses, &[0], false),
+                Reduction::Mean => {
+                    reduce::sum(&losses, &[0], false)?.affine(1.0 / count as f64, 0.0)
+                }
+            };
+        }
+        let targets = Targets::new(op, &logs, &shape, &target, weight.as_ref(), ignore)?;
+        let reduced =
+            |losses: &Tensor| targets.reduced(&targets.counted(losses)?, &shape, reduction);
+        let losses = reduced(&targets.picked(&logs)?.mul(&targets.counts)?)?;
+        if smoothing == 0.0 {
+            return Ok(losses);
+        }
+        let spread = reduced(&reduce::sum(&weighted, &[1], false)?.neg()?)?
+            .affine(smoothing / classes as f64, 0.0)?;
+        losses.affine(1.0 - smoothing, 0.0)?.add(&spread)
+    })
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::dim::same_dtype;
 use super::expand;
 use super::pointwise::sigmoid;
+use super::widen::{is_half, widened};
 
 /// The weights of one layer in one direction: gates in the order input, forget, cell, output.
 #[derive(Clone, Copy)]
@@ -51,6 +53,23 @@ pub fn layer(
     c: &Tensor,
     reverse: bool,
 ) -> Result<(Tensor, Tensor, Tensor)> {
+    let op = "lstm";
+    let (of_input, of_hidden) = (weights.of_input, weights.of_hidden);
+    let (a, b) = weights.bias.unzip();
+    for other in [Some(of_input), Some(of_hidden), a, b, Some(h), Some(c)] {
+        other.map_or(Ok(()), |other| same_dtype(op, x, other))?;
+    }
+    if is_half(x.dtype()) {
+        let inputs = (x, of_input, of_hidden, a, b, h, c);
+        return widened(x, inputs, |(x, of_input, of_hidden, a, b, h, c)| {
+            let weights = Weights {
+                of_input: &of_input,
+                of_hidden: &of_hidden,
+                bias: a.as_ref().zip(b.as_ref()),
+            };
+            layer(&x, weights, &h, &c, reverse)
+        });
+    }
     let (time, batch, inputs) = x.dims3()?;
     let hidden = weights.hidden(inputs)?;
     if h.dims() != [batch, hidden] || c.dims() != [batch, hidden] {

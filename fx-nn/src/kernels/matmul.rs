@@ -2,7 +2,9 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::dim::same_dtype;
 use super::expand;
+use super::widen::{is_half, widened};
 
 /// `x [.., r, c]` as `[b, r, c]`, copied only when candle could not read it as it is.
 fn batch_of_matrices(x: &Tensor) -> Result<Tensor> {
@@ -29,6 +31,9 @@ fn batch_of_matrices(x: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When a side is a scalar, the inner sizes differ or the batch dimensions do not broadcast.
 pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if is_half(a.dtype()) && a.dtype() == b.dtype() {
+        return widened(a, (a, b), |(a, b)| matmul(&a, &b));
+    }
     if a.rank() == 0 || b.rank() == 0 {
         bail!(
             "matmul: shapes {:?} and {:?} must both have at least 1 dimension",
@@ -97,7 +102,11 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When `x` is a scalar, `w` is not a matrix, the `in` sizes differ or `b` is not `[out]`.
 pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
-    super::dim::same_dtype("linear", x, w)?;
+    same_dtype("linear", x, w)?;
+    b.map_or(Ok(()), |b| same_dtype("linear", x, b))?;
+    if is_half(x.dtype()) {
+        return widened(x, (x, w, b), |(x, w, b)| linear(&x, &w, b.as_ref()));
+    }
     let (out, inner) = match (w.dims(), x.dims().last()) {
         (&[out, inner], Some(&last)) if inner == last => (out, inner),
         _ => bail!(

@@ -1,13 +1,17 @@
 //! Pure tensor kernels: PyTorch's semantics written with differentiable candle operations.
 
 pub mod activation;
+pub mod attention;
 pub mod avg_pool;
 pub mod binary;
 pub mod conv;
 pub mod conv_transpose;
+pub mod cosine;
+pub mod curve;
 pub mod dim;
 pub mod einsum;
 pub mod expand;
+pub mod fold;
 pub mod index;
 pub mod layer_norm;
 pub mod loss;
@@ -15,6 +19,7 @@ pub mod lstm;
 pub mod matmul;
 pub mod max_pool;
 pub mod norm;
+pub mod numbers;
 pub mod pointwise;
 pub mod reduce;
 pub mod resample;
@@ -23,6 +28,7 @@ pub mod select;
 pub mod shape;
 pub mod softmax;
 pub mod topk;
+pub mod widen;
 pub mod window;
 
 #[cfg(test)]

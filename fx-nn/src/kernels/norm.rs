@@ -1,9 +1,11 @@
 //! Batch normalisation and its statistics.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
+use super::dim::parameters;
 use super::expand::channel;
-use super::reduce;
+use super::fold::{self, Fold, Reach};
+use super::widen::{is_half, widened};
 
 fn check(op: &str, x: &Tensor) -> Result<usize> {
     if x.rank() < 2 || !x.dtype().is_float() {
@@ -16,34 +18,40 @@ fn check(op: &str, x: &Tensor) -> Result<usize> {
     Ok(x.dims()[1])
 }
 
-/// The mean and the biased variance `[c]` of each channel of `x [n, c, ..]`.
+/// `x [n, c, ..]` as a view in which all but the channels are reduced.
+fn of_channels(x: &Tensor) -> Fold {
+    let dims = x.dims();
+    Fold {
+        outer: 1,
+        lead: dims[0],
+        inner: dims[1],
+        tail: dims[2..].iter().product(),
+    }
+}
+
+/// The mean and the unbiased variance `[c]` of each channel of `x [n, c, ..]`, half precision as `f32`.
 ///
 /// # Errors
 /// When `x` has fewer than 2 dimensions or is not floating point.
 pub fn batch_stats(x: &Tensor) -> Result<(Tensor, Tensor)> {
-    check("batch_stats", x)?;
-    let (mean, centered) = center(x)?;
-    Ok((mean, variance(&centered)?))
-}
-
-fn others(x: &Tensor) -> Vec<usize> {
-    (0..x.rank()).filter(|&d| d != 1).collect()
-}
-
-fn center(x: &Tensor) -> Result<(Tensor, Tensor)> {
-    let mean = reduce::mean(x, &others(x), false)?;
-    let centered = x.sub(&channel("batch_norm", &mean, x.dims())?)?;
-    Ok((mean, centered))
-}
-
-fn variance(centered: &Tensor) -> Result<Tensor> {
-    reduce::mean(&centered.sqr()?, &others(centered), false)
+    check("batch_norm", x)?;
+    let x = match is_half(x.dtype()) {
+        true => x.to_dtype(DType::F32)?,
+        false => x.clone(),
+    };
+    let fold = of_channels(&x);
+    let divisor = fold.count() as f64 - 1.0;
+    Ok((
+        fold::sum(&x, fold, true)?,
+        fold::variance(&x, fold, divisor, false)?,
+    ))
 }
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias` for each channel of `x [n, c, ..]`.
 ///
 /// Under `training` the mean and the biased variance are those of `x` itself, and gradients run
-/// through them; otherwise they are `running_mean` and `running_var`. All four are `[c]`.
+/// through them; otherwise they are `running_mean` and `running_var`. All four are `[c]`, and of the type of `x`, or
+/// `f32` beside half precision.
 ///
 /// # Errors
 /// When `x` has fewer than 2 dimensions or is not floating point, an option is not `[c]`, a
@@ -57,7 +65,8 @@ pub fn batch_norm(
     training: bool,
     eps: f64,
 ) -> Result<Tensor> {
-    let channels = check("batch_norm", x)?;
+    let op = "batch_norm";
+    let channels = check(op, x)?;
     for (name, t) in [
         ("running_mean", running_mean),
         ("running_var", running_var),
@@ -68,82 +77,70 @@ pub fn batch_norm(
             && t.dims() != [channels]
         {
             bail!(
-                "batch_norm: {name} {:?} does not fit input {:?}, it must be [{channels}]",
+                "{op}: {name} {:?} does not fit input {:?}, it must be [{channels}]",
                 t.dims(),
                 x.dims()
             )
         }
     }
+    parameters(op, x, &[weight, bias, running_mean, running_var])?;
     if training {
-        if x.elem_count() == channels {
+        if of_channels(x).count() == 1 {
             bail!(
-                "batch_norm: training needs more than 1 value a channel, input is {:?}",
+                "{op}: training needs more than one value per channel, and an input of shape {:?} has 1",
                 x.dims()
             )
         }
-        let (_, centered) = center(x)?;
-        let var = variance(&centered)?;
-        return scaled(&centered, &var, weight, bias, eps);
+        return widened(x, (x, weight, bias), |(x, weight, bias)| {
+            // PyTorch adds the rows of a matrix up in their own type.
+            let reach = match x.rank() {
+                2 => Reach::Sum,
+                _ => Reach::All,
+            };
+            let y = fold::standardized(&x, of_channels(&x), eps, reach)?;
+            affine(y, weight.as_ref(), bias.as_ref())
+        });
     }
     let (Some(mean), Some(var)) = (running_mean, running_var) else {
         bail!(
-            "batch_norm: running_mean and running_var are needed outside training, input is {:?}",
+            "{op}: running_mean and running_var are needed outside training, input is {:?}",
             x.dims()
         )
     };
-    normalize(x, mean, var, weight, bias, eps)
+    widened(
+        x,
+        (x, mean, var, weight, bias),
+        |(x, mean, var, weight, bias)| {
+            let scale = var.affine(1.0, eps)?.sqrt()?.recip()?;
+            if x.track_op() && (mean.track_op() || var.track_op()) {
+                let centered = x.sub(&channel(op, &mean, x.dims())?)?;
+                let y = centered.mul(&channel(op, &scale, x.dims())?)?;
+                return affine(y, weight.as_ref(), bias.as_ref());
+            }
+            // Constant statistics: one scale and one shift a channel, as PyTorch does.
+            let scale = match weight {
+                Some(weight) => scale.mul(&weight)?,
+                None => scale,
+            };
+            let shift = mean.mul(&scale)?;
+            let shift = match bias {
+                Some(bias) => bias.sub(&shift)?,
+                None => shift.neg()?,
+            };
+            affine(x, Some(&scale), Some(&shift))
+        },
+    )
 }
 
-/// [`batch_norm`] with the statistics `mean` and `var` (both `[c]`) given.
-///
-/// After [`batch_stats`] this is the training pass without computing them twice; gradients run
-/// through all five tensors.
-///
-/// # Errors
-/// When `x` has fewer than 2 dimensions, is not floating point, or another tensor is not `[c]`.
-pub fn normalize(
-    x: &Tensor,
-    mean: &Tensor,
-    var: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    eps: f64,
-) -> Result<Tensor> {
-    check("batch_norm", x)?;
-    if x.track_op() && (mean.track_op() || var.track_op()) {
-        let centered = x.sub(&channel("batch_norm", mean, x.dims())?)?;
-        return scaled(&centered, var, weight, bias, eps);
-    }
-    // Constant statistics: one scale and one shift a channel, as PyTorch does.
-    let scale = scale_of(var, weight, eps)?;
-    let shift = mean.mul(&scale)?;
-    let shift = match bias {
-        Some(bias) => bias.sub(&shift)?,
-        None => shift.neg()?,
+/// `x * scale + shift` by channels.
+fn affine(x: Tensor, scale: Option<&Tensor>, shift: Option<&Tensor>) -> Result<Tensor> {
+    let op = "batch_norm";
+    let y = match scale {
+        Some(scale) => x.mul(&channel(op, scale, x.dims())?)?,
+        None => x,
     };
-    x.mul(&channel("batch_norm", &scale, x.dims())?)?
-        .add(&channel("batch_norm", &shift, x.dims())?)
-}
-
-fn scale_of(var: &Tensor, weight: Option<&Tensor>, eps: f64) -> Result<Tensor> {
-    let scale = var.affine(1.0, eps)?.sqrt()?.recip()?;
-    match weight {
-        Some(weight) => scale.mul(weight),
-        None => Ok(scale),
-    }
-}
-
-fn scaled(
-    centered: &Tensor,
-    var: &Tensor,
-    weight: Option<&Tensor>,
-    bias: Option<&Tensor>,
-    eps: f64,
-) -> Result<Tensor> {
-    let scale = scale_of(var, weight, eps)?;
-    let y = centered.mul(&channel("batch_norm", &scale, centered.dims())?)?;
-    match bias {
-        Some(bias) => y.add(&channel("batch_norm", bias, centered.dims())?),
+    match shift {
+        Some(shift) => y.add(&channel(op, shift, y.dims())?),
         None => Ok(y),
     }
 }
@@ -159,13 +156,14 @@ mod tests {
         let x = Tensor::new(&[[1f64, 2.], [3., 6.]], &Device::Cpu)?;
         let (mean, var) = batch_stats(&x)?;
         near(&mean, &[2., 4.])?;
-        near(&var, &[1., 4.])?;
+        near(&var, &[2., 8.])?;
         let y = batch_norm(&x, None, None, None, None, true, 0.)?;
         near(&y, &[-1., -1., 1., 1.])?;
         let (w, b) = (Tensor::new(&[2f64, 3.], &Device::Cpu)?, mean.clone());
+        let var = Tensor::new(&[1f64, 4.], &Device::Cpu)?;
         let y = batch_norm(&x, Some(&b), Some(&var), Some(&w), Some(&b), false, 0.)?;
         near(&y, &[0., 1., 4., 7.])?;
-        let y = normalize(&strided(&x)?, &mean, &var, None, None, 0.)?;
+        let y = batch_norm(&strided(&x)?, None, None, None, None, true, 0.)?;
         near(&y, &[-1., -1., 1., 1.])
     }
 
@@ -214,9 +212,8 @@ mod tests {
             check(&inputs, |t| {
                 batch_norm(&t[0], None, None, Some(&t[1]), Some(&t[2]), true, 1e-3)
             })?;
-            check(&inputs, |t| {
-                let (mean, var) = batch_stats(&t[0])?;
-                normalize(&t[0], &mean, &var, Some(&t[1]), Some(&t[2]), 1e-3)
+            check(&[inputs[0].clone(), b.clone(), v.clone()], |t| {
+                batch_norm(&t[0], Some(&t[1]), Some(&t[2]), None, None, false, 1e-3)
             })?;
             check(&inputs, |t| {
                 batch_norm(

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
+use super::widen::widened;
 use crate::random;
 
 /// `v` in the dtype of `x`, seen with the shape of `x`.
@@ -13,7 +14,7 @@ fn constant(v: f64, x: &Tensor) -> Result<Tensor> {
 
 /// `x` of any shape held within `min` and `max`; with `min > max` every value is `max`.
 ///
-/// A nan stays nan. As in PyTorch the gradient runs through values that equal a bound.
+/// A nan stays nan, and a bound of nan makes every value nan. As in PyTorch the gradient runs through values that equal a bound.
 ///
 /// # Errors
 /// When neither bound is given.
@@ -27,6 +28,9 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
     let mut y = x.clone();
     if x.elem_count() == 0 {
         return Ok(y);
+    }
+    if [min, max].into_iter().flatten().any(f64::is_nan) && x.dtype().is_float() {
+        return x.detach().affine(f64::NAN, f64::NAN);
     }
     if let Some(min) = min {
         let bound = constant(min, &y)?;
@@ -73,17 +77,45 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_float() {
         bail!("sigmoid: dtype {:?} is not floating point", x.dtype())
     }
-    let mut e = x.neg()?;
-    if e.track_op() {
-        // An infinite exponential would have the gradient 0 * inf.
-        let limit = match x.dtype() {
-            DType::F64 => 709.0,
-            DType::F16 => 11.0,
-            _ => 88.0,
-        };
-        e = clamp(&e, None, Some(limit))?;
+    widened(x, x, |x| {
+        let mut e = x.neg()?;
+        if e.track_op() {
+            // An infinite exponential would have the gradient 0 * inf.
+            let limit = match x.dtype() {
+                DType::F64 => 709.0,
+                _ => 88.0,
+            };
+            e = clamp(&e, None, Some(limit))?;
+        }
+        e.exp()?.affine(1.0, 1.0)?.recip()
+    })
+}
+
+/// `x * sigmoid(x)` of any shape.
+///
+/// # Errors
+/// When the dtype is not floating point.
+pub fn silu(x: &Tensor) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        bail!("silu: dtype {:?} is not floating point", x.dtype())
     }
-    e.exp()?.affine(1.0, 1.0)?.recip()
+    widened(x, x, |x| x.mul(&sigmoid(&x)?))
+}
+
+/// `1 / sqrt(x)` of any shape.
+///
+/// # Errors
+/// Only those of candle.
+pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
+    widened(x, x, |x| x.sqrt()?.recip())
+}
+
+/// `x * mul + add` of any shape, where the numbers are not rounded to half precision first.
+///
+/// # Errors
+/// Only those of candle.
+pub fn affine(x: &Tensor, mul: f64, add: f64) -> Result<Tensor> {
+    widened(x, x, |x| x.affine(mul, add))
 }
 
 /// A mask of `shape` that is 0 with probability `p` and `1 / (1 - p)` otherwise.

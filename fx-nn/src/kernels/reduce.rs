@@ -2,6 +2,9 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::fold::{self, Fold};
+use super::widen::widened;
+
 /// Whether a floating point `x` of any shape holds a nan.
 ///
 /// # Errors
@@ -46,69 +49,34 @@ fn without(x: &Tensor, dims: &[usize], keepdim: bool) -> Vec<usize> {
     }
 }
 
-/// The sum over `dims` (none when empty); integers are summed as `i64`.
-///
-/// The result drops the dimensions `dims`, or keeps them with size 1 under `keepdim`.
-///
-/// # Errors
-/// When `dims` repeats a dimension or names one that `x` lacks.
-pub fn sum(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
-    let dims = valid("sum", x, dims)?;
-    let x = if x.dtype().is_int() {
-        x.to_dtype(DType::I64)?
-    } else {
-        x.clone()
+/// Runs `kernel` on a contiguous `x` and its view with `dims` reduced; the result is shaped as by [`sum`].
+fn folded(
+    x: &Tensor,
+    dims: &[usize],
+    keepdim: bool,
+    kernel: impl FnOnce(&Tensor, Fold) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let shape = without(x, dims, keepdim);
+    let y = match Fold::of(x.dims(), dims) {
+        Some(fold) => kernel(x, fold)?,
+        None => {
+            // The reduced dimensions go last.
+            let mut order: Vec<usize> = (0..x.rank()).filter(|d| !dims.contains(d)).collect();
+            let inner = order.iter().map(|&d| x.dims()[d]).product();
+            order.extend(dims);
+            let fold = Fold {
+                outer: 1,
+                lead: 1,
+                inner,
+                tail: dims.iter().map(|&d| x.dims()[d]).product(),
+            };
+            kernel(&x.permute(order)?, fold)?
+        }
     };
-    if dims.is_empty() {
-        return Ok(x);
-    }
-    let shape = without(&x, &dims, keepdim);
-    // Candle is fast on trailing dimensions only: those first, the others on what is left.
-    let tail = (0..x.rank())
-        .rev()
-        .take_while(|d| dims.contains(d))
-        .collect::<Vec<_>>();
-    let rest: Vec<usize> = dims.into_iter().filter(|d| !tail.contains(d)).collect();
-    let mut y = x;
-    if !tail.is_empty() {
-        y = y.contiguous()?.sum_keepdim(tail)?;
-    }
-    if !rest.is_empty() {
-        y = y.sum_keepdim(rest)?;
-    }
     y.reshape(shape)
 }
 
-/// The mean over `dims` (none when empty), shaped as by [`sum`]; nan over no elements.
-///
-/// # Errors
-/// As [`sum`], and when the dtype is not floating point.
-pub fn mean(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
-    if !x.dtype().is_float() {
-        bail!(
-            "mean: dtype {:?} of shape {:?} is not floating point",
-            x.dtype(),
-            x.dims()
-        )
-    }
-    let dims = valid("mean", x, dims)?;
-    let count: usize = dims.iter().map(|&d| x.dims()[d]).product();
-    if dims.is_empty() {
-        return Ok(x.clone());
-    }
-    let total = sum(x, &dims, keepdim)?;
-    if count == 0 {
-        return total.affine(f64::NAN, 0.0);
-    }
-    total.affine(1.0 / count as f64, 0.0)
-}
-
-/// The variance over `dims`, shaped as by [`sum`]: squared distances from the mean over their count, less one if
-/// `unbiased`; nan where that is 0.
-///
-/// # Errors
-/// As [`mean`].
-pub fn var(op: &str, x: &Tensor, dims: &[usize], unbiased: bool, keepdim: bool) -> Result<Tensor> {
+fn float(op: &str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_float() {
         bail!(
             "{op}: dtype {:?} of shape {:?} is not floating point",
@@ -116,18 +84,71 @@ pub fn var(op: &str, x: &Tensor, dims: &[usize], unbiased: bool, keepdim: bool) 
             x.dims()
         )
     }
-    let dims = valid(op, x, dims)?;
-    let count: usize = dims.iter().map(|&d| x.dims()[d]).product();
-    let centered = match dims.is_empty() {
-        true => x.zeros_like()?,
-        false => x.sub(&mean(x, &dims, true)?.broadcast_as(x.dims())?)?,
-    };
-    let total = sum(&centered.sqr()?, &dims, keepdim)?;
-    let divisor = count as f64 - f64::from(u8::from(unbiased));
-    if divisor <= 0.0 {
-        return total.affine(f64::NAN, 0.0);
+    Ok(())
+}
+
+/// The sum over `dims` (none when empty); integers are summed as `i64` and wrap around.
+///
+/// The result drops the dimensions `dims`, or keeps them with size 1 under `keepdim`.
+///
+/// # Errors
+/// When `dims` repeats a dimension or names one that `x` lacks.
+pub fn sum(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
+    let dims = valid("sum", x, dims)?;
+    if x.dtype().is_int() {
+        let x = x.to_dtype(DType::I64)?;
+        return folded(&x, &dims, keepdim, |x, fold| fold::sum(x, fold, false));
     }
-    total.affine(1.0 / divisor, 0.0)
+    widened(x, x, |x| {
+        folded(&x, &dims, keepdim, |x, fold| fold::sum(x, fold, false))
+    })
+}
+
+/// The mean over `dims` (none when empty), shaped as by [`sum`]; nan over no elements.
+///
+/// # Errors
+/// As [`sum`], and when the dtype is not floating point.
+pub fn mean(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
+    float("mean", x)?;
+    let dims = valid("mean", x, dims)?;
+    widened(x, x, |x| {
+        folded(&x, &dims, keepdim, |x, fold| fold::sum(x, fold, true))
+    })
+}
+
+/// How far values lie from their mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spread {
+    /// The squared distances over their count.
+    Var,
+    /// The root of that.
+    Std,
+}
+
+/// The variance over `dims`, or the standard deviation, shaped as by [`sum`]: of squared distances from the mean over
+/// their count, less one if `unbiased`; nan where that is 0.
+///
+/// # Errors
+/// As [`mean`].
+pub fn spread(
+    of: Spread,
+    x: &Tensor,
+    dims: &[usize],
+    unbiased: bool,
+    keepdim: bool,
+) -> Result<Tensor> {
+    let (op, is_root) = match of {
+        Spread::Var => ("var", false),
+        Spread::Std => ("std", true),
+    };
+    float(op, x)?;
+    let dims = valid(op, x, dims)?;
+    widened(x, x, |x| {
+        folded(&x, &dims, keepdim, |x, fold| {
+            let divisor = fold.count() as f64 - f64::from(u8::from(unbiased));
+            fold::variance(x, fold, divisor, is_root)
+        })
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -361,13 +382,16 @@ mod tests {
     #[test]
     fn variances() -> Result<()> {
         let x = Tensor::new(&[[1f64, 3.], [2., 6.]], &candle_core::Device::Cpu)?;
-        near(&var("var", &x, &[1], false, false)?, &[1., 4.])?;
-        near(&var("var", &x, &[1], true, true)?, &[2., 8.])?;
-        near(&var("var", &x, &[0, 1], false, false)?, &[3.5])?;
+        near(&spread(Spread::Var, &x, &[1], false, false)?, &[1., 4.])?;
+        near(&spread(Spread::Var, &x, &[1], true, true)?, &[2., 8.])?;
+        near(&spread(Spread::Var, &x, &[0, 1], false, false)?, &[3.5])?;
         let one = x.narrow(1, 0, 1)?;
-        assert!(f64s(&var("var", &one, &[1], true, false)?)?[0].is_nan());
+        assert!(f64s(&spread(Spread::Var, &one, &[1], true, false)?)?[0].is_nan());
         check(&[varied(&[2, 3, 2])?], |v| {
-            var("var", &v[0], &[0, 2], true, false)
+            spread(Spread::Var, &v[0], &[0, 2], true, false)
+        })?;
+        check(&[varied(&[2, 3, 2])?], |v| {
+            spread(Spread::Std, &v[0], &[1], true, false)
         })
     }
 

@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::widen::widened;
 use super::window::{image, like};
 
 /// What a place in the result reads along one axis: two positions and the weight of the second.
@@ -66,12 +67,12 @@ pub fn bilinear(
             Tensor::zeros((n, c, size.0, size.1), x.dtype(), x.device())?,
         );
     }
-    let y = along(
-        &image.contiguous()?,
-        2,
-        &taps(h, size.0, scale.0, align_corners),
-    )?;
-    like(x, along(&y, 3, &taps(w, size.1, scale.1, align_corners))?)
+    let y = widened(x, &image, |image| {
+        let rows = taps(h, size.0, scale.0, align_corners);
+        let y = along(&image.contiguous()?, 2, &rows)?;
+        along(&y, 3, &taps(w, size.1, scale.1, align_corners))
+    })?;
+    like(x, y)
 }
 
 fn checked(op: &str, x: &Tensor, size: (usize, usize)) -> Result<Tensor> {

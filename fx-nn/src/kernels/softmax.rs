@@ -2,6 +2,9 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::reduce;
+use super::widen::widened;
+
 /// Runs `f` on `x` as contiguous rows along `dim`.
 fn on_rows(
     op: &str,
@@ -18,12 +21,19 @@ fn on_rows(
     if x.elem_count() == 0 {
         return Ok(x.clone());
     }
-    if x.rank() == 0 {
-        return f(&x.reshape((1, 1))?)?.reshape(());
-    }
-    let last = x.rank() - 1;
-    let y = f(&x.transpose(dim, last)?.contiguous()?)?;
-    y.transpose(dim, last)?.contiguous()
+    widened(x, x, |x| {
+        if x.rank() == 0 {
+            return f(&x.reshape((1, 1))?)?.reshape(());
+        }
+        let last = x.rank() - 1;
+        let y = f(&x.transpose(dim, last)?.contiguous()?)?;
+        y.transpose(dim, last)?.contiguous()
+    })
+}
+
+/// The sum of each row.
+fn total(x: &Tensor) -> Result<Tensor> {
+    reduce::sum(x, &[x.rank() - 1], true)
 }
 
 /// `x` less the largest value of each row, which no gradient runs through.
@@ -39,7 +49,7 @@ fn shifted(x: &Tensor) -> Result<Tensor> {
 pub fn softmax(x: &Tensor, dim: usize) -> Result<Tensor> {
     on_rows("softmax", x, dim, |x| {
         let e = shifted(x)?.exp()?;
-        let total = e.sum_keepdim(x.rank() - 1)?;
+        let total = total(&e)?;
         e.div(&total.broadcast_as(x.dims())?)
     })
 }
@@ -51,7 +61,7 @@ pub fn softmax(x: &Tensor, dim: usize) -> Result<Tensor> {
 pub fn log_softmax(x: &Tensor, dim: usize) -> Result<Tensor> {
     on_rows("log_softmax", x, dim, |x| {
         let x = shifted(x)?;
-        let total = x.exp()?.sum_keepdim(x.rank() - 1)?.log()?;
+        let total = total(&x.exp()?)?.log()?;
         x.sub(&total.broadcast_as(x.dims())?)
     })
 }

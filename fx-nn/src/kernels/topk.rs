@@ -1,14 +1,14 @@
 //! The `k` largest or smallest values along a dimension.
 
-use candle_core::{DType, Result, Tensor, bail};
+use std::cmp::Ordering;
 
-use super::reduce::has_nan;
+use candle_core::{DType, Result, Tensor, bail};
 
 /// The `k` largest (or smallest) values along `dim` and their indices (`i64`).
 ///
 /// Both results have the shape of `x` with `k` in place of the size of `dim`. They are always
 /// sorted, as `sorted` asks and as PyTorch is free to do without it; equal values come with the
-/// first index first, and a nan counts as `inf`.
+/// first index first, and a nan is larger than all numbers.
 ///
 /// # Errors
 /// When `dim` is not a dimension of `x` or `k` is larger than its size.
@@ -42,19 +42,48 @@ pub fn topk(
     }
     let last = x.rank() - 1;
     let x = x.transpose(dim, last)?.contiguous()?;
-    let mut keys = x.detach();
-    if has_nan(&keys)? {
-        // Candle's sort may panic on values that it cannot compare.
-        let inf = Tensor::full(f64::INFINITY, keys.dims(), keys.device())?;
-        keys = keys
-            .ne(&keys)?
-            .where_cond(&inf.to_dtype(keys.dtype())?, &keys)?;
-    }
-    let at = keys.arg_sort_last_dim(!largest)?;
-    let at = at.narrow(last, 0, k)?.contiguous()?;
+    let keys = x.detach().flatten_all()?;
+    let at = if x.dtype().is_float() {
+        let keys = keys.to_dtype(DType::F64)?.to_vec1::<f64>()?;
+        places(&keys, size, k, largest, by_size)
+    } else {
+        let keys = keys.to_dtype(DType::I64)?.to_vec1::<i64>()?;
+        places(&keys, size, k, largest, i64::cmp)
+    };
+    let mut turned = x.dims().to_vec();
+    turned[last] = k;
+    let at = Tensor::from_vec(at, turned, x.device())?;
     let values = x.gather(&at, last)?.transpose(dim, last)?;
     let at = at.to_dtype(DType::I64)?.transpose(dim, last)?;
     Ok((values.contiguous()?, at.contiguous()?))
+}
+
+/// A nan is larger than all numbers.
+fn by_size(a: &f64, b: &f64) -> Ordering {
+    let nans = a.is_nan().cmp(&b.is_nan());
+    a.partial_cmp(b).unwrap_or(nans)
+}
+
+/// Where the first `k` of each row of `size` keys stand.
+fn places<T>(
+    keys: &[T],
+    size: usize,
+    k: usize,
+    largest: bool,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Vec<u32> {
+    let mut found = Vec::with_capacity(keys.len() / size * k);
+    let mut order: Vec<u32> = Vec::with_capacity(size);
+    for row in keys.chunks_exact(size) {
+        order.clear();
+        order.extend(0..size as u32);
+        order.sort_by(|&i, &j| {
+            let way = compare(&row[i as usize], &row[j as usize]);
+            if largest { way.reverse() } else { way }
+        });
+        found.extend(&order[..k]);
+    }
+    found
 }
 
 #[cfg(test)]

@@ -42,6 +42,10 @@ impl Axis {
         }
         let span = dilation.saturating_mul(kernel - 1).saturating_add(1);
         let padded = padding.saturating_mul(2).saturating_add(size);
+        if ceil && span > padded && span - padded < stride {
+            // The one window leaves the padded input.
+            return Ok(1);
+        }
         if span > padded {
             bail!(
                 "{op}: a kernel of {kernel} with dilation {dilation} spans {span}, more than the \

@@ -21,9 +21,12 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
 /// min(max(x, 0), 6).
 ///
 /// # Errors
-/// When the tensor is not float.
+/// For bool tensors.
 #[wrap(path = "fx_nn::ops::relu6")]
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
+    if x.is_bool() {
+        return Err(Error::msg("relu6: bool tensors are not supported"));
+    }
     activation::hardtanh("relu6", x.data("relu6")?, 0.0, 6.0)
         .map(Tensor::from)
         .fx()
@@ -112,11 +115,10 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
 /// x · sigmoid(x), elementwise.
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// When the tensor is not float.
 #[wrap(method, path = "fx_nn::ops::silu")]
 pub fn silu(x: &Tensor) -> Result<Tensor> {
-    let x = x.as_float()?;
-    &x * x.sigmoid()?
+    pointwise::silu(x.data("silu")?).map(Tensor::from).fx()
 }
 
 /// The hyperbolic tangent.

@@ -1,18 +1,17 @@
 //! Attention, and how alike vectors are.
 
-use fx_core::{Error, Operand, Operator, Result, Traced, wrap};
+use fx_core::{DType, Error, Result, wrap};
 
-use super::activation::dropout;
-use super::norm::softmax;
 use crate::error::Fx;
-use crate::kernels::{dim, reduce, select};
+use crate::kernels::attention::{self, Mask};
+use crate::kernels::{cosine, dim};
 use crate::tensor::Tensor;
 
 /// softmax(q kᵀ · scale + mask) v, for `query` `[.., L, E]`, `key` `[.., S, E]` and `value` `[.., S, V]`.
 ///
 /// The mask broadcasts to `[.., L, S]`: truth values keep where they hold, numbers are added. `is_causal` keeps what
 /// is not after the query; `scale` is 1 / sqrt(E) where none is given; with `enable_gqa` several heads of the query
-/// (dim -3) share one of key and value.
+/// (dim -3) share one of key and value. A query that may look at nothing gives zeros.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -44,7 +43,7 @@ pub fn scaled_dot_product_attention(
 ) -> Result<Tensor> {
     let op = "scaled_dot_product_attention";
     let (q, k, v) = (query.dims()?, key.dims()?, value.dims()?);
-    let (&[.., rows, width], &[.., columns, key_width], &[.., values, _]) = (q, k, v) else {
+    let (&[.., _, width], &[.., columns, key_width], &[.., values, _]) = (q, k, v) else {
         return Err(misfit(q, k, v));
     };
     if width != key_width || columns != values {
@@ -60,26 +59,44 @@ pub fn scaled_dot_product_attention(
     } else {
         (key.clone(), value.clone())
     };
-    let scale = scale.unwrap_or(1.0 / (width as f64).sqrt());
-    let scores = matmul(&(query * scale)?, &key.transpose(-2, -1)?)?;
-    let scores = match attn_mask {
-        Some(mask) if mask.is_bool() => scores.masked_fill(&(!mask)?, f64::NEG_INFINITY)?,
-        Some(mask) => (scores + mask)?,
-        None if is_causal => {
-            let ones = candle_core::Tensor::ones(
-                (rows, columns),
-                candle_core::DType::U8,
-                scores.data(op)?.device(),
-            );
-            let after = ones
-                .and_then(|ones| select::triangle(op, &ones, 1, false))
-                .fx()?;
-            scores.masked_fill(&Tensor::from_bools(after), f64::NEG_INFINITY)?
+    let mask = match attn_mask {
+        Some(mask) if mask.is_bool() => Mask::Truth(mask.data(op)?),
+        Some(mask) => {
+            let (given, own) = (mask.dtype()?, query.dtype()?);
+            if given != own && given != DType::F32 {
+                return Err(Error::msg(format_args!(
+                    "{op}: a mask is of truth values, float32 or {own}, not {given}"
+                )));
+            }
+            Mask::Numbers(mask.data(op)?)
         }
-        None => scores,
+        None if is_causal => Mask::Causal,
+        None => Mask::None,
     };
-    let weights = dropout(&softmax(&scores, -1)?, dropout_p, dropout_p > 0.0)?;
-    matmul(&weights, &value)
+    let own = query.dtype()?;
+    if !own.is_floating_point() || key.dtype()? != own || value.dtype()? != own {
+        return Err(Error::msg(format_args!(
+            "{op}: query, key and value are floats of one type, not {own}, {} and {}",
+            key.dtype()?,
+            value.dtype()?
+        )));
+    }
+    if !(0.0..=1.0).contains(&dropout_p) {
+        return Err(Error::msg(format_args!(
+            "{op}: dropout_p is a probability in [0, 1], not {dropout_p}"
+        )));
+    }
+    attention::attention(
+        op,
+        query.data(op)?,
+        key.data(op)?,
+        value.data(op)?,
+        mask,
+        scale.unwrap_or(1.0 / (width as f64).sqrt()),
+        dropout_p,
+    )
+    .map(Tensor::from)
+    .fx()
 }
 
 /// Scores of attention with a mask: minus infinity where truth values hold, or numbers added; the mask broadcasts.
@@ -93,10 +110,6 @@ pub fn mask_scores(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     } else {
         scores + mask
     }
-}
-
-fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    Tensor::apply(Operator::Matmul, &[Operand::lend(&a), Operand::lend(&b)])
 }
 
 fn misfit(q: &[usize], k: &[usize], v: &[usize]) -> Error {
@@ -131,7 +144,7 @@ fn repeated(x: &Tensor, query: &[usize]) -> Result<Tensor> {
 /// The cosine of the angle between vectors along `dim`; shapes broadcast, and lengths below `eps` count as `eps`.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or there is no such dim.
+/// When the shapes do not broadcast, there is no such dim, or neither tensor is float.
 #[wrap(path = "fx_nn::ops::cosine_similarity")]
 pub fn cosine_similarity(
     x1: &Tensor,
@@ -140,21 +153,16 @@ pub fn cosine_similarity(
     #[default(1e-8)] eps: f64,
 ) -> Result<Tensor> {
     let op = "cosine_similarity";
-    let (x1, x2) = (x1.as_float()?, x2.as_float()?);
-    let product = (&x1 * &x2)?;
-    let at = dim::dim(op, dim, product.dims()?.len()).fx()?;
-    let total = |t: &Tensor| -> Result<Tensor> {
-        let full = t.expand(
-            product
-                .dims()?
-                .iter()
-                .map(|n| *n as i64)
-                .collect::<Vec<_>>(),
-        )?;
-        reduce::sum(full.data(op)?, &[at], false)
-            .map(Tensor::from)
-            .fx()
-    };
-    let length = |t: &Tensor| total(&(t * t)?)?.sqrt()?.clamp(eps, None);
-    total(&product)? / (length(&x1)? * length(&x2)?)?
+    let common = x1.common_type(x2)?;
+    if !common.is_floating_point() {
+        return Err(Error::msg(format_args!(
+            "{op}: one of the tensors has to be float, not {common}"
+        )));
+    }
+    let (x1, x2) = (x1.cast(common)?, x2.cast(common)?);
+    let rank = x1.dims()?.len().max(x2.dims()?.len());
+    let at = dim::dim(op, dim, rank).fx()?;
+    cosine::cosine_similarity(op, x1.data(op)?, x2.data(op)?, at, eps)
+        .map(Tensor::from)
+        .fx()
 }

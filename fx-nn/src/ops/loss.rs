@@ -3,7 +3,9 @@
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
+use crate::kernels::binary;
 use crate::kernels::loss::{self, Reduction};
+use crate::kernels::widen::widened;
 use crate::tensor::Tensor;
 
 /// The cross entropy of scores `x` `[N, C, ..]` (or `[C]`) and classes `target` `[N, ..]` (`int64`), or
@@ -79,33 +81,33 @@ pub fn nll_loss(
     .fx()
 }
 
-/// What `of` makes of the differences, which have to be between tensors of one shape.
+/// What `of` makes of the differences of floats; shapes broadcast and types are promoted.
 fn differences(
     op: &str,
     x: &Tensor,
     target: &Tensor,
-    reduction: &str,
+    reduction: Reduction,
     of: impl FnOnce(&candle_core::Tensor) -> candle_core::Result<candle_core::Tensor>,
 ) -> Result<Tensor> {
-    if x.dims()? != target.dims()? {
+    let common = x.dtype()?.promote(target.dtype()?);
+    if !common.is_floating_point() {
         return Err(Error::msg(format_args!(
-            "{op}: input {:?} and target {:?} must have one shape",
-            x.dims()?,
-            target.dims()?
+            "{op}: one of the tensors has to be float, not {common}"
         )));
     }
-    let difference = (x.as_float()? - target.as_float()?)?;
-    let reduction = Reduction::parse(op, reduction).fx()?;
-    of(difference.data(op)?)
-        .and_then(|losses| reduction.of(&losses))
-        .map(Tensor::from)
-        .fx()
+    let (x, target) = (x.cast(common)?, target.cast(common)?);
+    let (x, target) = (x.data(op)?, target.data(op)?);
+    widened(x, (x, target), |(x, target)| {
+        reduction.of(&of(&binary::sub(&x, &target)?)?)
+    })
+    .map(Tensor::from)
+    .fx()
 }
 
-/// The squared differences.
+/// The squared differences; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes differ.
+/// When the shapes do not broadcast, or neither tensor is float.
 #[wrap(path = "fx_nn::ops::mse_loss")]
 pub fn mse_loss(
     x: &Tensor,
@@ -114,13 +116,14 @@ pub fn mse_loss(
     #[default("mean")]
     reduction: &str,
 ) -> Result<Tensor> {
+    let reduction = Reduction::parse("mse_loss", reduction).fx()?;
     differences("mse_loss", x, target, reduction, |d| d.sqr())
 }
 
-/// The absolute differences.
+/// The absolute differences; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes differ.
+/// When the shapes do not broadcast, or integers are to have a mean.
 #[wrap(path = "fx_nn::ops::l1_loss")]
 pub fn l1_loss(
     x: &Tensor,
@@ -129,5 +132,14 @@ pub fn l1_loss(
     #[default("mean")]
     reduction: &str,
 ) -> Result<Tensor> {
-    differences("l1_loss", x, target, reduction, |d| d.abs())
+    let reduction = Reduction::parse("l1_loss", reduction).fx()?;
+    if x.is_bool() || target.is_bool() {
+        return Err(Error::msg("l1_loss: bool tensors have no difference"));
+    }
+    if x.dtype()?.promote(target.dtype()?).is_floating_point() {
+        return differences("l1_loss", x, target, reduction, |d| d.abs());
+    }
+    // Integers wrap around and stay integers; they have no mean.
+    let losses = (x - target)?.abs()?;
+    reduction.of(losses.data("l1_loss")?).map(Tensor::from).fx()
 }

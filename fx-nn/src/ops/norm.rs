@@ -1,6 +1,5 @@
 //! Normalisation: softmax over a dim, batch norm over channels, layer, group and RMS norm over each sample.
 
-use candle_core::DType as CandleType;
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
@@ -59,74 +58,31 @@ pub fn batch_norm(
     };
     let (mean, var) = (optional(running_mean)?, optional(running_var)?);
     let (weight, bias) = (optional(weight)?, optional(bias)?);
-    let given = data.dtype();
-    let is_half = matches!(given, CandleType::BF16 | CandleType::F16);
-    let mut held = [&mean, &var, &weight, &bias].into_iter().flatten();
-    let is_mixed = is_half && held.any(|t| t.dtype() == CandleType::F32);
-    let data = &data
-        .to_dtype(if is_mixed { CandleType::F32 } else { given })
-        .fx()?;
-    if !training {
-        return norm::batch_norm(
-            data,
-            mean.as_ref(),
-            var.as_ref(),
-            weight.as_ref(),
-            bias.as_ref(),
-            false,
-            eps,
-        )
-        .and_then(|y| y.to_dtype(given))
-        .map(Tensor::from)
-        .fx();
+    if mean.is_some() != var.is_some() {
+        return Err(Error::msg(
+            "batch_norm: running_mean and running_var come together: give both or neither",
+        ));
     }
-    let channels = data.dims().get(1).copied().unwrap_or(1);
-    let count = data.elem_count() / channels.max(1);
-    if count < 2 {
-        return Err(Error::msg(format_args!(
-            "batch_norm: training needs more than one value per channel, and an input of shape {:?} has {count}",
-            data.dims()
-        )));
-    }
-    for (name, held) in [
-        ("running_mean", &mean),
-        ("running_var", &var),
-        ("weight", &weight),
-        ("bias", &bias),
-    ] {
-        if let Some(held) = held
-            && held.dims() != [channels]
-        {
-            return Err(Error::msg(format_args!(
-                "batch_norm: {name} {:?} does not fit input {:?}, it must be [{channels}]",
-                held.dims(),
-                data.dims()
-            )));
-        }
-    }
-    let (batch_mean, batch_var) = norm::batch_stats(data).fx()?;
-    if let (Some(mean), Some(var)) = (&mean, &var) {
-        // PyTorch keeps the unbiased variance, though it normalises by the biased one.
-        let unbiased = count as f64 / (count as f64 - 1.0).max(1.0);
-        move_towards(mean, &batch_mean.detach(), momentum).fx()?;
-        move_towards(
-            var,
-            &batch_var.detach().affine(unbiased, 0.0).fx()?,
-            momentum,
-        )
-        .fx()?;
-    }
-    norm::normalize(
+    let y = norm::batch_norm(
         data,
-        &batch_mean,
-        &batch_var,
+        mean.as_ref(),
+        var.as_ref(),
         weight.as_ref(),
         bias.as_ref(),
+        training,
         eps,
     )
-    .and_then(|y| y.to_dtype(given))
-    .map(Tensor::from)
-    .fx()
+    .fx()?;
+    if training
+        && data.elem_count() > 0
+        && let (Some(mean), Some(var)) = (&mean, &var)
+    {
+        // PyTorch keeps the unbiased variance, though it normalises by the biased one.
+        let (batch_mean, batch_var) = norm::batch_stats(&data.detach()).fx()?;
+        move_towards(mean, &batch_mean, momentum).fx()?;
+        move_towards(var, &batch_var, momentum).fx()?;
+    }
+    Ok(y.into())
 }
 
 /// running = (1 - momentum) running + momentum batch, in place.
@@ -135,8 +91,9 @@ fn move_towards(
     batch: &candle_core::Tensor,
     momentum: f64,
 ) -> candle_core::Result<()> {
-    let moved = (running.affine(1.0 - momentum, 0.0)? + batch.affine(momentum, 0.0)?)?;
-    running.slice_set(&moved, 0, 0)
+    let before = running.to_dtype(batch.dtype())?;
+    let moved = (before.affine(1.0 - momentum, 0.0)? + batch.affine(momentum, 0.0)?)?;
+    running.slice_set(&moved.to_dtype(running.dtype())?, 0, 0)
 }
 
 /// (x - mean) / sqrt(var + eps) · weight + bias over the last dims, which are `normalized_shape`.

@@ -44,10 +44,7 @@ functions! {
 /// Those of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::rsqrt")]
 pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
-    let x = x.as_float()?;
-    x.data("rsqrt")?
-        .sqrt()
-        .and_then(|x| x.recip())
+    pointwise::rsqrt(x.as_float()?.data("rsqrt")?)
         .map(Tensor::from)
         .fx()
 }
@@ -65,12 +62,15 @@ pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
         .fx()
 }
 
-/// x².
+/// x²; truth values become `int64`.
 ///
 /// # Errors
 /// None of its own.
 #[wrap(method, path = "fx_nn::ops::square")]
 pub fn square(x: &Tensor) -> Result<Tensor> {
+    if x.is_bool() {
+        return x.cast(DType::I64);
+    }
     x * x
 }
 
@@ -167,7 +167,7 @@ fn extreme(
         &candle_core::Tensor,
     ) -> candle_core::Result<candle_core::Tensor>,
 ) -> Result<Tensor> {
-    let common = x.dtype()?.promote(other.dtype()?);
+    let common = x.common_type(other)?;
     let (x, other) = (x.cast(common)?, other.cast(common)?);
     let result = kernel(x.data(what)?, other.data(what)?).fx()?;
     Ok(x.with_data(result))

@@ -1,6 +1,6 @@
 //! Pooling over windows.
 
-use fx_core::{Result, wrap};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -21,6 +21,9 @@ pub fn max_pool2d(
     #[default(false)]
     ceil_mode: bool,
 ) -> Result<Tensor> {
+    if x.is_bool() {
+        return Err(Error::msg("max_pool2d: bool tensors are not supported"));
+    }
     kernels::max_pool::max_pool2d(
         x.data("max_pool2d")?,
         kernel_size.tuple(),

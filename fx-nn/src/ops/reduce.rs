@@ -1,9 +1,9 @@
 //! Reductions over dims: `..` for all of them.
 
-use fx_core::{Argument, Result, Written, WrittenArg, wrap};
+use fx_core::{Argument, Error, Result, Written, WrittenArg, wrap};
 
 use crate::error::Fx;
-use crate::kernels;
+use crate::kernels::{self, reduce::Spread};
 use crate::tensor::{Dims, Tensor};
 
 /// How a reduction's method is written: by one of two names, `..` for all dims.
@@ -36,16 +36,9 @@ pub fn sum(
     #[default(false)]
     keepdim: bool,
 ) -> Result<Tensor> {
-    let dtype = x.dtype()?;
     let data = x.data("sum")?;
-    let dims = dim.resolve("sum", data.rank()).fx()?;
-    if dtype.is_floating_point() {
-        return kernels::reduce::sum(data, &dims, keepdim)
-            .map(Tensor::from)
-            .fx();
-    }
-    data.to_dtype(candle_core::DType::I64)
-        .and_then(|t| kernels::reduce::sum(&t, &dims, keepdim))
+    let dims = reduced("sum", &dim, data)?;
+    kernels::reduce::sum(data, &dims, keepdim)
         .map(Tensor::from)
         .fx()
 }
@@ -65,7 +58,7 @@ pub fn mean(
     keepdim: bool,
 ) -> Result<Tensor> {
     let data = x.data("mean")?;
-    let dims = dim.resolve("mean", data.rank()).fx()?;
+    let dims = reduced("mean", &dim, data)?;
     kernels::reduce::mean(data, &dims, keepdim)
         .map(Tensor::from)
         .fx()
@@ -86,7 +79,7 @@ pub fn amax(
     keepdim: bool,
 ) -> Result<Tensor> {
     let data = x.data("amax")?;
-    let dims = dim.resolve("amax", data.rank()).fx()?;
+    let dims = reduced("amax", &dim, data)?;
     kernels::reduce::max(data, &dims, keepdim)
         .map(Tensor::from)
         .fx()
@@ -107,22 +100,35 @@ pub fn amin(
     keepdim: bool,
 ) -> Result<Tensor> {
     let data = x.data("amin")?;
-    let dims = dim.resolve("amin", data.rank()).fx()?;
+    let dims = reduced("amin", &dim, data)?;
     kernels::reduce::min(data, &dims, keepdim)
         .map(Tensor::from)
         .fx()
 }
 
-fn variance(
+/// The indices of the dims that are reduced: an empty list names all of them, as in PyTorch.
+fn reduced(op: &str, dim: &Dims, data: &candle_core::Tensor) -> Result<Vec<usize>> {
+    let dims = dim.resolve(op, data.rank()).fx()?;
+    // The one dim that a tensor without dims can be asked for is none.
+    Ok(match dims.is_empty() || data.rank() == 0 {
+        true => (0..data.rank()).collect(),
+        false => dims,
+    })
+}
+
+fn spread(
+    of: Spread,
     op: &str,
     x: &Tensor,
     dim: &Dims,
     unbiased: bool,
     keepdim: bool,
-) -> Result<candle_core::Tensor> {
+) -> Result<Tensor> {
     let data = x.data(op)?;
-    let dims = dim.resolve(op, data.rank()).fx()?;
-    kernels::reduce::var(op, data, &dims, unbiased, keepdim).fx()
+    let dims = reduced(op, dim, data)?;
+    kernels::reduce::spread(of, data, &dims, unbiased, keepdim)
+        .map(Tensor::from)
+        .fx()
 }
 
 /// The variance over `dim`: the sum of squared distances from the mean over their count, less one if `unbiased`.
@@ -142,7 +148,7 @@ pub fn var(
     #[default(false)]
     keepdim: bool,
 ) -> Result<Tensor> {
-    variance("var", x, &dim, unbiased, keepdim).map(Tensor::from)
+    spread(Spread::Var, "var", x, &dim, unbiased, keepdim)
 }
 
 /// The standard deviation over `dim`: the square root of the variance.
@@ -162,10 +168,7 @@ pub fn std(
     #[default(false)]
     keepdim: bool,
 ) -> Result<Tensor> {
-    variance("std", x, &dim, unbiased, keepdim)?
-        .sqrt()
-        .map(Tensor::from)
-        .fx()
+    spread(Spread::Std, "std", x, &dim, unbiased, keepdim)
 }
 
 /// The sum of each element and those before it along `dim`; of truth values and integers as `int64`.
@@ -191,6 +194,9 @@ pub fn argmax(
     #[default(false)]
     keepdim: bool,
 ) -> Result<Tensor> {
+    if x.is_bool() {
+        return Err(Error::msg("argmax: bool tensors are not supported"));
+    }
     let data = x.data("argmax")?;
     let (_, indices) = kernels::dim::dim("argmax", dim, data.rank())
         .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
@@ -237,6 +243,9 @@ pub fn topk(
     #[default(true)] largest: bool,
     #[default(true)] sorted: bool,
 ) -> Result<(Tensor, Tensor)> {
+    if x.is_bool() {
+        return Err(Error::msg("topk: bool tensors are not supported"));
+    }
     let data = x.data("topk")?;
     let (values, indices) = kernels::dim::dim("topk", dim, data.rank())
         .and_then(|dim| kernels::topk::topk(data, k, dim, largest, sorted))

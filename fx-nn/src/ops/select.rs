@@ -32,7 +32,7 @@ fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> 
 #[wrap(path = "fx_nn::ops::r#where")]
 pub fn r#where(condition: &Tensor, input: &Tensor, other: &Tensor) -> Result<Tensor> {
     let truth = self::condition("where", condition)?;
-    let common = input.dtype()?.promote(other.dtype()?);
+    let common = input.common_type(other)?;
     let (input, other) = (input.cast(common)?, other.cast(common)?);
     select::choose("where", truth, input.data("where")?, other.data("where")?)
         .map(|data| input.with_data(data))

@@ -225,7 +225,8 @@ pub fn split(
     pieces("split", x, split_size, dim)
 }
 
-/// At most `chunks` pieces of one size along a dim, the last one smaller where they do not divide it.
+/// At most `chunks` pieces of one size along a dim, the last one smaller where they do not divide it; `chunks` empty
+/// ones of an empty dim.
 ///
 /// # Errors
 /// When there is no such dim, or no chunk is asked for.
@@ -237,6 +238,16 @@ pub fn chunk(x: &Tensor, chunks: usize, #[default(0)] dim: i64) -> Result<List<T
     let data = x.data("chunk")?;
     let at = dim::dim("chunk", dim, data.rank()).fx()?;
     let total = data.dims().get(at).copied().unwrap_or(0);
+    if total == 0 && data.rank() > 0 {
+        let mut pieces = Vec::new();
+        if pieces.try_reserve_exact(chunks).is_err() {
+            return Err(Error::msg(format_args!(
+                "chunk: there is no room for {chunks} pieces"
+            )));
+        }
+        pieces.resize(chunks, x.clone());
+        return Ok(pieces.into_iter().collect());
+    }
     pieces("chunk", x, total.div_ceil(chunks), dim)
 }
 

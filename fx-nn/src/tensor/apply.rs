@@ -5,7 +5,8 @@ use fx_core::{DType, Error, OperandRef, Operator, Result};
 
 use super::{Tensor, candle_dtype};
 use crate::error::Fx;
-use crate::kernels::{binary, matmul};
+use crate::kernels::widen::is_half;
+use crate::kernels::{binary, matmul, numbers, pointwise};
 
 /// Runs an operator on operands of which at least one is a tensor.
 pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor> {
@@ -87,8 +88,12 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
         let short = match op {
             Operator::Add => Some(data.affine(1.0, number)),
             Operator::Sub => Some(data.affine(1.0, -number)),
-            Operator::Mul => Some(data.affine(number, 0.0)),
+            Operator::Mul => Some(pointwise::affine(data, number, 0.0)),
             Operator::Pow => Some(binary::powf(data, number)),
+            // The number may be out of the range of half precision.
+            Operator::Truediv if is_half(data.dtype()) => {
+                Some(pointwise::affine(data, 1.0 / number, 0.0))
+            }
             _ => None,
         };
         if let Some(result) = short {
@@ -153,19 +158,24 @@ pub(super) fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     .fx()
 }
 
+/// The type that two tensors are promoted to.
+pub(super) fn common_type(a: &Tensor, b: &Tensor) -> Result<DType> {
+    let (of_a, of_b) = (a.dtype()?, b.dtype()?);
+    // A tensor without dims does not decide the type within its category, as in PyTorch.
+    Ok(match (a.dims()?.is_empty(), b.dims()?.is_empty()) {
+        (true, false) if category(of_a) <= category(of_b) => of_b,
+        (false, true) if category(of_b) <= category(of_a) => of_a,
+        _ => of_a.promote(of_b),
+    })
+}
+
 /// Operands of different types, or not floats: promoted first.
 #[cold]
 fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     // A symbolic operand's error names the operator.
     a.data(op.name())?;
     b.data(op.name())?;
-    let common = a.dtype()?.promote(b.dtype()?);
-    // A tensor without dims does not decide the type within its category, as in PyTorch.
-    let common = match (a.dims()?.is_empty(), b.dims()?.is_empty()) {
-        (true, false) if category(a.dtype()?) <= category(b.dtype()?) => b.dtype()?,
-        (false, true) if category(b.dtype()?) <= category(a.dtype()?) => a.dtype()?,
-        _ => common,
-    };
+    let common = common_type(a, b)?;
     if common == DType::Bool {
         let (x, y) = promoted(a, b, DType::Bool)?;
         let logical = match op {
@@ -302,11 +312,8 @@ fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
     }
     match op {
         Operator::Pow if floats => binary::pow(x, y),
-        Operator::Floordiv if floats => binary::div(x, y).and_then(|q| q.floor()),
-        Operator::Mod if floats => binary::div(x, y)
-            .and_then(|q| q.floor())
-            .and_then(|q| binary::mul(&q, y))
-            .and_then(|whole| binary::sub(x, &whole)),
+        Operator::Floordiv if floats => numbers::floor_divide(x, y),
+        Operator::Mod if floats => numbers::remainder(x, y),
         op => return Err(unsupported(op, &format!("{:?} tensors", x.dtype()))),
     }
     .map(Tensor::from)

@@ -110,6 +110,11 @@ impl Tensor {
         }
     }
 
+    /// The type that this tensor and `other` are promoted to.
+    pub(crate) fn common_type(&self, other: &Tensor) -> Result<DType> {
+        super::apply::common_type(self, other)
+    }
+
     /// A leaf of the gradient graph with this data: a parameter to train. An existing one is kept.
     ///
     /// # Errors

@@ -1,0 +1,64 @@
+//! How alike vectors are.
+
+use candle_core::{Result, Tensor};
+
+use super::binary::broadcast_dims;
+use super::expand;
+use super::pointwise::clamp;
+use super::reduce;
+use super::widen::widened;
+
+/// The cosine of the angle between the vectors of `a` and `b` (floats of one dtype) along `dim`; shapes broadcast.
+///
+/// Lengths below `eps` count as `eps`, which is of their type: in `float16` the usual one is 0, as in PyTorch.
+///
+/// # Errors
+/// When the shapes do not broadcast.
+pub fn cosine_similarity(op: &str, a: &Tensor, b: &Tensor, dim: usize, eps: f64) -> Result<Tensor> {
+    let dims = broadcast_dims(op, a, b)?;
+    let eps = Tensor::new(eps, a.device())?
+        .to_dtype(a.dtype())?
+        .to_dtype(candle_core::DType::F64)?
+        .to_scalar::<f64>()?;
+    if dims.is_empty() {
+        let one = |t: &Tensor| t.reshape(1);
+        return cosine_similarity(op, &one(a)?, &one(b)?, 0, eps)?.reshape(());
+    }
+    widened(a, (a, b), |(a, b)| {
+        let direction = |x: &Tensor| -> Result<Tensor> {
+            let x = expand::to(x, &dims)?;
+            let length = match dims[dim] {
+                1 => x.abs()?,
+                _ => reduce::sum(&x.sqr()?, &[dim], true)?.sqrt()?,
+            };
+            let length = clamp(&length, Some(eps), None)?;
+            x.div(&length.broadcast_as(dims.as_slice())?)
+        };
+        reduce::sum(&direction(&a)?.mul(&direction(&b)?)?, &[dim], false)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, near, varied};
+    use candle_core::Device;
+
+    #[test]
+    fn small_numbers() -> Result<()> {
+        let a = Tensor::new(&[[3f64, 4.], [0., 0.]], &Device::Cpu)?;
+        let b = Tensor::new(&[4f64, 3.], &Device::Cpu)?;
+        let of = |a: &Tensor, b: &Tensor, dim| cosine_similarity("cosine", a, b, dim, 1e-8);
+        near(&of(&a, &b, 1)?, &[0.96, 0.])?;
+        near(
+            &of(
+                &Tensor::new(2f64, &Device::Cpu)?,
+                &Tensor::new(-3f64, &Device::Cpu)?,
+                0,
+            )?,
+            &[-1.],
+        )?;
+        assert!(of(&a, &varied(&[3])?, 1).is_err());
+        check(&[varied(&[2, 3])?, varied(&[3])?], |v| of(&v[0], &v[1], 1))
+    }
+}

@@ -1,0 +1,428 @@
+//! Sums and squared distances over two axes of a contiguous tensor, added pairwise in a wider type.
+//!
+//! Invariant: the error of a sum of `n` numbers grows with `log n`; `f32` is added in `f64`, integers wrap around.
+
+use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType, bail};
+
+/// A contiguous tensor seen as `[outer, lead, inner, tail]`, of which `lead` and `tail` are reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fold {
+    pub outer: usize,
+    pub lead: usize,
+    pub inner: usize,
+    pub tail: usize,
+}
+
+/// Additions in a row before the sums of two halves are added instead.
+const RUN: usize = 64;
+/// Columns that are added at once.
+const WIDTH: usize = 64;
+
+impl Fold {
+    /// The view of a contiguous tensor of shape `dims` in which `reduced` (sorted) are the reduced axes, if they lie
+    /// so that there is one.
+    pub fn of(dims: &[usize], reduced: &[usize]) -> Option<Self> {
+        let mut sizes = [1; 4];
+        let mut axis = 0;
+        for (d, &size) in dims.iter().enumerate().filter(|(_, size)| **size != 1) {
+            let is_reduced = reduced.contains(&d);
+            if (axis % 2 == 1) != is_reduced {
+                axis += 1;
+            }
+            *sizes.get_mut(axis)? *= size;
+        }
+        let [outer, lead, inner, tail] = sizes;
+        // What is reduced and followed by nothing is a tail.
+        Some(match (inner, tail) {
+            (1, 1) => Fold {
+                outer: 1,
+                lead: 1,
+                inner: outer,
+                tail: lead,
+            },
+            _ => Fold {
+                outer,
+                lead,
+                inner,
+                tail,
+            },
+        })
+    }
+
+    /// How many numbers make one result.
+    pub fn count(&self) -> usize {
+        self.lead * self.tail
+    }
+
+    fn results(&self) -> usize {
+        self.outer * self.inner
+    }
+
+    /// Adds `map(element, result)` over the reduced axes, where `result` is the place of the result.
+    fn run<T: Copy, A: Add>(&self, values: &[T], map: impl Fn(T, usize) -> A) -> Vec<A> {
+        let mut sums = vec![A::ZERO; self.results()];
+        if self.count() == 0 || sums.is_empty() {
+            return sums;
+        }
+        if self.tail == 1 {
+            let block = self.lead * self.inner;
+            for (at, block) in values.chunks_exact(block).enumerate() {
+                let sums = &mut sums[at * self.inner..][..self.inner];
+                columns(block, self.inner, at * self.inner, sums, &map);
+            }
+            return sums;
+        }
+        let block = self.lead * self.inner * self.tail;
+        let mut partial = vec![A::ZERO; self.lead * self.inner];
+        for (at, block) in values.chunks_exact(block).enumerate() {
+            for (place, row) in block.chunks_exact(self.tail).enumerate() {
+                let result = at * self.inner + place % self.inner;
+                partial[place] = pairwise(row, &|x| map(x, result));
+            }
+            let sums = &mut sums[at * self.inner..][..self.inner];
+            if self.lead == 1 {
+                sums.copy_from_slice(&partial);
+            } else {
+                columns(&partial, self.inner, 0, sums, &|x, _| x);
+            }
+        }
+        sums
+    }
+}
+
+/// What sums are kept in.
+trait Add: Copy {
+    const ZERO: Self;
+    fn plus(self, other: Self) -> Self;
+}
+
+impl Add for f64 {
+    const ZERO: Self = 0.0;
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+}
+
+impl Add for i64 {
+    const ZERO: Self = 0;
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+}
+
+/// The sum of a row, in eight lanes.
+fn pairwise<T: Copy, A: Add>(row: &[T], map: &impl Fn(T) -> A) -> A {
+    const LANES: usize = 8;
+    if row.len() > RUN * LANES {
+        let half = (row.len() / 2).next_multiple_of(LANES);
+        let (left, right) = row.split_at(half);
+        return pairwise(left, map).plus(pairwise(right, map));
+    }
+    let mut lanes = [A::ZERO; LANES];
+    let mut chunks = row.chunks_exact(LANES);
+    for chunk in &mut chunks {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane = lane.plus(map(*x));
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = lanes;
+    let lanes = (a.plus(b)).plus(c.plus(d)).plus(e.plus(f).plus(g.plus(h)));
+    let rest = chunks.remainder().iter();
+    lanes.plus(rest.fold(A::ZERO, |sum, x| sum.plus(map(*x))))
+}
+
+/// The sums of the columns of `block [rows, width]`, whose results start at `first`.
+fn columns<T: Copy, A: Add>(
+    block: &[T],
+    width: usize,
+    first: usize,
+    sums: &mut [A],
+    map: &impl Fn(T, usize) -> A,
+) {
+    let rows = block.len() / width;
+    for (at, sums) in sums.chunks_mut(WIDTH).enumerate() {
+        let from = at * WIDTH;
+        let part = Columns {
+            block: &block[from..],
+            width,
+            first: first + from,
+        };
+        part.add(0, rows, sums, map);
+    }
+}
+
+/// Up to [`WIDTH`] neighbouring columns.
+struct Columns<'a, T> {
+    block: &'a [T],
+    width: usize,
+    first: usize,
+}
+
+impl<T: Copy> Columns<'_, T> {
+    /// Sets `sums` to the sums of `count` rows from `start` on.
+    fn add<A: Add>(
+        &self,
+        start: usize,
+        count: usize,
+        sums: &mut [A],
+        map: &impl Fn(T, usize) -> A,
+    ) {
+        if count > RUN {
+            let half = count / 2;
+            self.add(start, half, sums, map);
+            let mut more = [A::ZERO; WIDTH];
+            let more = &mut more[..sums.len()];
+            self.add(start + half, count - half, more, map);
+            for (sum, more) in sums.iter_mut().zip(more) {
+                *sum = sum.plus(*more);
+            }
+            return;
+        }
+        sums.fill(A::ZERO);
+        for row in start..start + count {
+            let row = &self.block[row * self.width..][..sums.len()];
+            for (at, (sum, x)) in sums.iter_mut().zip(row).enumerate() {
+                *sum = sum.plus(map(*x, self.first + at));
+            }
+        }
+    }
+}
+
+/// The elements of a contiguous tensor.
+fn slice<'a, T: WithDType>(
+    name: &str,
+    storage: &'a CpuStorage,
+    layout: &Layout,
+) -> Result<&'a [T]> {
+    let Some((from, to)) = layout.contiguous_offsets() else {
+        bail!("{name}: the tensor is not contiguous")
+    };
+    Ok(&storage.as_slice::<T>()?[from..to])
+}
+
+/// Runs `$body` with the elements of floats as `$values` of type `$T`, whatever that is.
+macro_rules! floats {
+    ($name:expr, $storage:expr, $layout:expr, $values:ident: $T:ident => $body:expr) => {
+        match $storage {
+            CpuStorage::F32(_) => {
+                type $T = f32;
+                let $values = slice::<$T>($name, $storage, $layout)?;
+                CpuStorage::F32($body)
+            }
+            CpuStorage::F64(_) => {
+                type $T = f64;
+                let $values = slice::<$T>($name, $storage, $layout)?;
+                CpuStorage::F64($body)
+            }
+            _ => bail!("{}: the dtype is neither f32 nor f64", $name),
+        }
+    };
+}
+
+/// The sum, or the mean where `is_mean`; a vector of results.
+struct Sum {
+    fold: Fold,
+    is_mean: bool,
+}
+
+impl CustomOp1 for Sum {
+    fn name(&self) -> &'static str {
+        if self.is_mean { "mean" } else { "sum" }
+    }
+
+    #[allow(clippy::unnecessary_cast, reason = "one body for both types")]
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let fold = self.fold;
+        let shape = Shape::from(fold.results());
+        if let CpuStorage::I64(_) = storage {
+            let values = slice::<i64>(self.name(), storage, layout)?;
+            return Ok((CpuStorage::I64(fold.run(values, |x, _| x)), shape));
+        }
+        let result = floats!(self.name(), storage, layout, values: T => {
+            let count = if self.is_mean { fold.count() as T } else { 1.0 };
+            let sums = fold.run(values, |x: T, _| x as f64);
+            sums.into_iter().map(|sum| sum as T / count).collect()
+        });
+        Ok((result, shape))
+    }
+
+    fn bwd(&self, x: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let grad = match self.is_mean {
+            true => grad.affine(1.0 / self.fold.count() as f64, 0.0)?,
+            false => grad.clone(),
+        };
+        Ok(Some(spread(&grad, self.fold, x.dims())?))
+    }
+}
+
+/// A value a result, seen at every element that the result was made of.
+fn spread(v: &Tensor, fold: Fold, dims: &[usize]) -> Result<Tensor> {
+    v.reshape((fold.outer, 1, fold.inner, 1))?
+        .broadcast_as((fold.outer, fold.lead, fold.inner, fold.tail))?
+        .reshape(dims)
+}
+
+/// The sum of each result's elements of a contiguous `x` (`f32`, `f64`, `i64`), or of floats their mean; `[results]`.
+///
+/// # Errors
+/// For other dtypes.
+pub fn sum(x: &Tensor, fold: Fold, is_mean: bool) -> Result<Tensor> {
+    x.contiguous()?.apply_op1(Sum { fold, is_mean })
+}
+
+/// The mean of each result, and the sum of the squared distances from it.
+fn moments<T: Copy + Into<f64>>(values: &[T], fold: Fold) -> (Vec<f64>, Vec<f64>) {
+    let count = fold.count() as f64;
+    let mut means = fold.run(values, |x, _| x.into());
+    for mean in &mut means {
+        *mean /= count;
+    }
+    let squares = fold.run(values, |x, result| {
+        let distance = x.into() - means[result];
+        distance * distance
+    });
+    (means, squares)
+}
+
+/// The sum of squared distances from the mean over `divisor`, or the square root of that.
+struct Spread {
+    fold: Fold,
+    divisor: f64,
+    is_root: bool,
+}
+
+impl CustomOp1 for Spread {
+    fn name(&self) -> &'static str {
+        if self.is_root { "std" } else { "var" }
+    }
+
+    #[allow(clippy::unnecessary_cast, reason = "one body for both types")]
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        // A divisor of 0 or below: no spread is known, nan.
+        let divisor = self.divisor.max(0.0);
+        let result = floats!(self.name(), storage, layout, values: T => {
+            let (_, squares) = moments(values, self.fold);
+            let spread = squares.into_iter().map(|square| {
+                let var = square / divisor;
+                if self.is_root { var.sqrt() as T } else { var as T }
+            });
+            spread.collect()
+        });
+        Ok((result, Shape::from(self.fold.results())))
+    }
+
+    fn bwd(&self, x: &Tensor, y: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let divisor = self.divisor.max(0.0);
+        let factor = match self.is_root {
+            // The root has no slope at 0: PyTorch takes 0.
+            true => {
+                let zero = y.zeros_like()?;
+                let slope = grad.div(y)?.affine(1.0 / divisor, 0.0)?;
+                y.eq(&zero)?.where_cond(&zero, &slope)?
+            }
+            false => grad.affine(2.0 / divisor, 0.0)?,
+        };
+        let mean = spread(&sum(x, self.fold, true)?, self.fold, x.dims())?;
+        let distance = x.sub(&mean)?;
+        Ok(Some(distance.mul(&spread(
+            &factor,
+            self.fold,
+            x.dims(),
+        )?)?))
+    }
+}
+
+/// The squared distances of each result's elements of a contiguous `x` from their mean, over `divisor`; their root
+/// where `is_root`. Nothing overflows before the result does. `[results]`.
+///
+/// # Errors
+/// When `x` is neither `f32` nor `f64`.
+pub fn variance(x: &Tensor, fold: Fold, divisor: f64, is_root: bool) -> Result<Tensor> {
+    x.contiguous()?.apply_op1(Spread {
+        fold,
+        divisor,
+        is_root,
+    })
+}
+
+/// Where PyTorch's statistics overflow, so that what they make of a result's elements is nan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Where the sum of the squares does.
+    Squares,
+    /// Where the sum does.
+    Sum,
+    /// Nowhere.
+    All,
+}
+
+/// Each element less the mean of its result, over the standard deviation.
+struct Standardize {
+    fold: Fold,
+    eps: f64,
+    reach: Reach,
+}
+
+impl CustomOp1 for Standardize {
+    fn name(&self) -> &'static str {
+        "standardize"
+    }
+
+    #[allow(clippy::unnecessary_cast, reason = "one body for both types")]
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let fold = self.fold;
+        let count = fold.count() as f64;
+        let result = floats!(self.name(), storage, layout, values: T => {
+            let (means, squares) = moments(values, fold);
+            let scale = means.iter().zip(squares).map(|(mean, square)| {
+                let known = match self.reach {
+                    Reach::Squares => (square + count * mean * mean) as T,
+                    Reach::Sum => (count * mean) as T,
+                    Reach::All => 0.0,
+                };
+                let var = if known.is_finite() { square / count } else { f64::NAN };
+                1.0 / (var + self.eps).sqrt()
+            });
+            let scale: Vec<f64> = scale.collect();
+            let mut y = Vec::with_capacity(values.len());
+            let of = |x: &T, at: usize| ((*x as f64 - means[at]) * scale[at]) as T;
+            if fold.tail == 1 {
+                for (row, values) in values.chunks_exact(fold.inner.max(1)).enumerate() {
+                    let first = row / fold.lead.max(1) * fold.inner;
+                    y.extend(values.iter().zip(first..).map(|(x, at)| of(x, at)));
+                }
+            } else {
+                for (row, values) in values.chunks_exact(fold.tail.max(1)).enumerate() {
+                    let at = row / (fold.lead * fold.inner) * fold.inner + row % fold.inner;
+                    y.extend(values.iter().map(|x| of(x, at)));
+                }
+            }
+            y
+        });
+        Ok((result, layout.shape().clone()))
+    }
+
+    fn bwd(&self, x: &Tensor, y: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let fold = self.fold;
+        let over = |v: &Tensor| spread(v, fold, x.dims());
+        let var = variance(&x.detach(), fold, fold.count() as f64, false)?;
+        let scale = var.affine(1.0, self.eps)?.sqrt()?.recip()?;
+        let along = sum(&grad.mul(y)?, fold, true)?;
+        let inner = grad
+            .sub(&over(&sum(grad, fold, true)?)?)?
+            .sub(&y.mul(&over(&along)?)?)?;
+        Ok(Some(inner.mul(&over(&scale)?)?))
+    }
+}
+
+/// Each element of a contiguous `x` less the mean of its result's elements, over `sqrt(var + eps)`; shaped as `x`.
+///
+/// # Errors
+/// When `x` is neither `f32` nor `f64`.
+pub fn standardized(x: &Tensor, fold: Fold, eps: f64, reach: Reach) -> Result<Tensor> {
+    x.contiguous()?.apply_op1(Standardize { fold, eps, reach })
+}

@@ -1,0 +1,141 @@
+//! Half precision is computed in `f32` and rounded once, at the end, as PyTorch does: the one place that widens.
+
+use candle_core::{DType, Result, Tensor};
+
+/// Whether a type is too narrow to compute in.
+pub fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::BF16 | DType::F16)
+}
+
+/// What a kernel takes: tensors, those that may be missing, and tuples of them.
+pub trait Operands {
+    /// The same, owned.
+    type Owned;
+
+    /// Every half of them as `to`; others as they are.
+    ///
+    /// # Errors
+    /// Only those of candle.
+    fn cast(self, to: Option<DType>) -> Result<Self::Owned>;
+}
+
+impl Operands for &Tensor {
+    type Owned = Tensor;
+
+    fn cast(self, to: Option<DType>) -> Result<Tensor> {
+        match to {
+            Some(to) if is_half(self.dtype()) => self.to_dtype(to),
+            _ => Ok(self.clone()),
+        }
+    }
+}
+
+impl Operands for Option<&Tensor> {
+    type Owned = Option<Tensor>;
+
+    fn cast(self, to: Option<DType>) -> Result<Option<Tensor>> {
+        self.map(|t| t.cast(to)).transpose()
+    }
+}
+
+impl Operands for &[Tensor] {
+    type Owned = Vec<Tensor>;
+
+    fn cast(self, to: Option<DType>) -> Result<Vec<Tensor>> {
+        self.iter().map(|t| t.cast(to)).collect()
+    }
+}
+
+macro_rules! tuples {
+    ($($($name:ident)+;)*) => {$(
+        impl<$($name: Operands),+> Operands for ($($name,)+) {
+            type Owned = ($($name::Owned,)+);
+
+            #[allow(non_snake_case)]
+            fn cast(self, to: Option<DType>) -> Result<Self::Owned> {
+                let ($($name,)+) = self;
+                Ok(($($name.cast(to)?,)+))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+}
+
+/// What a kernel gives: a tensor, or several.
+pub trait Results: Sized {
+    /// The same as `to`.
+    ///
+    /// # Errors
+    /// Only those of candle.
+    fn narrowed(self, to: DType) -> Result<Self>;
+}
+
+impl Results for Tensor {
+    fn narrowed(self, to: DType) -> Result<Self> {
+        self.to_dtype(to)
+    }
+}
+
+impl Results for (Tensor, Tensor, Tensor) {
+    fn narrowed(self, to: DType) -> Result<Self> {
+        let (a, b, c) = self;
+        Ok((a.to_dtype(to)?, b.to_dtype(to)?, c.to_dtype(to)?))
+    }
+}
+
+/// Runs `kernel` on `inputs`, with half precision as `f32` where `x` is half; the result is of the type of `x` again.
+///
+/// Nothing is copied where `x` is not half. Gradients run through the conversions.
+///
+/// # Errors
+/// Those of `kernel`.
+pub fn widened<I: Operands, R: Results>(
+    x: &Tensor,
+    inputs: I,
+    kernel: impl FnOnce(I::Owned) -> Result<R>,
+) -> Result<R> {
+    if !is_half(x.dtype()) {
+        return kernel(inputs.cast(None)?);
+    }
+    kernel(inputs.cast(Some(DType::F32))?)?.narrowed(x.dtype())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle_core::{Device, Var};
+
+    #[test]
+    fn rounds_once_and_keeps_the_type() -> Result<()> {
+        let x = Tensor::new(&[256f32, 1., 1.], &Device::Cpu)?.to_dtype(DType::BF16)?;
+        let y = widened(&x, (&x, None), |(x, none): (Tensor, Option<Tensor>)| {
+            assert!(none.is_none() && x.dtype() == DType::F32);
+            x.sum_all()
+        })?;
+        assert_eq!(y.dtype(), DType::BF16);
+        assert_eq!(y.to_dtype(DType::F32)?.to_scalar::<f32>()?, 258.0);
+        let single = x.to_dtype(DType::F32)?;
+        let same = widened(&single, &single, Ok)?;
+        assert_eq!(same.id(), single.id());
+        Ok(())
+    }
+
+    #[test]
+    fn gradients_run_through() -> Result<()> {
+        let x = Tensor::new(&[2f32, 3.], &Device::Cpu)?.to_dtype(DType::F16)?;
+        let x = Var::from_tensor(&x)?;
+        let y = widened(x.as_tensor(), x.as_tensor(), |x| x.sqr())?;
+        let grads = y.sum_all()?.backward()?;
+        let got = grads.get(&x).expect("a gradient").to_dtype(DType::F32)?;
+        assert_eq!(got.to_vec1::<f32>()?, [4., 6.]);
+        Ok(())
+    }
+}
