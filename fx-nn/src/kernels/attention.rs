@@ -1,11 +1,11 @@
 //! Attention: products of queries and keys, as weights of values.
 
-use candle_core::{DType, Device, Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use super::expand;
 use super::matmul::matmul;
 use super::pointwise::dropout_mask;
-use super::select::triangle;
+use super::select::{masked_fill, triangle};
 use super::softmax::softmax;
 use super::widen::widened;
 
@@ -41,6 +41,7 @@ pub fn attention(
     widened(q, (q, k, v), |(q, k, v)| {
         let scores = matmul(&q.affine(scale, 0.0)?, &k.t()?)?;
         let scores = match added(op, mask, &scores)? {
+            None if matches!(mask, Mask::Causal) => without_later(op, &scores)?,
             None => scores,
             Some(added) => {
                 let dims = expand::shape(op, scores.dims(), added.dims())?;
@@ -76,16 +77,19 @@ fn added(op: &str, mask: Mask<'_>, scores: &Tensor) -> Result<Option<Tensor>> {
         hide.where_cond(&like(f64::NEG_INFINITY)?, &like(0.0)?)
     };
     Ok(match mask {
-        Mask::None => None,
-        Mask::Causal => {
-            let (rows, columns) = (scores.rank() - 2, scores.rank() - 1);
-            let dims = (scores.dims()[rows], scores.dims()[columns]);
-            let ones = Tensor::ones(dims, DType::U8, &Device::Cpu)?;
-            Some(hidden(&triangle(op, &ones, 1, false)?)?)
-        }
+        Mask::None | Mask::Causal => None,
         Mask::Truth(truth) => Some(hidden(&truth.eq(&truth.zeros_like()?)?)?),
         Mask::Numbers(numbers) => Some(numbers.to_dtype(scores.dtype())?),
     })
+}
+
+/// `scores` with minus infinity where the key is after the query.
+fn without_later(op: &str, scores: &Tensor) -> Result<Tensor> {
+    let (rows, columns) = (scores.rank() - 2, scores.rank() - 1);
+    let dims = (scores.dims()[rows], scores.dims()[columns]);
+    let ones = Tensor::ones(dims, DType::U8, scores.device())?;
+    let later = triangle(op, &ones, 1, false)?;
+    masked_fill(scores, &later, f64::NEG_INFINITY)
 }
 
 /// [`softmax`] along the last dimension, but zeros in rows of nothing but minus infinity.
@@ -111,6 +115,7 @@ fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
 mod tests {
     use super::*;
     use crate::kernels::testing::{check, f64s, near, varied};
+    use candle_core::Device;
 
     fn run(v: &[Tensor], mask: Mask<'_>) -> Result<Tensor> {
         attention("attention", &v[0], &v[1], &v[2], mask, 0.5, 0.0)

@@ -6,7 +6,7 @@ use super::expand;
 use super::numbers::power;
 use super::pointwise::rsqrt;
 use super::reduce::has_nan;
-use super::widen::widened;
+use super::widen::{is_half, widened};
 
 /// Whether two tensors have one shape. Ranks are small: a loop in place is shorter than a call.
 #[inline]
@@ -119,6 +119,14 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
     if x.dtype() == DType::F16 && e.is_finite() && e.abs() > 65504.0 {
         candle_core::bail!("pow: the exponent {e} is out of the range of float16")
     }
+    // PyTorch rounds the exponent to the type of the base.
+    let e = match is_half(x.dtype()) {
+        true => Tensor::new(e, x.device())?
+            .to_dtype(x.dtype())?
+            .to_dtype(DType::F64)?
+            .to_scalar::<f64>()?,
+        false => e,
+    };
     if e == 0.0 {
         x.ones_like()
     } else if e == 1.0 {

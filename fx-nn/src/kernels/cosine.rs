@@ -20,21 +20,18 @@ pub fn cosine_similarity(op: &str, a: &Tensor, b: &Tensor, dim: usize, eps: f64)
         .to_dtype(a.dtype())?
         .to_dtype(candle_core::DType::F64)?
         .to_scalar::<f64>()?;
-    if dims.is_empty() {
-        let one = |t: &Tensor| t.reshape(1);
-        return cosine_similarity(op, &one(a)?, &one(b)?, 0, eps)?.reshape(());
-    }
+    let axes: &[usize] = if dims.is_empty() { &[] } else { &[dim] };
     widened(a, (a, b), |(a, b)| {
         let direction = |x: &Tensor| -> Result<Tensor> {
             let x = expand::to(x, &dims)?;
-            let length = match dims[dim] {
-                1 => x.abs()?,
-                _ => reduce::sum(&x.sqr()?, &[dim], true)?.sqrt()?,
+            let length = match dims.get(dim) {
+                Some(1) => x.abs()?,
+                _ => reduce::sum(&x.sqr()?, axes, true)?.sqrt()?,
             };
             let length = clamp(&length, Some(eps), None)?;
             x.div(&length.broadcast_as(dims.as_slice())?)
         };
-        reduce::sum(&direction(&a)?.mul(&direction(&b)?)?, &[dim], false)
+        reduce::sum(&direction(&a)?.mul(&direction(&b)?)?, axes, false)
     })
 }
 

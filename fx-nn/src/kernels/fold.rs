@@ -60,6 +60,18 @@ impl Fold {
 
     /// Adds `map(element, result)` over the reduced axes, where `result` is the place of the result.
     fn run<T: Copy, A: Add>(&self, values: &[T], map: impl Fn(T, usize) -> A) -> Vec<A> {
+        self.run_rows(values, &map, |row, result| {
+            pairwise(row, &|x| map(x, result))
+        })
+    }
+
+    /// [`run`](Self::run), where `sum` adds the elements of a row of the last axis.
+    fn run_rows<T: Copy, A: Add>(
+        &self,
+        values: &[T],
+        map: &impl Fn(T, usize) -> A,
+        sum: impl Fn(&[T], usize) -> A,
+    ) -> Vec<A> {
         let mut sums = vec![A::ZERO; self.results()];
         if self.count() == 0 || sums.is_empty() {
             return sums;
@@ -68,7 +80,7 @@ impl Fold {
             let block = self.lead * self.inner;
             for (at, block) in values.chunks_exact(block).enumerate() {
                 let sums = &mut sums[at * self.inner..][..self.inner];
-                columns(block, self.inner, at * self.inner, sums, &map);
+                columns(block, self.inner, at * self.inner, sums, map);
             }
             return sums;
         }
@@ -77,7 +89,7 @@ impl Fold {
         for (at, block) in values.chunks_exact(block).enumerate() {
             for (place, row) in block.chunks_exact(self.tail).enumerate() {
                 let result = at * self.inner + place % self.inner;
-                partial[place] = pairwise(row, &|x| map(x, result));
+                partial[place] = sum(row, result);
             }
             let sums = &mut sums[at * self.inner..][..self.inner];
             if self.lead == 1 {
@@ -133,6 +145,28 @@ fn pairwise<T: Copy, A: Add>(row: &[T], map: &impl Fn(T) -> A) -> A {
     let lanes = (a.plus(b)).plus(c.plus(d)).plus(e.plus(f).plus(g.plus(h)));
     let rest = chunks.remainder().iter();
     lanes.plus(rest.fold(A::ZERO, |sum, x| sum.plus(map(*x))))
+}
+
+/// The sum of a row of `f32`: eight neighbours are added as a tree of their own type, the trees in `f64`.
+fn single(row: &[f32]) -> f64 {
+    const LANES: usize = 16;
+    const BLOCK: usize = 8 * LANES;
+    let (blocks, rest) = row.as_chunks::<BLOCK>();
+    let mut lanes = [0.0; LANES];
+    for x in blocks {
+        let mut trees = [0.0; LANES];
+        for (at, tree) in trees.iter_mut().enumerate() {
+            let four = |from: usize| {
+                let x = |step: usize| x[(from + step) * LANES + at];
+                (x(0) + x(1)) + (x(2) + x(3))
+            };
+            *tree = four(0) + four(4);
+        }
+        for (lane, tree) in lanes.iter_mut().zip(trees) {
+            *lane += f64::from(tree);
+        }
+    }
+    pairwise(&lanes, &|x| x) + pairwise(rest, &|x| f64::from(x))
 }
 
 /// The sums of the columns of `block [rows, width]`, whose results start at `first`.
@@ -234,7 +268,6 @@ impl CustomOp1 for Sum {
         if self.is_mean { "mean" } else { "sum" }
     }
 
-    #[allow(clippy::unnecessary_cast, reason = "one body for both types")]
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let fold = self.fold;
         let shape = Shape::from(fold.results());
@@ -242,11 +275,22 @@ impl CustomOp1 for Sum {
             let values = slice::<i64>(self.name(), storage, layout)?;
             return Ok((CpuStorage::I64(fold.run(values, |x, _| x)), shape));
         }
-        let result = floats!(self.name(), storage, layout, values: T => {
-            let count = if self.is_mean { fold.count() as T } else { 1.0 };
-            let sums = fold.run(values, |x: T, _| x as f64);
-            sums.into_iter().map(|sum| sum as T / count).collect()
-        });
+        let count = if self.is_mean { fold.count() } else { 1 };
+        let result = match storage {
+            CpuStorage::F32(_) => {
+                let values = slice::<f32>(self.name(), storage, layout)?;
+                let sums = fold.run_rows(values, &|x, _| f64::from(x), |row, _| single(row));
+                // The sum is rounded first: it overflows where PyTorch's does.
+                let ends = sums.into_iter().map(|sum| sum as f32 / count as f32);
+                CpuStorage::F32(ends.collect())
+            }
+            CpuStorage::F64(_) => {
+                let values = slice::<f64>(self.name(), storage, layout)?;
+                let sums = fold.run(values, |x, _| x);
+                CpuStorage::F64(sums.into_iter().map(|sum| sum / count as f64).collect())
+            }
+            _ => bail!("{}: the dtype is none of f32, f64 and int64", self.name()),
+        };
         Ok((result, shape))
     }
 
@@ -380,11 +424,11 @@ impl CustomOp1 for Standardize {
             let (means, squares) = moments(values, fold);
             let scale = means.iter().zip(squares).map(|(mean, square)| {
                 let known = match self.reach {
-                    Reach::Squares => (square + count * mean * mean) as T,
-                    Reach::Sum => (count * mean) as T,
-                    Reach::All => 0.0,
+                    Reach::Squares => ((square + count * mean * mean) as T).is_finite(),
+                    Reach::Sum => mean.abs() <= T::MAX as f64 / count * (1.0 + f64::EPSILON),
+                    Reach::All => true,
                 };
-                let var = if known.is_finite() { square / count } else { f64::NAN };
+                let var = if known { square / count } else { f64::NAN };
                 1.0 / (var + self.eps).sqrt()
             });
             let scale: Vec<f64> = scale.collect();

@@ -27,6 +27,17 @@ pub fn floor_divide(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     widened(a, (a, b), |(a, b)| apply(Pairs::Whole, &a, &b))
 }
 
+/// The quotient `x // divisor` rounded down, where the number is not rounded to half precision first.
+///
+/// # Errors
+/// Only those of candle.
+pub fn floor_divide_by(x: &Tensor, divisor: f64) -> Result<Tensor> {
+    widened(x, x, |x| {
+        let divisor = Tensor::new(divisor, x.device())?.to_dtype(x.dtype())?;
+        apply(Pairs::Whole, &x, &divisor)
+    })
+}
+
 /// `a` to the power `b`.
 ///
 /// `a` and `b` are floats of one dtype; shapes broadcast. Where `a` or `b` is 0 the gradient of `b` is 0.

@@ -107,6 +107,10 @@ fn taps(size: usize, out: usize, scale: f64, align_corners: bool) -> Vec<Tap> {
 }
 
 fn along(x: &Tensor, dim: usize, taps: &[Tap]) -> Result<Tensor> {
+    let stays = |(at, tap): (usize, &Tap)| tap.first == at && tap.weight == 0.0;
+    if taps.len() == x.dims()[dim] && taps.iter().enumerate().all(stays) {
+        return Ok(x.clone());
+    }
     let ids = |place: fn(&Tap) -> usize| {
         let ids: Vec<u32> = taps.iter().map(|tap| place(tap) as u32).collect();
         Tensor::from_vec(ids, taps.len(), x.device())

@@ -1,7 +1,5 @@
 //! The `k` largest or smallest values along a dimension.
 
-use std::cmp::Ordering;
-
 use candle_core::{DType, Result, Tensor, bail};
 
 /// The `k` largest (or smallest) values along `dim` and their indices (`i64`).
@@ -43,13 +41,15 @@ pub fn topk(
     let last = x.rank() - 1;
     let x = x.transpose(dim, last)?.contiguous()?;
     let keys = x.detach().flatten_all()?;
-    let at = if x.dtype().is_float() {
+    let keys: Vec<u64> = if x.dtype().is_float() {
         let keys = keys.to_dtype(DType::F64)?.to_vec1::<f64>()?;
-        places(&keys, size, k, largest, by_size)
+        keys.into_iter().map(by_size).collect()
     } else {
         let keys = keys.to_dtype(DType::I64)?.to_vec1::<i64>()?;
-        places(&keys, size, k, largest, i64::cmp)
+        let order = |key: i64| (key as u64) ^ (1 << 63);
+        keys.into_iter().map(order).collect()
     };
+    let at = places(&keys, size, k, largest);
     let mut turned = x.dims().to_vec();
     turned[last] = k;
     let at = Tensor::from_vec(at, turned, x.device())?;
@@ -58,30 +58,30 @@ pub fn topk(
     Ok((values.contiguous()?, at.contiguous()?))
 }
 
-/// A nan is larger than all numbers.
-fn by_size(a: &f64, b: &f64) -> Ordering {
-    let nans = a.is_nan().cmp(&b.is_nan());
-    a.partial_cmp(b).unwrap_or(nans)
+/// A key that is larger where the number is: both zeros have one, and a nan has the largest.
+fn by_size(x: f64) -> u64 {
+    let bits = (x + 0.0).to_bits();
+    match (x.is_nan(), bits >> 63) {
+        (true, _) => u64::MAX,
+        (_, 1) => !bits,
+        _ => bits | 1 << 63,
+    }
 }
 
 /// Where the first `k` of each row of `size` keys stand.
-fn places<T>(
-    keys: &[T],
-    size: usize,
-    k: usize,
-    largest: bool,
-    compare: impl Fn(&T, &T) -> Ordering,
-) -> Vec<u32> {
+fn places(keys: &[u64], size: usize, k: usize, largest: bool) -> Vec<u32> {
     let mut found = Vec::with_capacity(keys.len() / size * k);
-    let mut order: Vec<u32> = Vec::with_capacity(size);
+    let mut order: Vec<(u64, u32)> = Vec::with_capacity(size);
     for row in keys.chunks_exact(size) {
         order.clear();
-        order.extend(0..size as u32);
-        order.sort_by(|&i, &j| {
-            let way = compare(&row[i as usize], &row[j as usize]);
-            if largest { way.reverse() } else { way }
-        });
-        found.extend(&order[..k]);
+        let keys = row.iter().map(|key| if largest { !key } else { *key });
+        order.extend(keys.zip(0..));
+        if k < size {
+            order.select_nth_unstable(k);
+            order.truncate(k);
+        }
+        order.sort_unstable();
+        found.extend(order.iter().map(|(_, at)| at));
     }
     found
 }

@@ -136,10 +136,11 @@ pub fn l1_loss(
     if x.is_bool() || target.is_bool() {
         return Err(Error::msg("l1_loss: bool tensors have no difference"));
     }
-    if x.dtype()?.promote(target.dtype()?).is_floating_point() {
+    let common = x.dtype()?.promote(target.dtype()?);
+    if common.is_floating_point() {
         return differences("l1_loss", x, target, reduction, |d| d.abs());
     }
     // Integers wrap around and stay integers; they have no mean.
-    let losses = (x - target)?.abs()?;
+    let losses = (x.cast(common)? - target.cast(common)?)?.abs()?;
     reduction.of(losses.data("l1_loss")?).map(Tensor::from).fx()
 }

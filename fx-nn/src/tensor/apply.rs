@@ -94,6 +94,7 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
             Operator::Truediv if is_half(data.dtype()) => {
                 Some(pointwise::affine(data, 1.0 / number, 0.0))
             }
+            Operator::Floordiv => Some(numbers::floor_divide_by(data, number)),
             _ => None,
         };
         if let Some(result) = short {

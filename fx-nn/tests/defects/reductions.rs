@@ -126,7 +126,7 @@ fn defect_r01_no_intermediate_result_is_rounded() -> fx_nn::Result<()> {
         ("softplus", ops::softplus),
         ("elu", |x| ops::elu(x, 0.3)),
         ("rsqrt", |x| x.abs()?.rsqrt()),
-        ("pow", |x| x.abs()?.pow(0.3)),
+        ("pow", |x| x.abs()?.pow(0.25)),
     ];
     for (half, unit) in [(DType::BF16, 2f64.powi(-8)), (DType::F16, 2f64.powi(-11))] {
         let x = x.to_dtype(half)?;
