@@ -3,6 +3,7 @@
 pub mod activation;
 pub mod avg_pool;
 pub mod binary;
+pub mod chain;
 pub mod conv;
 pub mod conv_transpose;
 pub mod dim;
@@ -23,6 +24,7 @@ pub mod select;
 pub mod shape;
 pub mod softmax;
 pub mod topk;
+pub mod view;
 pub mod window;
 
 #[cfg(test)]

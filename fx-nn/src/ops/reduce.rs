@@ -1,6 +1,6 @@
 //! Reductions over dims: `..` for all of them.
 
-use fx_core::{Argument, Result, Written, WrittenArg, wrap};
+use fx_core::{Argument, Error, Result, Written, WrittenArg, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -88,7 +88,7 @@ pub fn amax(
     let data = x.data("amax")?;
     let dims = dim.resolve("amax", data.rank()).fx()?;
     kernels::reduce::max(data, &dims, keepdim)
-        .map(Tensor::from)
+        .map(|data| x.with_data(data))
         .fx()
 }
 
@@ -109,7 +109,7 @@ pub fn amin(
     let data = x.data("amin")?;
     let dims = dim.resolve("amin", data.rank()).fx()?;
     kernels::reduce::min(data, &dims, keepdim)
-        .map(Tensor::from)
+        .map(|data| x.with_data(data))
         .fx()
 }
 
@@ -179,10 +179,20 @@ pub fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
         .fx()
 }
 
+/// Refuses truth values, which PyTorch does not put in order either.
+fn no_truth(op: &str, x: &Tensor) -> Result<()> {
+    if x.is_bool() {
+        return Err(Error::msg(format_args!(
+            "{op}: truth values are not in order: convert them with to_dtype"
+        )));
+    }
+    Ok(())
+}
+
 /// Where the largest element along `dim` is (`int64`); the first of several.
 ///
 /// # Errors
-/// When there is no such dim, or it is empty.
+/// When there is no such dim, it is empty, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::argmax")]
 pub fn argmax(
     x: &Tensor,
@@ -191,6 +201,7 @@ pub fn argmax(
     #[default(false)]
     keepdim: bool,
 ) -> Result<Tensor> {
+    no_truth("argmax", x)?;
     let data = x.data("argmax")?;
     let (_, indices) = kernels::dim::dim("argmax", dim, data.rank())
         .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
@@ -214,13 +225,13 @@ pub fn max(
     let (values, indices) = kernels::dim::dim("max", dim, data.rank())
         .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
         .fx()?;
-    Ok((values.into(), indices.into()))
+    Ok((x.with_data(values), indices.into()))
 }
 
 /// The `k` largest (or smallest) elements along `dim`, in order, and where they are (`int64`).
 ///
 /// # Errors
-/// When there is no such dim, or it has fewer than `k` elements.
+/// When there is no such dim, it has fewer than `k` elements, or the tensor is of truth values.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -237,6 +248,7 @@ pub fn topk(
     #[default(true)] largest: bool,
     #[default(true)] sorted: bool,
 ) -> Result<(Tensor, Tensor)> {
+    no_truth("topk", x)?;
     let data = x.data("topk")?;
     let (values, indices) = kernels::dim::dim("topk", dim, data.rank())
         .and_then(|dim| kernels::topk::topk(data, k, dim, largest, sorted))
