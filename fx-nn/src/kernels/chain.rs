@@ -41,11 +41,7 @@ impl CustomOp1 for Link {
         "identity"
     }
 
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let from = layout.start_offset();
         let all = from..from + layout.shape().elem_count();
         let copy = match storage {

@@ -161,8 +161,16 @@ pub fn conv_transpose2d(
     // What is between: every pixel times every weight, then what meets at each column.
     let meet = |axis: &Axis| axis.kernel.min(axis.size);
     room::of(op, &[n, outs, kh, kw, height, width], x.dtype())?;
-    room::of(op, &[n, outs, kh, height, columns.out, meet(&columns)], x.dtype())?;
-    room::of(op, &[n, outs, rows.out, meet(&rows), columns.out], x.dtype())?;
+    room::of(
+        op,
+        &[n, outs, kh, height, columns.out, meet(&columns)],
+        x.dtype(),
+    )?;
+    room::of(
+        op,
+        &[n, outs, rows.out, meet(&rows), columns.out],
+        x.dtype(),
+    )?;
     // Every pixel times every weight: [groups, out / groups * kh * kw, n * h * w].
     let spots = n * height * width;
     let left = w

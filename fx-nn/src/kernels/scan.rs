@@ -20,6 +20,9 @@ pub fn cumsum(x: &Tensor, d: i64) -> Result<Tensor> {
     if x.rank() == 0 || x.elem_count() == 0 {
         return Ok(y);
     }
+    if x.dtype().is_int() {
+        return whole(&y, at);
+    }
     let size = x.dims()[at];
     let mut window = 1;
     while window < size {
@@ -28,6 +31,20 @@ pub fn cumsum(x: &Tensor, d: i64) -> Result<Tensor> {
         window *= 2;
     }
     Ok(y)
+}
+
+/// The same of `i64`, which wrap around.
+fn whole(x: &Tensor, at: usize) -> Result<Tensor> {
+    let mut sums = x.flatten_all()?.to_vec1::<i64>()?;
+    // Elements that are neighbours along the dimension are so far apart.
+    let step: usize = x.dims()[at + 1..].iter().product();
+    let size = x.dims()[at];
+    for i in 0..sums.len() {
+        if (i / step) % size > 0 {
+            sums[i] = sums[i].wrapping_add(sums[i - step]);
+        }
+    }
+    Tensor::from_vec(sums, x.dims(), x.device())
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::dim::dim;
-use super::view::narrow;
 use super::expand;
+use super::view::narrow;
 use crate::room;
 
 /// `a` where `condition` (`u8`) is not 0, `b` elsewhere, in the shape that all three broadcast to.
@@ -135,8 +135,8 @@ pub fn gather(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
     };
     let (source, ids) = (of_one(x)?, of_one(index)?);
     let rank = source.rank();
-    let fits = rank == ids.rank()
-        && (0..rank).all(|i| i == at || ids.dims()[i] <= source.dims()[i]);
+    let fits =
+        rank == ids.rank() && (0..rank).all(|i| i == at || ids.dims()[i] <= source.dims()[i]);
     if !fits {
         bail!(
             "{op}: index {:?} must have the rank of input {:?}, and no larger size elsewhere than in dim {at}",
@@ -204,7 +204,7 @@ pub fn one_hot(x: &Tensor, classes: Option<usize>) -> Result<Tensor> {
         .iter()
         .find(|&&at| usize::try_from(at).map_or(true, |at| at >= classes))
     {
-        bail!("{op}: {out} is not one of {classes} classes")
+        bail!("{op}: index {out} is out of range, there are {classes}")
     }
     let mut shape = x.dims().to_vec();
     shape.push(classes);
@@ -240,7 +240,10 @@ mod tests {
             )?;
             let mask = Tensor::new(&[0u8, 1, 0], &Device::Cpu)?;
             let minus = Tensor::new(-1f64, &Device::Cpu)?;
-            near(&masked_fill(&x, &mask, &minus)?, &[1., -1., 3., 4., -1., 6.])?;
+            near(
+                &masked_fill(&x, &mask, &minus)?,
+                &[1., -1., 3., 4., -1., 6.],
+            )?;
             let rows = embedding(&ids(&[1, 0, 1], &[3, 1])?, &x, None)?;
             assert_eq!(rows.dims(), &[3, 1, 3]);
             near(&rows, &[4., 5., 6., 1., 2., 3., 4., 5., 6.])?;

@@ -45,7 +45,11 @@ impl Axis {
         let measures = dilation
             .checked_mul(kernel - 1)
             .and_then(|span| span.checked_add(1))
-            .zip(padding.checked_mul(2).and_then(|both| both.checked_add(size)))
+            .zip(
+                padding
+                    .checked_mul(2)
+                    .and_then(|both| both.checked_add(size)),
+            )
             // The last window may go as far as a stride beyond the padded input.
             .filter(|(span, padded)| {
                 let ends = [*span, *padded, stride];

@@ -4,8 +4,8 @@ use candle_core::{Device, Var};
 use fx_core::Result;
 
 use crate::error::Fx;
-use crate::room;
 use crate::random;
+use crate::room;
 use crate::tensor::Tensor;
 
 /// A parameter of uniform random numbers in [-bound, bound].

@@ -4,8 +4,8 @@ use candle_core::{DType as C, Device, Tensor as Data};
 use fx_core::{Error, Int, Result, wrap};
 
 use crate::error::Fx;
-use crate::room;
 use crate::random;
+use crate::room;
 use crate::tensor::{Sizes, Tensor};
 
 /// The sizes on a run, none below 0, for which there is room as `float32`.

@@ -139,6 +139,17 @@ fn move_towards(
     running.slice_set(&moved, 0, 0)
 }
 
+/// Refuses parameters of another shape, also where the input has no element that would meet them.
+fn fits(op: &str, shape: &[usize], held: Option<&candle_core::Tensor>) -> Result<()> {
+    match held {
+        Some(held) if held.dims() != shape => Err(Error::msg(format_args!(
+            "{op}: a parameter of shape {:?} must have shape {shape:?}",
+            held.dims()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// (x - mean) / sqrt(var + eps) · weight + bias over the last dims, which are `normalized_shape`.
 ///
 /// # Errors
@@ -153,6 +164,8 @@ pub fn layer_norm(
 ) -> Result<Tensor> {
     let weight = weight.map(|w| w.data("layer_norm")).transpose()?;
     let bias = bias.map(|b| b.data("layer_norm")).transpose()?;
+    fits("layer_norm", &normalized_shape.0, weight)?;
+    fits("layer_norm", &normalized_shape.0, bias)?;
     sample::layer_norm(
         x.data("layer_norm")?,
         &normalized_shape.0,
@@ -176,6 +189,7 @@ pub fn rms_norm(
     #[default(1e-6)] eps: f64,
 ) -> Result<Tensor> {
     let weight = weight.map(|w| w.data("rms_norm")).transpose()?;
+    fits("rms_norm", &normalized_shape.0, weight)?;
     sample::rms_norm(x.data("rms_norm")?, &normalized_shape.0, weight, eps)
         .map(Tensor::from)
         .fx()

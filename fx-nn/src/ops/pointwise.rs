@@ -159,12 +159,18 @@ pub fn clamp(
         ));
     }
     let x = x.cast(dtype)?;
-    let one = |bound: Option<Number>| bound.map(|n| n.nearest("clamp", dtype)).transpose();
-    let (lower, upper) = (one(min)?, one(max)?);
     if let Some(nan) = bounds().find(|bound| bound.is_nan()) {
         let nan = nan.wrapped(dtype)?;
         return room::full("clamp", x.dims()?, &nan).map(Tensor::from).fx();
     }
+    if x.dims()?.contains(&0) {
+        // PyTorch looks at no bound where nothing is held.
+        return Ok(x);
+    }
+    let one = |bound: Option<Number>, lower: bool| {
+        bound.map(|n| n.bound("clamp", dtype, lower)).transpose()
+    };
+    let (lower, upper) = (one(min, true)?, one(max, false)?);
     pointwise::bounded(x.data("clamp")?, lower.as_ref(), upper.as_ref())
         .map(Tensor::made)
         .fx()

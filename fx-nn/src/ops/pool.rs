@@ -43,10 +43,14 @@ pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<T
     let data = x.data("adaptive_avg_pool2d")?;
     let (rows, columns) = output_size.tuple();
     let images: usize = data.dims().iter().rev().skip(2).product();
-    room::of("adaptive_avg_pool2d", &[images, rows, columns], data.dtype())
-        .and_then(|_| kernels::avg_pool::adaptive_avg_pool2d(data, (rows, columns)))
-        .map(Tensor::from)
-        .fx()
+    room::of(
+        "adaptive_avg_pool2d",
+        &[images, rows, columns],
+        data.dtype(),
+    )
+    .and_then(|_| kernels::avg_pool::adaptive_avg_pool2d(data, (rows, columns)))
+    .map(Tensor::from)
+    .fx()
 }
 
 /// The average of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as zeros where

@@ -5,8 +5,8 @@ use fx_core::{Error, Result, wrap};
 
 use super::activation::dropout;
 use crate::error::Fx;
-use crate::room;
 use crate::kernels::lstm::{Weights, layer};
+use crate::room;
 use crate::tensor::Tensor;
 
 /// Long short-term memory over `x` `[L, N, in]`, `[N, L, in]` with `batch_first`, or `[L, in]`.

@@ -22,7 +22,7 @@ fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core::Tensor> {
     match index.dtype()? {
         DType::I32 | DType::I64 => index.data(op),
         other => Err(Error::msg(format_args!(
-            "{op}: an index is of int64 or int32, not {other}: convert it with to_dtype"
+            "{op}: an index is of integers, int64 or int32, not {other}: convert it with to_dtype"
         ))),
     }
 }
@@ -57,11 +57,7 @@ pub fn r#where(condition: &Tensor, input: &Tensor, other: &Tensor) -> Result<Ten
 #[wrap(method, path = "fx_nn::ops::masked_fill")]
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Result<Tensor> {
     let truth = condition("masked_fill", mask)?;
-    let value = match x.dims()?.contains(&0) {
-        // PyTorch looks at no value where nothing is filled.
-        true => value.wrapped(x.dtype()?)?,
-        false => value.checked("masked_fill", x.dtype()?)?,
-    };
+    let value = value.checked("masked_fill", x.dtype()?)?;
     select::masked_fill(x.data("masked_fill")?, truth, &value)
         .map(|data| x.with_data(data))
         .fx()
@@ -126,7 +122,7 @@ pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
     if x.dtype()? != DType::I64 {
         return Err(Error::msg(format_args!(
-            "one_hot: classes are of int64, not {}: convert them with to_dtype",
+            "one_hot: classes are integers of int64, not {}: convert them with to_dtype",
             x.dtype()?
         )));
     }

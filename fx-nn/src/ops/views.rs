@@ -3,8 +3,8 @@
 use fx_core::{Error, List, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::view::narrow;
 use crate::kernels::dim;
+use crate::kernels::view::narrow;
 use crate::room;
 use crate::tensor::{Dims, Sizes, Tensor};
 
@@ -102,7 +102,9 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    crate::kernels::expand::to(data, &sizes).map(|d| x.with_data(d)).fx()
+    crate::kernels::expand::to(data, &sizes)
+        .map(|d| x.with_data(d))
+        .fx()
 }
 
 /// The dims in another order.

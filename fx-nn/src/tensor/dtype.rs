@@ -60,12 +60,10 @@ impl Tensor {
     /// within its category.
     pub(crate) fn common(&self, other: &Tensor) -> Result<DType> {
         let (own, theirs) = (self.dtype()?, other.dtype()?);
-        Ok(
-            match (self.dims()?.is_empty(), other.dims()?.is_empty()) {
-                (true, false) if category(own) <= category(theirs) => theirs,
-                (false, true) if category(theirs) <= category(own) => own,
-                _ => own.promote(theirs),
-            },
-        )
+        Ok(match (self.dims()?.is_empty(), other.dims()?.is_empty()) {
+            (true, false) if category(own) <= category(theirs) => theirs,
+            (false, true) if category(theirs) <= category(own) => own,
+            _ => own.promote(theirs),
+        })
     }
 }

@@ -145,13 +145,18 @@ impl Number {
         self.wrapped(dtype)
     }
 
-    /// In one element of a type, as its nearest one where that is an integer's: for bounds.
+    /// In one element of a type, as a bound from below or from above: beyond the type's integers it is the last of them.
     ///
     /// # Errors
-    /// When a finite number is beyond a floating point type.
-    pub(crate) fn nearest(self, op: &str, dtype: DType) -> Result<Data> {
+    /// When every integer of the type is on its other side, or a finite number is beyond a floating point type.
+    pub(crate) fn bound(self, op: &str, dtype: DType, lower: bool) -> Result<Data> {
         match (self, Number::limits(dtype)) {
             (Number::Int(n), Some((_, _, least, most))) if !dtype.is_floating_point() => {
+                if if lower { n > most } else { n < least } {
+                    return Err(Error::msg(format_args!(
+                        "{op}: no element of a tensor of {dtype} is on that side of {n}"
+                    )));
+                }
                 Number::Int(n.clamp(least, most)).wrapped(dtype)
             }
             _ => self.checked(op, dtype),
