@@ -100,6 +100,7 @@ pub use trace::operand::{Operand, binary, unary};
 pub use trace::report::{Frozen, Report, ReportEntry};
 pub use trace::returns::Returns;
 pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
+pub use trace::scalar::BesideInt;
 pub use trace::scope::{is_tracing, may_record};
 pub use trace::tracer::{CallArgs, SymbolicTracer, Tracer};
 pub use value::data::{FromData, TensorData};

@@ -103,8 +103,11 @@ fn main() -> Result<()> {
     let expected = Tensor::from(before.forward(x.candle()?).map_err(Error::other)?);
     let traced = symbolic_trace(&after)?;
     let y: Tensor = traced.forward(&x)?;
+    let eager = after.forward(&x)?;
     println!("{}", traced.graph());
-    let error = (y - expected)?.abs()?.amax(..)?.item()?;
-    println!("max_abs_err_candle_vs_traced: {error:.1e}");
+    for (which, y) in [("eager", eager), ("traced", y)] {
+        let error = (y - &expected)?.abs()?.amax(..)?.item()?;
+        println!("max_abs_err_candle_vs_{which}: {error:.1e}");
+    }
     Ok(())
 }

@@ -13,6 +13,7 @@ pub mod nn;
 pub mod ops;
 pub mod passes;
 mod random;
+mod room;
 mod summary;
 mod tensor;
 pub mod weights;
@@ -22,8 +23,8 @@ pub use inspect::{ValueStats, allclose, trace_values};
 pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
-    Dims, Ellipsis, Index, NewAxis, Pair, Shape, Sizes, Slice, Tensor, candle_dtype, every,
-    fx_dtype,
+    Bound, Dims, Ellipsis, Index, NewAxis, Number, Pair, Shape, Sizes, Slice, Tensor, candle_dtype,
+    every, fx_dtype,
 };
 
 fx_core::register_crate!(prelude = "fx_nn::prelude");

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use rand::distr::{Distribution, Uniform};
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use rand_distr::StandardNormal;
+
+use crate::room;
 
 thread_local! {
     static STREAM: RefCell<StdRng> = RefCell::new(StdRng::from_os_rng());
@@ -27,7 +29,7 @@ pub fn manual_seed(seed: u64) {
 }
 
 fn draw(shape: &[usize], mut number: impl FnMut(&mut dyn RngCore) -> f32) -> Result<Tensor> {
-    let count = shape.iter().product();
+    let count = room::of("random", shape, DType::F32)?;
     let numbers: Vec<f32> = STREAM.with_borrow_mut(|stream| {
         std::iter::repeat_with(|| number(stream))
             .take(count)
@@ -40,7 +42,7 @@ fn draw(shape: &[usize], mut number: impl FnMut(&mut dyn RngCore) -> f32) -> Res
 pub(crate) fn uniform(shape: &[usize], low: f32, high: f32) -> Result<Tensor> {
     match Uniform::new(low, high) {
         Ok(range) => draw(shape, |stream| range.sample(stream)),
-        Err(_) => Tensor::full(low, shape, &Device::Cpu),
+        Err(_) => room::full("random", shape, &Tensor::new(low, &Device::Cpu)?),
     }
 }
 

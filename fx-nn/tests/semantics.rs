@@ -55,9 +55,10 @@ fn narrow_integers_wrap_around() -> Result<()> {
 }
 
 #[test]
-fn integers_are_clamped_to_whole_bounds_or_become_floats() -> Result<()> {
+fn integers_are_clamped_to_integers_or_become_floats() -> Result<()> {
     let x = ints(&[1, 5, -3])?;
-    is(&x.clamp(0.0, 2.0)?, DType::I64, &[1.0, 2.0, 0.0])?;
+    is(&x.clamp(0, 2)?, DType::I64, &[1.0, 2.0, 0.0])?;
+    is(&x.clamp(0.0, 2.0)?, DType::F32, &[1.0, 2.0, 0.0])?;
     is(&x.clamp(0.5, 2.5)?, DType::F32, &[1.0, 2.5, 0.5])
 }
 

@@ -415,7 +415,12 @@ impl Writer<'_> {
 
     fn operator(&self, op: Operator, function: Function, node: NodeRef<'_>) -> String {
         let args = &*operands(function, node);
-        let lent: Vec<String> = args.iter().map(|arg| self.lent(arg)).collect();
+        // Of several types that would do rustc takes `i32` for a literal, which a wide one does not fit.
+        let operand = |arg: &Argument| match arg {
+            Argument::Int(n) if i32::try_from(*n).is_err() => format!("{n}_i64"),
+            arg => self.lent(arg),
+        };
+        let lent: Vec<String> = args.iter().map(operand).collect();
         match (op, args, lent.as_slice()) {
             (Operator::Neg, _, [a]) => format!("(-{a})?"),
             (Operator::Invert, _, [a]) => format!("(!{a})?"),
@@ -436,7 +441,7 @@ impl Writer<'_> {
                     (None, false) => format!(
                         "fx_core::binary::<{}>(fx_core::Operator::{op:?}, &{}, &{b})?",
                         ty.text(),
-                        self.lent(a)
+                        operand(a)
                     ),
                 }
             }

@@ -7,6 +7,8 @@
     reason = "functions are named as they are called"
 )]
 
+use std::cmp::Ordering;
+
 use super::function::{Effects, Function, FunctionDef};
 use super::registry::Registration;
 use super::signature::ParamSpec;
@@ -210,7 +212,7 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
-        (Value::Int(a), Value::Float(b)) => *a as f64 == *b,
+        (Value::Int(a), Value::Float(b)) => against(*a, *b) == Some(Ordering::Equal),
         (Value::Str(a), Value::Str(b)) => a == b,
         _ => false,
     };
@@ -298,10 +300,20 @@ fn plain(op: Operator, args: &[&Value]) -> Result<Value> {
         (Operator::Abs, [Value::Float(a)]) => Ok(Value::Float(a.abs())),
         (Operator::Invert, [Value::Bool(a)]) => Ok(Value::Bool(!a)),
         (Operator::Invert, [Value::Int(a)]) => Ok(Value::Int(!a)),
-        (_, [Value::Bool(a), Value::Bool(b)]) => bools(op, *a, *b).ok_or_else(unfit),
+        (_, [Value::Bool(a), Value::Bool(b)]) => match bools(op, *a, *b) {
+            Some(result) => Ok(result),
+            None => ints(op, i64::from(*a), i64::from(*b), unfit),
+        },
         (_, [Value::Int(a), Value::Int(b)]) => ints(op, *a, *b, unfit),
         (_, [Value::Bool(a), Value::Int(b)]) => ints(op, i64::from(*a), *b, unfit),
         (_, [Value::Int(a), Value::Bool(b)]) => ints(op, *a, i64::from(*b), unfit),
+        (_, [Value::Int(a), Value::Float(b)]) if compares(op) => {
+            Ok(Value::Bool(ordered(op, against(*a, *b))))
+        }
+        (_, [Value::Float(a), Value::Int(b)]) if compares(op) => Ok(Value::Bool(ordered(
+            op,
+            against(*b, *a).map(Ordering::reverse),
+        ))),
         (_, [a, b]) => match (number(a), number(b)) {
             (Some(a), Some(b)) => floats(op, a, b).ok_or_else(unfit),
             _ => Err(unfit()),
@@ -316,6 +328,41 @@ fn number(value: &Value) -> Option<f64> {
         Value::Int(n) => Some(*n as f64),
         Value::Bool(b) => Some(f64::from(u8::from(*b))),
         _ => None,
+    }
+}
+
+fn compares(op: Operator) -> bool {
+    matches!(
+        op,
+        Operator::Eq | Operator::Ne | Operator::Lt | Operator::Le | Operator::Gt | Operator::Ge
+    )
+}
+
+/// How an integer stands to a float, without rounding it; `None` beside nan.
+fn against(n: i64, x: f64) -> Option<Ordering> {
+    // -2^63 and 2^63, which a float holds.
+    let (low, high) = (i64::MIN as f64, -(i64::MIN as f64));
+    if x.is_nan() {
+        None
+    } else if x >= high {
+        Some(Ordering::Less)
+    } else if x < low {
+        Some(Ordering::Greater)
+    } else {
+        // The whole part is one of 64 bits; where it ties, the fraction decides.
+        let whole = n.cmp(&(x.trunc() as i64));
+        Some(whole.then(0.0.partial_cmp(&x.fract()).unwrap_or(Ordering::Equal)))
+    }
+}
+
+fn ordered(op: Operator, order: Option<Ordering>) -> bool {
+    match op {
+        Operator::Eq => order == Some(Ordering::Equal),
+        Operator::Ne => order != Some(Ordering::Equal),
+        Operator::Lt => order == Some(Ordering::Less),
+        Operator::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        Operator::Gt => order == Some(Ordering::Greater),
+        _ => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
     }
 }
 
@@ -335,7 +382,11 @@ fn bools(op: Operator, a: bool, b: bool) -> Option<Value> {
 
 fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value> {
     let by_zero = || Error::msg("integer division by zero");
-    let shift = || u32::try_from(b).map_err(|_| Error::msg("a shift must not be negative"));
+    // By 64 and more all bits are out, as by 64.
+    let shift = || match b {
+        0.. => Ok(u32::try_from(b).unwrap_or(u32::MAX).min(64)),
+        _ => Err(Error::msg("a shift must not be negative")),
+    };
     let whole = |result: Option<i64>| result.map(Value::Int).ok_or_else(overflow);
     match op {
         Operator::Add => whole(a.checked_add(b)),
@@ -356,14 +407,20 @@ fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value
                 rest
             }
         }))),
+        Operator::Pow if b < 0 && a == 0 => Err(by_zero()),
         Operator::Pow if b < 0 => Ok(Value::Float((a as f64).powf(b as f64))),
-        Operator::Pow => whole(u32::try_from(b).ok().and_then(|b| a.checked_pow(b))),
+        Operator::Pow => whole(match a {
+            0 | 1 => Some(if b == 0 { 1 } else { a }),
+            -1 => Some(1 - 2 * (b & 1)),
+            _ => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
+        }),
         Operator::And => Ok(Value::Int(a & b)),
         Operator::Or => Ok(Value::Int(a | b)),
         Operator::Xor => Ok(Value::Int(a ^ b)),
         Operator::Lshift => {
             let by = shift()?;
-            whole(a.checked_shl(by).filter(|wide| wide >> by == a))
+            let wide = a.checked_shl(by).filter(|wide| wide >> by == a);
+            whole(if a == 0 { Some(0) } else { wide })
         }
         Operator::Rshift => Ok(Value::Int(a >> shift()?.min(63))),
         Operator::Eq => Ok(Value::Bool(a == b)),

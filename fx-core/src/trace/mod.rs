@@ -16,7 +16,7 @@ mod proxy;
 pub mod report;
 pub mod returns;
 pub mod root;
-mod scalar;
+pub mod scalar;
 pub mod scope;
 mod tensor_type;
 pub mod tracer;

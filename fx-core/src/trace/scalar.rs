@@ -5,8 +5,9 @@ use std::panic::Location;
 use super::convert::FromValue;
 use super::dispatch::{CallForm, record};
 use super::operand::Operand;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ir::operators::function_of;
+use crate::value::object::OperandRef;
 use crate::value::operator::Operator;
 use crate::value::symbol::{Bool, Float, Int, Sym};
 use crate::value::value::Value;
@@ -123,28 +124,88 @@ crate::impl_comparisons! {
     |op, a, b| apply(op.reflected().operator(), &[b, a])
 }
 
+/// A number that an [`Int`] is raised to or divided by: a float makes the result one, as in Python.
+#[diagnostic::on_unimplemented(
+    message = "an `Int` is not raised to or divided by `{Self}`",
+    label = "expected `i64`, `f64`, `Int` or `Float`"
+)]
+pub trait BesideInt: Operand {
+    /// What an `Int` and this give.
+    type Result: FromValue;
+}
+
+macro_rules! beside_int {
+    ($($of:ty => $result:ty),*) => {$(
+        impl BesideInt for $of {
+            type Result = $result;
+        }
+    )*};
+}
+
+// One type of integers and one of floats, as above.
+beside_int! {
+    i64 => Int, Int => Int, f64 => Float, Float => Float
+}
+
+impl Int {
+    /// `self` to the power of `exponent`: a float's power is a float.
+    ///
+    /// ```
+    /// use fx_core::{Float, Int, Value};
+    /// let width = Int::from(16);
+    /// let (square, root): (Int, Float) = (width.pow(2)?, width.pow(0.5)?);
+    /// assert_eq!((square.concrete(), root.concrete()), (Some(256), Some(4.0)));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the result does not fit in 64 bits, or an integer exponent is negative: `Float::from(n)` has such powers.
+    #[track_caller]
+    pub fn pow<E: BesideInt>(self, exponent: E) -> Result<E::Result> {
+        if let OperandRef::Int(n) = exponent.lend()
+            && n < 0
+        {
+            // A trace would record it, and a run give a float where an integer stands.
+            return Err(Error::msg(format_args!(
+                "pow: an integer to the power of {n} is none: write `Float::from(n).pow({n})`"
+            )));
+        }
+        apply(Operator::Pow, &[&self, &exponent])
+    }
+
+    /// Division rounded down: by a float it is a float.
+    ///
+    /// # Errors
+    /// On integer division by zero, or when the result does not fit in 64 bits.
+    #[track_caller]
+    pub fn floordiv<E: BesideInt>(self, divisor: E) -> Result<E::Result> {
+        apply(Operator::Floordiv, &[&self, &divisor])
+    }
+}
+
+impl Float {
+    /// `self` to the power of `exponent`.
+    ///
+    /// # Errors
+    /// When a symbolic operand's trace does not run here.
+    #[track_caller]
+    pub fn pow(self, exponent: impl Operand) -> Result<Float> {
+        apply(Operator::Pow, &[&self, &exponent])
+    }
+
+    /// Division rounded down.
+    ///
+    /// # Errors
+    /// When a symbolic operand's trace does not run here.
+    #[track_caller]
+    pub fn floordiv(self, divisor: impl Operand) -> Result<Float> {
+        apply(Operator::Floordiv, &[&self, &divisor])
+    }
+}
+
 macro_rules! methods {
     ($($ty:ty: $out:ty),*) => {$(
         impl $ty {
-            /// `self` to the power of `exponent`.
-            ///
-            /// # Errors
-            /// When the result is no number of this type: it does not fit in 64 bits, or an integer's
-            /// exponent is negative.
-            #[track_caller]
-            pub fn pow(self, exponent: impl Operand) -> Result<$out> {
-                apply(Operator::Pow, &[&self, &exponent])
-            }
-
-            /// Division rounded down.
-            ///
-            /// # Errors
-            /// On integer division by zero.
-            #[track_caller]
-            pub fn floordiv(self, divisor: impl Operand) -> Result<$out> {
-                apply(Operator::Floordiv, &[&self, &divisor])
-            }
-
             /// The absolute value.
             ///
             /// # Errors

@@ -1,11 +1,12 @@
 //! Two-dimensional convolution with options of its own for each axis.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use super::dim::same_dtype;
 use super::expand::channel;
 use super::widen::{is_half, widened};
 use super::window::{Axis, NOTHING, image, like};
+use crate::room;
 
 /// Columns of more values than this are not laid out when candle's own convolution will do.
 const LARGE: usize = 1 << 23;
@@ -85,7 +86,8 @@ pub fn conv2d(
     };
     let oh = rows.windows(op, x.dims(), false)?;
     let ow = columns.windows(op, x.dims(), false)?;
-    if n * c * outs * height * width == 0 {
+    room::of(op, &[n, outs, oh, ow], x.dtype())?;
+    if [n, c, outs, height, width].contains(&0) {
         let y = Tensor::zeros((n, outs, oh, ow), x.dtype(), x.device())?;
         return like(x, y);
     }
@@ -154,6 +156,9 @@ fn product(
     let [oh, ow] = sides.out;
     let spots = n * oh * ow;
     let inner = c / groups * kh * kw;
+    // The windows laid out, and the rows of them that are put in order.
+    room::of("conv2d", &[c, kh, kw, n, oh, ow], x.dtype())?;
+    room::of("conv2d", &[kh, kw, n, oh], DType::U32)?;
     let columns = columns(x, sides)?;
     let w = w.contiguous()?;
     let y = if groups == 1 {

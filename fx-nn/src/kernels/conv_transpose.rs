@@ -6,6 +6,7 @@ use super::dim::same_dtype;
 use super::expand::channel;
 use super::widen::{is_half, widened};
 use super::window::{NOTHING, image, like};
+use crate::room;
 
 /// One axis of the result and what is added to it.
 #[derive(Clone, Copy)]
@@ -89,7 +90,12 @@ pub fn conv_transpose2d(
             w.dims()
         )
     }
-    let outs = each * groups;
+    let Some(outs) = each.checked_mul(groups) else {
+        bail!(
+            "{op}: weight {:?} in {groups} groups has too many outputs",
+            w.dims()
+        )
+    };
     if let Some(b) = b
         && b.dims() != [outs]
     {
@@ -117,8 +123,19 @@ pub fn conv_transpose2d(
                 "{op}: output_padding {extra} must be below stride {stride} or dilation {dilation}"
             )
         }
-        let full = (size.max(1) - 1) * stride + dilation * (kernel - 1) + extra + 1;
-        match full.checked_sub(2 * padding) {
+        let pixels = (size.max(1) - 1)
+            .checked_mul(stride)
+            .zip(dilation.checked_mul(kernel - 1))
+            .and_then(|(starts, span)| starts.checked_add(span)?.checked_add(extra)?.checked_add(1))
+            .zip(padding.checked_mul(2));
+        let Some((full, cut)) = pixels else {
+            bail!(
+                "{op}: stride {stride}, padding {padding}, output_padding {extra} and dilation {dilation} reach too far, \
+                 for input {:?}",
+                x.dims()
+            )
+        };
+        match full.checked_sub(cut) {
             Some(out) if out > 0 && size > 0 => Ok(Axis {
                 size,
                 kernel,
@@ -142,13 +159,27 @@ pub fn conv_transpose2d(
         dilation.0,
     )?;
     let columns = axis(width, kw, stride.1, padding.1, output_padding.1, dilation.1)?;
-    if n * c * outs == 0 {
+    room::of(op, &[n, outs, rows.out, columns.out], x.dtype())?;
+    if [n, c, outs].contains(&0) {
         let y = Tensor::zeros((n, outs, rows.out, columns.out), x.dtype(), x.device())?;
         return like(x, y);
     }
     if height * kh >= NOTHING as usize || width * kw >= NOTHING as usize {
         bail!("{op}: input {:?} is too large", x.dims())
     }
+    // What is between: every pixel times every weight, then what meets at each column.
+    let meet = |axis: &Axis| axis.kernel.min(axis.size);
+    room::of(op, &[n, outs, kh, kw, height, width], x.dtype())?;
+    room::of(
+        op,
+        &[n, outs, kh, height, columns.out, meet(&columns)],
+        x.dtype(),
+    )?;
+    room::of(
+        op,
+        &[n, outs, rows.out, meet(&rows), columns.out],
+        x.dtype(),
+    )?;
     // Every pixel times every weight: [groups, out / groups * kh * kw, n * h * w].
     let spots = n * height * width;
     let left = w

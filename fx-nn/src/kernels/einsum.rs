@@ -2,9 +2,11 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::expand;
 use super::matmul::matmul;
 use super::reduce;
 use super::widen::{is_half, widened};
+use crate::room;
 
 /// A dimension's name: a letter, or one of those that an ellipsis stands for, counted from the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +73,7 @@ pub fn einsum(equation: &str, xs: &[Tensor]) -> Result<Tensor> {
         let (mut own, mut x) = diagonals(term, x)?;
         let wanted: Vec<usize> = own.iter().map(size_of).collect();
         if wanted != x.dims() {
-            x = x.broadcast_as(wanted)?;
+            x = expand::to(&x, &wanted)?;
         }
         let later = &terms[at + 1..];
         let needed =
@@ -98,6 +100,22 @@ pub fn einsum(equation: &str, xs: &[Tensor]) -> Result<Tensor> {
         bail!("einsum: `{equation}` names a dimension of its result twice")
     }
     y.permute(order)?.contiguous()
+}
+
+/// Whether a dim of an operand is summed over: it is not in the result.
+pub fn sums(equation: &str) -> bool {
+    let (inputs, output) = match equation.split_once("->") {
+        Some((inputs, output)) => (inputs, Some(output)),
+        None => (equation, None),
+    };
+    let letters = || inputs.chars().filter(char::is_ascii_alphabetic);
+    match output {
+        Some(output) => {
+            letters().any(|c| !output.contains(c))
+                || (inputs.contains("...") && !output.contains("..."))
+        }
+        None => letters().any(|c| inputs.matches(c).count() > 1),
+    }
 }
 
 /// The labels of one operand; an ellipsis stands for as many dims as its letters leave.
@@ -235,6 +253,9 @@ fn product(
         .filter(|l| !a_labels.contains(l))
         .copied()
         .collect();
+    let labels: Vec<Label> = [batch.as_slice(), &left, &right].concat();
+    let shape: Vec<usize> = labels.iter().map(&size_of).collect();
+    room::of("einsum", &shape, a.dtype())?;
     let count = |labels: &[Label]| labels.iter().map(&size_of).product::<usize>();
     let arranged = |own: &[Label], x: &Tensor, groups: [&[Label]; 3]| -> Result<Tensor> {
         let order: Vec<usize> = groups
@@ -252,8 +273,6 @@ fn product(
         &arranged(a_labels, a, [&batch, &left, &inner])?,
         &arranged(b_labels, b, [&batch, &inner, &right])?,
     )?;
-    let labels: Vec<Label> = [batch, left, right].concat();
-    let shape: Vec<usize> = labels.iter().map(&size_of).collect();
     Ok((labels, y.reshape(shape)?))
 }
 

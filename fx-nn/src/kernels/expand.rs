@@ -2,6 +2,9 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::view;
+use crate::room;
+
 /// The shape that `a` and `b` broadcast to, aligned at the last dimension.
 ///
 /// # Errors
@@ -29,11 +32,13 @@ pub fn shape(op: &str, a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
 /// trailing dimensions, which candle does fast, before it touches the leading ones.
 ///
 /// # Errors
-/// When `x` does not broadcast to `dims`.
+/// When `x` does not broadcast to `dims`, or there is no room for what is computed from it.
 pub fn to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.dims() == dims {
         return Ok(x.clone());
     }
+    // The view itself takes no room, but all that it enters does.
+    let count = room::of("expand", dims, x.dtype())?;
     if x.rank() > dims.len() {
         bail!(
             "expand: shape {:?} has more dimensions than {dims:?}",
@@ -55,11 +60,12 @@ pub fn to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     } else {
         x.broadcast_as(first)?
     };
-    if x.dims() == dims {
-        Ok(x)
+    let x = if x.dims() == dims {
+        x
     } else {
-        x.broadcast_as(dims)
-    }
+        x.broadcast_as(dims)?
+    };
+    Ok(if count == 0 { view::fresh(x) } else { x })
 }
 
 /// A per-channel vector `[c]` seen with the shape `dims`, whose dimension 1 is `c`.

@@ -2,6 +2,8 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::view::narrow;
+
 /// One part of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -38,7 +40,7 @@ pub fn index(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
     let mut dim = 0;
     for part in parts {
         match *part {
-            Part::At(i) => y = y.narrow(dim, position(x, &y, dim, i)?, 1)?.squeeze(dim)?,
+            Part::At(i) => y = narrow(&y, dim, position(x, &y, dim, i)?, 1)?.squeeze(dim)?,
             Part::Slice(start, stop, step) => {
                 y = slice(&y, dim, start, stop, step)?;
                 dim += 1;
@@ -93,7 +95,7 @@ fn slice(
     if start == 0 && length == size && step == 1 {
         return Ok(y.clone());
     }
-    let part = y.narrow(dim, start.min(size), length)?;
+    let part = narrow(y, dim, start.min(size), length)?;
     if step == 1 || length == 0 {
         return Ok(part);
     }
@@ -102,6 +104,11 @@ fn slice(
         .map(|i| i64::try_from(i).unwrap_or(i64::MAX))
         .collect();
     let every = Tensor::new(every, y.device())?;
+    if part.elem_count() == 0 {
+        let mut shape = part.dims().to_vec();
+        shape[dim] = every.elem_count();
+        return Tensor::zeros(shape, part.dtype(), part.device());
+    }
     part.contiguous()?.index_select(&every, dim)
 }
 

@@ -2,9 +2,11 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::chain::linked;
 use super::dim::same_dtype;
 use super::expand;
 use super::pointwise::sigmoid;
+use super::view::narrow;
 use super::widen::{is_half, widened};
 
 /// The weights of one layer in one direction: gates in the order input, forget, cell, output.
@@ -26,7 +28,7 @@ impl Weights<'_> {
     pub fn hidden(&self, inputs: usize) -> Result<usize> {
         let (of_input, of_hidden) = (self.of_input.dims(), self.of_hidden.dims());
         let hidden = of_hidden.last().copied().unwrap_or(0);
-        let gates = hidden * 4;
+        let gates = hidden.saturating_mul(4);
         let bias_fits = self
             .bias
             .is_none_or(|(a, b)| a.dims() == [gates] && b.dims() == [gates]);
@@ -99,11 +101,12 @@ pub fn layer(
     for step in 0..time {
         let at = if reverse { time - 1 - step } else { step };
         let gates = gates.get(at)?.add(&h.matmul(&of_hidden)?)?;
-        let gate = |n: usize| gates.narrow(1, n * hidden, hidden)?.contiguous();
+        let gate = |n: usize| narrow(&gates, 1, n * hidden, hidden)?.contiguous();
         let (input, forget) = (sigmoid(&gate(0)?)?, sigmoid(&gate(1)?)?);
         let (cell, output) = (gate(2)?.tanh()?, sigmoid(&gate(3)?)?);
-        c = forget.mul(&c)?.add(&input.mul(&cell)?)?;
-        h = output.mul(&c.tanh()?)?;
+        // As many steps as there are, each on the one before: a chain within one call.
+        c = linked(forget.mul(&c)?.add(&input.mul(&cell)?)?);
+        h = linked(output.mul(&c.tanh()?)?);
         states.push(h.clone());
     }
     if reverse {

@@ -1,10 +1,11 @@
 //! Matrix products by PyTorch's rules, and the linear layer.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use super::dim::same_dtype;
 use super::expand;
 use super::widen::{is_half, widened};
+use crate::room;
 
 /// `x [.., r, c]` as `[b, r, c]`, copied only when candle could not read it as it is.
 fn batch_of_matrices(x: &Tensor) -> Result<Tensor> {
@@ -76,8 +77,14 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if b.rank() > 1 {
         shape.push(n);
     }
-    let y = if count == 0 || m == 0 || n == 0 {
+    room::of("matmul", &shape, a.dtype())?;
+    let y = if count == 0 || m == 0 || n == 0 || k == 0 {
         return Tensor::zeros(shape, a.dtype(), a.device());
+    } else if a.dtype().is_int() {
+        let with = |tail: &[usize]| [batch.as_slice(), tail].concat();
+        let left = expand::to(&left, &with(&[m, k]))?;
+        let right = expand::to(&right, &with(&[k, n]))?;
+        return whole(&left, &right, [count, m, k, n])?.reshape(shape);
     } else if la == 0 && lb == 0 {
         left.matmul(&right)?
     } else if lb == 0 {
@@ -95,6 +102,24 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         left.matmul(&right)?
     };
     y.reshape(shape)
+}
+
+/// The products of `count` pairs of integer matrices `[m, k]` and `[k, n]`: computed in 64 bits, where they wrap around,
+/// and cut to their type.
+fn whole(a: &Tensor, b: &Tensor, [count, m, k, n]: [usize; 4]) -> Result<Tensor> {
+    let numbers = |x: &Tensor| x.to_dtype(DType::I64)?.flatten_all()?.to_vec1::<i64>();
+    let (left, right) = (numbers(a)?, numbers(b)?);
+    let mut sums = vec![0i64; room::of("matmul", &[count, m, n], DType::I64)?];
+    for (row, sums) in sums.chunks_exact_mut(n).enumerate() {
+        let of = row / m;
+        for (i, x) in left[row * k..(row + 1) * k].iter().enumerate() {
+            let from = (of * k + i) * n;
+            for (sum, y) in sums.iter_mut().zip(&right[from..from + n]) {
+                *sum = sum.wrapping_add(x.wrapping_mul(*y));
+            }
+        }
+    }
+    Tensor::from_vec(sums, (count, m, n), a.device())?.to_dtype(a.dtype())
 }
 
 /// The linear layer: `x [.., in] @ w [out, in]` transposed `+ b [out]`, of shape `[.., out]`.
@@ -115,23 +140,30 @@ pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
             w.dims()
         ),
     };
-    if let Some(b) = b
-        && b.dims() != [out]
-    {
-        bail!(
-            "linear: bias {:?} does not fit weight {:?}, it must be [{out}]",
-            b.dims(),
-            w.dims()
-        )
+    if let Some(b) = b {
+        super::dim::same_dtype("linear", b, w)?;
+        if !matches!(b.dims(), [] | [1]) && b.dims() != [out] {
+            bail!(
+                "linear: bias {:?} does not fit weight {:?}, it must be [{out}]",
+                b.dims(),
+                w.dims()
+            )
+        }
     }
     let mut shape = x.dims().to_vec();
     shape.pop();
     let rows: usize = shape.iter().product();
     shape.push(out);
+    room::of("linear", &shape, x.dtype())?;
     if rows == 0 || out == 0 {
         return Tensor::zeros(shape, x.dtype(), x.device());
     }
-    let y = x.contiguous()?.reshape((rows, inner))?.matmul(&w.t()?)?;
+    let x = x.contiguous()?.reshape((rows, inner))?;
+    let y = if x.dtype().is_int() || inner == 0 {
+        matmul(&x, &w.t()?)?
+    } else {
+        x.matmul(&w.t()?)?
+    };
     let y = match b {
         Some(b) => y.add(&expand::to(b, &[rows, out])?)?,
         None => y,

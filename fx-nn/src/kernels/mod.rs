@@ -4,6 +4,7 @@ pub mod activation;
 pub mod attention;
 pub mod avg_pool;
 pub mod binary;
+pub mod chain;
 pub mod conv;
 pub mod conv_transpose;
 pub mod cosine;
@@ -28,6 +29,7 @@ pub mod select;
 pub mod shape;
 pub mod softmax;
 pub mod topk;
+pub mod view;
 pub mod widen;
 pub mod window;
 

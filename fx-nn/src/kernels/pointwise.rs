@@ -51,6 +51,28 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
     Ok(y)
 }
 
+/// `x` of any shape held within bounds of its type, of no dimensions; with `lower > upper` every value is `upper`.
+///
+/// A nan stays nan. As in PyTorch the gradient runs through values that equal a bound.
+///
+/// # Errors
+/// Only those of candle.
+pub fn bounded(x: &Tensor, lower: Option<&Tensor>, upper: Option<&Tensor>) -> Result<Tensor> {
+    let mut y = x.clone();
+    if x.elem_count() == 0 {
+        return Ok(y);
+    }
+    if let Some(lower) = lower {
+        let lower = lower.broadcast_as(y.dims())?;
+        y = y.lt(&lower)?.where_cond(&lower, &y)?;
+    }
+    if let Some(upper) = upper {
+        let upper = upper.broadcast_as(y.dims())?;
+        y = y.gt(&upper)?.where_cond(&upper, &y)?;
+    }
+    Ok(y)
+}
+
 /// `max(x, 0)` of any shape; a nan stays nan and the gradient at 0 is 0, as in PyTorch.
 ///
 /// # Errors

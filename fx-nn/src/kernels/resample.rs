@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor, bail};
 
 use super::widen::widened;
 use super::window::{image, like};
+use crate::room;
 
 /// What a place in the result reads along one axis: two positions and the weight of the second.
 struct Tap {
@@ -22,7 +23,7 @@ pub fn nearest(x: &Tensor, size: (usize, usize), scale: (f64, f64)) -> Result<Te
     let op = "interpolate";
     let image = checked(op, x, size)?;
     let (n, c, h, w) = image.dims4()?;
-    if n * c * size.0 * size.1 == 0 {
+    if n * c == 0 {
         return like(
             x,
             Tensor::zeros((n, c, size.0, size.1), x.dtype(), x.device())?,
@@ -61,7 +62,7 @@ pub fn bilinear(
             x.dtype()
         )
     }
-    if n * c * size.0 * size.1 == 0 {
+    if n * c == 0 {
         return like(
             x,
             Tensor::zeros((n, c, size.0, size.1), x.dtype(), x.device())?,
@@ -78,12 +79,16 @@ pub fn bilinear(
 fn checked(op: &str, x: &Tensor, size: (usize, usize)) -> Result<Tensor> {
     let image = image(op, x)?;
     let (_, _, h, w) = image.dims4()?;
-    if h * w == 0 || size.0 * size.1 == 0 {
+    if [h, w, size.0, size.1].contains(&0) {
         bail!(
             "{op}: input {:?} and result {size:?} must have an image of at least one pixel",
             x.dims()
         )
     }
+    // Rows first, then columns.
+    let (n, c, _, _) = image.dims4()?;
+    room::of(op, &[n, c, size.0, w], x.dtype())?;
+    room::of(op, &[n, c, size.0, size.1], x.dtype())?;
     Ok(image)
 }
 

@@ -4,6 +4,8 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::dim::dim;
 use super::expand;
+use super::view::narrow;
+use crate::room;
 
 /// `a` where `condition` (`u8`) is not 0, `b` elsewhere, in the shape that all three broadcast to.
 ///
@@ -12,23 +14,18 @@ use super::expand;
 pub fn choose(op: &str, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dims = expand::shape(op, a.dims(), b.dims())?;
     let dims = expand::shape(op, condition.dims(), &dims)?;
-    let condition = condition.broadcast_as(dims.as_slice())?;
+    let condition = expand::to(condition, &dims)?;
     if condition.elem_count() == 0 {
         return expand::to(a, &dims);
     }
     condition.where_cond(&expand::to(a, &dims)?, &expand::to(b, &dims)?)
 }
 
-/// `value` of the dtype of `x`, in one element.
-fn constant(x: &Tensor, value: f64) -> Result<Tensor> {
-    Tensor::new(value, x.device())?.to_dtype(x.dtype())
-}
-
-/// `x` with `value` where `mask` (`u8`) is not 0; the mask broadcasts to the shape of `x`.
+/// `x` with `value`, one of its dtype, where `mask` (`u8`) is not 0; the mask broadcasts to the shape of `x`.
 ///
 /// # Errors
 /// When it does not.
-pub fn masked_fill(x: &Tensor, mask: &Tensor, value: f64) -> Result<Tensor> {
+pub fn masked_fill(x: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
     let dims = expand::shape("masked_fill", x.dims(), mask.dims())?;
     if dims != x.dims() {
         bail!(
@@ -37,7 +34,7 @@ pub fn masked_fill(x: &Tensor, mask: &Tensor, value: f64) -> Result<Tensor> {
             x.dims()
         )
     }
-    choose("masked_fill", mask, &constant(x, value)?, x)
+    choose("masked_fill", mask, value, x)
 }
 
 /// The part of each matrix of `x [.., m, n]` on and below its `diagonal` (`lower`), or on and above it; zeros elsewhere.
@@ -49,6 +46,7 @@ pub fn triangle(op: &str, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tens
         bail!("{op}: input {:?} must have at least 2 dimensions", x.dims())
     };
     let keep = |row: usize, column: usize| {
+        // Sizes of what is in memory are far from the ends of an i64.
         let above = column as i64 - row as i64;
         if lower {
             above <= diagonal
@@ -56,11 +54,12 @@ pub fn triangle(op: &str, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tens
             above >= diagonal
         }
     };
+    room::of(op, &[m, n], DType::U8)?;
     let mask: Vec<u8> = (0..m)
         .flat_map(|row| (0..n).map(move |column| u8::from(keep(row, column))))
         .collect();
     let mask = Tensor::from_vec(mask, (m, n), x.device())?;
-    choose(op, &mask, x, &constant(x, 0.0)?)
+    choose(op, &mask, x, &Tensor::zeros((), x.dtype(), x.device())?)
 }
 
 /// The values of an integer tensor that index `size` things, as candle wants them; negative ones are refused, as
@@ -94,11 +93,19 @@ pub fn embedding(ids: &Tensor, weight: &Tensor, padding: Option<usize>) -> Resul
     let &[rows, width] = weight.dims() else {
         bail!("{op}: weight {:?} must be [n, d]", weight.dims())
     };
+    if let Some(padding) = padding
+        && padding >= rows
+    {
+        bail!("{op}: padding_idx {padding} is not one of {rows} rows")
+    }
+    let mut shape = ids.dims().to_vec();
+    shape.push(width);
+    room::of(op, &shape, weight.dtype())?;
     let at = indices(op, ids, rows)?.flatten_all()?;
-    let mut found = match at.elem_count() {
-        0 => Tensor::zeros((0, width), weight.dtype(), weight.device())?,
-        _ => weight.contiguous()?.index_select(&at, 0)?,
-    };
+    if at.elem_count() == 0 || width == 0 {
+        return Tensor::zeros(shape, weight.dtype(), weight.device());
+    }
+    let mut found = weight.contiguous()?.index_select(&at, 0)?;
     if let Some(padding) = padding
         && weight.track_op()
     {
@@ -106,24 +113,30 @@ pub fn embedding(ids: &Tensor, weight: &Tensor, padding: Option<usize>) -> Resul
         let is_padding = at.eq(&padding.broadcast_as(at.dims())?)?.unsqueeze(1)?;
         found = choose(op, &is_padding, &found.detach(), &found)?;
     }
-    let mut shape = ids.dims().to_vec();
-    shape.push(width);
     found.reshape(shape)
 }
 
 /// For each element of `index` the element of `x` at its own place, but for `dim`, where it is at the index.
+///
+/// Without dims, either is read as of one dim, as in PyTorch.
 ///
 /// # Errors
 /// When the ranks differ, `index` is larger than `x` elsewhere than in `dim`, or an index is out of range.
 pub fn gather(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
     let op = "gather";
     let at = dim(op, d, x.rank())?;
-    if x.rank() == 0 && index.rank() == 0 {
-        indices(op, index, 1)?;
-        return Ok(x.clone());
+    room::of(op, index.dims(), x.dtype())?;
+    if index.elem_count() == 0 {
+        return Tensor::zeros(index.dims(), x.dtype(), x.device());
     }
-    let fits = x.rank() == index.rank()
-        && (0..x.rank()).all(|i| i == at || index.dims()[i] <= x.dims()[i]);
+    let of_one = |t: &Tensor| match t.rank() {
+        0 => t.reshape(1),
+        _ => Ok(t.clone()),
+    };
+    let (source, ids) = (of_one(x)?, of_one(index)?);
+    let rank = source.rank();
+    let fits =
+        rank == ids.rank() && (0..rank).all(|i| i == at || ids.dims()[i] <= source.dims()[i]);
     if !fits {
         bail!(
             "{op}: index {:?} must have the rank of input {:?}, and no larger size elsewhere than in dim {at}",
@@ -131,75 +144,75 @@ pub fn gather(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
             x.dims()
         )
     }
-    let ids = indices(op, index, x.dims()[at])?;
-    if ids.elem_count() == 0 {
-        return Tensor::zeros(index.dims(), x.dtype(), x.device());
+    let ids = indices(op, &ids, source.dims()[at])?;
+    let mut source = source;
+    for i in (0..rank).filter(|&i| i != at) {
+        source = narrow(&source, i, 0, ids.dims()[i])?;
     }
-    let mut x = x.clone();
-    for i in (0..x.rank()).filter(|&i| i != at) {
-        x = x.narrow(i, 0, index.dims()[i])?;
-    }
-    x.contiguous()?.gather(&ids, at)
+    source.contiguous()?.gather(&ids, at)?.reshape(index.dims())
 }
 
-/// The slices of `x` along `dim` that `index [k]` names, in its order.
+/// The slices of `x` along `dim` that `index [k]` names, in its order; a scalar is its own only slice.
 ///
 /// # Errors
 /// When `index` is not one-dimensional, or an index is out of range.
 pub fn index_select(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
     let op = "index_select";
     let at = dim(op, d, x.rank())?;
-    if index.rank() > 1 || x.rank() == 0 {
+    if index.rank() > 1 || (x.rank() == 0 && index.elem_count() != 1) {
         bail!(
-            "{op}: index {:?} must have one dimension, and input {:?} at least one",
+            "{op}: index {:?} must have one dimension, and one element for an input without: {:?}",
             index.dims(),
             x.dims()
         )
     }
+    if x.rank() == 0 {
+        indices(op, index, 1)?;
+        return Ok(x.clone());
+    }
     let ids = indices(op, index, x.dims()[at])?.flatten_all()?;
     let mut shape = x.dims().to_vec();
     shape[at] = ids.elem_count();
+    room::of(op, &shape, x.dtype())?;
     if shape.contains(&0) {
         return Tensor::zeros(shape, x.dtype(), x.device());
     }
     x.contiguous()?.index_select(&ids, at)
 }
 
-/// For each element of `x` a row of `classes` zeros with a one at the element, as `i64`.
+/// For each element of `x` (`i64`) a row of `classes` zeros with a one at the element, as `i64`.
 ///
 /// Without `classes` there are as many as the largest element asks for.
 ///
 /// # Errors
-/// When an element is not an integer in `[0, classes)`, or there is neither an element nor `classes`.
+/// When an element is not in `[0, classes)`, there is neither an element nor `classes`, or there is no room for the rows.
 pub fn one_hot(x: &Tensor, classes: Option<usize>) -> Result<Tensor> {
     let op = "one_hot";
-    if !x.dtype().is_int() {
-        bail!("{op}: input {:?} must be of integers", x.dims())
-    }
-    let largest = match x.elem_count() {
-        0 => None,
-        _ => Some(
-            x.to_dtype(DType::I64)?
-                .flatten_all()?
-                .max(0)?
-                .to_scalar::<i64>()?,
-        ),
+    let values = match x.elem_count() {
+        0 => Vec::new(),
+        _ => x.flatten_all()?.to_vec1::<i64>()?,
     };
-    let classes = match (classes, largest) {
-        (Some(classes), _) => classes,
-        (None, Some(largest)) => usize::try_from(largest).map_or(0, |n| n + 1),
-        (None, None) => bail!(
+    let classes = match (classes, values.iter().max()) {
+        (Some(classes), largest) if classes > 0 || largest.is_some() => classes,
+        (None, Some(largest)) => usize::try_from(*largest).map_or(0, |n| n.saturating_add(1)),
+        _ => bail!(
             "{op}: an input without elements {:?} does not tell how many classes there are",
             x.dims()
         ),
     };
-    let at = indices(op, x, classes)?.flatten_all()?.to_vec1::<i64>()?;
-    let mut rows = vec![0i64; at.len() * classes];
-    for (row, at) in at.iter().enumerate() {
-        rows[row * classes + *at as usize] = 1;
+    if let Some(out) = values
+        .iter()
+        .find(|&&at| usize::try_from(at).map_or(true, |at| at >= classes))
+    {
+        bail!("{op}: index {out} is out of range, there are {classes}")
     }
     let mut shape = x.dims().to_vec();
     shape.push(classes);
+    let mut rows = vec![0i64; room::of(op, &shape, DType::I64)?];
+    for (row, at) in values.iter().enumerate() {
+        // In range, as checked above.
+        rows[row * classes + *at as usize] = 1;
+    }
     Tensor::from_vec(rows, shape, &Device::Cpu)
 }
 
@@ -226,7 +239,11 @@ mod tests {
                 &[3., 3., 1., 6., 6., 4.],
             )?;
             let mask = Tensor::new(&[0u8, 1, 0], &Device::Cpu)?;
-            near(&masked_fill(&x, &mask, -1.)?, &[1., -1., 3., 4., -1., 6.])?;
+            let minus = Tensor::new(-1f64, &Device::Cpu)?;
+            near(
+                &masked_fill(&x, &mask, &minus)?,
+                &[1., -1., 3., 4., -1., 6.],
+            )?;
             let rows = embedding(&ids(&[1, 0, 1], &[3, 1])?, &x, None)?;
             assert_eq!(rows.dims(), &[3, 1, 3]);
             near(&rows, &[4., 5., 6., 1., 2., 3., 4., 5., 6.])?;
@@ -251,7 +268,7 @@ mod tests {
         assert!(embedding(&ids(&[2], &[1])?, &x, None).is_err());
         assert!(triangle("tril", &varied(&[2])?, 0, true).is_err());
         assert!(one_hot(&ids(&[], &[0])?, None).is_err());
-        let text = masked_fill(&x, &varied(&[2, 2, 3])?, 0.)
+        let text = masked_fill(&x, &varied(&[2, 2, 3])?, &varied(&[])?)
             .unwrap_err()
             .to_string();
         assert!(text.contains("masked_fill"), "{text}");
@@ -265,7 +282,8 @@ mod tests {
         let x = [strided(&varied(&[2, 3, 4])?)?];
         check(&x, |v| triangle("tril", &v[0], 1, true))?;
         let mask = Tensor::new(&[0u8, 1, 0, 1], &Device::Cpu)?;
-        check(&x, |v| masked_fill(&v[0], &mask, 2.5))?;
+        let value = Tensor::new(2.5f64, &Device::Cpu)?;
+        check(&x, |v| masked_fill(&v[0], &mask, &value))?;
         let at = ids(&[2, 0, 1, 1], &[1, 2, 2])?;
         check(&x, |v| gather(&v[0], -1, &at))?;
         check(&x, |v| index_select(&v[0], 1, &ids(&[2, 2, 0], &[3])?))?;

@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor, bail};
 
 use super::dim::dim;
+use crate::room;
 
 /// `x` with the dimensions `start` to `end`, both included, made one; a scalar gives `[1]`.
 ///
@@ -43,8 +44,8 @@ pub fn cat(xs: &[Tensor], dim: i64) -> Result<Tensor> {
     let Some(head) = kept.first() else {
         return Ok(first.clone());
     };
-    if head.rank() == 0 {
-        bail!("cat: tensor 0 of shape [] is a scalar, which has no dim to join along")
+    if let Some(i) = xs.iter().position(|x| x.rank() == 0) {
+        bail!("cat: tensor {i} of shape [] is a scalar, which has no dim to join along")
     }
     let at = self::dim("cat", dim, head.rank())?;
     for (i, x) in kept.iter().enumerate() {
@@ -58,17 +59,19 @@ pub fn cat(xs: &[Tensor], dim: i64) -> Result<Tensor> {
             )
         }
     }
+    let mut shape = head.dims().to_vec();
+    shape[at] = kept
+        .iter()
+        .try_fold(0usize, |sum, x| sum.checked_add(x.dims()[at]))
+        .unwrap_or(usize::MAX);
+    room::of("cat", &shape, head.dtype())?;
     let parts = kept
         .iter()
         .filter(|x| x.elem_count() > 0)
         .map(|x| x.contiguous())
         .collect::<Result<Vec<_>>>()?;
     match parts.as_slice() {
-        [] => {
-            let mut shape = head.dims().to_vec();
-            shape[at] = kept.iter().map(|x| x.dims()[at]).sum();
-            Tensor::zeros(shape, head.dtype(), head.device())
-        }
+        [] => Tensor::zeros(shape, head.dtype(), head.device()),
         [one] => Ok(one.clone()),
         parts => Tensor::cat(parts, at),
     }
@@ -94,15 +97,16 @@ pub fn stack(xs: &[Tensor], dim: i64) -> Result<Tensor> {
             x.dims()
         )
     }
+    let mut shape = first.dims().to_vec();
+    shape.insert(at, xs.len());
+    room::of("stack", &shape, first.dtype())?;
+    if first.elem_count() == 0 {
+        return Tensor::zeros(shape, first.dtype(), first.device());
+    }
     let parts = xs
         .iter()
         .map(|x| x.contiguous()?.unsqueeze(at))
         .collect::<Result<Vec<_>>>()?;
-    if first.elem_count() == 0 {
-        let mut shape = first.dims().to_vec();
-        shape.insert(at, xs.len());
-        return Tensor::zeros(shape, first.dtype(), first.device());
-    }
     Tensor::cat(&parts, at)
 }
 

@@ -1,6 +1,8 @@
 //! The windows that a convolution or a pooling slides over one axis of an image.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
+
+use crate::room;
 
 /// The index that candle's `index_select`, `gather` and their gradients read as a zero.
 pub const NOTHING: u32 = u32::MAX;
@@ -25,7 +27,7 @@ impl Axis {
     /// starts inside the input or the padding before it.
     ///
     /// # Errors
-    /// When the kernel, stride or dilation is 0, or the window is larger than the padded input.
+    /// When the kernel, stride or dilation is 0, one is beyond all sizes, or the window is larger than the padded input.
     pub fn windows(&self, op: &str, shape: &[usize], ceil: bool) -> Result<usize> {
         let Self {
             size,
@@ -40,8 +42,25 @@ impl Axis {
                  for input {shape:?}"
             )
         }
-        let span = dilation.saturating_mul(kernel - 1).saturating_add(1);
-        let padded = padding.saturating_mul(2).saturating_add(size);
+        let measures = dilation
+            .checked_mul(kernel - 1)
+            .and_then(|span| span.checked_add(1))
+            .zip(
+                padding
+                    .checked_mul(2)
+                    .and_then(|both| both.checked_add(size)),
+            )
+            // The last window may go as far as a stride beyond the padded input.
+            .filter(|(span, padded)| {
+                let ends = [*span, *padded, stride];
+                ends.iter().all(|n| *n <= isize::MAX as usize / 2)
+            });
+        let Some((span, padded)) = measures else {
+            bail!(
+                "{op}: a kernel of {kernel}, stride {stride}, padding {padding} and dilation {dilation} reach too far, \
+                 for input {shape:?}"
+            )
+        };
         if ceil && span > padded && span - padded < stride {
             // The one window leaves the padded input.
             return Ok(1);
@@ -75,7 +94,7 @@ impl Axis {
 /// Both axes of an image pooled with the given options, and their window counts.
 ///
 /// # Errors
-/// Those of [`Axis::windows`], and when a padding is more than half its kernel.
+/// Those of [`Axis::windows`], when a padding is more than half its kernel, and when there is no room for the windows.
 pub fn pooled(
     op: &str,
     shape: &[usize],
@@ -110,6 +129,12 @@ pub fn pooled(
         rows.windows(op, shape, ceil)?,
         columns.windows(op, shape, ceil)?,
     ];
+    let images = shape[..shape.len() - 2].iter().product();
+    // The result, the padded input, and the places that the windows read.
+    let (padded_h, padded_w) = (h + 2 * padding.0, w + 2 * padding.1);
+    room::of(op, &[images, count[0], count[1]], DType::F32)?;
+    room::of(op, &[images, padded_h, padded_w], DType::F32)?;
+    room::of(op, &[count[0], count[1], kernel.0, kernel.1], DType::U32)?;
     Ok(([rows, columns], count))
 }
 

@@ -78,7 +78,7 @@ impl Conv1d {
                 "conv1d: groups must divide in_channels and out_channels, and {groups} does not divide {in_channels} and {out_channels}"
             )));
         }
-        let bound = init::fan_in_bound(in_channels / groups * kernel_size);
+        let bound = init::fan_in_bound((in_channels / groups).saturating_mul(kernel_size));
         let bias = options.bias.then(|| init::uniform(&[out_channels], bound));
         Ok(Conv1d {
             weight: init::uniform(&[out_channels, in_channels / groups, kernel_size], bound)?,

@@ -86,7 +86,11 @@ impl Conv2d {
             )));
         }
         let kernel = kernel_size.into();
-        let bound = init::fan_in_bound(in_channels / groups * kernel.0 * kernel.1);
+        let bound = init::fan_in_bound(
+            (in_channels / groups)
+                .saturating_mul(kernel.0)
+                .saturating_mul(kernel.1),
+        );
         let shape = [out_channels, in_channels / groups, kernel.0, kernel.1];
         Ok(Conv2d {
             weight: init::uniform(&shape, bound)?,

@@ -87,7 +87,7 @@ impl ConvTranspose2d {
         }
         let kernel = kernel_size.into();
         let shape = [in_channels, out_channels / groups, kernel.0, kernel.1];
-        let bound = init::fan_in_bound(shape[1] * kernel.0 * kernel.1);
+        let bound = init::fan_in_bound(shape[1].saturating_mul(kernel.0).saturating_mul(kernel.1));
         let bias = options.bias.then(|| init::uniform(&[out_channels], bound));
         Ok(ConvTranspose2d {
             weight: init::uniform(&shape, bound)?,

@@ -5,6 +5,7 @@ use fx_core::Result;
 
 use crate::error::Fx;
 use crate::random;
+use crate::room;
 use crate::tensor::Tensor;
 
 /// A parameter of uniform random numbers in [-bound, bound].
@@ -14,7 +15,8 @@ pub(super) fn uniform(shape: &[usize], bound: f64) -> Result<Tensor> {
 
 /// A parameter of one number everywhere.
 pub(super) fn constant(shape: &[usize], value: f32) -> Result<Tensor> {
-    parameter(candle_core::Tensor::full(value, shape, &Device::Cpu))
+    let number = candle_core::Tensor::new(value, &Device::Cpu).fx()?;
+    parameter(room::full("a parameter", shape, &number))
 }
 
 /// A parameter of normal random numbers: mean 0, deviation 1.

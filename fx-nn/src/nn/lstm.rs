@@ -1,10 +1,13 @@
 //! `LSTM`: long short-term memory over sequences.
 
+use candle_core::DType;
 use fx_core::{Error, Module, Result, trace};
 use indexmap::IndexMap;
 
 use super::init;
+use crate::error::Fx;
 use crate::ops;
+use crate::room;
 use crate::tensor::Tensor;
 
 /// Long short-term memory: for each layer and direction, at each step,
@@ -89,8 +92,11 @@ impl LSTM {
                 "lstm: layers and hidden_size are above 0 and dropout in [0, 1], not {num_layers}, {hidden_size} and {dropout}"
             )));
         }
+        let each = hidden_size.saturating_add(input_size).saturating_mul(4);
+        room::of("lstm", &[num_layers, each, hidden_size], DType::F32).fx()?;
         let bound = init::fan_in_bound(hidden_size);
-        let gates = 4 * hidden_size;
+        // A size that does not fit has no room either, and the draw of the weights says so.
+        let gates = hidden_size.saturating_mul(4);
         let directions: &[&str] = if bidirectional {
             &["", "_reverse"]
         } else {
@@ -100,7 +106,7 @@ impl LSTM {
         for layer in 0..num_layers {
             let inputs = match layer {
                 0 => input_size,
-                _ => hidden_size * directions.len(),
+                _ => hidden_size.saturating_mul(directions.len()),
             };
             for direction in directions {
                 let mut add = |name: &str, shape: &[usize]| -> Result<()> {

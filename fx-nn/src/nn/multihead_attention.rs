@@ -50,10 +50,11 @@ impl MultiheadAttention {
             )));
         }
         // Xavier: sqrt(6 / (inputs + outputs)).
-        let bound = (6.0 / (4 * embed_dim) as f64).sqrt();
+        let width = embed_dim.saturating_mul(3);
+        let bound = (6.0 / (4.0 * embed_dim as f64)).sqrt();
         Ok(MultiheadAttention {
-            in_proj_weight: init::uniform(&[3 * embed_dim, embed_dim], bound)?,
-            in_proj_bias: Some(init::constant(&[3 * embed_dim], 0.0)?),
+            in_proj_weight: init::uniform(&[width, embed_dim], bound)?,
+            in_proj_bias: Some(init::constant(&[width], 0.0)?),
             out_proj: Linear {
                 bias: Some(init::constant(&[embed_dim], 0.0)?),
                 ..Linear::new(embed_dim, embed_dim)?

@@ -15,7 +15,7 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
         return Err(Error::msg("relu: bool tensors are not supported"));
     }
-    pointwise::relu(x.data("relu")?).map(Tensor::from).fx()
+    pointwise::relu(x.data("relu")?).map(Tensor::made).fx()
 }
 
 /// min(max(x, 0), 6).
@@ -27,8 +27,11 @@ pub fn relu6(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
         return Err(Error::msg("relu6: bool tensors are not supported"));
     }
+    if !x.dtype()?.is_floating_point() {
+        return x.clamp(0, 6);
+    }
     activation::hardtanh("relu6", x.data("relu6")?, 0.0, 6.0)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -44,7 +47,7 @@ pub fn leaky_relu(
     negative_slope: f64,
 ) -> Result<Tensor> {
     activation::leaky_relu(x.data("leaky_relu")?, negative_slope)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -60,7 +63,7 @@ pub fn elu(
     alpha: f64,
 ) -> Result<Tensor> {
     activation::elu(x.data("elu")?, alpha)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -86,7 +89,7 @@ pub fn gelu(
         }
     };
     activation::gelu(x.data("gelu")?, tanh)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -97,7 +100,7 @@ pub fn gelu(
 #[wrap(path = "fx_nn::ops::softplus")]
 pub fn softplus(x: &Tensor) -> Result<Tensor> {
     activation::softplus(x.data("softplus")?)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -108,7 +111,7 @@ pub fn softplus(x: &Tensor) -> Result<Tensor> {
 #[wrap(method, path = "fx_nn::ops::sigmoid")]
 pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
     pointwise::sigmoid(x.as_float()?.data("sigmoid")?)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -118,7 +121,7 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
 /// When the tensor is not float.
 #[wrap(method, path = "fx_nn::ops::silu")]
 pub fn silu(x: &Tensor) -> Result<Tensor> {
-    pointwise::silu(x.data("silu")?).map(Tensor::from).fx()
+    pointwise::silu(x.data("silu")?).map(Tensor::made).fx()
 }
 
 /// The hyperbolic tangent.
@@ -127,7 +130,7 @@ pub fn silu(x: &Tensor) -> Result<Tensor> {
 /// Those of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::tanh")]
 pub fn tanh(x: &Tensor) -> Result<Tensor> {
-    x.as_float()?.data("tanh")?.tanh().map(Tensor::from).fx()
+    x.as_float()?.data("tanh")?.tanh().map(Tensor::made).fx()
 }
 
 /// Zeroes elements with probability `p` and scales the rest by 1 / (1 - p); the identity outside training.
@@ -149,12 +152,15 @@ pub fn dropout(
             "dropout: p is a probability in [0, 1], not {p}"
         )));
     }
-    if !training {
+    if !training || (p == 0.0 && !x.dtype()?.is_floating_point()) {
         return Ok(x.clone());
     }
     let data = x.data("dropout")?;
+    if p == 1.0 && !data.dtype().is_float() {
+        return data.zeros_like().map(|data| x.with_data(data)).fx();
+    }
     pointwise::dropout_mask(data.dims(), p, data.dtype(), data.device())
         .and_then(|mask| data.mul(&mask))
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }

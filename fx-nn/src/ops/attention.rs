@@ -95,7 +95,7 @@ pub fn scaled_dot_product_attention(
         scale.unwrap_or(1.0 / (width as f64).sqrt()),
         dropout_p,
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
@@ -137,7 +137,7 @@ fn repeated(x: &Tensor, query: &[usize]) -> Result<Tensor> {
     data.reshape(with(&[heads, 1, rows, width]))
         .and_then(|t| t.broadcast_as(with(&[heads, each, rows, width])))
         .and_then(|t| t.contiguous()?.reshape(with(&[many, rows, width])))
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -153,7 +153,7 @@ pub fn cosine_similarity(
     #[default(1e-8)] eps: f64,
 ) -> Result<Tensor> {
     let op = "cosine_similarity";
-    let common = x1.common_type(x2)?;
+    let common = x1.common(x2)?;
     if !common.is_floating_point() {
         return Err(Error::msg(format_args!(
             "{op}: one of the tensors has to be float, not {common}"
@@ -163,6 +163,6 @@ pub fn cosine_similarity(
     let rank = x1.dims()?.len().max(x2.dims()?.len());
     let at = dim::dim(op, dim, rank).fx()?;
     cosine::cosine_similarity(op, x1.data(op)?, x2.data(op)?, at, eps)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }

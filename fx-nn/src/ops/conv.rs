@@ -31,7 +31,7 @@ pub fn conv2d(
         dilation.tuple(),
         groups,
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
@@ -71,7 +71,7 @@ pub fn conv1d(
         groups,
     )
     .fx()?;
-    y.squeeze(y.rank() - 2).map(Tensor::from).fx()
+    y.squeeze(y.rank() - 2).map(Tensor::made).fx()
 }
 
 /// A transposed 2-d convolution of `x` `[N, C, H, W]` (or `[C, H, W]`) by `weight` `[C, O / groups, kH, kW]`.
@@ -101,6 +101,6 @@ pub fn conv_transpose2d(
         groups,
         dilation.tuple(),
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }

@@ -5,19 +5,23 @@ use fx_core::{Error, Int, Result, wrap};
 
 use crate::error::Fx;
 use crate::random;
+use crate::room;
 use crate::tensor::{Sizes, Tensor};
 
-/// The sizes on a run, none below 0.
+/// The sizes on a run, none below 0, for which there is room as `float32`.
 fn dims(op: &str, sizes: &Sizes) -> Result<Vec<usize>> {
     let sizes = sizes.known()?;
     let dims: Option<Vec<usize>> = sizes.iter().map(|n| usize::try_from(*n).ok()).collect();
-    dims.ok_or_else(|| Error::msg(format_args!("{op}: sizes {sizes:?} are not below 0")))
+    let dims =
+        dims.ok_or_else(|| Error::msg(format_args!("{op}: sizes {sizes:?} are not below 0")))?;
+    room::of(op, &dims, C::F32).fx()?;
+    Ok(dims)
 }
 
 /// Zeros, as `float32`; sizes of a traced tensor can be among the sizes.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// When there is no room for it.
 #[wrap(path = "fx_nn::ops::zeros")]
 pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
     Data::zeros(dims("zeros", &shape)?, C::F32, &Device::Cpu)
@@ -28,7 +32,7 @@ pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
 /// Ones, as `float32`.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// When there is no room for it.
 #[wrap(path = "fx_nn::ops::ones")]
 pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
     Data::ones(dims("ones", &shape)?, C::F32, &Device::Cpu)
@@ -39,7 +43,7 @@ pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
 /// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run draws anew.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// When there is no room for it.
 #[wrap(random, always, path = "fx_nn::ops::rand")]
 pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
     random::uniform(&dims("rand", &shape)?, 0.0, 1.0)
@@ -50,7 +54,7 @@ pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
 /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run draws anew.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// When there is no room for it.
 #[wrap(random, always, path = "fx_nn::ops::randn")]
 pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
     random::normal(&dims("randn", &shape)?)
@@ -61,7 +65,7 @@ pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
 /// The integers from `start` to before `end`, by `step`, as `int64`.
 ///
 /// # Errors
-/// When `step` is 0, or leads away from `end`.
+/// When `step` is 0, or leads away from `end`, or there is no room for so many.
 #[wrap(path = "fx_nn::ops::arange")]
 pub fn arange(
     start: impl Into<Int>,
@@ -80,13 +84,12 @@ pub fn arange(
         )));
     }
     let count = end.abs_diff(start).div_ceil(step.unsigned_abs());
-    if count > isize::MAX as u64 / 8 {
-        return Err(Error::msg(format_args!(
-            "arange: there is no room for {count} numbers"
-        )));
-    }
-    let numbers: Vec<i64> = (0..count as i64).map(|i| start + i * step).collect();
-    let count = numbers.len();
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    room::of("arange", &[count], C::I64).fx()?;
+    // Each number is between the ends, though its distance from the start may wrap around on the way.
+    let numbers: Vec<i64> = std::iter::successors(Some(start), |n| Some(n.wrapping_add(step)))
+        .take(count)
+        .collect();
     Tensor::from_vec(numbers, count)
 }
 
@@ -95,7 +98,7 @@ macro_rules! alike {
         #[doc = concat!($what, ", of the shape and type of `x`.")]
         ///
         /// # Errors
-        /// When candle has no room for it.
+        /// When there is no room for it.
         #[wrap($($options)* path = $path)]
         pub fn $name($x: &Tensor) -> Result<Tensor> {
             let $data = $x.data(stringify!($name))?;
@@ -119,7 +122,7 @@ impl Tensor {
     /// Zeros, as `float32`.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// When there is no room for it.
     pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
         zeros(shape)
     }
@@ -127,7 +130,7 @@ impl Tensor {
     /// Ones, as `float32`.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// When there is no room for it.
     pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
         ones(shape)
     }
@@ -135,7 +138,7 @@ impl Tensor {
     /// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run draws anew.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// When there is no room for it.
     #[track_caller]
     pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
         rand(shape)
@@ -145,7 +148,7 @@ impl Tensor {
     /// draws anew.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// When there is no room for it.
     #[track_caller]
     pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
         randn(shape)

@@ -48,7 +48,7 @@ pub fn cross_entropy(
         Reduction::parse("cross_entropy", reduction).fx()?,
         label_smoothing,
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
@@ -77,7 +77,7 @@ pub fn nll_loss(
         ignore_index,
         Reduction::parse("nll_loss", reduction).fx()?,
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
@@ -100,7 +100,7 @@ fn differences(
     widened(x, (x, target), |(x, target)| {
         reduction.of(&of(&binary::sub(&x, &target)?)?)
     })
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
@@ -142,5 +142,5 @@ pub fn l1_loss(
     }
     // Integers wrap around and stay integers; they have no mean.
     let losses = (x.cast(common)? - target.cast(common)?)?.abs()?;
-    reduction.of(losses.data("l1_loss")?).map(Tensor::from).fx()
+    reduction.of(losses.data("l1_loss")?).map(Tensor::made).fx()
 }

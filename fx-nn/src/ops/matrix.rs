@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use fx_core::{Operator, Result, Traced, wrap};
+use fx_core::{DType, Error, Operator, Result, Traced, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -9,7 +9,7 @@ use crate::tensor::Tensor;
 /// The matrix product, with PyTorch's rules: vectors, matrices, and batches that broadcast.
 ///
 /// # Errors
-/// When the inner sizes differ or the batches do not broadcast.
+/// When the inner sizes differ, the batches do not broadcast, or the types differ: they are not promoted.
 #[wrap(method, path = "fx_nn::ops::matmul")]
 pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     Tensor::apply(
@@ -24,9 +24,14 @@ pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// When the sizes do not fit.
 #[wrap(path = "fx_nn::ops::linear")]
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    if x.is_bool() || weight.is_bool() {
+        return Err(Error::msg(
+            "linear: truth values have no products: convert them with to_dtype",
+        ));
+    }
     let bias = bias.map(|b| b.data("linear")).transpose()?;
     kernels::matmul::linear(x.data("linear")?, weight.data("linear")?, bias)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -40,14 +45,37 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 /// ```
 ///
 /// # Errors
-/// When the equation is malformed, or does not fit the shapes.
+/// When the equation is malformed, does not fit the shapes, or sums products of truth values.
 #[wrap(path = "fx_nn::ops::einsum")]
 pub fn einsum(equation: &str, operands: &[Tensor]) -> Result<Tensor> {
+    let common = operands
+        .iter()
+        .map(Tensor::dtype)
+        .reduce(|a, b| Ok(a?.promote(b?)))
+        .unwrap_or(Ok(DType::F32))?;
+    let sums = kernels::einsum::sums(equation);
+    let one = operands.len() == 1;
+    if common == DType::Bool && sums && !one {
+        return Err(Error::msg(
+            "einsum: products of truth values have no sum: convert them with to_dtype",
+        ));
+    }
+    // Integers are computed in 64 bits, and wrap around where they are narrower.
+    let computed = if common.is_floating_point() {
+        common
+    } else {
+        DType::I64
+    };
     let data = operands
         .iter()
-        .map(|x| x.data("einsum").cloned())
+        .map(|x| x.cast(computed)?.data("einsum").cloned())
         .collect::<Result<Vec<_>>>()?;
-    kernels::einsum::einsum(equation, &data)
-        .map(Tensor::from)
-        .fx()
+    let result = kernels::einsum::einsum(equation, &data)
+        .map(Tensor::made)
+        .fx()?;
+    // As `sum` does it, which is what is left of the summation of one operand.
+    if one && sums {
+        return Ok(result);
+    }
+    result.cast(common)
 }

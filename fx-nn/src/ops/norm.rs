@@ -15,7 +15,7 @@ pub fn softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     let data = x.data("softmax")?;
     dim::dim("softmax", dim, data.rank())
         .and_then(|dim| kernels::softmax(data, dim))
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -28,7 +28,7 @@ pub fn log_softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     let data = x.data("log_softmax")?;
     dim::dim("log_softmax", dim, data.rank())
         .and_then(|dim| kernels::log_softmax(data, dim))
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -96,6 +96,17 @@ fn move_towards(
     running.slice_set(&moved.to_dtype(running.dtype())?, 0, 0)
 }
 
+/// Refuses parameters of another shape, also where the input has no element that would meet them.
+fn fits(op: &str, shape: &[usize], held: Option<&candle_core::Tensor>) -> Result<()> {
+    match held {
+        Some(held) if held.dims() != shape => Err(Error::msg(format_args!(
+            "{op}: a parameter of shape {:?} must have shape {shape:?}",
+            held.dims()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// (x - mean) / sqrt(var + eps) · weight + bias over the last dims, which are `normalized_shape`.
 ///
 /// # Errors
@@ -110,6 +121,8 @@ pub fn layer_norm(
 ) -> Result<Tensor> {
     let weight = weight.map(|w| w.data("layer_norm")).transpose()?;
     let bias = bias.map(|b| b.data("layer_norm")).transpose()?;
+    fits("layer_norm", &normalized_shape.0, weight)?;
+    fits("layer_norm", &normalized_shape.0, bias)?;
     sample::layer_norm(
         x.data("layer_norm")?,
         &normalized_shape.0,
@@ -117,7 +130,7 @@ pub fn layer_norm(
         bias,
         eps,
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
@@ -133,8 +146,9 @@ pub fn rms_norm(
     #[default(1e-6)] eps: f64,
 ) -> Result<Tensor> {
     let weight = weight.map(|w| w.data("rms_norm")).transpose()?;
+    fits("rms_norm", &normalized_shape.0, weight)?;
     sample::rms_norm(x.data("rms_norm")?, &normalized_shape.0, weight, eps)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -153,6 +167,6 @@ pub fn group_norm(
     let weight = weight.map(|w| w.data("group_norm")).transpose()?;
     let bias = bias.map(|b| b.data("group_norm")).transpose()?;
     sample::group_norm(x.data("group_norm")?, num_groups, weight, bias, eps)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }

@@ -1,10 +1,11 @@
 //! Operations on each element alone.
 
-use fx_core::{DType, Result, wrap};
+use fx_core::{DType, Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{binary, pointwise};
-use crate::tensor::Tensor;
+use crate::room;
+use crate::tensor::{Bound, Number, Tensor};
 
 /// -x.
 ///
@@ -24,7 +25,7 @@ macro_rules! functions {
         #[wrap(method, path = $path)]
         pub fn $name(x: &Tensor) -> Result<Tensor> {
             let x = x.as_float()?;
-            x.data(stringify!($name))?.$name().map(Tensor::from).fx()
+            x.data(stringify!($name))?.$name().map(Tensor::made).fx()
         }
     )*};
 }
@@ -45,7 +46,7 @@ functions! {
 #[wrap(method, path = "fx_nn::ops::rsqrt")]
 pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
     pointwise::rsqrt(x.as_float()?.data("rsqrt")?)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -58,7 +59,7 @@ pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
     x.as_float()?
         .data("reciprocal")?
         .recip()
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -89,7 +90,11 @@ pub fn isnan(x: &Tensor) -> Result<Tensor> {
 /// None of its own.
 #[wrap(method, path = "fx_nn::ops::isfinite")]
 pub fn isfinite(x: &Tensor) -> Result<Tensor> {
-    x.as_float()?.abs()?.lt(f64::INFINITY)
+    if !x.dtype()?.is_floating_point() {
+        let all = x.data("isfinite")?.ones_like();
+        return Tensor::from(all.fx()?).cast(DType::Bool);
+    }
+    x.abs()?.lt(f64::INFINITY)
 }
 
 /// The same elements as another type; a number is true where it is not 0.
@@ -109,33 +114,62 @@ pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     x.cast(dtype)
 }
 
-/// Each element held between `min` and `max`; `None` leaves that side open.
+/// Each element held between `min` and `max`, integers or floats; `None` leaves that side open.
+///
+/// A float beside integers makes them `float32`; a nan makes every element nan.
 ///
 /// # Errors
-/// When both sides are open.
+/// When both sides are open, the tensor and the bounds are of truth values, or a float's type does not hold a bound.
 ///
 /// ```
 /// use fx_nn::prelude::*;
 /// let x = Tensor::from_vec(vec![-1.0f32, 0.5, 2.0], 3)?;
 /// assert_eq!(x.clamp(0.0, 1.0)?.to_vec()?, [0.0, 0.5, 1.0]);
 /// assert_eq!(x.clamp(0.0, None)?.to_vec()?, [0.0, 0.5, 2.0]);
+/// let n = Tensor::from_vec(vec![i64::MIN, 0, i64::MAX], 3)?;
+/// assert_eq!(n.clamp(-1, i64::MAX - 1)?.dtype()?, DType::I64);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[wrap(method, path = "fx_nn::ops::clamp")]
 pub fn clamp(
     x: &Tensor,
-    #[kw] min: impl Into<Option<f64>>,
-    #[kw] max: impl Into<Option<f64>>,
+    #[kw]
+    #[default(None)]
+    min: impl Into<Bound>,
+    #[kw]
+    #[default(None)]
+    max: impl Into<Bound>,
 ) -> Result<Tensor> {
-    // Whole bounds keep integers integers, as PyTorch's integer bounds do.
-    let whole = |bound: Option<f64>| bound.is_none_or(|b| b.fract() == 0.0);
-    let promoted = if whole(min) && whole(max) && !x.is_bool() {
-        x.clone()
-    } else {
-        x.as_float()?
+    let (Bound(min), Bound(max)) = (min, max);
+    if min.is_none() && max.is_none() {
+        return Err(Error::msg(
+            "clamp: there is neither a min nor a max: give one of them",
+        ));
+    }
+    let bounds = || [min, max].into_iter().flatten();
+    let dtype = bounds().try_fold(x.dtype()?, |dtype, bound| {
+        Ok::<_, Error>(bound.beside(dtype))
+    })?;
+    if dtype == DType::Bool {
+        return Err(Error::msg(
+            "clamp: bool tensors have no bounds that are truth values",
+        ));
+    }
+    let x = x.cast(dtype)?;
+    if let Some(nan) = bounds().find(|bound| bound.is_nan()) {
+        let nan = nan.wrapped(dtype)?;
+        return room::full("clamp", x.dims()?, &nan).map(Tensor::made).fx();
+    }
+    if x.dims()?.contains(&0) {
+        // PyTorch looks at no bound where nothing is held.
+        return Ok(x);
+    }
+    let one = |bound: Option<Number>, lower: bool| {
+        bound.map(|n| n.bound("clamp", dtype, lower)).transpose()
     };
-    pointwise::clamp(promoted.data("clamp")?, min, max)
-        .map(Tensor::from)
+    let (lower, upper) = (one(min, true)?, one(max, false)?);
+    pointwise::bounded(x.data("clamp")?, lower.as_ref(), upper.as_ref())
+        .map(Tensor::made)
         .fx()
 }
 
@@ -167,7 +201,7 @@ fn extreme(
         &candle_core::Tensor,
     ) -> candle_core::Result<candle_core::Tensor>,
 ) -> Result<Tensor> {
-    let common = x.common_type(other)?;
+    let common = x.common(other)?;
     let (x, other) = (x.cast(common)?, other.cast(common)?);
     let result = kernel(x.data(what)?, other.data(what)?).fx()?;
     Ok(x.with_data(result))

@@ -4,6 +4,7 @@ use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
+use crate::room;
 use crate::tensor::{Pair, Tensor};
 
 /// The maximum of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as minus infinity.
@@ -32,19 +33,27 @@ pub fn max_pool2d(
         dilation.tuple(),
         ceil_mode,
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
 /// The average of windows that divide `x` `[N, C, H, W]` (or `[C, H, W]`) into `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit.
+/// When the shape does not fit, or there is no room for the result.
 #[wrap(path = "fx_nn::ops::adaptive_avg_pool2d")]
 pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<Tensor> {
-    kernels::avg_pool::adaptive_avg_pool2d(x.data("adaptive_avg_pool2d")?, output_size.tuple())
-        .map(Tensor::from)
-        .fx()
+    let data = x.data("adaptive_avg_pool2d")?;
+    let (rows, columns) = output_size.tuple();
+    let images: usize = data.dims().iter().rev().skip(2).product();
+    room::of(
+        "adaptive_avg_pool2d",
+        &[images, rows, columns],
+        data.dtype(),
+    )
+    .and_then(|_| kernels::avg_pool::adaptive_avg_pool2d(data, (rows, columns)))
+    .map(Tensor::made)
+    .fx()
 }
 
 /// The average of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as zeros where
@@ -73,6 +82,6 @@ pub fn avg_pool2d(
         ceil_mode,
         count_include_pad,
     )
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }

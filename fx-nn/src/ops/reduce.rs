@@ -39,7 +39,7 @@ pub fn sum(
     let data = x.data("sum")?;
     let dims = reduced("sum", &dim, data)?;
     kernels::reduce::sum(data, &dims, keepdim)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -60,7 +60,7 @@ pub fn mean(
     let data = x.data("mean")?;
     let dims = reduced("mean", &dim, data)?;
     kernels::reduce::mean(data, &dims, keepdim)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -81,7 +81,7 @@ pub fn amax(
     let data = x.data("amax")?;
     let dims = reduced("amax", &dim, data)?;
     kernels::reduce::max(data, &dims, keepdim)
-        .map(Tensor::from)
+        .map(|data| x.with_data(data))
         .fx()
 }
 
@@ -102,7 +102,7 @@ pub fn amin(
     let data = x.data("amin")?;
     let dims = reduced("amin", &dim, data)?;
     kernels::reduce::min(data, &dims, keepdim)
-        .map(Tensor::from)
+        .map(|data| x.with_data(data))
         .fx()
 }
 
@@ -127,7 +127,7 @@ fn spread(
     let data = x.data(op)?;
     let dims = reduced(op, dim, data)?;
     kernels::reduce::spread(of, data, &dims, unbiased, keepdim)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
@@ -178,14 +178,24 @@ pub fn std(
 #[wrap(method, path = "fx_nn::ops::cumsum")]
 pub fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
     kernels::scan::cumsum(x.data("cumsum")?, dim)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
+}
+
+/// Refuses truth values, which PyTorch does not put in order either.
+fn no_truth(op: &str, x: &Tensor) -> Result<()> {
+    if x.is_bool() {
+        return Err(Error::msg(format_args!(
+            "{op}: truth values are not in order: convert them with to_dtype"
+        )));
+    }
+    Ok(())
 }
 
 /// Where the largest element along `dim` is (`int64`); the first of several.
 ///
 /// # Errors
-/// When there is no such dim, or it is empty.
+/// When there is no such dim, it is empty, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::argmax")]
 pub fn argmax(
     x: &Tensor,
@@ -194,9 +204,7 @@ pub fn argmax(
     #[default(false)]
     keepdim: bool,
 ) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("argmax: bool tensors are not supported"));
-    }
+    no_truth("argmax", x)?;
     let data = x.data("argmax")?;
     let (_, indices) = kernels::dim::dim("argmax", dim, data.rank())
         .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
@@ -220,13 +228,13 @@ pub fn max(
     let (values, indices) = kernels::dim::dim("max", dim, data.rank())
         .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
         .fx()?;
-    Ok((values.into(), indices.into()))
+    Ok((x.with_data(values), indices.into()))
 }
 
 /// The `k` largest (or smallest) elements along `dim`, in order, and where they are (`int64`).
 ///
 /// # Errors
-/// When there is no such dim, or it has fewer than `k` elements.
+/// When there is no such dim, it has fewer than `k` elements, or the tensor is of truth values.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -243,9 +251,7 @@ pub fn topk(
     #[default(true)] largest: bool,
     #[default(true)] sorted: bool,
 ) -> Result<(Tensor, Tensor)> {
-    if x.is_bool() {
-        return Err(Error::msg("topk: bool tensors are not supported"));
-    }
+    no_truth("topk", x)?;
     let data = x.data("topk")?;
     let (values, indices) = kernels::dim::dim("topk", dim, data.rank())
         .and_then(|dim| kernels::topk::topk(data, k, dim, largest, sorted))

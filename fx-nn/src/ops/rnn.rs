@@ -6,6 +6,7 @@ use fx_core::{Error, Result, wrap};
 use super::activation::dropout;
 use crate::error::Fx;
 use crate::kernels::lstm::{Weights, layer};
+use crate::room;
 use crate::tensor::Tensor;
 
 /// Long short-term memory over `x` `[L, N, in]`, `[N, L, in]` with `batch_first`, or `[L, in]`.
@@ -45,10 +46,11 @@ pub fn lstm(
     };
     let directions = if bidirectional { 2 } else { 1 };
     let each = if has_biases { 4 } else { 2 };
-    let expected = num_layers * directions * each;
-    if params.len() != expected || num_layers == 0 {
+    let expected = num_layers.checked_mul(directions * each);
+    if expected != Some(params.len()) || num_layers == 0 {
         return Err(Error::msg(format_args!(
-            "lstm: {num_layers} layers in {directions} directions have {expected} parameters, and {} are given",
+            "lstm: {num_layers} layers in {directions} directions have {} parameters each, and {} are given",
+            directions * each,
             params.len()
         )));
     }
@@ -61,7 +63,7 @@ pub fn lstm(
     let states = |given: Option<&Tensor>| -> Result<Data> {
         let shape = (num_layers * directions, batch, hidden);
         let Some(given) = given else {
-            return Data::zeros(shape, data.dtype(), data.device()).fx();
+            return room::zeros("lstm", &[shape.0, shape.1, shape.2], data.dtype()).fx();
         };
         let given = given.data("lstm")?;
         let given = if batched {

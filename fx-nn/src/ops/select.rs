@@ -4,7 +4,7 @@ use fx_core::{DType, Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::select;
-use crate::tensor::Tensor;
+use crate::tensor::{Number, Tensor};
 
 /// Truth values, as zeros and ones.
 fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> {
@@ -15,6 +15,16 @@ fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> 
         )));
     }
     mask.data(op)
+}
+
+/// Places, which are of the types that PyTorch takes for them.
+fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core::Tensor> {
+    match index.dtype()? {
+        DType::I32 | DType::I64 => index.data(op),
+        other => Err(Error::msg(format_args!(
+            "{op}: an index is of integers, int64 or int32, not {other}: convert it with to_dtype"
+        ))),
+    }
 }
 
 /// `input` where `condition` holds, `other` elsewhere; shapes broadcast and types are promoted.
@@ -32,27 +42,23 @@ fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> 
 #[wrap(path = "fx_nn::ops::r#where")]
 pub fn r#where(condition: &Tensor, input: &Tensor, other: &Tensor) -> Result<Tensor> {
     let truth = self::condition("where", condition)?;
-    let common = input.common_type(other)?;
+    let common = input.common(other)?;
     let (input, other) = (input.cast(common)?, other.cast(common)?);
     select::choose("where", truth, input.data("where")?, other.data("where")?)
         .map(|data| input.with_data(data))
         .fx()
 }
 
-/// `x` with `value` where `mask` holds; the mask broadcasts.
+/// `x` with `value` where `mask` holds; the mask broadcasts. The type stays: a float's fraction is cut off for integers.
 ///
 /// # Errors
-/// When the mask is not of truth values, or does not broadcast to the shape of `x`.
+/// When the mask is not of truth values, or does not broadcast to the shape of `x`, or the type of `x` does not hold the
+/// value.
 #[wrap(method, path = "fx_nn::ops::masked_fill")]
-pub fn masked_fill(x: &Tensor, mask: &Tensor, value: f64) -> Result<Tensor> {
+pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Result<Tensor> {
     let truth = condition("masked_fill", mask)?;
-    if !x.dtype()?.is_floating_point() && value.fract() != 0.0 {
-        return Err(Error::msg(format_args!(
-            "masked_fill: {value} does not fit a tensor of {}",
-            x.dtype()?
-        )));
-    }
-    select::masked_fill(x.data("masked_fill")?, truth, value)
+    let value = value.checked("masked_fill", x.dtype()?)?;
+    select::masked_fill(x.data("masked_fill")?, truth, &value)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -85,7 +91,12 @@ pub fn triu(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 /// When the ranks differ, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::gather")]
 pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-    select::gather(x.data("gather")?, dim, index.data("gather")?)
+    let at = match index.dims()?.contains(&0) {
+        // PyTorch looks at no type where there is no index.
+        true => index.cast(DType::I64)?,
+        false => index.clone(),
+    };
+    select::gather(x.data("gather")?, dim, indices("gather", &at)?)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -96,18 +107,25 @@ pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 /// When `index` is not a vector, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::index_select")]
 pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-    select::index_select(x.data("index_select")?, dim, index.data("index_select")?)
+    let at = indices("index_select", index)?;
+    select::index_select(x.data("index_select")?, dim, at)
         .map(|data| x.with_data(data))
         .fx()
 }
 
-/// For each integer of `x` a row with a one at it and zeros elsewhere, as `int64`; `num_classes` of -1 takes as many
-/// as the largest needs.
+/// For each integer of `x` (`int64`) a row with a one at it and zeros elsewhere, as `int64`; `num_classes` of -1 takes as
+/// many as the largest needs.
 ///
 /// # Errors
-/// When an element is not in `[0, num_classes)`.
+/// When `x` is not of `int64`, an element is not in `[0, num_classes)`, or there is no room for so many classes.
 #[wrap(path = "fx_nn::ops::one_hot")]
 pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
+    if x.dtype()? != DType::I64 {
+        return Err(Error::msg(format_args!(
+            "one_hot: classes are integers of int64, not {}: convert them with to_dtype",
+            x.dtype()?
+        )));
+    }
     let classes = match num_classes {
         -1 => None,
         n => Some(usize::try_from(n).map_err(|_| {
@@ -117,23 +135,19 @@ pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
         })?),
     };
     select::one_hot(x.data("one_hot")?, classes)
-        .map(Tensor::from)
+        .map(Tensor::made)
         .fx()
 }
 
-/// The rows of `weight` `[n, d]` that `x` (`int64`) names, of shape `[.., d]`; none of its gradient reaches the row
-/// `padding_idx`.
+/// The rows of `weight` `[n, d]` that `x` (`int64` or `int32`) names, of shape `[.., d]`; none of its gradient reaches the
+/// row `padding_idx`.
 ///
 /// # Errors
-/// When an element of `x` names no row.
+/// When an element of `x` names no row, or `padding_idx` does not.
 #[wrap(path = "fx_nn::ops::embedding")]
 pub fn embedding(x: &Tensor, weight: &Tensor, #[kw] padding_idx: Option<usize>) -> Result<Tensor> {
-    if x.dtype()? == DType::Bool {
-        return Err(Error::msg(
-            "embedding: indices are integers, not truth values",
-        ));
-    }
-    select::embedding(x.data("embedding")?, weight.data("embedding")?, padding_idx)
-        .map(Tensor::from)
+    let at = indices("embedding", x)?;
+    select::embedding(at, weight.data("embedding")?, padding_idx)
+        .map(|data| weight.with_data(data))
         .fx()
 }

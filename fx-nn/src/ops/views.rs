@@ -4,6 +4,8 @@ use fx_core::{Error, List, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::dim;
+use crate::kernels::view::narrow;
+use crate::room;
 use crate::tensor::{Dims, Sizes, Tensor};
 
 /// The sizes that a request with at most one -1 stands for.
@@ -19,13 +21,11 @@ fn resolve(op: &str, x: &Tensor, sizes: &Sizes) -> Result<Vec<usize>> {
             shown()
         )));
     }
-    let known = sizes
+    let given: Vec<usize> = sizes
         .iter()
-        .filter(|n| **n >= 0)
-        .try_fold(1usize, |product, n| {
-            product.checked_mul(usize::try_from(*n).ok()?)
-        })
-        .ok_or_else(|| Error::msg(format_args!("{}: its size overflows", shown())))?;
+        .filter_map(|n| usize::try_from(*n).ok())
+        .collect();
+    let known = room::count(op, &given).fx()?;
     let fits = match unknown {
         0 => known == count,
         _ => known > 0 && count.is_multiple_of(known),
@@ -77,7 +77,7 @@ pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
 /// Dims of size 1 repeated to these sizes, new ones in front; -1 keeps a size.
 ///
 /// # Errors
-/// When a dim of another size would change.
+/// When a dim of another size would change, or there is no room for what is computed from so many elements.
 #[wrap(method, path = "fx_nn::ops::expand")]
 pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
     let data = x.data("expand")?;
@@ -102,7 +102,9 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    data.broadcast_as(sizes).map(|d| x.with_data(d)).fx()
+    crate::kernels::expand::to(data, &sizes)
+        .map(|d| x.with_data(d))
+        .fx()
 }
 
 /// The dims in another order.
@@ -121,7 +123,9 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
     let data = x.data("permute")?;
     let order = dims.resolve("permute", data.rank()).fx()?;
-    if order.len() != data.rank() {
+    let names_more = matches!(&dims, Dims::Many(dims) if dims.len() != data.rank())
+        || matches!(dims, Dims::One(_)) && data.rank() != 1;
+    if order.len() != data.rank() || names_more {
         return Err(Error::msg(format_args!(
             "permute: {dims:?} does not name each of the {} dims of shape {:?} once",
             data.rank(),
@@ -200,7 +204,7 @@ fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
     (0..total.div_ceil(size).max(1))
         .map(|i| {
             let start = i * size;
-            data.narrow(at, start, size.min(total - start))
+            narrow(data, at, start, size.min(total - start))
                 .map(|d| x.with_data(d))
                 .fx()
         })
@@ -210,7 +214,7 @@ fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
 /// Pieces of `split_size` along a dim, the last one smaller where it does not divide it.
 ///
 /// # Errors
-/// When there is no such dim, or the size is 0.
+/// When there is no such dim, or the size is 0 and the dim's is not.
 #[wrap(method, path = "fx_nn::ops::split")]
 pub fn split(
     x: &Tensor,
@@ -219,7 +223,9 @@ pub fn split(
     #[default(0)]
     dim: i64,
 ) -> Result<List<Tensor>> {
-    if split_size == 0 {
+    let data = x.data("split")?;
+    let at = dim::dim("split", dim, data.rank()).fx()?;
+    if split_size == 0 && data.dims().get(at) != Some(&0) {
         return Err(Error::msg("split: the size of the pieces is at least 1"));
     }
     pieces("split", x, split_size, dim)
@@ -237,6 +243,11 @@ pub fn chunk(x: &Tensor, chunks: usize, #[default(0)] dim: i64) -> Result<List<T
     }
     let data = x.data("chunk")?;
     let at = dim::dim("chunk", dim, data.rank()).fx()?;
+    if data.dims().get(at) == Some(&0) {
+        // As many as are asked for, each of them the whole, which is empty.
+        room::of("chunk", &[chunks], candle_core::DType::I64).fx()?;
+        return Ok((0..chunks).map(|_| x.clone()).collect());
+    }
     let total = data.dims().get(at).copied().unwrap_or(0);
     if total == 0 && data.rank() > 0 {
         let mut pieces = Vec::new();
@@ -280,7 +291,7 @@ pub fn split_with_sizes(
     split_sizes
         .iter()
         .map(|size| {
-            let piece = data.narrow(at, start, *size).map(|d| x.with_data(d)).fx();
+            let piece = narrow(data, at, start, *size).map(|d| x.with_data(d)).fx();
             start += size;
             piece
         })
@@ -308,7 +319,7 @@ pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     };
     (0..count)
         .map(|i| {
-            let slice = data.narrow(at, i, 1).and_then(|d| d.squeeze(at));
+            let slice = narrow(data, at, i, 1).and_then(|d| d.squeeze(at));
             slice.map(|d| x.with_data(d)).fx()
         })
         .collect()

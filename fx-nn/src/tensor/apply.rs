@@ -1,12 +1,12 @@
 //! The built-in operators on tensors: promotion, broadcasting, and the kernel of each.
 
-use candle_core::{Device, Tensor as Data};
+use candle_core::Tensor as Data;
 use fx_core::{DType, Error, OperandRef, Operator, Result};
 
-use super::{Tensor, candle_dtype};
+use super::{Number, Tensor, candle_dtype};
 use crate::error::Fx;
 use crate::kernels::widen::is_half;
-use crate::kernels::{binary, matmul, numbers, pointwise};
+use crate::kernels::{binary, expand, matmul, numbers, pointwise};
 
 /// Runs an operator on operands of which at least one is a tensor.
 pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor> {
@@ -15,7 +15,7 @@ pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor>
         [a, b] => match (a.downcast_ref::<Tensor>(), b.downcast_ref::<Tensor>()) {
             (Some(a), Some(b)) => both(op, a, b),
             (Some(a), None) => with_scalar(op, a, *b),
-            (None, Some(b)) => both(op, &scalar_like(*a, b, op)?, b),
+            (None, Some(b)) => both(op, &scalar_like(number(*a, op)?, b, op)?, b),
             (None, None) => Err(unsupported(op, "these operands")),
         },
         _ => Err(unsupported(op, "these operands")),
@@ -35,40 +35,32 @@ fn unsupported(op: Operator, what: &str) -> Error {
 #[inline(never)]
 fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
     let data = x.data(op.name())?;
+    if x.is_bool() {
+        return match op {
+            Operator::Invert => data
+                .zeros_like()
+                .and_then(|zero| data.eq(&zero))
+                .map(Tensor::from_bools)
+                .fx(),
+            Operator::Neg => Err(Error::msg(
+                "`-` is not defined for bool tensors: use `!` to negate them",
+            )),
+            op => Err(unsupported(op, "bool tensors")),
+        };
+    }
+    if !data.dtype().is_float() {
+        let one: fn(i64) -> i64 = match op {
+            Operator::Neg => i64::wrapping_neg,
+            Operator::Abs => i64::wrapping_abs,
+            Operator::Invert => |n| !n,
+            op => return Err(unsupported(op, "integer tensors")),
+        };
+        let numbers = whole_numbers(data)?.into_iter().map(one).collect();
+        return of_whole(numbers, data.dims(), x.dtype()?);
+    }
     match op {
-        Operator::Neg if x.is_bool() => Err(Error::msg(
-            "`-` is not defined for bool tensors: use `!` to negate them",
-        )),
-        Operator::Neg if !data.dtype().is_float() => data
-            .zeros_like()
-            .and_then(|zero| zero.sub(data))
-            .map(Tensor::from)
-            .fx(),
-        Operator::Neg => data.neg().map(Tensor::from).fx(),
-        Operator::Abs if x.is_bool() => Err(Error::msg("`abs` is not defined for bool tensors")),
-        Operator::Abs if data.dtype() == candle_core::DType::I64 => {
-            let data = data.flatten_all().and_then(|d| d.to_vec1::<i64>()).fx()?;
-            Tensor::from_vec(
-                data.into_iter()
-                    .map(i64::wrapping_abs)
-                    .collect::<Vec<i64>>(),
-                x.dims()?.to_vec(),
-            )
-        }
-        Operator::Abs => data.abs().map(Tensor::from).fx(),
-        Operator::Invert if x.is_bool() => data
-            .zeros_like()
-            .and_then(|zero| data.eq(&zero))
-            .map(Tensor::from_bools)
-            .fx(),
-        Operator::Invert if !data.dtype().is_float() => {
-            // Two's complement: !x = -x - 1.
-            let zero = data.zeros_like().fx()?;
-            zero.sub(data)
-                .and_then(|negated| negated.sub(&zero.ones_like()?))
-                .map(Tensor::from)
-                .fx()
-        }
+        Operator::Neg => data.neg().map(Tensor::made).fx(),
+        Operator::Abs => data.abs().map(Tensor::made).fx(),
         op => Err(unsupported(op, "float tensors")),
     }
 }
@@ -77,53 +69,86 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
 #[inline(never)]
 fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tensor> {
     let data = x.data(op.name())?;
-    let number = match scalar {
-        OperandRef::Float(x) => Some(x),
-        OperandRef::Int(n) => Some(n as f64),
-        _ => None,
-    };
-    if data.dtype().is_float()
-        && let Some(number) = number
-    {
+    let number = number(scalar, op)?;
+    if data.dtype().is_float() {
+        let by = number.as_f64();
         let short = match op {
-            Operator::Add => Some(data.affine(1.0, number)),
-            Operator::Sub => Some(data.affine(1.0, -number)),
-            Operator::Mul => Some(pointwise::affine(data, number, 0.0)),
-            Operator::Pow => Some(binary::powf(data, number)),
+            Operator::Sub if matches!(number, Number::Bool(_)) => None,
+            Operator::Add => Some(data.affine(1.0, by)),
+            Operator::Sub => Some(data.affine(1.0, -by)),
+            Operator::Mul => Some(pointwise::affine(data, by, 0.0)),
+            Operator::Pow => {
+                // Refused where the type does not hold the exponent, as in PyTorch.
+                number.checked("pow", x.dtype()?)?;
+                Some(binary::powf(data, by))
+            }
             // The number may be out of the range of half precision.
             Operator::Truediv if is_half(data.dtype()) => {
-                Some(pointwise::affine(data, 1.0 / number, 0.0))
+                Some(pointwise::affine(data, 1.0 / by, 0.0))
             }
-            Operator::Floordiv => Some(numbers::floor_divide_by(data, number)),
+            Operator::Floordiv => Some(numbers::floor_divide_by(data, by)),
             _ => None,
         };
         if let Some(result) = short {
-            return result.map(Tensor::from).fx();
+            return result.map(Tensor::made).fx();
         }
     }
-    both(op, x, &scalar_like(scalar, x, op)?)
+    if op == Operator::Pow {
+        return int_power(x, number);
+    }
+    both(op, x, &scalar_like(number, x, op)?)
+}
+
+/// An integer or truth value to the power of a number.
+fn int_power(x: &Tensor, exponent: Number) -> Result<Tensor> {
+    let own = exponent.beside(x.dtype()?);
+    match exponent {
+        Number::Bool(true) if own == DType::Bool => return Ok(x.clone()),
+        Number::Bool(false) if own == DType::Bool => {
+            let ones = x.data("pow")?.ones_like().fx()?;
+            return Ok(Tensor::from_bools(ones));
+        }
+        Number::Int(n) if n < 0 => {
+            return Err(Error::msg(
+                "`pow`: integers have no negative powers: make the tensor a float",
+            ));
+        }
+        _ => {}
+    }
+    both(Operator::Pow, x, &exponent.checked("pow", own)?.into())
+}
+
+fn number(scalar: OperandRef<'_>, op: Operator) -> Result<Number> {
+    match scalar {
+        OperandRef::Bool(b) => Ok(Number::Bool(b)),
+        OperandRef::Int(n) => Ok(Number::Int(n)),
+        OperandRef::Float(x) => Ok(Number::Float(x)),
+        _ => Err(unsupported(op, "a tensor and this operand")),
+    }
 }
 
 /// A scalar as a tensor without dims, of the type that PyTorch gives it beside `other`.
-fn scalar_like(scalar: OperandRef<'_>, other: &Tensor, op: Operator) -> Result<Tensor> {
-    let own = other.dtype()?;
-    let (number, dtype) = match scalar {
-        OperandRef::Bool(b) => (f64::from(u8::from(b)), own),
-        OperandRef::Int(n) if own == DType::Bool => (n as f64, DType::I64),
-        OperandRef::Int(n) => (n as f64, own),
-        OperandRef::Float(x) if own.is_floating_point() => (x, own),
-        OperandRef::Float(x) => (x, DType::F32),
-        _ => return Err(unsupported(op, "a tensor and this operand")),
+fn scalar_like(number: Number, other: &Tensor, op: Operator) -> Result<Tensor> {
+    if op == Operator::Sub && matches!(number, Number::Bool(_)) {
+        return Err(no_difference());
+    }
+    let dtype = match number.beside(other.dtype()?) {
+        // A quotient is a float's: the scalar enters it as it is, however narrow the integers are.
+        dtype if op == Operator::Truediv && !dtype.is_floating_point() => DType::F32,
+        dtype => dtype,
     };
-    let held = candle_dtype(dtype)?;
-    let data = Data::new(number, &Device::Cpu)
-        .and_then(|t| t.to_dtype(held))
-        .fx()?;
+    let data = number.wrapped(dtype)?;
     Ok(if dtype == DType::Bool {
         Tensor::from_bools(data)
     } else {
         data.into()
     })
+}
+
+fn no_difference() -> Error {
+    Error::msg(
+        "`-` is not defined for bool tensors: use `!` to negate one, `^` for where two differ",
+    )
 }
 
 /// Both operands as one type.
@@ -155,62 +180,45 @@ pub(super) fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         Operator::Matmul => matmul::matmul(x, y),
         _ => return rest(op, x, y),
     }
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
-}
-
-/// The type that two tensors are promoted to.
-pub(super) fn common_type(a: &Tensor, b: &Tensor) -> Result<DType> {
-    let (of_a, of_b) = (a.dtype()?, b.dtype()?);
-    // A tensor without dims does not decide the type within its category, as in PyTorch.
-    Ok(match (a.dims()?.is_empty(), b.dims()?.is_empty()) {
-        (true, false) if category(of_a) <= category(of_b) => of_b,
-        (false, true) if category(of_b) <= category(of_a) => of_a,
-        _ => of_a.promote(of_b),
-    })
 }
 
 /// Operands of different types, or not floats: promoted first.
 #[cold]
 fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     // A symbolic operand's error names the operator.
-    a.data(op.name())?;
-    b.data(op.name())?;
-    let common = common_type(a, b)?;
-    if common == DType::Bool {
-        let (x, y) = promoted(a, b, DType::Bool)?;
-        let logical = match op {
-            Operator::And | Operator::Mul => binary::mul(&x, &y),
-            Operator::Or | Operator::Add => binary::maximum(&x, &y),
-            Operator::Xor => binary::ne(&x, &y),
-            Operator::Eq
-            | Operator::Ne
-            | Operator::Lt
-            | Operator::Le
-            | Operator::Gt
-            | Operator::Ge => {
-                return rest(op, &x, &y);
-            }
-            Operator::Truediv => {
-                let (x, y) = promoted(a, b, DType::F32)?;
-                return binary::div(&x, &y).map(Tensor::from).fx();
-            }
-            _ => return Err(unsupported(op, "bool tensors")),
-        };
-        return logical.map(Tensor::from_bools).fx();
+    let (x, y) = (a.data(op.name())?, b.data(op.name())?);
+    if op == Operator::Matmul {
+        return product(a, b);
     }
-    let common = match op {
-        Operator::Truediv if !common.is_floating_point() => DType::F32,
-        _ => common,
+    if op == Operator::Sub && (a.is_bool() || b.is_bool()) {
+        return Err(no_difference());
+    }
+    let common = match a.common(b)? {
+        dtype if op == Operator::Truediv && !dtype.is_floating_point() => DType::F32,
+        dtype => dtype,
     };
-    if !common.is_floating_point() && common != DType::I64 {
-        // Narrow integers wrap around, as PyTorch's do: computed in 64 bits and cut back.
-        let wide = integers(op, a, b)?;
-        return if wide.is_bool() {
-            Ok(wide)
-        } else {
-            wide.cast(common)
-        };
+    let compares = matches!(
+        op,
+        Operator::Eq | Operator::Ne | Operator::Lt | Operator::Le | Operator::Gt | Operator::Ge
+    );
+    if compares {
+        let (x, y) = promoted(a, b, common)?;
+        return rest(op, &x, &y);
+    }
+    if common == DType::Bool {
+        return match op {
+            Operator::And | Operator::Mul => binary::mul(x, y),
+            Operator::Or | Operator::Add => binary::maximum(x, y),
+            Operator::Xor => binary::ne(x, y),
+            _ => return Err(unsupported(op, "bool tensors")),
+        }
+        .map(Tensor::from_bools)
+        .fx();
+    }
+    if !common.is_floating_point() {
+        return integers(op, a, b, common);
     }
     let (x, y) = promoted(a, b, common)?;
     match op {
@@ -218,35 +226,46 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         Operator::Sub => binary::sub(&x, &y),
         Operator::Mul => binary::mul(&x, &y),
         Operator::Truediv => binary::div(&x, &y),
-        Operator::Matmul => matmul::matmul(&x, &y),
         _ => return rest(op, &x, &y),
     }
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }
 
-fn integers(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    both(op, &a.cast(DType::I64)?, &b.cast(DType::I64)?)
-}
-
-fn category(dtype: DType) -> u8 {
-    match dtype {
-        DType::Bool => 0,
-        dtype if dtype.is_floating_point() => 2,
-        _ => 1,
+/// The matrix product of integers; types are not promoted, as in PyTorch.
+fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let dtype = a.dtype()?;
+    if dtype != b.dtype()? {
+        return Err(Error::msg(format_args!(
+            "matmul: the operands are of {dtype} and {}: convert one with to_dtype",
+            b.dtype()?
+        )));
     }
+    if dtype == DType::Bool {
+        return Err(unsupported(Operator::Matmul, "bool tensors"));
+    }
+    matmul::matmul(a.data("matmul")?, b.data("matmul")?)
+        .map(Tensor::made)
+        .fx()
 }
 
-/// The operators of integers that candle does not have, by PyTorch's rules: the sign of a rest is the divisor's, and
-/// what does not fit wraps around.
-fn whole_numbers(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
-    let dims = binary::broadcast_dims(op.name(), x, y).fx()?;
-    let all = |t: &Data| {
-        t.broadcast_as(dims.as_slice())
-            .and_then(|t| t.flatten_all())
-            .and_then(|t| t.to_vec1::<i64>())
-            .fx()
-    };
+/// The elements of an integer tensor, row-major.
+fn whole_numbers(x: &Data) -> Result<Vec<i64>> {
+    x.to_dtype(candle_core::DType::I64)
+        .and_then(|x| x.flatten_all()?.to_vec1())
+        .fx()
+}
+
+/// A tensor of a narrower type from what was computed in 64 bits: it wraps around, as PyTorch's does.
+fn of_whole(numbers: Vec<i64>, dims: &[usize], dtype: DType) -> Result<Tensor> {
+    Tensor::from_vec(numbers, dims)?.cast(dtype)
+}
+
+/// The operators of integers, by PyTorch's rules: the sign of a rest is the divisor's, what does not fit wraps around.
+fn integers(op: Operator, a: &Tensor, b: &Tensor, common: DType) -> Result<Tensor> {
+    let (x, y) = promoted(a, b, common)?;
+    let dims = binary::broadcast_dims(op.name(), &x, &y).fx()?;
+    let all = |t: &Data| whole_numbers(&expand::to(t, &dims).fx()?);
     let shift = |by: i64| u32::try_from(by).ok().filter(|by| *by < 64);
     let divided = |a: i64, b: i64, what: fn(i64, i64) -> i64| match b {
         0 => Err(Error::msg(format_args!(
@@ -256,6 +275,9 @@ fn whole_numbers(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
     };
     let one = |a: i64, b: i64| -> Result<i64> {
         Ok(match op {
+            Operator::Add => a.wrapping_add(b),
+            Operator::Sub => a.wrapping_sub(b),
+            Operator::Mul => a.wrapping_mul(b),
             Operator::And => a & b,
             Operator::Or => a | b,
             Operator::Xor => a ^ b,
@@ -274,23 +296,36 @@ fn whole_numbers(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
                     rest
                 }
             })?,
-            Operator::Pow => match u32::try_from(b) {
-                Ok(b) => a.wrapping_pow(b),
-                Err(_) => {
-                    return Err(Error::msg(
-                        "`pow`: integers have no negative powers: make the tensor a float",
-                    ));
-                }
-            },
+            Operator::Pow => power(a, b),
             op => return Err(unsupported(op, "integer tensors")),
         })
     };
-    let data = all(x)?
+    let numbers = all(&x)?
         .into_iter()
-        .zip(all(y)?)
+        .zip(all(&y)?)
         .map(|(a, b)| one(a, b))
         .collect::<Result<Vec<i64>>>()?;
-    Tensor::from_vec(data, dims)
+    of_whole(numbers, &dims, common)
+}
+
+/// A power that wraps around, by squaring; a negative one is cut to an integer: of 1 and -1 it is whole, else 0.
+fn power(base: i64, exponent: i64) -> i64 {
+    if exponent < 0 {
+        return match base {
+            1 => 1,
+            -1 => 1 - 2 * (exponent & 1),
+            _ => 0,
+        };
+    }
+    let (mut result, mut square, mut left) = (1i64, base, exponent);
+    while left > 0 {
+        if left & 1 == 1 {
+            result = result.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        left >>= 1;
+    }
+    result
 }
 
 /// The operators that are not on the short way, on operands of one type.
@@ -308,15 +343,12 @@ fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
         return truth.map(Tensor::from_bools).fx();
     }
     let floats = x.dtype().is_float();
-    if x.dtype() == candle_core::DType::I64 {
-        return whole_numbers(op, x, y);
-    }
     match op {
         Operator::Pow if floats => binary::pow(x, y),
         Operator::Floordiv if floats => numbers::floor_divide(x, y),
         Operator::Mod if floats => numbers::remainder(x, y),
         op => return Err(unsupported(op, &format!("{:?} tensors", x.dtype()))),
     }
-    .map(Tensor::from)
+    .map(Tensor::made)
     .fx()
 }

@@ -21,7 +21,10 @@ impl Dims {
         let one = |d: i64| crate::kernels::dim::dim(op, d, rank);
         match self {
             Dims::All => Ok((0..rank).collect()),
-            Dims::One(d) => Ok(vec![one(*d)?]),
+            Dims::One(d) => {
+                let d = one(*d)?;
+                Ok(if rank == 0 { Vec::new() } else { vec![d] })
+            }
             Dims::Many(dims) => {
                 let mut found = Vec::with_capacity(dims.len());
                 for d in dims {
@@ -31,6 +34,8 @@ impl Dims {
                     }
                     found.push(d);
                 }
+                // The one dim that a scalar is asked for is none that it has.
+                found.truncate(rank);
                 Ok(found)
             }
         }

@@ -3,8 +3,47 @@
 use candle_core::{Device, Var};
 use fx_core::{DType, Error, Result};
 
-use super::{Shape, Tensor, candle_dtype, fx_dtype};
+use super::{Number, Shape, Tensor, candle_dtype, fx_dtype};
 use crate::error::Fx;
+use crate::room;
+
+fn not_one(op: &str, dims: &[usize]) -> Error {
+    let count: usize = dims.iter().product();
+    Error::msg(format_args!(
+        "{op}: a tensor of shape {dims:?} has {count} elements, not one"
+    ))
+}
+
+/// Floats as integers: without their fractions. What does not fit is what PyTorch makes of it on x86: the least number of
+/// 32 or 64 bits, of which narrower types keep the last bits.
+fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
+    let held = candle_dtype(dtype)?;
+    let floats = data
+        .to_dtype(candle_core::DType::F64)
+        .and_then(|t| t.flatten_all()?.to_vec1::<f64>())
+        .fx()?;
+    let whole: Vec<i64> = match dtype {
+        DType::I16 | DType::I32 => {
+            let fits = -2_147_483_649.0..2_147_483_648.0;
+            let cut = |x: f64| match x > fits.start && x < fits.end {
+                true => x as i64,
+                false => i32::MIN.into(),
+            };
+            floats.into_iter().map(cut).collect()
+        }
+        _ => {
+            let cut = |x: f64| match x < -(i64::MIN as f64) {
+                true => x as i64,
+                false => i64::MIN,
+            };
+            floats.into_iter().map(cut).collect()
+        }
+    };
+    candle_core::Tensor::from_vec(whole, data.dims(), &Device::Cpu)
+        .and_then(|t| t.to_dtype(held))
+        .map(Tensor::from)
+        .fx()
+}
 
 impl Tensor {
     /// A tensor of the given data, row-major.
@@ -15,7 +54,9 @@ impl Tensor {
         data: Vec<T>,
         shape: impl Into<Shape>,
     ) -> Result<Tensor> {
-        candle_core::Tensor::from_vec(data, shape.into().0, &Device::Cpu)
+        let shape = shape.into().0;
+        room::count("from_vec", &shape)
+            .and_then(|_| candle_core::Tensor::from_vec(data, shape, &Device::Cpu))
             .map(Tensor::from)
             .fx()
     }
@@ -23,13 +64,15 @@ impl Tensor {
     /// A tensor of one value.
     ///
     /// # Errors
-    /// When candle has no room for it.
-    pub fn full(shape: impl Into<Shape>, value: f64, dtype: DType) -> Result<Tensor> {
-        let dtype = candle_dtype(dtype)?;
-        candle_core::Tensor::full(value, shape.into().0, &Device::Cpu)
-            .and_then(|t| t.to_dtype(dtype))
-            .map(Tensor::from)
-            .fx()
+    /// When the type does not hold the value, or there is no room for the tensor.
+    pub fn full(shape: impl Into<Shape>, value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
+        let number = value.into().checked("full", dtype)?;
+        let data = room::full("full", &shape.into().0, &number).fx()?;
+        Ok(if dtype == DType::Bool {
+            Tensor::from_bools(data)
+        } else {
+            data.into()
+        })
     }
 
     /// The element type.
@@ -66,7 +109,28 @@ impl Tensor {
             .fx()
     }
 
-    /// The one element, as `f64`.
+    /// The one element, as what it is: an integer of any size stays whole.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic, or has not exactly one element.
+    #[track_caller]
+    pub fn number(&self) -> Result<Number> {
+        let data = self.data("number")?;
+        if data.dtype().is_float() {
+            return self.item().map(Number::Float);
+        }
+        let whole = data
+            .to_dtype(candle_core::DType::I64)
+            .and_then(|t| t.flatten_all()?.to_vec1::<i64>())
+            .fx()?;
+        match whole.as_slice() {
+            [n] if self.is_bool() => Ok(Number::Bool(*n != 0)),
+            [n] => Ok(Number::Int(*n)),
+            _ => Err(not_one("number", data.dims())),
+        }
+    }
+
+    /// The one element, as `f64`; [`number`](Tensor::number) gives integers as they are.
     ///
     /// # Errors
     /// When the tensor is symbolic, or has not exactly one element.
@@ -74,11 +138,7 @@ impl Tensor {
     pub fn item(&self) -> Result<f64> {
         let data = self.data("item")?;
         if data.elem_count() != 1 {
-            return Err(Error::msg(format_args!(
-                "item: a tensor of shape {:?} has {} elements, not one",
-                data.dims(),
-                data.elem_count()
-            )));
+            return Err(not_one("item", data.dims()));
         }
         data.to_dtype(candle_core::DType::F64)
             .and_then(|t| t.flatten_all()?.to_vec1::<f64>())
@@ -98,7 +158,10 @@ impl Tensor {
             let zero = data.zeros_like().fx()?;
             return data.ne(&zero).map(Tensor::from_bools).fx();
         }
-        data.to_dtype(candle_dtype(dtype)?).map(Tensor::from).fx()
+        if data.dtype().is_float() && !dtype.is_floating_point() {
+            return whole_parts(data, dtype);
+        }
+        data.to_dtype(candle_dtype(dtype)?).map(Tensor::made).fx()
     }
 
     /// Integers and truth values as `float32`, as PyTorch promotes them where only floats will do.
@@ -110,18 +173,13 @@ impl Tensor {
         }
     }
 
-    /// The type that this tensor and `other` are promoted to.
-    pub(crate) fn common_type(&self, other: &Tensor) -> Result<DType> {
-        super::apply::common_type(self, other)
-    }
-
     /// A leaf of the gradient graph with this data: a parameter to train. An existing one is kept.
     ///
     /// # Errors
     /// When the tensor is symbolic.
     pub fn into_parameter(self) -> Result<Tensor> {
         let var = Var::from_tensor(self.data("into_parameter")?).fx()?;
-        Ok(var.as_tensor().clone().into())
+        Ok(self.with_data(var.as_tensor().clone()))
     }
 
     /// The same data, without its gradient history.
@@ -148,7 +206,9 @@ impl Tensor {
                 other.dims()
             )));
         }
-        let other = other.to_dtype(own.dtype()).fx()?;
+        // By the type that this one is of: what enters a tensor of truth values is 0 or 1.
+        let source = source.cast(self.dtype()?)?;
+        let other = source.data("copy_from")?.clone();
         if own.is_variable() {
             return Var::from_tensor(own).and_then(|var| var.set(&other)).fx();
         }

@@ -2,6 +2,8 @@
 
 use fx_core::{DType, Error, Result};
 
+use super::Tensor;
+
 /// Candle's type that holds an fx type.
 pub fn candle_dtype(dtype: DType) -> Result<candle_core::DType> {
     use candle_core::DType as C;
@@ -42,4 +44,26 @@ pub fn fx_dtype(dtype: candle_core::DType) -> Result<DType> {
             )));
         }
     })
+}
+
+/// What decides first: floats before integers, integers before truth values.
+fn category(dtype: DType) -> u8 {
+    match dtype {
+        DType::Bool => 0,
+        dtype if dtype.is_floating_point() => 2,
+        _ => 1,
+    }
+}
+
+impl Tensor {
+    /// The type that an operation on both computes in, PyTorch's `result_type`: a tensor without dims does not decide it
+    /// within its category.
+    pub(crate) fn common(&self, other: &Tensor) -> Result<DType> {
+        let (own, theirs) = (self.dtype()?, other.dtype()?);
+        Ok(match (self.dims()?.is_empty(), other.dims()?.is_empty()) {
+            (true, false) if category(own) <= category(theirs) => theirs,
+            (false, true) if category(theirs) <= category(own) => own,
+            _ => own.promote(theirs),
+        })
+    }
 }

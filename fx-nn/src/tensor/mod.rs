@@ -4,10 +4,12 @@
 
 mod apply;
 mod args;
+mod backward;
 mod compare;
 mod data;
 mod dtype;
 mod index;
+mod number;
 mod saved;
 
 use std::fmt;
@@ -16,9 +18,12 @@ use fx_core::{
     DType, Error, Object, OperandRef, Operator, Proxy, Result, TensorData, Traced, Value, escape,
 };
 
+use crate::kernels::{chain, view};
+
 pub use args::{Dims, Pair, Shape, Sizes};
 pub use dtype::{candle_dtype, fx_dtype};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
+pub use number::{Bound, Number};
 
 /// A multi-dimensional array.
 ///
@@ -81,7 +86,13 @@ impl Tensor {
 
     /// Truth values from `u8` zeros and ones.
     pub(crate) fn from_bools(data: candle_core::Tensor) -> Self {
-        Tensor(Repr::Bool(data))
+        Tensor(Repr::Bool(tidy(data)))
+    }
+
+    /// What an operation gave.
+    #[inline]
+    pub(crate) fn made(data: candle_core::Tensor) -> Self {
+        Tensor::from(chain::linked(data))
     }
 
     /// The same element type with other data.
@@ -89,7 +100,7 @@ impl Tensor {
         if self.is_bool() {
             Tensor::from_bools(data)
         } else {
-            data.into()
+            Tensor::made(data)
         }
     }
 
@@ -99,8 +110,19 @@ impl Tensor {
 }
 
 impl From<candle_core::Tensor> for Tensor {
+    #[inline]
     fn from(tensor: candle_core::Tensor) -> Self {
-        Tensor(Repr::Dense(tensor))
+        Tensor(Repr::Dense(tidy(tensor)))
+    }
+}
+
+/// A tensor without elements is no view: candle reads at a view's offset, which may be past the storage's end.
+#[inline]
+fn tidy(data: candle_core::Tensor) -> candle_core::Tensor {
+    if data.dims().contains(&0) {
+        view::fresh(data)
+    } else {
+        data
     }
 }
 
