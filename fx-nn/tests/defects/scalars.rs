@@ -171,7 +171,7 @@ fn defect_r10_truth_values_are_0_or_1_after_every_operation() -> Result<()> {
         &[0, 0, 0, 0, 0, 0, 1, 0, 0],
     )?;
     holds(&b.clone().into_parameter()?, &[0, 0, 1])?;
-    let mut held = b.clone();
+    let mut held = bools(&[0, 0, 1])?;
     held.copy_from(&bytes(&[2, 0, 255])?)?;
     holds(&held, &[1, 0, 1])?;
     is(&b.cumsum(0)?, DType::I64, &[0, 0, 1])?;
