@@ -25,7 +25,8 @@ use support::{Scratch, bits, json_of, loads_the_same, run};
 /// A traced model, saved and loaded; in evaluation mode.
 fn survives(name: &str, mut model: impl Module, inputs: Vec<Value>) -> Result<()> {
     model.eval();
-    loads_the_same(name, &symbolic_trace(&model)?, inputs)
+    let traced = model::trace_with(&model, inputs.len()).graph_module()?;
+    loads_the_same(name, &traced, inputs)
 }
 
 /// PyTorch's inputs for the model of a golden.

@@ -398,7 +398,15 @@ impl Graph {
         let inherited: Vec<NodeSource> = extra
             .sources
             .iter()
-            .filter(|source| !known.contains(source))
+            .filter(|source| {
+                // What a pass both made and put in a place is told by that place.
+                let is_told = |other: &NodeSource| {
+                    other.pass == source.pass && other.action == NodeAction::Replace
+                };
+                let is_new =
+                    source.action == NodeAction::Replace || !extra.sources.iter().any(is_told);
+                is_new && !known.contains(source)
+            })
             .cloned()
             .collect();
         if !inherited.is_empty() {

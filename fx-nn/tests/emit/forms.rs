@@ -148,6 +148,7 @@ fn guarded(
 fn types_and_guards() -> Result<()> {
     let gm = Trace::new(traced!(guarded))
         .concrete("by", 0.5)
+        .concrete("bias", PH)
         .graph_module()?;
     assert_eq!(
         gm.code(),

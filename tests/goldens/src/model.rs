@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use fx_core::{
-    Component, ComponentKey, Error, FromValue, GraphModule, Object, Result, TensorKind, Value,
-    Visitor, VisitorMut, walk, walk_mut,
+    Component, ComponentKey, Error, FromValue, GraphModule, Literal, Module, Object, PH, Result,
+    TensorKind, Trace, Value, Visitor, VisitorMut, walk, walk_mut,
 };
 use fx_nn::Tensor;
 use indexmap::IndexMap;
@@ -23,6 +23,15 @@ pub struct Numbers {
     pub max_rel_err: f64,
     /// What does not even fit: a shape, a count.
     pub problem: Option<String>,
+}
+
+/// The trace of a module for so many inputs: options among them are traced as there.
+pub fn trace_with(module: &dyn Module, inputs: usize) -> Trace<'_> {
+    let given = module.params().iter().take(inputs);
+    let options = given.filter(|param| param.default == Some(Literal::None));
+    options.fold(Trace::new(module), |trace, param| {
+        trace.concrete(&param.name, PH)
+    })
 }
 
 /// Fills parameters and buffers by the formula; a shared one once, under its first name.

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use fx_core::{Argument, Graph, Module, NodeId, Result, Trace, TraceContext, Tracer, Value};
+use fx_core::{Argument, Graph, Module, NodeId, Result, TraceContext, Tracer, Value};
 use fx_goldens::cases::{CASES, MISSING, Row};
 use fx_goldens::generated;
 use fx_goldens::golden::num_names;
-use fx_goldens::model::max_abs_err;
+use fx_goldens::model::{max_abs_err, trace_with};
 
 fn row(name: &str) -> Result<Row> {
     let case = CASES.iter().find(|case| case.name == name);
@@ -38,7 +38,8 @@ fn generated_is_the_same<M: Module>(
     assert_eq!(max_abs_err(&row.made.result, &result)?, 0.0);
     let leaves = row.made.traced.attributes().modules.keys();
     let tracer = AsBefore(leaves.map(|path| path.to_string()).collect());
-    let again = Trace::new(&module).tracer(tracer).graph()?;
+    let trace = trace_with(&module, row.made.inputs.len());
+    let again = trace.tracer(tracer).graph()?;
     assert_eq!(shape(&again), shape(row.made.traced.graph()));
     Ok(())
 }

@@ -8,9 +8,7 @@ pub mod models;
 
 use std::fmt;
 
-use fx_core::{
-    Component, Error, GraphModule, Module, PlainInterpreter, Result, Value, symbolic_trace,
-};
+use fx_core::{Component, Error, GraphModule, Module, PlainInterpreter, Result, Value};
 use fx_nn::{Tensor, nn};
 
 use crate::compare::GraphComparison;
@@ -105,7 +103,8 @@ pub fn module<M: Module + Component>(
     model::fill(&mut module, golden.gain)?;
     fx_core::ComponentExt::eval(&mut module);
     nn::set_requires_grad(&mut module, false)?;
-    compared(name, &symbolic_trace(&module)?, exceptions, |inputs| {
+    let traced = model::trace_with(&module, golden.inputs.len()).graph_module()?;
+    compared(name, &traced, exceptions, |inputs| {
         // Arguments that the golden leaves out are absent.
         let absent = vec![Value::None; module.params().len().saturating_sub(inputs.len())];
         let lent: Vec<&Value> = inputs.iter().chain(&absent).collect();

@@ -1,12 +1,11 @@
 //! The models of `fx_nn::models`, at the goldens' sizes.
 
-use fx_core::{Error, PH, Result, Trace};
+use fx_core::Result;
 use fx_nn::models;
 
 use super::{Row, module};
 use crate::exception::Exception;
-use crate::golden::{GraphGolden, Literal};
-use crate::model;
+use crate::golden::Literal;
 
 macro_rules! models {
     ($($name:ident = $model:expr, $exceptions:expr;)*) => {$(
@@ -39,23 +38,10 @@ models! {
     siamese = models::siamese::Siamese::new()?, [Exception::PythonInplaceFlag];
     transformer_encoder_hand = models::transformer::TransformerEncoderLayer::new(32, 4, 64)?,
         [Exception::VariadicAsOneSequence];
+    tuple_out = models::tuple_out::TupleOut::new(8)?, [Exception::PythonDefaultValue];
     unet_small = models::unet::UNet::new(3, 2, 8)?, interpolated();
     vgg11_bn = models::vgg::vgg11_bn(1000)?, [];
     vit_b_16_img64 = models::vit::vit_b_16(64, 1000)?, [Exception::VariadicAsOneSequence];
-}
-
-/// `y` may be absent. PyTorch's graph has it, and so has ours where it is bound as there; the numbers are those of a run
-/// without it.
-///
-/// # Errors
-/// When it cannot be traced or run.
-pub fn tuple_out(name: &'static str) -> Result<Row> {
-    let model = models::tuple_out::TupleOut::new(8)?;
-    let there = Trace::new(&model).concrete("y", PH).graph_module()?;
-    let mut row = module(name, model, &[])?;
-    let golden = GraphGolden::load(name).map_err(Error::other)?;
-    row.graph = model::compare_with(&golden, &there, &[Exception::PythonDefaultValue]);
-    Ok(row)
 }
 
 /// What PyTorch's `interpolate` says that fx's does not, and what else a U-Net has of Python.
