@@ -23,6 +23,7 @@ mod parse;
 pub mod places;
 pub mod print;
 pub mod registry;
+pub mod rust_type;
 pub mod signature;
 mod small_set;
 mod sort;
