@@ -211,7 +211,10 @@ fn fx_dtype(dtype: Dtype) -> Option<DType> {
 
 /// Puts bytes into a file, as one step: beside it first, then under its name. Links are followed to the file that they
 /// lead to; nothing but a file is replaced.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// When something else is there, or it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let target = followed(path).map_err(|e| in_file(path, e))?;
     let beside = beside(&target).map_err(|e| in_file(path, e))?;
     let written = File::create_new(&beside)
