@@ -118,9 +118,9 @@ register_crate!(prelude = "fx_core::prelude");
 /// What most programs use: `use fx_core::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Bool, ComponentExt, DType, Device, Error, Float, Forward, FromValue, Graph, GraphModule, IndexMap, Int,
-        List, Module, NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt, Tracer, Tree,
-        Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
+        Bool, ComponentExt, DType, Device, Error, Float, Forward, FromValue, Graph, GraphModule,
+        IndexMap, Int, List, Module, NodeId, Op, PH, Proxy, Result, Trace, TraceContext, TracedExt,
+        Tracer, Tree, Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
     };
 }
 

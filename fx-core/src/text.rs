@@ -72,12 +72,29 @@ mod tests {
 
     #[test]
     fn a_comment_holds_any_text() {
-        for text in ["a*/b", "/*", "*/*", "**//", "/*/", "a\nb", "\u{202e}x", "\u{2028}", "``", "\r"] {
+        for text in [
+            "a*/b",
+            "/*",
+            "*/*",
+            "**//",
+            "/*/",
+            "a\nb",
+            "\u{202e}x",
+            "\u{2028}",
+            "``",
+            "\r",
+        ] {
             let shown = Comment(text).to_string();
             assert!(!shown.contains("*/") && !shown.contains("/*"), "{shown}");
-            assert!(!shown.contains(is_hidden) && !shown.contains('`'), "{shown}");
+            assert!(
+                !shown.contains(is_hidden) && !shown.contains('`'),
+                "{shown}"
+            );
         }
-        assert_eq!(Comment("layers.0 (a / b * c)").to_string(), "layers.0 (a / b * c)");
+        assert_eq!(
+            Comment("layers.0 (a / b * c)").to_string(),
+            "layers.0 (a / b * c)"
+        );
         assert_eq!(Excerpt("a\nb").to_string(), "`a\\nb`");
     }
 }

@@ -287,8 +287,16 @@ impl Writer<'_> {
         let name = match as_name(&param.name) {
             Some(name) => name.into_owned(),
             None => {
-                self.problem(format!("`{}` is no name of a parameter", Escaped(&param.name)));
-                format!("_{}", leaves.first().map_or("_".into(), |leaf| leaf.name().to_string()))
+                self.problem(format!(
+                    "`{}` is no name of a parameter",
+                    Escaped(&param.name)
+                ));
+                format!(
+                    "_{}",
+                    leaves
+                        .first()
+                        .map_or("_".into(), |leaf| leaf.name().to_string())
+                )
             }
         };
         let declared = self.type_of_text(&param.ty);
@@ -326,7 +334,9 @@ impl Writer<'_> {
             (Ok(_), None, None) => "Value".to_string(),
             (Err(problem), _, _) => {
                 self.problem(problem);
-                declared.as_ref().map_or("Value".to_string(), RustType::to_string)
+                declared
+                    .as_ref()
+                    .map_or("Value".to_string(), RustType::to_string)
             }
         };
         if self.input.own.is_none() && declared.as_ref().is_some_and(|ty| ty.optional().is_some()) {
@@ -377,10 +387,14 @@ impl Writer<'_> {
         };
         self.holds[node.id().index as usize] = hold;
         let written = match self.input.own {
-            Some(own) => own.definitions.borrow_mut().named(&ty).unwrap_or_else(|problem| {
-                self.problem(format!("`{name}`: {problem}"));
-                "Tensor".to_string()
-            }),
+            Some(own) => own
+                .definitions
+                .borrow_mut()
+                .named(&ty)
+                .unwrap_or_else(|problem| {
+                    self.problem(format!("`{name}`: {problem}"));
+                    "Tensor".to_string()
+                }),
             None => ty.to_string(),
         };
         // An optional input was traced as present.
@@ -616,8 +630,17 @@ impl Writer<'_> {
 
     /// An operator's call that Rust has no form for.
     fn unwritten(&self, op: Operator, lent: &[String]) -> String {
-        self.problem(format!("`{}` of {} operands has no form in Rust", op.name(), lent.len()));
-        format!("{}::operator::{}({})?", self.input.core, op.name(), lent.join(", "))
+        self.problem(format!(
+            "`{}` of {} operands has no form in Rust",
+            op.name(),
+            lent.len()
+        ));
+        format!(
+            "{}::operator::{}({})?",
+            self.input.core,
+            op.name(),
+            lent.join(", ")
+        )
     }
 
     fn is_list(&self, arg: &Argument) -> bool {
@@ -647,7 +670,9 @@ impl Writer<'_> {
             {
                 format!("{receiver}.{name}.clone()")
             }
-            (Some(ty), Argument::Int(i @ 0..)) if ty.is_struct() => format!("{receiver}.{i}.clone()"),
+            (Some(ty), Argument::Int(i @ 0..)) if ty.is_struct() => {
+                format!("{receiver}.{i}.clone()")
+            }
             (_, index) => format!("{receiver}.i({})?", self.index(index)),
         }
     }
@@ -685,7 +710,11 @@ impl Writer<'_> {
             return match longest(own.fields, path) {
                 Some((known, rest)) => {
                     self.check_inside(path, rest);
-                    let inside = if rest.is_empty() { String::new() } else { fields(&rest[1..]) };
+                    let inside = if rest.is_empty() {
+                        String::new()
+                    } else {
+                        fields(&rest[1..])
+                    };
                     format!(".{known}{inside}")
                 }
                 None => {

@@ -62,14 +62,78 @@ pub(crate) struct Structs {
 
 /// What Rust's prelude, those of fx, and generated code name.
 const TAKEN: [&str; 72] = [
-    "Arg", "AsMut", "AsRef", "Bool", "Box", "Clone", "ComponentExt", "Copy", "DType", "Debug", "Default",
-    "Device", "Dims", "DoubleEndedIterator", "Drop", "Ellipsis", "Eq", "Err", "Error",
-    "ExactSizeIterator", "Extend", "Float", "Fn", "FnMut", "FnOnce", "Forward", "From",
-    "FromIterator", "FromValue", "Future", "Graph", "GraphModule", "Hash", "IndexMap", "Int", "Into",
-    "IntoFuture", "IntoIterator", "Iterator", "List", "Module", "NewAxis", "NodeId", "None", "Ok",
-    "Op", "Option", "Ord", "PH", "PartialEq", "PartialOrd", "Proxy", "Result", "Self", "Send",
-    "Shape", "Sized", "Some", "String", "Sync", "Tensor", "ToOwned", "ToString", "Trace",
-    "TraceContext", "TracedExt", "Tracer", "Tree", "TryFrom", "TryInto", "Unpin", "Vec",
+    "Arg",
+    "AsMut",
+    "AsRef",
+    "Bool",
+    "Box",
+    "Clone",
+    "ComponentExt",
+    "Copy",
+    "DType",
+    "Debug",
+    "Default",
+    "Device",
+    "Dims",
+    "DoubleEndedIterator",
+    "Drop",
+    "Ellipsis",
+    "Eq",
+    "Err",
+    "Error",
+    "ExactSizeIterator",
+    "Extend",
+    "Float",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "Forward",
+    "From",
+    "FromIterator",
+    "FromValue",
+    "Future",
+    "Graph",
+    "GraphModule",
+    "Hash",
+    "IndexMap",
+    "Int",
+    "Into",
+    "IntoFuture",
+    "IntoIterator",
+    "Iterator",
+    "List",
+    "Module",
+    "NewAxis",
+    "NodeId",
+    "None",
+    "Ok",
+    "Op",
+    "Option",
+    "Ord",
+    "PH",
+    "PartialEq",
+    "PartialOrd",
+    "Proxy",
+    "Result",
+    "Self",
+    "Send",
+    "Shape",
+    "Sized",
+    "Some",
+    "String",
+    "Sync",
+    "Tensor",
+    "ToOwned",
+    "ToString",
+    "Trace",
+    "TraceContext",
+    "TracedExt",
+    "Tracer",
+    "Tree",
+    "TryFrom",
+    "TryInto",
+    "Unpin",
+    "Vec",
 ];
 
 /// The names that types of a crate cannot have any more.
@@ -188,7 +252,9 @@ impl Structs {
             }
             places[at].holds = Some(Holds::Shape(shape));
         }
-        Ok(Self::named(root, graph, &places, shapes, &names, tensor, taken))
+        Ok(Self::named(
+            root, graph, &places, shapes, &names, tensor, taken,
+        ))
     }
 
     /// Names the shapes, in the order in which their places come, and the paths.
@@ -267,7 +333,12 @@ impl Structs {
     }
 
     fn definition(&self, at: usize, one: &Struct, text: &mut String) {
-        let shown: Vec<String> = one.paths.iter().take(4).map(|p| format!("`{}`", Comment(p))).collect();
+        let shown: Vec<String> = one
+            .paths
+            .iter()
+            .take(4)
+            .map(|p| format!("`{}`", Comment(p)))
+            .collect();
         let more = one.paths.len().saturating_sub(shown.len());
         let of = match (at, more) {
             (0, _) => "The module.".to_string(),
@@ -340,7 +411,7 @@ impl Structs {
                 false => {
                     let segment = field.segment.replace('{', "{{").replace('}', "}}");
                     format!("&format!({:?})", format!("{root}{segment}"))
-                },
+                }
             };
             match &field.holds {
                 Holds::Module(_) => format!("saved.take_submodule({at})?"),

@@ -102,7 +102,13 @@ impl Definitions {
     /// The definitions as source.
     pub fn source(&self) -> String {
         let mut text = String::new();
-        for (Definition { fields, is_tuple, .. }, name) in &self.defined {
+        for (
+            Definition {
+                fields, is_tuple, ..
+            },
+            name,
+        ) in &self.defined
+        {
             let _ = writeln!(
                 text,
                 "\n/// A structure of values that the module takes.\n#[derive(Tree, Clone, Debug)]"
@@ -116,7 +122,9 @@ impl Definitions {
                 false => {
                     let fields: Vec<String> = fields
                         .iter()
-                        .map(|(name, ty)| format!("    /// One of its parts.\n    pub {name}: {ty},\n"))
+                        .map(|(name, ty)| {
+                            format!("    /// One of its parts.\n    pub {name}: {ty},\n")
+                        })
                         .collect();
                     writeln!(text, "pub struct {name} {{\n{}}}", fields.concat())
                 }
@@ -172,9 +180,7 @@ impl Structure<'_> {
         if matches!(parts, Some(("Value", _))) && !tree.is_leaf() {
             return match self.definitions {
                 Some(_) => self.read(None, tree, path, name),
-                None => Err(format!(
-                    "`{name}` is a `Value`, whose parts have no types"
-                )),
+                None => Err(format!("`{name}` is a `Value`, whose parts have no types")),
             };
         }
         match tree {
@@ -264,7 +270,9 @@ impl Structure<'_> {
                 let item = self.same(item, &mut steps, path, name)?;
                 let mut found = self.found[before..].iter_mut();
                 if found.any(|access| !access.path.ends_with(")?")) {
-                    return Err(format!("`{name}` is a `List` of structures, whose parts cannot be lent"));
+                    return Err(format!(
+                        "`{name}` is a `List` of structures, whose parts cannot be lent"
+                    ));
                 }
                 for access in &mut self.found[before..] {
                     access.is_own = true;
@@ -273,12 +281,8 @@ impl Structure<'_> {
             }
             _ => {
                 let item = ty.and_then(|ty| ty.last()?.1.first().copied());
-                let item = self.same(
-                    item,
-                    &mut items.iter().enumerate().map(indexed),
-                    path,
-                    name,
-                )?;
+                let item =
+                    self.same(item, &mut items.iter().enumerate().map(indexed), path, name)?;
                 Ok(format!("Vec<{item}>"))
             }
         }
@@ -353,7 +357,9 @@ impl Structure<'_> {
         let Some(definitions) = &mut self.definitions else {
             return Ok(String::new());
         };
-        let declared = ty.and_then(RustType::last).map(|(name, _)| name.to_string());
+        let declared = ty
+            .and_then(RustType::last)
+            .map(|(name, _)| name.to_string());
         Ok(definitions.define(Definition {
             name: declared.unwrap_or_else(|| type_case(name)),
             fields,

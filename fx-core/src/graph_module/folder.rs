@@ -295,7 +295,8 @@ fn tensor_of(gm: &GraphModule) -> Result<Option<&'static str>> {
     };
     // The type's own path need not be the one that it is public by.
     let short = short_type_name(name);
-    let same = |path: &&str| path.rsplit("::").next() == Some(&short) && root_of(path) == root_of(name);
+    let same =
+        |path: &&str| path.rsplit("::").next() == Some(&short) && root_of(path) == root_of(name);
     match tensor_types().find(same) {
         Some(path) => Ok(Some(path)),
         None => Err(Error::msg(format_args!(

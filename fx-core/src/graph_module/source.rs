@@ -14,10 +14,10 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::ir::rust_type::RustType;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::registry::path_of;
 use crate::text::Comment;
 use crate::value::data::tensor_types;
-use crate::ir::value_meta::ValueMeta;
 
 /// Source.
 impl GraphModule {

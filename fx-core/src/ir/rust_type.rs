@@ -180,7 +180,8 @@ impl TypePath {
                 Arguments::Call(call) => call.for_each(see),
                 Arguments::Generic(arguments) => {
                     for argument in arguments {
-                        if let GenericArgument::Type(ty) | GenericArgument::Binding(_, ty) = argument
+                        if let GenericArgument::Type(ty) | GenericArgument::Binding(_, ty) =
+                            argument
                         {
                             ty.for_each_path(see);
                         }
@@ -584,7 +585,10 @@ mod tests {
             RustType::parse(" ( Vec < Int > ) ")?.to_string(),
             "Vec<Int>"
         );
-        assert_eq!(RustType::parse("Vec<Vec<Int>>")?.to_string(), "Vec<Vec<Int>>");
+        assert_eq!(
+            RustType::parse("Vec<Vec<Int>>")?.to_string(),
+            "Vec<Vec<Int>>"
+        );
         Ok(())
     }
 
