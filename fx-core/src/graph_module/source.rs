@@ -107,8 +107,8 @@ impl GraphModule {
             }
             let class = module.name.replace("GraphModule", "Traced");
             let _ = match RustType::parse(&class) {
-                Ok(class) => writeln!(text, "impl {class} {{"),
-                Err(_) => writeln!(text, "// {}\nimpl Traced {{", Comment(&class)),
+                Ok(class @ RustType::Path(_)) => writeln!(text, "impl {class} {{"),
+                _ => writeln!(text, "// {}\nimpl Traced {{", Comment(&class)),
             };
             let code = module.rust_code(&CodeOptions::new().verbose(true));
             for line in code.source().lines() {
