@@ -67,6 +67,9 @@ pub(crate) struct Generated {
     pub problems: Vec<String>,
 }
 
+/// What the paths start with of constants that traces and passes make.
+const MADE: [&str; 2] = ["_tensor_constant", "_folded"];
+
 pub(super) struct Writer<'g> {
     pub input: &'g Input<'g>,
     pub graph: &'g Graph,
@@ -722,6 +725,10 @@ impl Writer<'_> {
                     fields(path)
                 }
             };
+        }
+        if MADE.iter().any(|made| path.starts_with(made)) {
+            let path = Escaped(path);
+            self.problem(format!("`{path}` is a constant of the graph, and no field"));
         }
         let mut end = 0;
         for segment in path.split('.') {

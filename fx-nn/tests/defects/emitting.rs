@@ -346,16 +346,23 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
     );
     syn::parse_file(&format!("impl Net {{ {code} }}")).map_err(Error::other)?;
     // Lists of layers are fields that are indexed, and say nothing.
-    let mut gpt = fx_nn::models::gpt2::Gpt2::new(&fx_nn::models::gpt2::Config {
-        vocab_size: 11,
-        block_size: 8,
-        n_layer: 1,
-        n_head: 2,
-        n_embd: 8,
-        dropout: 0.1,
-    })?;
-    gpt.eval();
-    assert!(symbolic_trace(&gpt)?.code().starts_with("pub fn forward("));
+    #[derive(Module)]
+    struct Lists {
+        layers: Vec<nn::Linear>,
+    }
+    #[trace]
+    impl Lists {
+        fn forward(&self, x: &Tensor) -> Result<Tensor> {
+            self.layers[0].forward(x)
+        }
+    }
+    let layers = vec![nn::Linear::new(3, 3)?];
+    let code = symbolic_trace(&Lists { layers })?.code();
+    assert!(!code.starts_with("//") && code.contains("self.layers[0]"), "{code}");
+    // A tensor that a trace met outside of the module is no field of it.
+    let far = Tensor::ones(3)?;
+    let code = symbolic_trace(traced!(move |x: &Tensor| x + &far))?.code();
+    assert!(code.starts_with("// does not compile as it stands: `_tensor_constant0` is"), "{code}");
     Ok(())
 }
 

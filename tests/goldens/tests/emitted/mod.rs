@@ -104,7 +104,7 @@ pub const EMITTED: &[(&str, Make, Code)] = &[
     ),
     ("tree_out", tree_out, Code::Function("")),
     ("names", names, Code::Not),
-    ("model_gpt2", gpt2, Code::Model("fx_nn::models::gpt2::Gpt2")),
+    ("model_gpt2", gpt2, Code::Not),
     ("model_mlp", mlp, Code::Model("fx_nn::models::mlp::Mlp")),
     (
         "model_siamese",
@@ -291,21 +291,17 @@ fn names() -> Result<Emitted> {
     Ok((gm, vec![Value::of(x()?)]).into())
 }
 
-pub fn code_model_gpt2() -> Result<fx_nn::models::gpt2::Gpt2> {
-    fx_nn::models::gpt2::Gpt2::new(&fx_nn::models::gpt2::Config {
+fn gpt2() -> Result<Emitted> {
+    let mut model = fx_nn::models::gpt2::Gpt2::new(&fx_nn::models::gpt2::Config {
         vocab_size: 11,
         block_size: 8,
         n_layer: 2,
         n_head: 2,
         n_embd: 8,
         dropout: 0.1,
-    })
-}
-
-fn gpt2() -> Result<Emitted> {
-    let mut model = code_model_gpt2()?;
+    })?;
     model.eval();
-    let tokens = Tensor::from_vec(vec![1i64, 2, 3, 4], (1, 4))?;
+    let tokens = Tensor::from_vec((0..8).collect::<Vec<i64>>(), (1, 8))?;
     Ok((symbolic_trace(&model)?, vec![Value::of(tokens)]).into())
 }
 
