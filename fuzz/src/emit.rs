@@ -275,6 +275,89 @@ fn text(choices: &mut Choices<'_>, before: &str) -> String {
     }
 }
 
+/// Names that nodes can have.
+const NODES: [&str; 6] = ["evil", "drop", "every", "evil_7", "_evil", "vec"];
+
+/// Types that values can have.
+const TYPES: [&str; 10] = [
+    "Tensor",
+    "&Tensor",
+    "Vec<Tensor>",
+    "Option<&Tensor>",
+    "(Tensor, Int)",
+    "Float",
+    "Evil",
+    "IndexMap<String, Tensor>",
+    "evil::Evil<'a, 3>",
+    "Value",
+];
+
+/// Changes one thing so that the file may still be one.
+fn mutate_gently(json: &mut Json, choices: &mut Choices<'_>) {
+    let mut all = Vec::new();
+    places(json, "", &mut all);
+    let is_free = |path: &str| {
+        let outer = path.split('/').nth(1).unwrap_or_default();
+        let field = path.rsplit('/').next().unwrap_or_default();
+        match outer {
+            "locations" | "scopes" | "class" => true,
+            "params" => matches!(field, "name" | "type"),
+            "nodes" => matches!(field, "name" | "type" | "target" | "str"),
+            "modules" | "attributes" => field == "path",
+            _ => false,
+        }
+    };
+    all.retain(|(path, _)| is_free(path));
+    let Some((path, is_text)) = choices.of(&all).cloned() else {
+        return;
+    };
+    let field = path.rsplit('/').next().unwrap_or_default();
+    let before = json
+        .pointer(&path)
+        .and_then(Json::as_str)
+        .unwrap_or_default()
+        .to_string();
+    let seen: Vec<&str> = HOSTILE
+        .into_iter()
+        .filter(|t| !t.contains(char::is_control) && !t.contains(['\u{202e}', '\u{2028}']))
+        .collect();
+    let to = match (field, choices.byte() % 4) {
+        ("type", _) if !path.starts_with("/scopes") => choices.of(&TYPES).copied(),
+        ("name", _) => choices.of(&NODES).copied(),
+        (_, 0) => choices.of(&FITTING).copied(),
+        (_, 1) if path.starts_with("/locations") || path.starts_with("/scopes") => {
+            choices.of(&HOSTILE).copied()
+        }
+        _ => choices.of(&seen).copied(),
+    };
+    let to = to.unwrap_or_default();
+    match field {
+        _ if !is_text => {
+            if let Some(place) = json
+                .pointer_mut(&path)
+                .filter(|_| path.starts_with("/locations"))
+            {
+                *place = choices.byte().into();
+            }
+        }
+        // Functions and methods are the program's.
+        "target" if before.contains("::") || path_op(json, &path) == "call_method" => {}
+        "name" | "path" | "target" => rename(json, &before, to),
+        _ => {
+            if let Some(place) = json.pointer_mut(&path) {
+                *place = to.into();
+            }
+        }
+    }
+}
+
+/// The operation of the node that a place is in.
+fn path_op(json: &Json, path: &str) -> String {
+    let node = path.rsplit_once('/').map_or("", |(node, _)| node);
+    let op = json.pointer(&format!("{node}/op")).and_then(Json::as_str);
+    op.unwrap_or_default().to_string()
+}
+
 /// Changes one thing.
 fn mutate(json: &mut Json, choices: &mut Choices<'_>) {
     let mut all = Vec::new();
@@ -347,8 +430,12 @@ pub fn check(seeds: &Seeds, data: &[u8], counts: &mut Counts) {
         return;
     };
     let mut json = json.clone();
+    let is_gentle = choices.byte() % 8 < 5;
     for _ in 0..=choices.byte() % 3 {
-        mutate(&mut json, &mut choices);
+        match is_gentle {
+            true => mutate_gently(&mut json, &mut choices),
+            false => mutate(&mut json, &mut choices),
+        }
     }
     let Some(file) = with_json(bytes, &json) else {
         return;

@@ -358,11 +358,17 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
     }
     let layers = vec![nn::Linear::new(3, 3)?];
     let code = symbolic_trace(&Lists { layers })?.code();
-    assert!(!code.starts_with("//") && code.contains("self.layers[0]"), "{code}");
+    assert!(
+        !code.starts_with("//") && code.contains("self.layers[0]"),
+        "{code}"
+    );
     // A tensor that a trace met outside of the module is no field of it.
     let far = Tensor::ones(3)?;
     let code = symbolic_trace(traced!(move |x: &Tensor| x + &far))?.code();
-    assert!(code.starts_with("// does not compile as it stands: `_tensor_constant0` is"), "{code}");
+    assert!(
+        code.starts_with("// does not compile as it stands: `_tensor_constant0` is"),
+        "{code}"
+    );
     Ok(())
 }
 
