@@ -29,9 +29,20 @@ pub(crate) struct Comment<'a>(pub &'a str);
 
 impl fmt::Display for Comment<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        escape(self.0, f, |before, c| {
-            matches!((before, c), ('*', '/') | ('/', '*') | (_, '`'))
-        })
+        escape(self.0, f, ends_comment)
+    }
+}
+
+fn ends_comment(before: char, c: char) -> bool {
+    matches!((before, c), ('*', '/') | ('/', '*'))
+}
+
+/// A text in backticks inside of a doc comment: it does not end those either, and begins no block of code.
+pub(crate) struct Doc<'a>(pub &'a str);
+
+impl fmt::Display for Doc<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(self.0, f, |before, c| c == '`' || ends_comment(before, c))
     }
 }
 
@@ -84,12 +95,11 @@ mod tests {
             "``",
             "\r",
         ] {
-            let shown = Comment(text).to_string();
-            assert!(!shown.contains("*/") && !shown.contains("/*"), "{shown}");
-            assert!(
-                !shown.contains(is_hidden) && !shown.contains('`'),
-                "{shown}"
-            );
+            for shown in [Comment(text).to_string(), Doc(text).to_string()] {
+                assert!(!shown.contains("*/") && !shown.contains("/*"), "{shown}");
+                assert!(!shown.contains(is_hidden), "{shown}");
+            }
+            assert!(!Doc(text).to_string().contains('`'));
         }
         assert_eq!(
             Comment("layers.0 (a / b * c)").to_string(),

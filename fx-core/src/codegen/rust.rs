@@ -656,7 +656,21 @@ impl Writer<'_> {
         let receiver = self.receiver(of);
         let node = of.as_node().and_then(|id| self.graph.node(id).ok());
         match (node.map(|node| self.types.of(node)), index) {
-            (Some(Ty::Tuple(_)), Argument::Int(i)) => format!("{receiver}.{i}.clone()"),
+            (Some(Ty::Tuple(parts)), Argument::Int(i)) => {
+                // Those before the first count from the end.
+                let from_end = usize::try_from(i.unsigned_abs()).ok();
+                let at = match i {
+                    0.. => from_end,
+                    _ => from_end.and_then(|back| parts.len().checked_sub(back)),
+                };
+                match at.filter(|at| *at < parts.len()) {
+                    Some(at) => format!("{receiver}.{at}.clone()"),
+                    None => {
+                        self.problem(format!("a tuple of {} has no item {i}", parts.len()));
+                        format!("{receiver}.i({i})?")
+                    }
+                }
+            }
             (Some(Ty::List(_)), Argument::Slice(ends)) => format!(
                 "{receiver}.slice({}, {})?",
                 self.lent(&ends[0]),
@@ -673,7 +687,7 @@ impl Writer<'_> {
             {
                 format!("{receiver}.{name}.clone()")
             }
-            (Some(ty), Argument::Int(i @ 0..)) if ty.is_struct() => {
+            (Some(ty), Argument::Int(i @ 0..=255)) if ty.is_struct() => {
                 format!("{receiver}.{i}.clone()")
             }
             (_, index) => format!("{receiver}.i({})?", self.index(index)),
@@ -732,7 +746,7 @@ impl Writer<'_> {
         }
         let mut end = 0;
         for segment in path.split('.') {
-            let outer = &path[..end];
+            let outer = &path[..end.max(1) - 1];
             end += segment.len();
             let is_number = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
             let is_field = match is_number {

@@ -12,7 +12,7 @@ use crate::ir::graph::Graph;
 use crate::ir::names::is_reserved;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
-use crate::text::{Comment, Excerpt};
+use crate::text::{Doc, Excerpt};
 use crate::value::data::tensor_types;
 use crate::value::object::short_type_name;
 
@@ -337,7 +337,7 @@ impl Structs {
             .paths
             .iter()
             .take(4)
-            .map(|p| format!("`{}`", Comment(p)))
+            .map(|p| format!("`{}`", Doc(p)))
             .collect();
         let more = one.paths.len().saturating_sub(shown.len());
         let of = match (at, more) {
@@ -375,7 +375,7 @@ impl Structs {
                 let _ = writeln!(
                     text,
                     "    /// `{}`.\n    {buffer}pub {}: {ty},",
-                    Comment(&field.segment),
+                    Doc(&field.segment),
                     field.name
                 );
             }
