@@ -19,6 +19,7 @@ mod module;
 mod passes;
 mod rewrite;
 mod save;
+mod text;
 mod trace;
 mod value;
 
@@ -118,9 +119,10 @@ register_crate!(prelude = "fx_core::prelude");
 /// What most programs use: `use fx_core::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Bool, ComponentExt, Error, Float, Forward, FromValue, Graph, GraphModule, IndexMap, Int,
-        List, Module, NodeId, Op, PH, Proxy, Result, Tag, Trace, TraceContext, TracedExt, Tracer,
-        Tree, Value, args, function, symbolic_trace, trace, traced, tree, wrap, wrap_fn,
+        Bool, ComponentExt, DType, Device, Error, Float, Forward, FromValue, Graph, GraphModule,
+        IndexMap, Int, List, Module, NodeId, Op, PH, Proxy, Result, Tag, Trace, TraceContext,
+        TracedExt, Tracer, Tree, Value, args, function, symbolic_trace, trace, traced, tree, wrap,
+        wrap_fn,
     };
 }
 
@@ -132,6 +134,7 @@ pub mod __private {
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
     };
+    pub use crate::save::file::write as write_file;
     pub use crate::save::meta::MetaType;
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::convert::{Held, fields, hold, tuple_fields};

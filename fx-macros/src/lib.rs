@@ -68,9 +68,7 @@ pub fn traced(input: TokenStream) -> TokenStream {
     expand::traced(input.into()).into()
 }
 
-/// The [`Function`] of a `#[wrap]` function, as graphs call it.
-///
-/// [`Function`]: https://docs.rs/fx-core
+/// The `fx_core::Function` of a `#[wrap]` function, as graphs call it.
 #[proc_macro]
 pub fn function(input: TokenStream) -> TokenStream {
     expand::function(input.into()).into()

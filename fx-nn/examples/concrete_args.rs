@@ -22,18 +22,29 @@ fn pooled(batch: Batch, average: bool, bias: Option<&Tensor>) -> Result<Tensor> 
     }
 }
 
+fn trace() -> Trace<'static> {
+    Trace::new(traced!(pooled))
+        .concrete("batch", tree!({"tokens": PH, "masks": [PH, PH]}))
+        .concrete("average", true)
+        .concrete("bias", None::<f64>)
+}
+
+/// The specialised function, with the arguments that it is for.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let batch = Batch {
+        tokens: Tensor::rand((2, 3))?,
+        masks: vec![Tensor::ones((2, 3))?, Tensor::ones(3)?],
+    };
+    let inputs = vec![Value::of(batch), Value::Bool(true), Value::None];
+    Ok((trace().graph_module()?, inputs))
+}
+
 fn main() -> Result<()> {
     // Left open, a plain `bool` is an error that says what to do, before anything runs.
     if let Err(error) = symbolic_trace(traced!(pooled)) {
         println!("{error}\n");
     }
 
-    let trace = || {
-        Trace::new(traced!(pooled))
-            .concrete("batch", tree!({"tokens": PH, "masks": [PH, PH]}))
-            .concrete("average", true)
-            .concrete("bias", None::<f64>)
-    };
     let gm = trace().graph_module()?;
     println!("{}\n\n{}", gm.graph(), gm.code());
     println!("frozen:\n{}", trace().report()?);

@@ -36,17 +36,26 @@ impl Interpreter for Decompose {
             && let [x] = call.args.as_slice()
         {
             let y = relu_decomposition(&Tensor::from_value(x.clone())?)?;
-            return Ok(fx_nn::IntoValue::into_value(y));
+            return Ok(Value::of(y));
         }
         run.call_function(function, call)
     }
 }
 
-fn main() -> Result<()> {
-    let net = ReluNet {
+fn traced() -> Result<GraphModule> {
+    symbolic_trace(&ReluNet {
         linear: nn::Linear::new(4, 4)?,
-    };
-    let traced = symbolic_trace(&net)?;
+    })
+}
+
+/// The decomposed module, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let x = Tensor::rand((2, 4))?;
+    Ok((traced()?.transform(&mut Decompose)?, vec![Value::of(x)]))
+}
+
+fn main() -> Result<()> {
+    let traced = traced()?;
     let decomposed = traced.transform(&mut Decompose)?;
     println!("{}", decomposed.graph());
     let comparisons = decomposed

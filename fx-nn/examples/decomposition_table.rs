@@ -66,6 +66,24 @@ fn calls(gm: &GraphModule) -> String {
     counts.join(", ")
 }
 
+fn table() -> Decompositions {
+    Decompositions::new()
+        .rule(function!(ops::silu), silu)
+        .rule(function!(ops::sigmoid), sigmoid)
+        .rule(function!(ops::softmax), softmax)
+        .rule(function!(ops::relu), relu)
+        .rule(function!(ops::gelu), gelu)
+}
+
+/// The decomposed block, with inputs.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let mut gm = symbolic_trace(traced!(block))?;
+    gm.apply(&MethodsToFunctions)?;
+    gm.apply(&table())?;
+    let inputs = [Tensor::randn((2, 8))?, Tensor::randn(8)?, Tensor::randn(8)?];
+    Ok((gm, inputs.into_iter().map(Value::of).collect()))
+}
+
 fn main() -> Result<()> {
     fx_nn::manual_seed(0);
     let mut gm = symbolic_trace(traced!(block))?;
@@ -74,14 +92,8 @@ fn main() -> Result<()> {
     let before: Tensor = gm.forward(inputs)?;
     println!("before: {}", calls(&gm));
 
-    let table = Decompositions::new()
-        .rule(function!(ops::silu), silu)
-        .rule(function!(ops::sigmoid), sigmoid)
-        .rule(function!(ops::softmax), softmax)
-        .rule(function!(ops::relu), relu)
-        .rule(function!(ops::gelu), gelu);
     gm.apply(&MethodsToFunctions)?;
-    let record = gm.apply(&table)?;
+    let record = gm.apply(&table())?;
     println!("{record}");
     println!("after: {}", calls(&gm));
 

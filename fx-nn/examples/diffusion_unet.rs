@@ -240,12 +240,23 @@ fn sample(model: &GraphModule, schedule: &Schedule, images: usize) -> Result<Ten
     Ok(x)
 }
 
-fn main() -> Result<()> {
-    fx_nn::manual_seed(0);
+fn model() -> Result<UNet> {
     let mut model = UNet::new()?;
     model.eval();
     nn::set_requires_grad(&mut model, false)?;
+    Ok(model)
+}
 
+/// The traced model, with an image and its time.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let x = Tensor::randn((1, CHANNELS, SIDE, SIDE))?;
+    let t = Tensor::from_vec(vec![5i64], 1)?;
+    Ok((symbolic_trace(&model()?)?, vec![Value::of(x), Value::of(t)]))
+}
+
+fn main() -> Result<()> {
+    fx_nn::manual_seed(0);
+    let model = model()?;
     let traced = symbolic_trace(&model)?;
     let mut opcodes = BTreeMap::new();
     for node in traced.graph().nodes() {

@@ -191,26 +191,43 @@ impl Llama {
     }
 }
 
+const CONFIG: Config = Config {
+    vocab_size: 128,
+    max_positions: 64,
+    hidden_size: 64,
+    intermediate_size: 172,
+    num_layers: 2,
+    num_heads: 8,
+    num_key_value_heads: 2,
+};
+
+/// One cache a layer: the graph has an input for each of their tensors.
+pub fn caches() -> Value {
+    let cache = tree!({"k": PH, "v": PH});
+    tree!([cache.clone(), cache])
+}
+
+fn trace(model: &Llama) -> Result<GraphModule> {
+    Trace::new(model)
+        .concrete("caches", caches())
+        .graph_module()
+}
+
+/// The traced model, with words to read and what was seen before them: nothing.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let mut model = Llama::new(&CONFIG)?;
+    nn::set_requires_grad(&mut model, false)?;
+    let words = Tensor::from_vec(vec![3i64, 14, 15], (1, 3))?;
+    let caches = Value::of(model.empty_caches(&CONFIG, 1)?);
+    Ok((trace(&model)?, vec![Value::of(words), caches]))
+}
+
 fn main() -> Result<()> {
-    let config = Config {
-        vocab_size: 128,
-        max_positions: 64,
-        hidden_size: 64,
-        intermediate_size: 172,
-        num_layers: 2,
-        num_heads: 8,
-        num_key_value_heads: 2,
-    };
+    let config = CONFIG;
     fx_nn::manual_seed(1);
     let mut model = Llama::new(&config)?;
     nn::set_requires_grad(&mut model, false)?;
-
-    // One cache a layer: the graph has an input for each of their tensors.
-    let cache = tree!({"k": PH, "v": PH});
-    let caches = tree!([cache.clone(), cache]);
-    let traced = Trace::new(&model)
-        .concrete("caches", caches)
-        .graph_module()?;
+    let traced = trace(&model)?;
     println!("nodes: {}", traced.graph().len());
 
     // The prompt at once, then word after word.

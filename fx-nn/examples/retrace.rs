@@ -23,6 +23,16 @@ impl Model {
     }
 }
 
+/// The model with the graph module in it, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let model = Model {
+        body: symbolic_trace(traced!(normalize))?,
+        head: nn::Linear::new(3, 2)?,
+    };
+    let x = Tensor::rand((2, 3))?;
+    Ok((symbolic_trace(&model)?, vec![Value::of(x)]))
+}
+
 fn main() -> Result<()> {
     let body = symbolic_trace(traced!(normalize))?;
     let again = symbolic_trace(&body)?;

@@ -27,7 +27,7 @@ pub use tensor::{
     every, fx_dtype,
 };
 
-fx_core::register_crate!(prelude = "fx_nn::prelude");
+fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");
 
 /// What macro expansions name when only this crate is a dependency.
 #[doc(hidden)]

@@ -514,7 +514,8 @@ fn test_to_folder() -> Result<()> {
     );
     let manifest = scratch.read("Cargo.toml")?;
     assert!(manifest.contains("name = \"res_net18\"") && manifest.contains("[workspace]"));
-    assert!(manifest.contains("fx-nn = \"0.1.0\""), "{manifest}");
+    let folder = concat!("fx-nn = { path = \"", env!("CARGO_MANIFEST_DIR"), "\" }\n");
+    assert!(manifest.contains(folder), "{manifest}");
     let source = scratch.read("src/lib.rs")?;
     assert!(
         source.contains("pub struct BasicBlock {")

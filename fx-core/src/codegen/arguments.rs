@@ -1,10 +1,12 @@
 //! Arguments as Rust writes them: lent, given, or as a parameter of a known type takes them.
 
 use super::rust::{Hold, Writer};
-use super::types::{Ty, optional, tuple};
+use super::types::{Ty, is_tensor, optional, tuple};
 use crate::ir::argument::Argument;
+use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;
 use crate::ir::signature::ParamSpec;
+use crate::text::Escaped;
 use crate::value::handle::NodeId;
 
 /// How many arguments a graph module takes as a tuple.
@@ -61,9 +63,14 @@ impl Writer<'_> {
             ([one], [Argument::Node(_)], []) => one.clone(),
             (args, _, []) if args.len() <= MAX_TUPLE => tuple(args),
             (args, _, kwargs) => {
-                let kwargs = kwargs
-                    .iter()
-                    .map(|(name, arg)| format!("{name} = {}", any(arg)));
+                let kwargs = kwargs.iter().map(|(name, arg)| {
+                    // A keyword is a word, but of no macro's.
+                    if as_name(name).is_none_or(|written| written != **name) {
+                        self.problem(format!("`{}` is no name of an argument", Escaped(name)));
+                    }
+                    let name = if is_identifier(name) { name } else { "_" };
+                    format!("{name} = {}", any(arg))
+                });
                 let all: Vec<String> = args.iter().cloned().chain(kwargs).collect();
                 format!("args![{}]", all.join(", "))
             }
@@ -85,7 +92,14 @@ impl Writer<'_> {
                 arg => format!("Some({})", self.of_type(arg, inner, false)),
             };
         }
+        self.check(arg, ty, into);
         match (arg, ty) {
+            (arg, "Value") if !into => self.as_value(arg),
+            // What a struct is made of, taken as the struct that the parameter is of.
+            (Argument::Dict(_), ty) if !ty.contains("Map<") => {
+                let lent = if ty.starts_with('&') { "&" } else { "" };
+                format!("{lent}FromValue::from_value({})?", self.as_value(arg))
+            }
             (Argument::Node(id), ty) => match (self.hold(*id), ty.starts_with('&')) {
                 (Hold::Plain, _) => self.name(*id),
                 (_, true) => self.lent(arg),
@@ -110,6 +124,28 @@ impl Writer<'_> {
             (Argument::List(items), ty) if !ty.starts_with('(') => self.sizes(items, into),
             (Argument::Tuple(items), ty) if !ty.starts_with('(') => self.sizes(items, into),
             (arg, _) => self.built(arg),
+        }
+    }
+
+    /// Notes an argument that is no tensor, where one is taken, and a tensor where a number is.
+    fn check(&self, arg: &Argument, ty: &str, into: bool) {
+        let wanted = ty.trim_start_matches('&').trim();
+        let fits = match arg {
+            _ if into => true,
+            Argument::Node(id) => match self.graph.node(*id).map(|node| self.types.of(node)) {
+                Ok(Ty::Named(name)) if is_tensor(wanted) => is_tensor(name),
+                Ok(Ty::Named(_)) => !matches!(wanted, "i64" | "usize" | "f64" | "bool" | "str"),
+                Ok(_) => !is_tensor(wanted),
+                Err(_) => false,
+            },
+            _ => !is_tensor(wanted),
+        };
+        if !fits {
+            let what = match arg {
+                Argument::Node(id) => format!("%{}", self.name(*id)),
+                _ => "a plain value".to_string(),
+            };
+            self.problem(format!("{what} is given where a `{wanted}` is taken"));
         }
     }
 
@@ -204,7 +240,7 @@ impl Writer<'_> {
             Argument::Float(x) => format!("{x:?}"),
             Argument::Str(x) => format!("{x:?}"),
             Argument::DType(x) => format!("DType::{x:?}"),
-            Argument::Device(x) => format!("fx_core::Device::{x:?}"),
+            Argument::Device(x) => format!("Device::{x:?}"),
             Argument::List(items) => format!("[{}]", all(items).join(", ")),
             Argument::Tuple(items) => tuple(&all(items)),
             Argument::Dict(items) => {
@@ -214,8 +250,7 @@ impl Writer<'_> {
                     .collect();
                 format!("IndexMap::from_iter([{}])", entries.join(", "))
             }
-            Argument::Slice(parts) => format!("slice({})", all(&parts[..]).join(", ")),
-            Argument::Range(parts) => format!("range({})", all(&parts[..]).join(", ")),
+            Argument::Slice(_) | Argument::Range(_) => self.as_value(arg),
         }
     }
 }

@@ -11,12 +11,28 @@ pub struct CrateInfo {
     pub library: &'static str,
     /// The package's name.
     pub package: &'static str,
-    /// The package's version.
-    pub version: &'static str,
     /// The folder of its `Cargo.toml`, where it was built.
     pub folder: &'static str,
+    /// The address of the git repository that it is in.
+    pub repository: Option<&'static str>,
     /// The module whose names generated code uses without a path.
     pub prelude: Option<&'static str>,
+    /// The path under which it has all items of fx-core, so that generated crates need no dependency on that.
+    pub core: Option<&'static str>,
+}
+
+impl CrateInfo {
+    /// A library that says nothing but where it is.
+    pub const fn new(library: &'static str, package: &'static str, folder: &'static str) -> Self {
+        CrateInfo {
+            library,
+            package,
+            folder,
+            repository: None,
+            prelude: None,
+            core: None,
+        }
+    }
 }
 
 inventory::collect!(CrateInfo);
@@ -29,6 +45,13 @@ pub(crate) fn crate_of(path: &str) -> Option<&'static CrateInfo> {
         crates.map(|info| (info.library, info)).collect()
     });
     table.get(root_of(path)).copied()
+}
+
+/// The library whose path has all of fx-core's items, of those that are named; fx-core itself where none has.
+pub(crate) fn core_of<'p>(paths: impl Iterator<Item = &'p str>) -> &'static str {
+    let mut libraries = paths.filter_map(crate_of);
+    let found = libraries.find_map(|info| info.core);
+    found.unwrap_or("fx_core")
 }
 
 /// The first segment of a path.
@@ -45,23 +68,27 @@ pub(crate) fn root_of(path: &str) -> &str {
 /// fx_core::register_crate!();
 /// ```
 ///
-/// With `prelude = "my_crate::prelude"` generated code imports that module.
+/// It records the crate's folder, which generated crates depend on. More is said by name, in any order:
+/// `repository = ".."`, the address of the git repository that the crate is in, on which they depend instead;
+/// `prelude = "my_crate::prelude"`, the module that generated code imports; `core = "my_crate"`, the path under which
+/// the crate has all of fx-core's items.
+///
+/// ```
+/// # mod my_crate {
+/// fx_core::register_crate!(prelude = "my_crate::prelude", repository = "..");
+/// # }
+/// ```
 #[macro_export]
 macro_rules! register_crate {
-    () => {
-        $crate::register_crate!(@ ::core::option::Option::None);
-    };
-    (prelude = $prelude:literal) => {
-        $crate::register_crate!(@ ::core::option::Option::Some($prelude));
-    };
-    (@ $prelude:expr) => {
+    ($($what:ident = $value:literal),* $(,)?) => {
         $crate::__private::inventory::submit! {
             $crate::CrateInfo {
-                library: ::core::module_path!(),
-                package: ::core::env!("CARGO_PKG_NAME"),
-                version: ::core::env!("CARGO_PKG_VERSION"),
-                folder: ::core::env!("CARGO_MANIFEST_DIR"),
-                prelude: $prelude,
+                $($what: ::core::option::Option::Some($value),)*
+                ..$crate::CrateInfo::new(
+                    ::core::module_path!(),
+                    ::core::env!("CARGO_PKG_NAME"),
+                    ::core::env!("CARGO_MANIFEST_DIR"),
+                )
             }
         }
     };

@@ -7,4 +7,5 @@ mod output;
 pub mod rust;
 pub mod source;
 pub mod structs;
+pub mod structures;
 mod types;

@@ -5,8 +5,10 @@
 use rustc_hash::FxHashMap;
 
 use super::rust::{Hold, Writer};
-use super::types::tuple;
+use super::structures::MAX_TUPLE;
+use super::types::{Ty, tuple};
 use crate::ir::argument::Argument;
+use crate::ir::rust_type::RustType;
 use crate::value::handle::NodeId;
 
 /// How often values are still to come in what is being written.
@@ -17,9 +19,10 @@ impl Writer<'_> {
     pub(super) fn result_type(&self, arg: &Argument) -> String {
         match arg {
             Argument::Node(id) => match self.graph.node(*id) {
-                Ok(node) => self.types.of(node).text(),
+                Ok(node) => self.nameable(self.types.of(node)),
                 Err(_) => "Tensor".to_string(),
             },
+            Argument::Tuple(items) if items.len() > MAX_TUPLE => "Value".to_string(),
             Argument::Tuple(items) => tuple(
                 &items
                     .iter()
@@ -36,6 +39,20 @@ impl Writer<'_> {
             Argument::Int(_) => "Int".to_string(),
             Argument::Float(_) => "Float".to_string(),
             _ => "Value".to_string(),
+        }
+    }
+
+    /// A type's text; any value's where a crate of its own cannot name it.
+    fn nameable(&self, ty: &Ty) -> String {
+        let text = ty.text();
+        match (self.input.own, Ty::parse(&text)) {
+            (None, Some(_)) => text,
+            (Some(own), Some(_)) => {
+                let read = RustType::parse(&text);
+                let named = read.is_ok_and(|ty| own.definitions.borrow_mut().named(&ty).is_ok());
+                if named { text } else { "Value".to_string() }
+            }
+            (_, None) => "Value".to_string(),
         }
     }
 
@@ -63,11 +80,17 @@ impl Writer<'_> {
                 let count = left.entry(*id).or_default();
                 *count = count.saturating_sub(1);
                 // What is owned is moved where it comes last.
-                match (self.hold(*id), count) {
+                let written = match (self.hold(*id), count) {
                     (Hold::Owned, 0) => self.name(*id),
                     _ => self.built(arg),
+                };
+                let ty = self.graph.node(*id).map(|node| self.types.of(node));
+                match ty {
+                    Ok(ty) if self.nameable(ty) != ty.text() => format!("Value::of({written})"),
+                    _ => written,
                 }
             }
+            Argument::Tuple(items) if items.len() > MAX_TUPLE => self.value(arg, left),
             Argument::None => "None".to_string(),
             Argument::Bool(_) | Argument::Int(_) | Argument::Float(_) => {
                 format!("{}::from({})", self.result_type(arg), self.built(arg))
@@ -122,13 +145,25 @@ impl Writer<'_> {
             Argument::Str(x) => format!("Value::Str({x:?}.into())"),
             Argument::DType(_) => format!("Value::DType({})", self.built(arg)),
             Argument::Device(_) => format!("Value::Device({})", self.built(arg)),
-            Argument::Node(_) | Argument::List(_) | Argument::Tuple(_) | Argument::Dict(_) => {
-                format!(
-                    "fx_core::IntoValue::into_value({})",
-                    self.returned(arg, left)
-                )
+            Argument::Tuple(items) if items.len() > MAX_TUPLE => {
+                let items: Vec<String> = items.iter().map(|i| self.value(i, left)).collect();
+                format!("Value::Tuple(Box::new([{}]))", items.join(", "))
             }
-            Argument::Ellipsis | Argument::Slice(_) | Argument::Range(_) => self.built(arg),
+            Argument::Node(_) | Argument::List(_) | Argument::Tuple(_) | Argument::Dict(_) => {
+                match self.returned(arg, left) {
+                    written if written.starts_with("Value::of(") => written,
+                    written => format!("Value::of({written})"),
+                }
+            }
+            Argument::Ellipsis => "Value::Ellipsis".to_string(),
+            Argument::Slice(parts) | Argument::Range(parts) => {
+                let kind = match arg {
+                    Argument::Slice(_) => "Slice",
+                    _ => "Range",
+                };
+                let parts: Vec<String> = parts.iter().map(|part| self.value(part, left)).collect();
+                format!("Value::{kind}(Box::new([{}]))", parts.join(", "))
+            }
         }
     }
 }

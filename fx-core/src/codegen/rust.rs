@@ -2,20 +2,26 @@
 //!
 //! Invariant: a view. It decides nothing about what runs, and says each node on a line of its own.
 
-use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hooks::{FunctionHead, Hooks};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
-use super::types::{Ty, Types, bound_arguments, given, operands, optional};
+use super::structures::{Access, Definitions, Leaf, Structure};
+use super::types::{Ty, Types, bound_arguments, given, operands};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
+use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::registry;
+use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
+use crate::text::{Comment, Escaped};
 use crate::value::handle::NodeId;
 use crate::value::operator::Operator;
 use crate::value::tree::Tree;
@@ -40,9 +46,29 @@ pub(crate) struct Input<'g> {
     pub trees: &'g [Tree],
     /// What the graph modules give that the graph calls, by path.
     pub results: FxHashMap<&'g str, String>,
-    /// How a path is written as fields, where that is not by its own segments.
-    pub fields: Option<&'g FxHashMap<String, String>>,
+    /// What a crate of its own has; none where the text is to stand where the module was traced.
+    pub own: Option<Own<'g>>,
+    /// The path under which fx-core's items are named.
+    pub core: &'g str,
 }
+
+/// What a crate of its own has.
+#[derive(Clone, Copy)]
+pub(crate) struct Own<'g> {
+    /// How each path is written as fields.
+    pub fields: &'g FxHashMap<String, String>,
+    /// The structures that it defines.
+    pub definitions: &'g RefCell<Definitions>,
+}
+
+/// What the source is, and why it would not compile.
+pub(crate) struct Generated {
+    pub code: RustCode,
+    pub problems: Vec<String>,
+}
+
+/// What the paths start with of constants that traces and passes make.
+const MADE: [&str; 2] = ["_tensor_constant", "_folded"];
 
 pub(super) struct Writer<'g> {
     pub input: &'g Input<'g>,
@@ -53,6 +79,10 @@ pub(super) struct Writer<'g> {
     last_users: Vec<Option<u32>>,
     drop_path: &'static str,
     lines: Vec<CodeLine>,
+    /// Why the source would not compile, each once.
+    problems: RefCell<Vec<String>>,
+    /// The paths of the modules whose `forward` the nodes came from.
+    scopes: FxHashSet<&'g str>,
 }
 
 /// What a graph gives, as Rust writes the type: what `forward` returns inside of its `Result`.
@@ -66,7 +96,7 @@ pub(crate) fn forward_source(
     hooks: &Hooks,
     options: CodeOptions,
     annotate: &dyn Fn(NodeRef<'_>) -> Option<String>,
-) -> RustCode {
+) -> Generated {
     let graph = input.graph;
     let mut writer = Writer::new(input);
     writer.last_users = graph.last_users();
@@ -98,7 +128,16 @@ pub(crate) fn forward_source(
         writer.lines.push(codegen.output(&output).into());
     }
     let lines = hooks.apply(writer.lines);
+    let problems = writer.problems.into_inner();
     let mut text = Text::with_capacity(lines.len() + 4);
+    if let (Some(first), None) = (problems.first(), input.own) {
+        let more = match problems.len() {
+            1 => String::new(),
+            many => format!(" (and {} more)", many - 1),
+        };
+        let why = Comment(first);
+        text.push("", &format!("// does not compile as it stands: {why}{more}; `to_folder` writes a crate that does, or says what is in its way"), None);
+    }
     let items = codegen.items();
     for item in &items {
         text.push("", item, None);
@@ -118,7 +157,10 @@ pub(crate) fn forward_source(
         }
     }
     text.push("", "}", None);
-    text.finish()
+    Generated {
+        code: text.finish(),
+        problems,
+    }
 }
 
 /// A line in the colours of a terminal: comments and drops dim, the name that it binds bold.
@@ -159,7 +201,7 @@ impl Places {
             (None, None) => "// made without a place in the source".to_string(),
             (location, module) => {
                 let parts: Vec<String> = location.into_iter().chain(module).collect();
-                format!("// {}", parts.join(" "))
+                format!("// {}", Comment(&parts.join(" ")))
             }
         };
         let is_new = self.last.as_ref() != Some(&place);
@@ -170,6 +212,15 @@ impl Places {
 impl<'g> Writer<'g> {
     fn new(input: &'g Input<'g>) -> Self {
         let graph = input.graph;
+        let mut scopes = FxHashSet::default();
+        let mut last = None;
+        for node in graph.nodes() {
+            // The nodes of a module come one after the other.
+            let (_, scope) = node.places();
+            if last.replace(scope) != Some(scope) {
+                scopes.extend(node.module_stack().map(|scope| &*scope.path));
+            }
+        }
         Writer {
             input,
             graph,
@@ -181,11 +232,23 @@ impl<'g> Writer<'g> {
                 None => "drop",
             },
             lines: Vec::new(),
+            problems: RefCell::default(),
+            scopes,
         }
     }
 }
 
 impl Writer<'_> {
+    /// Notes why the source would not compile.
+    pub(super) fn problem(&self, why: impl Into<String>) {
+        let why = why.into();
+        let mut problems = self.problems.borrow_mut();
+        // There are few kinds, met again and again.
+        if problems.len() < 64 && !problems.contains(&why) {
+            problems.push(why);
+        }
+    }
+
     /// What the graph gives.
     fn result(&self) -> String {
         let output = self.graph.output_node();
@@ -201,29 +264,19 @@ impl Writer<'_> {
         for (param, tree) in input.params.iter().zip(input.trees) {
             if tree.is_leaf() {
                 if let Some(node) = placeholders.next() {
-                    list.push(self.parameter(node));
+                    list.push(self.parameter(node, Some(&param.ty)));
                 }
                 continue;
             }
-            list.push(format!("{}: {}", param.name, param.ty));
-            for (path, node) in tree.paths().iter().zip(&mut placeholders) {
-                let (hold, lent) = match node.type_expr() {
-                    Some(_) => (Hold::Plain, ""),
-                    None => (Hold::Ref, "&"),
-                };
-                self.holds[node.id().index as usize] = hold;
-                // A struct's dict of fields is the struct.
-                let path = match path.strip_prefix("[\"").and_then(|p| p.split_once("\"]")) {
-                    Some((field, rest)) if !param.ty.contains("Map<") => format!(".{field}{rest}"),
-                    _ => path.clone(),
-                };
-                let text = format!("let {} = {lent}{}{path};", node.name(), param.name);
-                let node = Some(node.id());
-                self.lines.push(CodeLine { text, node });
-            }
+            let leaves: Vec<NodeRef<'_>> = placeholders.by_ref().take(tree.leaves()).collect();
+            list.push(self.structure(param, tree, &leaves));
+        }
+        let mut declared: FxHashMap<&str, &str> = FxHashMap::default();
+        for param in input.params {
+            declared.entry(&param.name).or_insert(&param.ty);
         }
         for node in placeholders {
-            list.push(self.parameter(node));
+            list.push(self.parameter(node, declared.get(node.target()).copied()));
         }
         FunctionHead {
             name: "forward".to_string(),
@@ -232,30 +285,124 @@ impl Writer<'_> {
         }
     }
 
+    /// A parameter that is several inputs; the lines that take it apart come first.
+    fn structure(&mut self, param: &ParamSpec, tree: &Tree, leaves: &[NodeRef<'_>]) -> String {
+        let name = match as_name(&param.name) {
+            Some(name) => name.into_owned(),
+            None => {
+                self.problem(format!(
+                    "`{}` is no name of a parameter",
+                    Escaped(&param.name)
+                ));
+                format!(
+                    "_{}",
+                    leaves
+                        .first()
+                        .map_or("_".into(), |leaf| leaf.name().to_string())
+                )
+            }
+        };
+        let declared = self.type_of_text(&param.ty);
+        let mut found = Vec::new();
+        let written = {
+            let mut definitions = self.input.own.map(|own| own.definitions.borrow_mut());
+            let known = leaves.iter().map(|node| Leaf {
+                declared: node.type_expr().and_then(|ty| self.type_of_text(ty)),
+                is_none: self.is_checked_to_be_none(*node),
+            });
+            let mut structure = Structure {
+                definitions: definitions.as_deref_mut(),
+                leaves: known.collect::<Vec<_>>().into_iter(),
+                found: Vec::with_capacity(leaves.len()),
+            };
+            let whole = Access {
+                path: name.clone(),
+                is_own: false,
+            };
+            // What is there always need not be optional.
+            let ty = declared.as_ref().map(|ty| ty.optional().unwrap_or(ty));
+            let written = structure.read(ty, tree, &whole, &name);
+            found.append(&mut structure.found);
+            written
+        };
+        let written = match (written, &declared, self.input.own) {
+            (Ok(written), declared, Some(_)) => {
+                let by = match declared {
+                    Some(RustType::Reference { .. }) => "&",
+                    _ => "",
+                };
+                format!("{by}{written}")
+            }
+            (Ok(_), Some(ty), None) => ty.to_string(),
+            (Ok(_), None, None) => "Value".to_string(),
+            (Err(problem), _, _) => {
+                self.problem(problem);
+                declared
+                    .as_ref()
+                    .map_or("Value".to_string(), RustType::to_string)
+            }
+        };
+        if self.input.own.is_none() && declared.as_ref().is_some_and(|ty| ty.optional().is_some()) {
+            let text = missing(&name, true);
+            self.lines.push(CodeLine { text, node: None });
+        }
+        // What could not be read is shown as it is.
+        found.resize_with(leaves.len(), || Access {
+            path: name.clone(),
+            is_own: false,
+        });
+        for (access, node) in found.into_iter().zip(leaves) {
+            let (hold, lent) = match (access.is_own, node.type_expr()) {
+                (true, _) => (Hold::Owned, ""),
+                (false, Some(ty)) if ty != "&str" && ty != "String" => (Hold::Plain, ""),
+                (false, _) => (Hold::Ref, "&"),
+            };
+            self.holds[node.id().index as usize] = hold;
+            let text = format!("let {} = {lent}{};", node.name(), access.path);
+            let node = Some(node.id());
+            self.lines.push(CodeLine { text, node });
+        }
+        format!("{name}: {written}")
+    }
+
+    /// Reads a type's text; what is none is a problem.
+    fn type_of_text(&self, text: &str) -> Option<RustType> {
+        match RustType::parse(text) {
+            Ok(ty) => Some(ty),
+            Err(error) => {
+                self.problem(error.to_string());
+                None
+            }
+        }
+    }
+
     /// A parameter that is one input, as the head has it.
-    fn parameter(&mut self, node: NodeRef<'_>) -> String {
-        let declared = self.input.params.iter().find(|p| p.name == node.target());
-        let ty = node
-            .type_expr()
-            .or(declared.map(|p| p.ty.as_ref()))
-            .unwrap_or("&Tensor");
+    fn parameter(&mut self, node: NodeRef<'_>, declared: Option<&str>) -> String {
+        let text = node.type_expr().or(declared).unwrap_or("&Tensor");
+        let ty = self.type_of_text(text);
+        let ty = ty.unwrap_or_else(|| RustType::named("Tensor"));
         let name = node.name();
-        let inner = optional(ty);
-        let hold = match inner.unwrap_or(ty) {
-            ty if ty.starts_with('&') => Hold::Ref,
-            ty if Ty::parse(ty).is_scalar() || ty == "usize" => Hold::Plain,
+        let inner = ty.optional();
+        let hold = match inner.unwrap_or(&ty) {
+            RustType::Reference { .. } => Hold::Ref,
+            inner if Ty::of(inner).is_scalar() => Hold::Plain,
             _ => Hold::Owned,
         };
         self.holds[node.id().index as usize] = hold;
-        // An optional input was traced as there.
+        let written = match self.input.own {
+            Some(own) => own
+                .definitions
+                .borrow_mut()
+                .named(&ty)
+                .unwrap_or_else(|problem| {
+                    self.problem(format!("`{name}`: {problem}"));
+                    "Tensor".to_string()
+                }),
+            None => ty.to_string(),
+        };
+        // An optional input was traced as present.
         if inner.is_some() && (node.args().is_empty() || !self.is_guarded(node)) {
-            let bound = match node.num_users() {
-                0 => "_".to_string(),
-                _ => name.to_string(),
-            };
-            let text = format!(
-                "let {bound} = {name}.ok_or_else(|| Error::msg(\"`{name}` is missing: it was there when this was traced\"))?;"
-            );
+            let text = missing(&name.to_string(), node.num_users() > 0);
             let node = Some(node.id());
             self.lines.push(CodeLine { text, node });
         }
@@ -263,7 +410,15 @@ impl Writer<'_> {
             Some(Argument::None) | None => String::new(),
             Some(default) => format!("#[default({})] ", self.built(default)),
         };
-        format!("{default}{name}: {ty}")
+        format!("{default}{name}: {written}")
+    }
+
+    /// Whether an input is checked to be nothing.
+    fn is_checked_to_be_none(&self, node: NodeRef<'_>) -> bool {
+        node.users().any(|user| {
+            *user.op() == Op::CallFunction(operators::assert_specialized)
+                && matches!(user.args().last(), Some(Argument::None))
+        })
     }
 
     /// Whether all that a graph does with an input is to check that it is what it was specialised to.
@@ -318,9 +473,9 @@ impl Writer<'_> {
     fn expression(&self, node: NodeRef<'_>) -> Option<String> {
         Some(match node.op() {
             Op::Placeholder(_) | Op::Output => return None,
-            Op::GetAttr(path) => format!("&self.{}", self.field_path(path)),
+            Op::GetAttr(path) => format!("&self{}", self.field_path(path)),
             Op::CallModule(path) if let Some(result) = self.input.results.get(&**path) => format!(
-                "self.{}.forward::<{result}>({})?",
+                "self{}.forward::<{result}>({})?",
                 self.field_path(path),
                 self.for_graph_module(node)
             ),
@@ -330,7 +485,7 @@ impl Writer<'_> {
                     None => self.unbound(node),
                 };
                 format!(
-                    "self.{}.forward({})?",
+                    "self{}.forward({})?",
                     self.field_path(path),
                     args.join(", ")
                 )
@@ -349,7 +504,12 @@ impl Writer<'_> {
             None => "self".to_string(),
         };
         let Some(method) = registry::methods(name).first() else {
+            self.problem(format!("no method `{}` is registered", Escaped(name)));
             let args = self.unbound(node);
+            let name = match is_identifier(name) {
+                true => name,
+                false => "call_method",
+            };
             return format!(
                 "{receiver}.{name}({})?",
                 args[1.min(args.len())..].join(", ")
@@ -385,6 +545,13 @@ impl Writer<'_> {
         if function == operators::getattr
             && let [of, Argument::Str(name)] = &*args
         {
+            let name = match name.as_str() {
+                known @ ("shape" | "ndim" | "dtype") => known,
+                other => {
+                    self.problem(format!("tensors have no attribute `{}`", Escaped(other)));
+                    "attribute"
+                }
+            };
             return format!("{}.{name}()?", self.receiver(of));
         }
         if function == operators::_assert
@@ -401,7 +568,7 @@ impl Writer<'_> {
         {
             let (value, words) = (
                 self.receiver(value),
-                format!("`{argument}` was specialised"),
+                format!("`{}` was specialised", Escaped(argument.as_str())),
             );
             let differs = match expected {
                 Argument::None => format!("{value}.is_some()"),
@@ -410,7 +577,19 @@ impl Writer<'_> {
             return format!("if {differs} {{ return Err(Error::msg({words:?})); }}");
         }
         let args = self.bound(function.path(), function.params(), node);
-        format!("{}({})?", function.path(), args.join(", "))
+        let path = self.item_path(function.path());
+        format!("{path}({})?", args.join(", "))
+    }
+
+    /// How an item is named; fx-core's may be named through a library that has them all.
+    fn item_path(&self, path: &str) -> String {
+        if path.contains(['{', '<']) {
+            self.problem(format!("`{path}` has no path that could be named"));
+        }
+        match path.strip_prefix("fx_core::") {
+            Some(rest) => format!("{}::{rest}", self.input.core),
+            None => path.to_string(),
+        }
     }
 
     fn operator(&self, op: Operator, function: Function, node: NodeRef<'_>) -> String {
@@ -439,9 +618,10 @@ impl Writer<'_> {
                     (None, true) => format!("{}.{method}({b})?", self.output(a)),
                     // A number has no such method.
                     (None, false) => format!(
-                        "fx_core::binary::<{}>(fx_core::Operator::{op:?}, &{}, &{b})?",
+                        "{core}::binary::<{}>({core}::Operator::{op:?}, &{}, &{b})?",
                         ty.text(),
-                        operand(a)
+                        operand(a),
+                        core = self.input.core
                     ),
                 }
             }
@@ -450,10 +630,25 @@ impl Writer<'_> {
             }
             (op, _, [a, b]) => match op.infix() {
                 Some(sign) => format!("({a} {sign} {b})?"),
-                None => format!("fx_core::operator::{}({a}, {b})?", op.name()),
+                None => self.unwritten(op, &lent),
             },
-            (op, _, lent) => format!("fx_core::operator::{}({})?", op.name(), lent.join(", ")),
+            (op, _, lent) => self.unwritten(op, lent),
         }
+    }
+
+    /// An operator's call that Rust has no form for.
+    fn unwritten(&self, op: Operator, lent: &[String]) -> String {
+        self.problem(format!(
+            "`{}` of {} operands has no form in Rust",
+            op.name(),
+            lent.len()
+        ));
+        format!(
+            "{}::operator::{}({})?",
+            self.input.core,
+            op.name(),
+            lent.join(", ")
+        )
     }
 
     fn is_list(&self, arg: &Argument) -> bool {
@@ -466,7 +661,21 @@ impl Writer<'_> {
         let receiver = self.receiver(of);
         let node = of.as_node().and_then(|id| self.graph.node(id).ok());
         match (node.map(|node| self.types.of(node)), index) {
-            (Some(Ty::Tuple(_)), Argument::Int(i)) => format!("{receiver}.{i}.clone()"),
+            (Some(Ty::Tuple(parts)), Argument::Int(i)) => {
+                // Those before the first count from the end.
+                let from_end = usize::try_from(i.unsigned_abs()).ok();
+                let at = match i {
+                    0.. => from_end,
+                    _ => from_end.and_then(|back| parts.len().checked_sub(back)),
+                };
+                match at.filter(|at| *at < parts.len()) {
+                    Some(at) => format!("{receiver}.{at}.clone()"),
+                    None => {
+                        self.problem(format!("a tuple of {} has no item {i}", parts.len()));
+                        format!("{receiver}.i({i})?")
+                    }
+                }
+            }
             (Some(Ty::List(_)), Argument::Slice(ends)) => format!(
                 "{receiver}.slice({}, {})?",
                 self.lent(&ends[0]),
@@ -475,6 +684,16 @@ impl Writer<'_> {
             (Some(Ty::List(_)), index) => format!("{receiver}.get({})?", self.lent(index)),
             (Some(Ty::Sequence(_) | Ty::Map(_)), index) => {
                 format!("{receiver}[{}].clone()", self.lent(index))
+            }
+            // A struct's fields.
+            (Some(ty), Argument::Str(name))
+                if ty.is_struct()
+                    && let Some(name) = as_name(name.as_str()) =>
+            {
+                format!("{receiver}.{name}.clone()")
+            }
+            (Some(ty), Argument::Int(i @ 0..=255)) if ty.is_struct() => {
+                format!("{receiver}.{i}.clone()")
             }
             (_, index) => format!("{receiver}.i({})?", self.index(index)),
         }
@@ -509,27 +728,91 @@ impl Writer<'_> {
 
     /// A dotted path as Rust fields: `layer1.0.conv1` is `layer1[0].conv1`.
     fn field_path(&self, path: &str) -> String {
-        if let Some(fields) = self.input.fields {
-            return match longest(fields, path) {
-                Some((known, rest)) => format!("{known}{rest}"),
-                None => path.to_string(),
+        if let Some(own) = self.input.own {
+            return match longest(own.fields, path) {
+                Some((known, rest)) => {
+                    self.check_inside(path, rest);
+                    let inside = if rest.is_empty() {
+                        String::new()
+                    } else {
+                        fields(&rest[1..])
+                    };
+                    format!(".{known}{inside}")
+                }
+                None => {
+                    self.problem(format!("there is nothing at `{}`", Escaped(path)));
+                    fields(path)
+                }
             };
         }
-        let mut text = String::with_capacity(path.len());
-        for segment in path.split('.') {
-            if !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()) {
-                text.push('[');
-                text.push_str(segment);
-                text.push(']');
-            } else {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(segment);
-            }
+        if MADE.iter().any(|made| path.starts_with(made)) {
+            let path = Escaped(path);
+            self.problem(format!("`{path}` is a constant of the graph, and no field"));
         }
-        text
+        let mut end = 0;
+        for segment in path.split('.') {
+            let outer = &path[..end.max(1) - 1];
+            end += segment.len();
+            let is_number = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
+            let is_field = match is_number {
+                // Of a list, which is no module; a module's are reached in ways of its own.
+                true => !outer.is_empty() && !self.scopes.contains(outer),
+                false => as_name(segment).is_some(),
+            };
+            if !is_field {
+                let path = Escaped(&path[..end]);
+                self.problem(format!("`{path}` is no field that could be named"));
+            }
+            end += 1;
+        }
+        fields(path)
     }
+
+    /// Whether what a path names inside of a module of a library can be reached.
+    fn check_inside(&self, path: &str, rest: &str) {
+        if rest.is_empty() {
+            return;
+        }
+        let mut segments = rest[1..].split('.');
+        let outer = path.strip_suffix(rest).unwrap_or(path);
+        let module = self.input.attributes.modules.contains_key(outer);
+        let is_graph = self.input.results.contains_key(outer);
+        if !module || is_graph || segments.any(|segment| as_name(segment).is_none()) {
+            self.problem(format!(
+                "`{}` is inside of what is at `{}`, and cannot be named",
+                Escaped(path),
+                Escaped(outer)
+            ));
+        }
+    }
+}
+
+/// A path as fields. What cannot be a field is shown as a text in brackets.
+fn fields(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    let mut rest = path;
+    while !rest.is_empty() || text.is_empty() {
+        let (segment, next) = rest.split_once('.').unwrap_or((rest, ""));
+        let is_number = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
+        match as_name(segment) {
+            _ if is_number => text.push_str(&format!("[{segment}]")),
+            Some(name) => {
+                text.push('.');
+                text.push_str(&name);
+            }
+            None => text.push_str(&format!("[{segment:?}]")),
+        }
+        rest = next;
+    }
+    text
+}
+
+/// The line that takes what is inside of an optional argument.
+fn missing(name: &str, is_used: bool) -> String {
+    let bound = if is_used { name } else { "_" };
+    format!(
+        "let {bound} = {name}.ok_or_else(|| Error::msg(\"`{name}` is missing: it was there when this was traced\"))?;"
+    )
 }
 
 /// What the longest known part of a path is written as, and the rest of the path.

@@ -7,10 +7,13 @@ use std::fmt::Write as _;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use crate::error::{Error, Result};
 use crate::ir::graph::Graph;
 use crate::ir::names::is_reserved;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
+use crate::text::{Doc, Excerpt};
+use crate::value::data::tensor_types;
 use crate::value::object::short_type_name;
 
 /// What a field holds.
@@ -57,44 +60,128 @@ pub(crate) struct Structs {
     tensor: String,
 }
 
-/// What preludes and generated code name.
-const TAKEN: [&str; 25] = [
-    "Tensor",
-    "Result",
-    "Module",
-    "Value",
-    "List",
-    "Int",
-    "Float",
+/// What Rust's prelude, those of fx, and generated code name.
+const TAKEN: [&str; 73] = [
+    "Arg",
+    "AsMut",
+    "AsRef",
     "Bool",
+    "Box",
+    "Clone",
+    "ComponentExt",
+    "Copy",
     "DType",
+    "Debug",
+    "Default",
     "Device",
-    "IndexMap",
+    "Dims",
+    "DoubleEndedIterator",
+    "Drop",
+    "Ellipsis",
+    "Eq",
+    "Err",
     "Error",
+    "ExactSizeIterator",
+    "Extend",
+    "Float",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "Forward",
+    "From",
+    "FromIterator",
+    "FromValue",
+    "Future",
+    "Graph",
     "GraphModule",
-    "Option",
-    "Vec",
-    "String",
-    "Some",
+    "Hash",
+    "IndexMap",
+    "Int",
+    "Into",
+    "IntoFuture",
+    "IntoIterator",
+    "Iterator",
+    "List",
+    "Module",
+    "NewAxis",
+    "NodeId",
     "None",
     "Ok",
-    "Err",
-    "Self",
-    "Graph",
     "Op",
+    "Option",
+    "Ord",
+    "PH",
+    "PartialEq",
+    "PartialOrd",
+    "Proxy",
+    "Result",
+    "Self",
+    "Send",
+    "Shape",
+    "Sized",
+    "Some",
+    "String",
+    "Sync",
+    "Tensor",
+    "ToOwned",
+    "ToString",
+    "Trace",
+    "TraceContext",
+    "TracedExt",
+    "Tracer",
     "Tree",
     "Tag",
+    "TryFrom",
+    "TryInto",
+    "Unpin",
+    "Vec",
 ];
+
+/// The names that types of a crate cannot have any more.
+#[derive(Debug, Clone)]
+pub(crate) struct Taken(FxHashSet<String>);
+
+impl Default for Taken {
+    fn default() -> Self {
+        let mut names: FxHashSet<String> = TAKEN.iter().map(|name| (*name).to_string()).collect();
+        names.insert("Value".to_string());
+        let tensors = tensor_types().map(|path| path.rsplit("::").next().unwrap_or(path));
+        names.extend(tensors.map(str::to_string));
+        Taken(names)
+    }
+}
+
+impl Taken {
+    /// Takes a name, if it is free.
+    pub fn take(&mut self, name: &str) -> bool {
+        self.0.insert(name.to_string())
+    }
+
+    /// Takes a name, or the first with a number that is free.
+    pub fn unique(&mut self, name: &str) -> String {
+        let mut numbered = name.to_string();
+        let mut number = 1;
+        while !self.take(&numbered) {
+            number += 1;
+            numbered = format!("{name}{number}");
+        }
+        numbered
+    }
+}
 
 impl Structs {
     /// The structs for what a graph names; `type_of` gives the path of a called module's type.
+    ///
+    /// # Errors
+    /// When something is at a path and inside of it, or a path has an empty segment.
     pub fn new(
         root: &str,
         graph: &Graph,
         attributes: &Attributes,
         tensor: &str,
+        taken: &mut Taken,
         mut type_of: impl FnMut(&str) -> String,
-    ) -> Self {
+    ) -> Result<Self> {
         let mut places = vec![Place {
             path: String::new(),
             children: IndexMap::default(),
@@ -121,6 +208,12 @@ impl Structs {
         for at in (0..places.len()).rev() {
             if at > 0 && places[at].children.is_empty() {
                 continue;
+            }
+            if places[at].holds.is_some() || places[at].children.contains_key("") {
+                return Err(Error::msg(format_args!(
+                    "the paths at and inside of {} are none of fields: something is there and inside of it, or a name is empty",
+                    Excerpt(&places[at].path)
+                )));
             }
             let mut children: Vec<(String, usize)> = places[at]
                 .children
@@ -160,7 +253,9 @@ impl Structs {
             }
             places[at].holds = Some(Holds::Shape(shape));
         }
-        Self::named(root, graph, &places, shapes, &names, tensor)
+        Ok(Self::named(
+            root, graph, &places, shapes, &names, tensor, taken,
+        ))
     }
 
     /// Names the shapes, in the order in which their places come, and the paths.
@@ -171,10 +266,9 @@ impl Structs {
         shapes: Vec<Vec<Field>>,
         names: &[Vec<(usize, String)>],
         tensor: &str,
+        taken: &mut Taken,
     ) -> Self {
         let types = types_by_path(graph);
-        let mut taken: FxHashSet<String> = TAKEN.iter().map(|name| (*name).to_string()).collect();
-        taken.insert(root.to_string());
         let mut order: IndexMap<usize, Struct, FxBuildHasher> = IndexMap::default();
         let mut written = vec![String::new(); places.len()];
         let mut fields = FxHashMap::default();
@@ -196,7 +290,7 @@ impl Structs {
             let entry = order.entry(shape).or_insert_with(|| Struct {
                 name: match at {
                     0 => root.to_string(),
-                    _ => unique(type_name(&place.path, &types), &mut taken),
+                    _ => taken.unique(&type_name(&place.path, &types)),
                 },
                 is_tuple: is_tuple(shapes[shape].iter().map(|field| field.segment.as_str())),
                 fields: shapes[shape].clone(),
@@ -240,7 +334,12 @@ impl Structs {
     }
 
     fn definition(&self, at: usize, one: &Struct, text: &mut String) {
-        let shown: Vec<String> = one.paths.iter().take(4).map(|p| format!("`{p}`")).collect();
+        let shown: Vec<String> = one
+            .paths
+            .iter()
+            .take(4)
+            .map(|p| format!("`{}`", Doc(p)))
+            .collect();
         let more = one.paths.len().saturating_sub(shown.len());
         let of = match (at, more) {
             (0, _) => "The module.".to_string(),
@@ -281,7 +380,8 @@ impl Structs {
                 let _ = writeln!(
                     text,
                     "    /// `{}`.\n    {buffer}pub {}: {ty},",
-                    field.segment, field.name
+                    Doc(&field.segment),
+                    field.name
                 );
             }
             text.push_str("}\n");
@@ -313,7 +413,10 @@ impl Structs {
         let taken = |field: &Field| {
             let at = match root.is_empty() {
                 true => format!("{:?}", field.segment),
-                false => format!("&format!({:?})", format!("{root}{}", field.segment)),
+                false => {
+                    let segment = field.segment.replace('{', "{{").replace('}', "}}");
+                    format!("&format!({:?})", format!("{root}{segment}"))
+                }
             };
             match &field.holds {
                 Holds::Module(_) => format!("saved.take_submodule({at})?"),
@@ -433,27 +536,19 @@ fn type_name(path: &str, types: &FxHashMap<String, String>) -> String {
     }
     let is_number = |segment: &&str| segment.bytes().all(|b| b.is_ascii_digit());
     let last = path.rsplit('.').find(|segment| !is_number(segment));
-    let mut name = String::new();
-    for word in last
-        .unwrap_or("Part")
-        .split(|c: char| !c.is_ascii_alphanumeric())
-    {
-        let mut chars = word.chars();
-        name.extend(chars.next().map(|c| c.to_ascii_uppercase()));
-        name.extend(chars);
-    }
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        name.insert_str(0, "Part");
-    }
-    name
+    type_case(last.unwrap_or("Part"))
 }
 
-fn unique(name: String, taken: &mut FxHashSet<String>) -> String {
-    let mut numbered = name.clone();
-    let mut number = 1;
-    while !taken.insert(numbered.clone()) {
-        number += 1;
-        numbered = format!("{name}{number}");
+/// A name as a type's: `down_sample` is `DownSample`.
+pub(super) fn type_case(name: &str) -> String {
+    let mut text = String::new();
+    for word in name.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let mut chars = word.chars();
+        text.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        text.extend(chars);
     }
-    numbered
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        text.insert_str(0, "Part");
+    }
+    text
 }

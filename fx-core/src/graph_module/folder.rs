@@ -4,6 +4,7 @@
 //! is there already is never overwritten.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -14,9 +15,10 @@ use rustc_hash::FxHashSet;
 use super::GraphModule;
 use crate::codegen::crates::{CrateInfo, crate_of, root_of};
 use crate::codegen::hooks::Hooks;
-use crate::codegen::rust::forward_source;
+use crate::codegen::rust::{Own, forward_source};
 use crate::codegen::source::{CodeOptions, RustCode};
-use crate::codegen::structs::Structs;
+use crate::codegen::structs::{Structs, Taken};
+use crate::codegen::structures::Definitions;
 use crate::error::{Error, Result};
 use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
@@ -25,6 +27,7 @@ use crate::ir::registry;
 use crate::module::registry::path_of;
 use crate::passes::folded::FoldedConstants;
 use crate::save::file;
+use crate::text::{Excerpt, is_hidden};
 use crate::value::data::tensor_types;
 use crate::value::object::short_type_name;
 
@@ -63,7 +66,9 @@ impl Folder {
         }
     }
 
-    /// Whether it depends on the libraries in the folders in which they were built, instead of on their versions.
+    /// Whether it depends on all libraries by the folders in which they were built. Otherwise it depends on those that say
+    /// which git repository they are in ([`register_crate!`](crate::register_crate)) by that, and on the others by their
+    /// folders. It never asks a registry for one.
     #[must_use]
     pub fn dependencies_by_path(mut self, yes: bool) -> Self {
         self.by_path = yes;
@@ -81,7 +86,9 @@ impl Folder {
     ///
     /// # Errors
     /// When the name is none of a type, something is at the path already, the module cannot be saved, constants are folded
-    /// [lazily](crate::FoldConstants::lazily), or the graph calls functions or modules that no library is known to have: the error names them, and nothing is written.
+    /// [lazily](crate::FoldConstants::lazily), the graph calls functions or modules that no library is known to have, a
+    /// library is neither in a repository nor in its folder any more, or what is traced has no form in source that
+    /// compiles: the error names it, and nothing is written.
     pub fn write(&self, gm: &GraphModule, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let files = self.files(gm)?;
@@ -100,45 +107,95 @@ impl Folder {
     fn parts(&self, gm: &GraphModule) -> Result<Parts> {
         let name = &self.name;
         let is_type = name.starts_with(|c: char| c.is_ascii_uppercase())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric())
-            && name != "Self";
+            && name.bytes().all(|b| b.is_ascii_alphanumeric());
         if !is_type {
             return Err(Error::msg(format_args!(
-                "`{name}` is no name for a module's type: write it as `ResNet18`"
+                "{} is no name for a module's type: write it as `ResNet18`",
+                Excerpt(name)
+            )));
+        }
+        let mut taken = Taken::default();
+        if !taken.take(name) {
+            return Err(Error::msg(format_args!(
+                "`{name}` is a name that the generated source needs itself: give the module's type another"
             )));
         }
         gm.lint()?;
+        gm.program()?;
         refuse_lazy(gm)?;
         let mut crates = crates_of(gm)?;
-        let mut tensors = gm.attributes.tensors.values();
-        let tensor = tensors.find_map(|(_, value)| value.as_object());
-        let tensor = tensor.map_or("Tensor".to_string(), |o| short_type_name(o.type_name()));
-        let structs = Structs::new(name, &gm.graph, &gm.attributes, &tensor, |path| {
-            let module = gm.attributes.module(path);
-            let ty = module.ok().and_then(path_of);
-            ty.unwrap_or_default().to_string()
-        });
-        let input = gm.source_input(Some(&structs.fields));
-        let code = forward_source(&input, &Hooks::default(), CodeOptions::new(), &|_| None);
-        let words = code
-            .source()
-            .split(|c: char| !c.is_alphanumeric() && c != '_');
-        let mut words: FxHashSet<&str> = words.collect();
-        words.insert(&tensor);
-        let mut types = BTreeSet::new();
-        for path in tensor_types() {
-            if words.contains(path.rsplit("::").next().unwrap_or(path)) {
-                let info = crate_of(path);
-                crates.extend(info.map(|info| (info.library, info)));
-                if info.is_none_or(|info| info.prelude.is_none()) {
-                    types.insert(path);
+        let tensor = tensor_of(gm)?;
+        let core = gm.core_path();
+        let short = |path: &'static str| path.rsplit("::").next().unwrap_or(path);
+        let structs = Structs::new(
+            name,
+            &gm.graph,
+            &gm.attributes,
+            tensor.map_or("Tensor", short),
+            &mut taken,
+            |path| {
+                let module = gm.attributes.module(path);
+                let ty = module.ok().and_then(path_of).unwrap_or_default();
+                match ty.strip_prefix("fx_core::") {
+                    Some(rest) => format!("{core}::{rest}"),
+                    None => ty.to_string(),
                 }
+            },
+        )?;
+        let definitions = RefCell::new(Definitions::new(taken));
+        let own = Own {
+            fields: &structs.fields,
+            definitions: &definitions,
+        };
+        let input = gm.source_input(Some(own), core);
+        let generated = forward_source(&input, &Hooks::default(), CodeOptions::new(), &|_| None);
+        if !generated.problems.is_empty() {
+            let told: Vec<String> = generated.problems.iter().take(TOLD).cloned().collect();
+            return Err(Error::msg(format_args!(
+                "the source of a crate would not compile:\n  {}",
+                told.join("\n  ")
+            )));
+        }
+        let definitions = definitions.into_inner();
+        let structures = definitions.source();
+        for library in &definitions.libraries {
+            crates.extend(crate_of(library).map(|info| (info.library, info)));
+        }
+        let code = generated.code;
+        let mut words: FxHashSet<&str> = FxHashSet::default();
+        for text in [code.source(), &structures] {
+            words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        }
+        words.extend(tensor.map(short));
+        let mut types: BTreeMap<&str, &str> = BTreeMap::new();
+        for path in tensor.into_iter().chain(tensor_types()) {
+            if words.contains(short(path)) {
+                types.entry(short(path)).or_insert(path);
             }
+        }
+        if words.contains("Tensor") && !types.contains_key("Tensor") {
+            return Err(Error::msg(
+                "an input or a result is a tensor, and no type of tensors is known: link in the library that has one, and write `fx_core::register_tensor!(..)` for it",
+            ));
+        }
+        let mut imported = BTreeSet::new();
+        for path in types.into_values() {
+            let info = crate_of(path);
+            crates.extend(info.map(|info| (info.library, info)));
+            if info.is_none_or(|info| info.prelude.is_none()) {
+                imported.insert(path);
+            }
+        }
+        // What has all items of fx-core stands for it.
+        if core != "fx_core" {
+            crates.extend(crate_of(core).map(|info| (info.library, info)));
+            crates.remove("fx_core");
         }
         Ok(Parts {
             crates,
-            types,
+            types: imported,
             structs: structs.source(),
+            structures,
             code,
         })
     }
@@ -150,7 +207,7 @@ impl Folder {
         Ok(vec![
             (
                 "Cargo.toml",
-                self.manifest(&package, &parts.crates).into_bytes(),
+                self.manifest(&package, &parts.crates)?.into_bytes(),
             ),
             ("src/lib.rs", source(gm, name, &parts).into_bytes()),
             ("weights.safetensors", gm.to_bytes()?),
@@ -158,28 +215,93 @@ impl Folder {
         ])
     }
 
-    fn manifest(&self, package: &str, crates: &BTreeMap<&str, &CrateInfo>) -> String {
+    fn manifest(
+        &self,
+        package: &str,
+        crates: &BTreeMap<&str, &'static CrateInfo>,
+    ) -> Result<String> {
         let mut text = format!(
             "[package]\nname = \"{package}\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n[dependencies]\n"
         );
         for info in crates.values() {
-            let CrateInfo {
-                package,
-                version,
-                folder,
-                ..
-            } = info;
-            let _ = match self.by_path {
-                true => writeln!(text, "{package} = {{ path = {folder:?} }}"),
-                false => writeln!(text, "{package} = {version:?}"),
-            };
+            let _ = writeln!(text, "{} = {{ {} }}", info.package, self.place(info)?);
         }
         if !self.member {
             text.push_str(
                 "\n# It stands on its own, also inside of another workspace.\n[workspace]\n",
             );
         }
-        text
+        Ok(text)
+    }
+
+    /// Where a library is: in its repository, or in the folder in which it was built. Its name alone would ask a registry,
+    /// where it may be somebody else's.
+    fn place(&self, info: &CrateInfo) -> Result<String> {
+        let CrateInfo {
+            library, folder, ..
+        } = info;
+        if let Some(repository) = info.repository.filter(|_| !self.by_path) {
+            return Ok(format!("git = {}", toml(repository)));
+        }
+        if Path::new(folder).join("Cargo.toml").is_file() {
+            return Ok(format!("path = {}", toml(folder)));
+        }
+        Err(Error::msg(format_args!(
+            "the crate would depend on `{library}`, which was built in {}, where it is no more: write the crate where the library is, or say which repository it is in: `{library}`'s lib.rs has `register_crate!(repository = \"..\")`",
+            Excerpt(folder)
+        )))
+    }
+}
+
+/// A text as TOML writes it.
+fn toml(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if is_hidden(c) => {
+                let _ = write!(quoted, "\\U{:08X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// The path of the type of a module's tensors; none where it has none.
+fn tensor_of(gm: &GraphModule) -> Result<Option<&'static str>> {
+    let mut found: Option<&'static str> = None;
+    for (path, (_, value)) in &gm.attributes.tensors {
+        let Some(object) = value.as_object() else {
+            return Err(Error::msg(format_args!(
+                "{} is {}, and no tensor: no field of a module gives it to a trace again; put it into the graph as an argument",
+                Excerpt(path),
+                value.describe()
+            )));
+        };
+        let name = object.type_name();
+        if found.is_none_or(|found| found != name) {
+            if let Some(found) = found {
+                return Err(Error::msg(format_args!(
+                    "the tensors are of several types, `{found}` and `{name}`: a crate is written of modules with one"
+                )));
+            }
+            found = Some(name);
+        }
+    }
+    let Some(name) = found else {
+        return Ok(None);
+    };
+    // The type's own path need not be the one that it is public by.
+    let short = short_type_name(name);
+    let same =
+        |path: &&str| path.rsplit("::").next() == Some(&short) && root_of(path) == root_of(name);
+    match tensor_types().find(same) {
+        Some(path) => Ok(Some(path)),
+        None => Err(Error::msg(format_args!(
+            "the tensors are of the type `{name}`, which is not registered: write `fx_core::register_tensor!(..)` for it"
+        ))),
     }
 }
 
@@ -190,6 +312,8 @@ struct Parts {
     /// Tensor types that no prelude has.
     types: BTreeSet<&'static str>,
     structs: String,
+    /// The structures of its arguments.
+    structures: String,
     code: RustCode,
 }
 
@@ -350,8 +474,8 @@ fn source(gm: &GraphModule, name: &str, parts: &Parts) -> String {
     }
     let _ = write!(
         text,
-        "\n{}\nimpl {name} {{\n    /// The module with the layers and weights of a file that was saved with it.\n    ///\n    /// # Errors\n    /// When the file is none of this module's.\n    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {{\n        Self::take(&mut GraphModule::load(path)?)\n    }}\n}}\n\n#[trace]\nimpl {name} {{\n    /// What was traced.\n    ///\n    /// # Errors\n    /// When the arguments do not fit.\n",
-        parts.structs
+        "\n{}{}\nimpl {name} {{\n    /// The module with the layers and weights of a file that was saved with it.\n    ///\n    /// # Errors\n    /// When the file is none of this module's.\n    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {{\n        Self::take(&mut GraphModule::load(path)?)\n    }}\n}}\n\n#[trace]\nimpl {name} {{\n    /// What was traced.\n    ///\n    /// # Errors\n    /// When the arguments do not fit.\n",
+        parts.structs, parts.structures
     );
     for line in parts.code.source().lines() {
         match line.is_empty() {
@@ -381,8 +505,8 @@ fn write(path: &Path, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
                 "is there already, and is not overwritten: take it away, or write to another folder",
             ));
         }
-    } else if path.exists() {
-        return Err(Error::saved("is a file"));
+    } else if fs::symlink_metadata(path).is_ok() {
+        return Err(Error::saved("is no folder"));
     }
     let beside = file::beside(path)?;
     let written = write_all(&beside, files).and_then(|()| {

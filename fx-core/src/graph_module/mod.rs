@@ -33,6 +33,7 @@ use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
 use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
 use crate::save::saver::Saver;
+use crate::text::Escaped;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
@@ -632,10 +633,10 @@ impl fmt::Debug for GraphModule {
 
 impl fmt::Display for GraphModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}(", self.name)?;
+        writeln!(f, "{}(", Escaped(&self.name))?;
         for (path, module) in &self.attributes.modules {
             let name = crate::value::object::short_type_name(module.type_name());
-            writeln!(f, "  ({path}): {name}")?;
+            writeln!(f, "  ({}): {name}", Escaped(path))?;
         }
         writeln!(f, ")\n")?;
         f.write_str(&self.code())

@@ -26,7 +26,8 @@ use crate::value::tree::Tree;
 impl GraphModule {
     /// Saves the module in one file: a safetensors file that has the tensors under their paths, as
     /// [`state_dict`](crate::ComponentExt::state_dict) has them, and the graph, the configurations of the modules and the
-    /// signature as JSON in its metadata. The file appears under its name whole or not at all.
+    /// signature as JSON in its metadata. The file appears under its name whole or not at all; a symbolic link stays one,
+    /// and the file that it leads to gets the contents.
     ///
     /// Functions and module types are saved by their registered paths, with which [`load`](GraphModule::load) finds them:
     /// `#[wrap]` and `#[trace]` register them, [`register_module!`](crate::register_module) registers an instantiation
@@ -47,7 +48,7 @@ impl GraphModule {
     ///
     /// # Errors
     /// When the module does not run, something in it cannot be saved (the error names it), or the file cannot be
-    /// written.
+    /// written. What is there and no file, such as a folder or a device, is left as it is.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let bytes = self.to_bytes().map_err(|e| file::in_file(path, e))?;
@@ -99,8 +100,10 @@ impl GraphModule {
     pub(super) fn save_fields(&self, fields: &mut JsonMap, saver: &mut Saver) -> Result<()> {
         self.lint()?;
         self.program()?;
+        json::check_name(&self.name).map_err(|e| e.inside(".class"))?;
         fields.insert("class".into(), Json::from(self.name.as_str()));
-        fields.insert("params".into(), from_params(&self.params));
+        let params = from_params(&self.params).map_err(|e| e.inside(".params"))?;
+        fields.insert("params".into(), params);
         if !self.trees.is_empty() {
             let trees = from_trees(&self.trees).map_err(|e| e.inside(".inputs"))?;
             fields.insert("inputs".into(), trees);
@@ -109,6 +112,7 @@ impl GraphModule {
         let mut modules = Vec::with_capacity(self.attributes.modules.len());
         for (i, (path, module)) in self.attributes.modules.iter().enumerate() {
             let mut entry = JsonMap::new();
+            json::check_name(path).map_err(|e| e.inside(format_args!(".modules[{i}].path")))?;
             entry.insert("path".into(), Json::from(&**path));
             let saved = checked_paths(&**module)
                 .and_then(|()| saver.inside(path, |saver| save_module(&**module, saver)))
@@ -120,6 +124,7 @@ impl GraphModule {
         let mut attributes = Vec::with_capacity(self.attributes.tensors.len());
         for (i, (path, (kind, value))) in self.attributes.tensors.iter().enumerate() {
             let mut entry = JsonMap::new();
+            json::check_name(path).map_err(|e| e.inside(format_args!(".attributes[{i}].path")))?;
             entry.insert("path".into(), Json::from(&**path));
             entry.insert("kind".into(), Json::from(kind_name(*kind)));
             let saved = saver
@@ -156,7 +161,7 @@ impl GraphModule {
             None => to_graph(fields)?,
         };
         let mut attributes = Attributes::default();
-        let to_path = |path| json::text(path).map(Arc::<str>::from);
+        let to_path = |path| json::name(path).map(Arc::<str>::from);
         json::part(fields, "modules", |modules| {
             json::items(modules, |entry| {
                 let entry = json::object(entry)?;
@@ -189,7 +194,7 @@ impl GraphModule {
             attributes,
             params: json::part(fields, "params", to_params)?,
             trees: json::optional(fields, "inputs", to_trees)?.unwrap_or_default(),
-            name: json::part(fields, "class", json::text)?.to_string(),
+            name: json::part(fields, "class", json::name)?.to_string(),
             program: OnceLock::new(),
             hooks: Hooks::default(),
         };

@@ -5,36 +5,66 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::GraphModule;
+use crate::codegen::crates::core_of;
 use crate::codegen::hooks::{CodeGen, CodeHook};
-use crate::codegen::rust::{Input, forward_source, result_type};
+use crate::codegen::rust::{Input, Own, forward_source, result_type};
 use crate::codegen::source::{CodeLine, CodeOptions, RustCode};
 use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::ir::registry;
+use crate::ir::rust_type::RustType;
 use crate::ir::value_meta::ValueMeta;
+use crate::module::registry::path_of;
+use crate::text::Comment;
+use crate::value::data::tensor_types;
 
 /// Source.
 impl GraphModule {
     /// The computation as Rust source, for reading. It is a view: what runs is the graph's program, and the text
     /// names fields as their paths do, whatever containers they are in.
+    ///
+    /// It is a method of the type that was traced, and compiles there where its fields are named as their paths are, in
+    /// an `impl` marked `#[trace]` where it compares. Where it is known not to, because a path is none of fields
+    /// (`features[0]` of an `nn::Sequential`, `block1-0`) or something has no form in Rust, the first line is a comment
+    /// that says why: [`to_folder`](GraphModule::to_folder) writes structs of its own, and so is not bound to them.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
+    /// assert!(gm.code().starts_with("pub fn forward(&self, x: Float) -> Result<Float> {\n    let mul = (x * 2.0)?;"));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn code(&self) -> String {
         self.rust_code(&CodeOptions::new()).into()
     }
 
     /// The source with what the options ask for, and with its map from lines to nodes.
     pub fn rust_code(&self, options: &CodeOptions) -> RustCode {
-        let input = self.source_input(None);
-        forward_source(&input, &self.hooks, *options, &shape_of)
+        let input = self.source_input(None, self.core_path());
+        forward_source(&input, &self.hooks, *options, &shape_of).code
+    }
+
+    /// The path under which the libraries that the graph names have fx-core's items.
+    pub(super) fn core_path(&self) -> &'static str {
+        let called = self.graph.nodes().filter_map(|node| match node.op() {
+            Op::CallFunction(function) => Some(function.path()),
+            Op::CallMethod(name) => registry::methods(name).first().map(|method| method.path()),
+            Op::CallModule(path) => path_of(&**self.attributes.modules.get(path)?),
+            _ => None,
+        });
+        let mut types = self.graph.placeholders().map(|node| node.type_expr());
+        // An input without a type is a tensor.
+        let takes_tensors = self.attributes.tensors.values().next().is_some()
+            || types.any(|ty| ty.is_none_or(|ty| ty.contains("Tensor")));
+        let tensors = tensor_types().filter(|path| takes_tensors && path.ends_with("::Tensor"));
+        core_of(called.chain(tensors))
     }
 
     /// What source is written of. It recurses over graph modules in graph modules, not over nodes.
-    pub(super) fn source_input<'g>(
-        &'g self,
-        fields: Option<&'g FxHashMap<String, String>>,
-    ) -> Input<'g> {
+    pub(super) fn source_input<'g>(&'g self, own: Option<Own<'g>>, core: &'g str) -> Input<'g> {
         let results = self.graph_modules().map(|(path, inner)| {
-            let result = result_type(&inner.source_input(None));
+            let result = result_type(&inner.source_input(own, core));
             (path, result)
         });
         Input {
@@ -43,7 +73,8 @@ impl GraphModule {
             params: &self.params,
             trees: &self.trees,
             results: results.collect(),
-            fields,
+            own,
+            core,
         }
     }
 
@@ -72,13 +103,13 @@ impl GraphModule {
         let mut left = vec![(String::new(), self)];
         while let Some((path, module)) = left.pop() {
             if !path.is_empty() {
-                let _ = write!(text, "\n// {path}: GraphModule\n");
+                let _ = write!(text, "\n// {}: GraphModule\n", Comment(&path));
             }
-            let _ = writeln!(
-                text,
-                "impl {} {{",
-                module.name.replace("GraphModule", "Traced")
-            );
+            let class = module.name.replace("GraphModule", "Traced");
+            let _ = match RustType::parse(&class) {
+                Ok(class @ RustType::Path(_)) => writeln!(text, "impl {class} {{"),
+                _ => writeln!(text, "// {}\nimpl Traced {{", Comment(&class)),
+            };
             let code = module.rust_code(&CodeOptions::new().verbose(true));
             for line in code.source().lines() {
                 match line.is_empty() {

@@ -27,6 +27,7 @@ pub mod places;
 pub mod print;
 pub mod registry;
 pub mod returned;
+pub mod rust_type;
 pub mod signature;
 mod small_set;
 mod sort;

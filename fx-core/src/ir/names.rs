@@ -305,6 +305,24 @@ fn sanitize(candidate: &str) -> Cow<'_, str> {
     text.into()
 }
 
+/// Whether a text is one word of letters, digits and `_` as Rust's names are; a keyword is one too.
+pub(crate) fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    let starts = |c: char| c == '_' || unicode_ident::is_xid_start(c);
+    chars.next().is_some_and(starts) && chars.all(unicode_ident::is_xid_continue)
+}
+
+/// An identifier as a name of Rust: `r#type` for `type`. Nothing for what is no identifier, and for the words that
+/// cannot be names at all.
+pub(crate) fn as_name(text: &str) -> Option<Cow<'_, str>> {
+    match text {
+        _ if !is_identifier(text) => None,
+        "self" | "Self" | "super" | "crate" | "_" => None,
+        _ if is_reserved(text) => Some(format!("r#{text}").into()),
+        _ => Some(text.into()),
+    }
+}
+
 /// Whether a name cannot be a variable of generated Rust.
 pub(crate) fn is_reserved(name: &str) -> bool {
     const KEYWORDS: &[&str] = &[

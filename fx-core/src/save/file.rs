@@ -209,20 +209,53 @@ fn fx_dtype(dtype: Dtype) -> Option<DType> {
         .find(|own| safetensors_dtype(*own) == dtype)
 }
 
-/// Puts bytes into a file, as one step: beside it first, then under its name.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let beside = beside(path).map_err(|e| in_file(path, e))?;
+/// Puts bytes into a file, as one step: beside it first, then under its name. Links are followed to the file that they
+/// lead to; nothing but a file is replaced.
+///
+/// # Errors
+/// When something else is there, or it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let target = followed(path).map_err(|e| in_file(path, e))?;
+    let beside = beside(&target).map_err(|e| in_file(path, e))?;
     let written = File::create_new(&beside)
         .and_then(|mut file| {
             file.write_all(bytes)?;
             file.sync_all()
         })
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| fs::rename(&beside, &target));
     written.map_err(|e| {
         // What is left of it is of no use; the error that counts is the first.
         let _ = fs::remove_file(&beside);
         in_file(path, Error::saved(e))
     })
+}
+
+/// How many links lead to a file at most.
+const MAX_LINKS: usize = 40;
+
+/// The file that links lead to, which need not be there yet.
+fn followed(path: &Path) -> Result<PathBuf> {
+    let mut at = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let Ok(found) = fs::symlink_metadata(&at) else {
+            return Ok(at);
+        };
+        if found.is_file() {
+            return Ok(at);
+        }
+        if !found.is_symlink() {
+            return Err(Error::saved(
+                "is there already, and is no file: nothing but a file is replaced",
+            ));
+        }
+        let next = fs::read_link(&at).map_err(Error::saved)?;
+        // A link that is not absolute starts in its own folder.
+        at = match at.parent() {
+            Some(folder) => folder.join(next),
+            None => next,
+        };
+    }
+    Err(Error::saved("is a link that leads in circles"))
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {

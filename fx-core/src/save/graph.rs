@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::arguments::{from_argument, to_argument};
 use super::json::{self, Excerpt, Json, JsonMap};
 use super::meta::{from_entries, to_entries};
+use super::signature::{check_type, to_type};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
 use crate::ir::function::Function;
@@ -135,6 +136,7 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
             .map_err(|e| e.inside(".target"))?;
     }
     if *node.op() != Op::Output {
+        json::check_name(node.target()).map_err(|e| e.inside(".target"))?;
         fields.insert("target".into(), Json::from(node.target()));
     }
     fields.insert("name".into(), Json::from(node.name().to_string()));
@@ -146,11 +148,13 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
     if !node.kwargs().is_empty() {
         let mut kwargs = JsonMap::new();
         for (name, arg) in node.kwargs() {
+            json::check_name(name).map_err(|e| e.inside(".kwargs"))?;
             kwargs.insert(name.to_string(), from_argument(arg, &reference)?);
         }
         fields.insert("kwargs".into(), Json::Object(kwargs));
     }
     if let Some(ty) = node.type_expr() {
+        check_type(ty).map_err(|e| e.inside(".type"))?;
         fields.insert("type".into(), Json::from(ty));
     }
     let (location, scope) = node.places();
@@ -305,13 +309,14 @@ impl GraphReader {
             json::object(kwargs)?
                 .iter()
                 .map(|(key, arg)| {
+                    json::check_name(key)?;
                     let arg = to_argument(arg, 0, &reference)
                         .map_err(|e| e.inside(format_args!(".{key}")))?;
                     Ok((Arc::from(key.as_str()), arg))
                 })
                 .collect::<Result<Kwargs>>()
         })?;
-        let ty = json::inside(ty, "type", json::text)?;
+        let ty = json::inside(ty, "type", to_type)?;
         let at = json::inside(at, "at", |at| json::index(at, self.locations.len()))?;
         let inside = json::inside(inside, "in", |at| json::index(at, self.scopes.len()))?;
         let sources = json::inside(passes, "passes", |s| json::items(s, to_source))?;
@@ -349,7 +354,7 @@ impl GraphReader {
         }
         let functions = &mut self.functions;
         let op = json::inside(target, "target", |target| {
-            let target = json::text(target)?;
+            let target = json::name(target)?;
             Ok(match opcode {
                 Opcode::Placeholder => Op::Placeholder(target.into()),
                 Opcode::GetAttr => Op::GetAttr(target.into()),

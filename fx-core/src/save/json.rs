@@ -5,26 +5,13 @@
 use std::fmt;
 
 use crate::error::{Error, Result};
+pub(crate) use crate::text::Excerpt;
+use crate::text::is_hidden;
 
 /// JSON of a saved file.
 pub type Json = serde_json::Value;
 /// A JSON object, in the order in which it was written.
 pub type JsonMap = serde_json::Map<String, Json>;
-
-/// How much of a wrong text is shown.
-const EXCERPT: usize = 60;
-
-/// A text of the file, cut where it is long.
-pub(crate) struct Excerpt<'a>(pub &'a str);
-
-impl fmt::Display for Excerpt<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.char_indices().nth(EXCERPT) {
-            None => write!(f, "`{}`", self.0),
-            Some((end, _)) => write!(f, "`{}..`", &self.0[..end]),
-        }
-    }
-}
 
 /// What a JSON value is, for messages.
 pub(crate) fn describe(json: &Json) -> String {
@@ -58,6 +45,23 @@ pub(crate) fn array(json: &Json) -> Result<&[Json]> {
 
 pub(crate) fn text(json: &Json) -> Result<&str> {
     json.as_str().ok_or_else(|| expected("a text", json))
+}
+
+/// A name or a path: a text that stands on one line and can be seen.
+pub(crate) fn name(json: &Json) -> Result<&str> {
+    let name = text(json)?;
+    check_name(name).map(|()| name)
+}
+
+/// Refuses what [`name`] does.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    match name.contains(is_hidden) {
+        false => Ok(()),
+        true => Err(Error::saved(format_args!(
+            "{} has characters that names cannot have: breaks of lines, or what cannot be seen",
+            Excerpt(name)
+        ))),
+    }
 }
 
 pub(crate) fn boolean(json: &Json) -> Result<bool> {

@@ -2,14 +2,30 @@
 
 use super::arguments::{from_literal, from_tree, to_literal, to_tree};
 use super::json::{self, Json, JsonMap};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::ir::rust_type::RustType;
 use crate::ir::signature::{ParamKind, ParamSpec};
 use crate::value::tree::Tree;
 
-pub(crate) fn from_params(params: &[ParamSpec]) -> Json {
+/// A type's text, checked: source that is generated of a file has nothing else in a type's place.
+pub(crate) fn to_type(saved: &Json) -> Result<&str> {
+    let text = json::text(saved)?;
+    check_type(text).map(|()| text)
+}
+
+/// Refuses what [`to_type`] does.
+pub(crate) fn check_type(text: &str) -> Result<()> {
+    RustType::parse(text).map(|_| ()).map_err(Error::saved)
+}
+
+pub(crate) fn from_params(params: &[ParamSpec]) -> Result<Json> {
     params
         .iter()
-        .map(|param| {
+        .enumerate()
+        .map(|(i, param)| {
+            let inside = |e: Error| e.inside(format_args!("[{i}]"));
+            json::check_name(&param.name).map_err(inside)?;
+            check_type(&param.ty).map_err(inside)?;
             let mut fields = JsonMap::new();
             fields.insert("name".into(), Json::from(param.name.as_ref()));
             fields.insert("type".into(), Json::from(param.ty.as_ref()));
@@ -22,7 +38,7 @@ pub(crate) fn from_params(params: &[ParamSpec]) -> Json {
             if !param.symbolic {
                 fields.insert("symbolic".into(), Json::from(false));
             }
-            Json::Object(fields)
+            Ok(Json::Object(fields))
         })
         .collect()
 }
@@ -33,8 +49,8 @@ pub(crate) fn to_params(saved: &Json) -> Result<Vec<ParamSpec>> {
         json::known_names(fields, &["name", "type", "keyword", "default", "symbolic"])?;
         let keyword = json::optional(fields, "keyword", json::boolean)?;
         Ok(ParamSpec {
-            name: json::part(fields, "name", json::text)?.to_string().into(),
-            ty: json::part(fields, "type", json::text)?.to_string().into(),
+            name: json::part(fields, "name", json::name)?.to_string().into(),
+            ty: json::part(fields, "type", to_type)?.to_string().into(),
             kind: match keyword {
                 Some(true) => ParamKind::Keyword,
                 _ => ParamKind::Positional,

@@ -49,6 +49,16 @@ pub enum Value {
 }
 
 impl Value {
+    /// The value of anything that is one.
+    ///
+    /// ```
+    /// use fx_core::Value;
+    /// assert_eq!(Value::of((1, "a")).describe(), "a tuple of 2");
+    /// ```
+    pub fn of(value: impl IntoValue) -> Self {
+        value.into_value()
+    }
+
     /// Wraps an object.
     pub fn object<T: Object>(object: T) -> Self {
         Value::Object(Handle::new(object))

@@ -16,7 +16,7 @@ pub fn traced(input: TokenStream) -> TokenStream {
     if input.is_empty() {
         return Error::new(Span::call_site(), EXPECTED).to_compile_error();
     }
-    let expanded = syn::parse2::<Expr>(input).and_then(|expr| match expr {
+    let expanded = syn::parse2::<Expr>(input).and_then(|expr| match bare(expr) {
         Expr::Path(path) => Ok(handle(&path)),
         Expr::Closure(closure) => traced_closure(closure),
         other => Err(Error::new_spanned(other, EXPECTED)),
@@ -24,14 +24,26 @@ pub fn traced(input: TokenStream) -> TokenStream {
     expanded.unwrap_or_else(|error| error.to_compile_error())
 }
 
+/// An expression without the groups around it: a macro's `$f:expr` comes in one that nobody sees.
+fn bare(mut expr: Expr) -> Expr {
+    loop {
+        expr = match expr {
+            Expr::Group(group) if group.attrs.is_empty() => *group.expr,
+            Expr::Paren(group) if group.attrs.is_empty() => *group.expr,
+            other => return other,
+        };
+    }
+}
+
 fn handle(path: &ExprPath) -> TokenStream {
     quote_spanned!(path.span()=> <#path>::TRACED.checked(#path))
 }
 
 pub fn function(input: TokenStream) -> TokenStream {
-    match syn::parse2::<ExprPath>(input.clone()) {
-        Ok(path) => quote_spanned!(path.span()=> <#path>::FUNCTION),
-        Err(_) => Error::new_spanned(input, "expected the name of a function marked #[wrap]")
+    let path = syn::parse2::<Expr>(input.clone()).map(bare);
+    match path {
+        Ok(Expr::Path(path)) => quote_spanned!(path.span()=> <#path>::FUNCTION),
+        _ => Error::new_spanned(input, "expected the name of a function marked #[wrap]")
             .to_compile_error(),
     }
 }

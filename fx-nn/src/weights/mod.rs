@@ -124,10 +124,12 @@ pub fn load(module: &mut (impl Component + ?Sized), path: impl AsRef<FilePath>) 
     load_state_dict(module, &state).map_err(|e| in_file(format!("\n{e}")))
 }
 
-/// Saves a module's parameters and buffers as a safetensors file.
+/// Saves a module's parameters and buffers as a safetensors file. A symbolic link stays one, and the file that it leads to
+/// gets the contents.
 ///
 /// # Errors
-/// When the file cannot be written, and when a path of the module leads to two tensors.
+/// When the file cannot be written, and when a path of the module leads to two tensors. What is there and no file is left
+/// as it is.
 pub fn save(module: &(impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
     let path = path.as_ref();
     module.check_paths()?;
@@ -147,8 +149,9 @@ pub fn save(module: &(impl Component + ?Sized), path: impl AsRef<FilePath>) -> R
                 .map_err(|e| weights(format!("`{name}`: {e}")))
         })
         .collect::<Result<Vec<_>>>()?;
-    safetensors::serialize_to_file(views, None, path)
-        .map_err(|e| weights(format!("{}: {e}", path.display())))
+    let in_file = |e: &dyn std::fmt::Display| weights(format!("{}: {e}", path.display()));
+    let bytes = safetensors::serialize(views, None).map_err(|e| in_file(&e))?;
+    fx_core::__private::write_file(path, &bytes)
 }
 
 fn from_view(view: &TensorView<'_>) -> Result<Tensor> {

@@ -27,9 +27,9 @@ impl Outer {
 #[derive(Module)]
 pub struct Parts {
     /// `act`.
-    pub act: fx_core::GraphModule,
+    pub act: fx_nn::GraphModule,
     /// `both`.
-    pub both: fx_core::GraphModule,
+    pub both: fx_nn::GraphModule,
 }
 
 impl Parts {

@@ -1,23 +1,48 @@
-//! The source generated of every case, kept in `tests/generated_source` and compiled with the tests.
+//! The source generated of modules, kept in `tests/generated_source` and compiled with the tests.
 
 use std::path::PathBuf;
 
-use fx_core::{Folder, Result};
-
-use crate::cases::Made;
+use fx_core::{Folder, GraphModule, Result};
 
 /// The type of every generated module.
 pub const TYPE: &str = "Generated";
 
-/// The source of a case's module.
+/// The source of a module as a crate of its own.
 ///
 /// # Errors
 /// When it calls what a crate cannot name.
-pub fn source(made: &Made) -> Result<String> {
-    Folder::new(TYPE).source(&made.traced)
+pub fn source(gm: &GraphModule) -> Result<String> {
+    Folder::new(TYPE).source(gm)
 }
 
-/// The file that keeps a case's source.
+/// What a module's `code()` is in an `impl` of a struct without fields, where `imports` are made.
+pub fn code_of_function(gm: &GraphModule, imports: &str) -> String {
+    let head = "/// Where a function stands.\n#[derive(Module)]\npub struct Code {}\n";
+    in_impl(gm, &format!("{imports}\n{head}"))
+}
+
+/// What a module's `code()` is in an `impl` of what stands for a model's type, with its fields.
+pub fn code_of_model(gm: &GraphModule, model: &str) -> String {
+    let head = format!(
+        "\n/// What stands for a model.\n#[derive(Module)]\npub struct Code(#[module(flatten)] pub {model});\n\nimpl std::ops::Deref for Code {{\n    type Target = {model};\n\n    fn deref(&self) -> &Self::Target {{\n        &self.0\n    }}\n}}\n"
+    );
+    in_impl(gm, &head)
+}
+
+fn in_impl(gm: &GraphModule, head: &str) -> String {
+    let mut text = format!(
+        "//! What `code()` gives, where it was traced.\n\nuse fx_nn::prelude::*;\n{head}\n#[trace]\nimpl Code {{\n"
+    );
+    for line in gm.code().lines() {
+        text.push_str("    ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// The file that keeps a module's source.
 pub fn file(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/generated_source");
     folder.join(format!("{name}.rs"))

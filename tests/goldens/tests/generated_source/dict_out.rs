@@ -50,6 +50,6 @@ impl Generated {
         let relu = fx_nn::ops::relu(&body)?;  drop(body);
         let head_a = self.head_a.forward(&relu)?;
         let head_b = self.head_b.forward(&relu)?;
-        Ok(IndexMap::from_iter([("a".to_string(), fx_core::IntoValue::into_value(head_a)), ("b".to_string(), fx_core::IntoValue::into_value(vec![head_b, relu])), ("n".to_string(), Value::Int(3))]))
+        Ok(IndexMap::from_iter([("a".to_string(), Value::of(head_a)), ("b".to_string(), Value::of(vec![head_b, relu])), ("n".to_string(), Value::Int(3))]))
     }
 }

@@ -1,0 +1,110 @@
+//! Text from outside, as it is shown: cut where it is long, and escaped where it would hide or end what it stands in.
+//!
+//! Invariant: what is shown of a text stays on its line and inside of its comment, and can be seen.
+
+use std::fmt::{self, Write as _};
+
+/// How much of a text is shown in messages.
+const EXCERPT: usize = 60;
+
+/// Whether a character changes lines, directions or nothing that can be seen: controls, separators of lines, marks of
+/// direction, and characters without a width.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// A text on one line, with what is hidden escaped as Rust does.
+pub(crate) struct Escaped<'a>(pub &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(self.0, f, |_, _| false)
+    }
+}
+
+/// A text inside of a comment of any kind: it neither ends the comment nor opens another.
+pub(crate) struct Comment<'a>(pub &'a str);
+
+impl fmt::Display for Comment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(self.0, f, ends_comment)
+    }
+}
+
+fn ends_comment(before: char, c: char) -> bool {
+    matches!((before, c), ('*', '/') | ('/', '*'))
+}
+
+/// A text in backticks inside of a doc comment: it does not end those either, and begins no block of code.
+pub(crate) struct Doc<'a>(pub &'a str);
+
+impl fmt::Display for Doc<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(self.0, f, |before, c| c == '`' || ends_comment(before, c))
+    }
+}
+
+fn escape(
+    text: &str,
+    f: &mut fmt::Formatter<'_>,
+    also: impl Fn(char, char) -> bool,
+) -> fmt::Result {
+    let mut before = ' ';
+    for c in text.chars() {
+        match c {
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            c if is_hidden(c) || also(before, c) => write!(f, "{}", c.escape_unicode())?,
+            c => f.write_char(c)?,
+        }
+        before = c;
+    }
+    Ok(())
+}
+
+/// A text in a message: in backticks, escaped, cut where it is long.
+pub(crate) struct Excerpt<'a>(pub &'a str);
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(EXCERPT) {
+            None => write!(f, "`{}`", Escaped(self.0)),
+            Some((end, _)) => write!(f, "`{}..`", Escaped(&self.0[..end])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_holds_any_text() {
+        for text in [
+            "a*/b",
+            "/*",
+            "*/*",
+            "**//",
+            "/*/",
+            "a\nb",
+            "\u{202e}x",
+            "\u{2028}",
+            "``",
+            "\r",
+        ] {
+            for shown in [Comment(text).to_string(), Doc(text).to_string()] {
+                assert!(!shown.contains("*/") && !shown.contains("/*"), "{shown}");
+                assert!(!shown.contains(is_hidden), "{shown}");
+            }
+            assert!(!Doc(text).to_string().contains('`'));
+        }
+        assert_eq!(
+            Comment("layers.0 (a / b * c)").to_string(),
+            "layers.0 (a / b * c)"
+        );
+        assert_eq!(Excerpt("a\nb").to_string(), "`a\\nb`");
+    }
+}

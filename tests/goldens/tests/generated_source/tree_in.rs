@@ -1,0 +1,49 @@
+//! `Generated`, generated from a traced graph of 4 nodes; to be edited as any source.
+//!
+//! `weights.safetensors` has its layers and weights: [`Generated::load`] takes them from there.
+
+use fx_nn::prelude::*;
+
+/// The module.
+#[derive(Module)]
+pub struct Generated {}
+
+impl Generated {
+    /// Takes the layers and weights out of a graph module that has them.
+    ///
+    /// # Errors
+    /// When it does not have them all.
+    pub fn take(_saved: &mut GraphModule) -> Result<Self> {
+        Ok(Generated {})
+    }
+}
+
+/// A structure of values that the module takes.
+#[derive(Tree, Clone, Debug)]
+pub struct Cache {
+    /// One of its parts.
+    pub k: Tensor,
+}
+
+impl Generated {
+    /// The module with the layers and weights of a file that was saved with it.
+    ///
+    /// # Errors
+    /// When the file is none of this module's.
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        Self::take(&mut GraphModule::load(path)?)
+    }
+}
+
+#[trace]
+impl Generated {
+    /// What was traced.
+    ///
+    /// # Errors
+    /// When the arguments do not fit.
+    pub fn forward(&self, x: &Tensor, c: Cache) -> Result<Tensor> {
+        let c_1 = &c.k;
+        let add = (x + c_1)?;
+        Ok(add)
+    }
+}

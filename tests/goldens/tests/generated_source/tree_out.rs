@@ -1,0 +1,44 @@
+//! `Generated`, generated from a traced graph of 6 nodes; to be edited as any source.
+//!
+//! `weights.safetensors` has its layers and weights: [`Generated::load`] takes them from there.
+
+use fx_nn::prelude::*;
+
+/// The module.
+#[derive(Module)]
+pub struct Generated {}
+
+impl Generated {
+    /// Takes the layers and weights out of a graph module that has them.
+    ///
+    /// # Errors
+    /// When it does not have them all.
+    pub fn take(_saved: &mut GraphModule) -> Result<Self> {
+        Ok(Generated {})
+    }
+}
+
+impl Generated {
+    /// The module with the layers and weights of a file that was saved with it.
+    ///
+    /// # Errors
+    /// When the file is none of this module's.
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        Self::take(&mut GraphModule::load(path)?)
+    }
+}
+
+#[trace]
+impl Generated {
+    /// What was traced.
+    ///
+    /// # Errors
+    /// When the arguments do not fit.
+    pub fn forward(&self, x: &Tensor) -> Result<(IndexMap<String, Value>, IndexMap<String, Value>)> {
+        let relu = x.relu()?;
+        let size = x.size(0)?;
+        let exp = x.exp()?;
+        let neg = relu.neg()?;
+        Ok((IndexMap::from_iter([("inner".to_string(), Value::of(IndexMap::from_iter([("h".to_string(), relu.clone())]))), ("all".to_string(), Value::of((neg, vec![relu.clone(), x.clone()]))), ("size".to_string(), Value::of(size)), ("nothing".to_string(), Value::None)]), IndexMap::from_iter([("h".to_string(), Value::of(relu.clone())), ("n".to_string(), Value::Int(3)), ("pair".to_string(), Value::of((exp, Float::from(0.5)))), ("list".to_string(), Value::of(vec![Value::of(relu), Value::Str("text".into())]))])))
+    }
+}
