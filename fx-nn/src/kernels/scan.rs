@@ -40,7 +40,7 @@ fn whole(x: &Tensor, at: usize) -> Result<Tensor> {
     let step: usize = x.dims()[at + 1..].iter().product();
     let size = x.dims()[at];
     for i in 0..sums.len() {
-        if (i / step) % size > 0 {
+        if !(i / step).is_multiple_of(size) {
             sums[i] = sums[i].wrapping_add(sums[i - step]);
         }
     }
