@@ -114,7 +114,7 @@ fn maybe_linked(data: Tensor) -> Tensor {
         x
     });
     // A link copies its input, which for a view may be far more than it holds.
-    if drawn % SPACING as u64 != 0 || !data.dtype().is_float() || !data.is_contiguous() {
+    if !drawn.is_multiple_of(SPACING as u64) || !data.dtype().is_float() || !data.is_contiguous() {
         return data;
     }
     data.apply_op1(Link::new(&data)).unwrap_or(data)
