@@ -148,7 +148,7 @@ impl Tree {
         Ok(flat)
     }
 
-    fn flatten_into(&self, value: Value, path: &mut String, flat: &mut Vec<Value>) -> Result<()> {
+    fn flatten_into(&self, mut value: Value, path: &mut String, flat: &mut Vec<Value>) -> Result<()> {
         let mut inside = |tree: &Tree, value, step: String| {
             let before = path.len();
             path.push_str(&step);
@@ -156,19 +156,19 @@ impl Tree {
             path.truncate(before);
             Ok::<_, Error>(())
         };
-        match (self, value) {
-            (Tree::Leaf, value) => flat.push(value),
+        match (self, &mut value) {
+            (Tree::Leaf, value) => flat.push(std::mem::take(value)),
             (Tree::List(trees), Value::List(items)) if trees.len() == items.len() => {
                 for (i, (tree, item)) in trees.iter().zip(items).enumerate() {
-                    inside(tree, item, format!("[{i}]"))?;
+                    inside(tree, std::mem::take(item), format!("[{i}]"))?;
                 }
             }
             (Tree::Tuple(trees), Value::Tuple(items)) if trees.len() == items.len() => {
                 for (i, (tree, item)) in trees.iter().zip(items).enumerate() {
-                    inside(tree, item, format!(".{i}"))?;
+                    inside(tree, std::mem::take(item), format!(".{i}"))?;
                 }
             }
-            (Tree::Dict(trees), Value::Dict(mut map))
+            (Tree::Dict(trees), Value::Dict(map))
                 if trees.len() == map.len()
                     && trees.iter().all(|(key, _)| map.contains_key(key)) =>
             {
@@ -179,7 +179,7 @@ impl Tree {
                 }
             }
             (tree, value) => {
-                let found = match Tree::of(&value) {
+                let found = match Tree::of(value) {
                     Ok(Tree::Leaf) => value.describe(),
                     Ok(found) => format!("`{found}`"),
                     Err(error) => return Err(error),
