@@ -305,7 +305,8 @@ impl fmt::Debug for Shown<'_, Argument> {
             return f.write_str("..");
         }
         let inside = levels.saturating_sub(1);
-        let mut shown = |name: &str, field: &dyn fmt::Debug| f.debug_tuple(name).field(field).finish();
+        let mut shown =
+            |name: &str, field: &dyn fmt::Debug| f.debug_tuple(name).field(field).finish();
         match arg {
             Argument::Node(x) => shown("Node", x),
             Argument::Bool(x) => shown("Bool", x),

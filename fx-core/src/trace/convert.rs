@@ -467,7 +467,11 @@ fn unpack<const N: usize>(mut value: Value, what: &str) -> Result<[Value; N]> {
 /// # Errors
 /// When the value is no dict, or has other keys.
 #[doc(hidden)]
-pub fn fields<const N: usize>(mut value: Value, what: &str, names: [&str; N]) -> Result<[Value; N]> {
+pub fn fields<const N: usize>(
+    mut value: Value,
+    what: &str,
+    names: [&str; N],
+) -> Result<[Value; N]> {
     let wrong = |found: String| {
         Error::expected(
             format_args!("`{what}`, a dict with {}", names.join(", ")),
@@ -478,9 +482,7 @@ pub fn fields<const N: usize>(mut value: Value, what: &str, names: [&str; N]) ->
         Value::Proxy(proxy) => dispatch::unpack_fields(*proxy, &names)?
             .try_into()
             .map_err(|_| Error::msg("as many fields as were asked for")),
-        Value::Dict(map)
-            if map.len() == N && names.iter().all(|name| map.contains_key(*name)) =>
-        {
+        Value::Dict(map) if map.len() == N && names.iter().all(|name| map.contains_key(*name)) => {
             Ok(names.map(|name| map.get_mut(name).map(std::mem::take).unwrap_or_default()))
         }
         Value::Dict(map) => {

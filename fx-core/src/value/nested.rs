@@ -86,6 +86,9 @@ pub(crate) fn are_equal<T: Nested>(a: &T, b: &T) -> bool {
 /// # Errors
 /// When `what`, `an argument`, nests deeper than [`MAX_DEPTH`] levels.
 pub(crate) fn check_depth<T: Nested>(top: &T, what: &str) -> Result<()> {
+    if !top.is_structure() {
+        return Ok(());
+    }
     let mut pending: SmallVec<[(&T, usize); 8]> = SmallVec::new();
     pending.push((top, 0));
     while let Some((one, depth)) = pending.pop() {

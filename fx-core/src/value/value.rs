@@ -213,9 +213,7 @@ impl Nested for Value {
         match self {
             Value::List(_) => Value::List(inside.into()),
             Value::Tuple(_) => Value::Tuple(inside.into()),
-            Value::Dict(map) => {
-                Value::Dict(Box::new(map.keys().cloned().zip(inside).collect()))
-            }
+            Value::Dict(map) => Value::Dict(Box::new(map.keys().cloned().zip(inside).collect())),
             Value::Slice(_) => Value::Slice(three(inside)),
             Value::Range(_) => Value::Range(three(inside)),
             leaf => leaf.clone(),
@@ -267,7 +265,8 @@ impl fmt::Debug for Shown<'_, Value> {
             return f.write_str("..");
         }
         let inside = levels.saturating_sub(1);
-        let mut shown = |name: &str, field: &dyn fmt::Debug| f.debug_tuple(name).field(field).finish();
+        let mut shown =
+            |name: &str, field: &dyn fmt::Debug| f.debug_tuple(name).field(field).finish();
         match value {
             Value::Bool(x) => shown("Bool", x),
             Value::Int(x) => shown("Int", x),
