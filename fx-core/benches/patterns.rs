@@ -139,10 +139,7 @@ fn main() -> Result<()> {
         |n| module(odd(n, operator::invert)?),
         |gm| found(tree.find(gm)?.len(), 0),
     )?;
-    let hub3 = SubgraphMatcher::new(hub(
-        3,
-        &[operator::neg, operator::abs, operator::invert],
-    )?)?;
+    let hub3 = SubgraphMatcher::new(hub(3, &[operator::neg, operator::abs, operator::invert])?)?;
     once(
         "patterns",
         "hub3",

@@ -2,8 +2,8 @@
 
 use fx_core::prelude::*;
 use fx_core::{
-    Argument, Attributes, Function, Match, Meta, MetaPolicy, NodeRef, Rewriter, Rule, SubgraphMatcher,
-    operator, replace_pattern,
+    Argument, Attributes, Function, Match, Meta, MetaPolicy, NodeRef, Rewriter, Rule,
+    SubgraphMatcher, operator, replace_pattern,
 };
 use proptest::prelude::*;
 
@@ -601,7 +601,9 @@ fn brute_force(pattern: &Graph, graph: &Graph) -> Result<Vec<Vec<NodeId>>> {
 }
 
 fn calls(graph: &Graph) -> Vec<NodeId> {
-    let calls = graph.nodes().filter(|n| matches!(n.op(), Op::CallFunction(_)));
+    let calls = graph
+        .nodes()
+        .filter(|n| matches!(n.op(), Op::CallFunction(_)));
     calls.map(|n| n.id()).collect()
 }
 

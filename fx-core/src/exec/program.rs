@@ -217,12 +217,13 @@ impl Program {
         attributes: &'a Attributes,
         frame: &'a [Value],
     ) -> &'a Value {
+        static NONE: Value = Value::None;
         match operand {
             Operand::Slot(slot) => &frame[slot as usize],
             Operand::Constant(constant) => &self.constants[constant as usize],
             Operand::Tensor(tensor) => &attributes.tensors[tensor as usize].1,
             // Steps with templates take the other path.
-            Operand::Template(_) => &Value::None,
+            Operand::Template(_) => &NONE,
         }
     }
 

@@ -1,21 +1,25 @@
 //! `Argument`: what stands in a node's argument list, a literal, another node, or a structure of them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::signature::{Bound, Literal};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::value::device::Device;
 use crate::value::dtype::DType;
 use crate::value::handle::NodeId;
+use crate::value::nested::{self, MAX_DEPTH, Nested, Shown, ShownItems};
 use crate::value::value::Value;
 
 /// How deep arguments may nest.
-pub const MAX_ARGUMENT_DEPTH: usize = 64;
+pub const MAX_ARGUMENT_DEPTH: usize = MAX_DEPTH;
 
 /// An argument of a node. Structures are shared and never change: an edit makes a new one.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// However deep structures nest, they are compared and dropped; `{:?}` shows 64 levels, and nodes take as many.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Argument {
     /// The result of another node.
@@ -148,26 +152,7 @@ impl Argument {
 
     /// Refuses nesting deeper than [`MAX_ARGUMENT_DEPTH`], so that walks over arguments may recurse.
     pub(crate) fn check_depth(&self) -> Result<()> {
-        let mut pending: SmallVec<[(&Argument, usize); 8]> = SmallVec::new();
-        pending.push((self, 0));
-        while let Some((arg, depth)) = pending.pop() {
-            if depth > MAX_ARGUMENT_DEPTH {
-                return Err(Error::msg(format_args!(
-                    "an argument nests deeper than {MAX_ARGUMENT_DEPTH} levels"
-                )));
-            }
-            match arg {
-                Argument::List(items) | Argument::Tuple(items) => {
-                    pending.extend(items.iter().map(|a| (a, depth + 1)));
-                }
-                Argument::Dict(items) => pending.extend(items.iter().map(|(_, a)| (a, depth + 1))),
-                Argument::Slice(parts) | Argument::Range(parts) => {
-                    pending.extend(parts.iter().map(|a| (a, depth + 1)));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        nested::check_depth(self, "an argument")
     }
 
     pub(crate) fn is_leaf(&self) -> bool {
@@ -224,47 +209,123 @@ impl Argument {
     }
 }
 
+impl Nested for Argument {
+    fn is_structure(&self) -> bool {
+        !self.is_leaf()
+    }
+
+    fn child(&self, at: usize) -> Option<&Self> {
+        match self {
+            Argument::List(items) | Argument::Tuple(items) => items.get(at),
+            Argument::Dict(items) => items.get(at).map(|(_, item)| item),
+            Argument::Slice(parts) | Argument::Range(parts) => parts.get(at),
+            _ => None,
+        }
+    }
+
+    fn take_structures(&mut self, out: &mut SmallVec<[Self; 4]>) {
+        let mut take = |child: &mut Argument| {
+            if !child.is_leaf() {
+                out.push(std::mem::replace(child, Argument::None));
+            }
+        };
+        match self {
+            Argument::List(items) | Argument::Tuple(items) => {
+                if let Some(items) = Arc::get_mut(items) {
+                    items.iter_mut().for_each(take);
+                }
+            }
+            Argument::Dict(items) => {
+                if let Some(items) = Arc::get_mut(items) {
+                    items.iter_mut().for_each(|(_, child)| take(child));
+                }
+            }
+            Argument::Slice(parts) | Argument::Range(parts) => {
+                if let Some(parts) = Arc::get_mut(parts) {
+                    parts.iter_mut().for_each(take);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn with(&self, _: Vec<Self>) -> Self {
+        // Structures are shared.
+        self.clone()
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Argument::Node(a), Argument::Node(b)) => a == b,
+            (Argument::None, Argument::None) | (Argument::Ellipsis, Argument::Ellipsis) => true,
+            (Argument::Bool(a), Argument::Bool(b)) => a == b,
+            (Argument::Int(a), Argument::Int(b)) => a == b,
+            (Argument::Float(a), Argument::Float(b)) => a == b,
+            (Argument::Str(a), Argument::Str(b)) => a == b,
+            (Argument::DType(a), Argument::DType(b)) => a == b,
+            (Argument::Device(a), Argument::Device(b)) => a == b,
+            (Argument::List(a), Argument::List(b)) | (Argument::Tuple(a), Argument::Tuple(b)) => {
+                a.len() == b.len()
+            }
+            (Argument::Dict(a), Argument::Dict(b)) => {
+                let mut keys = a.iter().zip(b.iter());
+                a.len() == b.len() && keys.all(|((a, _), (b, _))| a == b)
+            }
+            (Argument::Slice(_), Argument::Slice(_)) | (Argument::Range(_), Argument::Range(_)) => {
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for Argument {
+    fn eq(&self, other: &Self) -> bool {
+        nested::are_equal(self, other)
+    }
+}
+
 /// Arguments are dropped without recursion, however deep somebody nested them.
 impl Drop for Argument {
     fn drop(&mut self) {
-        if !self.is_leaf() {
-            drop_structure(self);
-        }
+        nested::release(self);
     }
 }
 
-fn drop_structure(top: &mut Argument) {
-    let mut pending: SmallVec<[Argument; 4]> = SmallVec::new();
-    take_structures(top, &mut pending);
-    while let Some(mut arg) = pending.pop() {
-        take_structures(&mut arg, &mut pending);
+impl fmt::Debug for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown(self, MAX_DEPTH).fmt(f)
     }
 }
 
-/// Moves the structures out of an argument that nobody else holds.
-fn take_structures(arg: &mut Argument, out: &mut SmallVec<[Argument; 4]>) {
-    let mut take = |child: &mut Argument| {
-        if !child.is_leaf() {
-            out.push(std::mem::replace(child, Argument::None));
+impl fmt::Debug for Shown<'_, Argument> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(arg, levels) = *self;
+        if levels == 0 && !arg.is_leaf() {
+            return f.write_str("..");
         }
-    };
-    match arg {
-        Argument::List(items) | Argument::Tuple(items) => {
-            if let Some(items) = Arc::get_mut(items) {
-                items.iter_mut().for_each(take);
+        let inside = levels.saturating_sub(1);
+        let mut shown =
+            |name: &str, field: &dyn fmt::Debug| f.debug_tuple(name).field(field).finish();
+        match arg {
+            Argument::Node(x) => shown("Node", x),
+            Argument::Bool(x) => shown("Bool", x),
+            Argument::Int(x) => shown("Int", x),
+            Argument::Float(x) => shown("Float", x),
+            Argument::Str(x) => shown("Str", x),
+            Argument::DType(x) => shown("DType", x),
+            Argument::Device(x) => shown("Device", x),
+            Argument::List(items) => shown("List", &ShownItems(items, inside)),
+            Argument::Tuple(items) => shown("Tuple", &ShownItems(items, inside)),
+            Argument::Dict(items) => {
+                let items = items.iter().map(|(key, item)| (key, Shown(item, inside)));
+                shown("Dict", &items.collect::<Vec<_>>())
             }
+            Argument::Slice(parts) => shown("Slice", &ShownItems(&parts[..], inside)),
+            Argument::Range(parts) => shown("Range", &ShownItems(&parts[..], inside)),
+            Argument::None => f.write_str("None"),
+            Argument::Ellipsis => f.write_str("Ellipsis"),
         }
-        Argument::Dict(items) => {
-            if let Some(items) = Arc::get_mut(items) {
-                items.iter_mut().for_each(|(_, child)| take(child));
-            }
-        }
-        Argument::Slice(parts) | Argument::Range(parts) => {
-            if let Some(parts) = Arc::get_mut(parts) {
-                parts.iter_mut().for_each(take);
-            }
-        }
-        _ => {}
     }
 }
 

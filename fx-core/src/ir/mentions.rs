@@ -207,10 +207,7 @@ impl Mentions {
     pub fn add(&mut self, uses: &mut Uses, arg: &Argument, path: &Path) {
         for_each_mention(arg, &mut path.clone(), &mut |def, path| {
             let user = self.user;
-            let at = *self
-                .uses
-                .entry(def)
-                .or_insert_with(|| uses.link(user, def));
+            let at = *self.uses.entry(def).or_insert_with(|| uses.link(user, def));
             match self.first(def).cloned() {
                 Some(first) if first < *path => {}
                 first => {

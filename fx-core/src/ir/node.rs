@@ -438,7 +438,8 @@ impl<'g> NodeMut<'g> {
 
     /// Replaces one argument, by its position among positional and then keyword arguments.
     fn set_argument(&mut self, at: usize, arg: Argument) -> Result<()> {
-        let at = u32::try_from(at).map_err(|_| Error::msg("a node holds at most 2^32 arguments"))?;
+        let at =
+            u32::try_from(at).map_err(|_| Error::msg("a node holds at most 2^32 arguments"))?;
         self.graph.set_argument(self.index, at, arg)?;
         self.graph.forget(self.index);
         Ok(())

@@ -62,19 +62,16 @@ impl FoldedConstants {
 }
 
 /// The same structure of objects without what gradients need.
-fn detached(value: Value) -> Value {
-    let all = |items: Box<[Value]>| items.into_iter().map(detached).collect();
-    match value {
-        Value::List(items) => Value::List(all(items)),
-        Value::Tuple(items) => Value::Tuple(all(items)),
-        Value::Dict(items) => {
-            let items = items.into_iter().map(|(key, item)| (key, detached(item)));
-            Value::Dict(Box::new(items.collect()))
-        }
-        value => match value.as_object() {
-            Some(object) => object.detached(),
-            None => value,
-        },
+fn detached(mut value: Value) -> Value {
+    let detach = |item: &mut Value| *item = detached(std::mem::take(item));
+    match &mut value {
+        Value::List(items) | Value::Tuple(items) => items.iter_mut().for_each(detach),
+        Value::Dict(items) => items.values_mut().for_each(detach),
+        _ => {}
+    }
+    match value.as_object() {
+        Some(object) => object.detached(),
+        None => value,
     }
 }
 

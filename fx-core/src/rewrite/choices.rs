@@ -60,7 +60,9 @@ impl Conflict {
     }
 
     fn add(&mut self, tip: u32) {
-        if tip != NONE && let Err(at) = self.tips.binary_search(&tip) {
+        if tip != NONE
+            && let Err(at) = self.tips.binary_search(&tip)
+        {
             self.tips.insert(at, tip);
         }
     }

@@ -79,7 +79,9 @@ impl<'a> Search<'a> {
     fn input(&mut self, place: u32, theirs: &Argument, cause: u32) -> bool {
         if let Some(bound) = &self.bound[place as usize] {
             return same_literal(bound, theirs)
-                || self.clash(cause, place, || "an input stands for two values".to_string());
+                || self.clash(cause, place, || {
+                    "an input stands for two values".to_string()
+                });
         }
         if let Argument::Node(id) = theirs {
             if let Some(owner) = self.owner(*id) {

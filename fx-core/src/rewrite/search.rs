@@ -142,15 +142,12 @@ impl<'a> Search<'a> {
                 let at = matcher.place_of(user.id());
                 // Where an optional user is absent, its own users use this value.
                 let first = user.args().first().and_then(Argument::as_node);
-                let stands_for_it =
-                    matcher.rules[at as usize].optional && first == Some(node.id());
+                let stands_for_it = matcher.rules[at as usize].optional && first == Some(node.id());
                 users[place] += match stands_for_it {
                     true => users[at as usize].max(1),
                     false => 1,
                 };
-                *needed
-                    .entry((place as u32, ops[at as usize]))
-                    .or_default() += 1;
+                *needed.entry((place as u32, ops[at as usize])).or_default() += 1;
             }
         }
         let first = matcher.anchors[0] as usize;

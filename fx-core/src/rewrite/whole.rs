@@ -140,9 +140,8 @@ impl Search<'_> {
         candidates: Candidates,
     ) -> Option<(NodeId, Candidates)> {
         let (taken, hopeless) = (&self.taken, &self.hopeless);
-        let is_gone = |id: NodeId| {
-            taken[id.index as usize] || hopeless.contains_key(&(place, id.index))
-        };
+        let is_gone =
+            |id: NodeId| taken[id.index as usize] || hopeless.contains_key(&(place, id.index));
         match candidates {
             Candidates::Few(mut nodes) => loop {
                 let node = nodes.pop()?;

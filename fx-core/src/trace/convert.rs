@@ -265,10 +265,10 @@ plain_param!(bool, i64, f64, usize, DType);
 
 impl FromValue for String {
     fn from_value(value: Value) -> Result<Self> {
-        match value {
+        match &value {
             Value::Str(text) => Ok(text.to_string()),
-            Value::Proxy(proxy) => Err(escape("String", proxy)),
-            value => Err(mismatch::<String>(&value)),
+            Value::Proxy(proxy) => Err(escape("String", *proxy)),
+            value => Err(mismatch::<String>(value)),
         }
     }
 }
@@ -427,10 +427,10 @@ impl FromValue for () {
 }
 impl Output for () {}
 
-fn items<T>(value: Value) -> Result<Box<[Value]>> {
-    match value {
-        Value::List(items) | Value::Tuple(items) => Ok(items),
-        value => Err(mismatch::<T>(&value)),
+fn items<T>(mut value: Value) -> Result<Box<[Value]>> {
+    match &mut value {
+        Value::List(items) | Value::Tuple(items) => Ok(std::mem::take(items)),
+        value => Err(mismatch::<T>(value)),
     }
 }
 
@@ -444,14 +444,14 @@ impl<T: FromValue> FromValue for Vec<T> {
 }
 
 /// The results of a call that gives several: taken apart, or one `getitem` each of a symbolic one.
-fn unpack<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
-    match value {
-        Value::Proxy(proxy) => dispatch::unpack(proxy, N)?
+fn unpack<const N: usize>(mut value: Value, what: &str) -> Result<[Value; N]> {
+    match &mut value {
+        Value::Proxy(proxy) => dispatch::unpack(*proxy, N)?
             .try_into()
             .map_err(|_| Error::msg("as many parts as were asked for")),
         Value::List(items) | Value::Tuple(items) => {
             let found = items.len();
-            <Box<[Value; N]>>::try_from(items)
+            <Box<[Value; N]>>::try_from(std::mem::take(items))
                 .map(|items| *items)
                 .map_err(|_| Error::expected(format_args!("{what} of {N}"), found))
         }
@@ -467,20 +467,22 @@ fn unpack<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
 /// # Errors
 /// When the value is no dict, or has other keys.
 #[doc(hidden)]
-pub fn fields<const N: usize>(value: Value, what: &str, names: [&str; N]) -> Result<[Value; N]> {
+pub fn fields<const N: usize>(
+    mut value: Value,
+    what: &str,
+    names: [&str; N],
+) -> Result<[Value; N]> {
     let wrong = |found: String| {
         Error::expected(
             format_args!("`{what}`, a dict with {}", names.join(", ")),
             found,
         )
     };
-    match value {
-        Value::Proxy(proxy) => dispatch::unpack_fields(proxy, &names)?
+    match &mut value {
+        Value::Proxy(proxy) => dispatch::unpack_fields(*proxy, &names)?
             .try_into()
             .map_err(|_| Error::msg("as many fields as were asked for")),
-        Value::Dict(mut map)
-            if map.len() == N && names.iter().all(|name| map.contains_key(*name)) =>
-        {
+        Value::Dict(map) if map.len() == N && names.iter().all(|name| map.contains_key(*name)) => {
             Ok(names.map(|name| map.get_mut(name).map(std::mem::take).unwrap_or_default()))
         }
         Value::Dict(map) => {
@@ -516,12 +518,13 @@ impl<T: Output, const N: usize> Output for [T; N] {}
 
 impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for IndexMap<K, T> {
     fn from_value(value: Value) -> Result<Self> {
-        match value {
-            Value::Dict(map) => map
+        let mut value = value;
+        match &mut value {
+            Value::Dict(map) => std::mem::take(&mut **map)
                 .into_iter()
                 .map(|(k, v)| Ok((K::from(k.to_string()), T::from_value(v)?)))
                 .collect(),
-            value => Err(mismatch::<Self>(&value)),
+            value => Err(mismatch::<Self>(value)),
         }
     }
 }

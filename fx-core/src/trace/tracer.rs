@@ -15,6 +15,7 @@ use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
 use crate::value::handle::{NodeId, Proxy};
+use crate::value::nested::check_depth;
 use crate::value::object::Object;
 use crate::value::value::{IntoValue, Value};
 
@@ -172,8 +173,9 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// When the value cannot be in a graph.
+    /// When the value cannot be in a graph, or nests deeper than 64 levels.
     fn create_arg(&self, cx: &TraceContext, value: &Value) -> Result<Argument> {
+        check_depth(value, "an argument")?;
         Ok(match value {
             Value::Proxy(proxy) if proxy.trace == cx.id() => Argument::Node(proxy.node),
             Value::Proxy(proxy) => {

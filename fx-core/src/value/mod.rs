@@ -4,6 +4,7 @@ pub mod data;
 pub mod device;
 pub mod dtype;
 pub mod handle;
+pub(crate) mod nested;
 pub mod object;
 pub mod operator;
 pub mod symbol;

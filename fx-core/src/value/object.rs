@@ -269,9 +269,9 @@ impl Handle {
     /// The object, to replace; a shared box is left to its other holders.
     pub(crate) fn make_mut(&mut self) -> Option<&mut dyn Object> {
         if Arc::get_mut(&mut self.0).is_none()
-            && let Value::Object(copy) = self.object()?.to_value()
+            && let Value::Object(copy) = &self.object()?.to_value()
         {
-            *self = copy;
+            *self = copy.clone();
         }
         Arc::get_mut(&mut self.0)?.object_mut()
     }

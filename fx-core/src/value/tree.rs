@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
+use super::nested::{self, MAX_DEPTH, Nested, Shown, ShownItems};
 use super::value::Value;
 use crate::error::{Error, Result};
-
-/// How deep structures may nest, so that walks over them may recurse.
-const MAX_DEPTH: usize = 64;
 
 /// The structure of a value: lists, tuples and dicts down to the leaves.
 ///
@@ -45,7 +45,8 @@ const MAX_DEPTH: usize = 64;
 /// assert_eq!(gm.forward::<(i64, i64)>(batch)?, (3, 1));
 /// # Ok::<(), Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// However deep one is that somebody put together, it is cloned, compared and dropped; 64 levels are shown, and values have
+/// as many.
 #[non_exhaustive]
 pub enum Tree {
     /// One value, whatever it is.
@@ -64,31 +65,25 @@ impl Tree {
     /// # Errors
     /// When it nests deeper than 64 levels.
     pub fn of(value: &Value) -> Result<Self> {
-        Tree::at_depth(value, 0)
+        nested::check_depth(value, "a structure")?;
+        Ok(Tree::of_shallow(value))
     }
 
-    fn at_depth(value: &Value, depth: usize) -> Result<Self> {
-        if depth > MAX_DEPTH {
-            return Err(Error::msg(format_args!(
-                "a structure nests deeper than {MAX_DEPTH} levels"
-            )));
-        }
-        let all = |items: &[Value]| {
-            items
-                .iter()
-                .map(|item| Tree::at_depth(item, depth + 1))
-                .collect::<Result<Vec<_>>>()
-        };
-        Ok(match value {
-            Value::List(items) => Tree::List(all(items)?),
-            Value::Tuple(items) => Tree::Tuple(all(items)?),
-            Value::Dict(map) => Tree::Dict(
-                map.iter()
-                    .map(|(key, item)| Ok((key.clone(), Tree::at_depth(item, depth + 1)?)))
-                    .collect::<Result<_>>()?,
-            ),
+    fn of_shallow(value: &Value) -> Self {
+        let all = |items: &[Value]| items.iter().map(Tree::of_shallow).collect();
+        match value {
+            Value::List(items) => Tree::List(all(items)),
+            Value::Tuple(items) => Tree::Tuple(all(items)),
+            Value::Dict(map) => {
+                let items = map.iter();
+                Tree::Dict(
+                    items
+                        .map(|(key, item)| (key.clone(), Tree::of_shallow(item)))
+                        .collect(),
+                )
+            }
             _ => Tree::Leaf,
-        })
+        }
     }
 
     /// Whether it is one leaf, so that there is nothing to flatten.
@@ -98,43 +93,39 @@ impl Tree {
 
     /// How many leaves it has.
     pub fn leaves(&self) -> usize {
-        match self {
-            Tree::Leaf => 1,
-            Tree::List(items) | Tree::Tuple(items) => items.iter().map(Tree::leaves).sum(),
-            Tree::Dict(items) => items.iter().map(|(_, item)| item.leaves()).sum(),
+        let mut count = 0;
+        let mut pending: SmallVec<[&Tree; 8]> = SmallVec::new();
+        pending.push(self);
+        while let Some(tree) = pending.pop() {
+            count += usize::from(tree.is_leaf());
+            pending.extend((0..).map_while(|at| tree.child(at)));
         }
+        count
     }
 
     /// Where each leaf is, as Rust writes it: `.0[2]["mask"]`; nothing for a tree that is a leaf.
     pub fn paths(&self) -> Vec<String> {
-        fn walk(tree: &Tree, path: &mut String, found: &mut Vec<String>) {
-            let mut inside = |step: String, item: &Tree| {
-                let before = path.len();
-                path.push_str(&step);
-                walk(item, path, found);
-                path.truncate(before);
-            };
-            match tree {
-                Tree::Leaf => found.push(path.clone()),
-                Tree::List(items) => {
-                    for (i, item) in items.iter().enumerate() {
-                        inside(format!("[{i}]"), item);
-                    }
-                }
-                Tree::Tuple(items) => {
-                    for (i, item) in items.iter().enumerate() {
-                        inside(format!(".{i}"), item);
-                    }
-                }
-                Tree::Dict(items) => {
-                    for (key, item) in items {
-                        inside(format!("[{key:?}]"), item);
-                    }
-                }
-            }
-        }
         let mut found = Vec::new();
-        walk(self, &mut String::new(), &mut found);
+        // The way to the tree that is looked at: how long the path was before each, and which is next inside.
+        let mut path = String::new();
+        let mut way: Vec<(&Tree, usize, usize)> = vec![(self, 0, 0)];
+        while let Some((tree, next, before)) = way.pop() {
+            let Some(item) = tree.child(next) else {
+                if tree.is_leaf() {
+                    found.push(path.clone());
+                }
+                path.truncate(before);
+                continue;
+            };
+            way.push((tree, next + 1, before));
+            let before = path.len();
+            path.push_str(&match tree {
+                Tree::Dict(items) => format!("[{:?}]", items[next].0),
+                Tree::Tuple(_) => format!(".{next}"),
+                _ => format!("[{next}]"),
+            });
+            way.push((item, 0, before));
+        }
         found
     }
 
@@ -143,12 +134,18 @@ impl Tree {
     /// # Errors
     /// When the value has another structure: the error says where.
     pub fn flatten(&self, value: Value) -> Result<Vec<Value>> {
+        nested::check_depth(self, "a structure")?;
         let mut flat = Vec::with_capacity(self.leaves());
         self.flatten_into(value, &mut String::new(), &mut flat)?;
         Ok(flat)
     }
 
-    fn flatten_into(&self, value: Value, path: &mut String, flat: &mut Vec<Value>) -> Result<()> {
+    fn flatten_into(
+        &self,
+        mut value: Value,
+        path: &mut String,
+        flat: &mut Vec<Value>,
+    ) -> Result<()> {
         let mut inside = |tree: &Tree, value, step: String| {
             let before = path.len();
             path.push_str(&step);
@@ -156,19 +153,19 @@ impl Tree {
             path.truncate(before);
             Ok::<_, Error>(())
         };
-        match (self, value) {
-            (Tree::Leaf, value) => flat.push(value),
+        match (self, &mut value) {
+            (Tree::Leaf, value) => flat.push(std::mem::take(value)),
             (Tree::List(trees), Value::List(items)) if trees.len() == items.len() => {
                 for (i, (tree, item)) in trees.iter().zip(items).enumerate() {
-                    inside(tree, item, format!("[{i}]"))?;
+                    inside(tree, std::mem::take(item), format!("[{i}]"))?;
                 }
             }
             (Tree::Tuple(trees), Value::Tuple(items)) if trees.len() == items.len() => {
                 for (i, (tree, item)) in trees.iter().zip(items).enumerate() {
-                    inside(tree, item, format!(".{i}"))?;
+                    inside(tree, std::mem::take(item), format!(".{i}"))?;
                 }
             }
-            (Tree::Dict(trees), Value::Dict(mut map))
+            (Tree::Dict(trees), Value::Dict(map))
                 if trees.len() == map.len()
                     && trees.iter().all(|(key, _)| map.contains_key(key)) =>
             {
@@ -179,7 +176,7 @@ impl Tree {
                 }
             }
             (tree, value) => {
-                let found = match Tree::of(&value) {
+                let found = match Tree::of(value) {
                     Ok(Tree::Leaf) => value.describe(),
                     Ok(found) => format!("`{found}`"),
                     Err(error) => return Err(error),
@@ -203,6 +200,7 @@ impl Tree {
     /// # Errors
     /// When there are more or fewer leaves than the structure has.
     pub fn unflatten(&self, leaves: Vec<Value>) -> Result<Value> {
+        nested::check_depth(self, "a structure")?;
         let (expected, found) = (self.leaves(), leaves.len());
         if expected != found {
             return Err(Error::expected(
@@ -230,34 +228,143 @@ impl Tree {
     }
 }
 
-impl fmt::Display for Tree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, items: &[Tree]| {
-            for (i, item) in items.iter().enumerate() {
-                write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
+impl Nested for Tree {
+    fn is_structure(&self) -> bool {
+        !self.is_leaf()
+    }
+
+    fn child(&self, at: usize) -> Option<&Self> {
+        match self {
+            Tree::Leaf => None,
+            Tree::List(items) | Tree::Tuple(items) => items.get(at),
+            Tree::Dict(items) => items.get(at).map(|(_, item)| item),
+        }
+    }
+
+    fn take_structures(&mut self, out: &mut SmallVec<[Self; 4]>) {
+        let take = |child: &mut Tree| {
+            if !child.is_leaf() {
+                out.push(std::mem::replace(child, Tree::Leaf));
             }
-            Ok(())
         };
         match self {
-            Tree::Leaf => f.write_str("*"),
-            Tree::List(items) => {
-                f.write_str("[")?;
-                list(f, items)?;
-                f.write_str("]")
-            }
-            Tree::Tuple(items) => {
-                f.write_str("(")?;
-                list(f, items)?;
-                f.write_str(if items.len() == 1 { ",)" } else { ")" })
-            }
+            Tree::Leaf => {}
+            Tree::List(items) | Tree::Tuple(items) => items.iter_mut().for_each(take),
+            Tree::Dict(items) => items.iter_mut().map(|(_, item)| item).for_each(take),
+        }
+    }
+
+    fn with(&self, inside: Vec<Self>) -> Self {
+        match self {
+            Tree::Leaf => Tree::Leaf,
+            Tree::List(_) => Tree::List(inside),
+            Tree::Tuple(_) => Tree::Tuple(inside),
             Tree::Dict(items) => {
-                f.write_str("{")?;
-                for (i, (key, item)) in items.iter().enumerate() {
-                    write!(f, "{}{key:?}: {item}", if i > 0 { ", " } else { "" })?;
-                }
-                f.write_str("}")
+                let keys = items.iter().map(|(key, _)| key.clone());
+                Tree::Dict(keys.zip(inside).collect())
             }
         }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Tree::Leaf, Tree::Leaf) => true,
+            (Tree::List(a), Tree::List(b)) | (Tree::Tuple(a), Tree::Tuple(b)) => a.len() == b.len(),
+            (Tree::Dict(a), Tree::Dict(b)) => {
+                let mut keys = a.iter().zip(b);
+                a.len() == b.len() && keys.all(|((a, _), (b, _))| a == b)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Clone for Tree {
+    fn clone(&self) -> Self {
+        match self {
+            Tree::Leaf => Tree::Leaf,
+            structure => nested::copy(structure),
+        }
+    }
+}
+
+impl PartialEq for Tree {
+    fn eq(&self, other: &Self) -> bool {
+        nested::are_equal(self, other)
+    }
+}
+
+impl Eq for Tree {}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        nested::release(self);
+    }
+}
+
+impl fmt::Debug for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown(self, MAX_DEPTH).fmt(f)
+    }
+}
+
+impl fmt::Debug for Shown<'_, Tree> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(tree, levels) = *self;
+        if levels == 0 && !tree.is_leaf() {
+            return f.write_str("..");
+        }
+        let inside = levels.saturating_sub(1);
+        match tree {
+            Tree::Leaf => f.write_str("Leaf"),
+            Tree::List(items) => f
+                .debug_tuple("List")
+                .field(&ShownItems(items, inside))
+                .finish(),
+            Tree::Tuple(items) => f
+                .debug_tuple("Tuple")
+                .field(&ShownItems(items, inside))
+                .finish(),
+            Tree::Dict(items) => {
+                let items = items.iter().map(|(key, item)| (key, Shown(item, inside)));
+                f.debug_tuple("Dict")
+                    .field(&items.collect::<Vec<_>>())
+                    .finish()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown(self, MAX_DEPTH).fmt_tree(f)
+    }
+}
+
+impl Shown<'_, Tree> {
+    fn fmt_tree(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(tree, levels) = *self;
+        if levels == 0 && !tree.is_leaf() {
+            return f.write_str("..");
+        }
+        let (open, close) = match tree {
+            Tree::Leaf => return f.write_str("*"),
+            Tree::List(_) => ("[", "]"),
+            Tree::Tuple(items) if items.len() == 1 => ("(", ",)"),
+            Tree::Tuple(_) => ("(", ")"),
+            Tree::Dict(_) => ("{", "}"),
+        };
+        f.write_str(open)?;
+        for (at, item) in (0..).map_while(|at| Some((at, tree.child(at)?))) {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            if let Tree::Dict(items) = tree {
+                write!(f, "{:?}: ", items[at].0)?;
+            }
+            Shown(item, levels.saturating_sub(1)).fmt_tree(f)?;
+        }
+        f.write_str(close)
     }
 }
 

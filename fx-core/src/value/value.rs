@@ -4,15 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use smallvec::SmallVec;
 
 use super::device::Device;
 use super::dtype::DType;
 use super::handle::Proxy;
+use super::nested::{self, MAX_DEPTH, Nested, Shown, ShownItems};
 use super::object::{Handle, Object, Traced, short_type_name};
 
 /// Whatever flows through a graph: a plain value, a structure of values, an object such as a tensor,
 /// or a proxy while tracing.
-#[derive(Clone, Debug, Default)]
+///
+/// However deep structures nest, they are cloned and dropped; `{:?}` shows 64 levels. What is inside is moved out with
+/// [`std::mem::take`].
+#[derive(Default)]
 #[non_exhaustive]
 pub enum Value {
     /// Nothing.
@@ -179,6 +184,125 @@ impl Value {
             },
             Value::Proxy(_) => "a symbolic value".into(),
         }
+    }
+}
+
+impl Nested for Value {
+    fn is_structure(&self) -> bool {
+        self.is_container()
+    }
+
+    fn child(&self, at: usize) -> Option<&Self> {
+        match self {
+            Value::List(items) | Value::Tuple(items) => items.get(at),
+            Value::Dict(map) => map.get_index(at).map(|(_, item)| item),
+            Value::Slice(parts) | Value::Range(parts) => parts.get(at),
+            _ => None,
+        }
+    }
+
+    fn take_structures(&mut self, out: &mut SmallVec<[Self; 4]>) {
+        let take = |child: &mut Value| {
+            if child.is_container() {
+                out.push(std::mem::take(child));
+            }
+        };
+        match self {
+            Value::List(items) | Value::Tuple(items) => items.iter_mut().for_each(take),
+            Value::Dict(map) => map.values_mut().for_each(take),
+            Value::Slice(parts) | Value::Range(parts) => parts.iter_mut().for_each(take),
+            _ => {}
+        }
+    }
+
+    fn with(&self, inside: Vec<Self>) -> Self {
+        let three = |inside: Vec<Self>| {
+            let mut inside = inside.into_iter();
+            Box::new([(); 3].map(|()| inside.next().unwrap_or_default()))
+        };
+        match self {
+            Value::List(_) => Value::List(inside.into()),
+            Value::Tuple(_) => Value::Tuple(inside.into()),
+            Value::Dict(map) => Value::Dict(Box::new(map.keys().cloned().zip(inside).collect())),
+            Value::Slice(_) => Value::Slice(three(inside)),
+            Value::Range(_) => Value::Range(three(inside)),
+            leaf => leaf.clone(),
+        }
+    }
+
+    fn is_like(&self, _: &Self) -> bool {
+        // Objects are not compared.
+        false
+    }
+}
+
+impl Clone for Value {
+    #[inline]
+    fn clone(&self) -> Self {
+        match self {
+            Value::None => Value::None,
+            Value::Bool(x) => Value::Bool(*x),
+            Value::Int(x) => Value::Int(*x),
+            Value::Float(x) => Value::Float(*x),
+            Value::Str(x) => Value::Str(x.clone()),
+            Value::DType(x) => Value::DType(*x),
+            Value::Device(x) => Value::Device(*x),
+            Value::Ellipsis => Value::Ellipsis,
+            Value::Object(x) => Value::Object(x.clone()),
+            Value::Proxy(x) => Value::Proxy(*x),
+            structure => nested::copy(structure),
+        }
+    }
+}
+
+impl Drop for Value {
+    #[inline]
+    fn drop(&mut self) {
+        nested::release(self);
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown(self, MAX_DEPTH).fmt(f)
+    }
+}
+
+impl fmt::Debug for Shown<'_, Value> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(value, levels) = *self;
+        if levels == 0 && value.is_container() {
+            return f.write_str("..");
+        }
+        let inside = levels.saturating_sub(1);
+        let mut shown =
+            |name: &str, field: &dyn fmt::Debug| f.debug_tuple(name).field(field).finish();
+        match value {
+            Value::Bool(x) => shown("Bool", x),
+            Value::Int(x) => shown("Int", x),
+            Value::Float(x) => shown("Float", x),
+            Value::Str(x) => shown("Str", x),
+            Value::DType(x) => shown("DType", x),
+            Value::Device(x) => shown("Device", x),
+            Value::List(items) => shown("List", &ShownItems(items, inside)),
+            Value::Tuple(items) => shown("Tuple", &ShownItems(items, inside)),
+            Value::Dict(map) => shown("Dict", &ShownMap(map, inside)),
+            Value::Slice(parts) => shown("Slice", &ShownItems(&parts[..], inside)),
+            Value::Range(parts) => shown("Range", &ShownItems(&parts[..], inside)),
+            Value::Object(x) => shown("Object", x),
+            Value::Proxy(x) => shown("Proxy", x),
+            Value::None => f.write_str("None"),
+            Value::Ellipsis => f.write_str("Ellipsis"),
+        }
+    }
+}
+
+struct ShownMap<'a>(&'a IndexMap<Arc<str>, Value>, usize);
+
+impl fmt::Debug for ShownMap<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items = self.0.iter().map(|(key, item)| (key, Shown(item, self.1)));
+        f.debug_map().entries(items).finish()
     }
 }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use fx_core::prelude::*;
-use fx_core::{Argument, Attributes, Function, Match, Rewriter, Rule, SubgraphMatcher, operator, replace_pattern};
+use fx_core::{
+    Argument, Attributes, Function, Match, Rewriter, Rule, SubgraphMatcher, operator,
+    replace_pattern,
+};
 
 fn module(graph: Graph) -> Result<GraphModule> {
     GraphModule::new(Attributes::default(), graph, "Test")
@@ -23,7 +26,9 @@ fn refused<T>(result: Result<T>) -> String {
 /// The nodes that a match's anchors are, by name.
 fn anchors(gm: &GraphModule, found: &Match) -> Vec<String> {
     let nodes = found.anchors().map(|id| gm.graph().node(id));
-    nodes.map(|node| node.map_or_else(|_| "gone".to_string(), |node| node.name().to_string())).collect()
+    nodes
+        .map(|node| node.map_or_else(|_| "gone".to_string(), |node| node.name().to_string()))
+        .collect()
 }
 
 // ---- r02: commutative operations ---------------------------------------------------------------
@@ -52,7 +57,12 @@ fn sum_up(graph: &mut Graph, mut level: Vec<NodeId>) -> Result<()> {
     graph.output(level[0]).map(drop)
 }
 
-fn first_rest_last(first: Function, rest: Function, last: Function, leaves: usize) -> impl Fn(usize) -> Function {
+fn first_rest_last(
+    first: Function,
+    rest: Function,
+    last: Function,
+    leaves: usize,
+) -> impl Fn(usize) -> Function {
     move |i| match i {
         0 => first,
         i if i + 1 == leaves => last,
@@ -83,12 +93,19 @@ fn defect_r02_inputs_that_are_one_value_are_no_match_soon() -> Result<()> {
     let leaves = (0..32).map(|_| graph.call_function(operator::neg, (x,), ()));
     let leaves = leaves.collect::<Result<Vec<_>>>()?;
     sum_up(&mut graph, leaves)?;
-    assert!(SubgraphMatcher::new(&pattern)?.find(&module(graph)?)?.is_empty());
+    assert!(
+        SubgraphMatcher::new(&pattern)?
+            .find(&module(graph)?)?
+            .is_empty()
+    );
     Ok(())
 }
 
 /// `(x + y)`, 40 steps, and an end; a step doubles what is before it.
-fn doubled(input: Option<Function>, step: impl Fn(&mut Graph, NodeId) -> Result<NodeId>) -> Result<Graph> {
+fn doubled(
+    input: Option<Function>,
+    step: impl Fn(&mut Graph, NodeId) -> Result<NodeId>,
+) -> Result<Graph> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let mut at = graph.call_function(operator::add, (x, y), ())?;
@@ -113,7 +130,11 @@ fn defect_r02_equal_operands_cost_nothing() -> Result<()> {
     let pattern = doubled(None, square)?;
     let matcher = SubgraphMatcher::new(&pattern)?.budget(0);
     assert_eq!(matcher.find(&module(pattern)?)?.len(), 1);
-    assert!(matcher.find(&module(doubled(Some(operator::neg), square)?)?)?.is_empty());
+    assert!(
+        matcher
+            .find(&module(doubled(Some(operator::neg), square)?)?)?
+            .is_empty()
+    );
     // Two values of one: each order leads to the same.
     let twice = |graph: &mut Graph, at: NodeId| {
         let a = graph.call_function(operator::neg, (at,), ())?;
@@ -122,7 +143,11 @@ fn defect_r02_equal_operands_cost_nothing() -> Result<()> {
     };
     let matcher = SubgraphMatcher::new(doubled(None, twice)?)?;
     assert_eq!(matcher.find(&module(doubled(None, twice)?)?)?.len(), 1);
-    assert!(matcher.find(&module(doubled(Some(operator::neg), twice)?)?)?.is_empty());
+    assert!(
+        matcher
+            .find(&module(doubled(Some(operator::neg), twice)?)?)?
+            .is_empty()
+    );
     Ok(())
 }
 
@@ -132,7 +157,9 @@ fn products(seed: u64) -> Result<Graph> {
     let mut shuffled = || {
         let mut items: Vec<usize> = (0..64).collect();
         for i in (1..64).rev() {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             items.swap(i, (state >> 33) as usize % (i + 1));
         }
         items
@@ -184,9 +211,18 @@ fn defect_r07_several_outputs_over_one_hub_are_soon_found() -> Result<()> {
     use operator::{abs, invert, neg};
     let pattern = hub(3, &[neg, abs, invert])?;
     let matcher = SubgraphMatcher::new(&pattern)?.budget(50_000);
-    assert!(matcher.find(&module(hub(10_000, &[neg, abs])?)?)?.is_empty());
+    assert!(
+        matcher
+            .find(&module(hub(10_000, &[neg, abs])?)?)?
+            .is_empty()
+    );
     // Each output has its own node, whichever comes first, and no node has two.
-    assert_eq!(matcher.find(&module(hub(9_999, &[abs, neg, invert])?)?)?.len(), 3_333);
+    assert_eq!(
+        matcher
+            .find(&module(hub(9_999, &[abs, neg, invert])?)?)?
+            .len(),
+        3_333
+    );
     let same = SubgraphMatcher::new(hub(5, &[neg])?)?.budget(200_000);
     assert_eq!(same.find(&module(hub(9_999, &[neg])?)?)?.len(), 1_999);
     // Fewer users than outputs are none.
@@ -216,16 +252,35 @@ fn defect_r07_users_that_differ_in_a_literal_are_looked_at_once() -> Result<()> 
 
 #[test]
 fn defect_b03_all_combinations_are_found() -> Result<()> {
-    let gm = symbolic_trace(traced!(|x: Float| Ok((x.abs()?, x.abs()?, (-x)?, (-x)?, (-x)?))))?;
+    let gm = symbolic_trace(traced!(|x: Float| Ok((
+        x.abs()?,
+        x.abs()?,
+        (-x)?,
+        (-x)?,
+        (-x)?
+    ))))?;
     let pattern = || SubgraphMatcher::new(traced!(|x: Float| Ok((x.abs()?, (-x)?))));
     let all = pattern()?.remove_overlapping_matches(false).find(&gm)?;
-    let all: Vec<String> = all.iter().map(|found| anchors(&gm, found).join(" ")).collect();
+    let all: Vec<String> = all
+        .iter()
+        .map(|found| anchors(&gm, found).join(" "))
+        .collect();
     assert_eq!(
         all,
-        ["abs neg", "abs neg_1", "abs neg_2", "abs_1 neg", "abs_1 neg_1", "abs_1 neg_2"]
+        [
+            "abs neg",
+            "abs neg_1",
+            "abs neg_2",
+            "abs_1 neg",
+            "abs_1 neg_1",
+            "abs_1 neg_2"
+        ]
     );
     let apart = pattern()?.find(&gm)?;
-    let apart: Vec<_> = apart.iter().map(|found| anchors(&gm, found).join(" ")).collect();
+    let apart: Vec<_> = apart
+        .iter()
+        .map(|found| anchors(&gm, found).join(" "))
+        .collect();
     assert_eq!(apart, ["abs neg", "abs_1 neg_1"]);
     // Two of one kind are two matches, one for each order in which they are returned.
     let same = SubgraphMatcher::new(traced!(|x: Float| Ok((x.abs()?, x.abs()?))))?;
@@ -308,14 +363,29 @@ fn step(n: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
 fn defect_r08_one_operand_of_many_is_replaced_alone() -> Result<()> {
     let time = |n: usize, nested: bool| -> Result<f64> {
         let mut graph = hub(n, &[operator::neg])?;
-        let x = graph.nodes().next().ok_or_else(|| Error::msg("an input"))?.id();
+        let x = graph
+            .nodes()
+            .next()
+            .ok_or_else(|| Error::msg("an input"))?
+            .id();
         let y = graph.inserting_after(x)?.placeholder("y")?;
-        let users: Vec<NodeId> = graph.find_nodes(&Op::CallFunction(operator::neg)).iter().map(|n| n.id()).collect();
-        let output = graph.output_node().ok_or_else(|| Error::msg("an output"))?.id();
-        let other = graph.inserting_before(output)?.call_function(operator::abs, (x,), ())?;
+        let users: Vec<NodeId> = graph
+            .find_nodes(&Op::CallFunction(operator::neg))
+            .iter()
+            .map(|n| n.id())
+            .collect();
+        let output = graph
+            .output_node()
+            .ok_or_else(|| Error::msg("an output"))?
+            .id();
+        let other = graph
+            .inserting_before(output)?
+            .call_function(operator::abs, (x,), ())?;
         let flat: Vec<Argument> = users.iter().map(|id| Argument::Node(*id)).collect();
         if !nested {
-            graph.node_mut(output)?.set_op(Op::CallMethod("cat".into()))?;
+            graph
+                .node_mut(output)?
+                .set_op(Op::CallMethod("cat".into()))?;
             graph.node_mut(output)?.set_args(flat)?;
             graph.output(output)?;
         }
@@ -332,7 +402,9 @@ fn defect_r08_one_operand_of_many_is_replaced_alone() -> Result<()> {
                     graph.node_mut(output)?.update_arg(at, other)?;
                     graph.node_mut(output)?.update_arg(at, x)?;
                     graph.node_mut(output)?.update_arg(at, 1)?;
-                    graph.node_mut(output)?.update_arg(at, vec![Argument::Node(user)])?;
+                    graph
+                        .node_mut(output)?
+                        .update_arg(at, vec![Argument::Node(user)])?;
                 }
             }
             Ok(())
@@ -342,7 +414,10 @@ fn defect_r08_one_operand_of_many_is_replaced_alone() -> Result<()> {
     };
     for nested in [true, false] {
         let (few, many) = (time(500, nested)?, time(8_000, nested)?);
-        assert!(many < 6.0 * few, "{few} ns with 500 operands, {many} ns with 8000");
+        assert!(
+            many < 6.0 * few,
+            "{few} ns with 500 operands, {many} ns with 8000"
+        );
     }
     Ok(())
 }
@@ -353,7 +428,10 @@ fn defect_r08_matches_of_one_list_are_replaced_alone() -> Result<()> {
         Rule::new(traced!(|x: Float| -x), traced!(|x: Float| x + 1.0))?,
         // All become one operand, or a literal.
         Rule::new(traced!(|x: Float| -x), traced!(|x: Float| Ok(x)))?,
-        Rule::new(traced!(|x: Float| -x), traced!(|_x: Float| Ok(Float::from(0.0))))?,
+        Rule::new(
+            traced!(|x: Float| -x),
+            traced!(|_x: Float| Ok(Float::from(0.0))),
+        )?,
     ];
     for rule in &rules {
         let time = |n: usize| -> Result<f64> {
@@ -368,7 +446,10 @@ fn defect_r08_matches_of_one_list_are_replaced_alone() -> Result<()> {
             Ok(best)
         };
         let (few, many) = (time(500)?, time(8_000)?);
-        assert!(many < 6.0 * few, "{few} ns with 500 matches, {many} ns with 8000");
+        assert!(
+            many < 6.0 * few,
+            "{few} ns with 500 matches, {many} ns with 8000"
+        );
     }
     Ok(())
 }
@@ -389,19 +470,36 @@ fn defect_r13_no_edit_makes_a_node_depend_on_itself() -> Result<()> {
     type Edit = fn(&mut Graph, [NodeId; 5]) -> Result<()>;
     let edits: [(&str, Edit); 8] = [
         ("itself", |g, [_, a, ..]| g.node_mut(a)?.set_args((a,))),
-        ("through others", |g, [_, a, _, c, _]| g.node_mut(a)?.set_args((c,))),
-        ("a keyword", |g, [x, a, b, ..]| g.node_mut(a)?.set_inputs((x,), [("b", b)])),
-        ("one argument", |g, [_, _, b, c, _]| g.node_mut(b)?.update_arg(1, vec![c])),
-        ("one keyword", |g, [_, _, b, c, _]| g.node_mut(b)?.update_kwarg("k", c)),
-        ("an argument more", |g, [_, _, b, c, _]| g.node_mut(b)?.insert_arg(0, c)),
-        ("an input", |g, [x, _, b, c, _]| g.node_mut(b)?.replace_input_with(x, c)),
-        ("all uses", |g, [x, _, _, c, _]| g.node_mut(x)?.replace_all_uses_with(c).map(drop)),
+        ("through others", |g, [_, a, _, c, _]| {
+            g.node_mut(a)?.set_args((c,))
+        }),
+        ("a keyword", |g, [x, a, b, ..]| {
+            g.node_mut(a)?.set_inputs((x,), [("b", b)])
+        }),
+        ("one argument", |g, [_, _, b, c, _]| {
+            g.node_mut(b)?.update_arg(1, vec![c])
+        }),
+        ("one keyword", |g, [_, _, b, c, _]| {
+            g.node_mut(b)?.update_kwarg("k", c)
+        }),
+        ("an argument more", |g, [_, _, b, c, _]| {
+            g.node_mut(b)?.insert_arg(0, c)
+        }),
+        ("an input", |g, [x, _, b, c, _]| {
+            g.node_mut(b)?.replace_input_with(x, c)
+        }),
+        ("all uses", |g, [x, _, _, c, _]| {
+            g.node_mut(x)?.replace_all_uses_with(c).map(drop)
+        }),
     ];
     let refuse_all = |graph: &mut Graph, before: &str| -> Result<()> {
         for (what, edit) in edits {
             let error = edit(graph, [x, a, b, c, d]).err();
             let error = error.ok_or_else(|| Error::msg(format_args!("{what}: accepted")))?;
-            assert!(matches!(error.kind(), ErrorKind::Cycle { .. }), "{what}: {error}");
+            assert!(
+                matches!(error.kind(), ErrorKind::Cycle { .. }),
+                "{what}: {error}"
+            );
             assert_eq!(graph.to_string(), before, "{what}");
         }
         Ok(())
@@ -445,7 +543,10 @@ fn defect_r13_graphs_put_together_out_of_order_cost_no_more() -> Result<()> {
         Ok(time)
     };
     let (few, many) = (build(500)?, build(8_000)?);
-    assert!(many < 6.0 * few, "{few} ns with 500 nodes, {many} ns with 8000");
+    assert!(
+        many < 6.0 * few,
+        "{few} ns with 500 nodes, {many} ns with 8000"
+    );
     Ok(())
 }
 
@@ -461,7 +562,9 @@ fn defect_b08_after_a_run_the_result_alone_is_there() -> Result<()> {
         let mut run = if keep { run.keep_values() } else { run };
         let result = run.run(&mut PlainInterpreter, vec![2.0.into_value()])?;
         assert_eq!(f64::from_value(result)?, 2.0);
-        let values = ids.iter().map(|id| run.value(*id).cloned().map(f64::from_value).transpose());
+        let values = ids
+            .iter()
+            .map(|id| run.value(*id).cloned().map(f64::from_value).transpose());
         values.collect()
     };
     assert_eq!(there(false)?, [None, None, None, Some(2.0)]);
@@ -470,7 +573,112 @@ fn defect_b08_after_a_run_the_result_alone_is_there() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: Float| Ok(x)))?;
     let mut run = gm.interpretation();
     run.run(&mut PlainInterpreter, vec![3.0.into_value()])?;
-    let values = gm.graph().nodes().map(|node| run.value(node.id()).is_some());
+    let values = gm
+        .graph()
+        .nodes()
+        .map(|node| run.value(node.id()).is_some());
     assert_eq!(values.collect::<Vec<_>>(), [false, true]);
     Ok(())
+}
+
+// ---- r12: structures nested deep ---------------------------------------------------------------
+
+/// Runs something on a thread of 2 MB.
+fn on_a_small_stack(run: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run);
+    let thread = thread.map_err(Error::other)?;
+    thread.join().map_err(|_| Error::msg("it panicked"))?
+}
+
+const DEEP: usize = 1_000_000;
+
+#[test]
+fn defect_r12_a_deep_value_is_cloned_shown_and_dropped() -> Result<()> {
+    on_a_small_stack(|| {
+        let wrap: [fn(Value) -> Value; 4] = [
+            |value| Value::List(Box::new([value])),
+            |value| Value::Tuple(Box::new([Value::Int(1), value])),
+            |value| Value::Dict(Box::new([("k".into(), value)].into_iter().collect())),
+            |value| Value::Slice(Box::new([Value::None, value, Value::None])),
+        ];
+        for (wrap, levels) in wrap
+            .into_iter()
+            .zip([DEEP, DEEP / 10, DEEP / 10, DEEP / 10])
+        {
+            let deep = (0..levels).fold(Value::Int(7), |value, _| wrap(value));
+            let copy = deep.clone();
+            let mut count = 0;
+            copy.for_each(&mut |value| count += usize::from(matches!(value, Value::Int(7))));
+            assert_eq!(count, 1);
+            let (a, b) = (format!("{deep:?}"), format!("{copy:?}"));
+            assert!(a == b && a.contains("..") && a.len() < 10_000, "{a}");
+            assert!(refused(fx_core::Tree::of(&deep)).contains("nests deeper than 64 levels"));
+        }
+        let few = Value::Tuple(Box::new([
+            Value::Int(1),
+            Value::List(Box::new([Value::None])),
+        ]));
+        assert_eq!(format!("{few:?}"), "Tuple([Int(1), List([None])])");
+        Ok(())
+    })
+}
+
+#[wrap]
+fn first(x: &Value, others: &Value) -> Result<Value> {
+    let _ = others;
+    Ok(x.clone())
+}
+
+#[test]
+fn defect_r12_a_deep_argument_is_refused() -> Result<()> {
+    on_a_small_stack(|| {
+        let deep = || {
+            (0..DEEP).fold(Argument::Int(7), |arg, _| {
+                Argument::List(Arc::new(vec![arg]))
+            })
+        };
+        let (a, b) = (deep(), deep());
+        assert!(a == b && a.clone() == a);
+        assert!(a != Argument::List(Arc::new(vec![b])));
+        let text = format!("{a:?}");
+        assert!(text.contains("..") && text.len() < 10_000, "{text}");
+        let mut graph = Graph::new();
+        let x = graph.placeholder("x")?;
+        assert!(
+            refused(graph.call_function(operator::neg, (a,), ())).contains("deeper than 64 levels")
+        );
+        let y = graph.call_function(operator::neg, (x,), ())?;
+        assert!(
+            refused(graph.node_mut(y)?.update_arg(0, deep())).contains("deeper than 64 levels")
+        );
+        assert_eq!(graph.node(y)?.args(), [Argument::Node(x)]);
+        // A value too, as an argument of what is recorded, and as a result.
+        let value = || (0..DEEP).fold(Value::Int(7), |value, _| Value::List(Box::new([value])));
+        let traced = symbolic_trace(traced!(move |x: Value| first(&x, &value())));
+        assert!(refused(traced).contains("deeper than 64 levels"));
+        let traced = symbolic_trace(traced!(move |_x: Value| Ok(value())));
+        assert!(refused(traced).contains("deeper than 64 levels"));
+        Ok(())
+    })
+}
+
+#[test]
+fn defect_r12_a_deep_tree_is_cloned_compared_and_dropped() -> Result<()> {
+    use fx_core::{IntoValue, Tree};
+    on_a_small_stack(|| {
+        let deep = (0..DEEP / 5).fold(Tree::Leaf, |tree, _| Tree::Tuple(vec![tree]));
+        assert!(deep.clone() == deep && deep != Tree::Tuple(vec![deep.clone()]));
+        assert_eq!((deep.leaves(), deep.paths()[0].len()), (1, 2 * DEEP / 5));
+        assert!(deep.to_string().len() < 10_000 && format!("{deep:?}").len() < 10_000);
+        assert!(refused(deep.flatten(1.into_value())).contains("deeper than 64 levels"));
+        assert!(refused(deep.unflatten(vec![1.into_value()])).contains("deeper than 64 levels"));
+        let tree = fx_core::tree!({"a": [1, (2,)], "b": (3, 4)});
+        let tree = Tree::of(&tree)?;
+        assert_eq!(
+            tree.paths(),
+            ["[\"a\"][0]", "[\"a\"][1].0", "[\"b\"].0", "[\"b\"].1"]
+        );
+        assert_eq!(tree.to_string(), "{\"a\": [*, (*,)], \"b\": (*, *)}");
+        Ok(())
+    })
 }

@@ -250,7 +250,12 @@ impl Model {
     }
 
     /// Whether a node that had these arguments would depend on itself; a result must say so.
-    fn is_refused<T: std::fmt::Debug>(&self, result: &Result<T>, user: NodeId, args: &[Argument]) -> bool {
+    fn is_refused<T: std::fmt::Debug>(
+        &self,
+        result: &Result<T>,
+        user: NodeId,
+        args: &[Argument],
+    ) -> bool {
         let mut inputs = Vec::new();
         args.iter().for_each(|arg| collect(arg, &mut inputs));
         let cycle = inputs.iter().any(|input| self.depends_on(*input, &[user]));

@@ -283,10 +283,11 @@ fn reduced(x: &Array, mode: &str) -> Result<Array> {
 fn a_users_type_is_an_argument() -> Result<()> {
     for mode in [Mode::Sum, Mode::Mean] {
         let gm = symbolic_trace(traced!(move |x: &Array| {
-            let Value::Str(mode) = mode.into_value() else {
+            let value = mode.into_value();
+            let Value::Str(mode) = &value else {
                 return Err(Error::msg("a mode is a string"));
             };
-            reduced(x, &mode)
+            reduced(x, mode)
         }))?;
         assert_eq!(names(gm.graph()), ["x", "reduced", "output"]);
     }
