@@ -143,7 +143,7 @@ fn types_and_values_that_an_operation_does_not_take() -> Result<()> {
     let (x, n) = (ones(&[2, 3])?, ints(&[1, 2])?);
     says(ops::gelu(&n, "none"), &["gelu", "floating point"]);
     says(ops::gelu(&x, "fast"), &["gelu", "\"none\"", "\"fast\""]);
-    says(ops::relu6(&n), &["relu6", "floating point"]);
+    says(ops::relu6(&x.gt(0.0)?), &["relu6", "bool"]);
     says(n.mean(..), &["mean", "floating point"]);
     says(n.std(.., true), &["std", "floating point"]);
     says(ops::softmax(&n, 0), &["softmax", "floating point"]);

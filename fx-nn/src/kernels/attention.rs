@@ -40,7 +40,7 @@ pub fn attention(
 ) -> Result<Tensor> {
     widened(q, (q, k, v), |(q, k, v)| {
         let scores = matmul(&q.affine(scale, 0.0)?, &k.t()?)?;
-        let scores = match added(op, mask, &scores)? {
+        let scores = match added(mask, &scores)? {
             None if matches!(mask, Mask::Causal) => without_later(op, &scores)?,
             None => scores,
             Some(added) => {
@@ -70,7 +70,7 @@ pub fn attention(
 }
 
 /// The mask as numbers to add to `scores`.
-fn added(op: &str, mask: Mask<'_>, scores: &Tensor) -> Result<Option<Tensor>> {
+fn added(mask: Mask<'_>, scores: &Tensor) -> Result<Option<Tensor>> {
     let hidden = |hide: &Tensor| -> Result<Tensor> {
         let like =
             |value: f64| Tensor::full(value, hide.dims(), hide.device())?.to_dtype(scores.dtype());
