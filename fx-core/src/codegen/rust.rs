@@ -358,6 +358,9 @@ impl Writer<'_> {
                 (false, _) => (Hold::Ref, "&"),
             };
             self.holds[node.id().index as usize] = hold;
+            if node.num_users() == 0 {
+                continue;
+            }
             let text = format!("let {} = {lent}{};", node.name(), access.path);
             let node = Some(node.id());
             self.lines.push(CodeLine { text, node });

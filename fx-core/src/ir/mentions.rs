@@ -3,6 +3,7 @@
 //! Invariant: while a node has its mentions here, they agree with its arguments; an edit that writes all of the arguments
 //! drops them. They are made when one argument of many is first replaced.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -47,13 +48,16 @@ impl Clone for Wide {
 impl Wide {
     /// The mentions of a node, if it has many arguments.
     pub fn of(&mut self, user: u32, inputs: &Inputs, uses: &Uses) -> Option<&mut Mentions> {
-        if !self.0.contains_key(&user) {
-            if !has_many(inputs) {
-                return None;
-            }
-            self.0.insert(user, Mentions::new(user, inputs, uses));
+        if self.0.is_empty() && !has_many(inputs) {
+            return None;
         }
-        self.0.get_mut(&user)
+        match self.0.entry(user) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(place) if has_many(inputs) => {
+                Some(place.insert(Mentions::new(user, inputs, uses)))
+            }
+            Entry::Vacant(_) => None,
+        }
     }
 
     /// A node's arguments are written anew.

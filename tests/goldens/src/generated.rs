@@ -15,9 +15,9 @@ pub fn source(gm: &GraphModule) -> Result<String> {
     Folder::new(TYPE).source(gm)
 }
 
-/// What a module's `code()` is in an `impl` of a struct without fields, where `imports` are made.
+/// What a module's `code()` is in an `impl` of a struct without layers, where `imports` are made.
 pub fn code_of_function(gm: &GraphModule, imports: &str) -> String {
-    let head = "/// Where a function stands.\n#[derive(Module)]\npub struct Code {}\n";
+    let head = "/// Where a function stands.\n#[derive(Module)]\npub struct Code {\n    /// Tells it from others.\n    pub tag: Tag,\n}\n";
     in_impl(gm, &format!("{imports}\n{head}"))
 }
 

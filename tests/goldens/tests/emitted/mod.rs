@@ -95,7 +95,7 @@ pub const EMITTED: &[(&str, Make, Code)] = &[
     (
         "tree_in_trees",
         tree_in_trees,
-        Code::Function("use crate::emitted::{Cache, Layers, Pair};\n"),
+        Code::Function("use crate::emitted::{Cache, Layers};\n"),
     ),
     (
         "tree_mixed",

@@ -4,7 +4,10 @@ use fx_nn::prelude::*;
 
 /// Where a function stands.
 #[derive(Module)]
-pub struct Code {}
+pub struct Code {
+    /// Tells it from others.
+    pub tag: Tag,
+}
 
 #[trace]
 impl Code {

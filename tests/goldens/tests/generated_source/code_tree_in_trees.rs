@@ -1,22 +1,23 @@
 //! What `code()` gives, where it was traced.
 
 use fx_nn::prelude::*;
-use crate::emitted::{Cache, Layers, Pair};
+use crate::emitted::{Cache, Layers};
 
 /// Where a function stands.
 #[derive(Module)]
-pub struct Code {}
+pub struct Code {
+    /// Tells it from others.
+    pub tag: Tag,
+}
 
 #[trace]
 impl Code {
     pub fn forward(&self, layers: &Layers, more: Vec<(Tensor, Cache)>) -> Result<(IndexMap<String, Value>, Tensor)> {
         let layers_1 = &layers.r#type;
-        let layers_2 = &layers.caches[0].k;
         let layers_3 = &layers.caches[1].k;
         let layers_4 = &layers.pair.0.k;
         let layers_5 = &layers.pair.1;
         let layers_6 = &layers.named["a b"];
-        let more_1 = &more[0].0;
         let more_2 = &more[0].1.k;
         let add = (layers_1 + layers_3)?;
         let add_1 = (&add + layers_4)?;  drop(add);

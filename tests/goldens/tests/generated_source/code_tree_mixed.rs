@@ -5,7 +5,10 @@ use crate::emitted::Settings;
 
 /// Where a function stands.
 #[derive(Module)]
-pub struct Code {}
+pub struct Code {
+    /// Tells it from others.
+    pub tag: Tag,
+}
 
 #[trace]
 impl Code {

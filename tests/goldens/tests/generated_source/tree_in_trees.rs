@@ -6,7 +6,10 @@ use fx_nn::prelude::*;
 
 /// The module.
 #[derive(Module)]
-pub struct Generated {}
+pub struct Generated {
+    /// Tells it from others.
+    pub tag: Tag,
+}
 
 impl Generated {
     /// Takes the layers and weights out of a graph module that has them.
@@ -14,7 +17,7 @@ impl Generated {
     /// # Errors
     /// When it does not have them all.
     pub fn take(_saved: &mut GraphModule) -> Result<Self> {
-        Ok(Generated {})
+        Ok(Generated { tag: Tag::default() })
     }
 }
 
@@ -70,12 +73,10 @@ impl Generated {
     /// When the arguments do not fit.
     pub fn forward(&self, layers: &Layers, more: Vec<(Tensor, Cache)>) -> Result<(IndexMap<String, Value>, Tensor)> {
         let layers_1 = &layers.r#type;
-        let layers_2 = &layers.caches[0].k;
         let layers_3 = &layers.caches[1].k;
         let layers_4 = &layers.pair.0.k;
         let layers_5 = &layers.pair.1;
         let layers_6 = &layers.named["a b"];
-        let more_1 = &more[0].0;
         let more_2 = &more[0].1.k;
         let add = (layers_1 + layers_3)?;
         let add_1 = (&add + layers_4)?;  drop(add);

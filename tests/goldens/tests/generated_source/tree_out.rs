@@ -6,7 +6,10 @@ use fx_nn::prelude::*;
 
 /// The module.
 #[derive(Module)]
-pub struct Generated {}
+pub struct Generated {
+    /// Tells it from others.
+    pub tag: Tag,
+}
 
 impl Generated {
     /// Takes the layers and weights out of a graph module that has them.
@@ -14,7 +17,7 @@ impl Generated {
     /// # Errors
     /// When it does not have them all.
     pub fn take(_saved: &mut GraphModule) -> Result<Self> {
-        Ok(Generated {})
+        Ok(Generated { tag: Tag::default() })
     }
 }
 
