@@ -150,22 +150,18 @@ fn pairwise<T: Copy, A: Add>(row: &[T], map: &impl Fn(T) -> A) -> A {
 /// The sum of a row of `f32`: eight neighbours are added as a tree of their own type, the trees in `f64`.
 fn single(row: &[f32]) -> f64 {
     const LANES: usize = 16;
-    const BLOCK: usize = 8 * LANES;
-    let (blocks, rest) = row.as_chunks::<BLOCK>();
+    let (lines, _) = row.as_chunks::<LANES>();
+    let (blocks, _) = lines.as_chunks::<8>();
     let mut lanes = [0.0; LANES];
-    for x in blocks {
-        let mut trees = [0.0; LANES];
-        for (at, tree) in trees.iter_mut().enumerate() {
-            let four = |from: usize| {
-                let x = |step: usize| x[(from + step) * LANES + at];
-                (x(0) + x(1)) + (x(2) + x(3))
-            };
-            *tree = four(0) + four(4);
-        }
+    for [a, b, c, d, e, f, g, h] in blocks {
+        let trees: [f32; LANES] = std::array::from_fn(|at| {
+            ((a[at] + b[at]) + (c[at] + d[at])) + ((e[at] + f[at]) + (g[at] + h[at]))
+        });
         for (lane, tree) in lanes.iter_mut().zip(trees) {
             *lane += f64::from(tree);
         }
     }
+    let rest = &row[blocks.len() * 8 * LANES..];
     pairwise(&lanes, &|x| x) + pairwise(rest, &|x| f64::from(x))
 }
 
