@@ -48,7 +48,14 @@ fn module(steps: &[Step]) -> Result<GraphModule> {
         values.push(match what % 17 {
             0 => graph.call_function(operator::add, (a, b), ())?,
             1 => graph.call_function(operator::mul, (a, b), ())?,
-            2 => graph.call_function(operator::sub, (a, literal), ())?,
+            2 => {
+                // No truth value is subtracted.
+                let by = match literal {
+                    Argument::Bool(_) => 2.into(),
+                    literal => literal,
+                };
+                graph.call_function(operator::sub, (a, by), ())?
+            }
             3 => graph.call_function(operator::add, (a,), [("b", literal)])?,
             4 => graph.call_function(function!(ops::relu), (a,), ())?,
             5 => graph.call_method("relu", (a,), ())?,

@@ -7,8 +7,8 @@ use fx_nn::{Shape, Tensor};
 fn empty_views() -> Result<Vec<Tensor>> {
     Ok(vec![
         Tensor::zeros((0, 5))?.i((.., 1..3))?,
-        Tensor::ones((2, 5))?.i((6..1, 1..3))?,
-        Tensor::ones((2, 5))?.i((6..1, every(3).of(1..)))?,
+        Tensor::ones((2, 5))?.i((6..7, 1..3))?,
+        Tensor::ones((2, 5))?.i((6..7, every(3).of(1..)))?,
         Tensor::zeros((0, 6))?.chunk(3, 1)?.get(1)?,
         Tensor::zeros((0, 4))?.split(2, 1)?.get(1)?,
         Tensor::zeros((0, 4))?
