@@ -52,7 +52,7 @@ def _(s):
 @op("clamp", lambda x, a, b: torch.clamp(x, a, b))
 def _(s):
     def bound():
-        return s.r.choice([None, s.r.gauss(0, 2), float(s.r.randint(-3, 5)), float("nan") if s.chance(0.1) else 0.5, float("inf") if s.chance(0.3) else 1.0])
+        return s.r.choice([None, s.r.gauss(0, 2), float(s.r.randint(-3, 5)), s.r.randint(-3, 9), s.pick(2**53 + 1, -(2**62), 5), float("nan") if s.chance(0.1) else 0.5, float("inf") if s.chance(0.3) else 1.0])
 
     return [s.any(), bound(), bound()]
 
@@ -105,7 +105,7 @@ def _(s):
 @op("masked_fill", lambda x, m, v: x.masked_fill(m, v))
 def _(s):
     shape = s.shape()
-    value = s.pick(0.0, 1.0, -2.0, 2.5, float("inf"), float("-inf"), float("nan"), 300.0, -1.0, 1e9)
+    value = s.pick(0, 1, -1, 7, 300, 2**53 + 1, True, 0.0, 1.0, -2.0, 2.5, float("inf"), float("-inf"), float("nan"), 300.0, -1.0, 1e9)
     mask = s.tensor(broadcast(s, shape), "bool" if not s.chance(0.04) else "uint8")
     return [s.tensor(shape, s.dtype()), mask, value]
 

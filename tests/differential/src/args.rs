@@ -1,7 +1,7 @@
 //! A call's arguments as the Rust types that the signatures ask for, one after another.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Pair, Result, Sizes};
+use fx_nn::{Bound, Error, Number, Pair, Result, Sizes};
 
 use crate::call::Arg;
 
@@ -95,6 +95,23 @@ take! {
     &'a str: Arg::Str(text) => Some(text.as_str());
     DType: Arg::DType(dtype) => Some(*dtype);
     Int: Arg::Int(n) => Some(Int::from(*n));
+}
+
+impl<'a> Take<'a> for Number {
+    fn take(arg: &'a Arg, _: &'a [Tensor]) -> Option<Self> {
+        match arg {
+            Arg::Bool(truth) => Some(Number::Bool(*truth)),
+            Arg::Int(n) => Some(Number::Int(*n)),
+            Arg::Float(x) => Some(Number::Float(*x)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Take<'a> for Bound {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        <Option<Number> as Take<'_>>::take(arg, tensors).map(Bound)
+    }
 }
 
 impl<'a> Take<'a> for f64 {

@@ -153,9 +153,7 @@ impl Arg {
                 None => Arg::Float(float(json)?),
             },
             Json::String(text) => Arg::Str(text.clone()),
-            Json::Array(items) => {
-                Arg::List(items.iter().map(Arg::parse).collect::<Result<_>>()?)
-            }
+            Json::Array(items) => Arg::List(items.iter().map(Arg::parse).collect::<Result<_>>()?),
             Json::Object(_) => Arg::tagged(json)?,
         })
     }
@@ -237,7 +235,9 @@ impl Call {
         let name = field(json, "name")?.as_str();
         let all = |name: &str| list(field(json, name)?, name);
         Ok(Call {
-            id: field(json, "id")?.as_u64().ok_or_else(|| wrong("id", json))?,
+            id: field(json, "id")?
+                .as_u64()
+                .ok_or_else(|| wrong("id", json))?,
             kind,
             name: name.ok_or_else(|| wrong("name", json))?.to_string(),
             args: all("args")?.iter().map(Arg::parse).collect::<Result<_>>()?,

@@ -1,7 +1,7 @@
 //! Every function of `fx_nn::ops`, called by its Rust signature as a program calls it, by name.
 
 use fx_nn::prelude::*;
-use fx_nn::{Pair, Result, Sizes};
+use fx_nn::{Bound, Number, Pair, Result, Sizes};
 
 use crate::args::Args;
 
@@ -31,7 +31,7 @@ calls! {
     "batch_norm" => ops::batch_norm(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "cat" => ops::cat(&a.next::<Vec<Tensor>>()?, a.next()?),
     "chunk" => ops::chunk(a.next()?, a.next()?, a.next()?),
-    "clamp" => ops::clamp(a.next()?, a.next::<Option<f64>>()?, a.next::<Option<f64>>()?),
+    "clamp" => ops::clamp(a.next()?, a.next::<Bound>()?, a.next::<Bound>()?),
     "contiguous" => ops::contiguous(a.next()?),
     "conv1d" => ops::conv1d(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "conv2d" => ops::conv2d(a.next()?, a.next()?, a.next()?, a.next::<Pair>()?, a.next::<Pair>()?, a.next::<Pair>()?, a.next()?),
@@ -63,7 +63,7 @@ calls! {
     "log_softmax" => ops::log_softmax(a.next()?, a.next()?),
     "lstm" => ops::lstm(a.next()?, a.next()?, a.next()?, &a.next::<Vec<Tensor>>()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "mask_scores" => ops::mask_scores(a.next()?, a.next()?),
-    "masked_fill" => ops::masked_fill(a.next()?, a.next()?, a.next::<f64>()?),
+    "masked_fill" => ops::masked_fill(a.next()?, a.next()?, a.next::<Number>()?),
     "matmul" => ops::matmul(a.next()?, a.next()?),
     "max" => ops::max(a.next()?, a.next()?, a.next()?),
     "max_pool2d" => ops::max_pool2d(a.next()?, a.next::<Pair>()?, a.next::<Pair>()?, a.next::<Pair>()?, a.next::<Pair>()?, a.next()?),

@@ -85,7 +85,12 @@ fn items(value: &Value) -> Option<&[Value]> {
 }
 
 fn compare(expected: &Expected, value: &Value) -> Option<Difference> {
-    let other = || Some(Difference::new(Kind::Value, format!("expected {expected:?}, found {}", shown(value))));
+    let other = || {
+        Some(Difference::new(
+            Kind::Value,
+            format!("expected {expected:?}, found {}", shown(value)),
+        ))
+    };
     match expected {
         Expected::None if matches!(value, Value::None) => None,
         Expected::Bool(a) if matches!(value, Value::Bool(b) if a == b) => None,
@@ -172,7 +177,10 @@ fn random(
     value: &Value,
 ) -> Option<Difference> {
     let Some(tensor) = value.downcast_ref::<Tensor>() else {
-        return Some(Difference::new(Kind::Value, "expected a tensor of random numbers"));
+        return Some(Difference::new(
+            Kind::Value,
+            "expected a tensor of random numbers",
+        ));
     };
     let anything = match elements(tensor) {
         Ok((_, _, anything)) => anything,

@@ -16,7 +16,10 @@ impl Options<'_> {
     }
 
     fn size(&self, name: &str) -> Result<usize> {
-        let size = self.get(name).as_u64().and_then(|n| usize::try_from(n).ok());
+        let size = self
+            .get(name)
+            .as_u64()
+            .and_then(|n| usize::try_from(n).ok());
         size.ok_or_else(|| Error::msg(format_args!("the generator gave no size `{name}`")))
     }
 
@@ -28,7 +31,9 @@ impl Options<'_> {
     fn pair(&self, name: &str) -> Result<Pair> {
         match crate::call::sizes(self.get(name))?[..] {
             [height, width] => Ok(Pair(height, width)),
-            _ => Err(Error::msg(format_args!("the generator gave no pair `{name}`"))),
+            _ => Err(Error::msg(format_args!(
+                "the generator gave no pair `{name}`"
+            ))),
         }
     }
 
@@ -134,7 +139,6 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
         "Flatten" => done!(nn::Flatten {
             start_dim: o.int("start_dim")?,
             end_dim: o.int("end_dim")?,
-            ..nn::Flatten::default()
         }),
         "GELU" => done!(nn::GELU {
             approximate: o.text("approximate"),
@@ -166,10 +170,12 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
         }),
         "LeakyReLU" => done!(nn::LeakyReLU {
             negative_slope: o.float("negative_slope")?,
-            ..nn::LeakyReLU::default()
         }),
         "Linear" => match o.flag("bias") {
-            true => done!(nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?),
+            true => done!(nn::Linear::new(
+                o.size("in_features")?,
+                o.size("out_features")?
+            )?),
             false => done!(nn::Linear::without_bias(
                 o.size("in_features")?,
                 o.size("out_features")?
@@ -177,7 +183,11 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
         },
         "LoraLinear" => {
             let linear = nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?;
-            done!(nn::LoraLinear::from_linear(&linear, o.size("rank")?, o.float("scale")?)?)
+            done!(nn::LoraLinear::from_linear(
+                &linear,
+                o.size("rank")?,
+                o.float("scale")?
+            )?)
         }
         "MSELoss" => done!(nn::MSELoss {
             reduction: o.text("reduction"),
@@ -201,7 +211,10 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
         "ReLU6" => done!(nn::ReLU6::new()),
         "Sequential" => done!(
             nn::Sequential::new()
-                .push(nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?)
+                .push(nn::Linear::new(
+                    o.size("in_features")?,
+                    o.size("out_features")?
+                )?)
                 .push(nn::Tanh::new())
         ),
         "SiLU" => done!(nn::SiLU::new()),

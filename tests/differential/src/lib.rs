@@ -16,5 +16,5 @@ mod tensor;
 pub use call::{Arg, Call, Kind, Outcome};
 pub use excuses::{EXCUSES, Excuse, reason};
 pub use judge::{Difference, Kind as DifferenceKind};
-pub use report::Report;
-pub use run::{Mode, Plant, difference};
+pub use report::{Report, Tell};
+pub use run::{Mode, Plant, difference, wrong};

@@ -3,18 +3,9 @@
 
 use std::io::{BufRead, Write};
 
-use fx_differential::{Call, Report};
+use fx_differential::{Call, Report, wrong};
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
-
-/// The value with every float of its first tensor moved by a thousandth.
-fn wrong(value: Value) -> Value {
-    let moved = value
-        .downcast_ref::<Tensor>()
-        .filter(|x| x.dtype().is_ok_and(|d| d.is_floating_point()))
-        .and_then(|x| (x * 1.001).ok());
-    moved.map_or(value, Value::object)
-}
 
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
@@ -29,24 +20,32 @@ fn main() -> Result<()> {
     // A panic is counted; where it was stands on standard error.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);
-        let _ = writeln!(std::io::stderr(), "panicked at {}", place.unwrap_or_default());
+        let _ = writeln!(
+            std::io::stderr(),
+            "panicked at {}",
+            place.unwrap_or_default()
+        );
     }));
     let mut report = Report::default();
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(Error::other)?;
         let mut written = Ok(());
-        report.line(&line, Some(&plant), &mut |call, mode, difference, excuse| {
-            let row = serde_json::json!({
-                "id": call.id,
-                "name": call.name,
-                "mode": mode.name(),
-                "difference": format!("{:?}", difference.kind),
-                "text": difference.text,
-                "excuse": excuse,
-            });
-            written = writeln!(out, "{row}");
-        })?;
+        report.line(
+            &line,
+            Some(&plant),
+            &mut |call, mode, difference, excuse| {
+                let row = serde_json::json!({
+                    "id": call.id,
+                    "name": call.name,
+                    "mode": mode.name(),
+                    "difference": format!("{:?}", difference.kind),
+                    "text": difference.text,
+                    "excuse": excuse,
+                });
+                written = writeln!(out, "{row}");
+            },
+        )?;
         written.map_err(Error::other)?;
     }
     writeln!(out, "{report}").map_err(Error::other)

@@ -1,7 +1,7 @@
 //! Every method of `Tensor` that is an operation, called as a program calls it, by name.
 
 use fx_nn::prelude::*;
-use fx_nn::{Result, Sizes};
+use fx_nn::{Bound, Number, Result, Sizes};
 
 use crate::args::Args;
 use crate::functions::calls;
@@ -31,7 +31,7 @@ calls! {
     "amin" => keeping!(a, amin, amin_keepdim),
     "argmax" => x!(a).argmax(a.next()?, a.next()?),
     "chunk" => x!(a).chunk(a.next()?, a.next()?),
-    "clamp" => x!(a).clamp(a.next::<Option<f64>>()?, a.next::<Option<f64>>()?),
+    "clamp" => x!(a).clamp(a.next::<Bound>()?, a.next::<Bound>()?),
     "contiguous" => x!(a).contiguous(),
     "cos" => x!(a).cos(),
     "cumsum" => x!(a).cumsum(a.next()?),
@@ -45,7 +45,7 @@ calls! {
     "isnan" => x!(a).isnan(),
     "log" => x!(a).log(),
     "log_softmax" => x!(a).log_softmax(a.next()?),
-    "masked_fill" => x!(a).masked_fill(a.next()?, a.next::<f64>()?),
+    "masked_fill" => x!(a).masked_fill(a.next()?, a.next::<Number>()?),
     "matmul" => x!(a).matmul(a.next()?),
     "max" => x!(a).max(a.next()?, a.next()?),
     "maximum" => x!(a).maximum(a.next()?),

@@ -1,7 +1,9 @@
 //! Every function of `fx_core::operator`, called by its sign in Rust on tensors and numbers, by name.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Function, IntoValue, Operand, OperandRef, Operator, Result, binary, registry, unary};
+use fx_nn::{
+    Error, Function, IntoValue, Operand, OperandRef, Operator, Result, binary, registry, unary,
+};
 
 use crate::args::{Args, Take};
 use crate::call::Arg;

@@ -10,6 +10,9 @@ use crate::excuses::reason;
 use crate::judge::{Difference, Kind};
 use crate::run::{Mode, Plant, difference};
 
+/// What is shown each difference, with the reason that excuses it.
+pub type Tell<'t> = &'t mut dyn FnMut(&Call, Mode, &Difference, Option<&str>);
+
 /// The counts of a run; its `Display` is the line that a run ends in.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -20,17 +23,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Makes the call of a line in every way and counts what differs; `tell` is shown each difference, with the reason
-    /// that excuses it.
+    /// Makes the call of a line in every way and counts what differs; `tell` is shown it.
     ///
     /// # Errors
     /// When the line is no call.
-    pub fn line(
-        &mut self,
-        line: &str,
-        plant: Option<Plant<'_>>,
-        tell: &mut dyn FnMut(&Call, Mode, &Difference, Option<&str>),
-    ) -> Result<()> {
+    pub fn line(&mut self, line: &str, plant: Option<Plant<'_>>, tell: Tell<'_>) -> Result<()> {
         let call = Call::parse(line)?;
         self.calls += 1;
         // A method is its function's name.

@@ -38,6 +38,15 @@ impl Mode {
 /// A result that is changed on its way to the judge: a kernel that is wrong on purpose.
 pub type Plant<'p> = &'p dyn Fn(&Call, Value) -> Value;
 
+/// A float tensor, its elements moved by a thousandth; other values as they are.
+pub fn wrong(value: Value) -> Value {
+    let moved = value
+        .downcast_ref::<Tensor>()
+        .filter(|x| x.dtype().is_ok_and(|d| d.is_floating_point()))
+        .and_then(|x| (x * 1.001).ok());
+    moved.map_or(value, Value::object)
+}
+
 /// Makes the call and compares it with PyTorch's.
 pub fn difference(call: &Call, mode: Mode, plant: Option<Plant<'_>>) -> Option<Difference> {
     // Reading a result's elements may panic as well as making it.
@@ -54,7 +63,10 @@ pub fn difference(call: &Call, mode: Mode, plant: Option<Plant<'_>>) -> Option<D
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
-        Some(Difference::new(DifferenceKind::Panic, text.unwrap_or("a panic")))
+        Some(Difference::new(
+            DifferenceKind::Panic,
+            text.unwrap_or("a panic"),
+        ))
     })
 }
 
@@ -80,7 +92,12 @@ fn run(call: &Call, mode: Mode) -> Result<Value> {
 /// The call of a function, a method or an operator on tensors that may be symbolic.
 fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
     let args = &mut Args::new(&call.args, tensors);
-    let unknown = || Err(Error::msg(format_args!("no call of `{}` is known here", call.name)));
+    let unknown = || {
+        Err(Error::msg(format_args!(
+            "no call of `{}` is known here",
+            call.name
+        )))
+    };
     match call.kind {
         Kind::Method => methods::method(&call.name, args).unwrap_or_else(unknown),
         Kind::Operator => operators::operator(&call.name, args),
@@ -174,8 +191,10 @@ fn layer_argument(arg: &Arg, tensors: &[Tensor]) -> Result<Value> {
 fn with_buffers(result: Value, module: &dyn Module, training: bool) -> Result<Value> {
     let state = module.state_dict();
     let moved = |name: &str| state.get(name).cloned();
-    Ok(match (training, moved("running_mean"), moved("running_var")) {
-        (true, Some(mean), Some(var)) => Value::List(Box::new([result, mean, var])),
-        _ => result,
-    })
+    Ok(
+        match (training, moved("running_mean"), moved("running_var")) {
+            (true, Some(mean), Some(var)) => Value::List(Box::new([result, mean, var])),
+            _ => result,
+        },
+    )
 }

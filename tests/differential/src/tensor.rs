@@ -66,7 +66,8 @@ fn viewed(tensor: &Tensor, view: &Json) -> Result<Tensor> {
         Some("transpose") => tensor.transpose(number(1)?, number(2)?),
         Some("narrow") => {
             let (dim, start, stop) = (number(1)?, number(2)?, number(3)?);
-            let mut index = vec![Value::Slice(Box::default()); usize::try_from(dim).map_err(Error::other)?];
+            let mut index =
+                vec![Value::Slice(Box::default()); usize::try_from(dim).map_err(Error::other)?];
             index.push(Value::Slice(Box::new([
                 start.into_value(),
                 stop.into_value(),
@@ -169,7 +170,9 @@ impl Expected {
             Json::Array(items) => {
                 Expected::List(items.iter().map(Expected::parse).collect::<Result<_>>()?)
             }
-            Json::Object(_) if json.get("float").is_some() => Expected::Float(float(&json["float"])?),
+            Json::Object(_) if json.get("float").is_some() => {
+                Expected::Float(float(&json["float"])?)
+            }
             Json::Object(_) => {
                 let (dtype, shape, bytes) = dense(json)?;
                 Expected::Tensor {
