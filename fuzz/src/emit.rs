@@ -568,10 +568,11 @@ fn joined(path: &syn::Path) -> String {
 }
 
 /// What generated source names by itself, beside what is of the graph.
-const OWN: [&str; 22] = [
+const OWN: [&str; 23] = [
     "GraphModule::load",
     "Self::take",
     "FromValue::from_value",
+    "Tag::default",
     "Value::of",
     "Value::None",
     "Value::Int",

@@ -213,7 +213,7 @@ def _(s):
     tail = shape[-s.r.randint(1, min(2, len(shape))) :]
     if s.chance(0.03):
         tail = [tail[0] + 1]
-    return [x, tail, of(s, tail, dtype), of(s, tail, dtype), s.pick(1e-5, 1e-3, 1e-12)]
+    return [x, tail, of(s, tail, dtype), of(s, tail, dtype), s.pick(1e-5, 1e-3, 1e-8)]
 
 
 @op("rms_norm", lambda x, n, w, e: F.rms_norm(x, n, w, e), 16)
@@ -242,7 +242,7 @@ def _(s):
     training = s.chance(0.5)
     tracked = s.chance(0.7)
     channels = [shape[1]]
-    mean = s.float(channels, "normal", dtype) if tracked else None
+    mean = T(s.dense(channels, dtype, "normal")) if tracked else None
     var = T(s.dense(channels, dtype, "normal").abs() + 0.25) if tracked else None
     return [x, mean, var, of(s, channels, dtype), of(s, channels, dtype), training, s.pick(0.1, 0.5, 1.0), s.pick(1e-5, 1e-3)]
 

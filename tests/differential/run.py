@@ -121,6 +121,8 @@ def outcome(call, ulps, between):
             got = call(False)
         except (RuntimeError, ValueError, TypeError, IndexError, AssertionError, ZeroDivisionError, NotImplementedError, OverflowError) as error:
             return {"refused": str(error).split("\n", 1)[0][:120]}
+        if isinstance(got, int) and not -(2**63) <= got < 2**63:
+            return {"refused": "an integer beyond 64 bits"}
         if between is not None:
             return {"random": {"shape": list(got.shape), "dtype": NAMES[got.dtype], "least": between[0], "largest": between[1]}}
         try:

@@ -5,6 +5,7 @@ pub mod crates;
 pub mod hooks;
 mod output;
 pub mod rust;
+mod shown;
 pub mod source;
 pub mod structs;
 pub mod structures;

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hooks::{FunctionHead, Hooks};
+use super::shown::{Places, colored};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
 use super::structures::{Access, Definitions, Leaf, Structure};
 use super::types::{Ty, Types, bound_arguments, given, operands};
@@ -160,52 +161,6 @@ pub(crate) fn forward_source(
     Generated {
         code: text.finish(),
         problems,
-    }
-}
-
-/// A line in the colours of a terminal: comments and drops dim, the name that it binds bold.
-fn colored(line: &str) -> String {
-    const DIM: &str = "\x1b[2m";
-    const BOLD: &str = "\x1b[1m";
-    const END: &str = "\x1b[0m";
-    if line.starts_with("//") {
-        return format!("{DIM}{line}{END}");
-    }
-    let (code, drops) = match line.split_once(";  ") {
-        Some((code, drops)) => (format!("{code};"), format!("  {DIM}{drops}{END}")),
-        None => (line.to_string(), String::new()),
-    };
-    match code.strip_prefix("let ").and_then(|c| c.split_once(' ')) {
-        Some((name, rest)) => format!("let {BOLD}{name}{END} {rest}{drops}"),
-        None => format!("{code}{drops}"),
-    }
-}
-
-/// Where nodes came from, told where it changes.
-#[derive(Default)]
-struct Places {
-    last: Option<String>,
-}
-
-impl Places {
-    fn next(&mut self, node: NodeRef<'_>) -> Option<String> {
-        let location = node.location().map(|at| format!("{}:{}", at.file, at.line));
-        let module = node.module_stack().last().map(|scope| {
-            let name = crate::value::object::short_type_name(&scope.type_name);
-            match scope.path.is_empty() {
-                true => format!("in {name}"),
-                false => format!("in {} ({name})", scope.path),
-            }
-        });
-        let place = match (location, module) {
-            (None, None) => "// made without a place in the source".to_string(),
-            (location, module) => {
-                let parts: Vec<String> = location.into_iter().chain(module).collect();
-                format!("// {}", Comment(&parts.join(" ")))
-            }
-        };
-        let is_new = self.last.as_ref() != Some(&place);
-        is_new.then(|| self.last.insert(place).clone())
     }
 }
 

@@ -315,7 +315,7 @@ fn plain(op: Operator, args: &[&Value]) -> Result<Value> {
             against(*b, *a).map(Ordering::reverse),
         ))),
         (_, [a, b]) => match (number(a), number(b)) {
-            (Some(a), Some(b)) => floats(op, a, b).ok_or_else(unfit),
+            (Some(a), Some(b)) => floats(op, a, b)?.ok_or_else(unfit),
             _ => Err(unfit()),
         },
         _ => Err(unfit()),
@@ -381,7 +381,6 @@ fn bools(op: Operator, a: bool, b: bool) -> Option<Value> {
 }
 
 fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value> {
-    let by_zero = || Error::msg("integer division by zero");
     // By 64 and more all bits are out, as by 64.
     let shift = || match b {
         0.. => Ok(u32::try_from(b).unwrap_or(u32::MAX).min(64)),
@@ -433,11 +432,12 @@ fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value
     }
 }
 
+fn by_zero() -> Error {
+    Error::msg("a number is divided by zero, or zero raised to a negative power")
+}
+
 /// The quotient rounded down and the rest, which has the sign of the divisor, as Python has them for floats.
 fn divided(a: f64, b: f64) -> (f64, f64) {
-    if b == 0.0 {
-        return ((a / b).floor(), a % b);
-    }
     let mut rest = a % b;
     let mut quotient = (a - rest) / b;
     if rest == 0.0 {
@@ -453,8 +453,18 @@ fn divided(a: f64, b: f64) -> (f64, f64) {
     (quotient.round(), rest)
 }
 
-fn floats(op: Operator, a: f64, b: f64) -> Option<Value> {
-    Some(match op {
+/// As Python's: what it raises an error for is an error, not an infinity or NaN.
+fn floats(op: Operator, a: f64, b: f64) -> Result<Option<Value>> {
+    let divides = matches!(op, Operator::Truediv | Operator::Floordiv | Operator::Mod);
+    if b == 0.0 && divides || op == Operator::Pow && a == 0.0 && b < 0.0 {
+        return Err(by_zero());
+    }
+    if op == Operator::Pow && a < 0.0 && a.is_finite() && b.is_finite() && b.fract() != 0.0 {
+        return Err(Error::msg(format_args!(
+            "`pow`: {a} to the power of {b} is no real number"
+        )));
+    }
+    Ok(Some(match op {
         Operator::Add => Value::Float(a + b),
         Operator::Sub => Value::Float(a - b),
         Operator::Mul => Value::Float(a * b),
@@ -468,8 +478,8 @@ fn floats(op: Operator, a: f64, b: f64) -> Option<Value> {
         Operator::Le => Value::Bool(a <= b),
         Operator::Gt => Value::Bool(a > b),
         Operator::Ge => Value::Bool(a >= b),
-        _ => return None,
-    })
+        _ => return Ok(None),
+    }))
 }
 
 /// The items from start to stop, in steps; ends outside the list are its ends, as in Python.

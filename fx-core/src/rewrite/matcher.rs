@@ -352,16 +352,20 @@ impl SubgraphMatcher {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::SubgraphMatcher;
+    /// use fx_core::{SubgraphMatcher, operator};
     /// // 40 users of one value: a thousand pairs of them.
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
-    /// let users = (0..40).map(|i| graph.call_method(if i % 2 == 0 { "abs" } else { "neg" }, (x,), ()));
+    /// let users = (0..40).map(|i| graph.call_function(if i % 2 == 0 { operator::abs } else { operator::neg }, (x,), ()));
     /// let users = users.collect::<Result<Vec<_>>>()?;
     /// graph.output(users)?;
     /// let gm = GraphModule::new(Default::default(), graph, "Hub")?;
     ///
-    /// let pairs = SubgraphMatcher::new(traced!(|x: Float| Ok((x.abs()?, (-x)?))))?.remove_overlapping_matches(false);
+    /// let mut pair = Graph::new();
+    /// let x = pair.placeholder("x")?;
+    /// let both = (pair.call_function(operator::abs, (x,), ())?, pair.call_function(operator::neg, (x,), ())?);
+    /// pair.output(both)?;
+    /// let pairs = SubgraphMatcher::new(&pair)?.remove_overlapping_matches(false);
     /// assert_eq!(pairs.find(&gm)?.len(), 400);
     /// let error = pairs.budget(1000).find(&gm).unwrap_err();
     /// assert!(error.to_string().contains("its budget of 1000 comparisons is spent"));

@@ -326,7 +326,7 @@ impl fmt::Display for Value {
 /// ```
 /// use fx_core::{IntoValue, Value};
 /// assert!(matches!(2.5.into_value(), Value::Float(_)));
-/// assert!(matches!(("a", 3).into_value(), Value::Tuple(items) if items.len() == 2));
+/// assert!(matches!(&("a", 3).into_value(), Value::Tuple(items) if items.len() == 2));
 /// assert!(matches!(None::<f64>.into_value(), Value::None));
 /// ```
 #[diagnostic::on_unimplemented(

@@ -1,7 +1,7 @@
 //! New tensors.
 
 use candle_core::{DType as C, Device, Tensor as Data};
-use fx_core::{Error, Int, Result, wrap};
+use fx_core::{DType, Error, Int, Result, wrap};
 
 use crate::error::Fx;
 use crate::random;
@@ -93,12 +93,22 @@ pub fn arange(
     Tensor::from_vec(numbers, count)
 }
 
+/// The element type, if random numbers can be of it.
+fn floats(op: &str, x: &Tensor) -> Result<DType> {
+    match x.dtype()? {
+        dtype if dtype.is_floating_point() => Ok(dtype),
+        dtype => Err(Error::msg(format_args!(
+            "{op}: random numbers are floats, not {dtype}: convert the tensor with to_dtype"
+        ))),
+    }
+}
+
 macro_rules! alike {
     ($($name:ident $path:literal $what:literal ($($options:tt)*) |$x:ident, $data:ident| $make:expr;)*) => {$(
         #[doc = concat!($what, ", of the shape and type of `x`.")]
         ///
         /// # Errors
-        /// When there is no room for it.
+        /// When there is no room for it; for random numbers, when the type is no float.
         #[wrap($($options)* path = $path)]
         pub fn $name($x: &Tensor) -> Result<Tensor> {
             let $data = $x.data(stringify!($name))?;
@@ -111,10 +121,12 @@ alike! {
     zeros_like "fx_nn::ops::zeros_like" "Zeros" () |x, data| data.zeros_like().map(|d| x.with_data(d)).fx();
     ones_like "fx_nn::ops::ones_like" "Ones" () |x, data| data.ones_like().map(|d| x.with_data(d)).fx();
     rand_like "fx_nn::ops::rand_like" "Uniform random numbers in [0, 1)" (random,) |x, data| {
-        Tensor::from(random::uniform(data.dims(), 0.0, 1.0).fx()?).cast(x.dtype()?)
+        let dtype = floats("rand_like", x)?;
+        Tensor::from(random::uniform(data.dims(), 0.0, 1.0).fx()?).cast(dtype)
     };
     randn_like "fx_nn::ops::randn_like" "Normal random numbers of mean 0 and deviation 1" (random,) |x, data| {
-        Tensor::from(random::normal(data.dims()).fx()?).cast(x.dtype()?)
+        let dtype = floats("randn_like", x)?;
+        Tensor::from(random::normal(data.dims()).fx()?).cast(dtype)
     };
 }
 

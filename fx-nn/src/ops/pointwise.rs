@@ -160,10 +160,6 @@ pub fn clamp(
         let nan = nan.wrapped(dtype)?;
         return room::full("clamp", x.dims()?, &nan).map(Tensor::made).fx();
     }
-    if x.dims()?.contains(&0) {
-        // PyTorch looks at no bound where nothing is held.
-        return Ok(x);
-    }
     let one = |bound: Option<Number>, lower: bool| {
         bound.map(|n| n.bound("clamp", dtype, lower)).transpose()
     };

@@ -13,8 +13,11 @@ use crate::tensor::Tensor;
 #[wrap(path = "fx_nn::ops::size")]
 pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
     let data = x.data("size")?;
+    if data.rank() == 0 {
+        return Err(Error::msg("size: the tensor has no dims"));
+    }
     let at = kernels::dim::dim("size", dim, data.rank()).fx()?;
-    Ok(data.dims().get(at).copied().unwrap_or(0).into())
+    Ok(data.dims()[at].into())
 }
 
 /// The method: with a dim its size, without one all sizes.

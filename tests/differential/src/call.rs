@@ -265,4 +265,27 @@ impl Call {
         let is = |json: &Json| json["dtype"].as_str() == Some(dtype.name());
         self.stored.iter().any(is)
     }
+
+    /// Whether one of the tensors has no elements.
+    pub fn has_no_elements(&self) -> bool {
+        self.tensors()
+            .is_ok_and(|all| all.iter().any(|x| x.dims().is_ok_and(|d| d.contains(&0))))
+    }
+
+    /// Whether all elements of all tensors are finite.
+    pub fn is_finite(&self) -> bool {
+        let finite = |x: &Tensor| {
+            x.to_vec()
+                .is_ok_and(|all| all.iter().all(|n| n.is_finite()))
+        };
+        self.tensors().is_ok_and(|all| all.iter().all(finite))
+    }
+
+    /// The largest magnitude of all finite elements.
+    pub fn largest(&self) -> f64 {
+        let tensors = self.tensors().unwrap_or_default();
+        let elements = tensors.iter().filter_map(|x| x.to_vec().ok()).flatten();
+        let finite = elements.filter(|n| n.is_finite());
+        finite.fold(0.0, |most, n| most.max(n.abs()))
+    }
 }

@@ -29,12 +29,22 @@ pub struct Difference {
     pub kind: Kind,
     /// What was expected and what was found.
     pub text: String,
+    /// The first floats that differ: found, then expected.
+    pub floats: Option<(f64, f64)>,
 }
 
 impl Difference {
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Difference { kind, text }
+        Difference {
+            kind,
+            text: text.into(),
+            floats: None,
+        }
+    }
+
+    /// Whether it is fx that returned an error, of a difference in refusals.
+    pub fn is_ours(&self) -> bool {
+        self.kind == Kind::Refusal && self.text.starts_with("refused")
     }
 }
 
@@ -148,19 +158,23 @@ fn compare_tensors(
         }
         _ => Some(0),
     }?;
-    Some(Difference::new(
-        Kind::Value,
-        match (expected, &found.2) {
-            (Elements::Whole(a), Elements::Whole(b)) => {
-                format!("element {at} is {}, expected {}", b[at], a[at])
-            }
-            (Elements::Float(a), Elements::Float(b)) => format!(
-                "element {at} is {:e}, expected {:e}, tolerance {tolerance:e}",
-                b[at], a[at]
-            ),
-            _ => "other elements".to_string(),
-        },
-    ))
+    let floats = match (expected, &found.2) {
+        (Elements::Float(a), Elements::Float(b)) => Some((b[at], a[at])),
+        _ => None,
+    };
+    let text = match (expected, &found.2, floats) {
+        (_, _, Some((b, a))) => {
+            format!("element {at} is {b:e}, expected {a:e}, tolerance {tolerance:e}")
+        }
+        (Elements::Whole(a), Elements::Whole(b), _) => {
+            format!("element {at} is {}, expected {}", b[at], a[at])
+        }
+        _ => "other elements".to_string(),
+    };
+    Some(Difference {
+        floats,
+        ..Difference::new(Kind::Value, text)
+    })
 }
 
 fn close(a: f64, b: f64, tolerance: f64) -> bool {

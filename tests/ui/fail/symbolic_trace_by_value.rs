@@ -14,7 +14,7 @@ impl Layer {
 }
 
 pub fn root() -> Result<GraphModule> {
-    symbolic_trace(Layer)
+    symbolic_trace(Layer(Tag::default()))
 }
 
 fn main() {}
