@@ -199,13 +199,13 @@ def report(differences, arguments, lines):
 def record(arguments):
     """Some short calls of every name, written for the test that runs without Python."""
     maker = Maker(arguments.seed)
-    kept, number = {name: [] for _, name in maker.all}, 0
+    kept, number = {name: [] for name in maker.all}, 0
     while any(len(lines) < arguments.each for lines in kept.values()):
-        name, line = maker.line(number)
+        lines = kept[maker.all[number % len(maker.all)]]
+        text = json.dumps(maker.line(number)[1], separators=(",", ":"))
         number += 1
-        text = json.dumps(line, separators=(",", ":"))
-        if len(kept[name]) < arguments.each and len(text) < 2600:
-            kept[name].append(text)
+        if len(lines) < arguments.each and len(text) < 2600:
+            lines.append(text)
     text = "".join(line + "\n" for lines in kept.values() for line in lines)
     RECORDED.write_text(text)
     print(f"recorded {sum(map(len, kept.values()))} calls of {len(kept)} operations, {len(text)} bytes")
