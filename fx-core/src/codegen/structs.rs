@@ -500,7 +500,7 @@ fn field_name(segment: &str, taken: &mut FxHashSet<String>) -> String {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         name.insert(0, 'm');
     }
-    if matches!(name.as_str(), "self" | "super" | "crate" | "_") {
+    if matches!(name.as_str(), "self" | "Self" | "super" | "crate" | "_") {
         name.push('_');
     } else if is_reserved(&name) {
         name.insert_str(0, "r#");

@@ -76,6 +76,7 @@ fn defect_r03_paths_of_a_file_stay_in_their_line() -> Result<()> {
         "``` fn evil",
         "a\"b\\",
         "a b.c#d",
+        "Self.crate",
     ] {
         let gm = changed(&mlp()?, |json| {
             let old = json["modules"][0]["path"].clone();
