@@ -363,8 +363,9 @@ impl SubgraphMatcher {
     ///
     /// let mut pair = Graph::new();
     /// let x = pair.placeholder("x")?;
-    /// let both = (pair.call_function(operator::abs, (x,), ())?, pair.call_function(operator::neg, (x,), ())?);
-    /// pair.output(both)?;
+    /// let first = pair.call_function(operator::abs, (x,), ())?;
+    /// let second = pair.call_function(operator::neg, (x,), ())?;
+    /// pair.output(vec![first, second])?;
     /// let pairs = SubgraphMatcher::new(&pair)?.remove_overlapping_matches(false);
     /// assert_eq!(pairs.find(&gm)?.len(), 400);
     /// let error = pairs.budget(1000).find(&gm).unwrap_err();
