@@ -78,7 +78,7 @@ struct Tree<A> {
 }
 
 #[derive(Module)]
-struct Scale<const N: usize>;
+struct Scale<const N: usize>(Tag);
 
 #[trace]
 impl<const N: usize> Scale<N> {
@@ -115,18 +115,18 @@ fn main() {
         4
     );
     let block = Block {
-        first: Scale::<2>,
+        first: Scale::<2>(Tag::default()),
         second: Some(Block {
-            first: Scale::<3>,
+            first: Scale::<3>(Tag::default()),
             second: None::<Scale<0>>,
         }),
     };
     assert_eq!(block.forward(x).expect("runs").text, "mul(mul(x, 2), 3)");
     assert_eq!(nodes(&block), 4);
     let tree = Tree {
-        value: Scale::<1>,
+        value: Scale::<1>(Tag::default()),
         children: vec![Tree {
-            value: Scale::<1>,
+            value: Scale::<1>(Tag::default()),
             children: vec![],
         }],
     };
