@@ -165,10 +165,21 @@ pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
         x.matmul(&w.t()?)?
     };
     let y = match b {
-        Some(b) => y.add(&expand::to(b, &[rows, out])?)?,
+        Some(b) => added(&y, &expand::to(b, &[rows, out])?)?,
         None => y,
     };
     y.reshape(shape)
+}
+
+/// `y + b` of one shape; integers wrap around.
+fn added(y: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if !y.dtype().is_int() {
+        return y.add(b);
+    }
+    let whole = |x: &Tensor| x.to_dtype(DType::I64)?.flatten_all()?.to_vec1::<i64>();
+    let sums = whole(y)?.into_iter().zip(whole(b)?);
+    let sums: Vec<i64> = sums.map(|(y, b)| y.wrapping_add(b)).collect();
+    Tensor::from_vec(sums, y.dims(), y.device())?.to_dtype(y.dtype())
 }
 
 #[cfg(test)]
