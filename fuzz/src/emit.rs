@@ -236,7 +236,7 @@ fn places(json: &Json, path: &str, found: &mut Vec<(String, bool)>) {
     }
 }
 
-/// Puts one text in the place of another wherever it stands alone, behind a `%`, or before a dot.
+/// Replaces one text by another wherever it stands alone, behind a `%`, or before a dot.
 fn rename(json: &mut Json, from: &str, to: &str) {
     match json {
         Json::String(text) => {

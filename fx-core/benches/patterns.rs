@@ -1,5 +1,5 @@
 //! How finding and replacing patterns grows: seconds at 10^4, 10^5 and 3·10^5 nodes, and the exponent between; and seconds
-//! of what would take for ever if it were tried in every way.
+//! of what would never end if it were tried in every way.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;

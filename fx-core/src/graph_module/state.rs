@@ -43,7 +43,7 @@ use crate::value::value::Value;
 /// # Ok::<(), Error>(())
 /// ```
 impl GraphModule {
-    /// Adds a module under a path, or puts it in the place of the one there.
+    /// Adds a module under a path, or replaces the one there.
     ///
     /// # Errors
     /// When the path is empty, is a tensor's, or lies inside a module or around one.
@@ -63,7 +63,7 @@ impl GraphModule {
         Ok(())
     }
 
-    /// Puts a module in the place of the one at a path. Shapes that were known of nodes that depend on its calls go.
+    /// Replaces the module at a path. Shapes that were known of nodes that depend on its calls go.
     ///
     /// # Errors
     /// When there is none.
@@ -241,7 +241,7 @@ impl GraphModule {
         }
     }
 
-    /// Adds a parameter that `get_attr` nodes can name, or puts it in the place of the one there. Where its shape is another,
+    /// Adds a parameter that `get_attr` nodes can name, or replaces the one there. Where its shape is another,
     /// shapes that were known of nodes that depend on it go.
     ///
     /// # Errors
@@ -250,7 +250,7 @@ impl GraphModule {
         self.set_tensor(path, TensorKind::Parameter, tensor.to_value())
     }
 
-    /// Adds a buffer that `get_attr` nodes can name, or puts it in the place of the one there, as
+    /// Adds a buffer that `get_attr` nodes can name, or replaces the one there, as
     /// [`set_parameter`](GraphModule::set_parameter) does.
     ///
     /// # Errors

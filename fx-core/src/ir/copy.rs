@@ -121,7 +121,7 @@ impl Graph {
         Ok(result)
     }
 
-    /// Puts another graph's computation in the place of a node: its inputs are the node's arguments, by position or by
+    /// Replaces a node by another graph's computation: its inputs are the node's arguments, by position or by
     /// name, or their own defaults; its result is used where the node was, and the node is erased.
     ///
     /// ```

@@ -4,6 +4,7 @@ use candle_core::{DType, Result, Tensor, bail};
 
 use super::dim::same_dtype;
 use super::expand;
+use super::integers;
 use super::widen::{is_half, widened};
 use crate::room;
 
@@ -107,8 +108,7 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// The products of `count` pairs of integer matrices `[m, k]` and `[k, n]`: computed in 64 bits, where they wrap around,
 /// and cut to their type.
 fn whole(a: &Tensor, b: &Tensor, [count, m, k, n]: [usize; 4]) -> Result<Tensor> {
-    let numbers = |x: &Tensor| x.to_dtype(DType::I64)?.flatten_all()?.to_vec1::<i64>();
-    let (left, right) = (numbers(a)?, numbers(b)?);
+    let (left, right) = (integers::elements(a)?, integers::elements(b)?);
     let mut sums = vec![0i64; room::of("matmul", &[count, m, n], DType::I64)?];
     for (row, sums) in sums.chunks_exact_mut(n).enumerate() {
         let of = row / m;
@@ -119,7 +119,7 @@ fn whole(a: &Tensor, b: &Tensor, [count, m, k, n]: [usize; 4]) -> Result<Tensor>
             }
         }
     }
-    Tensor::from_vec(sums, (count, m, n), a.device())?.to_dtype(a.dtype())
+    integers::tensor(sums, (count, m, n), a)
 }
 
 /// The linear layer: `x [.., in] @ w [out, in]` transposed `+ b [out]`, of shape `[.., out]`.
@@ -140,15 +140,15 @@ pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
             w.dims()
         ),
     };
-    if let Some(b) = b {
-        super::dim::same_dtype("linear", b, w)?;
-        if !matches!(b.dims(), [] | [1]) && b.dims() != [out] {
-            bail!(
-                "linear: bias {:?} does not fit weight {:?}, it must be [{out}]",
-                b.dims(),
-                w.dims()
-            )
-        }
+    if let Some(b) = b
+        && !matches!(b.dims(), [] | [1])
+        && b.dims() != [out]
+    {
+        bail!(
+            "linear: bias {:?} does not fit weight {:?}, it must be [{out}]",
+            b.dims(),
+            w.dims()
+        )
     }
     let mut shape = x.dims().to_vec();
     shape.pop();
@@ -176,10 +176,11 @@ fn added(y: &Tensor, b: &Tensor) -> Result<Tensor> {
     if !y.dtype().is_int() {
         return y.add(b);
     }
-    let whole = |x: &Tensor| x.to_dtype(DType::I64)?.flatten_all()?.to_vec1::<i64>();
-    let sums = whole(y)?.into_iter().zip(whole(b)?);
-    let sums: Vec<i64> = sums.map(|(y, b)| y.wrapping_add(b)).collect();
-    Tensor::from_vec(sums, y.dims(), y.device())?.to_dtype(y.dtype())
+    let pairs = integers::elements(y)?
+        .into_iter()
+        .zip(integers::elements(b)?);
+    let sums = pairs.map(|(y, b)| y.wrapping_add(b)).collect();
+    integers::tensor(sums, y.dims(), y)
 }
 
 #[cfg(test)]

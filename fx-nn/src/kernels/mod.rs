@@ -14,6 +14,7 @@ pub mod einsum;
 pub mod expand;
 pub mod fold;
 pub mod index;
+pub mod integers;
 pub mod layer_norm;
 pub mod loss;
 pub mod lstm;

@@ -6,7 +6,7 @@ use fx_core::{DType, Error, OperandRef, Operator, Result};
 use super::{Number, Tensor, candle_dtype};
 use crate::error::Fx;
 use crate::kernels::widen::is_half;
-use crate::kernels::{binary, expand, matmul, numbers, pointwise};
+use crate::kernels::{self, binary, expand, matmul, numbers, pointwise};
 
 /// Runs an operator on operands of which at least one is a tensor.
 pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor> {
@@ -55,7 +55,11 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
             Operator::Invert => |n| !n,
             op => return Err(unsupported(op, "integer tensors")),
         };
-        let numbers = whole_numbers(data)?.into_iter().map(one).collect();
+        let numbers = kernels::integers::elements(data)
+            .fx()?
+            .into_iter()
+            .map(one)
+            .collect();
         return of_whole(numbers, data.dims(), x.dtype()?);
     }
     match op {
@@ -249,13 +253,6 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         .fx()
 }
 
-/// The elements of an integer tensor, row-major.
-fn whole_numbers(x: &Data) -> Result<Vec<i64>> {
-    x.to_dtype(candle_core::DType::I64)
-        .and_then(|x| x.flatten_all()?.to_vec1())
-        .fx()
-}
-
 /// A tensor of a narrower type from what was computed in 64 bits: it wraps around, as PyTorch's does.
 fn of_whole(numbers: Vec<i64>, dims: &[usize], dtype: DType) -> Result<Tensor> {
     Tensor::from_vec(numbers, dims)?.cast(dtype)
@@ -265,7 +262,11 @@ fn of_whole(numbers: Vec<i64>, dims: &[usize], dtype: DType) -> Result<Tensor> {
 fn integers(op: Operator, a: &Tensor, b: &Tensor, common: DType) -> Result<Tensor> {
     let (x, y) = promoted(a, b, common)?;
     let dims = binary::broadcast_dims(op.name(), &x, &y).fx()?;
-    let all = |t: &Data| whole_numbers(&expand::to(t, &dims).fx()?);
+    let all = |t: &Data| {
+        expand::to(t, &dims)
+            .and_then(|t| kernels::integers::elements(&t))
+            .fx()
+    };
     let shift = |by: i64| u32::try_from(by).ok().filter(|by| *by < 64);
     let divided = |a: i64, b: i64, what: fn(i64, i64) -> i64| match b {
         0 => Err(Error::msg(format_args!(
