@@ -82,18 +82,27 @@ impl Tracer for DepthTracer {
     }
 }
 
-fn main() -> Result<()> {
+fn model() -> Result<Model> {
     let block = || -> Result<Block> {
         Ok(Block {
             linear: nn::Linear::new(8, 8)?,
             act: nn::ReLU::new(),
         })
     };
-    let model = Model {
+    Ok(Model {
         blocks: vec![block()?, block()?],
         head: nn::Linear::new(8, 2)?,
-    };
+    })
+}
 
+/// The model as it is traced by default, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let x = Tensor::rand((3, 8))?;
+    Ok((symbolic_trace(&model()?)?, vec![Value::of(x)]))
+}
+
+fn main() -> Result<()> {
+    let model = model()?;
     match Trace::new(&model).tracer(ExportTracer).graph() {
         Ok(_) => println!("accepted"),
         Err(error) => println!("refused: {error}\n"),

@@ -70,8 +70,7 @@ fn rules() -> Result<Rewriter> {
         .rule(dropout.named("dropout")))
 }
 
-fn main() -> Result<()> {
-    fx_nn::manual_seed(0);
+fn model() -> Result<Gpt2> {
     let mut model = Gpt2::new(&Config {
         vocab_size: 100,
         block_size: 32,
@@ -82,6 +81,20 @@ fn main() -> Result<()> {
     })?;
     model.eval();
     nn::set_requires_grad(&mut model, false)?;
+    Ok(model)
+}
+
+/// The model after the rules, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let mut traced = Trace::new(&model()?).graph_module()?;
+    rules()?.run(&mut traced)?;
+    let tokens = Tensor::from_vec((0..32).collect::<Vec<i64>>(), (1, 32))?;
+    Ok((traced, vec![Value::of(tokens)]))
+}
+
+fn main() -> Result<()> {
+    fx_nn::manual_seed(0);
+    let model = model()?;
     let tokens = Tensor::from_vec((0..32).collect::<Vec<i64>>(), (1, 32))?;
     let expected = model.forward(&tokens)?;
 

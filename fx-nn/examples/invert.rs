@@ -54,6 +54,12 @@ fn inverted(gm: &GraphModule) -> Result<GraphModule> {
     GraphModule::new(Attributes::default(), graph, "Inverse")
 }
 
+/// The chain, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let x = Tensor::rand(5)?;
+    Ok((symbolic_trace(traced!(squash))?, vec![Value::of(x)]))
+}
+
 fn main() -> Result<()> {
     let traced = symbolic_trace(traced!(squash))?;
     let back = inverted(&traced)?;

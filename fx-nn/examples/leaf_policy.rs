@@ -71,8 +71,8 @@ fn show(what: &str, graph: &Graph) {
     println!("{what}:\n  {}\n", nodes.join("\n  "));
 }
 
-fn main() -> Result<()> {
-    let model = Model {
+fn model() -> Result<Model> {
+    Ok(Model {
         mlp: Mlp {
             up: nn::Linear::new(4, 8)?,
             act: nn::ReLU::new(),
@@ -81,7 +81,17 @@ fn main() -> Result<()> {
         gate: Gate {
             weight: Tensor::rand(4)?.into_parameter()?,
         },
-    };
+    })
+}
+
+/// The model without leaves, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let traced = Trace::new(&model()?).tracer(NoLeaves).graph_module()?;
+    Ok((traced, vec![Value::of(Tensor::rand((2, 4))?)]))
+}
+
+fn main() -> Result<()> {
+    let model = model()?;
     show("by default", &Trace::new(&model).graph()?);
     show(
         "mlp is a leaf",

@@ -16,11 +16,21 @@ impl MyModule {
     }
 }
 
-fn main() -> Result<()> {
-    let module = MyModule {
+fn module() -> Result<MyModule> {
+    Ok(MyModule {
         param: Tensor::rand((3, 4))?.into_parameter()?,
         linear: nn::Linear::new(4, 5)?,
-    };
+    })
+}
+
+/// The traced module, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let x = Tensor::rand((3, 4))?;
+    Ok((symbolic_trace(&module()?)?, vec![Value::of(x)]))
+}
+
+fn main() -> Result<()> {
+    let module = module()?;
     let x = Tensor::rand((3, 4))?;
     let eager = module.forward(&x)?;
 

@@ -10,6 +10,12 @@ fn model(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     (&sum + 1.0)? * (y + &sum)?
 }
 
+/// The program, with its inputs.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let inputs = vec![Value::of(Tensor::rand(3)?), Value::of(Tensor::rand(3)?)];
+    Ok((symbolic_trace(traced!(model))?, inputs))
+}
+
 fn main() -> Result<()> {
     let traced = symbolic_trace(traced!(model))?;
     println!("before:\n{}", traced.code());

@@ -16,6 +16,16 @@ fn stacked(w1: &Tensor, w2: &Tensor) -> Result<Tensor> {
     ops::stack(&[w1.clone(), w2.clone()], 0)
 }
 
+/// The program with its second pattern replaced, with its inputs.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let mut traced = symbolic_trace(traced!(cat_sum))?;
+    let cat_sum =
+        traced!(|w1: &Tensor, w2: &Tensor| ops::cat(&[w1.clone(), w2.clone()], 0)?.sum(..));
+    replace_pattern(&mut traced, cat_sum, traced!(stacked))?;
+    let inputs = (0..3).map(|_| Ok(Value::of(Tensor::rand((2, 2))?)));
+    Ok((traced, inputs.collect::<Result<_>>()?))
+}
+
 fn main() -> Result<()> {
     let traced = symbolic_trace(traced!(cat_sum))?;
     println!("before:\n{}", traced.code());

@@ -36,6 +36,14 @@ impl Interpreter for Modern {
     }
 }
 
+/// The transformed model, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let mut mlp = Mlp::new(16, 32, 4)?;
+    mlp.eval();
+    let modern = symbolic_trace(&mlp)?.transform(&mut Modern)?;
+    Ok((modern, vec![Value::of(Tensor::rand((2, 16))?)]))
+}
+
 fn main() -> Result<()> {
     let mut mlp = Mlp::new(16, 32, 4)?;
     mlp.eval();

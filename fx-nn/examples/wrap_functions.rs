@@ -47,6 +47,12 @@ fn forward(x: &Tensor) -> Result<Tensor> {
     (a + b)? + noise(3)?
 }
 
+/// The program, with an input.
+pub fn example() -> Result<(GraphModule, Vec<Value>)> {
+    let x = Tensor::from_vec(vec![3.0f32, 4.0, 0.0], 3)?;
+    Ok((symbolic_trace(traced!(forward))?, vec![Value::of(x)]))
+}
+
 fn main() -> Result<()> {
     let mut gm = symbolic_trace(traced!(forward))?;
     println!("{}\n", gm.graph());

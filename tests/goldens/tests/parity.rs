@@ -15,7 +15,7 @@ use fx_goldens::model::{max_abs_err, trace_with};
 
 mod emitted;
 
-use emitted::{Code, EMITTED, Emitted};
+use emitted::{Code, EMITTED, Emitted, PRIVATE};
 
 fn row(name: &str) -> Result<Row> {
     let case = CASES.iter().find(|case| case.name == name);
@@ -209,7 +209,8 @@ parity! {
     gpt2_small lstm_classifier mlp mlp_remove_dropout mobilenet_v2 nested resnet18 resnet18_fused resnet50 shared_sub siamese
     transformer_encoder_hand tuple_out unet_fused unet_small vgg11_bn vit_b_16_img64;;
     example_concrete_args example_decompose example_decomposition_table example_diffusion_unet example_llama
-    example_retrace names tree_in tree_in_trees tree_mixed tree_out model_gpt2 model_mlp model_siamese;
+    example_custom_tracer example_invert example_leaf_policy example_quickstart example_replace_op
+    example_replace_pattern example_retrace example_transformer names tree_in tree_in_trees tree_mixed tree_out model_gpt2 model_mlp model_siamese;
     code_example_decomposition_table code_tree_in code_tree_in_trees code_tree_mixed code_tree_out;
     code_model_mlp code_model_siamese
 }
@@ -222,6 +223,18 @@ fn what_is_emitted_is_tested() {
     let mut sorted = known.clone();
     sorted.sort_unstable();
     assert_eq!(tested, sorted);
+}
+
+#[test]
+fn what_no_crate_can_name_is_refused() -> Result<()> {
+    for (example, make, private) in PRIVATE {
+        let refused = generated::source(&make()?.0).expect_err("what is private is refused");
+        assert!(
+            refused.to_string().contains(private),
+            "{example}: {refused}"
+        );
+    }
+    Ok(())
 }
 
 /// A transform that overrides nothing gives ResNet-18 again, as every case does.

@@ -7,6 +7,9 @@ use fx_nn::prelude::*;
 #[path = "../../../../fx-nn/examples/concrete_args.rs"]
 mod concrete_args;
 #[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/custom_tracer.rs"]
+mod custom_tracer;
+#[allow(dead_code, reason = "its program is not run here")]
 #[path = "../../../../fx-nn/examples/decompose.rs"]
 mod decompose;
 #[allow(dead_code, reason = "its program is not run here")]
@@ -16,11 +19,35 @@ mod decomposition_table;
 #[path = "../../../../fx-nn/examples/diffusion_unet.rs"]
 mod diffusion_unet;
 #[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/fuse_linear_gelu.rs"]
+mod fuse_linear_gelu;
+#[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/invert.rs"]
+mod invert;
+#[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/leaf_policy.rs"]
+mod leaf_policy;
+#[allow(dead_code, reason = "its program is not run here")]
 #[path = "../../../../fx-nn/examples/llama.rs"]
 mod llama;
 #[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/quickstart.rs"]
+mod quickstart;
+#[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/replace_op.rs"]
+mod replace_op;
+#[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/replace_pattern.rs"]
+mod replace_pattern;
+#[allow(dead_code, reason = "its program is not run here")]
 #[path = "../../../../fx-nn/examples/retrace.rs"]
 mod retrace;
+#[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/transformer.rs"]
+mod transformer;
+#[allow(dead_code, reason = "its program is not run here")]
+#[path = "../../../../fx-nn/examples/wrap_functions.rs"]
+mod wrap_functions;
 
 /// A module whose source is kept.
 pub struct Emitted {
@@ -62,6 +89,41 @@ type Make = fn() -> Result<Emitted>;
 /// Every such module, by name.
 pub const EMITTED: &[(&str, Make, Code)] = &[
     ("example_concrete_args", concrete_args, Code::Not),
+    (
+        "example_custom_tracer",
+        || Ok(custom_tracer::example()?.into()),
+        Code::Not,
+    ),
+    (
+        "example_invert",
+        || Ok(invert::example()?.into()),
+        Code::Not,
+    ),
+    (
+        "example_leaf_policy",
+        || Ok(leaf_policy::example()?.into()),
+        Code::Not,
+    ),
+    (
+        "example_quickstart",
+        || Ok(quickstart::example()?.into()),
+        Code::Not,
+    ),
+    (
+        "example_replace_op",
+        || Ok(replace_op::example()?.into()),
+        Code::Not,
+    ),
+    (
+        "example_replace_pattern",
+        || Ok(replace_pattern::example()?.into()),
+        Code::Not,
+    ),
+    (
+        "example_transformer",
+        || Ok(transformer::example()?.into()),
+        Code::Not,
+    ),
     (
         "example_decompose",
         || Ok(decompose::example()?.into()),
@@ -112,6 +174,14 @@ pub const EMITTED: &[(&str, Make, Code)] = &[
         Code::Model("fx_nn::models::siamese::Siamese"),
     ),
 ];
+
+/// Examples that call what is private to them, with what: no crate can name it.
+pub const PRIVATE: &[(&str, Example, &str)] = &[
+    ("fuse_linear_gelu", fuse_linear_gelu::example, "LinearGelu"),
+    ("wrap_functions", wrap_functions::example, "clip_norm"),
+];
+
+type Example = fn() -> Result<(GraphModule, Vec<Value>)>;
 
 fn concrete_args() -> Result<Emitted> {
     Ok(Emitted::from(concrete_args::example()?)
