@@ -26,6 +26,7 @@ mod value;
 pub use codegen::crates::CrateInfo;
 pub use codegen::hooks::{CodeGen, CodeHook, FunctionHead};
 pub use codegen::source::{CodeLine, CodeOptions, RustCode};
+pub use codegen::tensor_source::{IndexSource, TensorSource};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
@@ -46,6 +47,7 @@ pub use ir::node::{NodeMut, NodeRef};
 pub use ir::observe::{GraphObserver, ObserverId};
 pub use ir::op::{Op, Opcode};
 pub use ir::operators as operator;
+pub use ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 pub use ir::places::Scope;
 pub use ir::registry;
 pub use ir::signature::{Literal, ParamKind, ParamSpec};
@@ -129,6 +131,7 @@ pub mod prelude {
 /// What macro expansions call; not for people.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::codegen::tensor_source::TensorSpelling;
     pub use crate::ir::registry::Registration;
     pub use crate::module::registry::ModuleType;
     pub use crate::module::skipped::{

@@ -9,4 +9,5 @@ mod shown;
 pub mod source;
 pub mod structs;
 pub mod structures;
-mod types;
+pub mod tensor_source;
+pub mod types;

@@ -10,7 +10,8 @@ use super::hooks::{FunctionHead, Hooks};
 use super::shown::{Places, colored};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
 use super::structures::{Access, Definitions, Leaf, Structure};
-use super::types::{Ty, Types, bound_arguments, given, operands};
+use super::tensor_source::{TensorSource, source_of};
+use super::types::{Declared, Types, attribute_type, bound_arguments, given, operands};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
@@ -18,6 +19,7 @@ use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
+use crate::ir::param_type::ParamType;
 use crate::ir::registry;
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
@@ -179,7 +181,15 @@ impl<'g> Writer<'g> {
         Writer {
             input,
             graph,
-            types: Types::new(graph, input.attributes, &input.results),
+            types: Types::new(
+                graph,
+                &Declared {
+                    attributes: input.attributes,
+                    params: input.params,
+                    trees: input.trees,
+                    results: &input.results,
+                },
+            ),
             holds: vec![Hold::Owned; graph.index_bound()],
             last_users: Vec::new(),
             drop_path: match graph.find_name("drop") {
@@ -267,6 +277,7 @@ impl Writer<'_> {
             });
             let mut structure = Structure {
                 definitions: definitions.as_deref_mut(),
+                tensor: self.types.tensor().map(ToString::to_string),
                 leaves: known.collect::<Vec<_>>().into_iter(),
                 found: Vec::with_capacity(leaves.len()),
             };
@@ -307,10 +318,12 @@ impl Writer<'_> {
             is_own: false,
         });
         for (access, node) in found.into_iter().zip(leaves) {
-            let (hold, lent) = match (access.is_own, node.type_expr()) {
+            // What says its type is a plain value; all but texts are copied.
+            let is_copied = node.type_expr().is_some() && *self.types.of(*node) != ParamType::Str;
+            let (hold, lent) = match (access.is_own, is_copied) {
                 (true, _) => (Hold::Owned, ""),
-                (false, Some(ty)) if ty != "&str" && ty != "String" => (Hold::Plain, ""),
-                (false, _) => (Hold::Ref, "&"),
+                (false, true) => (Hold::Plain, ""),
+                (false, false) => (Hold::Ref, "&"),
             };
             self.holds[node.id().index as usize] = hold;
             if node.num_users() == 0 {
@@ -336,14 +349,24 @@ impl Writer<'_> {
 
     /// A parameter that is one input, as the head has it.
     fn parameter(&mut self, node: NodeRef<'_>, declared: Option<&str>) -> String {
-        let text = node.type_expr().or(declared).unwrap_or("&Tensor");
-        let ty = self.type_of_text(text);
-        let ty = ty.unwrap_or_else(|| RustType::named("Tensor"));
+        let unknown = self.types.unknown().to_string();
         let name = node.name();
+        let ty = match node.type_expr().or(declared) {
+            Some(text) => self.type_of_text(text),
+            None => {
+                if self.types.tensor().is_none() {
+                    self.problem(format!(
+                        "the input `{name}` does not say its type, and no tensor type is known that it could be: set its type, or write `fx_core::register_tensor!(..)` for the tensor type"
+                    ));
+                }
+                self.type_of_text(&format!("&{unknown}"))
+            }
+        };
+        let ty = ty.unwrap_or_else(|| RustType::named(&unknown));
         let inner = ty.optional();
         let hold = match inner.unwrap_or(&ty) {
             RustType::Reference { .. } => Hold::Ref,
-            inner if Ty::of(inner).is_scalar() => Hold::Plain,
+            inner if ParamType::from(inner).is_scalar() => Hold::Plain,
             _ => Hold::Owned,
         };
         self.holds[node.id().index as usize] = hold;
@@ -354,7 +377,7 @@ impl Writer<'_> {
                 .named(&ty)
                 .unwrap_or_else(|problem| {
                     self.problem(format!("`{name}`: {problem}"));
-                    "Tensor".to_string()
+                    unknown
                 }),
             None => ty.to_string(),
         };
@@ -510,7 +533,7 @@ impl Writer<'_> {
                     "attribute"
                 }
             };
-            return format!("{}.{name}()?", self.receiver(of));
+            return self.attribute(of, name);
         }
         if function == operators::_assert
             && let [claim, Argument::Str(words)] = &*args
@@ -561,23 +584,30 @@ impl Writer<'_> {
         match (op, args, lent.as_slice()) {
             (Operator::Neg, _, [a]) => format!("(-{a})?"),
             (Operator::Invert, _, [a]) => format!("(!{a})?"),
-            (Operator::Getitem, [of, index], _) => self.getitem(of, index),
-            (Operator::Abs, [a], _) => format!("{}.abs()?", self.receiver(a)),
+            (Operator::Getitem, [of, index], _) => self.getitem(of, index, self.types.of(node)),
+            (Operator::Abs, [a], [lent]) => match self.types.of(node) {
+                ty if ty.is_scalar() => format!("{}.abs()?", self.receiver(a)),
+                ty => match self.spelt(op, a, &[]) {
+                    Some(written) => written,
+                    None => {
+                        let core = self.input.core;
+                        format!("{core}::unary::<{ty}>({core}::Operator::{op:?}, &{lent})?")
+                    }
+                },
+            },
             (Operator::Matmul | Operator::Pow | Operator::Floordiv, [a, _], [_, b]) => {
                 let ty = self.types.of(node);
-                let method = match op {
-                    Operator::Matmul => "matmul",
-                    Operator::Pow => "pow",
-                    _ if ty.is_scalar() => "floordiv",
-                    _ => "floor_divide",
-                };
-                match (a.as_node(), ty.is_scalar()) {
-                    (Some(_), _) => format!("{}.{method}({b})?", self.receiver(a)),
-                    (None, true) => format!("{}.{method}({b})?", self.output(a)),
-                    // A number has no such method.
-                    (None, false) => format!(
-                        "{core}::binary::<{}>({core}::Operator::{op:?}, &{}, &{b})?",
-                        ty.text(),
+                if ty.is_scalar() && op != Operator::Matmul {
+                    let receiver = match a.as_node() {
+                        Some(_) => self.receiver(a),
+                        None => self.output(a),
+                    };
+                    return format!("{receiver}.{}({b})?", op.name());
+                }
+                match self.spelt(op, a, &[b]) {
+                    Some(written) => written,
+                    None => format!(
+                        "{core}::binary::<{ty}>({core}::Operator::{op:?}, &{}, &{b})?",
                         operand(a),
                         core = self.input.core
                     ),
@@ -591,6 +621,53 @@ impl Writer<'_> {
                 None => self.unwritten(op, &lent),
             },
             (op, _, lent) => self.unwritten(op, lent),
+        }
+    }
+
+    /// How tensors of an argument's type are written, where that is said.
+    fn spelling(&self, of: &Argument) -> Option<&'static dyn TensorSource> {
+        let node = self.graph.node(of.as_node()?).ok()?;
+        match self.types.of(node) {
+            ParamType::Tensor(name) => source_of(name.id()?),
+            _ => None,
+        }
+    }
+
+    /// An operator as the library of its first operand writes it.
+    fn spelt(&self, op: Operator, first: &Argument, others: &[&String]) -> Option<String> {
+        let receiver = self.receiver(first);
+        let mut operands = vec![receiver.as_str()];
+        operands.extend(others.iter().map(|other| other.as_str()));
+        let written = self.spelling(first)?.operator(op, &operands)?;
+        Some(format!("{written}?"))
+    }
+
+    /// `x.shape`
+    fn attribute(&self, of: &Argument, name: &str) -> String {
+        let spelling = self.spelling(of);
+        match spelling.and_then(|spelling| spelling.attribute(&self.receiver(of), name)) {
+            Some(written) => format!("{written}?"),
+            None => format!(
+                "{}::operator::getattr.call_as::<{}>(({}, {name:?}))?",
+                self.input.core,
+                attribute_type(name),
+                self.lent(of)
+            ),
+        }
+    }
+
+    /// `x[index]`
+    fn indexed(&self, of: &Argument, index: &Argument, ty: &ParamType) -> String {
+        let spelling = self.spelling(of);
+        let receiver = self.receiver(of);
+        match spelling.and_then(|spelling| spelling.index(&receiver, &self.index(index))) {
+            Some(written) => format!("{written}?"),
+            None => format!(
+                "{}::operator::getitem.call_as::<{ty}>(({}, {}))?",
+                self.input.core,
+                self.lent(of),
+                self.index_value(index)
+            ),
         }
     }
 
@@ -611,15 +688,15 @@ impl Writer<'_> {
 
     fn is_list(&self, arg: &Argument) -> bool {
         let node = arg.as_node().and_then(|id| self.graph.node(id).ok());
-        node.is_some_and(|node| matches!(self.types.of(node), Ty::List(_)))
+        node.is_some_and(|node| matches!(self.types.of(node), ParamType::List(_)))
     }
 
     /// `x[i]`: one of several results, an item of a list, an entry of a map, or an index of a tensor.
-    fn getitem(&self, of: &Argument, index: &Argument) -> String {
+    fn getitem(&self, of: &Argument, index: &Argument, ty: &ParamType) -> String {
         let receiver = self.receiver(of);
         let node = of.as_node().and_then(|id| self.graph.node(id).ok());
         match (node.map(|node| self.types.of(node)), index) {
-            (Some(Ty::Tuple(parts)), Argument::Int(i)) => {
+            (Some(ParamType::Tuple(parts)), Argument::Int(i)) => {
                 // Those before the first count from the end.
                 let from_end = usize::try_from(i.unsigned_abs()).ok();
                 let at = match i {
@@ -630,17 +707,17 @@ impl Writer<'_> {
                     Some(at) => format!("{receiver}.{at}.clone()"),
                     None => {
                         self.problem(format!("a tuple of {} has no item {i}", parts.len()));
-                        format!("{receiver}.i({i})?")
+                        self.indexed(of, index, ty)
                     }
                 }
             }
-            (Some(Ty::List(_)), Argument::Slice(ends)) => format!(
+            (Some(ParamType::List(_)), Argument::Slice(ends)) => format!(
                 "{receiver}.slice({}, {})?",
                 self.lent(&ends[0]),
                 self.lent(&ends[1])
             ),
-            (Some(Ty::List(_)), index) => format!("{receiver}.get({})?", self.lent(index)),
-            (Some(Ty::Sequence(_) | Ty::Map(_)), index) => {
+            (Some(ParamType::List(_)), index) => format!("{receiver}.get({})?", self.lent(index)),
+            (Some(ParamType::Vec(_) | ParamType::Array(_) | ParamType::Map(_)), index) => {
                 format!("{receiver}[{}].clone()", self.lent(index))
             }
             // A struct's fields.
@@ -653,7 +730,7 @@ impl Writer<'_> {
             (Some(ty), Argument::Int(i @ 0..=255)) if ty.is_struct() => {
                 format!("{receiver}.{i}.clone()")
             }
-            (_, index) => format!("{receiver}.i({})?", self.index(index)),
+            (_, index) => self.indexed(of, index, ty),
         }
     }
 

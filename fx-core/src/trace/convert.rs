@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::dispatch::{self, escape};
 use crate::error::{Error, ErrorKind, Result};
+use crate::ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 use crate::value::dtype::DType;
 use crate::value::handle::Proxy;
 use crate::value::object::{Traced, short_type_name};
@@ -26,6 +27,9 @@ fn mismatch<T>(value: &Value) -> Error {
     label = "neither a tensor, a plain value nor a structure of them"
 )]
 pub trait FromValue: Sized {
+    /// The type, as data.
+    const TYPE: ParamType = ParamType::Named(TypeName::named::<Self>());
+
     /// Takes the value.
     ///
     /// # Errors
@@ -57,6 +61,8 @@ pub trait Param<'v>: Sized {
     type Guard: 'v;
     /// Whether it can be symbolic.
     const SYMBOLIC: bool = true;
+    /// The type, as data.
+    const TYPE: ParamType = ParamType::Named(TypeName::named::<Self>());
 
     /// Looks at a value.
     ///
@@ -103,6 +109,8 @@ pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Traced> FromValue for T {
+    const TYPE: ParamType = ParamType::Tensor(TypeName::of::<T>());
+
     fn from_value(value: Value) -> Result<Self> {
         match hold::<T>(&value)? {
             Held::Ref(object) => Ok(object.clone()),
@@ -125,6 +133,7 @@ impl<T: Traced + IntoValue> Output for T {
 #[diagnostic::do_not_recommend]
 impl<'v, T: Traced> Param<'v> for &'v T {
     type Guard = Held<'v, T>;
+    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&<T as FromValue>::TYPE));
 
     #[inline]
     fn guard(value: &'v Value) -> Result<Self::Guard> {
@@ -151,6 +160,9 @@ impl<'v, T: Traced> Param<'v> for &'v T {
 
 impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
     type Guard = Vec<T>;
+    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&ParamType::Array(TypePart::Static(
+        &<T as FromValue>::TYPE,
+    ))));
 
     fn guard(value: &'v Value) -> Result<Vec<T>> {
         Vec::from_value(value.clone())
@@ -173,11 +185,19 @@ impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
 
 /// A plain scalar out of a value.
 pub trait Scalar: Copy {
+    /// The type, as data.
+    const PLAIN: ParamType;
+    /// The type that may be symbolic, as data.
+    const TRACED: ParamType;
+
     /// The scalar, if the value is one of its kind.
     fn scalar(value: &Value) -> Option<Self>;
 }
 
 impl Scalar for bool {
+    const PLAIN: ParamType = ParamType::Plain(ScalarType::Bool);
+    const TRACED: ParamType = ParamType::Scalar(ScalarType::Bool);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(x) => Some(*x),
@@ -187,6 +207,9 @@ impl Scalar for bool {
 }
 
 impl Scalar for i64 {
+    const PLAIN: ParamType = ParamType::Plain(ScalarType::Int);
+    const TRACED: ParamType = ParamType::Scalar(ScalarType::Int);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Int(x) => Some(*x),
@@ -196,6 +219,9 @@ impl Scalar for i64 {
 }
 
 impl Scalar for f64 {
+    const PLAIN: ParamType = ParamType::Plain(ScalarType::Float);
+    const TRACED: ParamType = ParamType::Scalar(ScalarType::Float);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Float(x) => Some(*x),
@@ -207,6 +233,9 @@ impl Scalar for f64 {
 }
 
 impl Scalar for usize {
+    const PLAIN: ParamType = ParamType::Plain(ScalarType::Int);
+    const TRACED: ParamType = ParamType::Scalar(ScalarType::Int);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Int(x) => usize::try_from(*x).ok(),
@@ -216,6 +245,9 @@ impl Scalar for usize {
 }
 
 impl Scalar for DType {
+    const PLAIN: ParamType = ParamType::Named(TypeName::of::<DType>());
+    const TRACED: ParamType = ParamType::Named(TypeName::of::<Sym<DType>>());
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::DType(x) => Some(*x),
@@ -239,6 +271,8 @@ fn plain<T>(value: &Value) -> Error {
 macro_rules! plain_param {
     ($($t:ty),*) => {$(
         impl FromValue for $t {
+            const TYPE: ParamType = <$t as Scalar>::PLAIN;
+
             fn from_value(value: Value) -> Result<Self> {
                 match value {
                     Value::Proxy(proxy) => Err(escape(stringify!($t), proxy)),
@@ -249,6 +283,7 @@ macro_rules! plain_param {
         impl<'v> Param<'v> for $t {
             type Guard = $t;
             const SYMBOLIC: bool = false;
+            const TYPE: ParamType = <$t as Scalar>::PLAIN;
             fn guard(value: &'v Value) -> Result<$t> {
                 <$t as Scalar>::scalar(value).ok_or_else(|| plain::<$t>(value))
             }
@@ -264,6 +299,8 @@ macro_rules! plain_param {
 plain_param!(bool, i64, f64, usize, DType);
 
 impl FromValue for String {
+    const TYPE: ParamType = ParamType::Str;
+
     fn from_value(value: Value) -> Result<Self> {
         match &value {
             Value::Str(text) => Ok(text.to_string()),
@@ -276,6 +313,7 @@ impl FromValue for String {
 impl<'v> Param<'v> for &'v str {
     type Guard = Arc<str>;
     const SYMBOLIC: bool = false;
+    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&ParamType::Str));
 
     fn guard(value: &'v Value) -> Result<Arc<str>> {
         match value {
@@ -294,6 +332,8 @@ impl<'v> Param<'v> for &'v str {
 }
 
 impl<T: Scalar> FromValue for Sym<T> {
+    const TYPE: ParamType = T::TRACED;
+
     fn from_value(value: Value) -> Result<Self> {
         match &value {
             Value::Proxy(proxy) => Ok(Sym::Proxy(*proxy)),
@@ -308,6 +348,7 @@ impl<T: Scalar + IntoValue> Output for Sym<T> {}
 
 impl<'v, T: Scalar + IntoValue + 'v> Param<'v> for Sym<T> {
     type Guard = Sym<T>;
+    const TYPE: ParamType = T::TRACED;
 
     fn guard(value: &'v Value) -> Result<Sym<T>> {
         Sym::from_value(value.clone())
@@ -333,6 +374,8 @@ impl FromValue for Proxy {
 }
 
 impl FromValue for Value {
+    const TYPE: ParamType = ParamType::Value;
+
     fn from_value(value: Value) -> Result<Self> {
         Ok(value)
     }
@@ -341,6 +384,7 @@ impl Output for Value {}
 
 impl<'v> Param<'v> for &'v Value {
     type Guard = &'v Value;
+    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&ParamType::Value));
 
     fn guard(value: &'v Value) -> Result<&'v Value> {
         Ok(value)
@@ -361,6 +405,7 @@ impl<'v> Param<'v> for &'v Value {
 
 impl<'v> Param<'v> for Value {
     type Guard = &'v Value;
+    const TYPE: ParamType = ParamType::Value;
 
     fn guard(value: &'v Value) -> Result<&'v Value> {
         Ok(value)
@@ -384,6 +429,7 @@ impl<'v> Param<'v> for Value {
 impl<'v, P: Param<'v>> Param<'v> for Option<P> {
     type Guard = Option<P::Guard>;
     const SYMBOLIC: bool = P::SYMBOLIC;
+    const TYPE: ParamType = ParamType::Option(TypePart::Static(&P::TYPE));
 
     #[inline]
     fn guard(value: &'v Value) -> Result<Self::Guard> {
@@ -409,6 +455,8 @@ impl<'v, P: Param<'v>> Param<'v> for Option<P> {
 }
 
 impl<T: FromValue> FromValue for Option<T> {
+    const TYPE: ParamType = ParamType::Option(TypePart::Static(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         match value {
             Value::None => Ok(None),
@@ -421,6 +469,8 @@ impl<T: FromValue> FromValue for Option<T> {
 impl<T: Output> Output for Option<T> {}
 
 impl FromValue for () {
+    const TYPE: ParamType = ParamType::Tuple(TypePart::Static(&[]));
+
     fn from_value(_: Value) -> Result<Self> {
         Ok(())
     }
@@ -435,6 +485,8 @@ fn items<T>(mut value: Value) -> Result<Box<[Value]>> {
 }
 
 impl<T: FromValue> FromValue for Vec<T> {
+    const TYPE: ParamType = ParamType::Vec(TypePart::Static(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         items::<Self>(value)?
             .into_iter()
@@ -503,6 +555,8 @@ pub fn tuple_fields<const N: usize>(value: Value, what: &str) -> Result<[Value; 
 }
 
 impl<T: FromValue, const N: usize> FromValue for [T; N] {
+    const TYPE: ParamType = ParamType::Array(TypePart::Static(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         let parts = unpack::<N>(value, "a list")?;
         let parts = parts
@@ -517,6 +571,8 @@ impl<T: FromValue, const N: usize> FromValue for [T; N] {
 impl<T: Output, const N: usize> Output for [T; N] {}
 
 impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for IndexMap<K, T> {
+    const TYPE: ParamType = ParamType::Map(TypePart::Static(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         let mut value = value;
         match &mut value {
@@ -532,6 +588,8 @@ impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for Index
 macro_rules! tuple_from_value {
     ($count:literal: $($name:ident)+) => {
         impl<$($name: FromValue),+> FromValue for ($($name,)+) {
+            const TYPE: ParamType = ParamType::Tuple(TypePart::Static(&[$($name::TYPE),+]));
+
             #[allow(non_snake_case)]
             fn from_value(value: Value) -> Result<Self> {
                 let [$($name),+] = unpack::<$count>(value, "a tuple")?;
@@ -553,6 +611,7 @@ macro_rules! owned_param {
         /// An owned structure is taken from the value's parts.
         impl<'v, $($generics)*> Param<'v> for $t {
             type Guard = $t;
+            const TYPE: ParamType = <$t as FromValue>::TYPE;
 
             fn guard(value: &'v Value) -> Result<Self::Guard> {
                 <$t>::from_value(value.clone())

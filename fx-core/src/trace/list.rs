@@ -7,6 +7,7 @@ use super::convert::{FromValue, Output, Param};
 use super::dispatch::{self, CallForm};
 use crate::error::{Error, Result};
 use crate::ir::operators;
+use crate::ir::param_type::{ParamType, TypePart};
 use crate::value::handle::Proxy;
 use crate::value::symbol::{Int, Sym};
 use crate::value::value::{Arg, IntoValue, Value};
@@ -223,6 +224,8 @@ impl<T: IntoValue> IntoValue for List<T> {
 impl<T: IntoValue> Arg for List<T> {}
 
 impl<T: FromValue> FromValue for List<T> {
+    const TYPE: ParamType = ParamType::List(TypePart::Static(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         Ok(match value {
             Value::Proxy(proxy) => List(Items::Symbolic(proxy, PhantomData)),
@@ -234,6 +237,7 @@ impl<T: Output> Output for List<T> {}
 
 impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
     type Guard = List<T>;
+    const TYPE: ParamType = <Self as FromValue>::TYPE;
 
     fn guard(value: &'v Value) -> Result<Self::Guard> {
         List::from_value(value.clone())
@@ -254,6 +258,7 @@ impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
 
 impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for &'v List<T> {
     type Guard = List<T>;
+    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&<List<T> as FromValue>::TYPE));
 
     fn guard(value: &'v Value) -> Result<Self::Guard> {
         List::from_value(value.clone())
