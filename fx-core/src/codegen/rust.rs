@@ -229,7 +229,7 @@ impl Writer<'_> {
         for (param, tree) in input.params.iter().zip(input.trees) {
             if tree.is_leaf() {
                 if let Some(node) = placeholders.next() {
-                    list.push(self.parameter(node, Some(&param.ty)));
+                    list.push(self.parameter(node, declared_text(param)));
                 }
                 continue;
             }
@@ -238,7 +238,9 @@ impl Writer<'_> {
         }
         let mut declared: FxHashMap<&str, &str> = FxHashMap::default();
         for param in input.params {
-            declared.entry(&param.name).or_insert(&param.ty);
+            if let Some(text) = declared_text(param) {
+                declared.entry(&param.name).or_insert(text);
+            }
         }
         for node in placeholders {
             list.push(self.parameter(node, declared.get(node.target()).copied()));
@@ -591,7 +593,8 @@ impl Writer<'_> {
                     Some(written) => written,
                     None => {
                         let core = self.input.core;
-                        format!("{core}::unary::<{ty}>({core}::Operator::{op:?}, &{lent})?")
+                        let lent = by_reference(lent);
+                        format!("{core}::unary::<{ty}>({core}::Operator::{op:?}, {lent})?")
                     }
                 },
             },
@@ -607,8 +610,9 @@ impl Writer<'_> {
                 match self.spelt(op, a, &[b]) {
                     Some(written) => written,
                     None => format!(
-                        "{core}::binary::<{ty}>({core}::Operator::{op:?}, &{}, &{b})?",
-                        operand(a),
+                        "{core}::binary::<{ty}>({core}::Operator::{op:?}, {}, {})?",
+                        by_reference(&operand(a)),
+                        by_reference(b),
                         core = self.input.core
                     ),
                 }
@@ -840,6 +844,19 @@ fn fields(path: &str) -> String {
         rest = next;
     }
     text
+}
+
+/// A reference to what is lent, where it is none itself.
+fn by_reference(lent: &str) -> String {
+    match lent.starts_with('&') {
+        true => lent.to_string(),
+        false => format!("&{lent}"),
+    }
+}
+
+/// The type that a parameter declares: an input whose own type is not said is of it. One of any values says it itself.
+fn declared_text(param: &ParamSpec) -> Option<&str> {
+    (*param.param_type.referred() != ParamType::Value).then_some(&*param.ty)
 }
 
 /// The line that takes what is inside of an optional argument.

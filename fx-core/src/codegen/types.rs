@@ -158,11 +158,15 @@ impl Types {
         let mut places = places.into_iter();
         for node in graph.placeholders() {
             let place = places.next().flatten();
+            let is_known = |ty: &&ParamType| *ty.referred() != ParamType::Value;
             let param = by_name.get(node.target()).copied();
             let ty = match (node.type_expr(), param) {
                 (Some(text), Some(param)) if *text == *param.ty => Some(param.param_type.clone()),
                 (Some(text), _) => text.parse().ok(),
-                (None, param) => place.or(param.map(|param| &param.param_type)).cloned(),
+                (None, param) => place
+                    .or(param.map(|param| &param.param_type))
+                    .filter(is_known)
+                    .cloned(),
             };
             if let Some(ty) = ty {
                 let ty = ty.optional().unwrap_or(&ty).referred();

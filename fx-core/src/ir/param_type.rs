@@ -164,6 +164,14 @@ impl TypeName {
     }
 }
 
+impl TypeName {
+    /// Whether several registered tensor types have the name.
+    pub(crate) fn is_shared(&self) -> bool {
+        let registered = self.id.and_then(tensor_type);
+        registered.is_some_and(|ty| ty.name() == ty.path() && ty.path().contains("::"))
+    }
+}
+
 impl fmt::Display for TypeName {
     /// What source calls the type: a registered tensor type by its registered name, others by the last names of paths.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

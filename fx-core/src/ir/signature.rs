@@ -107,6 +107,19 @@ impl ParamSpec {
         }
     }
 
+    /// Its type as an input of a graph says it: as written, but for a tensor type that shares its name with others, which
+    /// is told by its path.
+    pub(crate) fn annotation(&self) -> Cow<'_, str> {
+        let by = match self.param_type {
+            ParamType::Ref(_) => "&",
+            _ => "",
+        };
+        match self.param_type.referred() {
+            tensor @ ParamType::Tensor(name) if name.is_shared() => format!("{by}{tensor}").into(),
+            _ => self.ty.as_ref().into(),
+        }
+    }
+
     /// Whether its type is an `Option`.
     pub(crate) fn is_optional(&self) -> bool {
         self.param_type.optional().is_some()

@@ -207,9 +207,8 @@ fn whole<T: Tracer + ?Sized>(
     let op = Op::Placeholder(param.name.as_ref().into());
     let node = tracer.create_node(cx, op, args, Kwargs::new(), None)?;
     if !param.param_type.goes_without_saying() {
-        cx.graph_mut()?
-            .node_mut(node)?
-            .set_type_expr(Some(&param.ty));
+        let ty = param.annotation();
+        cx.graph_mut()?.node_mut(node)?.set_type_expr(Some(&ty));
     }
     Ok(Value::Proxy(tracer.proxy(cx, node)))
 }

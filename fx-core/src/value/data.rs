@@ -189,32 +189,33 @@ impl Registered {
 /// The registered tensor types, by path.
 pub(crate) fn tensor_types() -> &'static [Registered] {
     static TYPES: OnceLock<Vec<Registered>> = OnceLock::new();
-    TYPES.get_or_init(|| {
-        let mut types: Vec<Registered> = inventory::iter::<TensorType>
-            .into_iter()
-            .map(|entry| Registered {
-                id: entry.id,
-                path: entry.path,
-                name: last_name(entry.path),
-            })
-            .collect();
-        types.sort_by_key(|ty| ty.path);
-        // A type is called by the first of its paths.
-        let mut seen: Vec<TypeId> = Vec::new();
-        types.retain(|ty| {
-            !seen.contains(&ty.id) && {
-                seen.push(ty.id);
-                true
-            }
-        });
-        let names: Vec<&str> = types.iter().map(|ty| ty.name).collect();
-        for ty in &mut types {
-            if names.iter().filter(|name| **name == ty.name).count() > 1 {
-                ty.name = ty.path;
-            }
+    TYPES.get_or_init(|| named(inventory::iter::<TensorType>.into_iter()))
+}
+
+fn named<'e>(entries: impl Iterator<Item = &'e TensorType>) -> Vec<Registered> {
+    let mut types: Vec<Registered> = entries
+        .map(|entry| Registered {
+            id: entry.id,
+            path: entry.path,
+            name: last_name(entry.path),
+        })
+        .collect();
+    types.sort_by_key(|ty| ty.path);
+    // A type is called by the first of its paths.
+    let mut seen: Vec<TypeId> = Vec::new();
+    types.retain(|ty| {
+        !seen.contains(&ty.id) && {
+            seen.push(ty.id);
+            true
         }
-        types
-    })
+    });
+    let names: Vec<&str> = types.iter().map(|ty| ty.name).collect();
+    for ty in &mut types {
+        if names.iter().filter(|name| **name == ty.name).count() > 1 {
+            ty.name = ty.path;
+        }
+    }
+    types
 }
 
 /// The registered tensor type that a type is.
@@ -300,4 +301,39 @@ macro_rules! register_tensor {
             }
         )?
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_one_name_are_called_by_their_paths() {
+        struct A;
+        struct B;
+        struct C;
+        fn none(_: &TensorData<'_>) -> Result<Value> {
+            Ok(Value::None)
+        }
+        let entries = [
+            TensorType::of::<A>("one::Tensor", none),
+            TensorType::of::<B>("another::Tensor", none),
+            TensorType::of::<C>("one::Grid", none),
+            // A type's second path changes nothing.
+            TensorType::of::<C>("one::old::Grid", none),
+        ];
+        let orders: [[usize; 4]; 2] = [[0, 1, 2, 3], [3, 2, 1, 0]];
+        for order in orders {
+            let types = named(order.iter().map(|at| &entries[*at]));
+            let names: Vec<_> = types.iter().map(|ty| (ty.path, ty.name)).collect();
+            assert_eq!(
+                names,
+                [
+                    ("another::Tensor", "another::Tensor"),
+                    ("one::Grid", "Grid"),
+                    ("one::Tensor", "one::Tensor"),
+                ]
+            );
+        }
+    }
 }
