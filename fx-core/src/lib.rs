@@ -2,7 +2,8 @@
 //! run and turn back into Rust source.
 //!
 //! This crate knows no tensor library: a tensor is an [`Object`], a tensor type that can be symbolic is
-//! [`Traced`]. `fx-nn` brings one. The layers, from the ground up: values, the graph ([`Graph`]), modules
+//! [`Traced`], and generated source has the names that come with the type's registration
+//! ([`register_tensor!`]). `fx-nn` brings one. The layers, from the ground up: values, the graph ([`Graph`]), modules
 //! ([`Module`]), tracing ([`Tracer`]), running and code generation ([`GraphModule`]).
 
 // Macro expansions name the crate by its public name, also in its own tests and examples.

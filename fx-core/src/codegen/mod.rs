@@ -3,6 +3,7 @@
 mod arguments;
 pub mod crates;
 pub mod hooks;
+mod operators;
 mod output;
 pub mod rust;
 mod shown;

@@ -303,13 +303,14 @@ impl FromStr for ParamType {
 
     /// Reads a type's text.
     fn from_str(text: &str) -> Result<Self> {
-        RustType::parse(text).map(|ty| ParamType::from(&ty))
+        RustType::parse(text).map(|ty| ParamType::of(&ty))
     }
 }
 
-impl From<&RustType> for ParamType {
-    fn from(ty: &RustType) -> Self {
-        let part = |inner: &RustType| TypePart::Shared(Arc::new(ParamType::from(inner)));
+impl ParamType {
+    /// What a type's text means.
+    pub(crate) fn of(ty: &RustType) -> Self {
+        let part = |inner: &RustType| TypePart::Shared(Arc::new(ParamType::of(inner)));
         match ty.meaning() {
             Meaning::Scalar(scalar) => ParamType::Scalar(scalar),
             Meaning::Plain(scalar) => ParamType::Plain(scalar),
@@ -322,7 +323,7 @@ impl From<&RustType> for ParamType {
             Meaning::Array(item) => ParamType::Array(part(item)),
             Meaning::Map(value) => ParamType::Map(part(value)),
             Meaning::Tuple(parts) => {
-                let parts: Vec<ParamType> = parts.iter().map(ParamType::from).collect();
+                let parts: Vec<ParamType> = parts.iter().map(ParamType::of).collect();
                 ParamType::Tuple(TypePart::Shared(parts.into()))
             }
             Meaning::Other => match ty {
