@@ -11,9 +11,11 @@ extern crate self as foreign_tensor;
 mod example;
 #[allow(dead_code, reason = "no file of it is loaded")]
 #[path = "foreign_tensor/named.rs"]
+#[rustfmt::skip]
 mod named;
 #[allow(dead_code, reason = "no file of it is loaded")]
 #[path = "foreign_tensor/plain.rs"]
+#[rustfmt::skip]
 mod plain;
 #[path = "foreign_tensor/row.rs"]
 mod row;

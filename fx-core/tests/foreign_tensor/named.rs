@@ -2,8 +2,8 @@
 //!
 //! `weights.safetensors` has its layers and weights: [`Generated::load`] takes them from there.
 
-use foreign_tensor::Array;
 use fx_core::prelude::*;
+use foreign_tensor::Array;
 
 /// The module.
 #[derive(Module)]
@@ -44,16 +44,11 @@ impl Generated {
         let gt = (x > 0.0)?;
         let scale = &self.scale;
         let mul = (x * scale)?;
-        let mul_1 = (&gt * &mul)?;
-        drop(gt);
-        drop(mul);
-        let pow = mul_1.raised(2.0)?;
-        drop(mul_1);
-        let getitem = pow.cut(0, 1)?;
-        drop(pow);
+        let mul_1 = (&gt * &mul)?;  drop(gt); drop(mul);
+        let pow = mul_1.raised(2.0)?;  drop(mul_1);
+        let getitem = pow.cut(0, 1)?;  drop(pow);
         let total = foreign_tensor::total(x)?;
-        let add = (&getitem + total)?;
-        drop(getitem);
+        let add = (&getitem + total)?;  drop(getitem);
         Ok(add)
     }
 }
