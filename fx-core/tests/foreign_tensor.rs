@@ -137,7 +137,7 @@ fn types_are_known_by_another_name() -> Result<()> {
         Ok(vec![(x.clone(), 1.into())])
     }
     let def = function!(paired).def();
-    let array = ParamType::Tensor(TypeName::of::<Array>());
+    let array = ParamType::TensorOf(TypeName::of::<Array>());
     assert_eq!(*def.params[0].param_type.referred(), array);
     let result = def.result.as_ref().expect("it is declared");
     assert_eq!(result.to_string(), "Vec<(Array, Int)>");

@@ -95,9 +95,9 @@ impl Writer<'_> {
             };
         }
         self.check(arg, ty, into);
-        let lent = matches!(ty, ParamType::Ref(_));
+        let lent = matches!(ty, ParamType::Reference(_));
         match (arg, ty) {
-            (arg, ParamType::Value) if !into => self.as_value(arg),
+            (arg, ParamType::AnyValue) if !into => self.as_value(arg),
             // What a struct is made of, taken as the struct that the parameter is of.
             (Argument::Dict(_), ty) if !matches!(ty.referred(), ParamType::Map(_)) => {
                 let lent = if lent { "&" } else { "" };
@@ -118,9 +118,9 @@ impl Writer<'_> {
             ) => scalar(&self.built(arg), *kind, into),
             (Argument::Str(text), ParamType::Str) => format!("{:?}.to_string()", text.as_str()),
             (Argument::List(_) | Argument::Tuple(_), ty) => match ty {
-                ParamType::Ref(_) => format!("&{}", self.in_brackets(arg, ty.item(0))),
-                ParamType::Array(item) => self.in_brackets(arg, Some(item)),
-                ParamType::Vec(item) => format!("vec!{}", self.in_brackets(arg, Some(item))),
+                ParamType::Reference(_) => format!("&{}", self.in_brackets(arg, ty.item(0))),
+                ParamType::Slice(item) => self.in_brackets(arg, Some(item)),
+                ParamType::Sequence(item) => format!("vec!{}", self.in_brackets(arg, Some(item))),
                 ParamType::Tuple(_) => self.built(arg),
                 _ => self.sizes(arg, into),
             },
@@ -131,7 +131,7 @@ impl Writer<'_> {
     /// Notes an argument that is no tensor, where one is taken, and a tensor where a number is.
     fn check(&self, arg: &Argument, ty: &ParamType, into: bool) {
         let wanted = ty.referred();
-        let is_tensor = matches!(wanted, ParamType::Tensor(_));
+        let is_tensor = matches!(wanted, ParamType::TensorOf(_));
         let fits = match arg {
             _ if into => true,
             Argument::Node(id) => match self.graph.node(*id).map(|node| self.types.of(node)) {
@@ -274,7 +274,7 @@ fn scalar(text: &str, kind: ScalarType, into: bool) -> String {
 fn is_plain(ty: &ParamType) -> bool {
     match ty {
         ParamType::Plain(_) => true,
-        ParamType::Ref(inner) => **inner == ParamType::Str,
+        ParamType::Reference(inner) => **inner == ParamType::Str,
         _ => false,
     }
 }

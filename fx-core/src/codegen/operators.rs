@@ -69,7 +69,7 @@ impl Writer<'_> {
     fn spelling(&self, of: &Argument) -> Option<&'static dyn TensorSource> {
         let node = self.graph.node(of.as_node()?).ok()?;
         match self.types.of(node) {
-            ParamType::Tensor(name) => source_of(name.id()?),
+            ParamType::TensorOf(name) => source_of(name.id()?),
             _ => None,
         }
     }
@@ -158,7 +158,7 @@ impl Writer<'_> {
                 self.lent(&ends[1])
             ),
             (Some(ParamType::List(_)), index) => format!("{receiver}.get({})?", self.lent(index)),
-            (Some(ParamType::Vec(_) | ParamType::Array(_) | ParamType::Map(_)), index) => {
+            (Some(ParamType::Sequence(_) | ParamType::Slice(_) | ParamType::Map(_)), index) => {
                 format!("{receiver}[{}].clone()", self.lent(index))
             }
             // A struct's fields.

@@ -683,7 +683,7 @@ fn fields(path: &str) -> String {
 
 /// The type that a parameter declares: an input whose own type is not said is of it. One of any values says it itself.
 fn declared_text(param: &ParamSpec) -> Option<&str> {
-    (*param.param_type.referred() != ParamType::Value).then_some(&*param.ty)
+    (*param.param_type.referred() != ParamType::AnyValue).then_some(&*param.ty)
 }
 
 /// The line that takes what is inside of an optional argument.

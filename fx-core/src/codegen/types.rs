@@ -20,7 +20,7 @@ use crate::value::tree::Tree;
 use crate::value::value::Value;
 
 /// `List<Int>`: a shape.
-const SIZES: ParamType = ParamType::List(TypePart::Static(&ParamType::Scalar(ScalarType::Int)));
+const SIZES: ParamType = ParamType::List(TypePart::Fixed(&ParamType::Scalar(ScalarType::Int)));
 
 /// What a type is to generated source.
 impl ParamType {
@@ -31,8 +31,8 @@ impl ParamType {
                 self,
                 ParamType::Tuple(_)
                     | ParamType::List(_)
-                    | ParamType::Vec(_)
-                    | ParamType::Array(_)
+                    | ParamType::Sequence(_)
+                    | ParamType::Slice(_)
                     | ParamType::Map(_)
             )
     }
@@ -46,8 +46,8 @@ impl ParamType {
     pub(super) fn is_tensor_of(&self, wanted: &ParamType) -> bool {
         match (self, wanted) {
             (
-                ParamType::Tensor(found) | ParamType::Named(found),
-                ParamType::Tensor(wanted) | ParamType::Named(wanted),
+                ParamType::TensorOf(found) | ParamType::Named(found),
+                ParamType::TensorOf(wanted) | ParamType::Named(wanted),
             ) => found == wanted,
             _ => false,
         }
@@ -86,7 +86,7 @@ pub(crate) fn tensor_of(graph: &Graph, attributes: &Attributes) -> Option<ParamT
         params.chain(function.and_then(|function| function.def().result.as_ref()))
     });
     let name = declared.find_map(ParamType::tensor)?;
-    Some(ParamType::Tensor(name.clone()))
+    Some(ParamType::TensorOf(name.clone()))
 }
 
 /// The types of a graph's values.
@@ -114,7 +114,7 @@ impl Types {
         let tensor = tensor_of(graph, declared.attributes);
         let mut types = Types {
             knows_tensors: tensor.is_some(),
-            unknown: tensor.unwrap_or(ParamType::Value),
+            unknown: tensor.unwrap_or(ParamType::AnyValue),
             of: Vec::new(),
         };
         types.of = vec![types.unknown.clone(); graph.index_bound()];
@@ -158,7 +158,7 @@ impl Types {
         let mut places = places.into_iter();
         for node in graph.placeholders() {
             let place = places.next().flatten();
-            let is_known = |ty: &&ParamType| *ty.referred() != ParamType::Value;
+            let is_known = |ty: &&ParamType| *ty.referred() != ParamType::AnyValue;
             let param = by_name.get(node.target()).copied();
             let ty = match (node.type_expr(), param) {
                 (Some(text), Some(param)) if *text == *param.ty => Some(param.param_type.clone()),
@@ -186,7 +186,7 @@ impl Types {
             None => text.parse().unwrap_or_else(|_| self.unknown.clone()),
         };
         match known {
-            ParamType::Ref(inner) => inner.referred().clone(),
+            ParamType::Reference(inner) => inner.referred().clone(),
             known => known,
         }
     }
@@ -263,8 +263,8 @@ impl Types {
                     (
                         Some(
                             ParamType::List(item)
-                            | ParamType::Vec(item)
-                            | ParamType::Array(item)
+                            | ParamType::Sequence(item)
+                            | ParamType::Slice(item)
                             | ParamType::Map(item),
                         ),
                         _,
@@ -320,7 +320,7 @@ pub(super) fn attribute_type(name: &str) -> ParamType {
     match name {
         "shape" => SIZES,
         "ndim" => ParamType::Scalar(ScalarType::Int),
-        _ => ParamType::Value,
+        _ => ParamType::AnyValue,
     }
 }
 
@@ -328,8 +328,8 @@ pub(super) fn attribute_type(name: &str) -> ParamType {
 fn leaves<'t>(ty: Option<&'t ParamType>, tree: &Tree, found: &mut Vec<Option<&'t ParamType>>) {
     let ty = ty.map(|ty| ty.referred());
     let ty = match (ty, tree) {
-        (ty, Tree::Leaf) => return found.push(ty.filter(|ty| **ty != ParamType::Value)),
-        (Some(ParamType::Option(inner)), _) => Some(inner.referred()),
+        (ty, Tree::Leaf) => return found.push(ty.filter(|ty| **ty != ParamType::AnyValue)),
+        (Some(ParamType::Optional(inner)), _) => Some(inner.referred()),
         (ty, _) => ty,
     };
     let item = |at: usize| ty.and_then(|ty| ty.item(at));

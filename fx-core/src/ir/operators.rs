@@ -18,24 +18,24 @@ use crate::value::operator::Operator;
 use crate::value::value::{IntoValue, Value};
 
 /// `&str`
-const TEXT: ParamType = ParamType::Ref(TypePart::Static(&ParamType::Str));
-const UNARY: &[ParamSpec] = &[ParamSpec::positional("a", "Value", ParamType::Value)];
+const TEXT: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::Str));
+const UNARY: &[ParamSpec] = &[ParamSpec::positional("a", "Value", ParamType::AnyValue)];
 const BINARY: &[ParamSpec] = &[
-    ParamSpec::positional("a", "Value", ParamType::Value),
-    ParamSpec::positional("b", "Value", ParamType::Value),
+    ParamSpec::positional("a", "Value", ParamType::AnyValue),
+    ParamSpec::positional("b", "Value", ParamType::AnyValue),
 ];
 const ASSERTION: &[ParamSpec] = &[
-    ParamSpec::positional("condition", "Value", ParamType::Value),
+    ParamSpec::positional("condition", "Value", ParamType::AnyValue),
     ParamSpec::positional("message", "&str", TEXT),
 ];
 const ATTRIBUTE: &[ParamSpec] = &[
-    ParamSpec::positional("value", "Value", ParamType::Value),
+    ParamSpec::positional("value", "Value", ParamType::AnyValue),
     ParamSpec::positional("name", "&str", TEXT),
 ];
 const GUARD: &[ParamSpec] = &[
-    ParamSpec::positional("value", "Value", ParamType::Value),
+    ParamSpec::positional("value", "Value", ParamType::AnyValue),
     ParamSpec::positional("argument", "&str", TEXT),
-    ParamSpec::positional("expected", "Value", ParamType::Value),
+    ParamSpec::positional("expected", "Value", ParamType::AnyValue),
 ];
 
 macro_rules! operators {
@@ -116,7 +116,7 @@ pub const getattr: Function = {
         path: "fx_core::operator::getattr",
         params: ATTRIBUTE,
         returns: "Value",
-        result: Some(ParamType::Value),
+        result: Some(ParamType::AnyValue),
         kernel: attribute,
         effects: Effects::PURE,
         always: false,
@@ -156,7 +156,7 @@ pub const _assert: Function = {
         path: "fx_core::operator::_assert",
         params: ASSERTION,
         returns: "()",
-        result: Some(ParamType::Tuple(TypePart::Static(&[]))),
+        result: Some(ParamType::Tuple(TypePart::Fixed(&[]))),
         kernel: check_assertion,
         effects: Effects::IO,
         always: false,
@@ -195,7 +195,7 @@ pub const assert_specialized: Function = {
         path: "fx_core::operator::assert_specialized",
         params: GUARD,
         returns: "()",
-        result: Some(ParamType::Tuple(TypePart::Static(&[]))),
+        result: Some(ParamType::Tuple(TypePart::Fixed(&[]))),
         kernel: check_specialized,
         effects: Effects::IO,
         always: false,

@@ -26,11 +26,12 @@ use crate::value::object::{Object, short_type_name};
 /// assert!("Vec<Int".parse::<ParamType>().is_err());
 /// # Ok::<(), fx_core::Error>(())
 /// ```
+// No variant is called as types are: rustc would write the paths of those in its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParamType {
     /// A tensor type.
-    Tensor(TypeName),
+    TensorOf(TypeName),
     /// `Bool`, `Int` or `Float`: known, or symbolic.
     Scalar(ScalarType),
     /// `bool`, `i64`, `usize` or `f64`: always known.
@@ -38,17 +39,17 @@ pub enum ParamType {
     /// `String`; `&str` is a reference to it.
     Str,
     /// `Value`: any value.
-    Value,
+    AnyValue,
     /// `&T`
-    Ref(TypePart<ParamType>),
+    Reference(TypePart<ParamType>),
     /// `Option<T>`
-    Option(TypePart<ParamType>),
+    Optional(TypePart<ParamType>),
     /// `List<T>`
     List(TypePart<ParamType>),
     /// `Vec<T>`
-    Vec(TypePart<ParamType>),
+    Sequence(TypePart<ParamType>),
     /// `[T; N]` or `[T]`
-    Array(TypePart<ParamType>),
+    Slice(TypePart<ParamType>),
     /// `IndexMap<String, T>`
     Map(TypePart<ParamType>),
     /// `(A, B)`
@@ -80,9 +81,9 @@ impl ScalarType {
 /// What is inside of a type: a constant that a macro wrote, or what was read.
 pub enum TypePart<T: ?Sized + 'static> {
     /// A constant.
-    Static(&'static T),
+    Fixed(&'static T),
     /// Read when the program runs.
-    Shared(Arc<T>),
+    Parsed(Arc<T>),
 }
 
 impl<T: ?Sized> Deref for TypePart<T> {
@@ -90,8 +91,8 @@ impl<T: ?Sized> Deref for TypePart<T> {
 
     fn deref(&self) -> &T {
         match self {
-            TypePart::Static(part) => part,
-            TypePart::Shared(part) => part,
+            TypePart::Fixed(part) => part,
+            TypePart::Parsed(part) => part,
         }
     }
 }
@@ -99,8 +100,8 @@ impl<T: ?Sized> Deref for TypePart<T> {
 impl<T: ?Sized> Clone for TypePart<T> {
     fn clone(&self) -> Self {
         match self {
-            TypePart::Static(part) => TypePart::Static(part),
-            TypePart::Shared(part) => TypePart::Shared(part.clone()),
+            TypePart::Fixed(part) => TypePart::Fixed(part),
+            TypePart::Parsed(part) => TypePart::Parsed(part.clone()),
         }
     }
 }
@@ -206,7 +207,7 @@ impl ParamType {
     /// The type of a tensor.
     pub(crate) fn of_tensor(tensor: &dyn Object) -> Self {
         let any: &dyn std::any::Any = tensor;
-        ParamType::Tensor(TypeName {
+        ParamType::TensorOf(TypeName {
             id: Some(any.type_id()),
             name: Name::Known(tensor.type_name()),
         })
@@ -214,7 +215,7 @@ impl ParamType {
 
     /// A registered tensor type.
     pub(crate) fn of_registered(tensor: &Registered) -> Self {
-        ParamType::Tensor(TypeName {
+        ParamType::TensorOf(TypeName {
             id: Some(tensor.id()),
             name: Name::Known(tensor.path()),
         })
@@ -223,7 +224,7 @@ impl ParamType {
     /// What a reference refers to; the type itself otherwise.
     pub fn referred(&self) -> &ParamType {
         let mut ty = self;
-        while let ParamType::Ref(inner) = ty {
+        while let ParamType::Reference(inner) = ty {
             ty = inner;
         }
         ty
@@ -232,7 +233,7 @@ impl ParamType {
     /// What is inside of an optional type.
     pub fn optional(&self) -> Option<&ParamType> {
         match self {
-            ParamType::Option(inner) => Some(inner),
+            ParamType::Optional(inner) => Some(inner),
             _ => None,
         }
     }
@@ -242,10 +243,10 @@ impl ParamType {
         match self.referred() {
             ParamType::Tuple(parts) => parts.get(at),
             ParamType::List(item)
-            | ParamType::Vec(item)
-            | ParamType::Array(item)
+            | ParamType::Sequence(item)
+            | ParamType::Slice(item)
             | ParamType::Map(item) => Some(item),
-            ParamType::Option(inner) => inner.item(at),
+            ParamType::Optional(inner) => inner.item(at),
             _ => None,
         }
     }
@@ -253,9 +254,9 @@ impl ParamType {
     /// The first tensor type that it has, itself or inside.
     pub fn tensor(&self) -> Option<&TypeName> {
         match self {
-            ParamType::Tensor(name) => Some(name),
+            ParamType::TensorOf(name) => Some(name),
             ParamType::Tuple(parts) => parts.iter().find_map(ParamType::tensor),
-            ParamType::Option(inner) | ParamType::Ref(inner) => inner.tensor(),
+            ParamType::Optional(inner) | ParamType::Reference(inner) => inner.tensor(),
             _ => self.item(0)?.tensor(),
         }
     }
@@ -269,7 +270,7 @@ impl ParamType {
     pub(crate) fn goes_without_saying(&self) -> bool {
         let known = only_tensor_type();
         match (self.referred(), known) {
-            (ParamType::Tensor(name), Some(known)) => name.id() == Some(known.id()),
+            (ParamType::TensorOf(name), Some(known)) => name.id() == Some(known.id()),
             _ => false,
         }
     }
@@ -278,14 +279,14 @@ impl ParamType {
 impl fmt::Display for ParamType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ParamType::Tensor(name) | ParamType::Named(name) => name.fmt(f),
+            ParamType::TensorOf(name) | ParamType::Named(name) => name.fmt(f),
             ParamType::Scalar(scalar) | ParamType::Plain(scalar) => f.write_str(scalar.name()),
             ParamType::Str => f.write_str("String"),
-            ParamType::Value => f.write_str("Value"),
-            ParamType::Ref(inner) => inner.fmt(f),
-            ParamType::Option(inner) => write!(f, "Option<{inner}>"),
+            ParamType::AnyValue => f.write_str("Value"),
+            ParamType::Reference(inner) => inner.fmt(f),
+            ParamType::Optional(inner) => write!(f, "Option<{inner}>"),
             ParamType::List(item) => write!(f, "List<{item}>"),
-            ParamType::Vec(item) | ParamType::Array(item) => write!(f, "Vec<{item}>"),
+            ParamType::Sequence(item) | ParamType::Slice(item) => write!(f, "Vec<{item}>"),
             ParamType::Map(value) => write!(f, "IndexMap<String, {value}>"),
             ParamType::Tuple(parts) => {
                 f.write_str("(")?;
@@ -310,21 +311,21 @@ impl FromStr for ParamType {
 impl ParamType {
     /// What a type's text means.
     pub(crate) fn of(ty: &RustType) -> Self {
-        let part = |inner: &RustType| TypePart::Shared(Arc::new(ParamType::of(inner)));
+        let part = |inner: &RustType| TypePart::Parsed(Arc::new(ParamType::of(inner)));
         match ty.meaning() {
             Meaning::Scalar(scalar) => ParamType::Scalar(scalar),
             Meaning::Plain(scalar) => ParamType::Plain(scalar),
             Meaning::Str => ParamType::Str,
-            Meaning::Value => ParamType::Value,
-            Meaning::Ref(inner) => ParamType::Ref(part(inner)),
-            Meaning::Option(inner) => ParamType::Option(part(inner)),
+            Meaning::Value => ParamType::AnyValue,
+            Meaning::Ref(inner) => ParamType::Reference(part(inner)),
+            Meaning::Option(inner) => ParamType::Optional(part(inner)),
             Meaning::List(item) => ParamType::List(part(item)),
-            Meaning::Vec(item) => ParamType::Vec(part(item)),
-            Meaning::Array(item) => ParamType::Array(part(item)),
+            Meaning::Vec(item) => ParamType::Sequence(part(item)),
+            Meaning::Array(item) => ParamType::Slice(part(item)),
             Meaning::Map(value) => ParamType::Map(part(value)),
             Meaning::Tuple(parts) => {
                 let parts: Vec<ParamType> = parts.iter().map(ParamType::of).collect();
-                ParamType::Tuple(TypePart::Shared(parts.into()))
+                ParamType::Tuple(TypePart::Parsed(parts.into()))
             }
             Meaning::Other => match ty {
                 RustType::Path(path) if let Some(found) = tensor_type_named(&path.plain()) => {

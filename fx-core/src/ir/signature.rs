@@ -78,13 +78,13 @@ impl ParamSpec {
     /// use fx_core::{Int, ParamSpec, ParamType, FromValue};
     /// let sizes = ParamSpec::of_text("sizes", "Vec<Int>");
     /// assert_eq!(sizes.param_type, <Vec<Int> as FromValue>::TYPE);
-    /// assert_eq!(ParamSpec::of_text("x", "no type").param_type, ParamType::Value);
+    /// assert_eq!(ParamSpec::of_text("x", "no type").param_type, ParamType::AnyValue);
     /// ```
     pub fn of_text(name: impl Into<Cow<'static, str>>, ty: impl Into<Cow<'static, str>>) -> Self {
         let ty = ty.into();
         ParamSpec {
             name: name.into(),
-            param_type: ty.parse().unwrap_or(ParamType::Value),
+            param_type: ty.parse().unwrap_or(ParamType::AnyValue),
             ty,
             kind: ParamKind::Positional,
             default: None,
@@ -111,11 +111,13 @@ impl ParamSpec {
     /// is told by its path.
     pub(crate) fn annotation(&self) -> Cow<'_, str> {
         let by = match self.param_type {
-            ParamType::Ref(_) => "&",
+            ParamType::Reference(_) => "&",
             _ => "",
         };
         match self.param_type.referred() {
-            tensor @ ParamType::Tensor(name) if name.is_shared() => format!("{by}{tensor}").into(),
+            tensor @ ParamType::TensorOf(name) if name.is_shared() => {
+                format!("{by}{tensor}").into()
+            }
             _ => self.ty.as_ref().into(),
         }
     }

@@ -109,7 +109,7 @@ pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Traced> FromValue for T {
-    const TYPE: ParamType = ParamType::Tensor(TypeName::of::<T>());
+    const TYPE: ParamType = ParamType::TensorOf(TypeName::of::<T>());
 
     fn from_value(value: Value) -> Result<Self> {
         match hold::<T>(&value)? {
@@ -133,7 +133,7 @@ impl<T: Traced + IntoValue> Output for T {
 #[diagnostic::do_not_recommend]
 impl<'v, T: Traced> Param<'v> for &'v T {
     type Guard = Held<'v, T>;
-    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&<T as FromValue>::TYPE));
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&<T as FromValue>::TYPE));
 
     #[inline]
     fn guard(value: &'v Value) -> Result<Self::Guard> {
@@ -160,9 +160,9 @@ impl<'v, T: Traced> Param<'v> for &'v T {
 
 impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
     type Guard = Vec<T>;
-    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&ParamType::Array(TypePart::Static(
-        &<T as FromValue>::TYPE,
-    ))));
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::Slice(
+        TypePart::Fixed(&<T as FromValue>::TYPE),
+    )));
 
     fn guard(value: &'v Value) -> Result<Vec<T>> {
         Vec::from_value(value.clone())
@@ -186,17 +186,17 @@ impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
 /// A plain scalar out of a value.
 pub trait Scalar: Copy {
     /// The type, as data.
-    const PLAIN: ParamType;
+    const PLAIN_TYPE: ParamType;
     /// The type that may be symbolic, as data.
-    const TRACED: ParamType;
+    const SCALAR_TYPE: ParamType;
 
     /// The scalar, if the value is one of its kind.
     fn scalar(value: &Value) -> Option<Self>;
 }
 
 impl Scalar for bool {
-    const PLAIN: ParamType = ParamType::Plain(ScalarType::Bool);
-    const TRACED: ParamType = ParamType::Scalar(ScalarType::Bool);
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Bool);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Bool);
 
     fn scalar(value: &Value) -> Option<Self> {
         match value {
@@ -207,8 +207,8 @@ impl Scalar for bool {
 }
 
 impl Scalar for i64 {
-    const PLAIN: ParamType = ParamType::Plain(ScalarType::Int);
-    const TRACED: ParamType = ParamType::Scalar(ScalarType::Int);
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Int);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Int);
 
     fn scalar(value: &Value) -> Option<Self> {
         match value {
@@ -219,8 +219,8 @@ impl Scalar for i64 {
 }
 
 impl Scalar for f64 {
-    const PLAIN: ParamType = ParamType::Plain(ScalarType::Float);
-    const TRACED: ParamType = ParamType::Scalar(ScalarType::Float);
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Float);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Float);
 
     fn scalar(value: &Value) -> Option<Self> {
         match value {
@@ -233,8 +233,8 @@ impl Scalar for f64 {
 }
 
 impl Scalar for usize {
-    const PLAIN: ParamType = ParamType::Plain(ScalarType::Int);
-    const TRACED: ParamType = ParamType::Scalar(ScalarType::Int);
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Int);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Int);
 
     fn scalar(value: &Value) -> Option<Self> {
         match value {
@@ -245,8 +245,8 @@ impl Scalar for usize {
 }
 
 impl Scalar for DType {
-    const PLAIN: ParamType = ParamType::Named(TypeName::of::<DType>());
-    const TRACED: ParamType = ParamType::Named(TypeName::of::<Sym<DType>>());
+    const PLAIN_TYPE: ParamType = ParamType::Named(TypeName::of::<DType>());
+    const SCALAR_TYPE: ParamType = ParamType::Named(TypeName::of::<Sym<DType>>());
 
     fn scalar(value: &Value) -> Option<Self> {
         match value {
@@ -271,7 +271,7 @@ fn plain<T>(value: &Value) -> Error {
 macro_rules! plain_param {
     ($($t:ty),*) => {$(
         impl FromValue for $t {
-            const TYPE: ParamType = <$t as Scalar>::PLAIN;
+            const TYPE: ParamType = <$t as Scalar>::PLAIN_TYPE;
 
             fn from_value(value: Value) -> Result<Self> {
                 match value {
@@ -283,7 +283,7 @@ macro_rules! plain_param {
         impl<'v> Param<'v> for $t {
             type Guard = $t;
             const SYMBOLIC: bool = false;
-            const TYPE: ParamType = <$t as Scalar>::PLAIN;
+            const TYPE: ParamType = <$t as Scalar>::PLAIN_TYPE;
             fn guard(value: &'v Value) -> Result<$t> {
                 <$t as Scalar>::scalar(value).ok_or_else(|| plain::<$t>(value))
             }
@@ -313,7 +313,7 @@ impl FromValue for String {
 impl<'v> Param<'v> for &'v str {
     type Guard = Arc<str>;
     const SYMBOLIC: bool = false;
-    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&ParamType::Str));
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::Str));
 
     fn guard(value: &'v Value) -> Result<Arc<str>> {
         match value {
@@ -332,7 +332,7 @@ impl<'v> Param<'v> for &'v str {
 }
 
 impl<T: Scalar> FromValue for Sym<T> {
-    const TYPE: ParamType = T::TRACED;
+    const TYPE: ParamType = T::SCALAR_TYPE;
 
     fn from_value(value: Value) -> Result<Self> {
         match &value {
@@ -348,7 +348,7 @@ impl<T: Scalar + IntoValue> Output for Sym<T> {}
 
 impl<'v, T: Scalar + IntoValue + 'v> Param<'v> for Sym<T> {
     type Guard = Sym<T>;
-    const TYPE: ParamType = T::TRACED;
+    const TYPE: ParamType = T::SCALAR_TYPE;
 
     fn guard(value: &'v Value) -> Result<Sym<T>> {
         Sym::from_value(value.clone())
@@ -374,7 +374,7 @@ impl FromValue for Proxy {
 }
 
 impl FromValue for Value {
-    const TYPE: ParamType = ParamType::Value;
+    const TYPE: ParamType = ParamType::AnyValue;
 
     fn from_value(value: Value) -> Result<Self> {
         Ok(value)
@@ -384,7 +384,7 @@ impl Output for Value {}
 
 impl<'v> Param<'v> for &'v Value {
     type Guard = &'v Value;
-    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&ParamType::Value));
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::AnyValue));
 
     fn guard(value: &'v Value) -> Result<&'v Value> {
         Ok(value)
@@ -405,7 +405,7 @@ impl<'v> Param<'v> for &'v Value {
 
 impl<'v> Param<'v> for Value {
     type Guard = &'v Value;
-    const TYPE: ParamType = ParamType::Value;
+    const TYPE: ParamType = ParamType::AnyValue;
 
     fn guard(value: &'v Value) -> Result<&'v Value> {
         Ok(value)
@@ -429,7 +429,7 @@ impl<'v> Param<'v> for Value {
 impl<'v, P: Param<'v>> Param<'v> for Option<P> {
     type Guard = Option<P::Guard>;
     const SYMBOLIC: bool = P::SYMBOLIC;
-    const TYPE: ParamType = ParamType::Option(TypePart::Static(&P::TYPE));
+    const TYPE: ParamType = ParamType::Optional(TypePart::Fixed(&P::TYPE));
 
     #[inline]
     fn guard(value: &'v Value) -> Result<Self::Guard> {
@@ -455,7 +455,7 @@ impl<'v, P: Param<'v>> Param<'v> for Option<P> {
 }
 
 impl<T: FromValue> FromValue for Option<T> {
-    const TYPE: ParamType = ParamType::Option(TypePart::Static(&T::TYPE));
+    const TYPE: ParamType = ParamType::Optional(TypePart::Fixed(&T::TYPE));
 
     fn from_value(value: Value) -> Result<Self> {
         match value {
@@ -469,7 +469,7 @@ impl<T: FromValue> FromValue for Option<T> {
 impl<T: Output> Output for Option<T> {}
 
 impl FromValue for () {
-    const TYPE: ParamType = ParamType::Tuple(TypePart::Static(&[]));
+    const TYPE: ParamType = ParamType::Tuple(TypePart::Fixed(&[]));
 
     fn from_value(_: Value) -> Result<Self> {
         Ok(())
@@ -485,7 +485,7 @@ fn items<T>(mut value: Value) -> Result<Box<[Value]>> {
 }
 
 impl<T: FromValue> FromValue for Vec<T> {
-    const TYPE: ParamType = ParamType::Vec(TypePart::Static(&T::TYPE));
+    const TYPE: ParamType = ParamType::Sequence(TypePart::Fixed(&T::TYPE));
 
     fn from_value(value: Value) -> Result<Self> {
         items::<Self>(value)?
@@ -555,7 +555,7 @@ pub fn tuple_fields<const N: usize>(value: Value, what: &str) -> Result<[Value; 
 }
 
 impl<T: FromValue, const N: usize> FromValue for [T; N] {
-    const TYPE: ParamType = ParamType::Array(TypePart::Static(&T::TYPE));
+    const TYPE: ParamType = ParamType::Slice(TypePart::Fixed(&T::TYPE));
 
     fn from_value(value: Value) -> Result<Self> {
         let parts = unpack::<N>(value, "a list")?;
@@ -571,7 +571,7 @@ impl<T: FromValue, const N: usize> FromValue for [T; N] {
 impl<T: Output, const N: usize> Output for [T; N] {}
 
 impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for IndexMap<K, T> {
-    const TYPE: ParamType = ParamType::Map(TypePart::Static(&T::TYPE));
+    const TYPE: ParamType = ParamType::Map(TypePart::Fixed(&T::TYPE));
 
     fn from_value(value: Value) -> Result<Self> {
         let mut value = value;
@@ -588,7 +588,7 @@ impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for Index
 macro_rules! tuple_from_value {
     ($count:literal: $($name:ident)+) => {
         impl<$($name: FromValue),+> FromValue for ($($name,)+) {
-            const TYPE: ParamType = ParamType::Tuple(TypePart::Static(&[$($name::TYPE),+]));
+            const TYPE: ParamType = ParamType::Tuple(TypePart::Fixed(&[$($name::TYPE),+]));
 
             #[allow(non_snake_case)]
             fn from_value(value: Value) -> Result<Self> {

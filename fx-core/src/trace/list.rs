@@ -224,7 +224,7 @@ impl<T: IntoValue> IntoValue for List<T> {
 impl<T: IntoValue> Arg for List<T> {}
 
 impl<T: FromValue> FromValue for List<T> {
-    const TYPE: ParamType = ParamType::List(TypePart::Static(&T::TYPE));
+    const TYPE: ParamType = ParamType::List(TypePart::Fixed(&T::TYPE));
 
     fn from_value(value: Value) -> Result<Self> {
         Ok(match value {
@@ -258,7 +258,7 @@ impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
 
 impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for &'v List<T> {
     type Guard = List<T>;
-    const TYPE: ParamType = ParamType::Ref(TypePart::Static(&<List<T> as FromValue>::TYPE));
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&<List<T> as FromValue>::TYPE));
 
     fn guard(value: &'v Value) -> Result<Self::Guard> {
         List::from_value(value.clone())

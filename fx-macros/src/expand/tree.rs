@@ -115,7 +115,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
     };
     let by_reference = param_body(
-        quote!(#core::ParamType::Ref(#core::TypePart::Static(&#owned))),
+        quote!(#core::ParamType::Reference(#core::TypePart::Fixed(&#owned))),
         quote!(guard),
     );
     let by_value = param_body(owned, quote!(::core::clone::Clone::clone(guard)));
