@@ -103,7 +103,7 @@ pub use trace::returns::Returns;
 pub use trace::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use trace::scalar::BesideInt;
 pub use trace::scope::{is_tracing, may_record};
-pub use trace::tracer::{CallArgs, SymbolicTracer, Tracer};
+pub use trace::tracer::{CallArgs, NoLeaves, SymbolicTracer, Tracer};
 pub use value::data::{FromData, TensorData};
 pub use value::device::Device;
 pub use value::dtype::DType;

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod concrete;
 pub mod context;
 pub mod convert;
+mod defaults;
 pub mod dispatch;
 pub mod foreign;
 pub mod forward;
