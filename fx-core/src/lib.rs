@@ -35,6 +35,7 @@ pub use graph_module::{GraphEdit, GraphModule, symbolic_trace};
 /// Maps by names that keep their order: what traced functions take and return.
 pub use indexmap::IndexMap;
 pub use ir::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
+pub use ir::bound::BoundArgs;
 pub use ir::build::NewNode;
 pub use ir::copy::ValueMap;
 pub use ir::function::{Effects, Function, FunctionDef, Kernel, WriteCall, Written, WrittenArg};
@@ -53,6 +54,7 @@ pub use ir::value_meta::{TensorMeta, ValueMeta};
 pub use ir::walk::NodeCursor;
 pub use location::SourceLocation;
 pub use module::attributes::Attributes;
+pub use module::call::{Call, Callee};
 pub use module::containers::MapKey;
 pub use module::hierarchy::ComponentExt;
 pub use module::module::Module;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::ir::argument::Argument;
+use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
-use crate::ir::registry;
 use crate::ir::rust_type::RustType;
-use crate::ir::signature::{ParamSpec, bind};
+use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::value::data::tensor_types;
 use crate::value::operator::Operator;
@@ -186,8 +186,8 @@ impl Types {
                 Some(op) => self.operator(op, &operands(*function, node)),
                 None => self.function(*function, node),
             },
-            Op::CallMethod(name) => match registry::methods(name).first() {
-                Some(method) => self.function(*method, node),
+            Op::CallMethod(_) => match node.functions().one() {
+                Some(method) => self.function(method, node),
                 None => self.tensor.clone(),
             },
             Op::Output => self.tensor.clone(),
@@ -306,9 +306,8 @@ pub(super) fn bound_arguments(
     params: &[ParamSpec],
     node: NodeRef<'_>,
 ) -> Option<Vec<Argument>> {
-    let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
-    let bound = bind(callee, params, node.args(), kwargs).ok()?;
-    Some(bound.into_iter().map(Argument::from).collect())
+    let bound = BoundArgs::of(node, callee, params).ok()?;
+    Some(bound.iter().map(|(_, arg)| arg.into_owned()).collect())
 }
 
 #[cfg(test)]

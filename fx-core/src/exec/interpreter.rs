@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::identity::{identical_but, is_same_call};
@@ -164,8 +165,8 @@ fn bound_call(node: NodeRef<'_>) -> Option<Vec<Argument>> {
     let Op::CallFunction(function) = node.op() else {
         return None;
     };
-    let bound = node.bound(function.path(), function.params()).ok()?;
-    Some(bound.into_iter().map(Argument::from).collect())
+    let bound = BoundArgs::of(node, function.path(), function.params()).ok()?;
+    Some(bound.iter().map(|(_, arg)| arg.into_owned()).collect())
 }
 
 impl<'m> Interpretation<'m> {

@@ -10,14 +10,13 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::Argument;
+use crate::ir::bound::BoundArgs;
 use crate::ir::function::{Function, Kernel};
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::registry;
-use crate::ir::signature::{Bound, ParamSpec, bind};
+use crate::ir::signature::ParamSpec;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
-use crate::trace::dispatch::literal_value;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -413,7 +412,7 @@ impl Compiler<'_> {
                     self.bind(path, &params, node)?,
                 )
             }
-            Op::CallMethod(name) => match registry::methods(name) {
+            Op::CallMethod(name) => match node.functions().as_slice() {
                 [] => {
                     return Err(ErrorKind::NotFound {
                         what: "method",
@@ -510,12 +509,11 @@ impl Compiler<'_> {
                 .map(|arg| self.operand(arg))
                 .collect::<Result<_>>()?
         } else {
-            let kwargs = node.kwargs().iter().map(|(k, a)| (k, a));
-            bind(callee, params, node.args(), kwargs)?
-                .into_iter()
-                .map(|b| match b {
-                    Bound::Given(arg) => self.operand(arg),
-                    Bound::Default(literal) => self.constant(literal_value(literal)),
+            BoundArgs::of(node, callee, params)?
+                .places()
+                .map(|(param, given)| match given {
+                    Some(arg) => self.operand(arg),
+                    None => self.constant(param.default.as_ref().map_or(Value::None, Value::from)),
                 })
                 .collect::<Result<_>>()?
         };

@@ -1,6 +1,5 @@
 //! `AnnotateTypes`: the types that signatures say, written at the nodes.
 
-use super::callee::Callee;
 use super::pass::Pass;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -10,6 +9,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::module::attributes::Attributes;
+use crate::module::call::{Call, Callee};
 
 /// Annotates each call that has no type yet with what its function or module returns, and each item that is taken of a
 /// tuple or a list with the type of that item: torch.fx's `AnnotateTypesWithSchema` and `annotate_getitem_nodes`.
@@ -59,10 +59,10 @@ fn type_of<'g>(node: NodeRef<'g>, graph: &'g Graph, attributes: &'g Attributes) 
             usize::try_from(*at).ok()?,
         );
     }
-    let returns = match Callee::of(node) {
+    let returns = match Call::of(node, attributes).callee() {
         Callee::Function(function) => function.def().returns,
-        Callee::Op(Op::CallModule(path)) => attributes.modules.get(path)?.returns(),
-        Callee::Op(_) => return None,
+        Callee::Module(module) => module.returns(),
+        Callee::Methods(_) | Callee::None => return None,
     };
     (!returns.is_empty()).then_some(returns)
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::context::TraceContext;
-use super::dispatch::literal_value;
 use super::report::Frozen;
 use super::tracer::{CallArgs, Tracer};
 use crate::error::{ErrorKind, Result};
@@ -117,7 +116,7 @@ fn placeholders<T: Tracer + ?Sized>(
     let given = cx.concrete(&param.name).or_else(|| {
         let is_fixed = |default: &&Literal| !param.symbolic || **default == Literal::None;
         let default = param.default.as_ref().filter(is_fixed);
-        default.map(literal_value)
+        default.map(Value::from)
     });
     let Some(value) = given else {
         if !param.symbolic {

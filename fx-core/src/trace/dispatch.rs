@@ -52,9 +52,13 @@ pub fn record(
     };
     let call = split_keywords(function.params(), args);
     let result = active.tracer.create_proxy(&active.context, op, call);
-    result
-        .map(|proxy| Some(Value::Proxy(proxy)))
-        .map_err(|e| blame(&active, function.name(), e))
+    let result = result.and_then(|proxy| {
+        if form == CallForm::Method && registry::methods(function.name()).len() > 1 {
+            active.context.note_method(proxy, function)?;
+        }
+        Ok(Some(Value::Proxy(proxy)))
+    });
+    result.map_err(|e| blame(&active, function.name(), e))
 }
 
 /// [`record`] for tensor types whose methods are written by hand: records at the caller's line, if anything in
@@ -227,18 +231,27 @@ pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
         active.context.set_location(Location::caller());
         let op = Op::CallMethod(name.into());
         let result = active.tracer.create_proxy(&active.context, op, call);
-        return result
-            .map(Value::Proxy)
-            .map_err(|e| blame(&active, name, e));
+        let result = result.and_then(|proxy| {
+            active.context.note_named_method(proxy)?;
+            Ok(Value::Proxy(proxy))
+        });
+        return result.map_err(|e| blame(&active, name, e));
     }
-    let candidates = registry::methods(name);
     let receiver = match call.args.first() {
         Some(Value::Object(handle)) => handle.object_type(),
         _ => None,
     };
-    let found = candidates
-        .iter()
-        .find(|f| receiver.is_none() || f.def().receiver.map(|ty| ty()) == receiver);
+    let is_its = |f: &&Function| receiver.is_none() || f.def().receiver.map(|ty| ty()) == receiver;
+    let mut its = registry::methods(name).iter().filter(is_its);
+    let found = its.next();
+    if receiver.is_none() && its.next().is_some() {
+        return Err(Error::msg(format_args!(
+            "several types have a method `{name}`, and the receiver, {}, does not say which: call it on a value of the type",
+            call.args
+                .first()
+                .map_or_else(|| "nothing".to_string(), Value::describe)
+        )));
+    }
     let Some(method) = found else {
         return Err(ErrorKind::NotFound {
             what: "method",
@@ -322,24 +335,10 @@ pub fn bind_values(callee: &str, params: &[ParamSpec], call: CallArgs) -> Result
         return Ok(call.args);
     }
     let bound = crate::ir::signature::bind(callee, params, call.args, call.kwargs)?;
-    Ok(bound
-        .into_iter()
-        .map(|b| match b {
-            crate::ir::signature::Bound::Given(value) => value,
-            crate::ir::signature::Bound::Default(literal) => literal_value(literal),
-        })
-        .collect())
-}
-
-pub(crate) fn literal_value(literal: &crate::ir::signature::Literal) -> Value {
-    use crate::ir::signature::Literal;
-    match literal {
-        Literal::None => Value::None,
-        Literal::Bool(x) => Value::Bool(*x),
-        Literal::Int(x) => Value::Int(*x),
-        Literal::Float(x) => Value::Float(*x),
-        Literal::Str(x) => Value::Str(x.as_ref().into()),
-    }
+    let filled = bound.into_iter().zip(params).map(|(given, param)| {
+        given.unwrap_or_else(|| param.default.as_ref().map_or(Value::None, Value::from))
+    });
+    Ok(filled.collect())
 }
 
 /// Records `value[0]` to `value[count - 1]` of a symbolic value: the results of a call that gives several.
