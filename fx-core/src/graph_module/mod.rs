@@ -37,11 +37,10 @@ use crate::save::loader::Loader;
 use crate::save::saver::Saver;
 use crate::text::Escaped;
 use crate::trace::appending::GraphAppendingTracer;
+use crate::trace::call_args::{IntoArgs, argument_error, bind_values};
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
-use crate::trace::dispatch::{
-    IntoArgs, argument_error, bind_values, call_module, is_symbolic_call,
-};
+use crate::trace::dispatch::{call_module, is_symbolic_call};
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::may_record;
 use crate::trace::tracer::Tracer;

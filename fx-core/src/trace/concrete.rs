@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::call_args::CallArgs;
 use super::context::TraceContext;
 use super::report::Frozen;
-use super::tracer::{CallArgs, Tracer};
+use super::tracer::Tracer;
 use crate::error::{ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::meta::Meta;

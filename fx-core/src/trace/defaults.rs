@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use super::call_args::CallArgs;
 use super::concrete::args_for_root;
 use super::context::TraceContext;
-use super::tracer::{CallArgs, Tracer};
+use super::tracer::Tracer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::op::Op;

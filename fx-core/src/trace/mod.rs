@@ -3,6 +3,8 @@
 pub mod appending;
 pub mod ask;
 pub mod assertion;
+pub mod blame;
+pub mod call_args;
 pub mod compare;
 pub mod concrete;
 pub mod context;
@@ -12,6 +14,7 @@ pub mod dispatch;
 pub mod foreign;
 pub mod forward;
 pub mod list;
+pub mod mode;
 pub mod operand;
 mod proxy;
 pub mod report;

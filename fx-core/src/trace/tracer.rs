@@ -3,50 +3,17 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::call_args::CallArgs;
 use super::context::{Specialised, TraceContext};
 use super::root::{Outcome, Root};
 use crate::error::Result;
 use crate::ir::argument::{Args, Argument, Kwargs};
-use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::object::Object;
 use crate::value::value::Value;
-
-/// A call on its way into the graph.
-#[derive(Debug, Clone, Default)]
-pub struct CallArgs {
-    /// Positional arguments.
-    pub args: Vec<Value>,
-    /// Keyword arguments, in order.
-    pub kwargs: Vec<(Arc<str>, Value)>,
-}
-
-impl CallArgs {
-    /// A node's arguments as values, with what `value_of` gives in the place of each node.
-    ///
-    /// # Errors
-    /// What `value_of` says.
-    pub fn of(
-        node: NodeRef<'_>,
-        value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
-    ) -> Result<CallArgs> {
-        let mut args = Vec::with_capacity(node.args().len());
-        for arg in node.args() {
-            args.push(match arg {
-                Argument::Node(id) => value_of(*id)?,
-                arg => arg.to_value(value_of)?,
-            });
-        }
-        let mut kwargs = Vec::with_capacity(node.kwargs().len());
-        for (name, arg) in node.kwargs() {
-            kwargs.push((name.clone(), arg.to_value(value_of)?));
-        }
-        Ok(CallArgs { args, kwargs })
-    }
-}
 
 /// How a trace decides. Every method has torch.fx's default; override those that matter.
 ///
