@@ -17,7 +17,7 @@ thread_local! {
 fuzz_target!(|data: &[u8]| {
     STATE.with_borrow_mut(|(seeds, counts)| {
         check(seeds, data, counts);
-        if counts.inputs.is_power_of_two() || counts.inputs % 10_000 == 0 {
+        if counts.inputs.is_power_of_two() || counts.inputs % 100 == 0 {
             eprintln!("{counts}");
         }
     });

@@ -512,7 +512,7 @@ impl Tracer for TaggingTracer {
         kwargs: Kwargs,
         name: Option<&str>,
     ) -> Result<NodeId> {
-        let id = fx_core::SymbolicTracer.create_node(cx, op, args, kwargs, name)?;
+        let id = cx.insert(op, args, kwargs, name)?;
         cx.graph_mut()?.node_mut(id)?.set_meta(Tagged("foo"));
         Ok(id)
     }

@@ -16,7 +16,7 @@ mod support;
 use std::sync::atomic::Ordering;
 
 use fx_core::prelude::*;
-use fx_core::{Args, Kwargs, Module, SymbolicTracer, operator};
+use fx_core::{Args, Kwargs, Module, NoLeaves, operator};
 use support::modules::{Linear, Shift};
 use support::*;
 
@@ -457,14 +457,6 @@ fn test_graph_module() -> Result<()> {
     Ok(())
 }
 
-struct NoLeaves;
-
-impl Tracer for NoLeaves {
-    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
-        false
-    }
-}
-
 #[test]
 fn test_leaf_module() -> Result<()> {
     let root = Net::new();
@@ -564,7 +556,7 @@ impl Tracer for NoAdding {
         if refused {
             return Err(Error::msg(format_args!("{op:?} is not exported")));
         }
-        SymbolicTracer.create_node(cx, op, args, kwargs, name)
+        cx.insert(op, args, kwargs, name)
     }
 }
 

@@ -299,7 +299,7 @@ fn a_constant_never_takes_a_path_that_a_tracer_gave_away() -> Result<()> {
                 fx_core::TensorKind::Buffer,
                 fx_core::Object::to_value(&own),
             );
-            fx_core::SymbolicTracer.create_args_for_root(cx, params)
+            cx.default_create_args_for_root(self, params)
         }
     }
     let constant = Array::vec(&[1.0]);

@@ -1,7 +1,7 @@
 //! What is one node and what is traced through: by default, by `#[trace(leaf)]`, by a tracer.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use fx_core::Module;
+use fx_core::{Module, NoLeaves};
 use fx_nn::prelude::*;
 
 /// Traced through by default, as models are.
@@ -51,15 +51,6 @@ struct PathLeaf(&'static str);
 impl Tracer for PathLeaf {
     fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, path: &str) -> bool {
         path == self.0 || module.is_leaf()
-    }
-}
-
-/// Nothing is a leaf: layers show their functional form.
-struct NoLeaves;
-
-impl Tracer for NoLeaves {
-    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
-        false
     }
 }
 

@@ -4,7 +4,7 @@
 
 use fx_core::{
     Argument, CallArgs, Function, GraphModule, Interpretation, Interpreter, Literal, Module,
-    NodeId, NodeRef, Op, PH, Result, Trace, TraceContext, Tracer, Value, ValueMeta,
+    NoLeaves, NodeId, NodeRef, Op, PH, Result, Trace, Tracer, Value, ValueMeta,
 };
 use std::collections::HashMap;
 
@@ -51,15 +51,6 @@ pub(crate) struct Counter {
     pub output_bytes: usize,
     /// Calls that could not be counted, with the reason.
     pub uncounted: Vec<String>,
-}
-
-/// Traces through every module.
-struct Through;
-
-impl Tracer for Through {
-    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
-        false
-    }
 }
 
 impl Counter {
@@ -186,7 +177,7 @@ impl Interpreter for Counter {
         call: CallArgs,
     ) -> Result<Value> {
         let whole = run.fetch_module(path)?;
-        match opened(whole, &call, Through) {
+        match opened(whole, &call, NoLeaves) {
             Ok((inner, inputs)) => {
                 let around = format!("{}{path}.", self.prefix);
                 let outer = std::mem::replace(&mut self.prefix, around);

@@ -504,15 +504,6 @@ fn test_split_to_graph_and_name_node_map() -> Result<()> {
 
 // ---- source partitions -------------------------------------------------------------------------
 
-/// Traces through everything: what layers do inside is seen.
-struct Through;
-
-impl Tracer for Through {
-    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
-        false
-    }
-}
-
 #[derive(Module, Clone, Debug)]
 struct LinearReluLinear {
     linear1: nn::Linear,
@@ -538,7 +529,9 @@ fn test_module_partitioner_linear_relu_linear() -> Result<()> {
     // Whole layers, and layers that were traced through.
     for gm in [
         symbolic_trace(&model)?,
-        Trace::new(&model).tracer(Through).graph_module()?,
+        Trace::new(&model)
+            .tracer(fx_core::NoLeaves)
+            .graph_module()?,
     ] {
         let linears = source_partitions(&gm, &[Source::module::<nn::Linear>()], |_| true)?;
         let relus = source_partitions(&gm, &[Source::module::<nn::ReLU>()], |_| true)?;
@@ -549,7 +542,9 @@ fn test_module_partitioner_linear_relu_linear() -> Result<()> {
         assert!(!are_connected(&linears[1], &relus[0]));
         assert_eq!(linears[0].source.name(), "Linear");
     }
-    let gm = Trace::new(&model).tracer(Through).graph_module()?;
+    let gm = Trace::new(&model)
+        .tracer(fx_core::NoLeaves)
+        .graph_module()?;
     let linears = source_partitions(&gm, &[Source::module::<nn::Linear>()], |_| true)?;
     assert_eq!(
         (linears[0].params.len(), linears[0].input_nodes.len()),
@@ -583,7 +578,9 @@ fn test_module_partitioner_conv_relu_maxpool() -> Result<()> {
         relu: nn::ReLU::new(),
         maxpool: nn::MaxPool2d::new(2),
     };
-    let gm = Trace::new(&model).tracer(Through).graph_module()?;
+    let gm = Trace::new(&model)
+        .tracer(fx_core::NoLeaves)
+        .graph_module()?;
     let of = |source: Source| source_partitions(&gm, &[source], |_| true);
     let convs = of(Source::module::<nn::Conv2d>())?;
     let (relus, pools) = (

@@ -14,12 +14,12 @@ use super::types::{Declared, Types, bound_arguments, given, operands};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
+use crate::ir::method::several_methods;
 use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::param_type::ParamType;
-use crate::ir::registry;
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
@@ -484,8 +484,12 @@ impl Writer<'_> {
             Some(first) => self.receiver(first),
             None => "self".to_string(),
         };
-        let Some(method) = registry::methods(name).first() else {
-            self.problem(format!("no method `{}` is registered", Escaped(name)));
+        let functions = node.functions();
+        let Some(method) = functions.one() else {
+            self.problem(match functions.as_slice() {
+                [] => format!("no method `{}` is registered", Escaped(name)),
+                several => several_methods(name, several),
+            });
             let args = self.unbound(node);
             let name = match is_identifier(name) {
                 true => name,
@@ -497,7 +501,7 @@ impl Writer<'_> {
             );
         };
         if let Some(written) = method.def().written {
-            let given = given(*method, node);
+            let given = given(method, node);
             if let Some(written) = written(&given) {
                 let args: Vec<String> = written
                     .args

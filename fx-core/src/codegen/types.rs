@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use crate::ir::argument::Argument;
+use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::param_type::{ParamType, ScalarType, TypePart};
-use crate::ir::registry;
-use crate::ir::signature::{ParamSpec, bind};
+use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::value::data::only_tensor_type;
 use crate::value::operator::Operator;
@@ -76,11 +76,7 @@ pub(crate) fn tensor_of(graph: &Graph, attributes: &Attributes) -> Option<ParamT
         return Some(ParamType::of_registered(only));
     }
     let mut declared = graph.nodes().flat_map(|node| {
-        let function = match node.op() {
-            Op::CallFunction(function) => Some(*function),
-            Op::CallMethod(name) => registry::methods(name).first().copied(),
-            _ => None,
-        };
+        let function = node.functions().one();
         let params = function.map_or(&[][..], Function::params);
         let params = params.iter().map(|param| &param.param_type);
         params.chain(function.and_then(|function| function.def().result.as_ref()))
@@ -214,8 +210,8 @@ impl Types {
                 Some(op) => self.operator(op, &operands(*function, node)),
                 None => self.function(*function, node),
             },
-            Op::CallMethod(name) => match registry::methods(name).first() {
-                Some(method) => self.function(*method, node),
+            Op::CallMethod(_) => match node.functions().one() {
+                Some(method) => self.function(method, node),
                 None => self.unknown.clone(),
             },
             Op::Placeholder(_) | Op::Output => self.unknown.clone(),
@@ -374,7 +370,6 @@ pub(super) fn bound_arguments(
     params: &[ParamSpec],
     node: NodeRef<'_>,
 ) -> Option<Vec<Argument>> {
-    let kwargs = node.kwargs().iter().map(|(name, arg)| (name, arg));
-    let bound = bind(callee, params, node.args(), kwargs).ok()?;
-    Some(bound.into_iter().map(Argument::from).collect())
+    let bound = BoundArgs::of(node, callee, params).ok()?;
+    Some(bound.iter().map(|(_, arg)| arg.into_owned()).collect())
 }

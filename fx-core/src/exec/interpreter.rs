@@ -3,9 +3,11 @@
 //! Invariant: a value is there from its node's step to its last use, or to the end where values are kept; the result stays.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::panic::Location;
 
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::identity::{identical_but, is_same_call};
@@ -13,10 +15,10 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::trace::call_args::{CallArgs, bind_values};
 use crate::trace::context::TraceContext;
 use crate::trace::dispatch::{self, CallForm};
 use crate::trace::scope::may_record;
-use crate::trace::tracer::CallArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -164,8 +166,8 @@ fn bound_call(node: NodeRef<'_>) -> Option<Vec<Argument>> {
     let Op::CallFunction(function) = node.op() else {
         return None;
     };
-    let bound = node.bound(function.path(), function.params()).ok()?;
-    Some(bound.into_iter().map(Argument::from).collect())
+    let bound = BoundArgs::of(node, function.path(), function.params()).ok()?;
+    Some(bound.iter().map(|(_, arg)| arg.into_owned()).collect())
 }
 
 impl<'m> Interpretation<'m> {
@@ -475,9 +477,9 @@ impl<'m> Interpretation<'m> {
     /// # Errors
     /// What it says, or that the arguments do not fit.
     pub fn call_function(&mut self, function: Function, call: CallArgs) -> Result<Value> {
-        let args = dispatch::bind_values(function.path(), function.params(), call)?;
+        let args = bind_values(function.path(), function.params(), call)?;
         let out = std::mem::take(&mut self.spare);
-        dispatch::call_values_into(function, CallForm::Function, args, out)
+        dispatch::call_values_at(function, CallForm::Function, args, out, Location::caller())
     }
 
     /// The default of [`Interpreter::call_method`]: on a symbolic receiver the call is recorded.
@@ -494,14 +496,14 @@ impl<'m> Interpretation<'m> {
     /// What it says, or that there is none.
     pub fn call_module(&mut self, path: &str, call: CallArgs) -> Result<Value> {
         let module = self.fetch_module(path)?;
-        let args = dispatch::bind_values(path, module.params(), call)?;
+        let args = bind_values(path, module.params(), call)?;
         if !may_record() && !args.iter().any(Value::holds_proxy) {
             let lent: Vec<&Value> = args.iter().collect();
             let mut out = Value::None;
             module.run(&lent, &mut out)?;
             return Ok(out);
         }
-        dispatch::call_module(module, args, std::panic::Location::caller())
+        dispatch::call_module(module, args, Location::caller())
     }
 
     /// A parameter, buffer or constant.

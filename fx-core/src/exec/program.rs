@@ -4,20 +4,22 @@
 
 use std::any::TypeId;
 use std::ops::Range;
+use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::Argument;
+use crate::ir::bound::BoundArgs;
 use crate::ir::function::{Function, Kernel};
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::registry;
-use crate::ir::signature::{Bound, ParamSpec, bind};
+use crate::ir::signature::ParamSpec;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
-use crate::trace::dispatch::literal_value;
+use crate::trace::dispatch::{self, CallForm};
+use crate::trace::scope::visible_modes;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -185,10 +187,13 @@ impl Program {
         frame: &mut [Value],
         mut observer: Option<&mut StepObserver<'_>>,
     ) -> Result<(), (NodeId, Error)> {
+        let is_seen = visible_modes() > 0;
         for step in &self.steps {
             // The result's slot is none of the operands' slots: those are freed later.
             let mut out = std::mem::take(&mut frame[step.out as usize]);
-            let result = if step.has_templates {
+            let result = if is_seen {
+                self.call_seen(step, graph, attributes, frame, &mut out)
+            } else if step.has_templates {
                 self.call_with_templates(step, attributes, frame, &mut out)
             } else {
                 self.call(step, attributes, frame, &mut out)
@@ -302,6 +307,48 @@ impl Program {
         kernel(&args, out)
     }
 
+    /// A step as a call that modes see.
+    #[cold]
+    fn call_seen(
+        &self,
+        step: &Step,
+        graph: &Graph,
+        attributes: &Attributes,
+        frame: &[Value],
+        out: &mut Value,
+    ) -> Result<()> {
+        let here = Location::caller();
+        let fetch_all = |range: &Range<u32>| {
+            let operands = self.operands_of(range).iter();
+            operands
+                .map(|o| self.fetch(*o, frame, attributes))
+                .collect::<Result<Vec<Value>>>()
+        };
+        let mut args = fetch_all(&step.operands)?;
+        let node = graph.node(step.node)?;
+        if let Callee::Module(module) = step.callee {
+            *out = dispatch::call_module(&*attributes.modules[module as usize], args, here)?;
+            return Ok(());
+        }
+        if let Callee::Method(candidates) = &step.callee {
+            args = fetch_all(pick(candidates, args.first())?.1)?;
+        }
+        let functions = node.functions();
+        let receiver = type_of_receiver(args.first());
+        let is_its = |f: &&Function| f.def().receiver.map(|ty| ty()) == receiver;
+        let function = functions
+            .one()
+            .or_else(|| functions.as_slice().iter().find(is_its).copied())
+            .ok_or_else(|| Error::msg("no type's method takes these arguments"))?;
+        let form = match node.op() {
+            Op::CallMethod(_) => CallForm::Method,
+            _ => CallForm::Function,
+        };
+        let free = std::mem::take(out);
+        *out = dispatch::call_values_at(function, form, args, free, here)?;
+        Ok(())
+    }
+
     fn operands_of(&self, range: &Range<u32>) -> &[Operand] {
         &self.operands[range.start as usize..range.end as usize]
     }
@@ -355,10 +402,7 @@ fn pick<'c>(
     candidates: &'c [(TypeId, Kernel, Range<u32>)],
     receiver: Option<&Value>,
 ) -> Result<(Kernel, &'c Range<u32>)> {
-    let found = match receiver {
-        Some(Value::Object(handle)) => handle.object_type(),
-        _ => None,
-    };
+    let found = type_of_receiver(receiver);
     candidates
         .iter()
         .find(|(ty, _, _)| Some(*ty) == found)
@@ -369,6 +413,13 @@ fn pick<'c>(
                 receiver.map_or_else(|| "nothing".to_string(), Value::describe)
             ))
         })
+}
+
+fn type_of_receiver(receiver: Option<&Value>) -> Option<TypeId> {
+    match receiver {
+        Some(Value::Object(handle)) => handle.object_type(),
+        _ => None,
+    }
 }
 
 impl Compiler<'_> {
@@ -413,7 +464,7 @@ impl Compiler<'_> {
                     self.bind(path, &params, node)?,
                 )
             }
-            Op::CallMethod(name) => match registry::methods(name) {
+            Op::CallMethod(name) => match node.functions().as_slice() {
                 [] => {
                     return Err(ErrorKind::NotFound {
                         what: "method",
@@ -510,12 +561,11 @@ impl Compiler<'_> {
                 .map(|arg| self.operand(arg))
                 .collect::<Result<_>>()?
         } else {
-            let kwargs = node.kwargs().iter().map(|(k, a)| (k, a));
-            bind(callee, params, node.args(), kwargs)?
-                .into_iter()
-                .map(|b| match b {
-                    Bound::Given(arg) => self.operand(arg),
-                    Bound::Default(literal) => self.constant(literal_value(literal)),
+            BoundArgs::of(node, callee, params)?
+                .places()
+                .map(|(param, given)| match given {
+                    Some(arg) => self.operand(arg),
+                    None => self.constant(param.default.as_ref().map_or(Value::None, Value::from)),
                 })
                 .collect::<Result<_>>()?
         };

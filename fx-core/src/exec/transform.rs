@@ -1,7 +1,5 @@
 //! A graph run on symbolic values into a new graph: what `GraphModule::transform` does.
 
-use std::sync::Arc;
-
 use super::interpreter::{Interpretation, Interpreter};
 use crate::error::Result;
 use crate::ir::graph::Graph;
@@ -17,10 +15,6 @@ struct TransformTracer;
 impl Tracer for TransformTracer {
     fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
         true
-    }
-
-    fn path_of_module(&self, cx: &TraceContext, module: &dyn Module) -> Option<Arc<str>> {
-        cx.path_of(module)
     }
 }
 

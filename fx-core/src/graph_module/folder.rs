@@ -20,10 +20,10 @@ use crate::codegen::source::{CodeOptions, RustCode};
 use crate::codegen::structs::{Structs, Taken};
 use crate::codegen::structures::Definitions;
 use crate::error::{Error, Result};
+use crate::ir::method::{Functions, several_methods};
 use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::registry;
 use crate::module::registry::path_of;
 use crate::passes::folded::FoldedConstants;
 use crate::save::file;
@@ -373,9 +373,14 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     for (outer, gm, node) in nodes {
         let path = match node.op() {
             Op::CallFunction(function) => function.path(),
-            Op::CallMethod(name) => match registry::methods(name).first() {
-                Some(method) => method.path(),
-                None => continue,
+            Op::CallMethod(name) => match node.functions() {
+                Functions::One(method) => method.path(),
+                Functions::None => continue,
+                Functions::Several(several) => {
+                    count += 1;
+                    unknown.push(told(outer, node, name, &several_methods(name, &several)));
+                    continue;
+                }
             },
             Op::CallModule(path) => {
                 let module = gm.attributes.module(path)?;

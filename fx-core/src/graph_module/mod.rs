@@ -20,6 +20,7 @@ use crate::exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 use crate::exec::program::{Program, StepObserver};
 use crate::exec::transform;
 use crate::ir::argument::Argument;
+use crate::ir::function::Effects;
 use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
 use crate::ir::node::NodeRef;
@@ -27,6 +28,7 @@ use crate::ir::op::Op;
 use crate::ir::signature::{Literal, ParamSpec, arguments_error};
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
+use crate::module::call::Call;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
@@ -35,11 +37,10 @@ use crate::save::loader::Loader;
 use crate::save::saver::Saver;
 use crate::text::Escaped;
 use crate::trace::appending::GraphAppendingTracer;
+use crate::trace::call_args::{IntoArgs, argument_error, bind_values};
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
-use crate::trace::dispatch::{
-    IntoArgs, argument_error, bind_values, call_module, is_symbolic_call,
-};
+use crate::trace::dispatch::{call_module, is_symbolic_call};
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::may_record;
 use crate::trace::tracer::Tracer;
@@ -323,7 +324,15 @@ impl GraphModule {
 
     /// Whether a node does more than computing its result; of modules, what they say themselves.
     pub fn is_impure_node(&self, node: NodeRef<'_>) -> bool {
-        is_impure(&self.attributes, node)
+        !Call::of(node, &self.attributes).effects().is_pure()
+    }
+
+    /// A node as a call: what it calls, its arguments bound to the parameters, its effects.
+    ///
+    /// # Errors
+    /// When the node is not of this graph.
+    pub fn call(&self, node: impl Into<NodeId>) -> Result<Call<'_>> {
+        Ok(Call::of(self.graph.node(node.into())?, &self.attributes))
     }
 
     /// The nodes between inputs and output that do more than computing their results: draw random numbers, change state.
@@ -348,7 +357,9 @@ impl GraphModule {
             }
         }
         let (graph, attributes) = self.parts_mut();
-        Ok(erased + graph.eliminate_dead_code_with(|node| is_impure(attributes, node))?)
+        Ok(erased
+            + graph
+                .eliminate_dead_code_with(|node| !Call::of(node, attributes).effects().is_pure())?)
     }
 
     /// The values of the graph's placeholders for a call: arguments bound to the parameters, defaults filled in,
@@ -443,17 +454,6 @@ impl GraphModule {
         }
         let program = Program::compile(&self.graph, &self.attributes)?;
         Ok(self.program.get_or_init(|| Arc::new(program)))
-    }
-}
-
-/// Whether a node does more than computing its result, in a graph over attributes.
-pub(crate) fn is_impure(attributes: &Attributes, node: NodeRef<'_>) -> bool {
-    match node.op() {
-        Op::CallModule(path) => attributes
-            .modules
-            .get(path)
-            .is_none_or(|module| module.is_impure()),
-        _ => node.is_impure(),
     }
 }
 
@@ -610,14 +610,21 @@ impl Module for GraphModule {
         Box::new(self.duplicate())
     }
 
-    fn is_impure(&self) -> bool {
+    fn effects(&self) -> Effects {
         let mut called: FxHashSet<&str> = FxHashSet::default();
-        self.graph.nodes().any(|node| match node.op() {
-            Op::Placeholder(_) | Op::Output => false,
-            // Each module is asked once, however often it is called.
-            Op::CallModule(path) => called.insert(path) && self.is_impure_node(node),
-            _ => node.is_impure(),
-        })
+        let mut effects = Effects::PURE;
+        for node in self.graph.nodes() {
+            let counts = match node.op() {
+                Op::Placeholder(_) | Op::Output | Op::GetAttr(_) => false,
+                // Each module is asked once, however often it is called.
+                Op::CallModule(path) => called.insert(path),
+                _ => true,
+            };
+            if counts {
+                effects = effects.union(Call::of(node, &self.attributes).effects());
+            }
+        }
+        effects
     }
 }
 

@@ -14,7 +14,6 @@ use crate::codegen::types::tensor_of as tensor_of_graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
-use crate::ir::registry;
 use crate::ir::rust_type::RustType;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::registry::path_of;
@@ -51,7 +50,7 @@ impl GraphModule {
     pub(super) fn core_path(&self) -> &'static str {
         let called = self.graph.nodes().filter_map(|node| match node.op() {
             Op::CallFunction(function) => Some(function.path()),
-            Op::CallMethod(name) => registry::methods(name).first().map(|method| method.path()),
+            Op::CallMethod(_) => node.functions().one().map(|method| method.path()),
             Op::CallModule(path) => path_of(&**self.attributes.modules.get(path)?),
             _ => None,
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::signature::{Bound, Literal};
+use super::signature::Literal;
 use crate::error::Result;
 use crate::value::device::Device;
 use crate::value::dtype::DType;
@@ -342,15 +342,6 @@ impl From<&Literal> for Argument {
             Literal::Int(n) => Argument::Int(*n),
             Literal::Float(x) => Argument::Float(*x),
             Literal::Str(s) => Argument::from(s.as_ref()),
-        }
-    }
-}
-
-impl From<Bound<'_, &Argument>> for Argument {
-    fn from(bound: Bound<'_, &Argument>) -> Self {
-        match bound {
-            Bound::Given(argument) => argument.clone(),
-            Bound::Default(literal) => literal.into(),
         }
     }
 }

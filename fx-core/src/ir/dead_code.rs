@@ -4,7 +4,6 @@ use super::graph::Graph;
 use super::node::NodeRef;
 use super::op::Op;
 use super::order::ROOT;
-use super::registry;
 use crate::error::Result;
 
 impl NodeRef<'_> {
@@ -18,10 +17,7 @@ impl NodeRef<'_> {
             Op::Placeholder(_) | Op::Output | Op::CallModule(_) => true,
             Op::GetAttr(_) => false,
             Op::CallFunction(function) => !function.is_pure(),
-            Op::CallMethod(name) => {
-                let known = registry::methods(name);
-                known.is_empty() || known.iter().any(|method| !method.is_pure())
-            }
+            Op::CallMethod(_) => !self.functions().effects().is_pure(),
         }
     }
 }

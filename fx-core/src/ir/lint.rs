@@ -8,7 +8,6 @@ use rustc_hash::FxHashSet;
 use super::graph::{Graph, input_indices};
 use super::node::{NodeRef, finding};
 use super::op::Op;
-use super::registry;
 use crate::error::{Error, ErrorKind, Result};
 
 impl Graph {
@@ -139,16 +138,11 @@ pub(crate) fn all_findings(mut found: Vec<Error>) -> Result<()> {
 fn fits_signature(node: NodeRef<'_>) -> Result<()> {
     match node.op() {
         Op::CallFunction(function) => node.fits(function.path(), function.params()),
-        Op::CallMethod(name) => {
-            let mut result = Ok(());
-            for method in registry::methods(name) {
-                result = node.fits(name, method.params());
-                if result.is_ok() {
-                    break;
-                }
-            }
-            result
-        }
+        // Of several types' methods those are left that take the arguments, if any does.
+        Op::CallMethod(name) => match node.functions().as_slice() {
+            [first, ..] => node.fits(name, first.params()),
+            [] => Ok(()),
+        },
         _ => Ok(()),
     }
 }

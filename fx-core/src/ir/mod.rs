@@ -2,6 +2,7 @@
 
 mod acyclic;
 pub mod argument;
+pub mod bound;
 pub mod build;
 pub mod copy;
 mod dead_code;
@@ -16,6 +17,7 @@ pub mod lint;
 mod liveness;
 mod mentions;
 pub mod meta;
+pub(crate) mod method;
 pub mod names;
 pub mod node;
 pub mod observe;

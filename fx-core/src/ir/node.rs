@@ -4,14 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::bound::BoundArgs;
 use super::function::Function;
 use super::graph::Graph;
+use super::method::Functions;
 use super::names::Name;
 use super::op::{Op, Opcode};
 use super::order::ROOT;
 use super::places::{LocationId, Scope, ScopeId};
-use super::registry;
-use super::signature::{Bound, ParamSpec, bind};
+use super::signature::ParamSpec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
@@ -188,37 +189,45 @@ impl<'g> NodeRef<'g> {
     /// # Ok::<(), fx_core::Error>(())
     /// ```
     pub fn normalized_arguments(self) -> Result<Vec<(String, Argument)>> {
-        let candidates: Vec<Function> = match self.op() {
-            Op::CallFunction(function) => vec![*function],
-            Op::CallMethod(name) => registry::methods(name).to_vec(),
-            _ => Vec::new(),
+        let bound = self.bound_to_functions()?;
+        let named = bound
+            .iter()
+            .map(|(param, arg)| (param.name.to_string(), arg.into_owned()));
+        Ok(named.collect())
+    }
+
+    /// The arguments bound to the parameters of the function that the node calls; of several types' methods, where all
+    /// take them the same way.
+    pub(crate) fn bound_to_functions(self) -> Result<BoundArgs<'g>> {
+        let bound = match self.functions() {
+            Functions::None => Err(Error::msg(format_args!(
+                "%{} has no signature that its graph knows",
+                self.name()
+            ))),
+            Functions::One(function) => BoundArgs::of(self, function.path(), function.params()),
+            Functions::Several(several) => self.bound_the_same(&several),
         };
-        let mut problem = Error::msg(format_args!(
-            "%{} has no signature that its graph knows",
-            self.name()
-        ));
-        let mut found: Option<Vec<(String, Argument)>> = None;
-        for function in candidates {
-            let bound = match self.bound(function.path(), function.params()) {
-                Ok(bound) => bound,
-                Err(error) => {
-                    problem = error;
-                    continue;
-                }
-            };
-            let arguments = bound.into_iter().map(Argument::from);
-            let names = function.params().iter().map(|p| p.name.to_string());
-            let normalized = names.zip(arguments).collect();
-            if found.as_ref().is_some_and(|other| *other != normalized) {
-                let several = Error::msg(format_args!(
+        bound.map_err(|error| self.blame("binding", error))
+    }
+
+    fn bound_the_same(self, several: &[Function]) -> Result<BoundArgs<'g>> {
+        let mut all = several
+            .iter()
+            .map(|f| BoundArgs::of(self, f.path(), f.params()));
+        let first = all.next().expect("several functions are two or more")?;
+        for other in all {
+            if !other?
+                .iter()
+                .map(|(p, arg)| (&p.name, arg))
+                .eq(first.iter().map(|(p, arg)| (&p.name, arg)))
+            {
+                return Err(Error::msg(format_args!(
                     "several types have a method `{}` that takes these arguments, each in its own way: the receiver's type decides, and a graph does not know it",
                     self.target()
-                ));
-                return Err(self.blame("normalizing", several));
+                )));
             }
-            found = Some(normalized);
         }
-        found.ok_or_else(|| self.blame("normalizing", problem))
+        Ok(first)
     }
 
     /// The argument of a parameter of a function or method node, its default where it is not given.
@@ -248,20 +257,6 @@ impl<'g> NodeRef<'g> {
         })
     }
 
-    /// The arguments bound to parameters.
-    pub(crate) fn bound<'p>(
-        self,
-        callee: &str,
-        params: &'p [ParamSpec],
-    ) -> Result<Vec<Bound<'p, &'g Argument>>> {
-        bind(
-            callee,
-            params,
-            self.args(),
-            self.kwargs().iter().map(|(k, a)| (k, a)),
-        )
-    }
-
     /// Whether the arguments fit parameters, said without making anything where they plainly do.
     pub(crate) fn fits(self, callee: &str, params: &[ParamSpec]) -> Result<()> {
         let given = self.args().len();
@@ -271,7 +266,7 @@ impl<'g> NodeRef<'g> {
         {
             return Ok(());
         }
-        self.bound(callee, params).map(drop)
+        BoundArgs::of(self, callee, params).map(drop)
     }
 
     /// The error, told to have happened at this node while it was being worked on: with its name, its line in the source

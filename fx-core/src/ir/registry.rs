@@ -39,6 +39,10 @@ fn tables() -> &'static Tables {
                     .push(*function);
             }
         }
+        // Registrations come in whatever order the linker chose.
+        for methods in tables.methods.values_mut() {
+            methods.sort_by_key(|method| method.path());
+        }
         tables
     })
 }
@@ -63,7 +67,7 @@ pub fn function(path: &str) -> Result<Option<Function>> {
     }
 }
 
-/// The methods of a name, one for each type that has it.
+/// The methods of a name, one for each type that has it, in the order of their paths.
 pub fn methods(name: &str) -> &'static [Function] {
     tables().methods.get(name).map_or(&[], Vec::as_slice)
 }

@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use smallvec::SmallVec;
+
 use super::param_type::ParamType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::data::only_tensor_type;
+use crate::value::value::Value;
 
 /// A plain value that can stand in a signature as a default.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +19,18 @@ pub enum Literal {
     Int(i64),
     Float(f64),
     Str(Cow<'static, str>),
+}
+
+impl From<&Literal> for Value {
+    fn from(literal: &Literal) -> Self {
+        match literal {
+            Literal::None => Value::None,
+            Literal::Bool(x) => Value::Bool(*x),
+            Literal::Int(x) => Value::Int(*x),
+            Literal::Float(x) => Value::Float(*x),
+            Literal::Str(x) => Value::Str(x.as_ref().into()),
+        }
+    }
 }
 
 impl fmt::Display for Literal {
@@ -138,27 +153,18 @@ impl fmt::Display for ParamSpec {
     }
 }
 
-/// What a parameter was bound to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Bound<'p, A> {
-    /// An argument of the call.
-    Given(A),
-    /// The parameter's default.
-    Default(&'p Literal),
-}
-
-/// Binds a call's arguments to parameters, one result each, in the parameters' order.
+/// Binds a call's arguments to parameters, one result each, in the parameters' order; `None` where a default stands.
 ///
 /// # Errors
 /// Too many arguments, a name that is unknown or given twice, or a parameter without argument and default.
-pub fn bind<'p, A>(
+pub fn bind<A>(
     callee: &str,
-    params: &'p [ParamSpec],
+    params: &[ParamSpec],
     args: impl IntoIterator<Item = A>,
     kwargs: impl IntoIterator<Item = (impl AsRef<str>, A)>,
-) -> Result<Vec<Bound<'p, A>>> {
+) -> Result<SmallVec<[Option<A>; 8]>> {
     let fail = |problem: String| -> Error { arguments_error(callee, params, problem) };
-    let mut bound: Vec<Option<A>> = Vec::with_capacity(params.len());
+    let mut bound: SmallVec<[Option<A>; 8]> = SmallVec::with_capacity(params.len());
     let mut given = 0usize;
     for arg in args {
         given += 1;
@@ -183,15 +189,11 @@ pub fn bind<'p, A>(
         }
         bound[i] = Some(arg);
     }
-    bound
-        .into_iter()
-        .zip(params)
-        .map(|(arg, param)| match (arg, &param.default) {
-            (Some(arg), _) => Ok(Bound::Given(arg)),
-            (None, Some(default)) => Ok(Bound::Default(default)),
-            (None, None) => Err(fail(format!("is missing its argument `{}`", param.name))),
-        })
-        .collect()
+    let mut places = bound.iter().zip(params);
+    match places.find(|(given, param)| given.is_none() && param.default.is_none()) {
+        Some((_, param)) => Err(fail(format!("is missing its argument `{}`", param.name))),
+        None => Ok(bound),
+    }
 }
 
 /// The error of a call whose arguments do not fit, with the signature spelt out.

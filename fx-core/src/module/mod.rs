@@ -1,6 +1,7 @@
 //! Modules: the traits, and the named hierarchy of children, parameters and buffers.
 
 pub mod attributes;
+pub mod call;
 pub mod containers;
 pub mod hierarchy;
 #[allow(

@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use super::walk::Component;
 use crate::error::Result;
+use crate::ir::function::Effects;
 use crate::ir::param_type::ParamType;
 use crate::ir::signature::ParamSpec;
 use crate::value::tree::Tree;
@@ -54,9 +55,9 @@ pub trait Module: Component + Any + Send + Sync {
         false
     }
 
-    /// Whether running it does more than computing its result: draws random numbers, updates statistics.
-    fn is_impure(&self) -> bool {
-        false
+    /// What running it does besides computing its result: drawing random numbers, updating statistics.
+    fn effects(&self) -> Effects {
+        Effects::PURE
     }
 
     /// Where its `forward` is written.

@@ -1,6 +1,5 @@
 //! `AnnotateTypes`: the types that signatures say, written at the nodes.
 
-use super::callee::Callee;
 use super::pass::Pass;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -11,6 +10,7 @@ use crate::ir::op::Op;
 use crate::ir::operators;
 use crate::ir::rust_type::RustType;
 use crate::module::attributes::Attributes;
+use crate::module::call::{Call, Callee};
 
 /// Annotates each call that has no type yet with what its function or module returns, and each item that is taken of a
 /// tuple or a list with the type of that item: torch.fx's `AnnotateTypesWithSchema` and `annotate_getitem_nodes`.
@@ -58,10 +58,10 @@ fn type_of(node: NodeRef<'_>, graph: &Graph, attributes: &Attributes) -> Option<
         let item = of.item(usize::try_from(*at).ok()?)?;
         return Some(item.to_string());
     }
-    let returns = match Callee::of(node) {
+    let returns = match Call::of(node, attributes).callee() {
         Callee::Function(function) => function.def().returns,
-        Callee::Op(Op::CallModule(path)) => attributes.modules.get(path)?.returns(),
-        Callee::Op(_) => return None,
+        Callee::Module(module) => module.returns(),
+        Callee::Methods(_) | Callee::None => return None,
     };
     (!returns.is_empty()).then(|| returns.to_string())
 }

@@ -12,7 +12,7 @@ use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::path_pattern::fits;
-use crate::trace::dispatch::IntoArgs;
+use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 

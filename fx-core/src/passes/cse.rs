@@ -2,13 +2,15 @@
 //!
 //! Invariant: two nodes are merged only where both compute the same value and do nothing else.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
+use smallvec::SmallVec;
 
-use super::callee::{BoundCall, Callee};
 use super::ordered::Ordered;
 use super::pass::Pass;
 use super::predicate::{self, Predicate};
@@ -20,6 +22,7 @@ use crate::ir::identity::{hash_argument, identical_but, identical_named};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
+use crate::module::call::Call;
 use crate::value::handle::NodeId;
 
 /// Merges calls of the same thing with the same arguments; the first one stays.
@@ -171,12 +174,12 @@ impl<'g> Known<'g> {
     /// A hash of a call, and the index of the first node in it, or 0, which is no node's.
     fn hash_of(&self, node: NodeRef<'g>) -> (u64, u32) {
         let mut hasher = FxHasher::default();
-        let callee = Callee::of(node);
-        match callee {
-            Callee::Function(function) => function.hash(&mut hasher),
-            Callee::Op(_) => node.op_number().hash(&mut hasher),
+        let call = Call::of(node, self.attributes);
+        match call.function() {
+            Some(function) => function.hash(&mut hasher),
+            None => node.op_number().hash(&mut hasher),
         }
-        let call = BoundCall::of(node, callee, self.attributes);
+        let (args, named) = arguments(&call);
         let mut used = 0;
         let mut feed = |id: NodeId, hasher: &mut FxHasher| {
             let now = self.now(id);
@@ -185,10 +188,10 @@ impl<'g> Known<'g> {
             }
             now.hash(hasher);
         };
-        for argument in &call.args {
+        for argument in &args {
             hash_argument(argument, &mut hasher, &mut feed);
         }
-        for (name, argument) in call.named {
+        for (name, argument) in named {
             name.hash(&mut hasher);
             hash_argument(argument, &mut hasher, &mut feed);
         }
@@ -197,18 +200,39 @@ impl<'g> Known<'g> {
 
     fn are_same(&self, first: u32, node: NodeRef<'g>) -> bool {
         let first = self.graph.node_at(first);
-        let (a, b) = (Callee::of(first), Callee::of(node));
-        if a != b {
+        let (a, b) = (
+            Call::of(first, self.attributes),
+            Call::of(node, self.attributes),
+        );
+        let calls_same = match (a.function(), b.function()) {
+            (None, None) => first.op() == node.op() && a.callee() == b.callee(),
+            (a, b) => a == b,
+        };
+        if !calls_same {
             return false;
         }
-        let (x, y) = (
-            BoundCall::of(first, a, self.attributes),
-            BoundCall::of(node, b, self.attributes),
-        );
+        let ((x, x_named), (y, y_named)) = (arguments(&a), arguments(&b));
         let same_node = |a: NodeId, b: NodeId| self.now(a) == self.now(b);
-        let mut args = x.args.iter().zip(&y.args);
-        x.args.len() == y.args.len()
+        let mut args = x.iter().zip(&y);
+        x.len() == y.len()
             && args.all(|(a, b)| identical_but(a, b, &same_node))
-            && identical_named(x.named, y.named, &same_node)
+            && identical_named(x_named, y_named, &same_node)
+    }
+}
+
+/// A call's arguments in the order of the signature, defaults filled in; where there is no signature, or they do not fit
+/// it, as they are.
+type Arguments<'g> = (SmallVec<[Cow<'g, Argument>; 4]>, &'g [(Arc<str>, Argument)]);
+
+fn arguments<'g>(call: &Call<'g>) -> Arguments<'g> {
+    // What does not fit is an error of `lint`.
+    let bound = call.params().and_then(|_| call.bind().ok());
+    match bound {
+        Some(bound) => (bound.iter().map(|(_, argument)| argument).collect(), &[]),
+        None => {
+            let node = call.node();
+            let args = node.args().iter().map(Cow::Borrowed);
+            (args.collect(), node.kwargs())
+        }
     }
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::callee::{BoundCall, Callee};
 use super::pass::Pass;
 use super::substitute::substitute;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
+use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
-use crate::trace::tracer::Tracer;
 use crate::value::handle::NodeId;
 use crate::value::value::{IntoValue, Value};
 
@@ -135,9 +135,7 @@ impl Pass for Decompositions {
         let (graph, attributes) = gm.parts_mut();
         // The tracer has the attributes while rules run, so what is to be read of them is read before.
         let calls = graph.nodes().filter_map(|node| {
-            let Callee::Function(function) = Callee::of(node) else {
-                return None;
-            };
+            let function = node.functions().one()?;
             let rule = self.rules.get(&function)?;
             Some((node.id(), function, rule.clone()))
         });
@@ -180,10 +178,9 @@ impl Decompositions {
         let (args, before) = {
             let graph = cx.graph()?;
             let call = graph.node(node)?;
-            // A function's signature is its own: no attributes are asked.
-            let bound = BoundCall::of(call, Callee::Function(function), &Default::default());
-            let args = bound.args.iter();
-            let args = args.map(|arg| arg.to_value(&mut |id| Ok(Value::Proxy(cx.proxy(id)))));
+            let bound = BoundArgs::of(call, function.path(), function.params())?;
+            let of = |arg: &Argument| arg.to_value(&mut |id| Ok(Value::Proxy(cx.proxy(id))));
+            let args = bound.iter().map(|(_, arg)| of(&arg));
             let before = call.prev().map(|previous| previous.id());
             (args.collect::<Result<Vec<Value>>>()?, before)
         };
@@ -192,7 +189,7 @@ impl Decompositions {
             args: &args,
         };
         let result = cx.recording_before(node, || rule(&call))?;
-        let new = GraphAppendingTracer.create_arg(cx, &result)?;
+        let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
         let mut graph = cx.graph_mut()?;
         substitute(&mut graph, node, &new)?;
         Ok(Made { before, node })
@@ -209,7 +206,7 @@ impl Decompositions {
         let graph = cx.graph()?;
         let mut at = graph.node(made.node)?.prev();
         while let Some(node) = at.filter(|node| Some(node.id()) != made.before) {
-            if let Callee::Function(function) = Callee::of(node)
+            if let Some(function) = node.functions().one()
                 && let Some(rule) = self.rules.get(&function)
             {
                 if depth >= DEEPEST {

@@ -6,7 +6,7 @@ use super::closeness::{Closeness, Difference, difference};
 use crate::error::Result;
 use crate::exec::interpreter::PlainInterpreter;
 use crate::graph_module::GraphModule;
-use crate::trace::dispatch::IntoArgs;
+use crate::trace::call_args::IntoArgs;
 
 /// The first node of which two modules give different numbers: made by [`first_divergence`].
 #[derive(Debug, Clone)]

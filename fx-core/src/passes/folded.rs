@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;
+use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
@@ -26,7 +27,7 @@ pub struct FoldedConstants {
     inner: GraphModule,
     values: OnceLock<Value>,
     /// Whether the computation is impure, once that was asked.
-    impure: OnceLock<bool>,
+    effects: OnceLock<Effects>,
 }
 
 impl FoldedConstants {
@@ -34,7 +35,7 @@ impl FoldedConstants {
         FoldedConstants {
             inner,
             values: OnceLock::new(),
-            impure: OnceLock::new(),
+            effects: OnceLock::new(),
         }
     }
 
@@ -54,7 +55,7 @@ impl FoldedConstants {
         }
         let mut values = Value::None;
         self.inner.run(&[], &mut values)?;
-        if self.is_impure() {
+        if !self.effects().is_pure() {
             return Ok(values);
         }
         Ok(self.values.get_or_init(|| detached(values)).clone())
@@ -82,7 +83,7 @@ impl Component for FoldedConstants {
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
         self.values = OnceLock::new();
-        self.impure = OnceLock::new();
+        self.effects = OnceLock::new();
         self.inner.visit_mut(walk);
     }
 
@@ -123,7 +124,7 @@ impl Module for FoldedConstants {
         true
     }
 
-    fn is_impure(&self) -> bool {
-        *self.impure.get_or_init(|| self.inner.is_impure())
+    fn effects(&self) -> Effects {
+        *self.effects.get_or_init(|| self.inner.effects())
     }
 }

@@ -13,6 +13,7 @@ use super::substitute::substitute;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::bound::BoundArgs;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
@@ -133,8 +134,10 @@ impl GraphModule {
             )));
         }
         let inner = inner.clone();
-        let bound = node.bound(&path, inner.params())?;
-        let args: Vec<Argument> = bound.into_iter().map(Argument::from).collect();
+        let args: Vec<Argument> = {
+            let bound = BoundArgs::of(node, &path, inner.params())?;
+            bound.iter().map(|(_, arg)| arg.into_owned()).collect()
+        };
         let is_last_call = self.graph().find_nodes(node.op()).len() == 1;
 
         let (graph, attributes) = self.parts_mut();

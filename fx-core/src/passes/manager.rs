@@ -11,8 +11,7 @@ use super::record::PassRecord;
 use super::schedule;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::trace::dispatch::IntoArgs;
-use crate::trace::tracer::CallArgs;
+use crate::trace::call_args::{CallArgs, IntoArgs};
 use crate::value::value::Value;
 
 /// More rounds than any passes need that settle.

@@ -1,7 +1,6 @@
 //! What is learned about a graph by running it, and passes that change it.
 
 pub mod annotate_types;
-mod callee;
 pub mod canonicalize;
 pub mod capture;
 pub mod closeness;

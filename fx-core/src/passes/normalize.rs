@@ -4,16 +4,17 @@
 
 use std::sync::Arc;
 
-use super::callee::Callee;
 use super::pass::Pass;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
+use crate::ir::method::Functions;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::signature::{ParamKind, ParamSpec};
+use crate::ir::signature::ParamKind;
 use crate::module::attributes::Attributes;
+use crate::module::call::Call;
 use crate::value::handle::NodeId;
 
 /// Gives every call of a known signature one form of arguments.
@@ -53,17 +54,14 @@ impl NormalizeArguments {
         NormalizeArguments { by_name: true }
     }
 
-    fn arguments(self, node: NodeRef<'_>, params: &[ParamSpec]) -> Result<(Args, Kwargs)> {
-        let bound = node
-            .bound(node.target(), params)
-            .map_err(|error| node.blame("normalizing", error))?;
+    fn arguments(self, call: &Call<'_>) -> Result<(Args, Kwargs)> {
         let mut args = Args::new();
         let mut kwargs = Kwargs::new();
         // Behind a positional default that is left out, arguments have names.
         let mut named = self.by_name;
-        let is_method = matches!(node.op(), Op::CallMethod(_));
-        for (at, (bound, param)) in bound.into_iter().zip(params).enumerate() {
-            let argument = Argument::from(bound);
+        let is_method = matches!(call.node().op(), Op::CallMethod(_));
+        for (at, (param, argument)) in call.bind()?.iter().enumerate() {
+            let argument = argument.into_owned();
             let default = param.default.as_ref();
             let is_default = default.is_some_and(|default| argument.equals_literal(default));
             if is_method && at == 0 {
@@ -82,10 +80,11 @@ impl NormalizeArguments {
 
     fn set(self, graph: &mut Graph, id: NodeId, attributes: &Attributes) -> Result<bool> {
         let node = graph.node(id)?;
-        let Some(params) = Callee::of(node).params(attributes) else {
+        let call = Call::of(node, attributes);
+        if call.params().is_none() {
             return Ok(false);
-        };
-        let (args, kwargs) = self.arguments(node, params)?;
+        }
+        let (args, kwargs) = self.arguments(&call)?;
         if is_same(node, &args, &kwargs) {
             return Ok(false);
         }
@@ -132,7 +131,7 @@ impl Pass for MethodsToFunctions {
         let mut cursor = graph.cursor();
         while let Some(id) = cursor.advance() {
             let node = cursor.node(id)?;
-            if let (Op::CallMethod(_), Callee::Function(function)) = (node.op(), Callee::of(node)) {
+            if let (Op::CallMethod(_), Functions::One(function)) = (node.op(), node.functions()) {
                 cursor.node_mut(id)?.write_op(Op::CallFunction(function))?;
                 changed = true;
             }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::ir::function::Effects;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
+use crate::module::call::{Call, Callee};
 use crate::module::module::Module;
 use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::value::object::Object;
@@ -26,22 +28,24 @@ impl Ordered {
     pub fn of(graph: &Graph, attributes: &Attributes) -> Self {
         let mut flags = vec![false; graph.index_bound()];
         let mut changing = Changing::default();
-        let mut modules: FxHashMap<&str, bool> = FxHashMap::default();
+        let mut modules: FxHashMap<&str, Effects> = FxHashMap::default();
         for node in graph.nodes() {
-            let is_impure = match node.op() {
-                Op::Placeholder(_) | Op::Output => false,
-                Op::CallModule(path) => *modules.entry(path).or_insert_with(|| {
-                    let module = attributes.modules.get(path);
-                    let is_impure = module.is_none_or(|module| module.is_impure());
-                    if let (true, Some(module)) = (is_impure, module) {
-                        changing.add_tensors_of(path, &**module);
-                    }
-                    is_impure
-                }),
-                _ => node.is_impure(),
+            let call = Call::of(node, attributes);
+            let effects = match (node.op(), call.callee()) {
+                (Op::Placeholder(_) | Op::Output, _) => Effects::PURE,
+                (Op::CallModule(path), Callee::Module(module)) => {
+                    *modules.entry(path).or_insert_with(|| {
+                        let effects = call.effects();
+                        if effects.contains(Effects::WRITES) {
+                            changing.add_tensors_of(path, *module);
+                        }
+                        effects
+                    })
+                }
+                _ => call.effects(),
             };
-            if is_impure {
-                flags[node.id().index as usize] = true;
+            flags[node.id().index as usize] = !effects.is_pure();
+            if effects.contains(Effects::WRITES) {
                 changing.add_inputs_of(node);
             }
         }

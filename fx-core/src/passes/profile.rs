@@ -9,7 +9,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
-use crate::trace::dispatch::IntoArgs;
+use crate::trace::call_args::IntoArgs;
 use crate::value::value::Value;
 
 /// What one node cost, over all runs.

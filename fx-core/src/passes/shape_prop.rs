@@ -5,7 +5,7 @@ use crate::exec::interpreter::{Interpretation, Interpreter};
 use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::value_meta::ValueMeta;
-use crate::trace::dispatch::IntoArgs;
+use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 

@@ -3,43 +3,36 @@
 use smallvec::SmallVec;
 
 use crate::ir::argument::Argument;
-use crate::ir::function::Function;
+use crate::ir::bound::BoundArgs;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
-use crate::ir::signature::{Literal, ParamSpec};
+use crate::ir::signature::Literal;
 use crate::module::attributes::Attributes;
+use crate::module::call::Call;
 
-/// Whether two ops are one: a method is its function.
-pub(super) fn same_op(pattern: &Op, op: &Op) -> bool {
-    match (pattern, op) {
-        (Op::CallFunction(function), Op::CallMethod(name))
-        | (Op::CallMethod(name), Op::CallFunction(function)) => {
+/// Whether a node does what a pattern's node does: a method is its function. A method that several types have is a
+/// function only where the node says whose it is; a pattern's stands for each of them.
+pub(super) fn same_call(pattern: NodeRef<'_>, node: NodeRef<'_>) -> bool {
+    match (pattern.op(), node.op()) {
+        (Op::CallMethod(_), Op::CallMethod(_)) => pattern.calls_same_method(node),
+        (Op::CallMethod(_), Op::CallFunction(function)) => {
+            pattern.functions().as_slice().contains(function)
+        }
+        (op, _) => calls(op, node),
+    }
+}
+
+/// Whether a node calls what an op names: a method is its function, where it is one type's.
+pub(super) fn calls(op: &Op, node: NodeRef<'_>) -> bool {
+    match (op, node.op()) {
+        (Op::CallFunction(function), Op::CallMethod(_)) => {
+            node.functions().one() == Some(*function)
+        }
+        (Op::CallMethod(name), Op::CallFunction(function)) => {
             registry::methods(name).contains(function)
         }
         (a, b) => a == b,
-    }
-}
-
-/// The function that an op calls, where it is one: of a method the first type's.
-pub(super) fn function_of(op: &Op) -> Option<Function> {
-    match op {
-        Op::CallFunction(function) => Some(*function),
-        Op::CallMethod(name) => registry::methods(name).first().copied(),
-        _ => None,
-    }
-}
-
-/// Whether the first two arguments of a call may change places.
-pub(super) fn is_commutative(op: &Op) -> bool {
-    function_of(op).is_some_and(|function| function.def().commutative)
-}
-
-/// The parameters that a node's arguments are for, where they are known.
-fn params_of<'a>(op: &Op, attributes: &'a Attributes) -> Option<&'a [ParamSpec]> {
-    match op {
-        Op::CallModule(path) => attributes.modules.get(path).map(|module| module.params()),
-        op => function_of(op).map(Function::params),
     }
 }
 
@@ -83,22 +76,18 @@ pub(super) fn pairs<'p, 'r>(
             .zip(node.args().iter().cloned())
             .collect());
     }
-    let Some(params) = params_of(node.op(), attributes) else {
+    let call = Call::of(node, attributes);
+    let Some(params) = call.params() else {
         return by_position(pattern, node);
     };
-    let ours = bound(pattern, params)?;
-    let theirs = bound(node, params)?;
+    let ours = pattern.given(node.target(), params);
+    let ours = ours.map_err(|error| error.to_string())?;
+    let theirs = BoundArgs::of(node, node.target(), params);
+    let theirs = theirs.map_err(|error| error.to_string())?;
     let mut pairs = SmallVec::new();
-    for ((param, ours), theirs) in params.iter().zip(ours).zip(theirs) {
+    for (ours, (param, theirs)) in ours.into_iter().zip(theirs.iter()) {
         let literals = rule.map_or(Literals::Equal, |rule| rule(&param.name));
-        let default = || param.default.as_ref().map(Argument::from);
-        let theirs = match theirs {
-            Some(arg) => arg.clone(),
-            None => match default() {
-                Some(default) => default,
-                None => continue,
-            },
-        };
+        let theirs = theirs.into_owned();
         match literals {
             Literals::Any if theirs.as_node().is_none() => continue,
             Literals::Where(holds) if theirs.as_node().is_none() => {
@@ -126,34 +115,6 @@ pub(super) fn pairs<'p, 'r>(
 
 fn equals_default(arg: &Argument, default: Option<&Literal>) -> bool {
     default.is_some_and(|default| arg.equals_literal(default))
-}
-
-/// A node's arguments by parameter; `None` where a default stands.
-fn bound<'a>(
-    node: NodeRef<'a>,
-    params: &[ParamSpec],
-) -> Result<SmallVec<[Option<&'a Argument>; 8]>, String> {
-    if node.args().len() > params.len() {
-        return Err(format!(
-            "%{} has more arguments than parameters",
-            node.name()
-        ));
-    }
-    let mut bound: SmallVec<[Option<&Argument>; 8]> = node.args().iter().map(Some).collect();
-    bound.resize(params.len(), None);
-    for (name, arg) in node.kwargs() {
-        let place = params.iter().position(|param| param.name == **name);
-        match place.map(|at| &mut bound[at]) {
-            Some(place @ None) => *place = Some(arg),
-            _ => {
-                return Err(format!(
-                    "%{} has no parameter `{name}` to give",
-                    node.name()
-                ));
-            }
-        }
-    }
-    Ok(bound)
 }
 
 /// Without a signature: positions beside positions, names beside names.

@@ -3,12 +3,13 @@
 //! Invariant: a comparison that fails names all that it looked at: itself, and what stands for the places that it met.
 
 use super::choices::{NONE, Next};
-use super::compare::{Literals, is_commutative, pairs, same_literal, shown};
+use super::compare::{Literals, pairs, same_literal, shown};
 use super::search::{Left, Search, Task};
 use crate::error::Result;
 use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::module::call::Call;
 
 impl<'a> Search<'a> {
     /// Compares an argument of the pattern with one of the graph.
@@ -200,7 +201,7 @@ impl<'a> Search<'a> {
             // Equal operands in the other order are the same operands.
             && !same_literal(x, y)
             && !same_literal(a, b)
-            && is_commutative(node.op())
+            && Call::of(node, self.attributes).is_commutative()
             && self.plausible(a, y)
             && self.plausible(b, x)
         {

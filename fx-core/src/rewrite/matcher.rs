@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::compare::{Literals, same_op};
+use super::compare::{Literals, calls, same_call};
 use super::found::{Match, Shape};
 use super::search::Search;
 use super::subgraph::{IntoSubgraph, Subgraph};
@@ -451,12 +451,9 @@ impl SubgraphMatcher {
                         (None, None) => rule.module_path.is_some() || path == other,
                     }
             }
-            (op, other) => {
-                same_op(op, other)
-                    || rule
-                        .alternatives
-                        .iter()
-                        .any(|alternative| same_op(alternative, other))
+            _ => {
+                let mut alternatives = rule.alternatives.iter();
+                same_call(pattern, node) || alternatives.any(|op| calls(op, node))
             }
         }
     }

@@ -90,7 +90,7 @@ pub fn source_partitions(
         for (at, source) in wanted.iter().enumerate() {
             let path = match source {
                 Source::Function(function) => {
-                    let same = super::compare::same_op(&Op::CallFunction(*function), node.op());
+                    let same = super::compare::calls(&Op::CallFunction(*function), node);
                     same.then(|| node.name().to_string())
                 }
                 Source::Module(name) => module_of(gm, node, name),

@@ -12,7 +12,9 @@ use super::json::{self, Excerpt, Json, JsonMap, tag};
 use crate::error::{Error, Result};
 use crate::ir::argument::MAX_ARGUMENT_DEPTH;
 use crate::ir::meta::Meta;
+use crate::ir::method::RecordedMethod;
 use crate::ir::node::{NodeMut, NodeRef};
+use crate::ir::registry;
 use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
 
@@ -87,6 +89,7 @@ impl MetaType {
 inventory::collect!(MetaType);
 inventory::submit! { MetaType::of::<ValueMeta>() }
 inventory::submit! { MetaType::of::<Returned>() }
+inventory::submit! { MetaType::of::<RecordedMethod>() }
 
 #[derive(Default)]
 struct Tables {
@@ -196,6 +199,25 @@ impl SavedMeta for Returned {
             })
         })?;
         Ok(Returned(parts))
+    }
+}
+
+impl SavedMeta for RecordedMethod {
+    const NAME: &'static str = "fx_core::RecordedMethod";
+
+    fn to_saved(&self) -> Result<Json> {
+        Ok(Json::from(self.0.path()))
+    }
+
+    fn from_saved(saved: &Json) -> Result<Self> {
+        let path = json::text(saved)?;
+        let function = registry::function(path)?;
+        function.map(RecordedMethod).ok_or_else(|| {
+            Error::saved(format_args!(
+                "no function is registered as {}: link its crate in",
+                Excerpt(path)
+            ))
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::dispatch::asked;
+use super::blame::asked;
 use crate::error::{Error, Result};
 use crate::value::handle::Proxy;
 use crate::value::object::{OperandRef, Traced};

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::call_args::CallArgs;
 use super::context::TraceContext;
-use super::dispatch::literal_value;
 use super::report::Frozen;
-use super::tracer::{CallArgs, Tracer};
+use super::tracer::Tracer;
 use crate::error::{ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::meta::Meta;
@@ -117,7 +117,7 @@ fn placeholders<T: Tracer + ?Sized>(
     let given = cx.concrete(&param.name).or_else(|| {
         let is_fixed = |default: &&Literal| !param.symbolic || **default == Literal::None;
         let default = param.default.as_ref().filter(is_fixed);
-        default.map(literal_value)
+        default.map(Value::from)
     });
     let Some(value) = given else {
         if !param.symbolic {

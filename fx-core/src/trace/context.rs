@@ -12,8 +12,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::report::{Frozen, Report, ReportEntry};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::meta::MadeFrom;
+use crate::ir::method::RecordedMethod;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::places::{Scope, ScopeId, Site};
@@ -142,6 +144,8 @@ pub struct TraceContext {
     location: Cell<&'static Location<'static>>,
     /// Where a node that is being traced again came from.
     origin: RefCell<Option<SourceLocation>>,
+    /// The method that the node which is traced again was recorded as.
+    method: Cell<Option<RecordedMethod>>,
     /// Where the innermost traced body is written.
     body: Cell<&'static Location<'static>>,
 }
@@ -173,6 +177,7 @@ impl TraceContext {
             calls: RefCell::default(),
             location: Cell::new(Location::caller()),
             origin: RefCell::default(),
+            method: Cell::default(),
             body: Cell::new(Location::caller()),
         }
     }
@@ -282,10 +287,16 @@ impl TraceContext {
 
     /// Runs `body` for a node of another graph: what it records comes from where that node came from.
     pub(crate) fn retracing<R>(&self, node: NodeRef<'_>, body: impl FnOnce() -> R) -> Result<R> {
-        struct Restore<'c>(&'c TraceContext, ScopeId, Option<SourceLocation>);
+        struct Restore<'c>(
+            &'c TraceContext,
+            ScopeId,
+            Option<SourceLocation>,
+            Option<RecordedMethod>,
+        );
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
                 self.0.origin.replace(self.2.take());
+                self.0.method.set(self.3);
                 if let Ok(mut graph) = self.0.graph_mut() {
                     graph.leave_scope(self.1);
                 }
@@ -308,7 +319,8 @@ impl TraceContext {
                 graph.enter_scope(path, scope.type_name.clone(), scope.call);
             }
             let origin = self.origin.replace(node.location().cloned());
-            Restore(self, former, origin)
+            let method = self.method.replace(node.meta().copied());
+            Restore(self, former, origin, method)
         };
         let result = body();
         drop(restore);
@@ -555,6 +567,26 @@ impl TraceContext {
     /// How often a module was called so far.
     pub(super) fn calls_of(&self, path: &Arc<str>) -> u32 {
         self.calls.borrow().get(path).copied().unwrap_or(0)
+    }
+
+    /// A method was called by name: where a node is traced again, its node remembers whose method that was.
+    pub(super) fn note_named_method(&self, proxy: Proxy) -> Result<()> {
+        match self.method.get() {
+            Some(RecordedMethod(method)) => self.note_method(proxy, method),
+            None => Ok(()),
+        }
+    }
+
+    /// A method was called that several types have: its node remembers whose it is.
+    pub(super) fn note_method(&self, proxy: Proxy, method: Function) -> Result<()> {
+        let mut graph = self.graph_mut()?;
+        let node = graph.node(proxy.node)?;
+        // A tracer may have recorded something else.
+        if matches!(node.op(), Op::CallMethod(name) if **name == *method.name()) {
+            let mut node = graph.node_mut(proxy.node)?;
+            node.set_meta(RecordedMethod(method));
+        }
+        Ok(())
     }
 
     /// A call of a module gave a value: the nodes in it remember that, so that it can be shown what the module returned.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::dispatch::{self, escape};
+use super::blame::escape;
+use super::dispatch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 use crate::value::dtype::DType;

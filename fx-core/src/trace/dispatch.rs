@@ -1,22 +1,23 @@
-//! The one dispatch point: an operation with a symbolic operand is recorded, any other is run.
+//! The one dispatch point: every call passes the modes, then one with a symbolic operand is recorded, any other is run.
+//!
+//! Invariant: functions, methods, operators and modules all come through `dispatch` where a mode sees them.
 
 use std::panic::Location;
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::context::TraceContext;
+use super::blame::blame;
+use super::call_args::{CallArgs, IntoArgs, bind_values, split_keywords};
 use super::convert::FromValue;
+use super::mode::{Base, ModeCall, ModeCallee, through_modes};
 use super::report::Frozen;
 use super::scope::{self, Active};
-use super::tracer::{CallArgs, Tracer};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ir::argument::Argument;
 use crate::ir::function::Function;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
-use crate::ir::signature::{ParamKind, ParamSpec, arguments_error};
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::value::handle::Proxy;
@@ -32,12 +33,61 @@ pub enum CallForm {
     Method,
 }
 
-/// Records a call if anything in it is symbolic; `None` says: run it.
+/// Passes a call through the modes that see it, to what runs or records it.
+fn dispatch(call: ModeCall<'_>, location: &'static Location<'static>) -> Result<Value> {
+    let base = Base {
+        visible: scope::visible_modes(),
+        location,
+        run: behind_modes,
+    };
+    through_modes(call, &base)
+}
+
+/// A call behind all modes: recorded if anything in it is symbolic, else run.
+fn behind_modes(call: ModeCall<'_>, location: &'static Location<'static>) -> Result<Value> {
+    match call.callee() {
+        ModeCallee::Function(function) => {
+            let args = bind_values(function.path(), function.params(), call.args)?;
+            if let Some(value) = record_in_trace(function, call.form, args.clone(), location)? {
+                return Ok(value);
+            }
+            let lent: SmallVec<[&Value; 8]> = args.iter().collect();
+            let mut out = Value::None;
+            (function.def().kernel)(&lent, &mut out)?;
+            Ok(out)
+        }
+        ModeCallee::Method(name) => method(name, call.args, location),
+        ModeCallee::Module(module) => {
+            let args = bind_values(module.type_name(), module.params(), call.args)?;
+            module_in_trace(module, args, location)
+        }
+    }
+}
+
+/// A call of a function on bound values: its result where a mode or a trace took it; `None` says: run it.
 ///
 /// # Errors
-/// When a proxy is used outside its trace, or the tracer refuses.
+/// When a proxy is used outside its trace, the tracer or a mode refuses, and what a call that a mode saw says.
 #[cold]
 pub fn record(
+    function: Function,
+    form: CallForm,
+    args: Vec<Value>,
+    location: &'static Location<'static>,
+) -> Result<Option<Value>> {
+    if scope::visible_modes() == 0 {
+        return record_in_trace(function, form, args, location);
+    }
+    let args = CallArgs {
+        args,
+        kwargs: Vec::new(),
+    };
+    let call = ModeCall::new(ModeCallee::Function(function), form, args);
+    dispatch(call, location).map(Some)
+}
+
+/// Records a call if anything in it is symbolic.
+fn record_in_trace(
     function: Function,
     form: CallForm,
     args: Vec<Value>,
@@ -53,9 +103,13 @@ pub fn record(
     };
     let call = split_keywords(function.params(), args);
     let result = active.tracer.create_proxy(&active.context, op, call);
-    result
-        .map(|proxy| Some(Value::Proxy(proxy)))
-        .map_err(|e| blame(&active, function.name(), e))
+    let result = result.and_then(|proxy| {
+        if form == CallForm::Method && registry::methods(function.name()).len() > 1 {
+            active.context.note_method(proxy, function)?;
+        }
+        Ok(Some(Value::Proxy(proxy)))
+    });
+    result.map_err(|e| blame(&active, function.name(), e))
 }
 
 /// [`record`] for tensor types whose methods are written by hand: records at the caller's line, if anything in
@@ -135,59 +189,26 @@ fn first_proxy(args: &[Value]) -> Option<Proxy> {
     None
 }
 
-/// Positional and keyword arguments as the signature wants them recorded: defaults are left out.
-pub(crate) fn split_keywords(params: &[ParamSpec], mut values: Vec<Value>) -> CallArgs {
-    let positional = params
-        .iter()
-        .take_while(|p| p.kind == ParamKind::Positional)
-        .count();
-    let mut call = CallArgs::default();
-    for (value, param) in values
-        .drain(positional.min(values.len())..)
-        .zip(&params[positional..])
-    {
-        if !is_default(&value, param) {
-            call.kwargs.push((param.name.as_ref().into(), value));
-        }
-    }
-    call.args = values;
-    while call.kwargs.is_empty()
-        && let Some(last) = call.args.last()
-        && let Some(param) = params.get(call.args.len() - 1)
-        && is_default(last, param)
-    {
-        call.args.pop();
-    }
-    call
-}
-
-fn is_default(value: &Value, param: &ParamSpec) -> bool {
-    let Some(default) = &param.default else {
-        return false;
-    };
-    Argument::of_plain(value).is_some_and(|plain| plain.equals_literal(default))
-}
-
 /// Calls a function on bound values: recorded if any is symbolic, else run.
 ///
 /// # Errors
 /// As [`record`], and what the function says.
 #[track_caller]
 pub fn call_values(function: Function, form: CallForm, args: Vec<Value>) -> Result<Value> {
-    call_values_into(function, form, args, Value::None)
+    call_values_at(function, form, args, Value::None, Location::caller())
 }
 
 /// [`call_values`] with a value whose box the result may be put into.
-#[track_caller]
-pub(crate) fn call_values_into(
+pub(crate) fn call_values_at(
     function: Function,
     form: CallForm,
     args: Vec<Value>,
     mut out: Value,
+    location: &'static Location<'static>,
 ) -> Result<Value> {
     let lent: SmallVec<[&Value; 8]> = args.iter().collect();
     if is_symbolic_call(&lent)
-        && let Some(value) = record(function, form, args.clone(), Location::caller())?
+        && let Some(value) = record(function, form, args.clone(), location)?
     {
         return Ok(value);
     }
@@ -240,24 +261,44 @@ impl Function {
 /// When no linked type has it, and as [`Function::call`].
 #[track_caller]
 pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
+    let location = Location::caller();
+    let is_symbolic = first_proxy(call.args.get(..1).unwrap_or_default()).is_some();
+    if is_symbolic && scope::visible_modes() > 0 {
+        let call = ModeCall::new(ModeCallee::Method(name), CallForm::Method, call);
+        return dispatch(call, location);
+    }
+    method(name, call, location)
+}
+
+/// A method of a symbolic value is recorded, any other is that of the receiver's type.
+fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> Result<Value> {
     // Which type's method it is shows only when it runs: it is recorded as it was written.
     if let Some(proxy) = first_proxy(call.args.get(..1).unwrap_or_default()) {
         let active = scope::of_proxy(proxy)?;
-        active.context.set_location(Location::caller());
+        active.context.set_location(location);
         let op = Op::CallMethod(name.into());
         let result = active.tracer.create_proxy(&active.context, op, call);
-        return result
-            .map(Value::Proxy)
-            .map_err(|e| blame(&active, name, e));
+        let result = result.and_then(|proxy| {
+            active.context.note_named_method(proxy)?;
+            Ok(Value::Proxy(proxy))
+        });
+        return result.map_err(|e| blame(&active, name, e));
     }
-    let candidates = registry::methods(name);
     let receiver = match call.args.first() {
         Some(Value::Object(handle)) => handle.object_type(),
         _ => None,
     };
-    let found = candidates
-        .iter()
-        .find(|f| receiver.is_none() || f.def().receiver.map(|ty| ty()) == receiver);
+    let is_its = |f: &&Function| receiver.is_none() || f.def().receiver.map(|ty| ty()) == receiver;
+    let mut its = registry::methods(name).iter().filter(is_its);
+    let found = its.next();
+    if receiver.is_none() && its.next().is_some() {
+        return Err(Error::msg(format_args!(
+            "several types have a method `{name}`, and the receiver, {}, does not say which: call it on a value of the type",
+            call.args
+                .first()
+                .map_or_else(|| "nothing".to_string(), Value::describe)
+        )));
+    }
     let Some(method) = found else {
         return Err(ErrorKind::NotFound {
             what: "method",
@@ -272,7 +313,7 @@ pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
         .into());
     };
     let args = bind_values(name, method.params(), call)?;
-    call_values(*method, CallForm::Method, args)
+    call_values_at(*method, CallForm::Method, args, Value::None, location)
 }
 
 /// Calls a module: asks the innermost tracer, and without one runs the body.
@@ -281,6 +322,22 @@ pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
 /// As [`record`], and what the body says.
 #[cold]
 pub fn call_module(
+    module: &dyn Module,
+    args: Vec<Value>,
+    location: &'static Location<'static>,
+) -> Result<Value> {
+    if scope::visible_modes() == 0 {
+        return module_in_trace(module, args, location);
+    }
+    let args = CallArgs {
+        args,
+        kwargs: Vec::new(),
+    };
+    let call = ModeCall::new(ModeCallee::Module(module), CallForm::Function, args);
+    dispatch(call, location)
+}
+
+fn module_in_trace(
     module: &dyn Module,
     args: Vec<Value>,
     location: &'static Location<'static>,
@@ -332,35 +389,6 @@ fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {
     Ok(out)
 }
 
-/// A call's arguments in the order of the parameters, defaults filled in.
-///
-/// # Errors
-/// When they do not fit.
-pub fn bind_values(callee: &str, params: &[ParamSpec], call: CallArgs) -> Result<Vec<Value>> {
-    if call.kwargs.is_empty() && call.args.len() == params.len() {
-        return Ok(call.args);
-    }
-    let bound = crate::ir::signature::bind(callee, params, call.args, call.kwargs)?;
-    Ok(bound
-        .into_iter()
-        .map(|b| match b {
-            crate::ir::signature::Bound::Given(value) => value,
-            crate::ir::signature::Bound::Default(literal) => literal_value(literal),
-        })
-        .collect())
-}
-
-pub(crate) fn literal_value(literal: &crate::ir::signature::Literal) -> Value {
-    use crate::ir::signature::Literal;
-    match literal {
-        Literal::None => Value::None,
-        Literal::Bool(x) => Value::Bool(*x),
-        Literal::Int(x) => Value::Int(*x),
-        Literal::Float(x) => Value::Float(*x),
-        Literal::Str(x) => Value::Str(x.as_ref().into()),
-    }
-}
-
 /// Records `value[0]` to `value[count - 1]` of a symbolic value: the results of a call that gives several.
 pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     let active = scope::of_proxy(proxy)?;
@@ -379,162 +407,6 @@ pub(crate) fn unpack_fields(proxy: Proxy, keys: &[&str]) -> Result<Vec<Value>> {
             Ok(Value::Proxy(item))
         })
         .collect()
-}
-
-/// The error of asking a symbolic value for what only a run knows. It names the caller's line: mark the
-/// methods that end here `#[track_caller]`, and it is the user's.
-#[track_caller]
-pub fn escape(what: &str, proxy: Proxy) -> Error {
-    let location = Location::caller();
-    let error: Error = ErrorKind::Escape {
-        what: what.to_string(),
-        value: value_name(proxy),
-    }
-    .into();
-    match scope::of_proxy(proxy) {
-        Ok(active) => {
-            active.context.set_location(location);
-            blame(&active, what, error)
-        }
-        Err(stray) => stray,
-    }
-}
-
-/// Asks a proxy's tracer what the program wants to know of it; the answer goes into the trace's report.
-pub(super) fn asked<R>(
-    proxy: Proxy,
-    question: &'static str,
-    location: &'static Location<'static>,
-    ask: impl FnOnce(&dyn Tracer, &TraceContext) -> Result<(R, String)>,
-) -> Result<R> {
-    let active = scope::of_proxy(proxy)?;
-    active.context.set_location(location);
-    let (result, answer) =
-        ask(&*active.tracer, &active.context).map_err(|e| blame(&active, question, e))?;
-    active.context.report(Frozen::Answer {
-        question,
-        of: active.context.name_of(proxy),
-        answer,
-    });
-    Ok(result)
-}
-
-fn value_name(proxy: Proxy) -> String {
-    scope::of_proxy(proxy).map_or_else(|_| proxy.to_string(), |a| a.context.name_of(proxy))
-}
-
-fn blame(active: &Active, what: &str, error: Error) -> Error {
-    error.at(
-        "tracing",
-        format_args!("`{what}`"),
-        Some(active.context.location()),
-        active.context.current_module(),
-    )
-}
-
-/// The error of one argument, named.
-pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error: Error) -> Error {
-    let Some(param) = params.get(position) else {
-        return error;
-    };
-    match error.kind() {
-        ErrorKind::Type { expected, found } => arguments_error(
-            callee,
-            params,
-            format!("takes {expected} as `{}`, found {found}", param.name),
-        ),
-        ErrorKind::Unspecialised { .. } => ErrorKind::Unspecialised {
-            argument: param.name.to_string(),
-            ty: param.ty.to_string(),
-        }
-        .into(),
-        _ => error,
-    }
-}
-
-/// The error of a kernel that was given the wrong number of arguments.
-pub fn arity_error(callee: &str, params: &[ParamSpec], given: usize) -> Error {
-    arguments_error(
-        callee,
-        params,
-        format!("takes {} arguments but {given} were given", params.len()),
-    )
-}
-
-/// An argument list: what `forward` and `call` take. A tuple is the whole list.
-pub trait IntoArgs {
-    /// The values.
-    fn into_args(self) -> CallArgs;
-}
-
-impl IntoArgs for CallArgs {
-    fn into_args(self) -> CallArgs {
-        self
-    }
-}
-
-impl<T: crate::value::value::Arg> IntoArgs for T {
-    fn into_args(self) -> CallArgs {
-        CallArgs {
-            args: vec![self.into_value()],
-            kwargs: Vec::new(),
-        }
-    }
-}
-
-impl IntoArgs for () {
-    fn into_args(self) -> CallArgs {
-        CallArgs::default()
-    }
-}
-
-macro_rules! tuple_into_args {
-    ($($name:ident)+) => {
-        impl<$($name: crate::value::value::IntoValue),+> IntoArgs for ($($name,)+) {
-            #[allow(non_snake_case)]
-            fn into_args(self) -> CallArgs {
-                let ($($name,)+) = self;
-                CallArgs { args: vec![$($name.into_value()),+], kwargs: Vec::new() }
-            }
-        }
-    };
-}
-tuple_into_args! { A }
-tuple_into_args! { A B }
-tuple_into_args! { A B C }
-tuple_into_args! { A B C D }
-tuple_into_args! { A B C D E }
-tuple_into_args! { A B C D E F }
-tuple_into_args! { A B C D E F G }
-tuple_into_args! { A B C D E F G H }
-
-/// Positional and keyword arguments: `args![&x, dim = 1]`.
-///
-/// ```
-/// use fx_core::args;
-/// let call = args![1.0, dim = 2];
-/// assert_eq!((call.args.len(), call.kwargs.len()), (1, 1));
-/// ```
-#[macro_export]
-macro_rules! args {
-    (@fill $call:ident $(,)?) => {};
-    (@fill $call:ident $name:ident = $value:expr $(, $($rest:tt)*)?) => {
-        $call.kwargs.push((
-            ::std::sync::Arc::from(stringify!($name)),
-            $crate::IntoValue::into_value($value),
-        ));
-        $crate::args!(@fill $call $($($rest)*)?);
-    };
-    (@fill $call:ident $value:expr $(, $($rest:tt)*)?) => {
-        $call.args.push($crate::IntoValue::into_value($value));
-        $crate::args!(@fill $call $($($rest)*)?);
-    };
-    ($($all:tt)*) => {{
-        #[allow(unused_mut)]
-        let mut call = $crate::CallArgs::default();
-        $crate::args!(@fill call $($all)*);
-        call
-    }};
 }
 
 /// Runs `body` for a node of another graph that is traced again, so that what it records keeps the

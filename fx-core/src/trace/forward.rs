@@ -2,8 +2,9 @@
 
 use std::panic::Location;
 
+use super::call_args::{IntoArgs, bind_values};
 use super::convert::FromValue;
-use super::dispatch::{IntoArgs, bind_values, call_module};
+use super::dispatch::call_module;
 use super::scope;
 use crate::error::Result;
 use crate::module::module::Module;

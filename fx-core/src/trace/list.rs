@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use super::blame::escape;
 use super::convert::{FromValue, Output, Param};
 use super::dispatch::{self, CallForm};
 use crate::error::{Error, Result};
@@ -62,7 +63,7 @@ impl<T: FromValue + Clone> List<T> {
                         ))
                     })
             }
-            (Items::Known(_), Sym::Proxy(proxy)) => Err(dispatch::escape("List::get", proxy)),
+            (Items::Known(_), Sym::Proxy(proxy)) => Err(escape("List::get", proxy)),
         }
     }
 

@@ -3,14 +3,18 @@
 pub mod appending;
 pub mod ask;
 pub mod assertion;
+pub mod blame;
+pub mod call_args;
 pub mod compare;
 pub mod concrete;
 pub mod context;
 pub mod convert;
+mod defaults;
 pub mod dispatch;
 pub mod foreign;
 pub mod forward;
 pub mod list;
+pub mod mode;
 pub mod operand;
 mod proxy;
 pub mod report;

@@ -2,8 +2,9 @@
 
 use std::panic::Location;
 
+use super::call_args::IntoArgs;
 use super::convert::FromValue;
-use super::dispatch::{self, CallForm, IntoArgs, record};
+use super::dispatch::{self, CallForm, record};
 use super::operand::Operand;
 use crate::error::{Error, Result};
 use crate::ir::operators::{function_of, getattr};

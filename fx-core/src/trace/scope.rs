@@ -20,7 +20,10 @@ pub(super) struct Active {
 }
 
 thread_local! {
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Traces and modes that see what is called here: one number, because every call asks for it.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// How many modes see what is called here.
+    static MODES: Cell<usize> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<Active>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -37,7 +40,7 @@ static LIVE: LazyLock<Mutex<HashMap<u32, ThreadId>>> = LazyLock::new(Mutex::defa
 /// ```
 #[track_caller]
 pub fn is_tracing() -> bool {
-    let answer = may_record();
+    let answer = is_recording();
     if answer && let Some(active) = innermost() {
         active.context.set_location(Location::caller());
         active.context.report(Frozen::Answer {
@@ -49,11 +52,40 @@ pub fn is_tracing() -> bool {
     answer
 }
 
-/// Whether a call on this thread may have to be recorded, because a trace runs: what a tensor type asks before it computes.
-/// Unlike [`is_tracing`] it is in no report, because what the call means is the same either way.
+/// Whether a call on this thread has to be dispatched, because a trace runs or a [`Mode`](crate::Mode) sees it: what a tensor
+/// type asks before it computes. Unlike [`is_tracing`] it is in no report, because what the call means is the same either
+/// way.
 #[inline]
 pub fn may_record() -> bool {
     DEPTH.get() != 0
+}
+
+/// Whether a trace runs on this thread, asked by a layer that keeps state only in real runs. Unlike [`is_tracing`] it is in no
+/// report.
+pub fn is_recording() -> bool {
+    DEPTH.get() != MODES.get()
+}
+
+/// How many modes see what is called here.
+pub(crate) fn visible_modes() -> usize {
+    MODES.get()
+}
+
+/// Has that many modes see what is called, until it is dropped.
+pub(super) fn seeing_modes(count: usize) -> Seeing {
+    let former = MODES.replace(count);
+    DEPTH.set(DEPTH.get() - former + count);
+    Seeing(former)
+}
+
+/// Restores how many modes see what is called.
+pub(super) struct Seeing(usize);
+
+impl Drop for Seeing {
+    fn drop(&mut self) {
+        let count = MODES.replace(self.0);
+        DEPTH.set(DEPTH.get() - count + self.0);
+    }
 }
 
 /// A program asked something of a proxy and goes on with the answer.
@@ -101,7 +133,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         let ended: Vec<Rc<Active>> =
             STACK.with_borrow_mut(|stack| stack.drain(self.depth.min(stack.len())..).collect());
-        DEPTH.set(u32::try_from(self.depth).unwrap_or(0));
+        DEPTH.set(self.depth + MODES.get());
         LIVE.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&self.id.0);

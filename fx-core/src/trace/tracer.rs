@@ -3,56 +3,23 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::concrete::args_for_root;
+use super::call_args::CallArgs;
 use super::context::{Specialised, TraceContext};
 use super::root::{Outcome, Root};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::ir::argument::{Args, Argument, Kwargs};
-use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::operators;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
-use crate::module::walk::TensorKind;
 use crate::value::handle::{NodeId, Proxy};
-use crate::value::nested::check_depth;
 use crate::value::object::Object;
-use crate::value::value::{IntoValue, Value};
+use crate::value::value::Value;
 
-/// A call on its way into the graph.
-#[derive(Debug, Clone, Default)]
-pub struct CallArgs {
-    /// Positional arguments.
-    pub args: Vec<Value>,
-    /// Keyword arguments, in order.
-    pub kwargs: Vec<(Arc<str>, Value)>,
-}
-
-impl CallArgs {
-    /// A node's arguments as values, with what `value_of` gives in the place of each node.
-    ///
-    /// # Errors
-    /// What `value_of` says.
-    pub fn of(
-        node: NodeRef<'_>,
-        value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
-    ) -> Result<CallArgs> {
-        let mut args = Vec::with_capacity(node.args().len());
-        for arg in node.args() {
-            args.push(match arg {
-                Argument::Node(id) => value_of(*id)?,
-                arg => arg.to_value(value_of)?,
-            });
-        }
-        let mut kwargs = Vec::with_capacity(node.kwargs().len());
-        for (name, arg) in node.kwargs() {
-            kwargs.push((name.clone(), arg.to_value(value_of)?));
-        }
-        Ok(CallArgs { args, kwargs })
-    }
-}
-
-/// How a trace decides. Every method has torch.fx's default; override the one that matters.
+/// How a trace decides. Every method has torch.fx's default; override those that matter.
+///
+/// A default asks this tracer for each decision inside it, so overrides work together. An override that wants the
+/// default for some cases calls it on the context: `cx.default_create_arg(self, value)`, or what the default is made of,
+/// such as [`TraceContext::insert`] and [`TraceContext::proxy`].
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -141,13 +108,7 @@ pub trait Tracer: 'static {
         args: CallArgs,
         forward: &mut dyn FnMut(CallArgs) -> Result<Value>,
     ) -> Result<Value> {
-        if self.is_leaf_module(cx, module, path) {
-            cx.keep_module(path, module);
-            let call = Op::CallModule(path.clone());
-            let proxy = cx.in_call(path, module, || self.create_proxy(cx, call, args))?;
-            return Ok(Value::Proxy(proxy));
-        }
-        cx.in_scope(path.clone(), module, || forward(args))
+        cx.default_call_module(self, module, path, args, forward)
     }
 
     /// The argument that stands for a value in the graph.
@@ -156,18 +117,19 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{Argument, SymbolicTracer};
-    /// # #[wrap] fn scale(x: Float, by: f64) -> Result<Float> { x * by }
+    /// # use fx_core::Argument;
+    /// # #[wrap] fn largest(of: Vec<f64>) -> Result<f64> { Ok(of.into_iter().fold(f64::MIN, f64::max)) }
+    /// # #[wrap] fn scale(x: Float, by: Vec<f64>) -> Result<Float> { x * largest(by)? }
     /// struct Rounded;
     /// impl Tracer for Rounded {
     ///     fn create_arg(&self, cx: &TraceContext, value: &Value) -> Result<Argument> {
     ///         match value {
     ///             Value::Float(x) => Ok(Argument::Float(x.round())),
-    ///             other => SymbolicTracer.create_arg(cx, other),
+    ///             other => cx.default_create_arg(self, other),
     ///         }
     ///     }
     /// }
-    /// let gm = Trace::new(traced!(|x: Float| scale(x, 1.9))).tracer(Rounded).graph_module()?;
+    /// let gm = Trace::new(traced!(|x: Float| scale(x, vec![1.9, 0.2]))).tracer(Rounded).graph_module()?;
     /// assert_eq!(gm.forward::<f64>(3.0)?, 6.0);
     /// # Ok::<(), Error>(())
     /// ```
@@ -175,61 +137,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// When the value cannot be in a graph, or nests deeper than 64 levels.
     fn create_arg(&self, cx: &TraceContext, value: &Value) -> Result<Argument> {
-        check_depth(value, "an argument")?;
-        Ok(match value {
-            Value::Proxy(proxy) if proxy.trace == cx.id() => Argument::Node(proxy.node),
-            Value::Proxy(proxy) => {
-                return Err(ErrorKind::ForeignProxy {
-                    proxy: proxy.to_string(),
-                    reason: format!(
-                        "it belongs to trace #{}, and this call is recorded in trace #{}: one call cannot mix two",
-                        proxy.trace.0,
-                        cx.id().0
-                    ),
-                }
-                .into());
-            }
-            Value::Object(handle) => {
-                let object = handle
-                    .object()
-                    .ok_or_else(|| Error::msg("an argument was freed before it was recorded"))?;
-                match object.proxy() {
-                    Some(proxy) => return self.create_arg(cx, &Value::Proxy(proxy)),
-                    None => self.getattr(cx, object)?,
-                }
-            }
-            Value::List(items) => Argument::List(Arc::new(self.create_list(cx, items)?)),
-            Value::Tuple(items) => Argument::Tuple(Arc::new(self.create_list(cx, items)?)),
-            Value::Dict(map) => Argument::Dict(Arc::new(
-                map.iter()
-                    .map(|(k, v)| Ok((k.clone(), self.create_arg(cx, v)?)))
-                    .collect::<Result<_>>()?,
-            )),
-            Value::Slice(parts) => Argument::Slice(Arc::new(self.create_three(cx, parts)?)),
-            Value::Range(parts) => Argument::Range(Arc::new(self.create_three(cx, parts)?)),
-            plain => Argument::of_plain(plain).unwrap_or(Argument::None),
-        })
-    }
-
-    /// [`create_arg`](Tracer::create_arg) of each item.
-    ///
-    /// # Errors
-    /// As `create_arg`.
-    fn create_list(&self, cx: &TraceContext, items: &[Value]) -> Result<Vec<Argument>> {
-        items.iter().map(|v| self.create_arg(cx, v)).collect()
-    }
-
-    /// [`create_arg`](Tracer::create_arg) of start, stop and step.
-    ///
-    /// # Errors
-    /// As `create_arg`.
-    fn create_three(&self, cx: &TraceContext, parts: &[Value; 3]) -> Result<[Argument; 3]> {
-        let [a, b, c] = parts;
-        Ok([
-            self.create_arg(cx, a)?,
-            self.create_arg(cx, b)?,
-            self.create_arg(cx, c)?,
-        ])
+        cx.default_create_arg(self, value)
     }
 
     /// A concrete tensor is used: a parameter or buffer of the root by its path, any other as a constant.
@@ -238,7 +146,7 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, SymbolicTracer, TensorKind, Traced, Walk, WalkMut, operator};
+    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, TensorKind, Traced, Walk, WalkMut, operator};
     /// # #[derive(Clone, Debug)]
     /// # enum Scalar { Known(std::sync::Arc<f64>), Traced(Proxy) }
     /// # impl Object for Scalar {
@@ -267,7 +175,7 @@ pub trait Tracer: 'static {
     ///         {
     ///             return Ok(Argument::Node(node.id()));
     ///         }
-    ///         SymbolicTracer.getattr(cx, object)
+    ///         cx.default_getattr(self, object)
     ///     }
     /// }
     /// let norm = Norm { mean: Scalar::Known(2.0.into()) };
@@ -281,7 +189,7 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, SymbolicTracer, TensorKind, Traced, Walk, WalkMut, operator};
+    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, TensorKind, Traced, Walk, WalkMut, operator};
     /// # #[derive(Clone, Debug)]
     /// # enum Scalar { Known(std::sync::Arc<f64>), Traced(Proxy) }
     /// # impl Object for Scalar {
@@ -304,7 +212,7 @@ pub trait Tracer: 'static {
     /// struct Doubled;
     /// impl Tracer for Doubled {
     ///     fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
-    ///         let read = SymbolicTracer.getattr(cx, object)?;
+    ///         let read = cx.default_getattr(self, object)?;
     ///         let double = Op::CallFunction(operator::mul);
     ///         let args = Args::from_iter([read, Argument::Int(2)]);
     ///         Ok(Argument::Node(self.create_node(cx, double, args, Kwargs::new(), None)?))
@@ -319,34 +227,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// When the tensor's node cannot be made.
     fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
-        let known = object.object_id().and_then(|id| cx.path_of_tensor(id));
-        let Some((path, kind)) = known else {
-            if object.object_id().is_none() && object.shape().is_none() {
-                return Err(Error::msg(
-                    "this object cannot be an argument in a graph: only tensors, plain values and structures of them can",
-                ));
-            }
-            let path = cx.constant_path(object);
-            let node = self.create_node(cx, Op::GetAttr(path), Args::new(), Kwargs::new(), None)?;
-            return Ok(Argument::Node(node));
-        };
-        if kind == TensorKind::Parameter
-            && let Some(proxy) = cx.cached_parameter(&path)
-        {
-            return Ok(Argument::Node(proxy.node));
-        }
-        cx.keep_tensor(&path, kind, object.to_value());
-        let node = self.create_node(
-            cx,
-            Op::GetAttr(path.clone()),
-            Args::new(),
-            Kwargs::new(),
-            None,
-        )?;
-        if kind == TensorKind::Parameter {
-            cx.cache_parameter(path, self.proxy(cx, node));
-        }
-        Ok(Argument::Node(node))
+        cx.default_getattr(self, object)
     }
 
     /// Adds a node to the graph: the place to reject or annotate what is recorded.
@@ -428,14 +309,14 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{CallArgs, SymbolicTracer};
+    /// # use fx_core::CallArgs;
     /// # #[wrap] fn exact(x: Float) -> Result<Float> { Ok(x) }
     /// # #[wrap] fn fast(x: Float) -> Result<Float> { Ok(x) }
     /// struct Fast;
     /// impl Tracer for Fast {
     ///     fn create_proxy(&self, cx: &TraceContext, op: Op, call: CallArgs) -> Result<Proxy> {
     ///         let op = if op == Op::CallFunction(function!(exact)) { Op::CallFunction(function!(fast)) } else { op };
-    ///         SymbolicTracer.create_proxy(cx, op, call)
+    ///         cx.default_create_proxy(self, op, call)
     ///     }
     /// }
     /// let graph = Trace::new(traced!(|x: Float| exact(x))).tracer(Fast).graph()?;
@@ -446,18 +327,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// As [`create_arg`](Tracer::create_arg) and [`create_node`](Tracer::create_node).
     fn create_proxy(&self, cx: &TraceContext, op: Op, call: CallArgs) -> Result<Proxy> {
-        let args = call
-            .args
-            .iter()
-            .map(|v| self.create_arg(cx, v))
-            .collect::<Result<Args>>()?;
-        let kwargs = call
-            .kwargs
-            .iter()
-            .map(|(k, v)| Ok((k.clone(), self.create_arg(cx, v)?)))
-            .collect::<Result<Kwargs>>()?;
-        let node = self.create_node(cx, op, args, kwargs, None)?;
-        Ok(self.proxy(cx, node))
+        cx.default_create_proxy(self, op, call)
     }
 
     /// The arguments that the root is called with: a placeholder for each, and for each leaf of one that is
@@ -488,7 +358,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// When a plain argument was not specialised.
     fn create_args_for_root(&self, cx: &TraceContext, params: &[ParamSpec]) -> Result<Vec<Value>> {
-        args_for_root(self, cx, params)
+        cx.default_create_args_for_root(self, params)
     }
 
     /// The truth of a symbolic value, which the program asks for by `x.to_bool()?`.
@@ -497,14 +367,13 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::SymbolicTracer;
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// /// In deployment no input is empty.
     /// struct Deployed;
     /// impl Tracer for Deployed {
     ///     fn to_bool(&self, cx: &TraceContext, proxy: Proxy) -> Result<bool> {
     ///         let is_empty = cx.graph()?.node(proxy.node())?.name() == "is_empty";
-    ///         if is_empty { Ok(false) } else { SymbolicTracer.to_bool(cx, proxy) }
+    ///         if is_empty { Ok(false) } else { cx.default_to_bool(proxy) }
     ///     }
     /// }
     /// #[trace]
@@ -519,10 +388,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// Always, unless a tracer knows better: the truth is known only when the graph runs.
     fn to_bool(&self, cx: &TraceContext, proxy: Proxy) -> Result<bool> {
-        Err(ErrorKind::ControlFlow {
-            value: cx.name_of(proxy),
-        }
-        .into())
+        cx.default_to_bool(proxy)
     }
 
     /// The items of a symbolic value, which the program asks for by `x.iter()?`. A tracer that knows how many
@@ -550,12 +416,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// Always, unless a tracer knows better: how many there are is known only when the graph runs.
     fn iter(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Proxy>> {
-        Err(ErrorKind::Iteration {
-            what: "items",
-            question: "iter",
-            value: cx.name_of(proxy),
-        }
-        .into())
+        cx.default_iter(proxy)
     }
 
     /// The keys of a symbolic value, which the program asks for by `x.keys()?`.
@@ -578,12 +439,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// Always, unless a tracer knows better: the keys are known only when the graph runs.
     fn keys(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Arc<str>>> {
-        Err(ErrorKind::Iteration {
-            what: "keys",
-            question: "keys",
-            value: cx.name_of(proxy),
-        }
-        .into())
+        cx.default_keys(proxy)
     }
 
     /// Records `value[0]` to `value[count - 1]`.
@@ -591,9 +447,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// As [`create_proxy`](Tracer::create_proxy).
     fn create_items(&self, cx: &TraceContext, proxy: Proxy, count: usize) -> Result<Vec<Proxy>> {
-        (0..count)
-            .map(|index| self.create_item(cx, proxy, index.into_value()))
-            .collect()
+        cx.default_create_items(self, proxy, count)
     }
 
     /// Records `value[index]`.
@@ -601,11 +455,7 @@ pub trait Tracer: 'static {
     /// # Errors
     /// As [`create_proxy`](Tracer::create_proxy).
     fn create_item(&self, cx: &TraceContext, proxy: Proxy, index: Value) -> Result<Proxy> {
-        let call = CallArgs {
-            args: vec![Value::Proxy(proxy), index],
-            kwargs: Vec::new(),
-        };
-        self.create_proxy(cx, Op::CallFunction(operators::getitem), call)
+        cx.default_create_item(self, proxy, index)
     }
 
     /// The path of a module of the root.
@@ -662,7 +512,8 @@ pub trait Tracer: 'static {
     /// # use fx_core::prelude::*;
     /// # use fx_core::SymbolicTracer;
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
-    /// let outcome = SymbolicTracer.trace(traced!(|x: Float| double(x)))?;
+    /// let tracer = SymbolicTracer;
+    /// let outcome = tracer.trace(traced!(|x: Float| double(x)))?;
     /// assert_eq!(outcome.graph.len(), 3);
     /// assert_eq!(GraphModule::from(outcome).forward::<f64>(2.0)?, 4.0);
     /// # Ok::<(), Error>(())
@@ -675,6 +526,30 @@ pub trait Tracer: 'static {
         Self: Sized,
     {
         super::root::trace(Rc::new(self), &root.into_rooted(), Specialised::default())
+    }
+}
+
+/// Traces through every module: layers show the operations that they are made of.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::NoLeaves;
+/// #[derive(Module, Default)]
+/// struct Double { tag: fx_core::Tag }
+/// #[trace(leaf)]
+/// impl Double { fn forward(&self, x: Float) -> Result<Float> { x * 2.0 } }
+///
+/// let double = Double::default();
+/// let gm = Trace::new(&double).tracer(NoLeaves).graph_module()?;
+/// assert!(gm.graph().find_name("mul").is_some());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoLeaves;
+
+impl Tracer for NoLeaves {
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
+        false
     }
 }
 

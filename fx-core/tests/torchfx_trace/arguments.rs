@@ -331,8 +331,9 @@ fn test_metadata_on_ph() -> Result<()> {
 /// A tracer that is used twice gives two graphs that know nothing of each other.
 #[test]
 fn test_deepcopy_tracer() -> Result<()> {
-    let one = SymbolicTracer.trace(traced!(placed))?;
-    let mut other = SymbolicTracer.trace(traced!(placed))?;
+    let tracer = SymbolicTracer;
+    let one = tracer.trace(traced!(placed))?;
+    let mut other = tracer.trace(traced!(placed))?;
     let relu = other.graph.find_name("relu").map(|n| n.id());
     let relu = relu.ok_or_else(|| Error::msg("it is there"))?;
     other.graph.node_mut(relu)?.rename("changed");

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use fx_core::prelude::*;
-use fx_core::{
-    Argument, CallArgs, ErrorKind, Module, Object, SymbolicTracer, TensorKind, operator,
-};
+use fx_core::{Argument, CallArgs, ErrorKind, Module, Object, TensorKind, operator};
 
 use crate::names;
 use crate::support::modules::{Block, Linear};
@@ -180,7 +178,7 @@ impl Tracer for ProxyBuffers {
             .and_then(|id| cx.path_of_tensor(id))
             .filter(|(_, kind)| *kind == TensorKind::Buffer);
         let Some((path, kind)) = buffer else {
-            return SymbolicTracer.getattr(cx, object);
+            return cx.default_getattr(self, object);
         };
         if let Some(known) = cx.graph()?.find_nodes(&Op::GetAttr(path.clone())).first() {
             return Ok(Argument::Node(known.id()));
@@ -244,9 +242,9 @@ impl Tracer for Renamed {
                 args: vec![call.args[0].clone(), Value::Float(2.0)],
                 ..CallArgs::default()
             };
-            SymbolicTracer.create_proxy(cx, Op::CallFunction(operator::mul), doubled)
+            cx.default_create_proxy(self, Op::CallFunction(operator::mul), doubled)
         } else {
-            SymbolicTracer.create_proxy(cx, op, call)
+            cx.default_create_proxy(self, op, call)
         }
     }
 }
@@ -259,5 +257,82 @@ fn names_paths_and_calls_are_the_tracers() -> Result<()> {
     };
     let graph = Trace::new(&root).tracer(Renamed).graph()?;
     assert_eq!(names(&graph), ["x", "mul", "extra_linear_0", "output"]);
+    Ok(())
+}
+
+// ---- overrides together --------------------------------------------------------------------------
+
+/// Rounds every number that goes into the graph, and notes each node's call.
+struct RoundsAndNotes;
+
+#[derive(Debug, Clone, Copy)]
+struct Noted(usize);
+
+impl fx_core::Meta for Noted {
+    const ON_COPY: fx_core::MetaPolicy = fx_core::MetaPolicy::Copy;
+    const ON_REPLACE: fx_core::MetaPolicy = fx_core::MetaPolicy::Copy;
+}
+
+impl Tracer for RoundsAndNotes {
+    fn create_arg(&self, cx: &TraceContext, value: &Value) -> Result<Argument> {
+        match value {
+            Value::Float(x) => Ok(Argument::Float(x.round())),
+            other => cx.default_create_arg(self, other),
+        }
+    }
+    fn create_node(
+        &self,
+        cx: &TraceContext,
+        op: Op,
+        args: fx_core::Args,
+        kwargs: fx_core::Kwargs,
+        name: Option<&str>,
+    ) -> Result<NodeId> {
+        let noted = Noted(cx.graph()?.len());
+        let node = cx.insert(op, args, kwargs, name)?;
+        cx.graph_mut()?.node_mut(node)?.set_meta(noted);
+        Ok(node)
+    }
+    fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
+        let read = cx.default_getattr(self, object)?;
+        let twice = [read, Argument::Float(1.9)].into_iter().collect();
+        let add = Op::CallFunction(operator::add);
+        let node = self.create_node(cx, add, twice, fx_core::Kwargs::new(), None)?;
+        Ok(Argument::Node(node))
+    }
+    fn create_proxy(&self, cx: &TraceContext, op: Op, call: CallArgs) -> Result<Proxy> {
+        cx.default_create_proxy(self, op, call)
+    }
+}
+
+#[wrap]
+fn weigh(x: &Array, by: Vec<f64>, pairs: Vec<(f64, f64)>) -> Result<Array> {
+    x * (by.iter().sum::<f64>() + pairs.iter().map(|(a, b)| a * b).sum::<f64>())
+}
+
+#[test]
+fn overrides_hold_inside_lists_and_beside_each_other() -> Result<()> {
+    let root = Buffered {
+        mean: Array::vec(&[1.0]),
+    };
+    let graph = Trace::new(&root).tracer(RoundsAndNotes).graph()?;
+    assert_eq!(
+        names(&graph),
+        [
+            "x", "mean", "add", "sub", "mean_1", "add_1", "mul", "output"
+        ]
+    );
+    let noted = graph.nodes().map(|node| node.meta::<Noted>().map(|n| n.0));
+    assert_eq!(
+        noted.collect::<Vec<_>>(),
+        (0..8).map(Some).collect::<Vec<_>>()
+    );
+
+    let listed = traced!(|x: &Array| weigh(x, vec![1.9, 0.2], vec![(2.4, 2.6)]));
+    let graph = Trace::new(listed).tracer(RoundsAndNotes).graph()?;
+    let weigh = graph.find_name("weigh").expect("it is recorded");
+    let text = weigh.to_string();
+    assert!(text.contains("(%x, [2.0, 0.0], [(2.0, 3.0)])"), "{text}");
+    assert_eq!(weigh.meta::<Noted>().map(|n| n.0), Some(1));
     Ok(())
 }

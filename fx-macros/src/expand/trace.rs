@@ -253,13 +253,16 @@ fn forward_items(
     let impure = match &options.impure {
         None => quote!(),
         Some((Impure::Always, _)) => quote! {
-            fn is_impure(&self) -> bool {
-                true
+            fn effects(&self) -> #core::Effects {
+                #core::Effects::ALL
             }
         },
         Some((Impure::Method(method), _)) => quote! {
-            fn is_impure(&self) -> bool {
-                self.#method()
+            fn effects(&self) -> #core::Effects {
+                match self.#method() {
+                    true => #core::Effects::ALL,
+                    false => #core::Effects::PURE,
+                }
             }
         },
     };

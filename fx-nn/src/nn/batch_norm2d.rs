@@ -83,7 +83,7 @@ pub(super) fn count_batch(count: Option<&Tensor>) -> Result<()> {
     let Ok(count) = count.candle() else {
         return Ok(());
     };
-    if count.is_variable() && !fx_core::may_record() {
+    if count.is_variable() && !fx_core::is_recording() {
         let next = count.ones_like().and_then(|one| count.add(&one)).fx()?;
         Var::from_tensor(count)
             .and_then(|var| var.set(&next.detach()))

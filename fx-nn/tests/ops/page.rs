@@ -156,7 +156,7 @@ fn page() -> Result<String> {
             })
             .collect();
         layer.module.train();
-        let impure = if layer.module.is_impure() {
+        let impure = if !layer.module.effects().is_pure() {
             "in training"
         } else {
             ""

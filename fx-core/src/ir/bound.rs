@@ -1,0 +1,99 @@
+//! `BoundArgs`: a node's arguments beside the parameters that they are for.
+//!
+//! Invariant: one entry for each parameter, and where it has none the parameter has a default.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use super::argument::Argument;
+use super::node::NodeRef;
+use super::signature::{ParamSpec, bind};
+use crate::error::Result;
+
+/// The arguments of a call, one for each parameter of what is called.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{Argument, BoundArgs};
+/// #[wrap] fn scale(x: Float, #[kw] #[default(2.0)] by: f64) -> Result<Float> { x * by }
+///
+/// let gm = symbolic_trace(traced!(|x: Float| scale(x, 2.0)))?;
+/// let call = gm.graph().find_name("scale").ok_or_else(|| Error::msg("it is recorded"))?;
+/// let args = gm.call(call)?.bind()?;
+/// assert_eq!(args.given("by"), None); // the default stands
+/// assert_eq!(args.get("by").as_deref(), Some(&Argument::Float(2.0)));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct BoundArgs<'g> {
+    params: &'g [ParamSpec],
+    given: Given<'g>,
+}
+
+/// What is given for each parameter; `None` where its default stands.
+type Given<'g> = SmallVec<[Option<&'g Argument>; 8]>;
+
+impl<'g> BoundArgs<'g> {
+    /// Binds a node's arguments to the parameters of `callee`.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    pub(crate) fn of(node: NodeRef<'g>, callee: &str, params: &'g [ParamSpec]) -> Result<Self> {
+        let given = node.given(callee, params)?;
+        Ok(BoundArgs { params, given })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &'g [ParamSpec] {
+        self.params
+    }
+
+    /// The argument of a parameter; `None` where its default stands, and where there is no such parameter.
+    pub fn given(&self, name: &str) -> Option<&'g Argument> {
+        let at = self.params.iter().position(|param| param.name == name)?;
+        self.given[at]
+    }
+
+    /// The argument of a parameter, its default where none is given; `None` where there is no such parameter.
+    pub fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
+        let mut all = self.iter();
+        let (_, argument) = all.find(|(param, _)| param.name == name)?;
+        Some(argument)
+    }
+
+    /// Each parameter with its argument, defaults filled in.
+    pub fn iter(&self) -> impl Iterator<Item = (&'g ParamSpec, Cow<'g, Argument>)> {
+        self.places().map(|(param, given)| {
+            let argument = match (given, &param.default) {
+                (Some(argument), _) => Cow::Borrowed(argument),
+                (None, Some(default)) => Cow::Owned(Argument::from(default)),
+                (None, None) => Cow::Owned(Argument::None),
+            };
+            (param, argument)
+        })
+    }
+
+    /// Each parameter with what is given for it.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&'g ParamSpec, Option<&'g Argument>)> {
+        self.params.iter().zip(self.given.iter().copied())
+    }
+}
+
+impl<'g> NodeRef<'g> {
+    /// What the node gives for each of the parameters of `callee`.
+    ///
+    /// # Errors
+    /// When the arguments do not fit.
+    pub(crate) fn given(self, callee: &str, params: &[ParamSpec]) -> Result<Given<'g>> {
+        let args = self.args();
+        let is_plain = self.kwargs().is_empty() && args.len() <= params.len();
+        if is_plain && params[args.len()..].iter().all(|p| p.default.is_some()) {
+            let mut given: Given<'g> = args.iter().map(Some).collect();
+            given.resize(params.len(), None);
+            return Ok(given);
+        }
+        let kwargs = self.kwargs().iter().map(|(name, arg)| (name, arg));
+        bind(callee, params, args, kwargs)
+    }
+}

@@ -1,0 +1,121 @@
+//! What a method's name means: the functions of that name, narrowed by the receiver's type and by the arguments.
+//!
+//! Invariant: the answer never depends on the order in which crates are linked.
+
+use super::function::{Effects, Function};
+use super::meta::{Meta, MetaPolicy};
+use super::node::NodeRef;
+use super::op::Op;
+use super::registry;
+use crate::text::Escaped;
+
+/// The method that a call was recorded as, where several linked types have one of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecordedMethod(pub Function);
+
+impl Meta for RecordedMethod {
+    const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    const ON_REPLACE: MetaPolicy = MetaPolicy::Drop;
+}
+
+/// The functions that a node's call may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Functions {
+    /// It calls no function, or a method that no linked type has.
+    None,
+    /// A function, or the method of the one type that it can be.
+    One(Function),
+    /// A method of several types: the run decides by the receiver. In the order of their paths.
+    Several(Vec<Function>),
+}
+
+impl Functions {
+    /// The one function that it must be.
+    pub fn one(&self) -> Option<Function> {
+        match self {
+            Functions::One(function) => Some(*function),
+            _ => None,
+        }
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> &[Function] {
+        match self {
+            Functions::None => &[],
+            Functions::One(function) => std::slice::from_ref(function),
+            Functions::Several(several) => several,
+        }
+    }
+
+    /// What any of them may do; where there is none, anything.
+    pub fn effects(&self) -> Effects {
+        match self {
+            Functions::None => Effects::ALL,
+            known => known
+                .as_slice()
+                .iter()
+                .fold(Effects::PURE, |all, f| all.union(f.def().effects)),
+        }
+    }
+}
+
+/// Why a call of a method has no form of its own.
+pub(crate) fn several_methods(name: &str, several: &[Function]) -> String {
+    let paths: Vec<String> = several.iter().map(|f| format!("`{}`", f.path())).collect();
+    format!(
+        "several types have a method `{}`, and the graph does not say whose it is: {}; call one of these functions instead",
+        Escaped(name),
+        paths.join(", ")
+    )
+}
+
+impl<'g> NodeRef<'g> {
+    /// The functions that the node may call.
+    pub(crate) fn functions(self) -> Functions {
+        match self.op() {
+            Op::CallFunction(function) => Functions::One(*function),
+            Op::CallMethod(name) => match registry::methods(name) {
+                [] => Functions::None,
+                [only] => Functions::One(*only),
+                several => self.narrowed(several),
+            },
+            _ => Functions::None,
+        }
+    }
+
+    /// Those of several types' methods that the node can mean.
+    #[cold]
+    fn narrowed(self, several: &[Function]) -> Functions {
+        let receiver = |f: &Function| f.def().receiver.map(|ty| ty());
+        let recorded = self
+            .meta::<RecordedMethod>()
+            .map(|known| receiver(&known.0));
+        let of_receiver = |f: &&Function| recorded.is_none_or(|ty| receiver(f) == ty);
+        let of_type: Vec<Function> = several.iter().filter(of_receiver).copied().collect();
+        let takes = |f: &&Function| self.fits(f.path(), f.params()).is_ok();
+        let fitting: Vec<Function> = of_type.iter().filter(takes).copied().collect();
+        // Where none takes the arguments, the error says so of what the type has.
+        let found = if fitting.is_empty() { of_type } else { fitting };
+        match found.as_slice() {
+            [] => Functions::None,
+            [only] => Functions::One(*only),
+            _ => Functions::Several(found),
+        }
+    }
+
+    /// Whether both call methods of one name, of types that may be one.
+    pub(crate) fn calls_same_method(self, other: NodeRef<'_>) -> bool {
+        let (Op::CallMethod(a), Op::CallMethod(b)) = (self.op(), other.op()) else {
+            return false;
+        };
+        let recorded = (
+            self.meta::<RecordedMethod>(),
+            other.meta::<RecordedMethod>(),
+        );
+        let may_be_one = match recorded {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        };
+        a == b && may_be_one
+    }
+}

@@ -1,0 +1,198 @@
+//! `CallArgs`: a call's positional and keyword arguments, how they are given, and how they meet a signature.
+//!
+//! Invariant: what is bound is in the order of the parameters, defaults filled in; what is split leaves defaults out.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::argument::Argument;
+use crate::ir::node::NodeRef;
+use crate::ir::signature::{ParamKind, ParamSpec, arguments_error, bind};
+use crate::value::handle::NodeId;
+use crate::value::value::Value;
+
+/// A call on its way into the graph.
+#[derive(Debug, Clone, Default)]
+pub struct CallArgs {
+    /// Positional arguments.
+    pub args: Vec<Value>,
+    /// Keyword arguments, in order.
+    pub kwargs: Vec<(Arc<str>, Value)>,
+}
+
+impl CallArgs {
+    /// A node's arguments as values, with what `value_of` gives in the place of each node.
+    ///
+    /// # Errors
+    /// What `value_of` says.
+    pub fn of(
+        node: NodeRef<'_>,
+        value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
+    ) -> Result<CallArgs> {
+        let mut args = Vec::with_capacity(node.args().len());
+        for arg in node.args() {
+            args.push(match arg {
+                Argument::Node(id) => value_of(*id)?,
+                arg => arg.to_value(value_of)?,
+            });
+        }
+        let mut kwargs = Vec::with_capacity(node.kwargs().len());
+        for (name, arg) in node.kwargs() {
+            kwargs.push((name.clone(), arg.to_value(value_of)?));
+        }
+        Ok(CallArgs { args, kwargs })
+    }
+}
+
+/// An argument list: what `forward` and `call` take. A tuple is the whole list.
+pub trait IntoArgs {
+    /// The values.
+    fn into_args(self) -> CallArgs;
+}
+
+impl IntoArgs for CallArgs {
+    fn into_args(self) -> CallArgs {
+        self
+    }
+}
+
+impl<T: crate::value::value::Arg> IntoArgs for T {
+    fn into_args(self) -> CallArgs {
+        CallArgs {
+            args: vec![self.into_value()],
+            kwargs: Vec::new(),
+        }
+    }
+}
+
+impl IntoArgs for () {
+    fn into_args(self) -> CallArgs {
+        CallArgs::default()
+    }
+}
+
+macro_rules! tuple_into_args {
+    ($($name:ident)+) => {
+        impl<$($name: crate::value::value::IntoValue),+> IntoArgs for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn into_args(self) -> CallArgs {
+                let ($($name,)+) = self;
+                CallArgs { args: vec![$($name.into_value()),+], kwargs: Vec::new() }
+            }
+        }
+    };
+}
+tuple_into_args! { A }
+tuple_into_args! { A B }
+tuple_into_args! { A B C }
+tuple_into_args! { A B C D }
+tuple_into_args! { A B C D E }
+tuple_into_args! { A B C D E F }
+tuple_into_args! { A B C D E F G }
+tuple_into_args! { A B C D E F G H }
+
+/// Positional and keyword arguments: `args![&x, dim = 1]`.
+///
+/// ```
+/// use fx_core::args;
+/// let call = args![1.0, dim = 2];
+/// assert_eq!((call.args.len(), call.kwargs.len()), (1, 1));
+/// ```
+#[macro_export]
+macro_rules! args {
+    (@fill $call:ident $(,)?) => {};
+    (@fill $call:ident $name:ident = $value:expr $(, $($rest:tt)*)?) => {
+        $call.kwargs.push((
+            ::std::sync::Arc::from(stringify!($name)),
+            $crate::IntoValue::into_value($value),
+        ));
+        $crate::args!(@fill $call $($($rest)*)?);
+    };
+    (@fill $call:ident $value:expr $(, $($rest:tt)*)?) => {
+        $call.args.push($crate::IntoValue::into_value($value));
+        $crate::args!(@fill $call $($($rest)*)?);
+    };
+    ($($all:tt)*) => {{
+        #[allow(unused_mut)]
+        let mut call = $crate::CallArgs::default();
+        $crate::args!(@fill call $($all)*);
+        call
+    }};
+}
+
+/// A call's arguments in the order of the parameters, defaults filled in.
+///
+/// # Errors
+/// When they do not fit.
+pub fn bind_values(callee: &str, params: &[ParamSpec], call: CallArgs) -> Result<Vec<Value>> {
+    if call.kwargs.is_empty() && call.args.len() == params.len() {
+        return Ok(call.args);
+    }
+    let bound = bind(callee, params, call.args, call.kwargs)?;
+    let filled = bound.into_iter().zip(params).map(|(given, param)| {
+        given.unwrap_or_else(|| param.default.as_ref().map_or(Value::None, Value::from))
+    });
+    Ok(filled.collect())
+}
+
+/// Positional and keyword arguments as the signature wants them recorded: defaults are left out.
+pub(crate) fn split_keywords(params: &[ParamSpec], mut values: Vec<Value>) -> CallArgs {
+    let positional = params
+        .iter()
+        .take_while(|p| p.kind == ParamKind::Positional)
+        .count();
+    let mut call = CallArgs::default();
+    for (value, param) in values
+        .drain(positional.min(values.len())..)
+        .zip(&params[positional..])
+    {
+        if !is_default(&value, param) {
+            call.kwargs.push((param.name.as_ref().into(), value));
+        }
+    }
+    call.args = values;
+    while call.kwargs.is_empty()
+        && let Some(last) = call.args.last()
+        && let Some(param) = params.get(call.args.len() - 1)
+        && is_default(last, param)
+    {
+        call.args.pop();
+    }
+    call
+}
+
+fn is_default(value: &Value, param: &ParamSpec) -> bool {
+    let Some(default) = &param.default else {
+        return false;
+    };
+    Argument::of_plain(value).is_some_and(|plain| plain.equals_literal(default))
+}
+
+/// The error of one argument, named.
+pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error: Error) -> Error {
+    let Some(param) = params.get(position) else {
+        return error;
+    };
+    match error.kind() {
+        ErrorKind::Type { expected, found } => arguments_error(
+            callee,
+            params,
+            format!("takes {expected} as `{}`, found {found}", param.name),
+        ),
+        ErrorKind::Unspecialised { .. } => ErrorKind::Unspecialised {
+            argument: param.name.to_string(),
+            ty: param.ty.to_string(),
+        }
+        .into(),
+        _ => error,
+    }
+}
+
+/// The error of a kernel that was given the wrong number of arguments.
+pub fn arity_error(callee: &str, params: &[ParamSpec], given: usize) -> Error {
+    arguments_error(
+        callee,
+        params,
+        format!("takes {} arguments but {given} were given", params.len()),
+    )
+}

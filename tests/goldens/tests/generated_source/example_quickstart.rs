@@ -1,0 +1,52 @@
+//! `Generated`, generated from a traced graph of 6 nodes; to be edited as any source.
+//!
+//! `weights.safetensors` has its layers and weights: [`Generated::load`] takes them from there.
+
+use fx_nn::prelude::*;
+
+/// The module.
+#[derive(Module)]
+pub struct Generated {
+    /// `linear`.
+    pub linear: fx_nn::nn::Linear,
+    /// `param`.
+    pub param: Tensor,
+}
+
+impl Generated {
+    /// Takes the layers and weights out of a graph module that has them.
+    ///
+    /// # Errors
+    /// When it does not have them all.
+    pub fn take(saved: &mut GraphModule) -> Result<Self> {
+        Ok(Generated {
+            linear: saved.take_submodule("linear")?,
+            param: FromValue::from_value(saved.parameter("param")?)?,
+        })
+    }
+}
+
+impl Generated {
+    /// The module with the layers and weights of a file that was saved with it.
+    ///
+    /// # Errors
+    /// When the file is none of this module's.
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        Self::take(&mut GraphModule::load(path)?)
+    }
+}
+
+#[trace]
+impl Generated {
+    /// What was traced.
+    ///
+    /// # Errors
+    /// When the arguments do not fit.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let param = &self.param;
+        let add = (x + param)?;
+        let linear = self.linear.forward(&add)?;  drop(add);
+        let clamp = linear.clamp(0.0, 1.0)?;  drop(linear);
+        Ok(clamp)
+    }
+}

@@ -1,0 +1,49 @@
+//! `Generated`, generated from a traced graph of 10 nodes; to be edited as any source.
+//!
+//! `weights.safetensors` has its layers and weights: [`Generated::load`] takes them from there.
+
+use fx_nn::prelude::*;
+
+/// The module.
+#[derive(Module)]
+pub struct Generated {
+    /// Tells it from others.
+    pub tag: Tag,
+}
+
+impl Generated {
+    /// Takes the layers and weights out of a graph module that has them.
+    ///
+    /// # Errors
+    /// When it does not have them all.
+    pub fn take(_saved: &mut GraphModule) -> Result<Self> {
+        Ok(Generated { tag: Tag::default() })
+    }
+}
+
+impl Generated {
+    /// The module with the layers and weights of a file that was saved with it.
+    ///
+    /// # Errors
+    /// When the file is none of this module's.
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        Self::take(&mut GraphModule::load(path)?)
+    }
+}
+
+#[trace]
+impl Generated {
+    /// What was traced.
+    ///
+    /// # Errors
+    /// When the arguments do not fit.
+    pub fn forward(&self, x: &Tensor, w1: &Tensor, w2: &Tensor) -> Result<Tensor> {
+        let stack = fx_nn::ops::stack(&[w1.clone(), w2.clone()], 0)?;
+        let amax = fx_nn::ops::amax(&stack, None, false)?;  drop(stack);
+        let add = (x + &amax)?;  drop(amax);
+        let stack_1 = fx_nn::ops::stack(&[w1.clone(), w2.clone()], 0)?;
+        let amax_1 = fx_nn::ops::amax(&stack_1, None, false)?;  drop(stack_1);
+        let add_1 = (&add + &amax_1)?;  drop(add); drop(amax_1);
+        Ok(add_1)
+    }
+}
