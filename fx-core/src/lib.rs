@@ -53,6 +53,7 @@ pub use ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 pub use ir::places::Scope;
 pub use ir::registry;
 pub use ir::signature::{Literal, ParamKind, ParamSpec};
+pub use ir::table::FunctionTable;
 pub use ir::value_meta::{TensorMeta, ValueMeta};
 pub use ir::walk::NodeCursor;
 pub use location::SourceLocation;
@@ -139,6 +140,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::codegen::tensor_source::TensorSpelling;
     pub use crate::ir::registry::Registration;
+    pub use crate::ir::table::TableEntry;
     pub use crate::module::registry::ModuleType;
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,

@@ -3,14 +3,14 @@
 //! Invariant: what happens in a layer is counted once for the node that calls it, and once for each module around it.
 
 use fx_core::{
-    Argument, CallArgs, Function, GraphModule, Interpretation, Interpreter, Literal, Module,
-    NoLeaves, NodeId, NodeRef, Op, PH, Result, Trace, Tracer, Value, ValueMeta,
+    Argument, Call, CallArgs, FunctionTable, GraphModule, Interpretation, Interpreter, Literal,
+    Module, NoLeaves, NodeId, NodeRef, Op, PH, Result, Trace, Tracer, Value, ValueMeta,
 };
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use crate::multiply_adds::multiply_adds;
+use crate::multiply_adds::{CountedCall, MultiplyAdds};
 use crate::tensor::Tensor;
 
 /// The paths around a path, the root's first.
@@ -93,15 +93,13 @@ impl Counter {
         node: NodeRef<'_>,
         meta: &ValueMeta,
     ) -> Result<()> {
-        let function: Option<&str> = match node.op() {
-            Op::CallFunction(function) => Some(Function::name(*function)),
-            Op::CallMethod(name) => Some(name),
-            _ => None,
-        };
-        let count = match function {
-            Some(name) => {
-                let call = run.fetch_args_kwargs_from_env(node)?;
-                multiply_adds(name, &call, meta)
+        let function = Call::of(node, run.attributes()).function();
+        let table = FunctionTable::<MultiplyAdds>::registered()?;
+        let known = function.and_then(|f| Some((f, table.get(f)?)));
+        let count = match known {
+            Some((function, MultiplyAdds(count))) => {
+                let args = run.fetch_args_kwargs_from_env(node)?;
+                count(&CountedCall::new(function, &args, meta))
             }
             None => 0,
         };

@@ -20,6 +20,7 @@ pub mod weights;
 
 pub use fx_core::*;
 pub use inspect::{ValueStats, allclose, trace_values};
+pub use multiply_adds::{CountedCall, MultiplyAdds};
 pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{

@@ -34,6 +34,7 @@ pub mod rust_type;
 pub mod signature;
 mod small_set;
 mod sort;
+pub mod table;
 mod uses;
 pub mod value_meta;
 pub mod walk;

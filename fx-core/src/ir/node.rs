@@ -24,6 +24,12 @@ pub struct NodeRef<'g> {
     pub(super) index: u32,
 }
 
+impl From<NodeRef<'_>> for NodeId {
+    fn from(node: NodeRef<'_>) -> Self {
+        node.id()
+    }
+}
+
 impl<'g> NodeRef<'g> {
     pub(super) fn new(graph: &'g Graph, index: u32) -> Self {
         NodeRef { graph, index }

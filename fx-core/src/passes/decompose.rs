@@ -5,8 +5,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::pass::Pass;
 use super::substitute::substitute;
 use crate::error::{Error, Result};
@@ -14,6 +12,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
+use crate::ir::table::FunctionTable;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
@@ -47,7 +46,7 @@ type Rule = Arc<dyn Fn(&DecomposedCall<'_>) -> Result<Value> + Send + Sync>;
 /// ```
 #[derive(Default, Clone)]
 pub struct Decompositions {
-    rules: FxHashMap<Function, Rule>,
+    rules: FunctionTable<Rule>,
 }
 
 impl Decompositions {
@@ -72,16 +71,13 @@ impl Decompositions {
     #[must_use]
     pub fn and(mut self, other: &Decompositions) -> Self {
         let others = other.rules.iter();
-        self.rules
-            .extend(others.map(|(f, rule)| (*f, rule.clone())));
+        self.rules.extend(others.map(|(f, rule)| (f, rule.clone())));
         self
     }
 
     /// The functions that have a rule, in the order of their paths.
     pub fn functions(&self) -> Vec<Function> {
-        let mut functions: Vec<Function> = self.rules.keys().copied().collect();
-        functions.sort_by_key(|function| function.path());
-        functions
+        self.rules.iter().map(|(function, _)| function).collect()
     }
 }
 
@@ -136,7 +132,7 @@ impl Pass for Decompositions {
         // The tracer has the attributes while rules run, so what is to be read of them is read before.
         let calls = graph.nodes().filter_map(|node| {
             let function = node.functions().one()?;
-            let rule = self.rules.get(&function)?;
+            let rule = self.rules.get(function)?;
             Some((node.id(), function, rule.clone()))
         });
         let calls: Vec<(NodeId, Function, Rule)> = calls.collect();
@@ -207,7 +203,7 @@ impl Decompositions {
         let mut at = graph.node(made.node)?.prev();
         while let Some(node) = at.filter(|node| Some(node.id()) != made.before) {
             if let Some(function) = node.functions().one()
-                && let Some(rule) = self.rules.get(&function)
+                && let Some(rule) = self.rules.get(function)
             {
                 if depth >= DEEPEST {
                     let endless = Error::msg(format_args!(

@@ -118,8 +118,7 @@ pub trait Tracer: 'static {
     /// ```
     /// # use fx_core::prelude::*;
     /// # use fx_core::Argument;
-    /// # #[wrap] fn largest(of: Vec<f64>) -> Result<f64> { Ok(of.into_iter().fold(f64::MIN, f64::max)) }
-    /// # #[wrap] fn scale(x: Float, by: Vec<f64>) -> Result<Float> { x * largest(by)? }
+    /// # #[wrap] fn scale(x: Float, by: Vec<f64>) -> Result<Float> { x * by.into_iter().fold(0.0, f64::max) }
     /// struct Rounded;
     /// impl Tracer for Rounded {
     ///     fn create_arg(&self, cx: &TraceContext, value: &Value) -> Result<Argument> {
