@@ -20,6 +20,7 @@ use crate::codegen::source::{CodeOptions, RustCode};
 use crate::codegen::structs::{Structs, Taken};
 use crate::codegen::structures::Definitions;
 use crate::error::{Error, Result};
+use crate::ir::function::dynamic_error;
 use crate::ir::method::{Functions, several_methods};
 use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
@@ -372,6 +373,12 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     });
     for (outer, gm, node) in nodes {
         let path = match node.op() {
+            Op::CallFunction(function) if function.is_dynamic() => {
+                count += 1;
+                let why = dynamic_error(*function).to_string();
+                unknown.push(told(outer, node, function.path(), &why));
+                continue;
+            }
             Op::CallFunction(function) => function.path(),
             Op::CallMethod(name) => match node.functions() {
                 Functions::One(method) => method.path(),
