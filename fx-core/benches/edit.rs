@@ -6,7 +6,7 @@ mod support;
 use std::time::Instant;
 
 use fx_core::prelude::*;
-use fx_core::{operator, pass_fn};
+use fx_core::{Component, Object, Walk, WalkMut, operator, pass_fn};
 use support::{module, wanted};
 
 const SIZES: [usize; 2] = [10_000, 100_000];

@@ -79,8 +79,15 @@ enum Record<T> {
     Replaced(usize, T),
     /// What was at some places is gone; the places are those before, in order.
     Removed(Vec<(usize, Arc<str>, T)>),
-    /// Something at a path keeps a journal of its own.
-    Opened(Arc<str>),
+    /// Something was lent, which keeps a journal of its own or is this one's copy.
+    Lent(Lent<T>),
+}
+
+struct Lent<T> {
+    path: Arc<str>,
+    original: Option<T>,
+    /// When it was lent before in an edit around.
+    before: Option<usize>,
 }
 
 /// The state of both kinds of items to which an edit can go back.
@@ -214,18 +221,21 @@ impl<T: Item> Items<T> {
         if let Some(start) = start
             && self.edits.lent.get(path).is_none_or(|lent| *lent < start)
         {
-            self.edits
-                .lent
-                .insert(path.clone(), self.edits.records.len());
-            let record = match item.open_edit() {
-                true => Record::Opened(path.clone()),
+            // A copy is lent, so that what comes back is the very thing that was there.
+            let original = match item.open_edit() {
+                true => None,
                 false => {
-                    // The copy is lent: what comes back is the very thing that was there.
                     let copy = item.clone();
-                    Record::Replaced(at, std::mem::replace(item, copy))
+                    Some(std::mem::replace(item, copy))
                 }
             };
-            self.edits.records.push(record);
+            let records = self.edits.records.len();
+            let before = self.edits.lent.insert(path.clone(), records);
+            self.edits.records.push(Record::Lent(Lent {
+                path: path.clone(),
+                original,
+                before,
+            }));
         }
         Some((path, item))
     }
@@ -269,14 +279,14 @@ impl<T: Item> Items<T> {
                     self.undo(record);
                 }
             }
-            self.edits.lent.retain(|_, lent| *lent < records);
             self.version.go_back(start.version);
         }
         if start.depth == 0 {
             let edits = std::mem::take(&mut self.edits);
             for record in edits.records {
-                if let Record::Opened(path) = record
-                    && let Some(item) = self.map.get_mut(&path)
+                if let Record::Lent(lent) = record
+                    && lent.original.is_none()
+                    && let Some(item) = self.map.get_mut(&lent.path)
                 {
                     item.close_edit(true);
                 }
@@ -306,10 +316,16 @@ impl<T: Item> Items<T> {
                     self.map.extend(kept);
                 }
             },
-            Record::Opened(path) => {
-                if let Some(item) = self.map.get_mut(&path) {
-                    item.close_edit(false);
+            Record::Lent(lent) => {
+                match (self.map.get_mut(&lent.path), lent.original) {
+                    (Some(item), Some(original)) => *item = original,
+                    (Some(item), None) => item.close_edit(false),
+                    (None, _) => {}
                 }
+                match lent.before {
+                    Some(before) => self.edits.lent.insert(lent.path, before),
+                    None => self.edits.lent.remove(&lent.path),
+                };
             }
         }
     }

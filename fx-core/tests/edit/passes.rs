@@ -112,7 +112,7 @@ fn the_record_of_a_pass_tells_what_it_did() -> Result<()> {
     assert_eq!(record.erased, ["neg"]);
     assert_eq!(record.replaced, [("neg".to_string(), "abs_1".to_string())]);
     assert_eq!(record.edited, ["abs"]);
-    assert_eq!((record.nodes_before, record.nodes_after), (6, 6));
+    assert_eq!((record.nodes_before, record.nodes_after), (7, 7));
 
     let record = gm.apply(&DeadCode)?;
     assert_eq!(record.erased, ["sub"]);
