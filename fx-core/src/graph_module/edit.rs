@@ -6,8 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::FxHashSet;
 
 use super::GraphModule;
 use crate::codegen::hooks::Hooks;
@@ -261,17 +260,20 @@ impl GraphModule {
 
     /// The nodes that are not among those of some names, and the names that are missing.
     fn changes_from(&self, former: Vec<String>) -> (Changes, Vec<NodeId>) {
-        let mut missing: IndexSet<String, FxBuildHasher> = former.into_iter().collect();
         let mut changes = Changes::default();
         let mut created = Vec::new();
+        let mut names: FxHashSet<String> = FxHashSet::default();
+        let known: FxHashSet<&str> = former.iter().map(String::as_str).collect();
         for node in self.graph.nodes() {
             let name = node.name().to_string();
-            if !missing.swap_remove(&name) {
-                changes.created.push(name);
+            if !known.contains(name.as_str()) {
+                changes.created.push(name.clone());
                 created.push(node.id());
             }
+            names.insert(name);
         }
-        changes.erased = missing.into_iter().collect();
+        changes.erased = former;
+        changes.erased.retain(|name| !names.contains(name));
         (changes, created)
     }
 

@@ -60,9 +60,12 @@ pub(crate) fn is_same_call(
     does_same((Some(old.op()), old.args(), old.kwargs()), new, same)
 }
 
+/// An op and its arguments, positional and by name.
+type Call<'c> = (Option<&'c Op>, &'c [Argument], &'c [(Arc<str>, Argument)]);
+
 /// As [`is_same_call`], for a call that is no node any more: its op and its arguments.
 pub(crate) fn does_same(
-    old: (Option<&Op>, &[Argument], &[(Arc<str>, Argument)]),
+    old: Call<'_>,
     new: NodeRef<'_>,
     same: &dyn Fn(NodeId, NodeId) -> bool,
 ) -> bool {
