@@ -56,6 +56,7 @@ pub use location::SourceLocation;
 pub use module::attributes::Attributes;
 pub use module::containers::MapKey;
 pub use module::hierarchy::ComponentExt;
+pub use module::items::Items;
 pub use module::module::Module;
 pub use module::plain::Tag;
 pub use module::walk::{
