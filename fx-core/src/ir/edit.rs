@@ -310,12 +310,17 @@ impl Graph {
             return self.put_inputs(user, inputs, &defs);
         };
         let is_kept = self.journal.is_open();
+        let mut slots = Vec::new();
         if is_kept {
             self.uses.keep_changes();
+            slots = mentions.slots(new);
         }
         let mut former = Vec::new();
         for place in places {
             if let Some(slot) = inputs.at_mut(place) {
+                if is_kept {
+                    slots.extend(mentions.slots(slot));
+                }
                 mentions.remove(&mut self.uses, slot, place);
                 let argument = std::mem::replace(slot, new.clone());
                 if is_kept {
@@ -332,6 +337,7 @@ impl Graph {
                 index: user,
                 places: former,
                 uses,
+                slots,
             };
             self.journal.record(Record::Written(Box::new(former)));
         }

@@ -87,6 +87,8 @@ pub(super) struct FormerPlaces {
     pub index: u32,
     pub places: Vec<(Path, Argument)>,
     pub uses: Vec<UseChange>,
+    /// The uses of the nodes that are there and were there.
+    pub slots: Vec<(u32, Option<u32>)>,
 }
 
 /// Where a graph waits that was put away in an edit, by the assignment of another one.

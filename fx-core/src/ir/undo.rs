@@ -58,17 +58,21 @@ impl Graph {
             Record::Written(former) => {
                 let FormerPlaces {
                     index,
-                    places,
+                    mut places,
                     uses,
+                    slots,
                 } = *former;
-                self.wide.forget(index);
                 for change in uses.into_iter().rev() {
                     self.uses.undo(change);
                 }
-                for (place, argument) in places.into_iter().rev() {
-                    if let Some(slot) = self.inputs[index as usize].at_mut(&place) {
-                        *slot = argument;
+                let former = places.clone();
+                for (place, argument) in &mut places {
+                    if let Some(slot) = self.inputs[index as usize].at_mut(place) {
+                        std::mem::swap(slot, argument);
                     }
+                }
+                if let Some(mentions) = self.wide.known(index) {
+                    mentions.give_back(&places, &former, &slots);
                 }
                 self.tell_changed_back(panic, index);
             }

@@ -280,7 +280,7 @@ fn made(edits: &[Edit]) -> Graph {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn what_fails_leaves_the_graph_as_it_was(
