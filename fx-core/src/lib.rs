@@ -31,9 +31,10 @@ pub use codegen::tensor_source::{IndexSource, TensorSource};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
+pub use graph_module::edit::GraphEdit;
 pub use graph_module::folder::Folder;
 pub use graph_module::surgery::{ReplacedModule, Surgery};
-pub use graph_module::{GraphEdit, GraphModule, symbolic_trace};
+pub use graph_module::{GraphModule, symbolic_trace};
 /// Maps by names that keep their order: what traced functions take and return.
 pub use indexmap::IndexMap;
 pub use ir::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
@@ -61,6 +62,7 @@ pub use module::attributes::Attributes;
 pub use module::call::{Call, Callee};
 pub use module::containers::MapKey;
 pub use module::hierarchy::ComponentExt;
+pub use module::items::Items;
 pub use module::module::Module;
 pub use module::plain::Tag;
 pub use module::walk::{

@@ -501,6 +501,10 @@ impl<'g> NodeMut<'g> {
         self.graph.mark_known(self.index);
     }
 
+    pub(super) fn tell_changed(&self) {
+        self.graph.tell_changed(self.index);
+    }
+
     pub(super) fn extra_mut(&mut self) -> &mut super::meta::Extra {
         self.graph.extra_of_mut(self.index)
     }
@@ -515,6 +519,7 @@ impl<'g> NodeMut<'g> {
     /// Annotates the type of its value.
     pub fn set_type_expr(&mut self, ty: Option<&str>) {
         self.graph.notes_of_mut(self.index).type_expr = ty.map(Arc::from);
+        self.tell_changed();
     }
 }
 

@@ -71,6 +71,19 @@ pub trait Module: Component + Any + Send + Sync {
         &[]
     }
 
+    /// Starts an edit that can be taken back, where the module keeps a journal; `false` where it does not, and a copy of it
+    /// is put away instead.
+    #[doc(hidden)]
+    fn open_edit(&mut self) -> bool {
+        false
+    }
+
+    /// Ends the innermost edit, and takes it back unless it is to `keep`.
+    #[doc(hidden)]
+    fn close_edit(&mut self, keep: bool) {
+        let _ = keep;
+    }
+
     /// The type's full name.
     fn type_name(&self) -> &'static str {
         std::any::type_name::<Self>()

@@ -33,7 +33,8 @@ pub struct Canonicalize;
 
 impl Pass for Canonicalize {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         let order = order(graph, attributes);
         let is_ordered = graph
             .nodes()

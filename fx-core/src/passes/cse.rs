@@ -70,7 +70,8 @@ impl fmt::Debug for Cse {
 
 impl Pass for Cse {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         let ordered = Ordered::of(graph, attributes);
         let mut known = Known::new(graph, attributes);
         let mut merged: Vec<(NodeId, Argument)> = Vec::new();

@@ -53,17 +53,13 @@ impl GraphModule {
         let inner_graph = part.graph(self.graph())?;
         let inner_attributes = named_by(&inner_graph, self.attributes());
         let inner = GraphModule::new(inner_attributes, inner_graph, path)?;
-        let before = self.clone();
-        let lifted = self.put_lifted(&part, path, inner);
-        if lifted.is_err() {
-            self.restore(before);
-        }
-        lifted
+        self.edit(|gm| gm.put_lifted(&part, path, inner))
     }
 
     fn put_lifted(&mut self, part: &Part, path: &str, inner: GraphModule) -> Result<NodeId> {
         self.add_new_submodule(path, inner)?;
-        let (graph, attributes) = self.parts_mut();
+        let mut edit = self.graph_mut();
+        let (graph, attributes) = edit.parts();
         let last = part.nodes.last().copied();
         let last = last.ok_or_else(|| Error::msg("a part has nodes"))?;
         let mut place = graph.inserting_after(last)?;
@@ -93,6 +89,7 @@ impl GraphModule {
             .filter(|id| graph.node(*id).is_ok())
             .collect();
         graph.rearrange(&order)?;
+        drop(edit);
         self.lint()?;
         Ok(call)
     }
@@ -104,15 +101,10 @@ impl GraphModule {
     /// When the node calls no graph module, or one that takes a structure apart, or the arguments do not fit. Nothing
     /// changes then.
     pub fn inline_module(&mut self, call: NodeId) -> Result<()> {
-        let before = self.clone();
-        let inlined = self.inlined(call);
+        let inlined = self.edit(|gm| gm.inlined(call));
         inlined.map_err(|error| {
-            let error = before
-                .graph()
-                .node(call)
-                .map_or_else(|e| e, |node| node.blame("inlining", error));
-            self.restore(before);
-            error
+            let node = self.graph().node(call);
+            node.map_or_else(|e| e, |node| node.blame("inlining", error))
         })
     }
 
@@ -140,9 +132,10 @@ impl GraphModule {
         };
         let is_last_call = self.graph().find_nodes(node.op()).len() == 1;
 
-        let (graph, attributes) = self.parts_mut();
+        let mut edit = self.graph_mut();
+        let (graph, attributes) = edit.parts();
         if is_last_call {
-            attributes.modules.shift_remove(&path);
+            attributes.modules.remove(&path);
         }
         let (mut body, inner_attributes) = inner.into_parts();
         move_under(&path, &mut body, inner_attributes, attributes)?;
@@ -158,6 +151,7 @@ impl GraphModule {
         }
         substitute(graph, call, &result)?;
         graph.erase_node(call)?;
+        drop(edit);
         self.lint()
     }
 
@@ -201,12 +195,12 @@ fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attribute
         cursor.node_mut(id)?.write_op(op)?;
     }
     drop(cursor);
-    let modules = from.modules.into_iter();
-    to.modules
-        .extend(modules.map(|(old, module)| (new_path(&old), module)));
-    let tensors = from.tensors.into_iter();
-    to.tensors
-        .extend(tensors.map(|(old, tensor)| (new_path(&old), tensor)));
+    for (old, module) in from.modules {
+        to.modules.insert(new_path(&old), module);
+    }
+    for (old, tensor) in from.tensors {
+        to.tensors.insert(new_path(&old), tensor);
+    }
     Ok(())
 }
 
