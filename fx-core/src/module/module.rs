@@ -60,6 +60,11 @@ pub trait Module: Component + Any + Send + Sync {
         Effects::PURE
     }
 
+    /// Why source cannot have a call of it; `None` where it can.
+    fn source_problem(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Where its `forward` is written.
     fn location(&self) -> Option<&'static Location<'static>> {
         None
