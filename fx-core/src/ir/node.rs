@@ -128,6 +128,11 @@ impl<'g> NodeRef<'g> {
             .location_of(self.graph.notes_of(self.index).location)
     }
 
+    /// Where it stands: keys increase along the graph's order.
+    pub(crate) fn order_key(self) -> u64 {
+        self.graph.order.key(self.index)
+    }
+
     /// Where its location and scope are in its graph's tables.
     pub(crate) fn places(self) -> (LocationId, ScopeId) {
         let notes = self.graph.notes_of(self.index);
