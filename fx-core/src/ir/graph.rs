@@ -430,12 +430,18 @@ impl Graph {
 
     /// A node's notes, to change; [`tell_changed`](Graph::tell_changed) is due afterwards.
     pub(super) fn notes_of_mut(&mut self, index: u32) -> &mut Notes {
-        let notes = &mut self.notes[index as usize];
-        if self.journal.is_open() && !self.journal.has_just_kept_notes(index) {
-            let notes = Box::new(notes.clone());
+        if self.journal.is_open() {
+            self.keep_notes(index);
+        }
+        &mut self.notes[index as usize]
+    }
+
+    #[cold]
+    fn keep_notes(&mut self, index: u32) {
+        if !self.journal.has_just_kept_notes(index) {
+            let notes = Box::new(self.notes[index as usize].clone());
             self.journal.record(Record::Notes { index, notes });
         }
-        notes
     }
 
     /// What the graph computes is another now, at a node.

@@ -275,18 +275,18 @@ impl Rule {
             },
             called: FxHashSet::default(),
         };
-        gm.edit(|gm| {
-            let matches = work.run(gm, found)?;
-            if work.called.is_empty() {
-                return Ok(matches);
+        match &self.replacement {
+            // It was checked when the rule was made: nothing fails once it is installed.
+            Replacement::Fixed(fixed) => {
+                let fixed = gm.edit(|gm| {
+                    let mut fixed = Subgraph::clone(fixed);
+                    work.install(gm, &mut fixed)?;
+                    Ok(fixed)
+                })?;
+                work.run_fixed(gm, found, &fixed)
             }
-            let mut edit = gm.graph_mut();
-            let (graph, attributes) = edit.parts();
-            attributes.modules.retain(|path, _| {
-                !work.called.contains(path) || graph.has_op(&Op::CallModule(path.clone()))
-            });
-            Ok(matches)
-        })
+            Replacement::Computed(compute) => gm.edit(|gm| work.run_computed(gm, found, compute)),
+        }
     }
 }
 
@@ -368,36 +368,59 @@ struct Work<'r> {
 }
 
 impl Work<'_> {
-    fn run(&mut self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
+    fn run_fixed(
+        mut self,
+        gm: &mut GraphModule,
+        found: Vec<Match>,
+        fixed: &Subgraph,
+    ) -> Result<Vec<Match>> {
         let mut done = Vec::with_capacity(found.len());
-        match &self.rule.replacement {
-            Replacement::Fixed(fixed) => {
-                let mut fixed = Subgraph::clone(fixed);
-                self.install(gm, &mut fixed)?;
-                let values = fixed.returned()?.values;
-                let mut stamp = Stamp::new(&fixed.graph);
-                let mut edit = gm.graph_mut();
-                let mut graph = edit.in_pass(self.rule.name.clone());
-                for mut one in found {
-                    if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
-                        done.push(one);
-                    }
-                }
-            }
-            Replacement::Computed(compute) => {
-                for mut one in found {
-                    let computed = self.computed(gm, &one, compute)?;
-                    let values = computed.returned()?.values;
-                    let mut stamp = Stamp::new(&computed.graph);
-                    let mut edit = gm.graph_mut();
-                    let mut graph = edit.in_pass(self.rule.name.clone());
-                    if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
-                        done.push(one);
-                    }
-                }
+        let values = fixed.returned()?.values;
+        let mut stamp = Stamp::new(&fixed.graph);
+        let mut edit = gm.graph_mut();
+        let mut graph = edit.in_pass(self.rule.name.clone());
+        for mut one in found {
+            if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
+                done.push(one);
             }
         }
+        drop(graph);
+        drop(edit);
+        self.drop_uncalled(gm);
         Ok(done)
+    }
+
+    fn run_computed(
+        mut self,
+        gm: &mut GraphModule,
+        found: Vec<Match>,
+        compute: &Compute,
+    ) -> Result<Vec<Match>> {
+        let mut done = Vec::with_capacity(found.len());
+        for mut one in found {
+            let computed = self.computed(gm, &one, compute)?;
+            let values = computed.returned()?.values;
+            let mut stamp = Stamp::new(&computed.graph);
+            let mut edit = gm.graph_mut();
+            let mut graph = edit.in_pass(self.rule.name.clone());
+            if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
+                done.push(one);
+            }
+        }
+        self.drop_uncalled(gm);
+        Ok(done)
+    }
+
+    /// Modules that replaced nodes called, and that nothing calls any more, go.
+    fn drop_uncalled(&self, gm: &mut GraphModule) {
+        if self.called.is_empty() {
+            return;
+        }
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
+        attributes.modules.retain(|path, _| {
+            !self.called.contains(path) || graph.has_op(&Op::CallModule(path.clone()))
+        });
     }
 
     fn computed(
