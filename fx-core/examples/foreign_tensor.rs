@@ -1,32 +1,60 @@
-//! An array type of one's own, made traceable: fx-core is tied to no tensor library.
+//! An array type of one's own, made traceable: fx-core is tied to no tensor library, and generated source has the
+//! array type's own names.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;
 
 use fx_core::prelude::*;
 use fx_core::{
-    Component, Object, OperandRef, Operator, Traced, Walk, WalkMut, escape, tensor_type,
+    Component, IndexSource, IntoValue, Object, Operand, OperandRef, Operator, TensorData,
+    TensorSource, Traced, Walk, WalkMut, binary, escape, operator, register_tensor, tensor_type,
 };
 
 /// Numbers that are known, or stand for a node of a running trace.
 #[derive(Debug, Clone)]
-enum Array {
+pub enum Array {
+    /// The numbers, and the shape.
     Known(Arc<Vec<f64>>, [usize; 1]),
+    /// What stands for them in a trace.
     Symbolic(Proxy),
 }
 
 impl Array {
-    fn new(data: &[f64]) -> Self {
+    /// An array of numbers.
+    pub fn new(data: &[f64]) -> Self {
         Array::Known(Arc::new(data.to_vec()), [data.len()])
     }
 
     /// The numbers: what only a run has, so a symbolic array gives an error that names the caller's line.
+    ///
+    /// # Errors
+    /// When the array is symbolic.
     #[track_caller]
-    fn data(&self) -> Result<&[f64]> {
+    pub fn data(&self) -> Result<&[f64]> {
         match self {
             Array::Known(data, _) => Ok(data),
             Array::Symbolic(proxy) => Err(escape("data", *proxy)),
         }
+    }
+
+    /// The numbers from one place up to another: `x[from:to]` in Python. Recorded where the array is symbolic.
+    ///
+    /// # Errors
+    /// When there are no such places.
+    #[track_caller]
+    pub fn cut(&self, from: impl Into<Int>, to: impl Into<Int>) -> Result<Array> {
+        let (from, to) = (from.into().into_value(), to.into().into_value());
+        let ends = Value::Slice(Box::new([from, to, Value::None]));
+        operator::getitem.call_as((self, ends))
+    }
+
+    /// Each number to a power: `x ** exponent` in Python.
+    ///
+    /// # Errors
+    /// When the numbers do not fit.
+    #[track_caller]
+    pub fn raised(&self, exponent: impl Operand) -> Result<Array> {
+        binary(Operator::Pow, &self, &exponent)
     }
 }
 
@@ -57,7 +85,23 @@ impl Object for Array {
         }
     }
 
+    fn to_data(&self) -> Result<TensorData<'_>> {
+        let data = self.data()?;
+        let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
+        TensorData::new(PATH, DType::F64, vec![data.len()], bytes)
+    }
+
     fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
+        if let (Operator::Getitem, [_, Value::Slice(ends)]) = (op, args) {
+            let [Value::Int(from), Value::Int(to), Value::None] = **ends else {
+                return Err(Error::msg("arrays are cut from a place to a place"));
+            };
+            let place = |at: i64| usize::try_from(at).unwrap_or(usize::MAX);
+            let cut = self.data()?.get(place(from)..place(to));
+            let cut = cut.ok_or_else(|| Error::msg("an array has no such places"))?;
+            *out = Value::object(Array::new(cut));
+            return Ok(());
+        }
         let operands: Option<Vec<OperandRef<'_>>> =
             args.iter().map(|v| OperandRef::of(v)).collect();
         let operands = operands.ok_or_else(|| Error::msg("arrays and numbers only"))?;
@@ -76,6 +120,7 @@ impl Traced for Array {
         let f: fn(f64, f64) -> f64 = match op {
             Operator::Add => |a, b| a + b,
             Operator::Mul => |a, b| a * b,
+            Operator::Pow => f64::powf,
             Operator::Gt => |a, b| f64::from(u8::from(a > b)),
             _ => return Err(Error::msg(format_args!("arrays have no `{op}`"))),
         };
@@ -125,22 +170,67 @@ impl Component for Array {
 // Conversions, `a + b`, `2.0 * a`, comparisons: all written from the two impls above.
 tensor_type!(Array);
 
+/// The path by which files and generated source know the type.
+const PATH: &str = "foreign_tensor::Array";
+
+// What files and generated source need: how arrays come back from bytes, and what is called how.
+register_tensor!(
+    Array,
+    PATH,
+    |data| {
+        let numbers: Vec<f64> = data.elements().collect();
+        Ok(Value::object(Array::new(&numbers)))
+    },
+    source = Names,
+);
+
+/// The names of what Rust has no sign for. Of what is not here, a plain call is written.
+struct Names;
+
+impl TensorSource for Names {
+    fn index(&self, array: &str, index: &IndexSource) -> Option<String> {
+        match index {
+            IndexSource::Slice([Some(from), Some(to), None]) => {
+                Some(format!("{array}.cut({from}, {to})"))
+            }
+            _ => None,
+        }
+    }
+
+    fn operator(&self, op: Operator, operands: &[&str]) -> Option<String> {
+        match (op, operands) {
+            (Operator::Pow, [array, exponent]) => Some(format!("{array}.raised({exponent})")),
+            _ => None,
+        }
+    }
+}
+
 /// An operation: one node.
-#[wrap]
-fn total(x: &Array) -> Result<Float> {
+///
+/// # Errors
+/// When the array is symbolic where nothing traces.
+#[wrap(path = "foreign_tensor::total")]
+pub fn total(x: &Array) -> Result<Float> {
     Ok(x.data()?.iter().sum::<f64>().into())
 }
 
+/// Lets positive numbers through, scaled.
 #[derive(Module)]
-struct Gate {
-    scale: Array,
+pub struct Gate {
+    /// What they are scaled by.
+    pub scale: Array,
 }
 
 #[trace]
 impl Gate {
-    fn forward(&self, x: &Array) -> Result<Array> {
+    /// The numbers of the gate.
+    ///
+    /// # Errors
+    /// When the array is of another length.
+    pub fn forward(&self, x: &Array) -> Result<Array> {
         let open = (x > 0.0)?;
-        (open * (x * &self.scale)?)? + total(x)?
+        let gated = (open * (x * &self.scale)?)?;
+        gated.raised(2.0)?.cut(0, 1)? + total(x)?
     }
 }
 
@@ -150,6 +240,9 @@ fn main() -> Result<()> {
     };
     let traced = symbolic_trace(&gate)?;
     println!("{}\n\n{}", traced.graph(), traced.code());
+    // The array type's names stand in its source, as its users write them.
+    assert!(traced.code().contains("let pow = mul_1.raised(2.0)?;"));
+    assert!(traced.code().contains("let getitem = pow.cut(0, 1)?;"));
 
     let x = Array::new(&[1.5, -1.0]);
     let eager = gate.forward(&x)?;

@@ -60,7 +60,7 @@ pub enum ErrorKind {
     },
     /// A plain argument that was left symbolic.
     #[error(
-        "argument `{argument}` is a plain `{ty}`, whose value tracing needs: bind it with `Trace::concrete(\"{argument}\", value)`, or make it a `Tensor`, `Int`, `Float` or `Bool`, which stay symbolic"
+        "argument `{argument}` is a plain `{ty}`, whose value tracing needs: bind it with `Trace::concrete(\"{argument}\", value)`, or make it a tensor, an `Int`, a `Float` or a `Bool`, which stay symbolic"
     )]
     Unspecialised {
         /// The argument's name.

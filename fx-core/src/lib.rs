@@ -2,7 +2,8 @@
 //! run and turn back into Rust source.
 //!
 //! This crate knows no tensor library: a tensor is an [`Object`], a tensor type that can be symbolic is
-//! [`Traced`]. `fx-nn` brings one. The layers, from the ground up: values, the graph ([`Graph`]), modules
+//! [`Traced`], and generated source has the names that come with the type's registration
+//! ([`register_tensor!`]). `fx-nn` brings one. The layers, from the ground up: values, the graph ([`Graph`]), modules
 //! ([`Module`]), tracing ([`Tracer`]), running and code generation ([`GraphModule`]).
 
 // Macro expansions name the crate by its public name, also in its own tests and examples.
@@ -26,6 +27,7 @@ mod value;
 pub use codegen::crates::CrateInfo;
 pub use codegen::hooks::{CodeGen, CodeHook, FunctionHead};
 pub use codegen::source::{CodeLine, CodeOptions, RustCode};
+pub use codegen::tensor_source::{IndexSource, TensorSource};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
@@ -47,6 +49,7 @@ pub use ir::node::{NodeMut, NodeRef};
 pub use ir::observe::{GraphObserver, ObserverId};
 pub use ir::op::{Op, Opcode};
 pub use ir::operators as operator;
+pub use ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 pub use ir::places::Scope;
 pub use ir::registry;
 pub use ir::signature::{Literal, ParamKind, ParamSpec};
@@ -135,6 +138,7 @@ pub mod prelude {
 /// What macro expansions call; not for people.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::codegen::tensor_source::TensorSpelling;
     pub use crate::ir::registry::Registration;
     pub use crate::ir::table::TableEntry;
     pub use crate::module::registry::ModuleType;

@@ -10,7 +10,7 @@ use fx_nn::models::resnet::resnet18;
 use fx_nn::prelude::*;
 use fx_nn::{
     Argument, Attributes, CodeGen, CodeOptions, ComponentExt, Folder, FunctionHead, IntoValue, Op,
-    PlainInterpreter, allclose, operator,
+    ParamType, PlainInterpreter, allclose, operator,
 };
 
 fn node(gm: &GraphModule, name: &str) -> Result<NodeId> {
@@ -737,5 +737,28 @@ fn constants_that_are_folded_lazily_are_refused() -> Result<()> {
         assert!(error.contains(part), "{part} in {error}");
     }
     assert!(Folder::new("Eager").source(&eager).is_ok());
+    Ok(())
+}
+
+/// What macros say of a type and what its text is read as are one: files and graphs by hand know as much as a trace.
+#[test]
+fn types_as_data_and_as_text_are_one() -> Result<()> {
+    let mut read = 0;
+    for function in fx_nn::registry::functions() {
+        let def = function.def();
+        let params = def
+            .params
+            .iter()
+            .map(|param| (&*param.ty, Some(&param.param_type)));
+        for (text, data) in params.chain([(def.returns, def.result.as_ref())]) {
+            let Some(data) = data else {
+                assert!(text.is_empty() && def.operator.is_some(), "{function}");
+                continue;
+            };
+            assert_eq!(text.parse::<ParamType>()?, *data, "`{text}` of {function}");
+            read += 1;
+        }
+    }
+    assert!(read > 300, "{read} types");
     Ok(())
 }

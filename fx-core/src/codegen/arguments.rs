@@ -1,10 +1,12 @@
 //! Arguments as Rust writes them: lent, given, or as a parameter of a known type takes them.
 
 use super::rust::{Hold, Writer};
-use super::types::{Ty, is_tensor, optional, tuple};
+use super::tensor_source::IndexSource;
+use super::types::tuple;
 use crate::ir::argument::Argument;
 use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;
+use crate::ir::param_type::{ParamType, ScalarType};
 use crate::ir::signature::ParamSpec;
 use crate::text::Escaped;
 use crate::value::handle::NodeId;
@@ -45,14 +47,14 @@ impl Writer<'_> {
 
     /// An argument as a parameter takes it.
     pub(super) fn for_param(&self, arg: &Argument, param: &ParamSpec) -> String {
-        self.of_type(arg, &param.ty, param.into)
+        self.of_type(arg, &param.param_type, param.into)
     }
 
     /// The arguments of a call of a graph module, whose `forward` takes any values.
     pub(super) fn for_graph_module(&self, node: NodeRef<'_>) -> String {
         let any = |arg: &Argument| match arg {
             Argument::Node(id) => match self.graph.node(*id).map(|node| self.types.of(node)) {
-                Ok(Ty::Named(_)) => self.lent(arg),
+                Ok(ty) if ty.is_object() => self.lent(arg),
                 _ => self.built(arg),
             },
             Argument::Bool(_) | Argument::Float(_) => self.built(arg),
@@ -79,13 +81,13 @@ impl Writer<'_> {
 
     /// An argument of an optional parameter, where the method takes the value itself.
     pub(super) fn present(&self, arg: &Argument, param: &ParamSpec) -> String {
-        let ty = optional(&param.ty).unwrap_or(&param.ty);
-        self.of_type(arg, ty, param.into)
+        let ty = param.param_type.optional();
+        self.of_type(arg, ty.unwrap_or(&param.param_type), param.into)
     }
 
     /// An argument of a type; `into` where what converts into the type will do.
-    fn of_type(&self, arg: &Argument, ty: &str, into: bool) -> String {
-        if let Some(inner) = optional(ty) {
+    fn of_type(&self, arg: &Argument, ty: &ParamType, into: bool) -> String {
+        if let Some(inner) = ty.optional() {
             return match arg {
                 Argument::None => "None".to_string(),
                 arg if into && is_plain(inner) => self.of_type(arg, inner, false),
@@ -93,52 +95,54 @@ impl Writer<'_> {
             };
         }
         self.check(arg, ty, into);
+        let lent = matches!(ty, ParamType::Reference(_));
         match (arg, ty) {
-            (arg, "Value") if !into => self.as_value(arg),
+            (arg, ParamType::AnyValue) if !into => self.as_value(arg),
             // What a struct is made of, taken as the struct that the parameter is of.
-            (Argument::Dict(_), ty) if !ty.contains("Map<") => {
-                let lent = if ty.starts_with('&') { "&" } else { "" };
+            (Argument::Dict(_), ty) if !matches!(ty.referred(), ParamType::Map(_)) => {
+                let lent = if lent { "&" } else { "" };
                 format!("{lent}FromValue::from_value({})?", self.as_value(arg))
             }
-            (Argument::Node(id), ty) => match (self.hold(*id), ty.starts_with('&')) {
+            (Argument::Node(id), _) => match (self.hold(*id), lent) {
                 (Hold::Plain, _) => self.name(*id),
                 (_, true) => self.lent(arg),
                 (_, false) => format!("{}.clone()", self.name(*id)),
             },
-            (Argument::Int(n), "f64" | "f32") => format!("{:?}", *n as f64),
-            (Argument::Int(n), "Float") => scalar(&format!("{:?}", *n as f64), ty, into),
+            (Argument::Int(n), ParamType::Plain(ScalarType::Float)) => format!("{:?}", *n as f64),
+            (Argument::Int(n), ParamType::Scalar(kind @ ScalarType::Float)) => {
+                scalar(&format!("{:?}", *n as f64), *kind, into)
+            }
             (
                 Argument::Int(_) | Argument::Float(_) | Argument::Bool(_),
-                "Int" | "Float" | "Bool",
-            ) => scalar(&self.built(arg), ty, into),
-            (Argument::Str(text), "String") => format!("{:?}.to_string()", text.as_str()),
-            (Argument::List(_) | Argument::Tuple(_), ty) if ty.starts_with('&') => {
-                format!("&{}", self.in_brackets(arg, element(ty)))
-            }
-            (Argument::List(_) | Argument::Tuple(_), ty) if ty.starts_with('[') => {
-                self.in_brackets(arg, element(ty))
-            }
-            (Argument::List(_) | Argument::Tuple(_), ty) if ty.starts_with("Vec<") => {
-                format!("vec!{}", self.in_brackets(arg, element(ty)))
-            }
-            (Argument::List(items), ty) if !ty.starts_with('(') => self.sizes(items, into),
-            (Argument::Tuple(items), ty) if !ty.starts_with('(') => self.sizes(items, into),
+                ParamType::Scalar(kind),
+            ) => scalar(&self.built(arg), *kind, into),
+            (Argument::Str(text), ParamType::Str) => format!("{:?}.to_string()", text.as_str()),
+            (Argument::List(_) | Argument::Tuple(_), ty) => match ty {
+                ParamType::Reference(_) => format!("&{}", self.in_brackets(arg, ty.item(0))),
+                ParamType::Slice(item) => self.in_brackets(arg, Some(item)),
+                ParamType::Sequence(item) => format!("vec!{}", self.in_brackets(arg, Some(item))),
+                ParamType::Tuple(_) => self.built(arg),
+                _ => self.sizes(arg, into),
+            },
             (arg, _) => self.built(arg),
         }
     }
 
     /// Notes an argument that is no tensor, where one is taken, and a tensor where a number is.
-    fn check(&self, arg: &Argument, ty: &str, into: bool) {
-        let wanted = ty.trim_start_matches('&').trim();
+    fn check(&self, arg: &Argument, ty: &ParamType, into: bool) {
+        let wanted = ty.referred();
+        let is_tensor = matches!(wanted, ParamType::TensorOf(_));
         let fits = match arg {
             _ if into => true,
             Argument::Node(id) => match self.graph.node(*id).map(|node| self.types.of(node)) {
-                Ok(Ty::Named(name)) if is_tensor(wanted) => is_tensor(name),
-                Ok(Ty::Named(_)) => !matches!(wanted, "i64" | "usize" | "f64" | "bool" | "str"),
-                Ok(_) => !is_tensor(wanted),
+                Ok(found) if found.is_object() && is_tensor => found.is_tensor_of(wanted),
+                Ok(found) if found.is_object() => {
+                    !matches!(wanted, ParamType::Plain(_) | ParamType::Str)
+                }
+                Ok(_) => !is_tensor,
                 Err(_) => false,
             },
-            _ => !is_tensor(wanted),
+            _ => !is_tensor,
         };
         if !fits {
             let what = match arg {
@@ -149,15 +153,11 @@ impl Writer<'_> {
         }
     }
 
-    fn in_brackets(&self, arg: &Argument, element: &str) -> String {
-        let items: &[Argument] = match arg {
-            Argument::List(items) | Argument::Tuple(items) => items,
-            _ => &[],
-        };
+    fn in_brackets(&self, arg: &Argument, element: Option<&ParamType>) -> String {
+        let items = items_of(arg).iter();
         let items: Vec<String> = items
-            .iter()
             .map(|item| match element {
-                "Int" | "Float" | "Bool" => self.of_type(item, element, false),
+                Some(ty @ ParamType::Scalar(_)) => self.of_type(item, ty, false),
                 _ => self.built(item),
             })
             .collect();
@@ -165,7 +165,8 @@ impl Writer<'_> {
     }
 
     /// Several numbers for a type of its own, such as sizes or dims: what converts into it.
-    fn sizes(&self, items: &[Argument], into: bool) -> String {
+    fn sizes(&self, arg: &Argument, into: bool) -> String {
+        let items = items_of(arg);
         let written: Vec<String> = items.iter().map(|item| self.built(item)).collect();
         let text = match written.as_slice() {
             [] => "()".to_string(),
@@ -187,36 +188,42 @@ impl Writer<'_> {
     pub(super) fn list(&self, arg: &Argument) -> String {
         match arg {
             Argument::List(_) | Argument::Tuple(_) => {
-                format!("vec!{}", self.in_brackets(arg, "Int"))
+                format!(
+                    "vec!{}",
+                    self.in_brackets(arg, Some(&ParamType::Scalar(ScalarType::Int)))
+                )
             }
             other => self.built(other),
         }
     }
 
-    /// What a tensor is indexed by.
-    pub(super) fn index(&self, index: &Argument) -> String {
+    /// What a tensor is indexed by, for its library to write.
+    pub(super) fn index(&self, index: &Argument) -> IndexSource {
         match index {
-            Argument::None => "NewAxis".to_string(),
-            Argument::Ellipsis => "Ellipsis".to_string(),
-            Argument::Tuple(parts) => tuple(
-                &parts
-                    .iter()
-                    .map(|part| self.index(part))
-                    .collect::<Vec<_>>(),
-            ),
+            Argument::None => IndexSource::NewDim,
+            Argument::Ellipsis => IndexSource::Rest,
+            Argument::Tuple(parts) => {
+                IndexSource::Parts(parts.iter().map(|part| self.index(part)).collect())
+            }
             Argument::Slice(ends) => {
                 let end = |at: usize| match &ends[at] {
-                    Argument::None => String::new(),
-                    end => self.built(end),
+                    Argument::None => None,
+                    end => Some(self.built(end)),
                 };
-                let range = format!("{}..{}", end(0), end(1));
-                match (&ends[2], range.as_str()) {
-                    (Argument::None, _) => range,
-                    (step, "..") => format!("every({})", self.built(step)),
-                    (step, range) => format!("every({}).of({range})", self.built(step)),
-                }
+                IndexSource::Slice([end(0), end(1), end(2)])
             }
-            other => self.lent(other),
+            other => IndexSource::At(self.lent(other)),
+        }
+    }
+
+    /// The same as a value, for any library.
+    pub(super) fn index_value(&self, index: &Argument) -> String {
+        match index {
+            Argument::Tuple(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| self.index_value(part)).collect();
+                format!("Value::Tuple(Box::new([{}]))", parts.join(", "))
+            }
+            other => self.as_value(other),
         }
     }
 
@@ -256,21 +263,26 @@ impl Writer<'_> {
 }
 
 /// A scalar as a parameter of a scalar's type takes it.
-fn scalar(text: &str, ty: &str, into: bool) -> String {
+fn scalar(text: &str, kind: ScalarType, into: bool) -> String {
     match into {
         true => text.to_string(),
-        false => format!("{ty}::from({text})"),
+        false => format!("{}::from({text})", kind.name()),
     }
 }
 
 /// Whether Rust's own numbers and texts are of the type.
-fn is_plain(ty: &str) -> bool {
-    matches!(ty, "f64" | "f32" | "i64" | "usize" | "bool" | "&str")
+fn is_plain(ty: &ParamType) -> bool {
+    match ty {
+        ParamType::Plain(_) => true,
+        ParamType::Reference(inner) => **inner == ParamType::Str,
+        _ => false,
+    }
 }
 
-/// The element's type of a slice, an array or a vector.
-fn element(ty: &str) -> &str {
-    let inner = ty.trim_start_matches('&').trim_start_matches("Vec<");
-    let inner = inner.trim_start_matches('[').trim_end_matches([']', '>']);
-    inner.split(';').next().unwrap_or(inner).trim()
+/// The items of a list or a tuple.
+fn items_of(arg: &Argument) -> &[Argument] {
+    match arg {
+        Argument::List(items) | Argument::Tuple(items) => items,
+        _ => &[],
+    }
 }

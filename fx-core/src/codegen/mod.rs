@@ -3,10 +3,12 @@
 mod arguments;
 pub mod crates;
 pub mod hooks;
+mod operators;
 mod output;
 pub mod rust;
 mod shown;
 pub mod source;
 pub mod structs;
 pub mod structures;
-mod types;
+pub mod tensor_source;
+pub mod types;

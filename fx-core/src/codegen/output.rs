@@ -6,8 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::rust::{Hold, Writer};
 use super::structures::MAX_TUPLE;
-use super::types::{Ty, tuple};
+use super::types::tuple;
 use crate::ir::argument::Argument;
+use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
 use crate::value::handle::NodeId;
 
@@ -20,7 +21,7 @@ impl Writer<'_> {
         match arg {
             Argument::Node(id) => match self.graph.node(*id) {
                 Ok(node) => self.nameable(self.types.of(node)),
-                Err(_) => "Tensor".to_string(),
+                Err(_) => self.types.unknown().to_string(),
             },
             Argument::Tuple(items) if items.len() > MAX_TUPLE => "Value".to_string(),
             Argument::Tuple(items) => tuple(
@@ -34,7 +35,7 @@ impl Writer<'_> {
                 let item = self.item_type(items.iter().map(|(_, item)| item));
                 format!("IndexMap<String, {item}>")
             }
-            Argument::None => "Option<Tensor>".to_string(),
+            Argument::None => format!("Option<{}>", self.types.unknown()),
             Argument::Bool(_) => "Bool".to_string(),
             Argument::Int(_) => "Int".to_string(),
             Argument::Float(_) => "Float".to_string(),
@@ -43,23 +44,19 @@ impl Writer<'_> {
     }
 
     /// A type's text; any value's where a crate of its own cannot name it.
-    fn nameable(&self, ty: &Ty) -> String {
-        let text = ty.text();
-        match (self.input.own, Ty::parse(&text)) {
-            (None, Some(_)) => text,
-            (Some(own), Some(_)) => {
-                let read = RustType::parse(&text);
-                let named = read.is_ok_and(|ty| own.definitions.borrow_mut().named(&ty).is_ok());
-                if named { text } else { "Value".to_string() }
-            }
-            (_, None) => "Value".to_string(),
-        }
+    fn nameable(&self, ty: &ParamType) -> String {
+        let text = ty.to_string();
+        let named = RustType::parse(&text).is_ok_and(|ty| match self.input.own {
+            Some(own) => own.definitions.borrow_mut().named(&ty).is_ok(),
+            None => true,
+        });
+        if named { text } else { "Value".to_string() }
     }
 
     /// The type of all items: theirs where it is one, else any value.
     fn item_type<'a>(&self, mut items: impl Iterator<Item = &'a Argument>) -> String {
         let Some(first) = items.next().map(|item| self.result_type(item)) else {
-            return "Tensor".to_string();
+            return self.types.unknown().to_string();
         };
         match items.all(|item| self.result_type(item) == first) {
             true => first,
@@ -86,7 +83,9 @@ impl Writer<'_> {
                 };
                 let ty = self.graph.node(*id).map(|node| self.types.of(node));
                 match ty {
-                    Ok(ty) if self.nameable(ty) != ty.text() => format!("Value::of({written})"),
+                    Ok(ty) if self.nameable(ty) != ty.to_string() => {
+                        format!("Value::of({written})")
+                    }
                     _ => written,
                 }
             }

@@ -10,7 +10,7 @@ use super::hooks::{FunctionHead, Hooks};
 use super::shown::{Places, colored};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
 use super::structures::{Access, Definitions, Leaf, Structure};
-use super::types::{Ty, Types, bound_arguments, given, operands};
+use super::types::{Declared, Types, bound_arguments, given, operands};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg};
 use crate::ir::graph::Graph;
@@ -19,12 +19,12 @@ use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
+use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::text::{Comment, Escaped};
 use crate::value::handle::NodeId;
-use crate::value::operator::Operator;
 use crate::value::tree::Tree;
 
 /// How a value is held by the generated code.
@@ -179,7 +179,15 @@ impl<'g> Writer<'g> {
         Writer {
             input,
             graph,
-            types: Types::new(graph, input.attributes, &input.results),
+            types: Types::new(
+                graph,
+                &Declared {
+                    attributes: input.attributes,
+                    params: input.params,
+                    trees: input.trees,
+                    results: &input.results,
+                },
+            ),
             holds: vec![Hold::Owned; graph.index_bound()],
             last_users: Vec::new(),
             drop_path: match graph.find_name("drop") {
@@ -219,7 +227,7 @@ impl Writer<'_> {
         for (param, tree) in input.params.iter().zip(input.trees) {
             if tree.is_leaf() {
                 if let Some(node) = placeholders.next() {
-                    list.push(self.parameter(node, Some(&param.ty)));
+                    list.push(self.parameter(node, declared_text(param)));
                 }
                 continue;
             }
@@ -228,7 +236,9 @@ impl Writer<'_> {
         }
         let mut declared: FxHashMap<&str, &str> = FxHashMap::default();
         for param in input.params {
-            declared.entry(&param.name).or_insert(&param.ty);
+            if let Some(text) = declared_text(param) {
+                declared.entry(&param.name).or_insert(text);
+            }
         }
         for node in placeholders {
             list.push(self.parameter(node, declared.get(node.target()).copied()));
@@ -267,6 +277,7 @@ impl Writer<'_> {
             });
             let mut structure = Structure {
                 definitions: definitions.as_deref_mut(),
+                tensor: self.types.tensor().map(ToString::to_string),
                 leaves: known.collect::<Vec<_>>().into_iter(),
                 found: Vec::with_capacity(leaves.len()),
             };
@@ -307,10 +318,12 @@ impl Writer<'_> {
             is_own: false,
         });
         for (access, node) in found.into_iter().zip(leaves) {
-            let (hold, lent) = match (access.is_own, node.type_expr()) {
+            // What says its type is a plain value; all but texts are copied.
+            let is_copied = node.type_expr().is_some() && *self.types.of(*node) != ParamType::Str;
+            let (hold, lent) = match (access.is_own, is_copied) {
                 (true, _) => (Hold::Owned, ""),
-                (false, Some(ty)) if ty != "&str" && ty != "String" => (Hold::Plain, ""),
-                (false, _) => (Hold::Ref, "&"),
+                (false, true) => (Hold::Plain, ""),
+                (false, false) => (Hold::Ref, "&"),
             };
             self.holds[node.id().index as usize] = hold;
             if node.num_users() == 0 {
@@ -336,14 +349,24 @@ impl Writer<'_> {
 
     /// A parameter that is one input, as the head has it.
     fn parameter(&mut self, node: NodeRef<'_>, declared: Option<&str>) -> String {
-        let text = node.type_expr().or(declared).unwrap_or("&Tensor");
-        let ty = self.type_of_text(text);
-        let ty = ty.unwrap_or_else(|| RustType::named("Tensor"));
+        let unknown = self.types.unknown().to_string();
         let name = node.name();
+        let ty = match node.type_expr().or(declared) {
+            Some(text) => self.type_of_text(text),
+            None => {
+                if self.types.tensor().is_none() {
+                    self.problem(format!(
+                        "the input `{name}` does not say its type, and no tensor type is known that it could be: set its type, or write `fx_core::register_tensor!(..)` for the tensor type"
+                    ));
+                }
+                self.type_of_text(&format!("&{unknown}"))
+            }
+        };
+        let ty = ty.unwrap_or_else(|| RustType::named(&unknown));
         let inner = ty.optional();
         let hold = match inner.unwrap_or(&ty) {
             RustType::Reference { .. } => Hold::Ref,
-            inner if Ty::of(inner).is_scalar() => Hold::Plain,
+            inner if ParamType::of(inner).is_scalar() => Hold::Plain,
             _ => Hold::Owned,
         };
         self.holds[node.id().index as usize] = hold;
@@ -354,7 +377,7 @@ impl Writer<'_> {
                 .named(&ty)
                 .unwrap_or_else(|problem| {
                     self.problem(format!("`{name}`: {problem}"));
-                    "Tensor".to_string()
+                    unknown
                 }),
             None => ty.to_string(),
         };
@@ -514,7 +537,7 @@ impl Writer<'_> {
                     "attribute"
                 }
             };
-            return format!("{}.{name}()?", self.receiver(of));
+            return self.attribute(of, name);
         }
         if function == operators::_assert
             && let [claim, Argument::Str(words)] = &*args
@@ -551,113 +574,6 @@ impl Writer<'_> {
         match path.strip_prefix("fx_core::") {
             Some(rest) => format!("{}::{rest}", self.input.core),
             None => path.to_string(),
-        }
-    }
-
-    fn operator(&self, op: Operator, function: Function, node: NodeRef<'_>) -> String {
-        let args = &*operands(function, node);
-        // Of several types that would do rustc takes `i32` for a literal, which a wide one does not fit.
-        let operand = |arg: &Argument| match arg {
-            Argument::Int(n) if i32::try_from(*n).is_err() => format!("{n}_i64"),
-            arg => self.lent(arg),
-        };
-        let lent: Vec<String> = args.iter().map(operand).collect();
-        match (op, args, lent.as_slice()) {
-            (Operator::Neg, _, [a]) => format!("(-{a})?"),
-            (Operator::Invert, _, [a]) => format!("(!{a})?"),
-            (Operator::Getitem, [of, index], _) => self.getitem(of, index),
-            (Operator::Abs, [a], _) => format!("{}.abs()?", self.receiver(a)),
-            (Operator::Matmul | Operator::Pow | Operator::Floordiv, [a, _], [_, b]) => {
-                let ty = self.types.of(node);
-                let method = match op {
-                    Operator::Matmul => "matmul",
-                    Operator::Pow => "pow",
-                    _ if ty.is_scalar() => "floordiv",
-                    _ => "floor_divide",
-                };
-                match (a.as_node(), ty.is_scalar()) {
-                    (Some(_), _) => format!("{}.{method}({b})?", self.receiver(a)),
-                    (None, true) => format!("{}.{method}({b})?", self.output(a)),
-                    // A number has no such method.
-                    (None, false) => format!(
-                        "{core}::binary::<{}>({core}::Operator::{op:?}, &{}, &{b})?",
-                        ty.text(),
-                        operand(a),
-                        core = self.input.core
-                    ),
-                }
-            }
-            (Operator::Add, [a, b], _) if self.is_list(a) => {
-                format!("{}.concat({})?", self.receiver(a), self.list(b))
-            }
-            (op, _, [a, b]) => match op.infix() {
-                Some(sign) => format!("({a} {sign} {b})?"),
-                None => self.unwritten(op, &lent),
-            },
-            (op, _, lent) => self.unwritten(op, lent),
-        }
-    }
-
-    /// An operator's call that Rust has no form for.
-    fn unwritten(&self, op: Operator, lent: &[String]) -> String {
-        self.problem(format!(
-            "`{}` of {} operands has no form in Rust",
-            op.name(),
-            lent.len()
-        ));
-        format!(
-            "{}::operator::{}({})?",
-            self.input.core,
-            op.name(),
-            lent.join(", ")
-        )
-    }
-
-    fn is_list(&self, arg: &Argument) -> bool {
-        let node = arg.as_node().and_then(|id| self.graph.node(id).ok());
-        node.is_some_and(|node| matches!(self.types.of(node), Ty::List(_)))
-    }
-
-    /// `x[i]`: one of several results, an item of a list, an entry of a map, or an index of a tensor.
-    fn getitem(&self, of: &Argument, index: &Argument) -> String {
-        let receiver = self.receiver(of);
-        let node = of.as_node().and_then(|id| self.graph.node(id).ok());
-        match (node.map(|node| self.types.of(node)), index) {
-            (Some(Ty::Tuple(parts)), Argument::Int(i)) => {
-                // Those before the first count from the end.
-                let from_end = usize::try_from(i.unsigned_abs()).ok();
-                let at = match i {
-                    0.. => from_end,
-                    _ => from_end.and_then(|back| parts.len().checked_sub(back)),
-                };
-                match at.filter(|at| *at < parts.len()) {
-                    Some(at) => format!("{receiver}.{at}.clone()"),
-                    None => {
-                        self.problem(format!("a tuple of {} has no item {i}", parts.len()));
-                        format!("{receiver}.i({i})?")
-                    }
-                }
-            }
-            (Some(Ty::List(_)), Argument::Slice(ends)) => format!(
-                "{receiver}.slice({}, {})?",
-                self.lent(&ends[0]),
-                self.lent(&ends[1])
-            ),
-            (Some(Ty::List(_)), index) => format!("{receiver}.get({})?", self.lent(index)),
-            (Some(Ty::Sequence(_) | Ty::Map(_)), index) => {
-                format!("{receiver}[{}].clone()", self.lent(index))
-            }
-            // A struct's fields.
-            (Some(ty), Argument::Str(name))
-                if ty.is_struct()
-                    && let Some(name) = as_name(name.as_str()) =>
-            {
-                format!("{receiver}.{name}.clone()")
-            }
-            (Some(ty), Argument::Int(i @ 0..=255)) if ty.is_struct() => {
-                format!("{receiver}.{i}.clone()")
-            }
-            (_, index) => format!("{receiver}.i({})?", self.index(index)),
         }
     }
 
@@ -767,6 +683,11 @@ fn fields(path: &str) -> String {
         rest = next;
     }
     text
+}
+
+/// The type that a parameter declares: an input whose own type is not said is of it. One of any values says it itself.
+fn declared_text(param: &ParamSpec) -> Option<&str> {
+    (*param.param_type.referred() != ParamType::AnyValue).then_some(&*param.ty)
 }
 
 /// The line that takes what is inside of an optional argument.

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use super::tensor_source;
 use crate::error::{Error, Result};
 use crate::ir::graph::Graph;
 use crate::ir::names::is_reserved;
@@ -60,8 +61,8 @@ pub(crate) struct Structs {
     tensor: String,
 }
 
-/// What Rust's prelude, those of fx, and generated code name.
-const TAKEN: [&str; 73] = [
+/// What Rust's prelude, that of fx, and generated code name.
+const TAKEN: [&str; 68] = [
     "Arg",
     "AsMut",
     "AsRef",
@@ -74,10 +75,8 @@ const TAKEN: [&str; 73] = [
     "Debug",
     "Default",
     "Device",
-    "Dims",
     "DoubleEndedIterator",
     "Drop",
-    "Ellipsis",
     "Eq",
     "Err",
     "Error",
@@ -103,7 +102,6 @@ const TAKEN: [&str; 73] = [
     "Iterator",
     "List",
     "Module",
-    "NewAxis",
     "NodeId",
     "None",
     "Ok",
@@ -117,12 +115,10 @@ const TAKEN: [&str; 73] = [
     "Result",
     "Self",
     "Send",
-    "Shape",
     "Sized",
     "Some",
     "String",
     "Sync",
-    "Tensor",
     "ToOwned",
     "ToString",
     "Trace",
@@ -145,8 +141,8 @@ impl Default for Taken {
     fn default() -> Self {
         let mut names: FxHashSet<String> = TAKEN.iter().map(|name| (*name).to_string()).collect();
         names.insert("Value".to_string());
-        let tensors = tensor_types().map(|path| path.rsplit("::").next().unwrap_or(path));
-        names.extend(tensors.map(str::to_string));
+        let tensors = tensor_types().iter().map(|ty| ty.name());
+        names.extend(tensors.chain(tensor_source::names()).map(str::to_string));
         Taken(names)
     }
 }

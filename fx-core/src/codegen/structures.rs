@@ -13,6 +13,7 @@ use super::crates::{crate_of, root_of};
 use super::structs::{Taken, type_case};
 use super::types::tuple;
 use crate::ir::names::as_name;
+use crate::ir::param_type::Meaning;
 use crate::ir::rust_type::{RustType, TypePath};
 use crate::text::Excerpt;
 use crate::value::data::tensor_types;
@@ -21,10 +22,10 @@ use crate::value::tree::Tree;
 /// How many items a tuple may have that goes through graphs.
 pub(super) const MAX_TUPLE: usize = 6;
 
-/// Types that every prelude of fx has, or Rust's.
-const KNOWN: [&str; 18] = [
+/// Types that fx's prelude has, or Rust's.
+const KNOWN: [&str; 17] = [
     "bool", "i64", "usize", "f64", "f32", "str", "String", "Option", "Vec", "Int", "Float", "Bool",
-    "Value", "List", "IndexMap", "DType", "Device", "Tensor",
+    "Value", "List", "IndexMap", "DType", "Device",
 ];
 
 /// Why something cannot be written.
@@ -139,9 +140,8 @@ fn nameable(path: &TypePath) -> Option<Option<&'static str>> {
     let plain = path.plain();
     match path.segments.as_slice() {
         [one] => {
-            let name = one.name.as_str();
-            let is_tensor = |path: &str| path.rsplit("::").next() == Some(name);
-            (KNOWN.contains(&name) || tensor_types().any(is_tensor)).then_some(None)
+            let is_tensor = || tensor_types().iter().any(|ty| ty.name() == one.name);
+            (KNOWN.contains(&one.name.as_str()) || is_tensor()).then_some(None)
         }
         [root, ..] if matches!(root.name.as_str(), "std" | "core" | "alloc") => Some(None),
         _ => crate_of(root_of(&plain)).map(|info| Some(info.library)),
@@ -152,6 +152,8 @@ fn nameable(path: &TypePath) -> Option<Option<&'static str>> {
 pub(super) struct Structure<'d> {
     /// Of a crate of its own; none where the types are those of who traced.
     pub definitions: Option<&'d mut Definitions>,
+    /// The type of leaves that say none; none where it is not known.
+    pub tensor: Option<String>,
     pub leaves: std::vec::IntoIter<Leaf>,
     pub found: Vec<Access>,
 }
@@ -175,9 +177,9 @@ impl Structure<'_> {
                 None => Err(format!("`{name}` is optional, and taken apart")),
             };
         }
-        let parts = ty.and_then(RustType::last);
+        let meaning = ty.map(RustType::meaning);
         // A `Value` says nothing of what is inside; outside of a crate of its own it stays one.
-        if matches!(parts, Some(("Value", _))) && !tree.is_leaf() {
+        if meaning == Some(Meaning::Value) && !tree.is_leaf() {
             return match self.definitions {
                 Some(_) => self.read(None, tree, path, name),
                 None => Err(format!("`{name}` is a `Value`, whose parts have no types")),
@@ -187,10 +189,8 @@ impl Structure<'_> {
             Tree::Leaf => self.leaf(ty, path),
             Tree::List(items) => self.list(ty, items, path, name),
             Tree::Tuple(items) => self.tuple(ty, items, path, name),
-            Tree::Dict(items) => match parts {
-                Some((map, arguments)) if map.ends_with("Map") => {
-                    self.map(arguments.last().copied(), items, path, name)
-                }
+            Tree::Dict(items) => match meaning {
+                Some(Meaning::Map(item)) => self.map(Some(item), items, path, name),
                 _ => self.fields(ty, items, path, name),
             },
         }
@@ -202,15 +202,19 @@ impl Structure<'_> {
         let Some(definitions) = &mut self.definitions else {
             return Ok(String::new());
         };
-        let is_value = |ty: &&RustType| !matches!(ty.last(), Some(("Value", _)));
+        let is_value = |ty: &&RustType| ty.meaning() != Meaning::Value;
         let own = leaf.as_ref().and_then(|leaf| leaf.declared.as_ref());
         match (declared.filter(is_value).or(own), leaf.as_ref()) {
-            (Some(ty), _) if matches!(ty.referred().last(), Some(("str", _))) => {
-                Ok("String".to_string())
-            }
+            (Some(ty), _) if ty.referred().meaning() == Meaning::Str => Ok("String".to_string()),
             (Some(ty), _) => definitions.named(ty.referred()),
-            (None, Some(Leaf { is_none: true, .. })) => Ok("Option<Tensor>".to_string()),
-            (None, _) => Ok("Tensor".to_string()),
+            (None, leaf) => match (&self.tensor, leaf) {
+                (Some(tensor), Some(Leaf { is_none: true, .. })) => Ok(format!("Option<{tensor}>")),
+                (Some(tensor), _) => Ok(tensor.clone()),
+                (None, _) => Err(format!(
+                    "`{}` does not say its type, and no tensor type is known that it could be",
+                    path.path
+                )),
+            },
         }
     }
 
@@ -236,7 +240,8 @@ impl Structure<'_> {
                 }
             }
         }
-        Ok(all.unwrap_or_else(|| "Tensor".to_string()))
+        let unknown = || self.tensor.clone().unwrap_or_else(|| "Value".to_string());
+        Ok(all.unwrap_or_else(unknown))
     }
 
     fn list(
@@ -247,8 +252,8 @@ impl Structure<'_> {
         name: &str,
     ) -> Written<String> {
         let indexed = |(i, tree)| (format!("[{i}]"), tree);
-        match ty {
-            Some(RustType::Slice(item)) | Some(RustType::Array(item, _)) => {
+        match (ty, ty.map(RustType::meaning)) {
+            (Some(ty), Some(Meaning::Array(item))) => {
                 let item = self.same(
                     Some(item),
                     &mut items.iter().enumerate().map(indexed),
@@ -256,18 +261,17 @@ impl Structure<'_> {
                     name,
                 )?;
                 Ok(match ty {
-                    Some(RustType::Array(..)) => format!("[{item}; {}]", items.len()),
+                    RustType::Array(..) => format!("[{item}; {}]", items.len()),
                     _ => format!("[{item}]"),
                 })
             }
-            Some(ty) if matches!(ty.last(), Some(("List", _))) => {
-                let item = ty.last().and_then(|(_, items)| items.first().copied());
+            (_, Some(Meaning::List(item))) => {
                 let mut steps = items
                     .iter()
                     .enumerate()
                     .map(|(i, tree)| (format!(".get({i})?"), tree));
                 let before = self.found.len();
-                let item = self.same(item, &mut steps, path, name)?;
+                let item = self.same(Some(item), &mut steps, path, name)?;
                 let mut found = self.found[before..].iter_mut();
                 if found.any(|access| !access.path.ends_with(")?")) {
                     return Err(format!(

@@ -1,7 +1,6 @@
 //! The Rust types of a graph's values: what functions, methods and modules declare, and what operators make of it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -12,100 +11,47 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
-use crate::ir::rust_type::RustType;
+use crate::ir::param_type::{ParamType, ScalarType, TypePart};
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
-use crate::value::data::tensor_types;
+use crate::value::data::only_tensor_type;
 use crate::value::operator::Operator;
+use crate::value::tree::Tree;
 use crate::value::value::Value;
 
-/// A scalar type; the order is the one in which operators widen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Scalar {
-    Bool,
-    Int,
-    Float,
-}
+/// `List<Int>`: a shape.
+const SIZES: ParamType = ParamType::List(TypePart::Fixed(&ParamType::Scalar(ScalarType::Int)));
 
-/// A type, as far as generated code has to know it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Ty {
-    /// Copied, never lent.
-    Scalar(Scalar),
-    Tuple(Arc<[Ty]>),
-    /// A `List` of values.
-    List(Arc<Ty>),
-    /// A `Vec`, an array or a slice.
-    Sequence(Arc<Ty>),
-    /// A map by names.
-    Map(Arc<Ty>),
-    /// Any other, as text.
-    Named(Arc<str>),
-}
-
-impl Ty {
-    /// Reads a type's text; references are what they refer to. Nothing where it is no type.
-    pub fn parse(text: &str) -> Option<Ty> {
-        RustType::parse(text).ok().map(|ty| Ty::of(&ty))
+/// What a type is to generated source.
+impl ParamType {
+    /// Whether its values are held by a name and lent: no scalar, which is copied, and no structure of fx's own.
+    pub(super) fn is_object(&self) -> bool {
+        !self.is_scalar()
+            && !matches!(
+                self,
+                ParamType::Tuple(_)
+                    | ParamType::List(_)
+                    | ParamType::Sequence(_)
+                    | ParamType::Slice(_)
+                    | ParamType::Map(_)
+            )
     }
 
-    /// What a type is here.
-    pub fn of(ty: &RustType) -> Ty {
-        let ty = ty.referred();
-        let inner = |ty: &RustType| Arc::new(Ty::of(ty));
-        let is_one = matches!(ty, RustType::Path(path) if path.segments.len() == 1);
-        match (ty, ty.last()) {
-            (RustType::Tuple(parts), _) => Ty::Tuple(parts.iter().map(Ty::of).collect()),
-            (RustType::Slice(item) | RustType::Array(item, _), _) => Ty::Sequence(inner(item)),
-            (_, Some(("Bool" | "bool", _))) if is_one => Ty::Scalar(Scalar::Bool),
-            (_, Some(("Int" | "i64" | "usize", _))) if is_one => Ty::Scalar(Scalar::Int),
-            (_, Some(("Float" | "f64", _))) if is_one => Ty::Scalar(Scalar::Float),
-            (_, Some((name, parts))) => match (name, parts.as_slice()) {
-                ("List", [item]) => Ty::List(inner(item)),
-                ("Vec", [item]) => Ty::Sequence(inner(item)),
-                (name, [_, value]) if name.ends_with("Map") => Ty::Map(inner(value)),
-                _ => Ty::Named(ty.to_string().into()),
-            },
-            (ty, None) => Ty::Named(ty.to_string().into()),
-        }
+    /// Whether it is a struct of somebody's.
+    pub(super) fn is_struct(&self) -> bool {
+        matches!(self, ParamType::Named(_))
     }
 
-    /// The type as Rust, of a value that is owned.
-    pub fn text(&self) -> String {
-        match self {
-            Ty::Scalar(Scalar::Bool) => "Bool".to_string(),
-            Ty::Scalar(Scalar::Int) => "Int".to_string(),
-            Ty::Scalar(Scalar::Float) => "Float".to_string(),
-            Ty::Tuple(parts) => tuple(&parts.iter().map(Ty::text).collect::<Vec<_>>()),
-            Ty::List(item) => format!("List<{}>", item.text()),
-            Ty::Sequence(item) => format!("Vec<{}>", item.text()),
-            Ty::Map(value) => format!("IndexMap<String, {}>", value.text()),
-            Ty::Named(text) => text.to_string(),
-        }
-    }
-
-    pub fn is_scalar(&self) -> bool {
-        matches!(self, Ty::Scalar(_))
-    }
-
-    /// Whether it is a struct of somebody's: no tensor, and nothing that may be one.
-    pub fn is_struct(&self) -> bool {
-        match self {
-            Ty::Named(name) => !is_tensor(name) && **name != *"Value",
+    /// Whether values of the type are of another, too, whatever is known of either.
+    pub(super) fn is_tensor_of(&self, wanted: &ParamType) -> bool {
+        match (self, wanted) {
+            (
+                ParamType::TensorOf(found) | ParamType::Named(found),
+                ParamType::TensorOf(wanted) | ParamType::Named(wanted),
+            ) => found == wanted,
             _ => false,
         }
     }
-}
-
-/// Whether a type's text is a tensor's.
-pub(super) fn is_tensor(name: &str) -> bool {
-    name == "Tensor"
-        || tensor_types().any(|path| path == name || path.rsplit("::").next() == Some(name))
-}
-
-/// What is inside of an optional type.
-pub(super) fn optional(ty: &str) -> Option<&str> {
-    ty.strip_prefix("Option<")?.strip_suffix('>')
 }
 
 /// A tuple of what is written already, types or values.
@@ -116,71 +62,149 @@ pub(super) fn tuple(items: &[String]) -> String {
     }
 }
 
+/// The type of tensors that a graph says nothing else of: that of its module's tensors, or the one that is registered, or
+/// the first that a function of the graph declares.
+pub(crate) fn tensor_of(graph: &Graph, attributes: &Attributes) -> Option<ParamType> {
+    let of_attributes = attributes.tensors.values().find_map(|(_, value)| {
+        let object = value.as_object()?;
+        Some(ParamType::of_tensor(object))
+    });
+    if of_attributes.is_some() {
+        return of_attributes;
+    }
+    if let Some(only) = only_tensor_type() {
+        return Some(ParamType::of_registered(only));
+    }
+    let mut declared = graph.nodes().flat_map(|node| {
+        let function = node.functions().one();
+        let params = function.map_or(&[][..], Function::params);
+        let params = params.iter().map(|param| &param.param_type);
+        params.chain(function.and_then(|function| function.def().result.as_ref()))
+    });
+    let name = declared.find_map(ParamType::tensor)?;
+    Some(ParamType::TensorOf(name.clone()))
+}
+
 /// The types of a graph's values.
 pub(super) struct Types {
     /// By the nodes' indices.
-    of: Vec<Ty>,
-    /// What texts are read as.
-    read: FxHashMap<String, Ty>,
-    tensor: Ty,
+    of: Vec<ParamType>,
+    /// Of what nothing is said: a tensor, or any value where none is known.
+    unknown: ParamType,
+    /// Whether that is a tensor.
+    knows_tensors: bool,
+}
+
+/// What the types are read of.
+pub(super) struct Declared<'g> {
+    pub attributes: &'g Attributes,
+    pub params: &'g [ParamSpec],
+    /// The structures of the parameters; empty where each is one input.
+    pub trees: &'g [Tree],
+    /// What the graph modules give that are called, by path.
+    pub results: &'g FxHashMap<&'g str, String>,
 }
 
 impl Types {
-    /// `results` has what the graph modules give that are called, by path.
-    pub fn new(graph: &Graph, attributes: &Attributes, results: &FxHashMap<&str, String>) -> Self {
-        let tensor = Ty::Named("Tensor".into());
+    pub fn new(graph: &Graph, declared: &Declared<'_>) -> Self {
+        let tensor = tensor_of(graph, declared.attributes);
         let mut types = Types {
-            of: vec![tensor.clone(); graph.index_bound()],
-            read: FxHashMap::default(),
-            tensor,
+            knows_tensors: tensor.is_some(),
+            unknown: tensor.unwrap_or(ParamType::AnyValue),
+            of: Vec::new(),
         };
+        types.of = vec![types.unknown.clone(); graph.index_bound()];
+        types.inputs(graph, declared);
         for node in graph.nodes() {
-            let ty = types.node(node, attributes, results);
+            if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
+                continue;
+            }
+            let ty = types.node(node, declared);
             types.of[node.id().index as usize] = ty;
         }
         types
     }
 
-    pub fn of(&self, node: NodeRef<'_>) -> &Ty {
+    pub fn of(&self, node: NodeRef<'_>) -> &ParamType {
         &self.of[node.id().index as usize]
     }
 
-    /// What a type's text says; an empty one that it is a tensor.
-    fn read(&mut self, text: &str) -> Ty {
-        if text.is_empty() || text == "Tensor" {
-            return self.tensor.clone();
-        }
-        if let Some(known) = self.read.get(text) {
-            return known.clone();
-        }
-        let ty = Ty::parse(text).unwrap_or_else(|| self.tensor.clone());
-        self.read.insert(text.to_string(), ty.clone());
-        ty
+    /// The type of what nothing is said of: a tensor's, or any value's.
+    pub fn unknown(&self) -> &ParamType {
+        &self.unknown
     }
 
-    fn node(
-        &mut self,
-        node: NodeRef<'_>,
-        attributes: &Attributes,
-        results: &FxHashMap<&str, String>,
-    ) -> Ty {
-        match node.op() {
-            Op::Placeholder(_) => match node.type_expr() {
-                Some(ty) => self.read(optional(ty).unwrap_or(ty)),
-                None => self.tensor.clone(),
+    /// The same where it is a tensor's.
+    pub fn tensor(&self) -> Option<&ParamType> {
+        self.knows_tensors.then_some(&self.unknown)
+    }
+
+    /// The inputs: what each says itself, what its parameter says, or the place that it has in its parameter.
+    fn inputs(&mut self, graph: &Graph, declared: &Declared<'_>) {
+        let mut places = Vec::new();
+        for (param, tree) in declared.params.iter().zip(declared.trees) {
+            leaves(Some(&param.param_type), tree, &mut places);
+        }
+        let by_name: FxHashMap<&str, &ParamSpec> = declared
+            .params
+            .iter()
+            .rev()
+            .map(|param| (&*param.name, param))
+            .collect();
+        let mut places = places.into_iter();
+        for node in graph.placeholders() {
+            let place = places.next().flatten();
+            let is_known = |ty: &&ParamType| *ty.referred() != ParamType::AnyValue;
+            let param = by_name.get(node.target()).copied();
+            let ty = match (node.type_expr(), param) {
+                (Some(text), Some(param)) if *text == *param.ty => Some(param.param_type.clone()),
+                (Some(text), _) => text.parse().ok(),
+                (None, param) => place
+                    .or(param.map(|param| &param.param_type))
+                    .filter(is_known)
+                    .cloned(),
+            };
+            if let Some(ty) = ty {
+                let ty = ty.optional().unwrap_or(&ty).referred();
+                self.of[node.id().index as usize] = ty.clone();
+            }
+        }
+    }
+
+    /// What a signature says of a result; the text says what macros cannot know: how its author names a type.
+    fn declared(&self, result: Option<ParamType>, text: &str) -> ParamType {
+        let known = match result {
+            Some(named @ ParamType::Named(_)) => match text.parse() {
+                Ok(written @ ParamType::Named(_)) => written,
+                _ => named,
             },
+            Some(known) => known,
+            None => text.parse().unwrap_or_else(|_| self.unknown.clone()),
+        };
+        match known {
+            ParamType::Reference(inner) => inner.referred().clone(),
+            known => known,
+        }
+    }
+
+    fn node(&self, node: NodeRef<'_>, declared: &Declared<'_>) -> ParamType {
+        let attributes = declared.attributes;
+        match node.op() {
             Op::GetAttr(path) => match attributes.tensors.get(path) {
-                Some((_, Value::Bool(_))) => Ty::Scalar(Scalar::Bool),
-                Some((_, Value::Int(_))) => Ty::Scalar(Scalar::Int),
-                Some((_, Value::Float(_))) => Ty::Scalar(Scalar::Float),
-                _ => self.tensor.clone(),
+                Some((_, Value::Bool(_))) => ParamType::Scalar(ScalarType::Bool),
+                Some((_, Value::Int(_))) => ParamType::Scalar(ScalarType::Int),
+                Some((_, Value::Float(_))) => ParamType::Scalar(ScalarType::Float),
+                Some((_, value)) if let Some(object) = value.as_object() => {
+                    ParamType::of_tensor(object)
+                }
+                _ => self.unknown.clone(),
             },
             Op::CallModule(path) => match attributes.modules.get(path) {
-                Some(module) => match results.get(&**path) {
-                    Some(result) => self.read(result),
-                    None => self.read(module.returns()),
+                Some(module) => match declared.results.get(&**path) {
+                    Some(result) => self.declared(None, result),
+                    None => self.declared(module.result_type(), module.returns()),
                 },
-                None => self.tensor.clone(),
+                None => self.unknown.clone(),
             },
             Op::CallFunction(function) => match function.def().operator {
                 Some(op) => self.operator(op, &operands(*function, node)),
@@ -188,64 +212,69 @@ impl Types {
             },
             Op::CallMethod(_) => match node.functions().one() {
                 Some(method) => self.function(method, node),
-                None => self.tensor.clone(),
+                None => self.unknown.clone(),
             },
-            Op::Output => self.tensor.clone(),
+            Op::Placeholder(_) | Op::Output => self.unknown.clone(),
         }
     }
 
-    fn function(&mut self, function: Function, node: NodeRef<'_>) -> Ty {
+    fn function(&self, function: Function, node: NodeRef<'_>) -> ParamType {
         if function == operators::getattr
             && let Some(Argument::Str(name)) = operands(function, node).get(1)
         {
-            return match name.as_str() {
-                "shape" => Ty::List(Arc::new(Ty::Scalar(Scalar::Int))),
-                "ndim" => Ty::Scalar(Scalar::Int),
-                _ => Ty::Named("Value".into()),
-            };
+            return attribute_type(name.as_str());
         }
-        if let Some(written) = function.def().written {
+        let def = function.def();
+        if let Some(written) = def.written {
             let given = given(function, node);
-            if let Some(returns) = written(&given).and_then(|written| written.returns) {
-                return self.read(returns);
+            if let Some(result) = written(&given).and_then(|written| written.result) {
+                return result;
             }
         }
-        self.read(function.def().returns)
+        self.declared(def.result.clone(), def.returns)
     }
 
-    fn argument(&self, argument: &Argument) -> Option<Ty> {
+    fn argument(&self, argument: &Argument) -> Option<ParamType> {
         Some(match argument {
             Argument::Node(id) => self.of.get(id.index as usize)?.clone(),
-            Argument::Bool(_) => Ty::Scalar(Scalar::Bool),
-            Argument::Int(_) => Ty::Scalar(Scalar::Int),
-            Argument::Float(_) => Ty::Scalar(Scalar::Float),
+            Argument::Bool(_) => ParamType::Scalar(ScalarType::Bool),
+            Argument::Int(_) => ParamType::Scalar(ScalarType::Int),
+            Argument::Float(_) => ParamType::Scalar(ScalarType::Float),
             _ => return None,
         })
     }
 
-    fn operator(&self, op: Operator, args: &[Argument]) -> Ty {
-        let operands: Option<Vec<Ty>> = args.iter().map(|arg| self.argument(arg)).collect();
+    fn operator(&self, op: Operator, args: &[Argument]) -> ParamType {
+        let operands: Option<Vec<ParamType>> = args.iter().map(|arg| self.argument(arg)).collect();
         match op {
             Operator::Getitem => {
                 let of = args.first().and_then(|of| self.argument(of));
                 let part = match (of, args.get(1)) {
-                    (Some(list @ Ty::List(_)), Some(Argument::Slice(_))) => Some(list),
-                    (Some(Ty::Tuple(parts)), Some(Argument::Int(i))) => {
-                        usize::try_from(*i).ok().and_then(|i| parts.get(i).cloned())
+                    (Some(list @ ParamType::List(_)), Some(Argument::Slice(_))) => Some(list),
+                    (Some(tuple @ ParamType::Tuple(_)), Some(Argument::Int(i))) => {
+                        usize::try_from(*i)
+                            .ok()
+                            .and_then(|i| tuple.item(i).cloned())
                     }
-                    (Some(Ty::List(item) | Ty::Sequence(item) | Ty::Map(item)), _) => {
-                        Some((*item).clone())
-                    }
+                    (
+                        Some(
+                            ParamType::List(item)
+                            | ParamType::Sequence(item)
+                            | ParamType::Slice(item)
+                            | ParamType::Map(item),
+                        ),
+                        _,
+                    ) => Some((*item).clone()),
                     // What its fields are is not known.
-                    (Some(ty), _) if ty.is_struct() => Some(self.tensor.clone()),
+                    (Some(ty), _) if ty.is_struct() => Some(self.unknown.clone()),
                     _ => None,
                 };
                 let of = || args.first().and_then(|of| self.argument(of));
-                return part.or_else(of).unwrap_or_else(|| self.tensor.clone());
+                return part.or_else(of).unwrap_or_else(|| self.unknown.clone());
             }
             Operator::Add => {
                 let first = args.first().and_then(|of| self.argument(of));
-                if let Some(list @ Ty::List(_)) = first {
+                if let Some(list @ ParamType::List(_)) = first {
                     return list;
                 }
             }
@@ -254,19 +283,19 @@ impl Types {
         let object = args
             .iter()
             .filter_map(|arg| self.argument(arg))
-            .find(|ty| matches!(ty, Ty::Named(_)));
+            .find(ParamType::is_object);
         if let Some(object) = object {
             return object;
         }
         let widest = operands.and_then(|operands| {
             let scalars = operands.iter().map(|ty| match ty {
-                Ty::Scalar(scalar) => Some(*scalar),
+                ParamType::Scalar(scalar) | ParamType::Plain(scalar) => Some(*scalar),
                 _ => None,
             });
             scalars.collect::<Option<Vec<_>>>()?.into_iter().max()
         });
         match (widest, op) {
-            (None, _) | (_, Operator::Matmul) => self.tensor.clone(),
+            (None, _) | (_, Operator::Matmul) => self.unknown.clone(),
             (
                 Some(_),
                 Operator::Eq
@@ -275,9 +304,44 @@ impl Types {
                 | Operator::Le
                 | Operator::Gt
                 | Operator::Ge,
-            ) => Ty::Scalar(Scalar::Bool),
-            (Some(_), Operator::Truediv) => Ty::Scalar(Scalar::Float),
-            (Some(widest), _) => Ty::Scalar(widest),
+            ) => ParamType::Scalar(ScalarType::Bool),
+            (Some(_), Operator::Truediv) => ParamType::Scalar(ScalarType::Float),
+            (Some(widest), _) => ParamType::Scalar(widest),
+        }
+    }
+}
+
+/// The type of a tensor's attribute.
+pub(super) fn attribute_type(name: &str) -> ParamType {
+    match name {
+        "shape" => SIZES,
+        "ndim" => ParamType::Scalar(ScalarType::Int),
+        _ => ParamType::AnyValue,
+    }
+}
+
+/// The types of the inputs that a parameter is taken apart to, as far as its own type tells.
+fn leaves<'t>(ty: Option<&'t ParamType>, tree: &Tree, found: &mut Vec<Option<&'t ParamType>>) {
+    let ty = ty.map(|ty| ty.referred());
+    let ty = match (ty, tree) {
+        (ty, Tree::Leaf) => return found.push(ty.filter(|ty| **ty != ParamType::AnyValue)),
+        (Some(ParamType::Optional(inner)), _) => Some(inner.referred()),
+        (ty, _) => ty,
+    };
+    let item = |at: usize| ty.and_then(|ty| ty.item(at));
+    match tree {
+        Tree::Leaf => {}
+        Tree::List(items) | Tree::Tuple(items) => {
+            for (at, tree) in items.iter().enumerate() {
+                leaves(item(at), tree, found);
+            }
+        }
+        Tree::Dict(items) => {
+            // The fields of a struct are its own.
+            let item = item(0).filter(|_| matches!(ty, Some(ParamType::Map(_))));
+            for (_, tree) in items.iter() {
+                leaves(item, tree, found);
+            }
         }
     }
 }
@@ -308,28 +372,4 @@ pub(super) fn bound_arguments(
 ) -> Option<Vec<Argument>> {
     let bound = BoundArgs::of(node, callee, params).ok()?;
     Some(bound.iter().map(|(_, arg)| arg.into_owned()).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn types_are_read_and_written() {
-        for text in [
-            "Tensor",
-            "Int",
-            "(Tensor, (Int, Float), List<Tensor>)",
-            "(Tensor,)",
-            "List<Int>",
-            "IndexMap<String, Tensor>",
-            "Option<Tensor>",
-        ] {
-            assert_eq!(Ty::parse(text).map(|ty| ty.text()).as_deref(), Some(text));
-        }
-        let text = |text| Ty::parse(text).map(|ty| ty.text());
-        assert_eq!(text("&'a Tensor").as_deref(), Some("Tensor"));
-        assert_eq!(text("[Tensor; 3]").as_deref(), Some("Vec<Tensor>"));
-        assert_eq!(text("Tensor) {"), None);
-    }
 }

@@ -3,7 +3,7 @@
 //! Invariants: nothing is written before all is known to be nameable; the folder appears whole or not at all, and what
 //! is there already is never overwritten.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -28,8 +28,7 @@ use crate::module::registry::path_of;
 use crate::passes::folded::FoldedConstants;
 use crate::save::file;
 use crate::text::{Excerpt, is_hidden};
-use crate::value::data::tensor_types;
-use crate::value::object::short_type_name;
+use crate::value::data::{Registered, tensor_type, tensor_types};
 
 /// How many items that cannot be named are told at once.
 const TOLD: usize = 8;
@@ -126,12 +125,11 @@ impl Folder {
         let mut crates = crates_of(gm)?;
         let tensor = tensor_of(gm)?;
         let core = gm.core_path();
-        let short = |path: &'static str| path.rsplit("::").next().unwrap_or(path);
         let structs = Structs::new(
             name,
             &gm.graph,
             &gm.attributes,
-            tensor.map_or("Tensor", short),
+            tensor.map_or("Value", Registered::name),
             &mut taken,
             |path| {
                 let module = gm.attributes.module(path);
@@ -166,24 +164,24 @@ impl Folder {
         for text in [code.source(), &structures] {
             words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_'));
         }
-        words.extend(tensor.map(short));
-        let mut types: BTreeMap<&str, &str> = BTreeMap::new();
-        for path in tensor.into_iter().chain(tensor_types()) {
-            if words.contains(short(path)) {
-                types.entry(short(path)).or_insert(path);
-            }
-        }
-        if words.contains("Tensor") && !types.contains_key("Tensor") {
-            return Err(Error::msg(
-                "an input or a result is a tensor, and no type of tensors is known: link in the library that has one, and write `fx_core::register_tensor!(..)` for it",
-            ));
-        }
+        words.extend(tensor.map(Registered::name));
         let mut imported = BTreeSet::new();
-        for path in types.into_values() {
-            let info = crate_of(path);
+        for ty in tensor_types() {
+            // A type whose name others have is named by its path.
+            let is_path = ty.name() == ty.path();
+            let is_used = match is_path {
+                true => [code.source(), &structures]
+                    .iter()
+                    .any(|text| text.contains(ty.path())),
+                false => words.contains(ty.name()),
+            };
+            if !is_used && tensor.is_none_or(|tensor| tensor.id() != ty.id()) {
+                continue;
+            }
+            let info = crate_of(ty.path());
             crates.extend(info.map(|info| (info.library, info)));
-            if info.is_none_or(|info| info.prelude.is_none()) {
-                imported.insert(path);
+            if !is_path && info.is_none_or(|info| info.prelude.is_none()) {
+                imported.insert(ty.path());
             }
         }
         // What has all items of fx-core stands for it.
@@ -269,9 +267,9 @@ fn toml(text: &str) -> String {
     quoted
 }
 
-/// The path of the type of a module's tensors; none where it has none.
-fn tensor_of(gm: &GraphModule) -> Result<Option<&'static str>> {
-    let mut found: Option<&'static str> = None;
+/// The type of a module's tensors; none where it has none.
+fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
+    let mut found: Option<(TypeId, &'static str)> = None;
     for (path, (_, value)) in &gm.attributes.tensors {
         let Some(object) = value.as_object() else {
             return Err(Error::msg(format_args!(
@@ -280,25 +278,22 @@ fn tensor_of(gm: &GraphModule) -> Result<Option<&'static str>> {
                 value.describe()
             )));
         };
-        let name = object.type_name();
-        if found.is_none_or(|found| found != name) {
-            if let Some(found) = found {
+        let any: &dyn Any = object;
+        let (id, name) = (any.type_id(), object.type_name());
+        match found {
+            Some((known, other)) if known != id => {
                 return Err(Error::msg(format_args!(
-                    "the tensors are of several types, `{found}` and `{name}`: a crate is written of modules with one"
+                    "the tensors are of several types, `{other}` and `{name}`: a crate is written of modules with one"
                 )));
             }
-            found = Some(name);
+            _ => found = Some((id, name)),
         }
     }
-    let Some(name) = found else {
+    let Some((id, name)) = found else {
         return Ok(None);
     };
-    // The type's own path need not be the one that it is public by.
-    let short = short_type_name(name);
-    let same =
-        |path: &&str| path.rsplit("::").next() == Some(&short) && root_of(path) == root_of(name);
-    match tensor_types().find(same) {
-        Some(path) => Ok(Some(path)),
+    match tensor_type(id) {
+        Some(registered) => Ok(Some(registered)),
         None => Err(Error::msg(format_args!(
             "the tensors are of the type `{name}`, which is not registered: write `fx_core::register_tensor!(..)` for it"
         ))),

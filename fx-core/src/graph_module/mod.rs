@@ -25,7 +25,7 @@ use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::signature::{Literal, ParamKind, ParamSpec, arguments_error};
+use crate::ir::signature::{Literal, ParamSpec, arguments_error};
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::module::call::Call;
@@ -474,11 +474,8 @@ fn shapes_inside(module: &dyn Module) -> Vec<ValueMeta> {
 fn params_of(graph: &Graph) -> Vec<ParamSpec> {
     graph
         .placeholders()
-        .map(|node| ParamSpec {
-            name: node.target().to_string().into(),
-            ty: node.type_expr().unwrap_or("&Tensor").to_string().into(),
-            kind: ParamKind::Positional,
-            default: node.args().first().and_then(|arg| {
+        .map(|node| {
+            let default = node.args().first().and_then(|arg| {
                 Some(match arg {
                     Argument::None => Literal::None,
                     Argument::Bool(x) => Literal::Bool(*x),
@@ -487,9 +484,8 @@ fn params_of(graph: &Graph) -> Vec<ParamSpec> {
                     Argument::Str(x) => Literal::Str(x.to_string().into()),
                     _ => return None,
                 })
-            }),
-            symbolic: true,
-            into: false,
+            });
+            ParamSpec::of_input(node.target(), node.type_expr(), default)
         })
         .collect()
 }

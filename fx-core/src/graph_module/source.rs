@@ -10,13 +10,15 @@ use crate::codegen::crates::core_of;
 use crate::codegen::hooks::{CodeGen, CodeHook};
 use crate::codegen::rust::{Input, Own, forward_source, result_type};
 use crate::codegen::source::{CodeLine, CodeOptions, RustCode};
+use crate::codegen::types::tensor_of as tensor_of_graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::registry::path_of;
 use crate::text::Comment;
-use crate::value::data::tensor_types;
+use crate::value::data::tensor_type;
 
 /// Source.
 impl GraphModule {
@@ -52,11 +54,23 @@ impl GraphModule {
             Op::CallModule(path) => path_of(&**self.attributes.modules.get(path)?),
             _ => None,
         });
-        let mut types = self.graph.placeholders().map(|node| node.type_expr());
-        // An input without a type is a tensor.
-        let takes_tensors = self.attributes.tensors.values().next().is_some()
-            || types.any(|ty| ty.is_none_or(|ty| ty.contains("Tensor")));
-        let tensors = tensor_types().filter(|path| takes_tensors && path.ends_with("::Tensor"));
+        // Those of the module's tensors, and of its inputs: one that says no type is a tensor.
+        let tensor = tensor_of_graph(&self.graph, &self.attributes);
+        let has_tensors = !self.attributes.tensors.is_empty();
+        let inputs = self
+            .graph
+            .placeholders()
+            .filter_map(|node| match node.type_expr() {
+                Some(text) => text.parse().ok(),
+                None => tensor.clone(),
+            });
+        let types = tensor
+            .clone()
+            .filter(|_| has_tensors)
+            .into_iter()
+            .chain(inputs);
+        let tensors =
+            types.filter_map(|ty: ParamType| Some(tensor_type(ty.tensor()?.id()?)?.path()));
         core_of(called.chain(tensors))
     }
 

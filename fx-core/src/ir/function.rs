@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::argument::Argument;
+use super::param_type::ParamType;
 use super::signature::ParamSpec;
 use crate::error::Result;
 use crate::value::operator::Operator;
@@ -61,6 +62,8 @@ pub struct FunctionDef {
     pub params: &'static [ParamSpec],
     /// The result's Rust type, as written, without `Result`; empty where it depends on the arguments.
     pub returns: &'static str,
+    /// The same as data; none where it depends on the arguments.
+    pub result: Option<ParamType>,
     /// What runs.
     pub kernel: Kernel,
     /// Declared effects.
@@ -89,7 +92,7 @@ pub struct Written {
     /// What stands in its parentheses.
     pub args: Vec<WrittenArg>,
     /// The result's type, where it depends on the arguments.
-    pub returns: Option<&'static str>,
+    pub result: Option<ParamType>,
 }
 
 /// An argument of a method's call as it is written.

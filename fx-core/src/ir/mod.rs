@@ -24,6 +24,7 @@ pub mod observe;
 pub mod op;
 pub mod operators;
 mod order;
+pub mod param_type;
 mod parse;
 pub mod places;
 pub mod print;

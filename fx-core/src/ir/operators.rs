@@ -10,29 +10,32 @@
 use std::cmp::Ordering;
 
 use super::function::{Effects, Function, FunctionDef};
+use super::param_type::{ParamType, TypePart};
 use super::registry::Registration;
 use super::signature::ParamSpec;
 use crate::error::{Error, Result};
 use crate::value::operator::Operator;
 use crate::value::value::{IntoValue, Value};
 
-const UNARY: &[ParamSpec] = &[ParamSpec::positional("a", "Value")];
+/// `&str`
+const TEXT: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::Str));
+const UNARY: &[ParamSpec] = &[ParamSpec::positional("a", "Value", ParamType::AnyValue)];
 const BINARY: &[ParamSpec] = &[
-    ParamSpec::positional("a", "Value"),
-    ParamSpec::positional("b", "Value"),
+    ParamSpec::positional("a", "Value", ParamType::AnyValue),
+    ParamSpec::positional("b", "Value", ParamType::AnyValue),
 ];
 const ASSERTION: &[ParamSpec] = &[
-    ParamSpec::positional("condition", "Value"),
-    ParamSpec::positional("message", "&str"),
+    ParamSpec::positional("condition", "Value", ParamType::AnyValue),
+    ParamSpec::positional("message", "&str", TEXT),
 ];
 const ATTRIBUTE: &[ParamSpec] = &[
-    ParamSpec::positional("value", "Value"),
-    ParamSpec::positional("name", "&str"),
+    ParamSpec::positional("value", "Value", ParamType::AnyValue),
+    ParamSpec::positional("name", "&str", TEXT),
 ];
 const GUARD: &[ParamSpec] = &[
-    ParamSpec::positional("value", "Value"),
-    ParamSpec::positional("argument", "&str"),
-    ParamSpec::positional("expected", "Value"),
+    ParamSpec::positional("value", "Value", ParamType::AnyValue),
+    ParamSpec::positional("argument", "&str", TEXT),
+    ParamSpec::positional("expected", "Value", ParamType::AnyValue),
 ];
 
 macro_rules! operators {
@@ -43,6 +46,7 @@ macro_rules! operators {
                 path: concat!("fx_core::operator::", stringify!($name)),
                 params: $params,
                 returns: "",
+                result: None,
                 kernel: |args, out| apply(Operator::$op, args, out),
                 effects: Effects::PURE,
                 always: false,
@@ -112,6 +116,7 @@ pub const getattr: Function = {
         path: "fx_core::operator::getattr",
         params: ATTRIBUTE,
         returns: "Value",
+        result: Some(ParamType::AnyValue),
         kernel: attribute,
         effects: Effects::PURE,
         always: false,
@@ -151,6 +156,7 @@ pub const _assert: Function = {
         path: "fx_core::operator::_assert",
         params: ASSERTION,
         returns: "()",
+        result: Some(ParamType::Tuple(TypePart::Fixed(&[]))),
         kernel: check_assertion,
         effects: Effects::IO,
         always: false,
@@ -189,6 +195,7 @@ pub const assert_specialized: Function = {
         path: "fx_core::operator::assert_specialized",
         params: GUARD,
         returns: "()",
+        result: Some(ParamType::Tuple(TypePart::Fixed(&[]))),
         kernel: check_specialized,
         effects: Effects::IO,
         always: false,

@@ -563,19 +563,19 @@ mod tests {
     #[test]
     fn types_are_read_and_written() -> Result<()> {
         for text in [
-            "Tensor",
-            "&Tensor",
-            "&'a mut [Tensor]",
+            "Array",
+            "&Array",
+            "&'a mut [Array]",
             "()",
-            "(Tensor,)",
-            "(Int, (Float, Option<&Tensor>))",
+            "(Array,)",
+            "(Int, (Float, Option<&Array>))",
             "[i64; 3]",
             "[f64; LEN]",
-            "&dyn Fn(&Tensor, i64) -> Result<Tensor> + Send + 'static",
-            "impl IntoIterator<Item = Tensor>",
-            "std::collections::HashMap<String, Vec<(Tensor, Tensor)>>",
+            "&dyn Fn(&Array, i64) -> Result<Array> + Send + 'static",
+            "impl IntoIterator<Item = Array>",
+            "std::collections::HashMap<String, Vec<(Array, Array)>>",
             "::my::r#type<'a, 3, crate::T>",
-            "fn(Tensor) -> Tensor",
+            "fn(Array) -> Array",
             "Größe",
             "Self",
         ] {
@@ -596,9 +596,9 @@ mod tests {
     fn what_is_no_type_is_refused() {
         for text in [
             "",
-            "&Tensor) -> Result<Tensor> { todo!() } pub fn other(&self, x: &Tensor",
-            "Tensor {",
-            "Tensor /* */",
+            "&Array) -> Result<Array> { todo!() } pub fn other(&self, x: &Array",
+            "Array {",
+            "Array /* */",
             "[u8; { evil() }]",
             "[u8; 1 + 1]",
             "[u8; 3u8]",

@@ -5,7 +5,9 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
+use super::param_type::ParamType;
 use crate::error::{Error, ErrorKind, Result};
+use crate::value::data::only_tensor_type;
 use crate::value::value::Value;
 
 /// A plain value that can stand in a signature as a default.
@@ -59,6 +61,8 @@ pub struct ParamSpec {
     pub name: Cow<'static, str>,
     /// Its Rust type, as written.
     pub ty: Cow<'static, str>,
+    /// Its type, as data.
+    pub param_type: ParamType,
     /// How it is given.
     pub kind: ParamKind,
     /// What it is when it is not given.
@@ -70,11 +74,12 @@ pub struct ParamSpec {
 }
 
 impl ParamSpec {
-    /// A positional parameter without a default.
-    pub const fn positional(name: &'static str, ty: &'static str) -> Self {
+    /// A positional parameter without a default, of a type that is written so.
+    pub const fn positional(name: &'static str, ty: &'static str, param_type: ParamType) -> Self {
         ParamSpec {
             name: Cow::Borrowed(name),
             ty: Cow::Borrowed(ty),
+            param_type,
             kind: ParamKind::Positional,
             default: None,
             symbolic: true,
@@ -82,10 +87,59 @@ impl ParamSpec {
         }
     }
 
+    /// A positional parameter without a default, whose type is known by its text: any value's where that is no type.
+    ///
+    /// ```
+    /// use fx_core::{Int, ParamSpec, ParamType, FromValue};
+    /// let sizes = ParamSpec::of_text("sizes", "Vec<Int>");
+    /// assert_eq!(sizes.param_type, <Vec<Int> as FromValue>::TYPE);
+    /// assert_eq!(ParamSpec::of_text("x", "no type").param_type, ParamType::AnyValue);
+    /// ```
+    pub fn of_text(name: impl Into<Cow<'static, str>>, ty: impl Into<Cow<'static, str>>) -> Self {
+        let ty = ty.into();
+        ParamSpec {
+            name: name.into(),
+            param_type: ty.parse().unwrap_or(ParamType::AnyValue),
+            ty,
+            kind: ParamKind::Positional,
+            default: None,
+            symbolic: true,
+            into: false,
+        }
+    }
+
+    /// The parameter that an input of a graph is, of the type that it says. One that says none is of the one tensor type
+    /// that is registered, and may be any value where none is, or several are.
+    pub(crate) fn of_input(name: &str, ty: Option<&str>, default: Option<Literal>) -> Self {
+        let ty: Cow<'static, str> = match (ty, only_tensor_type()) {
+            (Some(ty), _) => ty.to_string().into(),
+            (None, Some(tensor)) => format!("&{}", tensor.name()).into(),
+            (None, None) => "&Value".into(),
+        };
+        ParamSpec {
+            default,
+            ..ParamSpec::of_text(name.to_string(), ty)
+        }
+    }
+
+    /// Its type as an input of a graph says it: as written, but for a tensor type that shares its name with others, which
+    /// is told by its path.
+    pub(crate) fn annotation(&self) -> Cow<'_, str> {
+        let by = match self.param_type {
+            ParamType::Reference(_) => "&",
+            _ => "",
+        };
+        match self.param_type.referred() {
+            tensor @ ParamType::TensorOf(name) if name.is_shared() => {
+                format!("{by}{tensor}").into()
+            }
+            _ => self.ty.as_ref().into(),
+        }
+    }
+
     /// Whether its type is an `Option`.
     pub(crate) fn is_optional(&self) -> bool {
-        let name = self.ty.split('<').next().unwrap_or_default().trim();
-        name == "Option" || name.ends_with("::Option")
+        self.param_type.optional().is_some()
     }
 }
 

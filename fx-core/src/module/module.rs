@@ -6,6 +6,7 @@ use std::panic::Location;
 use super::walk::Component;
 use crate::error::Result;
 use crate::ir::function::Effects;
+use crate::ir::param_type::ParamType;
 use crate::ir::signature::ParamSpec;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
@@ -30,6 +31,11 @@ pub trait Module: Component + Any + Send + Sync {
     /// What `forward` returns inside of its `Result`, as written; empty where that is not known.
     fn returns(&self) -> &str {
         ""
+    }
+
+    /// The same as data; none where it is not known.
+    fn result_type(&self) -> Option<ParamType> {
+        None
     }
 
     /// Runs the body of `forward` on bound arguments, without asking a tracer.

@@ -8,6 +8,7 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operators;
+use crate::ir::rust_type::RustType;
 use crate::module::attributes::Attributes;
 use crate::module::call::{Call, Callee};
 
@@ -41,7 +42,6 @@ impl Pass for AnnotateTypes {
             let Some(ty) = type_of(node, &cursor, attributes) else {
                 continue;
             };
-            let ty = ty.to_string();
             cursor.node_mut(id)?.set_type_expr(Some(&ty));
             changed = true;
         }
@@ -49,62 +49,19 @@ impl Pass for AnnotateTypes {
     }
 }
 
-fn type_of<'g>(node: NodeRef<'g>, graph: &'g Graph, attributes: &'g Attributes) -> Option<&'g str> {
+fn type_of(node: NodeRef<'_>, graph: &Graph, attributes: &Attributes) -> Option<String> {
     if *node.op() == Op::CallFunction(operators::getitem) {
         let [Argument::Node(of), Argument::Int(at)] = node.args() else {
             return None;
         };
-        return item(
-            graph.node(*of).ok()?.type_expr()?,
-            usize::try_from(*at).ok()?,
-        );
+        let of = RustType::parse(graph.node(*of).ok()?.type_expr()?).ok()?;
+        let item = of.item(usize::try_from(*at).ok()?)?;
+        return Some(item.to_string());
     }
     let returns = match Call::of(node, attributes).callee() {
         Callee::Function(function) => function.def().returns,
         Callee::Module(module) => module.returns(),
         Callee::Methods(_) | Callee::None => return None,
     };
-    (!returns.is_empty()).then_some(returns)
-}
-
-/// The type of an item of a tuple or a list.
-fn item(ty: &str, at: usize) -> Option<&str> {
-    let list = ["Vec<", "List<"].into_iter().find_map(|open| {
-        let inner = ty.strip_prefix(open)?;
-        inner.strip_suffix('>')
-    });
-    if let Some(inner) = list {
-        return Some(inner.trim());
-    }
-    if let Some(inner) = ty.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return inner.rsplit_once(';').map(|(inner, _)| inner.trim());
-    }
-    let inner = ty.strip_prefix('(')?.strip_suffix(')')?;
-    parts(inner).nth(at)
-}
-
-/// The parts between commas that are not inside brackets.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let mut depth = 0i32;
-        let end = rest.char_indices().find(|(_, c)| {
-            depth += match c {
-                '(' | '[' | '<' => 1,
-                ')' | ']' | '>' => -1,
-                _ => 0,
-            };
-            *c == ',' && depth == 0
-        });
-        let part = match end {
-            Some((end, _)) => {
-                let part = &rest[..end];
-                rest = &rest[end + 1..];
-                part
-            }
-            None => std::mem::take(&mut rest),
-        };
-        let part = part.trim();
-        (!part.is_empty()).then_some(part)
-    })
+    (!returns.is_empty()).then(|| returns.to_string())
 }

@@ -48,16 +48,16 @@ pub(crate) fn to_params(saved: &Json) -> Result<Vec<ParamSpec>> {
         let fields = json::object(param)?;
         json::known_names(fields, &["name", "type", "keyword", "default", "symbolic"])?;
         let keyword = json::optional(fields, "keyword", json::boolean)?;
+        let name = json::part(fields, "name", json::name)?.to_string();
+        let ty = json::part(fields, "type", to_type)?.to_string();
         Ok(ParamSpec {
-            name: json::part(fields, "name", json::name)?.to_string().into(),
-            ty: json::part(fields, "type", to_type)?.to_string().into(),
             kind: match keyword {
                 Some(true) => ParamKind::Keyword,
                 _ => ParamKind::Positional,
             },
             default: json::optional(fields, "default", to_literal)?,
             symbolic: json::optional(fields, "symbolic", json::boolean)?.unwrap_or(true),
-            into: false,
+            ..ParamSpec::of_text(name, ty)
         })
     })
 }

@@ -206,11 +206,9 @@ fn whole<T: Tracer + ?Sized>(
     };
     let op = Op::Placeholder(param.name.as_ref().into());
     let node = tracer.create_node(cx, op, args, Kwargs::new(), None)?;
-    // An input without a type annotation is a tensor.
-    if param.ty.trim_start_matches('&').trim() != "Tensor" {
-        cx.graph_mut()?
-            .node_mut(node)?
-            .set_type_expr(Some(&param.ty));
+    if !param.param_type.goes_without_saying() {
+        let ty = param.annotation();
+        cx.graph_mut()?.node_mut(node)?.set_type_expr(Some(&ty));
     }
     Ok(Value::Proxy(tracer.proxy(cx, node)))
 }

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use super::blame::escape;
 use super::dispatch;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 use crate::value::dtype::DType;
 use crate::value::handle::Proxy;
 use crate::value::object::{Traced, short_type_name};
@@ -27,6 +28,9 @@ fn mismatch<T>(value: &Value) -> Error {
     label = "neither a tensor, a plain value nor a structure of them"
 )]
 pub trait FromValue: Sized {
+    /// The type, as data.
+    const TYPE: ParamType = ParamType::Named(TypeName::named::<Self>());
+
     /// Takes the value.
     ///
     /// # Errors
@@ -58,6 +62,8 @@ pub trait Param<'v>: Sized {
     type Guard: 'v;
     /// Whether it can be symbolic.
     const SYMBOLIC: bool = true;
+    /// The type, as data.
+    const TYPE: ParamType = ParamType::Named(TypeName::named::<Self>());
 
     /// Looks at a value.
     ///
@@ -104,6 +110,8 @@ pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Traced> FromValue for T {
+    const TYPE: ParamType = ParamType::TensorOf(TypeName::of::<T>());
+
     fn from_value(value: Value) -> Result<Self> {
         match hold::<T>(&value)? {
             Held::Ref(object) => Ok(object.clone()),
@@ -126,6 +134,7 @@ impl<T: Traced + IntoValue> Output for T {
 #[diagnostic::do_not_recommend]
 impl<'v, T: Traced> Param<'v> for &'v T {
     type Guard = Held<'v, T>;
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&<T as FromValue>::TYPE));
 
     #[inline]
     fn guard(value: &'v Value) -> Result<Self::Guard> {
@@ -152,6 +161,9 @@ impl<'v, T: Traced> Param<'v> for &'v T {
 
 impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
     type Guard = Vec<T>;
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::Slice(
+        TypePart::Fixed(&<T as FromValue>::TYPE),
+    )));
 
     fn guard(value: &'v Value) -> Result<Vec<T>> {
         Vec::from_value(value.clone())
@@ -174,11 +186,19 @@ impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
 
 /// A plain scalar out of a value.
 pub trait Scalar: Copy {
+    /// The type, as data.
+    const PLAIN_TYPE: ParamType;
+    /// The type that may be symbolic, as data.
+    const SCALAR_TYPE: ParamType;
+
     /// The scalar, if the value is one of its kind.
     fn scalar(value: &Value) -> Option<Self>;
 }
 
 impl Scalar for bool {
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Bool);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Bool);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(x) => Some(*x),
@@ -188,6 +208,9 @@ impl Scalar for bool {
 }
 
 impl Scalar for i64 {
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Int);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Int);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Int(x) => Some(*x),
@@ -197,6 +220,9 @@ impl Scalar for i64 {
 }
 
 impl Scalar for f64 {
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Float);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Float);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Float(x) => Some(*x),
@@ -208,6 +234,9 @@ impl Scalar for f64 {
 }
 
 impl Scalar for usize {
+    const PLAIN_TYPE: ParamType = ParamType::Plain(ScalarType::Int);
+    const SCALAR_TYPE: ParamType = ParamType::Scalar(ScalarType::Int);
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::Int(x) => usize::try_from(*x).ok(),
@@ -217,6 +246,9 @@ impl Scalar for usize {
 }
 
 impl Scalar for DType {
+    const PLAIN_TYPE: ParamType = ParamType::Named(TypeName::of::<DType>());
+    const SCALAR_TYPE: ParamType = ParamType::Named(TypeName::of::<Sym<DType>>());
+
     fn scalar(value: &Value) -> Option<Self> {
         match value {
             Value::DType(x) => Some(*x),
@@ -240,6 +272,8 @@ fn plain<T>(value: &Value) -> Error {
 macro_rules! plain_param {
     ($($t:ty),*) => {$(
         impl FromValue for $t {
+            const TYPE: ParamType = <$t as Scalar>::PLAIN_TYPE;
+
             fn from_value(value: Value) -> Result<Self> {
                 match value {
                     Value::Proxy(proxy) => Err(escape(stringify!($t), proxy)),
@@ -250,6 +284,7 @@ macro_rules! plain_param {
         impl<'v> Param<'v> for $t {
             type Guard = $t;
             const SYMBOLIC: bool = false;
+            const TYPE: ParamType = <$t as Scalar>::PLAIN_TYPE;
             fn guard(value: &'v Value) -> Result<$t> {
                 <$t as Scalar>::scalar(value).ok_or_else(|| plain::<$t>(value))
             }
@@ -265,6 +300,8 @@ macro_rules! plain_param {
 plain_param!(bool, i64, f64, usize, DType);
 
 impl FromValue for String {
+    const TYPE: ParamType = ParamType::Str;
+
     fn from_value(value: Value) -> Result<Self> {
         match &value {
             Value::Str(text) => Ok(text.to_string()),
@@ -277,6 +314,7 @@ impl FromValue for String {
 impl<'v> Param<'v> for &'v str {
     type Guard = Arc<str>;
     const SYMBOLIC: bool = false;
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::Str));
 
     fn guard(value: &'v Value) -> Result<Arc<str>> {
         match value {
@@ -295,6 +333,8 @@ impl<'v> Param<'v> for &'v str {
 }
 
 impl<T: Scalar> FromValue for Sym<T> {
+    const TYPE: ParamType = T::SCALAR_TYPE;
+
     fn from_value(value: Value) -> Result<Self> {
         match &value {
             Value::Proxy(proxy) => Ok(Sym::Proxy(*proxy)),
@@ -309,6 +349,7 @@ impl<T: Scalar + IntoValue> Output for Sym<T> {}
 
 impl<'v, T: Scalar + IntoValue + 'v> Param<'v> for Sym<T> {
     type Guard = Sym<T>;
+    const TYPE: ParamType = T::SCALAR_TYPE;
 
     fn guard(value: &'v Value) -> Result<Sym<T>> {
         Sym::from_value(value.clone())
@@ -334,6 +375,8 @@ impl FromValue for Proxy {
 }
 
 impl FromValue for Value {
+    const TYPE: ParamType = ParamType::AnyValue;
+
     fn from_value(value: Value) -> Result<Self> {
         Ok(value)
     }
@@ -342,6 +385,7 @@ impl Output for Value {}
 
 impl<'v> Param<'v> for &'v Value {
     type Guard = &'v Value;
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::AnyValue));
 
     fn guard(value: &'v Value) -> Result<&'v Value> {
         Ok(value)
@@ -362,6 +406,7 @@ impl<'v> Param<'v> for &'v Value {
 
 impl<'v> Param<'v> for Value {
     type Guard = &'v Value;
+    const TYPE: ParamType = ParamType::AnyValue;
 
     fn guard(value: &'v Value) -> Result<&'v Value> {
         Ok(value)
@@ -385,6 +430,7 @@ impl<'v> Param<'v> for Value {
 impl<'v, P: Param<'v>> Param<'v> for Option<P> {
     type Guard = Option<P::Guard>;
     const SYMBOLIC: bool = P::SYMBOLIC;
+    const TYPE: ParamType = ParamType::Optional(TypePart::Fixed(&P::TYPE));
 
     #[inline]
     fn guard(value: &'v Value) -> Result<Self::Guard> {
@@ -410,6 +456,8 @@ impl<'v, P: Param<'v>> Param<'v> for Option<P> {
 }
 
 impl<T: FromValue> FromValue for Option<T> {
+    const TYPE: ParamType = ParamType::Optional(TypePart::Fixed(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         match value {
             Value::None => Ok(None),
@@ -422,6 +470,8 @@ impl<T: FromValue> FromValue for Option<T> {
 impl<T: Output> Output for Option<T> {}
 
 impl FromValue for () {
+    const TYPE: ParamType = ParamType::Tuple(TypePart::Fixed(&[]));
+
     fn from_value(_: Value) -> Result<Self> {
         Ok(())
     }
@@ -436,6 +486,8 @@ fn items<T>(mut value: Value) -> Result<Box<[Value]>> {
 }
 
 impl<T: FromValue> FromValue for Vec<T> {
+    const TYPE: ParamType = ParamType::Sequence(TypePart::Fixed(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         items::<Self>(value)?
             .into_iter()
@@ -504,6 +556,8 @@ pub fn tuple_fields<const N: usize>(value: Value, what: &str) -> Result<[Value; 
 }
 
 impl<T: FromValue, const N: usize> FromValue for [T; N] {
+    const TYPE: ParamType = ParamType::Slice(TypePart::Fixed(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         let parts = unpack::<N>(value, "a list")?;
         let parts = parts
@@ -518,6 +572,8 @@ impl<T: FromValue, const N: usize> FromValue for [T; N] {
 impl<T: Output, const N: usize> Output for [T; N] {}
 
 impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for IndexMap<K, T> {
+    const TYPE: ParamType = ParamType::Map(TypePart::Fixed(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         let mut value = value;
         match &mut value {
@@ -533,6 +589,8 @@ impl<K: From<String> + AsRef<str> + Eq + Hash, T: FromValue> FromValue for Index
 macro_rules! tuple_from_value {
     ($count:literal: $($name:ident)+) => {
         impl<$($name: FromValue),+> FromValue for ($($name,)+) {
+            const TYPE: ParamType = ParamType::Tuple(TypePart::Fixed(&[$($name::TYPE),+]));
+
             #[allow(non_snake_case)]
             fn from_value(value: Value) -> Result<Self> {
                 let [$($name),+] = unpack::<$count>(value, "a tuple")?;
@@ -554,6 +612,7 @@ macro_rules! owned_param {
         /// An owned structure is taken from the value's parts.
         impl<'v, $($generics)*> Param<'v> for $t {
             type Guard = $t;
+            const TYPE: ParamType = <$t as FromValue>::TYPE;
 
             fn guard(value: &'v Value) -> Result<Self::Guard> {
                 <$t>::from_value(value.clone())

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::blame::blame;
-use super::call_args::{CallArgs, bind_values, split_keywords};
+use super::call_args::{CallArgs, IntoArgs, bind_values, split_keywords};
+use super::convert::FromValue;
 use super::mode::{Base, ModeCall, ModeCallee, through_modes};
 use super::report::Frozen;
 use super::scope::{self, Active};
@@ -233,6 +234,24 @@ impl Function {
     pub fn call(self, call: CallArgs) -> Result<Value> {
         let args = bind_values(self.path(), self.params(), call)?;
         call_values(self, CallForm::Function, args)
+    }
+
+    /// [`call`](Function::call) with arguments as Rust has them, and the result as a type: the form that generated source
+    /// has of what Rust has no sign for.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::operator;
+    /// let second = traced!(|x: Value| operator::getitem.call_as::<Float>((x, 1)));
+    /// assert_eq!(symbolic_trace(second)?.forward::<f64>((vec![1.5, 2.5],))?, 2.5);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As `call`, and when the result is of another type.
+    #[track_caller]
+    pub fn call_as<T: FromValue>(self, args: impl IntoArgs) -> Result<T> {
+        T::from_value(self.call(args.into_args())?)
     }
 }
 

@@ -8,6 +8,7 @@ use super::convert::{FromValue, Output, Param};
 use super::dispatch::{self, CallForm};
 use crate::error::{Error, Result};
 use crate::ir::operators;
+use crate::ir::param_type::{ParamType, TypePart};
 use crate::value::handle::Proxy;
 use crate::value::symbol::{Int, Sym};
 use crate::value::value::{Arg, IntoValue, Value};
@@ -224,6 +225,8 @@ impl<T: IntoValue> IntoValue for List<T> {
 impl<T: IntoValue> Arg for List<T> {}
 
 impl<T: FromValue> FromValue for List<T> {
+    const TYPE: ParamType = ParamType::List(TypePart::Fixed(&T::TYPE));
+
     fn from_value(value: Value) -> Result<Self> {
         Ok(match value {
             Value::Proxy(proxy) => List(Items::Symbolic(proxy, PhantomData)),
@@ -235,6 +238,7 @@ impl<T: Output> Output for List<T> {}
 
 impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
     type Guard = List<T>;
+    const TYPE: ParamType = <Self as FromValue>::TYPE;
 
     fn guard(value: &'v Value) -> Result<Self::Guard> {
         List::from_value(value.clone())
@@ -255,6 +259,7 @@ impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
 
 impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for &'v List<T> {
     type Guard = List<T>;
+    const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&<List<T> as FromValue>::TYPE));
 
     fn guard(value: &'v Value) -> Result<Self::Guard> {
         List::from_value(value.clone())

@@ -1,7 +1,8 @@
 //! `Returns`: the `Result` that a user's function returns, whatever its error type.
 
-use super::convert::Output;
+use super::convert::{FromValue, Output};
 use crate::error::{Error, Result};
+use crate::ir::param_type::ParamType;
 use crate::value::value::Value;
 
 /// The return type of a `#[trace]` or `#[wrap]` function: a `Result` whose error is fx's or takes it in.
@@ -12,6 +13,8 @@ use crate::value::value::Value;
 pub trait Returns: Sized {
     /// What it returns when all goes well.
     type Output: Output;
+    /// The type of that, as data.
+    const TYPE: ParamType = <Self::Output as FromValue>::TYPE;
 
     /// Makes it from a symbolic result.
     fn from_recorded(recorded: Result<Value>) -> Self;

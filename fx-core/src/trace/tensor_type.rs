@@ -19,6 +19,7 @@ macro_rules! tensor_type {
         impl $crate::Arg for $tensor {}
         impl<'v> $crate::Param<'v> for $tensor {
             type Guard = $crate::__private::Held<'v, $tensor>;
+            const TYPE: $crate::ParamType = <$tensor as $crate::FromValue>::TYPE;
             fn guard(value: &'v $crate::Value) -> $crate::Result<Self::Guard> {
                 $crate::__private::hold(value)
             }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: there are as many bytes as shape and dtype say.
 
+use std::any::TypeId;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
@@ -142,22 +143,104 @@ pub type FromData = fn(&TensorData<'_>) -> Result<Value>;
 /// One entry of the registry, submitted by [`register_tensor!`](crate::register_tensor).
 #[derive(Debug)]
 pub struct TensorType {
+    id: TypeId,
     path: &'static str,
     from_data: FromData,
 }
 
 impl TensorType {
     /// The entry of a tensor type.
-    pub const fn new(path: &'static str, from_data: FromData) -> Self {
-        TensorType { path, from_data }
+    pub const fn of<T: 'static>(path: &'static str, from_data: FromData) -> Self {
+        TensorType {
+            id: TypeId::of::<T>(),
+            path,
+            from_data,
+        }
     }
 }
 
 inventory::collect!(TensorType);
 
-/// The paths of the registered tensor types.
-pub(crate) fn tensor_types() -> impl Iterator<Item = &'static str> {
-    inventory::iter::<TensorType>.into_iter().map(|ty| ty.path)
+/// A registered tensor type.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Registered {
+    id: TypeId,
+    path: &'static str,
+    name: &'static str,
+}
+
+impl Registered {
+    /// Which type it is.
+    pub fn id(&self) -> TypeId {
+        self.id
+    }
+
+    /// The path that it is registered as.
+    pub fn path(&self) -> &'static str {
+        self.path
+    }
+
+    /// What source calls it: the last name of its path, or the path where several types have that name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// The registered tensor types, by path.
+pub(crate) fn tensor_types() -> &'static [Registered] {
+    static TYPES: OnceLock<Vec<Registered>> = OnceLock::new();
+    TYPES.get_or_init(|| named(inventory::iter::<TensorType>.into_iter()))
+}
+
+fn named<'e>(entries: impl Iterator<Item = &'e TensorType>) -> Vec<Registered> {
+    let mut types: Vec<Registered> = entries
+        .map(|entry| Registered {
+            id: entry.id,
+            path: entry.path,
+            name: last_name(entry.path),
+        })
+        .collect();
+    types.sort_by_key(|ty| ty.path);
+    // A type is called by the first of its paths.
+    let mut seen: Vec<TypeId> = Vec::new();
+    types.retain(|ty| {
+        !seen.contains(&ty.id) && {
+            seen.push(ty.id);
+            true
+        }
+    });
+    let names: Vec<&str> = types.iter().map(|ty| ty.name).collect();
+    for ty in &mut types {
+        if names.iter().filter(|name| **name == ty.name).count() > 1 {
+            ty.name = ty.path;
+        }
+    }
+    types
+}
+
+/// The registered tensor type that a type is.
+pub(crate) fn tensor_type(id: TypeId) -> Option<&'static Registered> {
+    tensor_types().iter().find(|ty| ty.id == id)
+}
+
+/// The registered tensor type that a text names, by its path or by its name.
+pub(crate) fn tensor_type_named(text: &str) -> Option<&'static Registered> {
+    let types = tensor_types();
+    let by_path = types.iter().find(|ty| ty.path == text);
+    by_path.or_else(|| types.iter().find(|ty| ty.name == text))
+}
+
+/// The registered tensor type, where it is one: what inputs are that do not say their type.
+pub(crate) fn only_tensor_type() -> Option<&'static Registered> {
+    match tensor_types() {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// The last name of a path.
+fn last_name(path: &'static str) -> &'static str {
+    path.rsplit("::").next().unwrap_or(path)
 }
 
 /// How tensors of a type are made.
@@ -184,7 +267,8 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
     }
 }
 
-/// Registers a tensor type under a path of its own, so that saved files with its tensors can be loaded.
+/// Registers a tensor type under a path of its own, so that saved files with its tensors can be loaded, and generated
+/// source names it.
 ///
 /// ```
 /// use fx_core::{DType, Object, Result, TensorData, Value};
@@ -196,13 +280,60 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
 ///         TensorData::new("my_crate::Bytes", DType::U8, vec![self.0.len()], &self.0[..])
 ///     }
 /// }
-/// fx_core::register_tensor!("my_crate::Bytes", |data| Ok(Value::object(Bytes(data.bytes().to_vec()))));
+/// fx_core::register_tensor!(Bytes, "my_crate::Bytes", |data| Ok(Value::object(Bytes(data.bytes().to_vec()))));
 /// ```
+///
+/// The path is the one by which generated crates name the type. Where one tensor type is registered, inputs that do not
+/// say their type are of it.
+///
+/// What generated source writes for the type where Rust has no sign of its own, such as an index, is a plain call of the
+/// operator; `source = ..`, behind the other arguments, has it written as the library's users write it:
+/// [`TensorSource`](crate::TensorSource) has an example.
 #[macro_export]
 macro_rules! register_tensor {
-    ($path:expr, $from_data:expr $(,)?) => {
+    ($tensor:ty, $path:expr, $from_data:expr $(, source = $source:expr)? $(,)?) => {
         $crate::__private::inventory::submit! {
-            $crate::__private::TensorType::new($path, $from_data)
+            $crate::__private::TensorType::of::<$tensor>($path, $from_data)
         }
+        $(
+            $crate::__private::inventory::submit! {
+                $crate::__private::TensorSpelling::of::<$tensor>(&$source)
+            }
+        )?
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_one_name_are_called_by_their_paths() {
+        struct A;
+        struct B;
+        struct C;
+        fn none(_: &TensorData<'_>) -> Result<Value> {
+            Ok(Value::None)
+        }
+        let entries = [
+            TensorType::of::<A>("one::Tensor", none),
+            TensorType::of::<B>("another::Tensor", none),
+            TensorType::of::<C>("one::Grid", none),
+            // A type's second path changes nothing.
+            TensorType::of::<C>("one::old::Grid", none),
+        ];
+        let orders: [[usize; 4]; 2] = [[0, 1, 2, 3], [3, 2, 1, 0]];
+        for order in orders {
+            let types = named(order.iter().map(|at| &entries[*at]));
+            let names: Vec<_> = types.iter().map(|ty| (ty.path, ty.name)).collect();
+            assert_eq!(
+                names,
+                [
+                    ("another::Tensor", "another::Tensor"),
+                    ("one::Grid", "Grid"),
+                    ("one::Tensor", "one::Tensor"),
+                ]
+            );
+        }
+    }
 }

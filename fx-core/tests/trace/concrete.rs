@@ -51,7 +51,7 @@ fn a_dict_is_an_input_for_each_key() -> Result<()> {
     );
     assert!(
         gm.code().contains(
-            "pub fn forward(&self, x: IndexMap<String, Array>) -> Result<Tensor> {
+            "pub fn forward(&self, x: IndexMap<String, Array>) -> Result<Array> {
     let x_1 = &x[\"a\"];
     let x_2 = &x[\"b\"];
 "

@@ -7,7 +7,7 @@ use syn::{Error, FnArg, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Ty
 
 use super::kernel::kernel;
 use super::refused;
-use super::wrap::{result_text, turbofish, twin};
+use super::wrap::{result_text, result_type, turbofish, twin};
 use crate::body;
 use crate::check::{self, Method};
 use crate::options::{Impure, TraceOptions};
@@ -267,12 +267,16 @@ fn forward_items(
         },
     };
     let returns = result_text(output);
+    let result = result_type(output, core);
     let module_impl_body = quote! {
         fn params(&self) -> &[#core::ParamSpec] {
             <#self_ty>::__FX_PARAMS
         }
         fn returns(&self) -> &str {
             #returns
+        }
+        fn result_type(&self) -> ::core::option::Option<#core::ParamType> {
+            ::core::option::Option::Some(#result)
         }
         fn run(&self, __args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
             #kernel_body

@@ -94,9 +94,11 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     param.params.insert(0, parse_quote!('__v));
     let (param_generics, _, _) = param.split_for_impl();
     let ty = quote!(#name #ty_generics);
-    let param_body = |lend: TokenStream| {
+    let owned = quote!(<#ty as #core::FromValue>::TYPE);
+    let param_body = |of: TokenStream, lend: TokenStream| {
         quote! {
             type Guard = #ty;
+            const TYPE: #core::ParamType = #of;
             fn guard(value: &'__v #core::Value) -> #core::Result<Self::Guard> {
                 <#ty as #core::FromValue>::from_value(::core::clone::Clone::clone(value))
             }
@@ -112,8 +114,11 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     };
-    let by_reference = param_body(quote!(guard));
-    let by_value = param_body(quote!(::core::clone::Clone::clone(guard)));
+    let by_reference = param_body(
+        quote!(#core::ParamType::Reference(#core::TypePart::Fixed(&#owned))),
+        quote!(guard),
+    );
+    let by_value = param_body(owned, quote!(::core::clone::Clone::clone(guard)));
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics #core::IntoValue for #ty #where_clause {

@@ -11,7 +11,7 @@ use super::kernel::kernel;
 use super::refused;
 use crate::check::{self, Method};
 use crate::options::{MethodOption, WrapOptions};
-use crate::parse::callable::{Callable, Parameter};
+use crate::parse::callable::{Callable, Parameter, with_lifetimes};
 use crate::paths;
 use crate::spans::call_of_type;
 
@@ -89,6 +89,7 @@ impl Leaf<'_> {
             None => quote!(::core::option::Option::None),
         };
         let returns = result_text(output);
+        let result = result_type(output, core);
         let written = match &options.written {
             Some(written) => quote!(::core::option::Option::Some(#written)),
             None => quote!(::core::option::Option::None),
@@ -101,6 +102,7 @@ impl Leaf<'_> {
                 path: #path,
                 params: Self::#params,
                 returns: #returns,
+                result: ::core::option::Option::Some(#result),
                 kernel: Self::#kernel_name,
                 effects: #effects,
                 always: #always,
@@ -191,6 +193,12 @@ pub fn result_text(output: &Type) -> String {
         return paths::text(first);
     }
     String::new()
+}
+
+/// The type inside `Result<..>`, as data.
+pub fn result_type(output: &Type, core: &TokenStream) -> TokenStream {
+    let output = with_lifetimes(output, "'static");
+    call_of_type(&output, quote!(#core::Returns), "TYPE", None)
 }
 
 fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> {

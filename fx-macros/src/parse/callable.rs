@@ -139,10 +139,12 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
         let into = param.into;
         let ty = with_lifetimes(&param.ty, "'_");
         let symbolic = call_of_type(&ty, quote!(#core::Param<'_>), "SYMBOLIC", None);
+        let param_type = call_of_type(&ty, quote!(#core::Param<'_>), "TYPE", None);
         quote! {
             #core::ParamSpec {
                 name: #core::__private::Cow::Borrowed(#name),
                 ty: #core::__private::Cow::Borrowed(#ty_text),
+                param_type: #param_type,
                 kind: #core::ParamKind::#kind,
                 default: #default,
                 symbolic: #symbolic,

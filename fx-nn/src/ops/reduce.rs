@@ -18,7 +18,7 @@ fn written([name, keeping]: [&'static str; 2], args: &[Argument]) -> Option<Writ
     Some(Written {
         method: if *keepdim { keeping } else { name },
         args: args.collect(),
-        returns: None,
+        result: None,
     })
 }
 

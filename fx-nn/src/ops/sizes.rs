@@ -24,19 +24,19 @@ pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
 mod size_of {
     use fx_core::{Argument, Written, WrittenArg};
 
-    use super::{Int, IntoValue, Result, Tensor, Value, wrap};
+    use super::{FromValue, Int, IntoValue, List, Result, Tensor, Value, wrap};
 
     fn written(args: &[Argument]) -> Option<Written> {
         Some(match args.get(1)? {
             Argument::None => Written {
                 method: "sizes",
                 args: Vec::new(),
-                returns: Some("List<Int>"),
+                result: Some(<List<Int> as FromValue>::TYPE),
             },
             Argument::Int(_) => Written {
                 method: "size",
                 args: vec![WrittenArg::Of(1)],
-                returns: Some("Int"),
+                result: Some(<Int as FromValue>::TYPE),
             },
             _ => return None,
         })

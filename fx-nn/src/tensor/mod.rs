@@ -11,6 +11,7 @@ mod dtype;
 mod index;
 mod number;
 mod saved;
+mod source;
 
 use std::fmt;
 

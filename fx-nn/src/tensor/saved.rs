@@ -3,6 +3,7 @@
 use candle_core::{Device, Var};
 use fx_core::{DType, Result, TensorData, Value};
 
+use super::source::Spelling;
 use super::{Tensor, candle_dtype};
 use crate::error::Fx;
 
@@ -38,4 +39,9 @@ pub(crate) fn from_data(data: &TensorData<'_>) -> Result<Tensor> {
     Ok(tensor.with_data(variable.as_tensor().clone()))
 }
 
-fx_core::register_tensor!(PATH, |data| from_data(data).map(Value::object));
+fx_core::register_tensor!(
+    Tensor,
+    PATH,
+    |data| from_data(data).map(Value::object),
+    source = Spelling,
+);
