@@ -1,5 +1,4 @@
-//! What torch.fx's own tests of graphs assert, under their names: editing, dead code, hooks, argument binding.
-//! Rows without a test here are in `docs/torchfx-differences.md`.
+//! What torch.fx's own tests of graphs assert: editing, dead code, hooks, argument binding (`docs/torchfx-tests.md`).
 
 mod support;
 
@@ -143,7 +142,7 @@ fn refused_for<T>(problem: &str, result: Result<T>) {
 }
 
 #[test]
-fn test_positional_or_keyword_and_defaults() -> Result<()> {
+fn positions_keywords_and_defaults_bind_alike() -> Result<()> {
     let f = function!(digits);
     assert_eq!(call(f, (1, 2), ())?, 1234);
     assert_eq!(call(f, (1, 2, 7), ())?, 1274);
@@ -166,7 +165,7 @@ fn test_positional_or_keyword_and_defaults() -> Result<()> {
 }
 
 #[test]
-fn test_missing_required() -> Result<()> {
+fn a_missing_argument_is_an_error() -> Result<()> {
     let problem = "is missing its argument `b`";
     refused_for(problem, call(function!(digits), (1,), ()));
     refused_for(problem, call(function!(digits), (1,), [("c", 3)]));
@@ -177,7 +176,7 @@ fn test_missing_required() -> Result<()> {
 }
 
 #[test]
-fn test_too_many_positional() -> Result<()> {
+fn too_many_arguments_are_an_error() -> Result<()> {
     let problem = "takes 4 arguments but 5 were given";
     refused_for(problem, call(function!(digits), (1, 2, 3, 4, 5), ()));
     let gm = symbolic_trace(traced!(digits_root))?;
@@ -186,7 +185,7 @@ fn test_too_many_positional() -> Result<()> {
 }
 
 #[test]
-fn test_multiple_values_for_argument() -> Result<()> {
+fn two_values_for_one_parameter_are_an_error() -> Result<()> {
     let problem = "got more than one value for `a`";
     refused_for(problem, call(function!(digits), (1, 2), [("a", 1)]));
     let gm = symbolic_trace(traced!(digits_root))?;
@@ -195,7 +194,7 @@ fn test_multiple_values_for_argument() -> Result<()> {
 }
 
 #[test]
-fn test_keyword_only() -> Result<()> {
+fn keyword_parameters_are_recorded_by_name() -> Result<()> {
     let f = function!(keyed);
     assert_eq!(call(f, (1,), [("b", 2)])?, 123);
     assert_eq!(call(f, (1,), [("c", 7), ("b", 2)])?, 127);
@@ -215,7 +214,7 @@ fn test_keyword_only() -> Result<()> {
 // ---- construction and editing ------------------------------------------------------------------
 
 #[test]
-fn test_custom_import() -> Result<()> {
+fn a_graph_by_hand_calls_a_users_function() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let add = graph.call_function(operator::add, (x, y), ())?;
@@ -226,7 +225,7 @@ fn test_custom_import() -> Result<()> {
 }
 
 #[test]
-fn test_graph_edit_with_proxy() -> Result<()> {
+fn a_traced_call_of_a_graph_module_extends_it() -> Result<()> {
     let first = symbolic_trace(traced!(|x: &Array, y: &Array| x + y))?;
     let inner = first.clone();
     let more = symbolic_trace(traced!(move |x: &Array, y: &Array| {
@@ -241,7 +240,7 @@ fn test_graph_edit_with_proxy() -> Result<()> {
 }
 
 #[test]
-fn test_graph_unique_names() -> Result<()> {
+fn a_copied_graph_keeps_names_distinct() -> Result<()> {
     let first = symbolic_trace(traced!(|x: &Array, y: &Array| x + y))?;
     let mut graph = Graph::new();
     let result = graph.graph_copy(first.graph(), &mut ValueMap::default())?;
@@ -257,7 +256,7 @@ fn test_graph_unique_names() -> Result<()> {
 }
 
 #[test]
-fn test_all_input_nodes() -> Result<()> {
+fn input_nodes_are_listed_once_in_order() -> Result<()> {
     let mut graph = Graph::new();
     let a = graph.placeholder("a")?;
     let b = graph.call_module("linear_mod", (a,), ())?;
@@ -287,7 +286,7 @@ impl Meta for Held {
 }
 
 #[test]
-fn test_prepend_does_not_leak() -> Result<()> {
+fn a_moved_and_erased_node_is_freed() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let relu = graph.call_function(function!(relu), (x,), ())?;
@@ -306,7 +305,7 @@ fn test_prepend_does_not_leak() -> Result<()> {
 }
 
 #[test]
-fn test_replace_input() -> Result<()> {
+fn replacing_an_input_leaves_its_other_users() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let b = graph.call_function(function!(relu), (x,), ())?;
@@ -321,7 +320,7 @@ fn test_replace_input() -> Result<()> {
 }
 
 #[test]
-fn test_insertion_point() -> Result<()> {
+fn a_node_is_inserted_before_another() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let relu = graph.call_function(function!(relu), (x,), ())?;
@@ -339,7 +338,7 @@ fn test_insertion_point() -> Result<()> {
 }
 
 #[test]
-fn test_move_before() -> Result<()> {
+fn a_node_is_moved_before_another() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let relu = graph.call_function(function!(relu), (x,), ())?;
@@ -355,7 +354,7 @@ fn test_move_before() -> Result<()> {
 }
 
 #[test]
-fn test_prepend_self() -> Result<()> {
+fn a_node_moved_beside_itself_stays() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let relu = graph.call_function(function!(relu), (x,), ())?;
@@ -370,7 +369,7 @@ fn test_prepend_self() -> Result<()> {
 }
 
 #[test]
-fn test_update_args_api() -> Result<()> {
+fn an_updated_argument_is_what_runs_next() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let relu = graph.call_function(function!(relu), (x,), ())?;
@@ -384,7 +383,7 @@ fn test_update_args_api() -> Result<()> {
 }
 
 #[test]
-fn test_insert_arg() -> Result<()> {
+fn an_inserted_argument_shifts_the_rest() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let f = graph.call_method("f", (x, 1), ())?;
@@ -405,7 +404,7 @@ fn test_insert_arg() -> Result<()> {
 }
 
 #[test]
-fn test_reassign_args_kwargs_uses() -> Result<()> {
+fn reassigned_arguments_move_uses_on_both_sides() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let z = graph.call_function(operator::add, (x, y), ())?;
@@ -424,7 +423,7 @@ fn test_reassign_args_kwargs_uses() -> Result<()> {
 }
 
 #[test]
-fn test_inline_graph() -> Result<()> {
+fn a_graph_is_inlined_by_a_map_of_its_inputs() -> Result<()> {
     let outer = symbolic_trace(traced!(|x: &Array| (x + 1.0)?.relu()))?;
     let inlined = symbolic_trace(traced!(|y: &Array| y * 3.0))?;
     let mut graph = outer.graph().clone();
@@ -445,7 +444,7 @@ fn test_inline_graph() -> Result<()> {
 }
 
 #[test]
-fn test_erase_node_error() -> Result<()> {
+fn a_used_node_is_not_erased_and_its_users_are_named() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array| x.relu()? + 1.0))?;
     for (name, user) in [("x", "relu"), ("relu", "add"), ("add", "output")] {
         let id = named(gm.graph(), name)?;
@@ -461,7 +460,7 @@ fn test_erase_node_error() -> Result<()> {
 
 /// A target of another type than its opcode's cannot be built; text can name what is no function.
 #[test]
-fn test_wrong_target_type() -> Result<()> {
+fn an_unknown_target_in_text_is_refused() -> Result<()> {
     let text = |target: &str| {
         format!(
             "graph():\n    %f : [num_users=1] = call_function[target={target}](args = (), kwargs = {{}})\n    return %f"
@@ -474,7 +473,7 @@ fn test_wrong_target_type() -> Result<()> {
 }
 
 #[test]
-fn test_copy_it() -> Result<()> {
+fn copies_of_structures_are_equal() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let list = Argument::from([1, 2]);
@@ -519,7 +518,7 @@ impl Tracer for TaggingTracer {
 }
 
 #[test]
-fn test_node_tagging() -> Result<()> {
+fn a_tracer_can_tag_every_node() -> Result<()> {
     let constant = left();
     let root = traced!(move |x: &Array, y: &Array| (x + y)? + &constant);
     let graph = Trace::new(root).tracer(TaggingTracer).graph()?;
@@ -532,7 +531,7 @@ fn test_node_tagging() -> Result<()> {
 }
 
 #[test]
-fn test_graph_module_init_buffer_param_copied_dict_init() -> Result<()> {
+fn parameters_and_buffers_come_from_attributes() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let param = graph.get_attr("my_param")?;
@@ -586,7 +585,7 @@ impl Net {
 }
 
 #[test]
-fn test_delete_unused_submodules_leaf() -> Result<()> {
+fn dead_code_keeps_the_children_of_a_called_leaf() -> Result<()> {
     let outer = |factor| Outer {
         inner: Linear::square(2, factor),
     };
@@ -624,7 +623,7 @@ fn check_dce(gm: &mut GraphModule, gone: &[&str], args: &[Value]) -> Result<()> 
 }
 
 #[test]
-fn test_simple() -> Result<()> {
+fn an_unused_call_is_dead() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array| {
         let _unused = (x + 1.0)?;
         x * 2.0
@@ -647,14 +646,14 @@ impl Dead {
 }
 
 #[test]
-fn test_dead_getattr() -> Result<()> {
+fn an_unused_attribute_is_dead() -> Result<()> {
     let mut gm = symbolic_trace(&Dead { attr: left() })?;
     assert_eq!(gm.graph().len(), 5);
     check_dce(&mut gm, &["attr", "mul"], &[Value::object(left())])
 }
 
 #[test]
-fn test_dead_placeholder() -> Result<()> {
+fn an_unused_input_stays() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array, _y: &Array| x + 7.0))?;
     check_dce(
         &mut gm,
@@ -664,7 +663,7 @@ fn test_dead_placeholder() -> Result<()> {
 }
 
 #[test]
-fn test_dead_placeholder_with_user() -> Result<()> {
+fn a_dead_user_leaves_and_its_input_stays() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array, y: &Array| {
         let _unused = (y + 2.0)?;
         x + 7.0
@@ -705,7 +704,7 @@ impl Calls {
 }
 
 #[test]
-fn test_keep_module_with_side_effects() -> Result<()> {
+fn an_impure_module_stays() -> Result<()> {
     let mut gm = symbolic_trace(&Calls {
         loud: Loud {
             tag: Default::default(),
@@ -716,7 +715,7 @@ fn test_keep_module_with_side_effects() -> Result<()> {
 }
 
 #[test]
-fn test_keep_torch_assert() -> Result<()> {
+fn an_unused_assertion_stays() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let flag = graph.placeholder("flag")?;
@@ -744,7 +743,7 @@ fn add_(
 }
 
 #[test]
-fn test_impure_nodes_args() -> Result<()> {
+fn a_users_rule_keeps_what_it_calls_impure() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     graph.call_function(function!(add_), (x, 1.0), ())?;
@@ -759,7 +758,7 @@ fn test_impure_nodes_args() -> Result<()> {
 }
 
 #[test]
-fn test_impure_kwargs() -> Result<()> {
+fn a_users_rule_may_look_at_keywords() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let kept = graph.call_function(function!(add_), (x, 1.0), [("out", y)])?;
@@ -778,7 +777,7 @@ fn all_reduce(x: &Array) -> Result<Array> {
 }
 
 #[test]
-fn test_keep_collectives() -> Result<()> {
+fn an_impure_function_stays() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array| {
         let _unused = all_reduce(&(x + 2.0)?)?;
         let _dead = x.relu()?;
@@ -815,7 +814,7 @@ impl Counts {
 }
 
 #[test]
-fn test_hooks_for_node_update() -> Result<()> {
+fn observers_hear_of_nodes_until_they_are_removed() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array| x.relu()))?;
     let (first, second) = (Arc::new(Counts::default()), Arc::new(Counts::default()));
     let ids = {
@@ -846,7 +845,7 @@ fn test_hooks_for_node_update() -> Result<()> {
 // ---- verifier ----------------------------------------------------------------------------------
 
 #[test]
-fn test_verifier() -> Result<()> {
+fn a_sound_graph_passes_lint_and_a_broken_one_does_not() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array, y: &Array| x.relu()? + y))?;
     gm.lint()?;
     gm.recompile()?;

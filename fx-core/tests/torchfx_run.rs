@@ -1,4 +1,4 @@
-//! What torch.fx's tests of running assert, under their names: interpreters and transforms.
+//! What torch.fx's own tests of running assert: interpreters and transforms (`docs/torchfx-tests.md`).
 #![allow(
     clippy::needless_borrows_for_generic_args,
     reason = "arguments are lent, as users write it"
@@ -46,7 +46,7 @@ fn my_module() -> MyModule {
 }
 
 #[test]
-fn test_interpreter() -> Result<()> {
+fn an_interpreted_run_is_the_eager_one() -> Result<()> {
     let module = my_module();
     let gm = symbolic_trace(&module)?;
     let y: Array = gm.interpret(&mut PlainInterpreter, &x())?;
@@ -54,7 +54,7 @@ fn test_interpreter() -> Result<()> {
 }
 
 #[test]
-fn test_interpreter_boxed_run_argument_validation() -> Result<()> {
+fn a_boxed_run_takes_its_inputs_or_leaves_them() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array, y: &Array| x + y))?;
     let mut run = gm.interpretation();
     let mut inputs = vec![x().into_value(), x().into_value()];
@@ -83,7 +83,7 @@ impl Interpreter for Seen {
 }
 
 #[test]
-fn test_interpreter_run_node_override() -> Result<()> {
+fn an_override_sees_every_node() -> Result<()> {
     let module = my_module();
     let gm = symbolic_trace(&module)?;
     let mut names = Seen(Vec::new());
@@ -134,7 +134,7 @@ fn swapped() -> Result<(GraphModule, Array)> {
 }
 
 #[test]
-fn test_interpreter_onthefly_swap() -> Result<()> {
+fn overrides_swap_functions_and_methods() -> Result<()> {
     let (gm, expected) = swapped()?;
     same(&gm.interpret(&mut Swap, &x())?, &expected)?;
     let plain: Array = gm.forward(&x())?;
@@ -147,7 +147,7 @@ fn test_interpreter_onthefly_swap() -> Result<()> {
 }
 
 #[test]
-fn test_transformer_op_swap() -> Result<()> {
+fn a_transform_swaps_functions_and_methods() -> Result<()> {
     let (gm, expected) = swapped()?;
     let swapped = gm.transform(&mut Swap)?;
     same(&swapped.forward(&x())?, &expected)?;
@@ -161,7 +161,7 @@ fn test_transformer_op_swap() -> Result<()> {
 }
 
 #[test]
-fn test_interpreter_partial_eval() -> Result<()> {
+fn a_given_value_stands_for_its_node() -> Result<()> {
     let module = my_module();
     let gm = symbolic_trace(&module)?;
     let linear = gm.graph().find_name("linear").map(|n| n.id());
@@ -176,7 +176,7 @@ fn test_interpreter_partial_eval() -> Result<()> {
 }
 
 #[test]
-fn test_interpreter_gc_values() -> Result<()> {
+fn values_are_dropped_unless_they_are_kept() -> Result<()> {
     let gm = symbolic_trace(&my_module())?;
     let value_of = |run: &Interpretation<'_>, name: &str| {
         let node = gm.graph().find_name(name).map(|n| n.id());
@@ -193,7 +193,7 @@ fn test_interpreter_gc_values() -> Result<()> {
 }
 
 #[test]
-fn test_interpreter_default_args() -> Result<()> {
+fn an_interpreted_run_knows_defaults() -> Result<()> {
     let f = traced!(|x: &Array, #[default(2.5)] by: Float| x * by);
     let gm = symbolic_trace(f)?;
     let y = gm
@@ -207,7 +207,7 @@ fn test_interpreter_default_args() -> Result<()> {
 }
 
 #[test]
-fn test_transformer_noop() -> Result<()> {
+fn a_transform_without_overrides_gives_the_same_graph() -> Result<()> {
     let module = my_module();
     let gm = symbolic_trace(&module)?;
     let copy = gm.transform(&mut PlainInterpreter)?;
@@ -227,7 +227,7 @@ impl Meta for Mark {
 }
 
 #[test]
-fn test_transformer_preserves_nn_module_stack_for_get_attr() -> Result<()> {
+fn a_transform_keeps_entries_and_module_stacks() -> Result<()> {
     let block = Block::new(2);
     let mut gm = symbolic_trace(&block)?;
     let ids: Vec<NodeId> = gm.graph().nodes().map(|n| n.id()).collect();
@@ -251,7 +251,7 @@ fn test_transformer_preserves_nn_module_stack_for_get_attr() -> Result<()> {
 }
 
 #[test]
-fn test_stack_traces_with_transformer() -> Result<()> {
+fn a_transform_keeps_places() -> Result<()> {
     let gm = symbolic_trace(&my_module())?;
     let copy = gm.transform(&mut PlainInterpreter)?;
     for (old, new) in gm.graph().nodes().zip(copy.graph()) {
@@ -307,7 +307,7 @@ fn an_appended_body_that_fails_gives_the_graph_back() -> Result<()> {
 // ---- what a graph module holds -----------------------------------------------------------------
 
 #[test]
-fn test_submodule_manipulation_api() -> Result<()> {
+fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     let mut gm = symbolic_trace(&my_module())?;
     gm.add_submodule("net_b.conv", Linear::square(2, 3.0))?;
     assert!(gm.submodule("net_b.conv").is_ok());
@@ -368,7 +368,7 @@ fn test_submodule_manipulation_api() -> Result<()> {
 }
 
 #[test]
-fn test_delete_unused_submodules_leaf() -> Result<()> {
+fn children_of_a_called_leaf_are_not_unused() -> Result<()> {
     #[derive(Module)]
     struct Outer {
         block: Block,
@@ -398,7 +398,7 @@ fn test_delete_unused_submodules_leaf() -> Result<()> {
 }
 
 #[test]
-fn test_example_shape_prop() -> Result<()> {
+fn every_node_is_told_its_shape() -> Result<()> {
     let mut gm = symbolic_trace(&my_module())?;
     let result = gm.propagate_shapes(&x())?;
     assert_eq!(Array::from_value(result)?.shape()?, [2]);
@@ -421,7 +421,7 @@ fn test_example_shape_prop() -> Result<()> {
 }
 
 #[test]
-fn test_deepcopy_with_submods_params() -> Result<()> {
+fn a_clone_of_a_graph_module_does_the_same() -> Result<()> {
     let gm = symbolic_trace(&Block::new(2))?;
     let copy = gm.clone();
     copy.lint()?;
@@ -430,7 +430,7 @@ fn test_deepcopy_with_submods_params() -> Result<()> {
 }
 
 #[test]
-fn test_deepcopy_recursion_depth() -> Result<()> {
+fn a_deep_graph_is_cloned_with_its_users() -> Result<()> {
     const DEPTH: usize = 20_000;
     let f = traced!(|x: &Array| {
         let mut y = x.clone();
@@ -470,7 +470,7 @@ fn relu_to_neg(gm: &mut GraphModule) -> Result<()> {
 }
 
 #[test]
-fn test_replace_sin_with_cos() -> Result<()> {
+fn a_replaced_function_is_what_runs_next() -> Result<()> {
     let mut gm = relu_module()?;
     same(&gm.forward(&x())?, &relu(&x())?)?;
     relu_to_neg(&mut gm)?;
@@ -478,7 +478,7 @@ fn test_replace_sin_with_cos() -> Result<()> {
 }
 
 #[test]
-fn test_call_forward_directly() -> Result<()> {
+fn an_edit_needs_no_recompile() -> Result<()> {
     let mut gm = relu_module()?;
     relu_to_neg(&mut gm)?;
     // Nobody called recompile.
@@ -490,7 +490,7 @@ fn test_call_forward_directly() -> Result<()> {
 }
 
 #[test]
-fn test_multi_recompile() -> Result<()> {
+fn recompile_shows_errors_of_each_edit() -> Result<()> {
     let mut gm = relu_module()?;
     gm.recompile()?;
     relu_to_neg(&mut gm)?;
@@ -509,7 +509,7 @@ fn test_multi_recompile() -> Result<()> {
 }
 
 #[test]
-fn test_recapture_with_symbolic_trace() -> Result<()> {
+fn an_edited_graph_is_what_is_traced_again() -> Result<()> {
     let mut gm = relu_module()?;
     relu_to_neg(&mut gm)?;
     let again = symbolic_trace(&gm)?;

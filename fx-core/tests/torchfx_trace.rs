@@ -1,6 +1,5 @@
-//! What torch.fx's own tests of tracing assert, under their names: leaves, constants, arguments, modules, places.
-//! Rows without a test here are in `docs/torchfx-differences.md`; those about tensors' own operations in
-//! `tests/goldens/tests/torchfx_trace.rs`.
+//! What torch.fx's own tests of tracing assert: leaves, constants, arguments, modules, places (`docs/torchfx-tests.md`).
+//! Those about tensors' own operations are in `tests/goldens/tests/torchfx_trace.rs`.
 
 #![allow(
     clippy::needless_borrows_for_generic_args,
@@ -67,6 +66,7 @@ fn calls_a_leaf(x: &Array) -> Result<Array> {
 }
 
 /// One node for the call, the same numbers, also when it is traced again.
+#[test]
 fn a_leaf_is_one_call() -> Result<()> {
     let gm = symbolic_trace(traced!(calls_a_leaf))?;
     assert_eq!(
@@ -84,25 +84,15 @@ fn a_leaf_is_one_call() -> Result<()> {
 }
 
 #[test]
-fn test_ast_rewriter_wrap() -> Result<()> {
-    a_leaf_is_one_call()
-}
-
-#[test]
-fn test_ast_rewriter_wrap_fn_directly() -> Result<()> {
+fn a_leaf_called_at_once_is_one_node() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| a_lifted_leaf(x, 3.0)))?;
     assert_eq!(names(gm.graph()), ["x", "a_lifted_leaf", "output"]);
     same(&gm, a_lifted_leaf(&x(), 3.0), &x())
 }
 
-#[test]
-fn test_ast_rewriter_wrapped_via_decorator() -> Result<()> {
-    a_leaf_is_one_call()
-}
-
 /// Running on symbolic values is tracing again, which is what a transformer does.
 #[test]
-fn test_ast_rewriter_wrapped_via_decorator_and_transformed() -> Result<()> {
+fn a_leaf_stays_one_when_it_is_traced_again() -> Result<()> {
     let gm = symbolic_trace(traced!(calls_a_leaf))?;
     let transformed = symbolic_trace(&gm)?;
     assert_eq!(targets(transformed.graph()), targets(gm.graph()));
@@ -110,7 +100,7 @@ fn test_ast_rewriter_wrapped_via_decorator_and_transformed() -> Result<()> {
 }
 
 #[test]
-fn test_wrap() -> Result<()> {
+fn a_leaf_is_a_plain_function_outside_of_a_trace() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| a_lifted_leaf(x, 1.0)? * 3.0))?;
     assert_eq!(names(gm.graph()), ["x", "a_lifted_leaf", "mul", "output"]);
     // Outside a trace the function is what it was.
@@ -118,24 +108,9 @@ fn test_wrap() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn test_wrap_fn_directly() -> Result<()> {
-    test_ast_rewriter_wrap_fn_directly()
-}
-
-#[test]
-fn test_wrapped_via_decorator() -> Result<()> {
-    a_leaf_is_one_call()
-}
-
-#[test]
-fn test_wrapped_via_decorator_and_transformed() -> Result<()> {
-    test_ast_rewriter_wrapped_via_decorator_and_transformed()
-}
-
 /// A function that takes a module: the module's own call is the leaf.
 #[test]
-fn test_wrap_with_submodule() -> Result<()> {
+fn a_helper_that_takes_a_module_records_its_call() -> Result<()> {
     fn applied(layer: &dyn Module, x: &Array) -> Result<Array> {
         layer.forward::<Array>(x)
     }
@@ -158,7 +133,7 @@ fn test_wrap_with_submodule() -> Result<()> {
 }
 
 #[test]
-fn test_wrapped_retrace() -> Result<()> {
+fn a_graph_with_a_leaf_traced_twice_again_prints_the_same() -> Result<()> {
     let gm = symbolic_trace(traced!(calls_a_leaf))?;
     let again = symbolic_trace(&symbolic_trace(&gm)?)?;
     assert_eq!(again.graph().to_string(), gm.graph().to_string());
@@ -166,7 +141,7 @@ fn test_wrapped_retrace() -> Result<()> {
 }
 
 #[test]
-fn test_torch_fx_len() -> Result<()> {
+fn a_traced_length_is_recorded_and_a_known_one_is_not() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| x * len(x)?))?;
     assert_eq!(names(gm.graph()), ["x", "len", "mul", "output"]);
     same(&gm, &x() * 2, &x())?;
@@ -186,7 +161,7 @@ fn sqrt(n: Int) -> Result<Float> {
 }
 
 #[test]
-fn test_sqrt() -> Result<()> {
+fn a_leaf_of_numbers_is_recorded() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| x / sqrt(len(x)?)?))?;
     assert_eq!(names(gm.graph()), ["x", "len", "sqrt", "truediv", "output"]);
     let four = Array::vec(&[2.0; 4]);
@@ -196,7 +171,7 @@ fn test_sqrt() -> Result<()> {
 
 /// A function of one's own library is a function like any other.
 #[test]
-fn test_torch_custom_ops() -> Result<()> {
+fn functions_of_other_libraries_are_recorded_by_their_paths() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| Ok((
         split_sign(&x.relu()?)?,
         concat(&[x.clone(), x.clone()])?,
@@ -206,7 +181,7 @@ fn test_torch_custom_ops() -> Result<()> {
 }
 
 #[test]
-fn test_adding_side_effect_function() -> Result<()> {
+fn an_impure_function_outlives_dead_code_and_runs() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Array| {
         record(x)?;
         x.relu()?;
@@ -229,6 +204,7 @@ fn placed(x: &Array) -> Result<Array> {
 }
 
 /// Each node is at the line that the user wrote, and no node is inside fx.
+#[test]
 fn places_are_the_users() -> Result<()> {
     let gm = symbolic_trace(traced!(placed))?;
     let of = |name: &str| {
@@ -245,21 +221,6 @@ fn places_are_the_users() -> Result<()> {
         assert!(location.file.ends_with("torchfx_trace.rs"), "{location}");
     }
     Ok(())
-}
-
-#[test]
-fn test_readable_shows_user_forward_frames() -> Result<()> {
-    places_are_the_users()
-}
-
-#[test]
-fn test_internal_frames_are_not_recorded() -> Result<()> {
-    places_are_the_users()
-}
-
-#[test]
-fn test_stack_traces() -> Result<()> {
-    places_are_the_users()
 }
 
 // ---- parameters --------------------------------------------------------------------------------
@@ -282,6 +243,7 @@ impl ByShape {
 }
 
 /// The branch that the parameter's shape takes is the one in the graph.
+#[test]
 fn a_parameters_shape_is_known() -> Result<()> {
     let small = ByShape {
         param: Array::vec(&[1.0, 2.0]),
@@ -298,12 +260,7 @@ fn a_parameters_shape_is_known() -> Result<()> {
 }
 
 #[test]
-fn test_param_shape_const() -> Result<()> {
-    a_parameters_shape_is_known()
-}
-
-#[test]
-fn test_direct_param_use() -> Result<()> {
+fn a_parameter_of_an_inner_module_goes_by_its_path() -> Result<()> {
     #[derive(Module)]
     struct Outer {
         inner: Shift,
@@ -329,7 +286,7 @@ fn test_direct_param_use() -> Result<()> {
 }
 
 #[test]
-fn test_tensor_attribute() -> Result<()> {
+fn buffers_go_by_their_paths() -> Result<()> {
     #[derive(Module)]
     struct Inner {
         #[module(buffer)]
@@ -367,7 +324,7 @@ fn test_tensor_attribute() -> Result<()> {
 }
 
 #[test]
-fn test_tensor_attribute_coalseced() -> Result<()> {
+fn one_tensor_is_one_constant_and_two_are_two() -> Result<()> {
     let (one, other) = (x(), x());
     let gm = symbolic_trace(traced!(move |y: &Array| ((y + &one)? * &one)? - &other))?;
     assert_eq!(
@@ -386,7 +343,7 @@ fn test_tensor_attribute_coalseced() -> Result<()> {
 }
 
 #[test]
-fn test_tensor_constant() -> Result<()> {
+fn a_tensor_made_while_tracing_is_a_constant() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| x + Array::vec(&[3.0, 4.0])))?;
     assert_eq!(
         names(gm.graph()),
@@ -427,7 +384,7 @@ impl Net {
 }
 
 #[test]
-fn test_graph_module() -> Result<()> {
+fn a_module_of_modules_is_traced_run_and_made_again_from_its_parts() -> Result<()> {
     let root = Net::new();
     let gm = symbolic_trace(&root)?;
     assert_eq!(
@@ -458,7 +415,7 @@ fn test_graph_module() -> Result<()> {
 }
 
 #[test]
-fn test_leaf_module() -> Result<()> {
+fn without_leaves_no_module_is_called() -> Result<()> {
     let root = Net::new();
     let gm = Trace::new(&root).tracer(NoLeaves).graph_module()?;
     assert!(
@@ -474,13 +431,13 @@ fn test_leaf_module() -> Result<()> {
 }
 
 #[test]
-fn test_trace_function() -> Result<()> {
+fn a_function_is_traced() -> Result<()> {
     let gm = symbolic_trace(traced!(placed))?;
     same(&gm, placed(&x()), &x())
 }
 
 #[test]
-fn test_traceable_function_with_nonstandard_name() -> Result<()> {
+fn a_functions_name_is_the_class_name() -> Result<()> {
     #[trace]
     fn forward_but_otherwise(x: &Array) -> Result<Array> {
         x.relu()
@@ -492,7 +449,7 @@ fn test_traceable_function_with_nonstandard_name() -> Result<()> {
 
 /// An attribute below `#[trace]` stays on the method.
 #[test]
-fn test_wrapped_method() -> Result<()> {
+fn attributes_below_trace_stay_on_the_method() -> Result<()> {
     #[derive(Module, Default)]
     struct Decorated {
         tag: fx_core::Tag,
@@ -512,7 +469,7 @@ fn test_wrapped_method() -> Result<()> {
 
 /// A graph module that a tracer keeps whole is called, also inside another traced module.
 #[test]
-fn test_tracing_graphmodules_as_leaf_submodules() -> Result<()> {
+fn a_graph_module_can_be_a_leaf() -> Result<()> {
     #[derive(Module)]
     struct Outer {
         inner: GraphModule,
@@ -561,7 +518,7 @@ impl Tracer for NoAdding {
 }
 
 #[test]
-fn test_disallow_override() -> Result<()> {
+fn a_tracer_refuses_operations_by_name() -> Result<()> {
     let trace = |f| Trace::new(f).tracer(NoAdding).graph();
     for f in [
         traced!(|x: &Array| x + 1.0),

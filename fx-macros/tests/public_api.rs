@@ -269,14 +269,13 @@ fn is_kept(name: &str) {
     );
 }
 
-/// torch.fx's `test_function_back_compat` and `test_class_member_back_compat`: signatures and members match a kept file.
 #[test]
-fn test_function_back_compat() {
+fn the_surface_of_fx_core_is_kept() {
     is_kept("fx-core");
 }
 
 #[test]
-fn test_class_member_back_compat() {
+fn the_surface_of_fx_nn_is_kept() {
     is_kept("fx-nn");
 }
 

@@ -1,4 +1,4 @@
-//! Generated source and crates: torch.fx's tests of its code generation, by name, and what they do not ask.
+//! Generated source, printed graphs and crates.
 
 #[path = "emit/forms.rs"]
 mod forms;
@@ -23,7 +23,7 @@ fn node(gm: &GraphModule, name: &str) -> Result<NodeId> {
 // ---- what is printed ---------------------------------------------------------------------------
 
 #[test]
-fn test_pretty_print() -> Result<()> {
+fn a_graph_module_prints_its_layers_and_its_source() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| ops::relu(x)))?;
     let text = gm.to_string();
     assert!(
@@ -35,7 +35,7 @@ fn test_pretty_print() -> Result<()> {
 }
 
 #[test]
-fn test_pretty_print_targets() -> Result<()> {
+fn targets_print_as_their_paths() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| {
         let n = x.shape()?.get(0)?;
         ops::relu(&(x + n)?)
@@ -53,7 +53,7 @@ fn test_pretty_print_targets() -> Result<()> {
 
 /// A type stands once, at its parameter.
 #[test]
-fn test_print_graph() -> Result<()> {
+fn a_readable_source_has_each_type_once() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor, n: Int| x * n))?;
     let text = gm.print_readable();
     assert_eq!(text.matches("n: Int").count(), 1, "{text}");
@@ -62,7 +62,7 @@ fn test_print_graph() -> Result<()> {
 }
 
 #[test]
-fn test_print_readable_no_trailing_whitespace_with_inner_graph() -> Result<()> {
+fn a_readable_source_shows_inner_graphs() -> Result<()> {
     let mut inner = symbolic_trace(traced!(|x: &Tensor| x * 2))?;
     inner.add_submodule("innermost", symbolic_trace(traced!(|x: &Tensor| x - 3))?)?;
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 1))?;
@@ -82,7 +82,7 @@ fn test_print_readable_no_trailing_whitespace_with_inner_graph() -> Result<()> {
 }
 
 #[test]
-fn test_typename_print() -> Result<()> {
+fn a_type_prints_in_the_graph() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     graph.node_mut(x)?.set_type_expr(Some("Vec<f64>"));
@@ -110,7 +110,7 @@ impl CamelCase {
 }
 
 #[test]
-fn test_snake_case() -> Result<()> {
+fn names_of_nodes_are_in_snake_case() -> Result<()> {
     let module = CamelCase {
         pascal_case: nn::ReLU::new(),
         all_caps: nn::ReLU::new(),
@@ -134,7 +134,7 @@ fn test_snake_case() -> Result<()> {
 }
 
 #[test]
-fn test_inf_nan() -> Result<()> {
+fn infinities_and_nan_are_written_and_read_back() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| {
         let y = (x + f64::INFINITY)?;
         let y = (y + f64::NEG_INFINITY)?;
@@ -151,7 +151,7 @@ fn test_inf_nan() -> Result<()> {
 
 /// The sign of zero is kept; there are no complex numbers.
 #[test]
-fn test_complex_constant_codegen_preserves_signed_zero() -> Result<()> {
+fn the_sign_of_zero_is_written() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x * -0.0))?;
     assert!(gm.code().contains("(x * -0.0)?"), "{}", gm.code());
     Ok(())
@@ -159,7 +159,7 @@ fn test_complex_constant_codegen_preserves_signed_zero() -> Result<()> {
 
 /// What a node without users gives is not kept.
 #[test]
-fn test_delete_unused_values() -> Result<()> {
+fn what_nobody_uses_is_not_kept() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| {
         let y = x.relu()?;
         let _ = y.exp()?;
@@ -175,7 +175,7 @@ fn test_delete_unused_values() -> Result<()> {
 }
 
 #[test]
-fn test_empty_graph_codegen() -> Result<()> {
+fn an_empty_graph_returns_none() -> Result<()> {
     let mut graph = Graph::new();
     graph.output(Argument::None)?;
     let gm = GraphModule::new(Attributes::default(), graph, "Empty")?;
@@ -188,7 +188,7 @@ fn test_empty_graph_codegen() -> Result<()> {
 }
 
 #[test]
-fn test_return_type_exists() -> Result<()> {
+fn the_result_has_its_type() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x.chunk(2, 0)))?;
     assert!(
         gm.code().contains(") -> Result<List<Tensor>> {"),
@@ -212,7 +212,7 @@ fn test_return_type_exists() -> Result<()> {
 // ---- hooks -------------------------------------------------------------------------------------
 
 #[test]
-fn test_lineno_map() -> Result<()> {
+fn lines_know_their_nodes_also_after_a_transform_of_the_text() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.neg()))?;
     let (relu, neg) = (node(&gm, "relu")?, node(&gm, "neg")?);
     let code = gm.rust_code(&CodeOptions::new());
@@ -264,7 +264,7 @@ fn listed() -> Result<GraphModule> {
 }
 
 #[test]
-fn test_custom_codegen_with_transformer() -> Result<()> {
+fn a_transform_keeps_the_code_generator() -> Result<()> {
     let gm = listed()?;
     assert!(gm.code().starts_with(
         "use std::collections::VecDeque;\n\npub fn forward(&self, args: Vec<Tensor>)"
@@ -283,7 +283,7 @@ fn test_custom_codegen_with_transformer() -> Result<()> {
 
 /// The text is a view: an interpreter takes the graph's inputs whatever the text says.
 #[test]
-fn test_interpreter_with_codegen() -> Result<()> {
+fn a_code_generator_does_not_change_what_runs() -> Result<()> {
     let gm = listed()?;
     let (a, b) = (Tensor::rand(3)?, Tensor::rand(3)?);
     let sum: Tensor = gm.interpret(&mut PlainInterpreter, (&a, &b))?;
@@ -347,7 +347,7 @@ fn colours_and_expanded_heads_are_on_request() -> Result<()> {
 
 /// Torch.fx prints the generated line that failed; here the error names the node, its source line and what it is.
 #[test]
-fn test_custom_traceback_raised_when_exception_source_is_graphmodule() -> Result<()> {
+fn an_error_of_a_run_names_the_node_and_the_users_line() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.matmul(x)))?;
     let error = gm.forward::<Tensor>(&Tensor::rand((2, 3))?);
     let text = error.err().map(|e| e.to_string()).unwrap_or_default();
@@ -359,7 +359,7 @@ fn test_custom_traceback_raised_when_exception_source_is_graphmodule() -> Result
 }
 
 #[test]
-fn test_custom_traceback_not_raised_when_exception_source_is_submodule() -> Result<()> {
+fn an_error_of_a_layer_names_the_layer() -> Result<()> {
     let module = Mlp::new(4, 8, 2)?;
     let gm = symbolic_trace(&module)?;
     let error = gm.forward::<Tensor>(&Tensor::rand((2, 3))?);
@@ -397,7 +397,7 @@ fn dicts(x: IndexMap<String, Vec<Tensor>>) -> Result<IndexMap<String, Tensor>> {
 }
 
 #[test]
-fn test_pytree() -> Result<()> {
+fn structures_go_through_source_files_and_transforms() -> Result<()> {
     let t = || Tensor::rand((2, 3));
     // Structure, how many inputs it is taken apart into, and the same call eager.
     let gm = Trace::new(traced!(nested_lists))
@@ -453,7 +453,7 @@ fn partly_fixed(x: IndexMap<String, Tensor>, scale: f64) -> Result<Tensor> {
 }
 
 #[test]
-fn test_pytree_concrete() -> Result<()> {
+fn a_structure_may_be_partly_fixed() -> Result<()> {
     let fixed = Tensor::ones(3)?;
     let b = fixed.clone();
     let gm = Trace::new(traced!(partly_fixed))
@@ -502,7 +502,7 @@ fn files(folder: &Path) -> Result<Vec<String>> {
 }
 
 #[test]
-fn test_to_folder() -> Result<()> {
+fn a_model_becomes_a_crate() -> Result<()> {
     let mut module = resnet18(10)?;
     module.eval();
     let gm = symbolic_trace(&module)?;
@@ -537,7 +537,7 @@ fn test_to_folder() -> Result<()> {
 
 /// Names in paths that are none in Rust.
 #[test]
-fn test_to_folder_class() -> Result<()> {
+fn paths_that_are_no_names_become_fields_with_names() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
     gm.add_submodule("0", nn::Linear::new(3, 3)?)?;
     gm.add_submodule("type", nn::Tanh::new())?;
@@ -571,7 +571,7 @@ fn test_to_folder_class() -> Result<()> {
 }
 
 #[test]
-fn test_to_folder_sequential() -> Result<()> {
+fn a_sequential_becomes_a_tuple_struct() -> Result<()> {
     let module = nn::Sequential::new()
         .push(nn::Linear::new(4, 4)?)
         .push(nn::ReLU::new());

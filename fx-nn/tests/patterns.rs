@@ -1,4 +1,4 @@
-//! Patterns: torch.fx's tests of its subgraph rewriter, matcher and source partitions, by name.
+//! Patterns on tensors: what is found, what takes its place, and nodes by their source.
 
 use fx_nn::prelude::*;
 use fx_nn::{
@@ -31,7 +31,7 @@ fn runs_as(gm: &GraphModule, x: &Tensor, expected: &Tensor) -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_preserves_logic() -> Result<()> {
+fn a_pattern_replaced_by_itself_changes_nothing() -> Result<()> {
     let f = |x: &Tensor| -> Result<Tensor> { (x.neg()?.relu()? + x)?.sigmoid() };
     let mut gm = symbolic_trace(traced!(move |x: &Tensor| f(x)))?;
     let before = gm.graph().to_string();
@@ -44,7 +44,7 @@ fn test_subgraph_rewriter_preserves_logic() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_with_oneliner_pattern() -> Result<()> {
+fn one_operation_is_replaced_by_another() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let val = x.neg()?;
         &val + &val
@@ -60,7 +60,7 @@ fn test_subgraph_rewriter_with_oneliner_pattern() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_with_trivial_replacement() -> Result<()> {
+fn a_replacement_may_be_the_input() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.neg()?.relu()?.sigmoid()))?;
     let matches = replace_pattern(
         &mut gm,
@@ -74,7 +74,7 @@ fn test_subgraph_rewriter_with_trivial_replacement() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_multiple_pattern_match() -> Result<()> {
+fn each_match_is_replaced() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let a = (x.neg()? + 1.0)?;
         let b = (x.relu()?.neg()? + 1.0)?;
@@ -91,7 +91,7 @@ fn test_subgraph_rewriter_multiple_pattern_match() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_graph_argument_order() -> Result<()> {
+fn the_order_of_operands_is_kept() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| x.matmul(y)))?;
     let pattern = || traced!(|x: &Tensor, y: &Tensor| x.matmul(y));
     replace_pattern(&mut gm, pattern(), pattern())?;
@@ -102,7 +102,7 @@ fn test_subgraph_rewriter_graph_argument_order() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_correct_output_replacement() -> Result<()> {
+fn an_input_of_the_pattern_is_no_operation() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| y.neg()? + x.relu()?))?;
     let matches = replace_pattern(
         &mut gm,
@@ -115,7 +115,7 @@ fn test_subgraph_rewriter_correct_output_replacement() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_traced_as_callable() -> Result<()> {
+fn graph_modules_and_graphs_are_patterns() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| (x.neg()? + 1.0)?.relu()))?;
     let pattern = symbolic_trace(traced!(|x: &Tensor| x.neg()? + 1.0))?;
     let replacement = symbolic_trace(traced!(|x: &Tensor| x.sigmoid()))?;
@@ -128,7 +128,7 @@ fn test_subgraph_rewriter_traced_as_callable() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_pattern_is_entire_graph() -> Result<()> {
+fn a_whole_graph_is_replaced() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.neg()? + x.relu()?))?;
     let pattern = gm.graph().clone();
     let matches = replace_pattern(&mut gm, pattern, traced!(|x: &Tensor| x.sigmoid()))?;
@@ -140,8 +140,7 @@ fn test_subgraph_rewriter_pattern_is_entire_graph() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_internal_pattern_nodes_cannot_have_users_that_are_not_matched()
--> Result<()> {
+fn what_is_used_outside_is_no_match() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor, w: &Tensor| {
         let m0 = x.matmul(w)?.relu()?;
         let m1 = x.neg()?;
@@ -158,7 +157,7 @@ fn test_subgraph_rewriter_internal_pattern_nodes_cannot_have_users_that_are_not_
 }
 
 #[test]
-fn test_subgraph_rewriter_placeholder_matching() -> Result<()> {
+fn an_input_of_the_pattern_stands_for_any_value() -> Result<()> {
     // The input of the pattern stands for a value of two inputs.
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let sum = (x + 3.0)?;
@@ -188,7 +187,7 @@ impl SigmoidLinear {
 }
 
 #[test]
-fn test_subgraph_rewriter_replaces_referenced_submodules() -> Result<()> {
+fn modules_of_a_replacement_come_along_and_unused_ones_go() -> Result<()> {
     let model = SigmoidLinear {
         sigmoid: nn::Sigmoid::new(),
         linear: nn::Linear::new(3, 3)?,
@@ -210,7 +209,7 @@ fn test_subgraph_rewriter_replaces_referenced_submodules() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_replace_consecutive_submodules() -> Result<()> {
+fn consecutive_matches_are_all_replaced() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.sigmoid()?.sigmoid()?.sigmoid()))?;
     let matches = replace_pattern(
         &mut gm,
@@ -223,7 +222,7 @@ fn test_subgraph_rewriter_replace_consecutive_submodules() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_with_overlapping_matches() -> Result<()> {
+fn overlapping_matches_are_left_out_unless_they_are_wanted() -> Result<()> {
     let four = || {
         symbolic_trace(traced!(|x: &Tensor| x
             .sigmoid()?
@@ -241,7 +240,7 @@ fn test_subgraph_rewriter_with_overlapping_matches() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_replace_with_multiple_outputs() -> Result<()> {
+fn several_outputs_are_replaced() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (a, b) = (x.neg()?, x.relu()?);
         (a + 1.0)? * (b - 1.0)?
@@ -257,7 +256,7 @@ fn test_subgraph_rewriter_replace_with_multiple_outputs() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_replace_with_duplicated_outputs() -> Result<()> {
+fn a_replacement_may_give_one_value_twice() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (a, b) = (x.neg()?, x.relu()?);
         (a + 1.0)? * (b - 1.0)?
@@ -275,7 +274,7 @@ fn test_subgraph_rewriter_replace_with_duplicated_outputs() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_call_method() -> Result<()> {
+fn method_calls_are_replaced() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.sigmoid()?.relu()))?;
     assert!(matches!(
         gm.graph().nodes().nth(1).map(|n| n.op()),
@@ -294,7 +293,7 @@ fn test_subgraph_rewriter_call_method() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_rewriter_local_revert() -> Result<()> {
+fn what_a_failed_way_has_bound_is_free_again() -> Result<()> {
     // What a failed way has bound is free again: the sum's first operand nearly fits the pattern's second.
     let mut gm = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| {
         let a = x.neg()?.relu()?;
@@ -312,7 +311,7 @@ fn test_subgraph_rewriter_local_revert() -> Result<()> {
 }
 
 #[test]
-fn test_replace_pattern_with_filters() -> Result<()> {
+fn a_filter_chooses_among_matches() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let a = (x + 3.0)?.relu()?;
         let b = (a + x)?.relu()?;
@@ -333,7 +332,7 @@ fn test_replace_pattern_with_filters() -> Result<()> {
 }
 
 #[test]
-fn test_matching_pattern_with_list_type_arg() -> Result<()> {
+fn an_input_of_the_pattern_stands_for_a_list() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x.permute([1, 0])?.relu()))?;
     let mut pattern = Graph::new();
     let x = pattern.placeholder("x")?;
@@ -363,7 +362,7 @@ impl Shifted {
 }
 
 #[test]
-fn test_replacement_with_attrs() -> Result<()> {
+fn tensors_of_a_replacement_come_under_names_of_their_own() -> Result<()> {
     let shifted = |by: f32| -> Result<Shifted> {
         Ok(Shifted {
             by: Tensor::from_vec(vec![by], 1)?.into_parameter()?,
@@ -384,7 +383,7 @@ fn test_replacement_with_attrs() -> Result<()> {
 }
 
 #[test]
-fn test_matching_variable_arguments() -> Result<()> {
+fn defaults_are_filled_in_before_calls_are_compared() -> Result<()> {
     // Defaults are written out on one side and left out on the other.
     let gm = symbolic_trace(traced!(
         |x: &Tensor| ops::cat(&[x.clone(), x.neg()?], 0)?.flatten(0, -1)
@@ -397,7 +396,7 @@ fn test_matching_variable_arguments() -> Result<()> {
 }
 
 #[test]
-fn test_replaced_nodes() -> Result<()> {
+fn replacements_are_listed_in_order() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.sigmoid()?.relu()?.sigmoid()))?;
     let matches = replace_pattern(
         &mut gm,
@@ -414,7 +413,7 @@ fn test_replaced_nodes() -> Result<()> {
 }
 
 #[test]
-fn test_replace_pattern_with_callback() -> Result<()> {
+fn a_replacement_is_computed_for_each_match() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| ((x + 2.0)? + 3.0)?.relu()))?;
     let pattern = SubgraphMatcher::new(traced!(|x: &Tensor| x + 0.0))?.any_literal("add", "b")?;
     let rule = Rule::computed(pattern, |gm, found| {
@@ -445,7 +444,7 @@ fn methods_are_their_functions() -> Result<()> {
 // ---- the matcher -------------------------------------------------------------------------------
 
 #[test]
-fn test_subgraph_matcher_with_attributes() -> Result<()> {
+fn a_parameter_of_the_pattern_stands_for_any() -> Result<()> {
     let gm = symbolic_trace(&Shifted {
         by: Tensor::rand(5)?.into_parameter()?,
     })?;
@@ -457,7 +456,7 @@ fn test_subgraph_matcher_with_attributes() -> Result<()> {
 }
 
 #[test]
-fn test_subgraph_matcher_with_list() -> Result<()> {
+fn lists_are_compared_item_by_item() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| ops::cat(
         &[x.clone(), y.clone()],
         0
@@ -478,7 +477,7 @@ fn test_subgraph_matcher_with_list() -> Result<()> {
 }
 
 #[test]
-fn test_split_to_graph_and_name_node_map() -> Result<()> {
+fn a_dict_at_the_end_of_the_result_names_nodes() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| (x.relu()?.neg()? * 2.0)?.exp()))?;
     let mut pattern = Graph::new();
     let x = pattern.placeholder("x")?;
@@ -520,7 +519,7 @@ impl LinearReluLinear {
 }
 
 #[test]
-fn test_module_partitioner_linear_relu_linear() -> Result<()> {
+fn nodes_are_grouped_by_type_of_module() -> Result<()> {
     let model = LinearReluLinear {
         linear1: nn::Linear::new(3, 3)?,
         relu: nn::ReLU::new(),
@@ -570,7 +569,7 @@ impl ConvReluPool {
 }
 
 #[test]
-fn test_module_partitioner_conv_relu_maxpool() -> Result<()> {
+fn groups_with_weights_know_what_they_connect_to() -> Result<()> {
     let conv = |c: usize| nn::Conv2d::new(c, 4, 3, nn::Conv2dOptions::default());
     let model = ConvReluPool {
         conv1: conv(3)?,
@@ -596,7 +595,7 @@ fn test_module_partitioner_conv_relu_maxpool() -> Result<()> {
 }
 
 #[test]
-fn test_module_partitioner_functional_conv_relu_conv() -> Result<()> {
+fn nodes_are_grouped_by_function_and_connected_in_order() -> Result<()> {
     let weight = || Tensor::rand((3, 3, 1, 1));
     let (a, b) = (weight()?, weight()?);
     let gm = symbolic_trace(traced!(move |x: &Tensor| {
@@ -612,7 +611,7 @@ fn test_module_partitioner_functional_conv_relu_conv() -> Result<()> {
 }
 
 #[test]
-fn test_module_partitioner_functional_linear_relu_linear() -> Result<()> {
+fn calls_of_one_function_are_groups_of_their_own() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor, w: &Tensor| {
         let y = ops::linear(x, w, None)?;
         let y = ops::linear(&y, w, None)?.relu()?;
@@ -656,7 +655,7 @@ fn conv_bn_conv_relu() -> Result<GraphModule> {
 }
 
 #[test]
-fn test_conv_bn_conv_relu() -> Result<()> {
+fn sequences_of_modules_are_counted() -> Result<()> {
     let gm = conv_bn_conv_relu()?;
     let conv = Source::module::<nn::Conv2d>();
     let (bn, relu) = (
@@ -673,7 +672,7 @@ fn test_conv_bn_conv_relu() -> Result<()> {
 }
 
 #[test]
-fn test_conv_bn_relu() -> Result<()> {
+fn the_order_of_a_sequence_matters() -> Result<()> {
     let gm = conv_bn_conv_relu()?;
     let conv = Source::module::<nn::Conv2d>();
     let (bn, relu) = (
@@ -690,7 +689,7 @@ fn test_conv_bn_relu() -> Result<()> {
 }
 
 #[test]
-fn test_customized_equivalet_types_dict() -> Result<()> {
+fn a_step_of_a_sequence_may_be_one_of_several() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.exp()?.sigmoid()?.exp()))?;
     let activation = [
         Source::Function(function!(ops::relu)),

@@ -126,9 +126,8 @@ fn small_gpt2() -> Result<gpt2::Gpt2> {
     })
 }
 
-/// `test_pickle_graphmodule`: a module inside a module, through a file.
 #[test]
-fn test_pickle_graphmodule() -> Result<()> {
+fn a_module_inside_a_module_goes_through_a_file() -> Result<()> {
     #[derive(Module)]
     struct Nested {
         st: nn::Linear,
@@ -157,9 +156,8 @@ fn scaled_sum(x: &Tensor, y: &Tensor, #[kw] by: f64) -> Result<Tensor> {
     (x + y)? * by
 }
 
-/// `test_pickle_torch_custom_ops`: a function of the user's own is found by its path.
 #[test]
-fn test_pickle_torch_custom_ops() -> Result<()> {
+fn a_users_function_is_found_by_its_path() -> Result<()> {
     let traced = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| scaled_sum(x, y, 0.5)))?;
     let (x, y) = (Tensor::rand(3)?, Tensor::rand(3)?);
     loads_the_same("custom_ops", &traced, vec![x.into_value(), y.into_value()])?;
@@ -169,9 +167,8 @@ fn test_pickle_torch_custom_ops() -> Result<()> {
     Ok(())
 }
 
-/// `test_node_pickle_type_preservation`: names, types, places and provenance of nodes come back.
 #[test]
-fn test_node_pickle_type_preservation() -> Result<()> {
+fn names_types_places_and_provenance_come_back() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.add(NewNode::new(Op::Placeholder("x".into())).type_expr("&Tensor"))?;
     let mut pass = graph.in_pass("double");
@@ -200,9 +197,8 @@ fn test_node_pickle_type_preservation() -> Result<()> {
     Ok(())
 }
 
-/// `test_preserve_unused_attr_after_unpickle`: what the graph no longer names is kept.
 #[test]
-fn test_preserve_unused_attr_after_unpickle() -> Result<()> {
+fn what_the_graph_does_not_name_is_kept() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 1.0))?;
     gm.add_submodule("foo", nn::Linear::new(2, 2)?)?;
     gm.set_buffer("dummy_buffer", Tensor::ones(1)?)?;

@@ -1,4 +1,4 @@
-//! Passes: torch.fx's tests of common sub-expressions, constant folding, the pass manager and the observer, by name.
+//! Passes on tensors: common sub-expressions, constant folding, effects, the pass manager, normal forms.
 
 #[path = "torchfx_passes/cse.rs"]
 mod cse;

@@ -30,7 +30,7 @@ fn stops(f: fx_core::TracedFn, message: &str) -> Result<()> {
 }
 
 #[test]
-fn test_ast_rewriter_rewrites_assert() -> Result<()> {
+fn a_traced_claim_is_checked_in_each_run() -> Result<()> {
     stops(
         traced!(|x: &Array| {
             assert!(x.sum()? > 0.0);
@@ -41,7 +41,7 @@ fn test_ast_rewriter_rewrites_assert() -> Result<()> {
 }
 
 #[test]
-fn test_ast_rewriter_rewrites_assert_with_message() -> Result<()> {
+fn a_claim_keeps_its_formatted_message() -> Result<()> {
     stops(
         traced!(|x: &Array| {
             assert!((x.sum()? > 0.0)?, "the sum of {} is not positive", "x");
@@ -52,17 +52,7 @@ fn test_ast_rewriter_rewrites_assert_with_message() -> Result<()> {
 }
 
 #[test]
-fn test_call_to_assert_no_msg() -> Result<()> {
-    test_ast_rewriter_rewrites_assert()
-}
-
-#[test]
-fn test_call_to_assert_with_msg() -> Result<()> {
-    test_ast_rewriter_rewrites_assert_with_message()
-}
-
-#[test]
-fn test_call_to_assert_with_empty_msg() -> Result<()> {
+fn a_claim_may_have_an_empty_message() -> Result<()> {
     stops(
         traced!(|x: &Array| {
             assert!(x.sum()? > 0.0, "");
@@ -73,7 +63,7 @@ fn test_call_to_assert_with_empty_msg() -> Result<()> {
 }
 
 #[test]
-fn test_call_to_assert_with_multiline_message() -> Result<()> {
+fn a_claim_may_have_a_message_of_several_lines() -> Result<()> {
     stops(
         traced!(|x: &Array| {
             assert!(
@@ -98,7 +88,7 @@ fn checked(x: &Array, n: i64, open: Bool) -> Result<Array> {
 }
 
 #[test]
-fn test_symbolic_trace_assert() -> Result<()> {
+fn plain_claims_are_not_recorded_and_traced_ones_are() -> Result<()> {
     let gm = Trace::new(traced!(checked))
         .concrete("n", 2)
         .graph_module()?;

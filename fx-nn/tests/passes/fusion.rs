@@ -77,7 +77,7 @@ fn a_batch_norm_without_parameters_is_folded() -> Result<()> {
 
 /// A bfloat16 convolution with a batch norm in float32, as mixed precision leaves it.
 #[test]
-fn test_conv_bn_fusion_mixed_dtype() -> Result<()> {
+fn layers_of_mixed_types_are_folded() -> Result<()> {
     let mut conv = filled(conv(3, 8, true, 1)?)?;
     nn::to_dtype(&mut conv, DType::BF16)?;
     let norm = filled(nn::BatchNorm2d::new(8)?)?;
@@ -384,7 +384,7 @@ fn a_batch_norm_of_several_calls_is_folded_into_each_and_stays_for_the_rest() ->
 /// torch's folds at run time, so that weights are trained on; here the weights are folded once, and what is trained is
 /// what comes before: outputs and the gradient of the input are equal.
 #[test]
-fn test_efficient_conv_bn_eval() -> Result<()> {
+fn folding_keeps_the_gradient_of_the_input() -> Result<()> {
     let one = |model: &dyn Module| -> Result<()> {
         let x = Tensor::rand((3, 4, 9, 9))?.into_parameter()?;
         let mut gm = symbolic_trace(model)?;

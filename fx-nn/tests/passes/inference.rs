@@ -93,7 +93,7 @@ fn a_mode_that_a_run_decides_stays() -> Result<()> {
 
 /// The same conv stack as torch's: convolution, batch norm, relu, dropout.
 #[test]
-fn test_optimize_for_inference_cpu() -> Result<()> {
+fn a_stack_of_convolutions_is_prepared_for_inference() -> Result<()> {
     let mut model = nn::Sequential::new();
     for channels in [3, 16] {
         let options = nn::Conv2dOptions {
@@ -117,7 +117,7 @@ fn test_optimize_for_inference_cpu() -> Result<()> {
 }
 
 #[test]
-fn test_optimize_for_inference_cpu_torchvision() -> Result<()> {
+fn models_are_prepared_for_inference() -> Result<()> {
     let x = Tensor::rand((2, 3, 64, 64))?;
     let both = |mut gm: GraphModule, norms: usize, drops: usize, expected: Tensor| -> Result<()> {
         assert_eq!(gm.apply(&FuseBatchNorm)?.erased.len(), norms);

@@ -10,7 +10,7 @@ fn x() -> Result<Tensor> {
 }
 
 #[test]
-fn test_nochange() -> Result<()> {
+fn different_calls_stay() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let a = (x + 1.0)?;
         let b = (x + &a)?;
@@ -24,14 +24,14 @@ fn test_nochange() -> Result<()> {
 }
 
 #[test]
-fn test_empty() -> Result<()> {
+fn a_graph_without_calls_stays() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| Ok(x.clone())))?;
     assert!(!keeps_numbers(&mut gm, &Cse::new(), &x()?)?);
     Ok(())
 }
 
 #[test]
-fn test_immutable_list_multiple_entries() -> Result<()> {
+fn calls_with_equal_lists_are_one() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.sum([0, 1])? + x.sum([0, 1])?))?;
     assert!(keeps_numbers(&mut gm, &Cse::new(), &x()?)?);
     assert_eq!(count(&gm, "sum"), 1);
@@ -39,7 +39,7 @@ fn test_immutable_list_multiple_entries() -> Result<()> {
 }
 
 #[test]
-fn test_simple() -> Result<()> {
+fn equal_calls_are_one() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.cos()? + x.cos()?))?;
     assert!(keeps_numbers(&mut gm, &Cse::new(), &x()?)?);
     assert_eq!(count(&gm, "cos"), 1);
@@ -47,7 +47,7 @@ fn test_simple() -> Result<()> {
 }
 
 #[test]
-fn test_simple_2() -> Result<()> {
+fn equal_chains_are_one() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let a = x.cos()?.cos()?;
         let b = x.cos()?.cos()?.cos()?;
@@ -59,7 +59,7 @@ fn test_simple_2() -> Result<()> {
 }
 
 #[test]
-fn test_two_args_default() -> Result<()> {
+fn a_default_that_is_spelt_out_is_the_default() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let a = x.sum_keepdim(1)?;
         let b = x.sum(1)?;
@@ -78,7 +78,7 @@ fn test_two_args_default() -> Result<()> {
 }
 
 #[test]
-fn test_simple_multiple_same_ops() -> Result<()> {
+fn four_equal_calls_are_one() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (a, b, c, d) = (x.sum(..)?, x.sum(..)?, x.sum(..)?, x.sum(..)?);
         ((a + b)? + c)? + d
@@ -89,7 +89,7 @@ fn test_simple_multiple_same_ops() -> Result<()> {
 }
 
 #[test]
-fn test_nested_immutable_list_type() -> Result<()> {
+fn calls_with_equal_nested_lists_are_one() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let a = ops::cat(&[x.clone(), x.clone()], 0)?;
         let b = ops::cat(&[x.clone(), x.clone()], 0)?;
@@ -101,7 +101,7 @@ fn test_nested_immutable_list_type() -> Result<()> {
 }
 
 #[test]
-fn test_kwarg() -> Result<()> {
+fn equal_constructors_are_one() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| ops::ones_like(x)? + ops::ones_like(x)?))?;
     assert!(keeps_numbers(&mut gm, &Cse::new(), &x()?)?);
     assert_eq!(count(&gm, "ones_like"), 1);
@@ -129,7 +129,7 @@ fn keywords_are_positions_in_whatever_order_and_hubs_are_searched_too() -> Resul
 }
 
 #[test]
-fn test_random() -> Result<()> {
+fn random_chains_are_merged_once_and_keep_their_numbers() -> Result<()> {
     for seed in 0..30u64 {
         let mut graph = Graph::new();
         let mut values = vec![graph.placeholder("x")?];
@@ -162,7 +162,7 @@ fn test_random() -> Result<()> {
 }
 
 #[test]
-fn test_banned_list() -> Result<()> {
+fn what_is_skipped_stays() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (a, b) = (x.cos()?, x.cos()?);
         (x + &a)? + (x + b)?
@@ -174,7 +174,7 @@ fn test_banned_list() -> Result<()> {
 }
 
 #[test]
-fn test_rand_like() -> Result<()> {
+fn draws_like_a_tensor_stay_two() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| ops::rand_like(x)? + ops::rand_like(x)?))?;
     assert!(!gm.apply(&Cse::new())?.changed);
     assert_eq!(count(&gm, "rand_like"), 2);
@@ -182,7 +182,7 @@ fn test_rand_like() -> Result<()> {
 }
 
 #[test]
-fn test_rand_n() -> Result<()> {
+fn draws_of_a_shape_stay_two() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (a, b) = (ops::randn((2, 2))?, ops::randn((2, 2))?);
         (x + a)? + b
@@ -193,7 +193,7 @@ fn test_rand_n() -> Result<()> {
 }
 
 #[test]
-fn test_correctness() -> Result<()> {
+fn merging_keeps_results_and_draws() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (a, b) = (x.cos()?, x.cos()?);
         let y = (a * 2.0)?;
@@ -207,7 +207,7 @@ fn test_correctness() -> Result<()> {
 }
 
 #[test]
-fn test_correctness_factory() -> Result<()> {
+fn equal_tensors_of_ones_are_one() -> Result<()> {
     let mut graph = Graph::new();
     let x_node = graph.placeholder("x")?;
     let mut sum = x_node;

@@ -87,7 +87,7 @@ fn is_folded(gm: &GraphModule) -> Result<bool> {
 }
 
 #[test]
-fn test_const_fold_basic_one_attr_name_collision() -> Result<()> {
+fn a_folded_tensor_has_a_name_of_its_own() -> Result<()> {
     module!(OneAttr, |self, x| -> Tensor {
         let sum = (&self.two.a + &self.two.a)?;
         (x - &sum)? * &sum
@@ -100,7 +100,7 @@ fn test_const_fold_basic_one_attr_name_collision() -> Result<()> {
 }
 
 #[test]
-fn test_const_fold_basic_placeholder_reordered() -> Result<()> {
+fn an_input_behind_calls_is_no_hindrance() -> Result<()> {
     module!(Reordered, |self, x| -> Tensor { x + (&self.two.a * 2.0)? });
     let mut gm = Reordered::traced()?;
     // The input stands behind the calls.
@@ -123,7 +123,7 @@ fn folded_unlinted(mut gm: GraphModule) -> Result<GraphModule> {
 }
 
 #[test]
-fn test_const_fold_basic_two_attr() -> Result<()> {
+fn two_parameters_become_one_tensor() -> Result<()> {
     module!(TwoAttr, |self, x| -> Tensor {
         x + (&self.two.a + &self.two.b)?
     });
@@ -135,7 +135,7 @@ fn test_const_fold_basic_two_attr() -> Result<()> {
 }
 
 #[test]
-fn test_const_fold_basic_two_attr_three_input() -> Result<()> {
+fn a_parameter_that_is_used_otherwise_stays() -> Result<()> {
     module!(ThreeInput, |self, x, y| -> Tensor {
         let sum = (&self.two.a + &self.two.b)?;
         (x + &sum)? * ((y - &sum)? + &self.two.a)?
@@ -147,7 +147,7 @@ fn test_const_fold_basic_two_attr_three_input() -> Result<()> {
 }
 
 #[test]
-fn test_const_fold_multi_const_folded_attrs() -> Result<()> {
+fn several_results_are_several_tensors() -> Result<()> {
     module!(Several, |self, x| -> Tensor {
         let sum = (&self.two.a + &self.two.b)?;
         let transposed = self.two.b.unsqueeze(0)?.transpose(0, 1)?;
@@ -159,7 +159,7 @@ fn test_const_fold_multi_const_folded_attrs() -> Result<()> {
 }
 
 #[test]
-fn test_const_fold_submod_hierarchy() -> Result<()> {
+fn a_parameter_of_an_inner_module_is_folded() -> Result<()> {
     module!(Deep, |self, x| -> Tensor {
         x + (&self.two.inner.attr * 3.0)?
     });
@@ -168,7 +168,7 @@ fn test_const_fold_submod_hierarchy() -> Result<()> {
 }
 
 #[test]
-fn test_const_fold_module_attr() -> Result<()> {
+fn a_parameter_of_an_inner_module_may_stay() -> Result<()> {
     module!(OfModule, |self, x| -> Tensor {
         let y = (&self.two.inner.attr + &self.two.a)?;
         (x + y)? * &self.two.inner.attr
@@ -181,7 +181,7 @@ fn test_const_fold_module_attr() -> Result<()> {
 }
 
 #[test]
-fn test_const_fold_unused_placeholder() -> Result<()> {
+fn unused_inputs_stay() -> Result<()> {
     module!(Unused, |self, x, y| -> Tensor {
         let _ = y;
         x + (&self.two.a + 1.0)?
@@ -193,7 +193,7 @@ fn test_const_fold_unused_placeholder() -> Result<()> {
 }
 
 #[test]
-fn test_retain_node_meta() -> Result<()> {
+fn the_rest_keeps_its_shapes() -> Result<()> {
     module!(Meta, |self, x| -> Tensor {
         (x + (&self.two.a + 1.0)?)?.relu()
     });
@@ -212,7 +212,7 @@ fn test_retain_node_meta() -> Result<()> {
 }
 
 #[test]
-fn test_const_fold_has_inlined_call_module_node() -> Result<()> {
+fn a_call_of_a_layer_keeps_its_path() -> Result<()> {
     #[derive(Module, Clone, Debug)]
     struct WithLayer {
         a: Tensor,
@@ -240,7 +240,7 @@ fn test_const_fold_has_inlined_call_module_node() -> Result<()> {
 }
 
 #[test]
-fn test_dict_output() -> Result<()> {
+fn a_dict_of_results_is_kept() -> Result<()> {
     module!(InDict, |self, x| -> IndexMap<String, Tensor> {
         Ok([("out".to_string(), (x + (&self.two.a + 1.0)?)?)]
             .into_iter()
@@ -250,7 +250,7 @@ fn test_dict_output() -> Result<()> {
 }
 
 #[test]
-fn test_two_outputs() -> Result<()> {
+fn a_folded_tensor_may_be_a_result() -> Result<()> {
     module!(TwoOut, |self, x| -> (Tensor, Tensor) {
         let y = (&self.two.a + &self.two.b)?;
         Ok(((x + &y)?, y))
@@ -260,7 +260,7 @@ fn test_two_outputs() -> Result<()> {
 }
 
 #[test]
-fn test_three_outputs() -> Result<()> {
+fn a_folded_tensor_may_be_one_of_three_results() -> Result<()> {
     module!(ThreeOut, |self, x| -> (Tensor, Tensor, Tensor) {
         let y = (&self.two.a + &self.two.b)?;
         Ok(((x + &y)?, (x * &y)?, y))
@@ -270,7 +270,7 @@ fn test_three_outputs() -> Result<()> {
 }
 
 #[test]
-fn test_check_inline_non_const() -> Result<()> {
+fn what_depends_on_the_input_is_in_the_graph_itself() -> Result<()> {
     module!(NonConst, |self, x| -> Tensor {
         let y = (&self.two.a + 1.0)?;
         ((x + y)?.relu()? * 2.0)? + 1.0
@@ -286,7 +286,7 @@ fn test_check_inline_non_const() -> Result<()> {
 }
 
 #[test]
-fn test_check_inline_non_const_mult_return() -> Result<()> {
+fn what_does_not_depend_on_constants_stays_beside_it() -> Result<()> {
     module!(NonConstTwo, |self, x| -> (Tensor, Tensor) {
         let y = (&self.two.a + 1.0)?;
         Ok(((x + y)?, (x * 2.0)?))
@@ -295,7 +295,7 @@ fn test_check_inline_non_const_mult_return() -> Result<()> {
 }
 
 #[test]
-fn test_fold_module() -> Result<()> {
+fn a_layer_with_a_constant_input_is_folded() -> Result<()> {
     #[derive(Module, Clone, Debug)]
     struct OfLinear {
         a: Tensor,

@@ -41,7 +41,7 @@ fn sums() -> Result<GraphModule> {
 }
 
 #[test]
-fn test_pass_manager() -> Result<()> {
+fn passes_run_in_rounds_until_nothing_changes() -> Result<()> {
     let mut gm = sums()?;
     let report = PassManager::new()
         .pass(add_to_mul())
@@ -78,7 +78,7 @@ fn test_pass_manager() -> Result<()> {
 }
 
 #[test]
-fn test_pass_manager_checks() -> Result<()> {
+fn checks_run_after_each_pass() -> Result<()> {
     let no_muls = |gm: &GraphModule| match count(gm, "mul") {
         0 => Ok(()),
         n => Err(Error::msg(format_args!("{n} products are left"))),
@@ -106,7 +106,7 @@ fn test_pass_manager_checks() -> Result<()> {
 }
 
 #[test]
-fn test_topological_sort() -> Result<()> {
+fn constraints_order_passes() -> Result<()> {
     let pass = |name: &str| pass_fn(name, |_| Ok(false));
     let five = || {
         let names = ["0", "1", "2", "3", "4", "5"];
@@ -176,7 +176,7 @@ fn test_topological_sort() -> Result<()> {
 }
 
 #[test]
-fn test_pass_manager_error() -> Result<()> {
+fn an_error_names_the_pass_and_those_before_it() -> Result<()> {
     let fails = pass_fn("fails", |gm| {
         let node = gm.graph().find_name("add_1").map(|node| node.id());
         let node = node.ok_or_else(|| Error::msg("there is a second sum"))?;
@@ -390,7 +390,7 @@ fn edits_in_place_are_told_whatever_the_pass_says() -> Result<()> {
 }
 
 #[test]
-fn test_graph_transform_observer() -> Result<()> {
+fn a_pass_records_what_it_made_replaced_and_erased() -> Result<()> {
     let mut gm = sums()?;
     let record = gm.apply(&add_to_mul())?;
     assert_eq!(record.created, ["mul", "mul_1", "mul_2"]);
@@ -428,7 +428,7 @@ fn test_graph_transform_observer() -> Result<()> {
 }
 
 #[test]
-fn test_graph_transform_observer_node_tracking() -> Result<()> {
+fn provenance_goes_through_several_passes() -> Result<()> {
     let mut gm = sums()?;
     gm.apply(&add_to_mul())?;
     gm.apply(&mul_to_sub())?;
@@ -462,7 +462,7 @@ fn test_graph_transform_observer_node_tracking() -> Result<()> {
 }
 
 #[test]
-fn test_graph_transform_observer_deepcopy() -> Result<()> {
+fn a_copy_made_in_a_pass_is_not_watched() -> Result<()> {
     let kept: Arc<std::sync::Mutex<Option<GraphModule>>> = Arc::default();
     let keep = kept.clone();
     let copies = pass_fn("copies", move |gm| {
@@ -487,7 +487,7 @@ fn test_graph_transform_observer_deepcopy() -> Result<()> {
 }
 
 #[test]
-fn test_node_source() -> Result<()> {
+fn the_story_of_a_node_is_told() -> Result<()> {
     let mut gm = sums()?;
     gm.apply(&add_to_mul())?;
     gm.apply(&mul_to_sub())?;

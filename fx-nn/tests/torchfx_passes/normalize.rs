@@ -17,7 +17,7 @@ fn small_resnet() -> Result<(GraphModule, Tensor)> {
 }
 
 #[test]
-fn test_replace_target_nodes_with() -> Result<()> {
+fn all_calls_of_a_function_get_another() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|a: &Tensor, b: &Tensor| (a + b)? + (a * b)?))?;
     let add = Op::CallFunction(operator::add);
     assert_eq!(gm.retarget(&add, Op::CallFunction(operator::sub))?, 2);
@@ -45,7 +45,7 @@ fn test_replace_target_nodes_with() -> Result<()> {
 }
 
 #[test]
-fn test_normalize_args() -> Result<()> {
+fn all_arguments_become_keywords_and_come_back() -> Result<()> {
     let (mut gm, x) = small_resnet()?;
     assert!(keeps_numbers(&mut gm, &NormalizeArguments::by_name(), &x)?);
     for node in gm.graph().nodes() {
@@ -68,7 +68,7 @@ fn test_normalize_args() -> Result<()> {
 }
 
 #[test]
-fn test_normalize_args_preserve_meta() -> Result<()> {
+fn normal_forms_keep_entries() -> Result<()> {
     #[derive(Debug, Clone, PartialEq)]
     struct Number(usize);
     impl fx_nn::Meta for Number {
@@ -121,7 +121,7 @@ fn methods_become_functions() -> Result<()> {
 }
 
 #[test]
-fn test_annotate_returns_with_schema() -> Result<()> {
+fn calls_have_the_types_of_their_signatures() -> Result<()> {
     let (mut gm, x) = small_resnet()?;
     assert!(keeps_numbers(&mut gm, &AnnotateTypes, &x)?);
     for node in gm.graph().nodes() {
@@ -134,7 +134,7 @@ fn test_annotate_returns_with_schema() -> Result<()> {
 }
 
 #[test]
-fn test_annotate_getitem_node() -> Result<()> {
+fn items_have_the_types_of_their_places() -> Result<()> {
     #[wrap]
     fn parts_of(x: &Tensor) -> Result<(Tensor, Int, Tensor)> {
         Ok((x.clone(), x.size(0)?, (x * 2.0)?))

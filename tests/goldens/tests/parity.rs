@@ -237,12 +237,6 @@ fn what_no_crate_can_name_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// A transform that overrides nothing gives ResNet-18 again, as every case does.
-#[test]
-fn test_interpreter_noop_resnet18() -> Result<()> {
-    row("resnet18").map(|_| ())
-}
-
 #[test]
 fn every_golden_with_numbers_is_tested_or_has_a_reason() {
     let mut known: Vec<&str> = TESTED.to_vec();

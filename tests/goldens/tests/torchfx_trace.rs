@@ -18,7 +18,7 @@ fn same(gm: &GraphModule, eager: &Tensor, args: impl fx_core::IntoArgs) -> Resul
 }
 
 #[test]
-fn test_matmul_tracing() -> Result<()> {
+fn a_matrix_product_with_a_constant_on_either_side() -> Result<()> {
     let constant = Tensor::rand((3, 3))?;
     let (left, right) = (constant.clone(), constant.clone());
     let f = traced!(move |x: &Tensor| x.matmul(&right));
@@ -42,7 +42,7 @@ impl Buffered {
 }
 
 #[test]
-fn test_trace_buffer_slice() -> Result<()> {
+fn a_buffer_is_sliced_by_a_traced_size() -> Result<()> {
     let root = Buffered {
         table: Tensor::rand((10, 3))?,
     };
@@ -59,7 +59,7 @@ fn test_trace_buffer_slice() -> Result<()> {
 }
 
 #[test]
-fn test_symbolic_trace_sequential() -> Result<()> {
+fn a_sequential_is_traced_through() -> Result<()> {
     let model = nn::Sequential::new()
         .push(nn::Linear::new(4, 8)?)
         .push(nn::ReLU::new())
@@ -71,7 +71,7 @@ fn test_symbolic_trace_sequential() -> Result<()> {
 }
 
 /// What of the parameter decides.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Asks {
     Size,
     Dim,
@@ -106,51 +106,28 @@ impl ByShape {
     }
 }
 
-/// The branch that the parameter's shape takes is the one in the graph, and the report says so.
-fn a_parameters_shape_is_known(asks: Asks) -> Result<()> {
-    for (shape, branch) in [(vec![2], "mul"), (vec![4, 1, 1, 1], "relu")] {
-        let root = ByShape {
-            param: Tensor::rand(shape.clone())?.into_parameter()?,
-            asks,
-        };
-        let outcome = Trace::new(&root).run()?;
-        assert!(
-            outcome.graph.find_name(branch).is_some(),
-            "{}",
-            outcome.graph
-        );
-        let read = Frozen::Shape {
-            tensor: "param".into(),
-            shape,
-        };
-        assert!(outcome.report.entries().iter().any(|e| e.what == read));
+/// The branch that the parameter's shape takes is the one in the graph, whatever of it is asked, and the report says so.
+#[test]
+fn what_is_asked_of_a_parameters_shape_decides_while_tracing() -> Result<()> {
+    for asks in [Asks::Size, Asks::Dim, Asks::Ndim, Asks::Numel, Asks::Shape] {
+        for (shape, branch) in [(vec![2], "mul"), (vec![4, 1, 1, 1], "relu")] {
+            let root = ByShape {
+                param: Tensor::rand(shape.clone())?.into_parameter()?,
+                asks,
+            };
+            let outcome = Trace::new(&root).run()?;
+            assert!(
+                outcome.graph.find_name(branch).is_some(),
+                "{asks:?}: {}",
+                outcome.graph
+            );
+            let read = Frozen::Shape {
+                tensor: "param".into(),
+                shape,
+            };
+            let mut entries = outcome.report.entries().iter();
+            assert!(entries.any(|e| e.what == read), "{asks:?}");
+        }
     }
     Ok(())
-}
-
-#[test]
-fn test_param_size_const() -> Result<()> {
-    a_parameters_shape_is_known(Asks::Size)?;
-    a_parameters_shape_is_known(Asks::Shape)
-}
-
-#[test]
-fn test_param_dim_const() -> Result<()> {
-    a_parameters_shape_is_known(Asks::Dim)
-}
-
-#[test]
-fn test_param_ndim_const() -> Result<()> {
-    a_parameters_shape_is_known(Asks::Ndim)
-}
-
-#[test]
-fn test_param_numel_const() -> Result<()> {
-    a_parameters_shape_is_known(Asks::Numel)
-}
-
-/// PyTorch's second name for it.
-#[test]
-fn test_param_nelement_const() -> Result<()> {
-    a_parameters_shape_is_known(Asks::Numel)
 }
