@@ -1,8 +1,10 @@
-//! What edits of a graph module cost: single ones, one that fails, and passes that change nothing.
+//! What edits of a graph module cost: single ones, one that fails, and passes that change nothing; and what a call costs
+//! where no mode sees it.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use fx_core::prelude::*;
@@ -132,7 +134,42 @@ fn idle(modules: usize, nodes: usize) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() / 10.0)
 }
 
+#[inline(never)]
+fn plain(n: Int) -> Result<Int> {
+    match n.concrete() {
+        Some(n) => Ok(Int::from(n ^ 5)),
+        None => Err(Error::msg("it is known")),
+    }
+}
+
+#[wrap]
+#[inline(never)]
+fn wrapped(n: Int) -> Result<Int> {
+    plain(n)
+}
+
+#[inline(never)]
+fn direct(n: Int) -> Result<Int> {
+    plain(n)
+}
+
+/// Seconds of a call, of a million.
+fn calls(call: impl Fn(Int) -> Result<Int>) -> Result<f64> {
+    const CALLS: u32 = 1_000_000;
+    let mut n = Int::from(1i64);
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        n = call(black_box(n))?;
+    }
+    black_box(n);
+    Ok(start.elapsed().as_secs_f64() / f64::from(CALLS))
+}
+
 fn main() -> Result<()> {
+    if wanted("none") {
+        let (plain, seen) = (shortest(|| calls(direct))?, shortest(|| calls(wrapped))?);
+        println!("mode.none {:.2} ns", seen - plain);
+    }
     if wanted("single") {
         let mut times = [0.0; 2];
         for (n, time) in SIZES.into_iter().zip(&mut times) {
