@@ -2,10 +2,13 @@
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
 pub mod modules;
+pub mod text;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+pub use text::without_lines;
 
 use fx_core::{
     Component, Error, Int, Object, OperandRef, Operator, Proxy, Result, Traced, Value, Walk,

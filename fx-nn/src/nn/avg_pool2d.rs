@@ -9,8 +9,10 @@ use crate::tensor::{Pair, Tensor};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let y = nn::AvgPool2d::new(2).forward(&Tensor::ones((2, 3, 8, 8))?)?;
-/// assert_eq!(y.dims()?, [2, 3, 4, 4]);
+/// let x = Tensor::arange(0, 16)?.reshape((1, 1, 4, 4))?.to_dtype(DType::F32)?;
+/// let y = nn::AvgPool2d::new(2).forward(&x)?;
+/// assert_eq!(y.dims()?, [1, 1, 2, 2]);
+/// assert_eq!(y.to_vec()?, [2.5, 4.5, 10.5, 12.5]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -14,10 +14,17 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let mut layer = nn::BatchNorm1d::new(3)?;
+/// let mut layer = nn::BatchNorm1d::new(2)?;
+/// let x = Tensor::from_vec(vec![1.0f32, 2.0, 3.0, 6.0], (2, 2))?;
+/// // In training it normalises by the batch, and moves its statistics a tenth of the way.
+/// let y = layer.forward(&x)?;
+/// let expected = Tensor::from_vec(vec![-1.0f32, -1.0, 1.0, 1.0], (2, 2))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-5)?.close);
+/// // In evaluation it normalises by them: means 0.2 and 0.4, variances 1.1 and 1.7.
 /// layer.eval();
-/// let y = layer.forward(&Tensor::ones((2, 3))?)?;
-/// assert_eq!(y.dims()?, [2, 3]);
+/// let y = layer.forward(&x)?;
+/// let expected = Tensor::from_vec(vec![0.762767f32, 1.227140, 2.669683, 4.294991], (2, 2))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-5)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

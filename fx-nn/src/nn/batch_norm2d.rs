@@ -15,10 +15,17 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let mut layer = nn::BatchNorm2d::new(3)?;
+/// let mut layer = nn::BatchNorm2d::new(2)?;
+/// let x = Tensor::from_vec(vec![1.0f32, 3.0, 2.0, 6.0], (1, 2, 2, 1))?;
+/// // In training it normalises by the batch, and moves its statistics a tenth of the way.
+/// let y = layer.forward(&x)?;
+/// let expected = Tensor::from_vec(vec![-1.0f32, 1.0, -1.0, 1.0], (1, 2, 2, 1))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-5)?.close);
+/// // In evaluation it normalises by them: means 0.2 and 0.4, variances 1.1 and 1.7.
 /// layer.eval();
-/// let y = layer.forward(&Tensor::ones((2, 3, 4, 4))?)?;
-/// assert_eq!(y.dims()?, [2, 3, 4, 4]);
+/// let y = layer.forward(&x)?;
+/// let expected = Tensor::from_vec(vec![0.762767f32, 2.669683, 1.227140, 4.294991], (1, 2, 2, 1))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-5)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -11,8 +11,11 @@ use crate::tensor::Tensor;
 /// ```
 /// use fx_nn::prelude::*;
 /// let options = nn::Conv1dOptions { padding: 1, ..Default::default() };
-/// let y = nn::Conv1d::new(3, 8, 3, options)?.forward(&Tensor::ones((2, 3, 16))?)?;
-/// assert_eq!(y.dims()?, [2, 8, 16]);
+/// let mut layer = nn::Conv1d::new(1, 1, 3, options)?;
+/// layer.weight = Tensor::from_vec(vec![1.0f32, 2.0, 3.0], (1, 1, 3))?;
+/// layer.bias = Some(Tensor::from_vec(vec![10.0f32], 1)?);
+/// let y = layer.forward(&Tensor::from_vec(vec![1.0f32, 2.0, 4.0], (1, 1, 3))?)?;
+/// assert_eq!(y.to_vec()?, [18.0, 27.0, 20.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -11,9 +11,13 @@ use crate::tensor::{Pair, Tensor};
 /// ```
 /// use fx_nn::prelude::*;
 /// let options = nn::Conv2dOptions { padding: 1.into(), ..Default::default() };
-/// let layer = nn::Conv2d::new(3, 8, 3, options)?;
-/// let y = layer.forward(&Tensor::ones((2, 3, 16, 16))?)?;
-/// assert_eq!(y.dims()?, [2, 8, 16, 16]);
+/// let mut layer = nn::Conv2d::new(3, 8, 3, options)?;
+/// assert_eq!(layer.forward(&Tensor::ones((2, 3, 16, 16))?)?.dims()?, [2, 8, 16, 16]);
+/// let options = nn::Conv2dOptions { bias: false, ..Default::default() };
+/// layer = nn::Conv2d::new(1, 1, 2, options)?;
+/// layer.weight = Tensor::from_vec(vec![1.0f32, 2.0, 3.0, 4.0], (1, 1, 2, 2))?;
+/// let x = Tensor::from_vec(vec![1.0f32, 10.0, 100.0, 1000.0], (1, 1, 2, 2))?;
+/// assert_eq!(layer.forward(&x)?.item()?, 4321.0);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

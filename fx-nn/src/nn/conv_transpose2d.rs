@@ -12,9 +12,12 @@ use crate::tensor::{Pair, Tensor};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let options = nn::ConvTranspose2dOptions { stride: 2.into(), ..Default::default() };
-/// let y = nn::ConvTranspose2d::new(3, 8, 2, options)?.forward(&Tensor::ones((2, 3, 5, 5))?)?;
-/// assert_eq!(y.dims()?, [2, 8, 10, 10]);
+/// let options = nn::ConvTranspose2dOptions { stride: 2.into(), bias: false, ..Default::default() };
+/// let mut layer = nn::ConvTranspose2d::new(1, 1, 2, options)?;
+/// layer.weight = Tensor::from_vec(vec![1.0f32, 2.0, 3.0, 4.0], (1, 1, 2, 2))?;
+/// let y = layer.forward(&Tensor::from_vec(vec![1.0f32, 10.0], (1, 1, 1, 2))?)?;
+/// assert_eq!(y.dims()?, [1, 1, 2, 4]);
+/// assert_eq!(y.to_vec()?, [1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 30.0, 40.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

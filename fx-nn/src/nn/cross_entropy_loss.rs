@@ -9,9 +9,11 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let loss = nn::CrossEntropyLoss::default();
-/// let y = loss.forward(&Tensor::zeros((2, 4))?, &Tensor::from_vec(vec![1i64, 3], 2)?)?;
-/// assert!((y.item()? - 4f64.ln()).abs() < 1e-6);
+/// // Probabilities of 1/4 and 3/4, twice: once the first is right, once the second.
+/// let scores = Tensor::from_vec(vec![0.0, 3f32.ln(), 0.0, 3f32.ln()], (2, 2))?;
+/// let classes = Tensor::from_vec(vec![0i64, 1], 2)?;
+/// let loss = nn::CrossEntropyLoss::default().forward(&scores, &classes)?;
+/// assert!((loss.item()? - (4f64.ln() + (4f64 / 3.0).ln()) / 2.0).abs() < 1e-6);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -9,9 +9,14 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let mut layer = nn::Dropout::new(0.5)?;
+/// let mut layer = nn::Dropout::new(0.75)?;
+/// let x = Tensor::ones(1000)?;
+/// // In training an element is zero, or made up for those that are.
+/// let y = layer.forward(&x)?.to_vec()?;
+/// assert!(y.iter().all(|v| *v == 0.0 || *v == 4.0));
+/// let kept = y.iter().filter(|v| **v == 4.0).count();
+/// assert!((150..350).contains(&kept));
 /// layer.eval();
-/// let x = Tensor::ones(4)?;
 /// assert_eq!(layer.forward(&x)?.to_vec()?, x.to_vec()?);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```

@@ -15,6 +15,7 @@ use crate::tensor::Tensor;
 /// let layer = nn::Embedding::new(10, 4)?;
 /// let y = layer.forward(&Tensor::from_vec(vec![3i64, 0, 9], (1, 3))?)?;
 /// assert_eq!(y.dims()?, [1, 3, 4]);
+/// assert_eq!(y.i((0, 2))?.to_vec()?, layer.weight.i(9)?.to_vec()?);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

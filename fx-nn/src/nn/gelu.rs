@@ -9,9 +9,13 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let x = Tensor::from_vec(vec![0.0f32, 100.0], 2)?;
-/// assert_eq!(nn::GELU::new().forward(&x)?.to_vec()?, [0.0, 100.0]);
-/// assert_eq!(nn::GELU::tanh().approximate, "tanh");
+/// let x = Tensor::from_vec(vec![-1.0f32, 0.0, 2.0], 3)?;
+/// let y = nn::GELU::new().forward(&x)?;
+/// let expected = Tensor::from_vec(vec![-0.158655f32, 0.0, 1.954500], 3)?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-6)?.close);
+/// let y = nn::GELU::tanh().forward(&x)?;
+/// let expected = Tensor::from_vec(vec![-0.158808f32, 0.0, 1.954598], 3)?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-6)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

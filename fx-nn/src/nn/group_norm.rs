@@ -10,8 +10,10 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let y = nn::GroupNorm::new(2, 6)?.forward(&Tensor::rand((2, 6, 4, 4))?)?;
-/// assert_eq!(y.dims()?, [2, 6, 4, 4]);
+/// let x = Tensor::from_vec(vec![1.0f32, 3.0, 2.0, 6.0], (1, 4, 1))?;
+/// let y = nn::GroupNorm::new(2, 4)?.forward(&x)?;
+/// let expected = Tensor::from_vec(vec![-1.0f32, 1.0, -1.0, 1.0], (1, 4, 1))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-5)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -10,10 +10,10 @@ use crate::tensor::{Shape, Tensor};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let layer = nn::LayerNorm::new(4)?;
-/// let y = layer.forward(&Tensor::rand((2, 3, 4))?)?;
-/// assert_eq!(y.dims()?, [2, 3, 4]);
-/// assert!(y.mean(-1)?.abs()?.amax(..)?.item()? < 1e-5);
+/// let x = Tensor::from_vec(vec![1.0f32, 3.0, 2.0, 6.0], (2, 2))?;
+/// let y = nn::LayerNorm::new(2)?.forward(&x)?;
+/// let expected = Tensor::from_vec(vec![-1.0f32, 1.0, -1.0, 1.0], (2, 2))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-5)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

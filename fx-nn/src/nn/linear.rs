@@ -10,9 +10,11 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let layer = nn::Linear::new(4, 5)?;
-/// let y = layer.forward(&Tensor::ones((3, 4))?)?;
-/// assert_eq!(y.dims()?, [3, 5]);
+/// let mut layer = nn::Linear::new(2, 3)?;
+/// layer.weight = Tensor::from_vec(vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], (3, 2))?;
+/// layer.bias = Some(Tensor::from_vec(vec![0.5f32, 0.0, -1.0], 3)?);
+/// let y = layer.forward(&Tensor::from_vec(vec![1.0f32, 10.0], 2)?)?;
+/// assert_eq!(y.to_vec()?, [21.5, 43.0, 64.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -25,6 +25,21 @@ use crate::tensor::Tensor;
 /// let layer = nn::LSTM::new(3, 5, options)?;
 /// let (y, (h, c)) = layer.forward(&Tensor::rand((4, 7, 3))?, None)?;
 /// assert_eq!((y.dims()?, h.dims()?, c.dims()?), (&[4, 7, 5][..], &[2, 4, 5][..], &[2, 4, 5][..]));
+///
+/// // One number in and out: weights of one, and biases that tell the gates apart.
+/// let mut layer = nn::LSTM::new(1, 1, nn::LSTMOptions::default())?;
+/// for (name, weight) in &mut layer.weights {
+///     *weight = match name.as_str() {
+///         "bias_ih_l0" => Tensor::from_vec(vec![0.0f32, 1.0, 2.0, -1.0], 4)?,
+///         "bias_hh_l0" => Tensor::zeros(4)?,
+///         _ => Tensor::ones((4, 1))?,
+///     };
+/// }
+/// let x = Tensor::from_vec(vec![1.0f32, -1.0], (2, 1, 1))?;
+/// let (y, (_, c)) = layer.forward(&x, None)?;
+/// let expected = Tensor::from_vec(vec![0.310749f32, 0.095061], (2, 1, 1))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-5)?.close);
+/// assert!((c.item()? - 0.708688).abs() < 1e-5);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -10,8 +10,10 @@ use crate::tensor::{Pair, Tensor};
 /// ```
 /// use fx_nn::prelude::*;
 /// let layer = nn::MaxPool2d { padding: 1.into(), stride: 2.into(), ..nn::MaxPool2d::new(3) };
-/// let y = layer.forward(&Tensor::ones((2, 3, 8, 8))?)?;
-/// assert_eq!(y.dims()?, [2, 3, 4, 4]);
+/// let x = Tensor::arange(-20, -4)?.reshape((1, 1, 4, 4))?.to_dtype(DType::F32)?;
+/// let y = layer.forward(&x)?;
+/// assert_eq!(y.dims()?, [1, 1, 2, 2]);
+/// assert_eq!(y.to_vec()?, [-15.0, -13.0, -7.0, -5.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -9,8 +9,9 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let (x, y) = (Tensor::zeros(4)?, Tensor::full(4, 3.0, DType::F32)?);
-/// assert_eq!(nn::MSELoss::default().forward(&x, &y)?.item()?, 9.0);
+/// let x = Tensor::from_vec(vec![1.0f32, 2.0], 2)?;
+/// let y = Tensor::from_vec(vec![4.0f32, 1.0], 2)?;
+/// assert_eq!(nn::MSELoss::default().forward(&x, &y)?.item()?, 5.0);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

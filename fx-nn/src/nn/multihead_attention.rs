@@ -18,6 +18,7 @@ use crate::tensor::Tensor;
 /// let x = Tensor::rand((3, 5, 8))?;
 /// let (y, weights) = layer.forward(&x, &x, &x, None, true, None)?;
 /// assert_eq!((y.dims()?, weights.dims()?), (&[3, 5, 8][..], &[3, 5, 5][..]));
+/// assert!(fx_nn::allclose(&weights.sum(-1)?, &Tensor::ones((3, 5))?, 0.0, 1e-6)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

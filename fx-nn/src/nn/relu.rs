@@ -6,6 +6,13 @@ use crate::ops;
 use crate::tensor::Tensor;
 
 /// max(x, 0).
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![-2.0f32, 3.0, 8.0], 3)?;
+/// assert_eq!(nn::ReLU::new().forward(&x)?.to_vec()?, [0.0, 3.0, 8.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
 #[derive(Module, Clone, Debug, Default)]
 pub struct ReLU {
     tag: Tag,

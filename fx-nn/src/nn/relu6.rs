@@ -9,8 +9,8 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let x = Tensor::from_vec(vec![-2.0f32, 0.0, 8.0], 3)?;
-/// assert_eq!(nn::ReLU6::new().forward(&x)?.to_vec()?, [0.0, 0.0, 6.0]);
+/// let x = Tensor::from_vec(vec![-2.0f32, 3.0, 8.0], 3)?;
+/// assert_eq!(nn::ReLU6::new().forward(&x)?.to_vec()?, [0.0, 3.0, 6.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug, Default)]

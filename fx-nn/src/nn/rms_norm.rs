@@ -10,8 +10,10 @@ use crate::tensor::{Shape, Tensor};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let y = nn::RMSNorm::new(4)?.forward(&Tensor::ones((2, 4))?)?;
-/// assert!((y - 1.0)?.abs()?.amax(..)?.item()? < 1e-5);
+/// let x = Tensor::from_vec(vec![3.0f32, 4.0], 2)?;
+/// let y = nn::RMSNorm::new(2)?.forward(&x)?;
+/// let expected = Tensor::from_vec(vec![0.848528f32, 1.131371], 2)?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-6)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

@@ -10,7 +10,9 @@ use crate::tensor::Tensor;
 /// ```
 /// use fx_nn::prelude::*;
 /// let x = Tensor::from_vec(vec![-2.0f32, 0.0, 8.0], 3)?;
-/// assert_eq!(nn::Sigmoid::new().forward(&x)?.to_vec()?[1], 0.5);
+/// let y = nn::Sigmoid::new().forward(&x)?;
+/// let expected = Tensor::from_vec(vec![0.119203f32, 0.5, 0.999665], 3)?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-6)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug, Default)]

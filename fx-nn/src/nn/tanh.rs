@@ -9,8 +9,10 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let x = Tensor::from_vec(vec![-2.0f32, 0.0, 8.0], 3)?;
-/// assert_eq!(nn::Tanh::new().forward(&x)?.to_vec()?[1], 0.0);
+/// let x = Tensor::from_vec(vec![-2.0f32, 0.0, 0.5], 3)?;
+/// let y = nn::Tanh::new().forward(&x)?;
+/// let expected = Tensor::from_vec(vec![-0.964028f32, 0.0, 0.462117], 3)?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-6)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug, Default)]

@@ -9,8 +9,10 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let y = nn::Upsample::new(2).forward(&Tensor::ones((2, 3, 5, 5))?)?;
-/// assert_eq!(y.dims()?, [2, 3, 10, 10]);
+/// let x = Tensor::from_vec(vec![1.0f32, 2.0], (1, 1, 1, 2))?;
+/// let y = nn::Upsample::new(2).forward(&x)?;
+/// assert_eq!(y.dims()?, [1, 1, 2, 4]);
+/// assert_eq!(y.to_vec()?, [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Debug)]

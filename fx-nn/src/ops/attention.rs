@@ -15,9 +15,12 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let (q, k) = (Tensor::rand((2, 4, 5, 8))?, Tensor::rand((2, 4, 7, 8))?);
-/// let y = ops::scaled_dot_product_attention(&q, &k, &k, None, 0.0, true, None, false)?;
-/// assert_eq!(y.dims()?, [2, 4, 5, 8]);
+/// let (q, k) = (Tensor::rand((1, 1, 3, 8))?, Tensor::zeros((1, 1, 3, 8))?);
+/// let v = Tensor::from_vec(vec![1.0f32, 3.0, 8.0], (1, 1, 3, 1))?;
+/// // All scores are equal: each row is the mean of the values up to its own.
+/// let y = ops::scaled_dot_product_attention(&q, &k, &v, None, 0.0, true, None, false)?;
+/// let expected = Tensor::from_vec(vec![1.0f32, 2.0, 4.0], (1, 1, 3, 1))?;
+/// assert!(fx_nn::allclose(&y, &expected, 0.0, 1e-6)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///

@@ -39,6 +39,8 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 ///
 /// ```
 /// use fx_nn::prelude::*;
+/// let (a, b) = (Tensor::from_vec(vec![1i64, 2, 3, 4], (2, 2))?, Tensor::from_vec(vec![1i64, 10], 2)?);
+/// assert_eq!(ops::einsum("ij,j->i", &[a, b])?.to_vec()?, [21.0, 43.0]);
 /// let (q, k) = (Tensor::rand((2, 5, 3, 4))?, Tensor::rand((2, 6, 3, 4))?);
 /// assert_eq!(ops::einsum("bqhd,bkhd->bhqk", &[q, k])?.dims()?, [2, 3, 5, 6]);
 /// # Ok::<(), fx_nn::Error>(())

@@ -11,10 +11,13 @@ use crate::tensor::{Sizes, Tensor};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let x = Tensor::rand((1, 3, 8, 8))?;
-/// assert_eq!(ops::interpolate(&x, None, 2.0, "nearest", None)?.dims()?, [1, 3, 16, 16]);
-/// let to = Some([4, 12].into());
-/// assert_eq!(ops::interpolate(&x, to, None, "bilinear", Some(false))?.dims()?, [1, 3, 4, 12]);
+/// let x = Tensor::from_vec(vec![0.0f32, 4.0], (1, 1, 1, 2))?;
+/// let y = ops::interpolate(&x, None, 2.0, "nearest", None)?;
+/// assert_eq!(y.dims()?, [1, 1, 2, 4]);
+/// assert_eq!(y.to_vec()?, [0.0, 0.0, 4.0, 4.0, 0.0, 0.0, 4.0, 4.0]);
+/// let to = Some([1, 4].into());
+/// let y = ops::interpolate(&x, to, None, "bilinear", Some(false))?;
+/// assert_eq!(y.to_vec()?, [0.0, 1.0, 3.0, 4.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///

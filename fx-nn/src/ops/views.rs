@@ -111,9 +111,9 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let x = Tensor::rand((2, 3, 4))?;
-/// assert_eq!(x.permute((2, 0, 1))?.dims()?, [4, 2, 3]);
-/// assert_eq!(x.permute([0, -1, 1])?.dims()?, [2, 4, 3]);
+/// let x = Tensor::arange(0, 6)?.reshape((1, 2, 3))?;
+/// assert_eq!(x.permute((2, 0, 1))?.dims()?, [3, 1, 2]);
+/// assert_eq!(x.permute([0, -1, 1])?.to_vec()?, [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///
