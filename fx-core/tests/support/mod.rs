@@ -1,5 +1,9 @@
 //! A small array type of the tests' own, its leaf functions and a few modules: all through the public API.
-#![allow(dead_code, reason = "each test crate uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test crate uses a part of it"
+)]
 
 pub mod modules;
 pub mod text;
