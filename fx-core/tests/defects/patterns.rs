@@ -359,6 +359,20 @@ fn step(n: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(best)
 }
 
+/// Each of 8,000 costs what each of 500 does, where a quadratic way would take 16 times as long. A busy machine spoils a
+/// measurement now and then: one of five has to hold.
+fn costs_no_more_each(mut time: impl FnMut(usize) -> Result<f64>) -> Result<()> {
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        let (few, many) = (time(500)?, time(8_000)?);
+        if many < 6.0 * few {
+            return Ok(());
+        }
+        seen.push((few, many));
+    }
+    panic!("nanoseconds of each of 500, and of each of 8,000: {seen:?}");
+}
+
 #[test]
 fn defect_r08_one_operand_of_many_is_replaced_alone() -> Result<()> {
     let time = |n: usize, nested: bool| -> Result<f64> {
@@ -413,11 +427,7 @@ fn defect_r08_one_operand_of_many_is_replaced_alone() -> Result<()> {
         result
     };
     for nested in [true, false] {
-        let (few, many) = (time(500, nested)?, time(8_000, nested)?);
-        assert!(
-            many < 6.0 * few,
-            "{few} ns with 500 operands, {many} ns with 8000"
-        );
+        costs_no_more_each(|n| time(n, nested))?;
     }
     Ok(())
 }
@@ -445,11 +455,7 @@ fn defect_r08_matches_of_one_list_are_replaced_alone() -> Result<()> {
             }
             Ok(best)
         };
-        let (few, many) = (time(500)?, time(8_000)?);
-        assert!(
-            many < 6.0 * few,
-            "{few} ns with 500 matches, {many} ns with 8000"
-        );
+        costs_no_more_each(time)?;
     }
     Ok(())
 }
@@ -542,11 +548,7 @@ fn defect_r13_graphs_put_together_out_of_order_cost_no_more() -> Result<()> {
         assert_eq!(graph.len(), 2 * n + 2);
         Ok(time)
     };
-    let (few, many) = (build(500)?, build(8_000)?);
-    assert!(
-        many < 6.0 * few,
-        "{few} ns with 500 nodes, {many} ns with 8000"
-    );
+    costs_no_more_each(build)?;
     Ok(())
 }
 
