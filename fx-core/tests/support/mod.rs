@@ -1,6 +1,11 @@
 //! A small array type of the tests' own, its leaf functions and a few modules: all through the public API.
-#![allow(dead_code, reason = "each test crate uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test crate uses a part of it"
+)]
 
+pub mod graphs;
 pub mod modules;
 pub mod text;
 
@@ -8,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+pub use graphs::*;
 pub use text::without_lines;
 
 use fx_core::{
