@@ -105,7 +105,8 @@ fn findings(page: &str) -> Vec<String> {
             .filter_map(|name| name.split_once(".rs::"))
             .collect();
         let is_held = !holders.is_empty() && here.starts_with('`');
-        if !is_held && !reason.is_some_and(|reason| reason.trim_end_matches('.').len() > 10) {
+        let is_reasoned = reason.is_some_and(|why| why.trim_end_matches('.').len() > 10);
+        if !is_held && !is_reasoned {
             found.push(format!("{test} has neither a test nor a reason: {here}"));
         }
     }
