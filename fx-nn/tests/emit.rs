@@ -562,7 +562,7 @@ fn types_as_data_and_as_text_are_one() -> Result<()> {
             .params
             .iter()
             .map(|param| (&*param.ty, Some(&param.param_type)));
-        for (text, data) in params.chain([(def.returns, def.result.as_ref())]) {
+        for (text, data) in params.chain([(def.returns, def.result)]) {
             let Some(data) = data else {
                 assert!(text.is_empty() && def.operator.is_some(), "{function}");
                 continue;

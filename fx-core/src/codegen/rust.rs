@@ -12,7 +12,7 @@ use super::source::{CodeLine, CodeOptions, RustCode, Text};
 use super::structures::{Access, Definitions, Leaf, Structure};
 use super::types::{Declared, Types, bound_arguments, given, operands};
 use crate::ir::argument::Argument;
-use crate::ir::function::{Function, WrittenArg};
+use crate::ir::function::{Function, WrittenArg, dynamic_error};
 use crate::ir::graph::Graph;
 use crate::ir::method::several_methods;
 use crate::ir::names::{as_name, is_identifier};
@@ -526,6 +526,9 @@ impl Writer<'_> {
     }
 
     fn function(&self, function: Function, node: NodeRef<'_>) -> String {
+        if function.is_dynamic() {
+            self.problem(dynamic_error(function).to_string());
+        }
         let args = operands(function, node);
         if function == operators::getattr
             && let [of, Argument::Str(name)] = &*args

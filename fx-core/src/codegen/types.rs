@@ -79,7 +79,7 @@ pub(crate) fn tensor_of(graph: &Graph, attributes: &Attributes) -> Option<ParamT
         let function = node.functions().one();
         let params = function.map_or(&[][..], Function::params);
         let params = params.iter().map(|param| &param.param_type);
-        params.chain(function.and_then(|function| function.def().result.as_ref()))
+        params.chain(function.and_then(|function| function.def().result))
     });
     let name = declared.find_map(ParamType::tensor)?;
     Some(ParamType::TensorOf(name.clone()))
@@ -231,7 +231,7 @@ impl Types {
                 return result;
             }
         }
-        self.declared(def.result.clone(), def.returns)
+        self.declared(def.result.cloned(), def.returns)
     }
 
     fn argument(&self, argument: &Argument) -> Option<ParamType> {

@@ -50,6 +50,8 @@ enum Template {
 #[derive(Debug)]
 enum Callee {
     Kernel(Kernel),
+    /// A function that was made at run time.
+    Dynamic(Function),
     Module(u32),
     /// A method that several types have: picked by the receiver's.
     Method(Vec<(TypeId, Kernel, Range<u32>)>),
@@ -250,6 +252,14 @@ impl Program {
                     .collect();
                 return attributes.modules[*module as usize].run(&args, out);
             }
+            Callee::Dynamic(function) => {
+                let operands = self.operands_of(&step.operands);
+                let args: SmallVec<[&Value; 4]> = operands
+                    .iter()
+                    .map(|o| self.lend(*o, attributes, frame))
+                    .collect();
+                return function.run(&args, out);
+            }
             Callee::Method(candidates) => {
                 let receiver = self
                     .operands_of(&step.operands)
@@ -297,6 +307,10 @@ impl Program {
             Callee::Module(module) => {
                 let args: SmallVec<[&Value; 8]> = values.iter().collect();
                 return attributes.modules[*module as usize].run(&args, out);
+            }
+            Callee::Dynamic(function) => {
+                let args: SmallVec<[&Value; 8]> = values.iter().collect();
+                return function.run(&args, out);
             }
             Callee::Method(candidates) => {
                 let (kernel, range) = pick(candidates, values.first())?;
@@ -415,6 +429,13 @@ fn pick<'c>(
         })
 }
 
+fn callee_of(function: Function) -> Callee {
+    match function.def().kernel() {
+        Some(kernel) => Callee::Kernel(kernel),
+        None => Callee::Dynamic(function),
+    }
+}
+
 fn type_of_receiver(receiver: Option<&Value>) -> Option<TypeId> {
     match receiver {
         Some(Value::Object(handle)) => handle.object_type(),
@@ -453,7 +474,7 @@ impl Compiler<'_> {
             }
             Op::CallFunction(function) => {
                 let operands = self.bind(function.path(), function.params(), node)?;
-                (Callee::Kernel(function.def().kernel), operands)
+                (callee_of(*function), operands)
             }
             Op::CallModule(path) => {
                 let found = self.attributes.modules.get_full(path);
@@ -473,10 +494,7 @@ impl Compiler<'_> {
                     }
                     .into());
                 }
-                [only] => (
-                    Callee::Kernel(only.def().kernel),
-                    self.bind(name, only.params(), node)?,
-                ),
+                [only] => (callee_of(*only), self.bind(name, only.params(), node)?),
                 several => {
                     let candidates = several
                         .iter()
@@ -534,7 +552,10 @@ impl Compiler<'_> {
             return Ok(None);
         };
         match self.bind(function.path(), function.params(), node) {
-            Ok(range) => Ok(Some((receiver(), function.def().kernel, range))),
+            Ok(range) => Ok(function
+                .def()
+                .kernel()
+                .map(|kernel| (receiver(), kernel, range))),
             Err(error) if matches!(error.kind(), ErrorKind::Arguments { .. }) => Ok(None),
             Err(error) => Err(error),
         }

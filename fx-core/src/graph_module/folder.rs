@@ -20,12 +20,12 @@ use crate::codegen::source::{CodeOptions, RustCode};
 use crate::codegen::structs::{Structs, Taken};
 use crate::codegen::structures::Definitions;
 use crate::error::{Error, Result};
+use crate::ir::function::dynamic_error;
 use crate::ir::method::{Functions, several_methods};
 use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::registry::path_of;
-use crate::passes::folded::FoldedConstants;
 use crate::save::file;
 use crate::text::{Excerpt, is_hidden};
 use crate::value::data::{Registered, tensor_type, tensor_types};
@@ -121,7 +121,7 @@ impl Folder {
         }
         gm.lint()?;
         gm.program()?;
-        refuse_lazy(gm)?;
+        refuse_uncallable(gm)?;
         let mut crates = crates_of(gm)?;
         let tensor = tensor_of(gm)?;
         let core = gm.core_path();
@@ -325,18 +325,14 @@ impl GraphModule {
     }
 }
 
-/// Constants that are folded lazily are computed by a graph inside of a module that has no `forward` of its own. Those
-/// inside of graph modules are loaded, not written.
-fn refuse_lazy(gm: &GraphModule) -> Result<()> {
+/// Modules that source cannot call. Those inside of graph modules are loaded, not written.
+fn refuse_uncallable(gm: &GraphModule) -> Result<()> {
     for node in gm.graph.nodes() {
         let Op::CallModule(path) = node.op() else {
             continue;
         };
-        let module: &dyn Any = gm.attributes.module(path)?;
-        if module.is::<FoldedConstants>() {
-            let error = Error::msg(format_args!(
-                "`{path}` has constants that are folded lazily, which source cannot call: fold with `FoldConstants::new()`, at once, in a graph module that is to be written"
-            ));
+        if let Some(problem) = gm.attributes.module(path)?.source_problem() {
+            let error = Error::msg(format_args!("`{path}` {problem}"));
             return Err(node.blame("writing a crate", error));
         }
     }
@@ -372,6 +368,12 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     });
     for (outer, gm, node) in nodes {
         let path = match node.op() {
+            Op::CallFunction(function) if function.is_dynamic() => {
+                count += 1;
+                let why = dynamic_error(*function).to_string();
+                unknown.push(told(outer, node, function.path(), &why));
+                continue;
+            }
             Op::CallFunction(function) => function.path(),
             Op::CallMethod(name) => match node.functions() {
                 Functions::One(method) => method.path(),

@@ -1,23 +1,26 @@
 //! `GraphModule`: a graph with the modules, parameters and constants that it names, ready to run.
 //!
-//! Invariant: the compiled program belongs to the graph as it is; every edit drops it.
+//! Invariant: parameters and program belong to the graph as it is, which `edit` sees to.
 
+pub mod edit;
 pub mod folder;
 mod saved;
 mod source;
 mod state;
 pub mod surgery;
 
+use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
+use self::edit::{Compiled, Edits};
 use crate::codegen::hooks::Hooks;
 use crate::error::{Error, Result};
 use crate::exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
-use crate::exec::program::{Program, StepObserver};
+use crate::exec::program::StepObserver;
 use crate::exec::transform;
 use crate::ir::argument::Argument;
 use crate::ir::function::Effects;
@@ -25,8 +28,9 @@ use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::signature::{Literal, ParamSpec, arguments_error};
+use crate::ir::signature::{ParamSpec, arguments_error};
 use crate::ir::value_meta::ValueMeta;
+use crate::ir::version::Version;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::module::call::Call;
 use crate::module::module::Module;
@@ -62,13 +66,18 @@ use crate::value::value::{IntoValue, Value};
 pub struct GraphModule {
     graph: Graph,
     attributes: Attributes,
-    params: Vec<ParamSpec>,
+    params: Arc<Vec<ParamSpec>>,
     /// The structure of each parameter; empty where each is one input.
-    trees: Vec<Tree>,
+    trees: Arc<Vec<Tree>>,
     name: String,
-    program: OnceLock<Arc<Program>>,
+    program: OnceLock<Compiled>,
     /// What generated source is changed by.
     hooks: Hooks,
+    /// The state of the placeholders to which the parameters belong.
+    followed: Version,
+    /// The state in which lint found nothing.
+    checked: Option<[Version; 3]>,
+    edits: Edits,
 }
 
 /// Traces a module or a [`traced!`](crate::traced) function.
@@ -96,15 +105,9 @@ impl Trace<'_> {
 
 impl From<Outcome> for GraphModule {
     fn from(outcome: Outcome) -> Self {
-        let mut module = GraphModule {
-            graph: outcome.graph,
-            attributes: outcome.attributes,
-            params: outcome.params,
-            trees: outcome.inputs,
-            name: outcome.name,
-            program: OnceLock::new(),
-            hooks: Hooks::default(),
-        };
+        let mut module = GraphModule::of_parts(outcome.graph, outcome.attributes, &outcome.name);
+        module.params = Arc::new(outcome.params);
+        module.trees = Arc::new(outcome.inputs);
         module.follow_placeholders();
         module
     }
@@ -116,18 +119,26 @@ impl GraphModule {
     /// # Errors
     /// When the graph names what the attributes do not have, or breaks its rules.
     pub fn new(attributes: Attributes, graph: Graph, name: &str) -> Result<Self> {
-        let params = params_of(&graph);
-        let module = GraphModule {
+        let mut module = GraphModule::of_parts(graph, attributes, name);
+        module.follow_placeholders();
+        module.program()?;
+        Ok(module)
+    }
+
+    /// A module whose parameters are not known yet.
+    fn of_parts(graph: Graph, attributes: Attributes, name: &str) -> Self {
+        GraphModule {
+            followed: graph.inputs_version(),
             graph,
             attributes,
-            params,
-            trees: Vec::new(),
+            params: Arc::default(),
+            trees: Arc::default(),
             name: name.to_string(),
             program: OnceLock::new(),
             hooks: Hooks::default(),
-        };
-        module.program()?;
-        Ok(module)
+            checked: None,
+            edits: Edits::default(),
+        }
     }
 
     /// The graph.
@@ -135,37 +146,12 @@ impl GraphModule {
         &self.graph
     }
 
-    /// The graph, to edit. What runs next is the edited graph.
-    ///
-    /// A new graph is assigned through it too:
-    ///
-    /// ```
-    /// use fx_core::prelude::*;
-    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
-    /// *gm.graph_mut() = Trace::new(traced!(|x: Float, by: Float| x * by)).graph()?;
-    /// assert_eq!(gm.forward::<f64>((2.0, 3.0))?, 6.0);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn graph_mut(&mut self) -> GraphEdit<'_> {
-        self.program = OnceLock::new();
-        GraphEdit { module: self }
-    }
-
-    /// Graph and attributes, to edit together.
-    pub(crate) fn parts_mut(&mut self) -> (&mut Graph, &mut Attributes) {
-        self.program = OnceLock::new();
-        (&mut self.graph, &mut self.attributes)
-    }
-
-    /// Goes back to what a clone kept; observers of the graph and the pass at work on it stay.
-    pub(crate) fn restore(&mut self, mut before: GraphModule) {
-        before.graph.set_watch(self.graph.watch());
-        *self = before;
-    }
-
     /// Graph and attributes, for another module.
-    pub(crate) fn into_parts(self) -> (Graph, Attributes) {
-        (self.graph, self.attributes)
+    pub(crate) fn into_parts(mut self) -> (Graph, Attributes) {
+        (
+            std::mem::take(&mut self.graph),
+            std::mem::take(&mut self.attributes),
+        )
     }
 
     /// The structure of each parameter; empty where each is one input.
@@ -181,15 +167,6 @@ impl GraphModule {
     /// The root's name.
     pub fn class_name(&self) -> &str {
         &self.name
-    }
-
-    /// Compiles the graph now, to see its errors early; `forward` does it when it is needed.
-    ///
-    /// # Errors
-    /// The first node that cannot run, with the reason.
-    pub fn recompile(&mut self) -> Result<()> {
-        self.program = OnceLock::new();
-        self.program().map(|_| ())
     }
 
     /// Runs the graph. A tuple is the argument list, [`args!`](crate::args) gives keywords; where
@@ -273,29 +250,32 @@ impl GraphModule {
     /// unused.
     ///
     /// # Errors
-    /// When there is no such node, what `body` says, or when it gives no symbolic value.
+    /// When there is no such node, what `body` says, or when it gives no symbolic value. Nothing changes then.
     #[track_caller]
     pub fn append_before<R: IntoValue>(
         &mut self,
         node: NodeId,
         body: impl FnOnce(&TraceContext) -> Result<R>,
     ) -> Result<NodeId> {
-        let (graph, attributes) = self.parts_mut();
-        let users: Vec<NodeId> = graph.node(node)?.users().map(NodeRef::id).collect();
-        let new = GraphAppendingTracer::append(graph, attributes, |cx| {
-            let value = cx.recording_before(node, || body(cx))?.into_value();
-            match GraphAppendingTracer.create_arg(cx, &value)? {
-                Argument::Node(new) => Ok(new),
-                _ => Err(Error::msg(format_args!(
-                    "append_before: {} takes no node's place, a symbolic value does",
-                    value.describe()
-                ))),
-            }
-        })?;
-        graph
-            .node_mut(node)?
-            .replace_uses_with_filter(new, |user| users.contains(&user.id()))?;
-        Ok(new)
+        self.edit(|gm| {
+            let mut edit = gm.graph_mut();
+            let (graph, attributes) = edit.parts();
+            let users: FxHashSet<NodeId> = graph.node(node)?.users().map(NodeRef::id).collect();
+            let new = GraphAppendingTracer::append(graph, attributes, |cx| {
+                let value = cx.recording_before(node, || body(cx))?.into_value();
+                match GraphAppendingTracer.create_arg(cx, &value)? {
+                    Argument::Node(new) => Ok(new),
+                    _ => Err(Error::msg(format_args!(
+                        "append_before: {} takes no node's place, a symbolic value does",
+                        value.describe()
+                    ))),
+                }
+            })?;
+            graph
+                .node_mut(node)?
+                .replace_uses_with_filter(new, |user| users.contains(&user.id()))?;
+            Ok(new)
+        })
     }
 
     /// Checks the graph's rules, and that the attributes have what it names.
@@ -348,18 +328,29 @@ impl GraphModule {
     /// # Errors
     /// When a graph breaks its rules; nothing changes then.
     pub fn eliminate_dead_code(&mut self) -> Result<usize> {
-        self.graph.lint()?;
-        let mut erased = 0;
-        for module in self.attributes.modules.values_mut() {
-            let any: &mut dyn std::any::Any = &mut **module;
-            if let Some(inner) = any.downcast_mut::<GraphModule>() {
-                erased += inner.eliminate_dead_code()?;
+        self.edit(|gm| {
+            let mut erased = 0;
+            for at in 0..gm.attributes.modules.len() {
+                let module = gm.attributes.modules.get_index(at);
+                let any = module.map(|(_, module)| module.as_module() as &dyn Any);
+                if !any.is_some_and(|any| any.is::<GraphModule>()) {
+                    continue;
+                }
+                let Some((_, module)) = gm.attributes.modules.lend(at) else {
+                    continue;
+                };
+                let any: &mut dyn Any = &mut **module;
+                if let Some(inner) = any.downcast_mut::<GraphModule>() {
+                    erased += inner.eliminate_dead_code()?;
+                }
             }
-        }
-        let (graph, attributes) = self.parts_mut();
-        Ok(erased
-            + graph
-                .eliminate_dead_code_with(|node| !Call::of(node, attributes).effects().is_pure())?)
+            let mut edit = gm.graph_mut();
+            let (graph, attributes) = edit.parts();
+            Ok(erased
+                + graph.eliminate_dead_code_with(|node| {
+                    !Call::of(node, attributes).effects().is_pure()
+                })?)
+        })
     }
 
     /// The values of the graph's placeholders for a call: arguments bound to the parameters, defaults filled in,
@@ -373,7 +364,7 @@ impl GraphModule {
 
     /// Refuses an argument that may be absent elsewhere, and was traced as there.
     fn check_presence(&self, args: &[Value]) -> Result<()> {
-        let absent = args.iter().zip(&self.params).find(|(arg, param)| {
+        let absent = args.iter().zip(&*self.params).find(|(arg, param)| {
             matches!(arg, Value::None) && param.default.is_none() && param.is_optional()
         });
         match absent {
@@ -396,7 +387,7 @@ impl GraphModule {
             return Ok(args);
         }
         let mut flat = Vec::with_capacity(args.len());
-        for (position, (arg, tree)) in args.into_iter().zip(&self.trees).enumerate() {
+        for (position, (arg, tree)) in args.into_iter().zip(&*self.trees).enumerate() {
             let leaves = tree
                 .flatten(arg)
                 .map_err(|e| argument_error(&self.name, &self.params, position, e))?;
@@ -424,37 +415,6 @@ impl GraphModule {
         self.program()?
             .run(&self.graph, &self.attributes, args, observer)
     }
-
-    /// Parameters that are not as their placeholders are read off anew; the rest keep kind and type.
-    fn follow_placeholders(&mut self) {
-        let read = params_of(&self.graph);
-        if self.trees.iter().all(Tree::is_leaf) {
-            self.trees.clear();
-        }
-        if !self.trees.is_empty() {
-            // The flat names were made from the parameters': the signature stays while there are as many.
-            let flat = self.trees.iter().map(Tree::leaves).sum::<usize>();
-            if flat == read.len() {
-                return;
-            }
-            self.trees.clear();
-        }
-        let old = std::mem::take(&mut self.params);
-        let same = |a: &ParamSpec, b: &ParamSpec| a.name == b.name && a.default == b.default;
-        self.params = if old.len() == read.len() && old.iter().zip(&read).all(|(a, b)| same(a, b)) {
-            old
-        } else {
-            read
-        };
-    }
-
-    fn program(&self) -> Result<&Program> {
-        if let Some(program) = self.program.get() {
-            return Ok(program);
-        }
-        let program = Program::compile(&self.graph, &self.attributes)?;
-        Ok(self.program.get_or_init(|| Arc::new(program)))
-    }
 }
 
 /// The shapes of the tensors in a module, in order.
@@ -468,51 +428,6 @@ fn shapes_inside(module: &dyn Module) -> Vec<ValueMeta> {
     let mut shapes = Shapes(Vec::new());
     walk(module, &mut shapes);
     shapes.0
-}
-
-/// Parameters read off a graph's placeholders.
-fn params_of(graph: &Graph) -> Vec<ParamSpec> {
-    graph
-        .placeholders()
-        .map(|node| {
-            let default = node.args().first().and_then(|arg| {
-                Some(match arg {
-                    Argument::None => Literal::None,
-                    Argument::Bool(x) => Literal::Bool(*x),
-                    Argument::Int(x) => Literal::Int(*x),
-                    Argument::Float(x) => Literal::Float(*x),
-                    Argument::Str(x) => Literal::Str(x.to_string().into()),
-                    _ => return None,
-                })
-            });
-            ParamSpec::of_input(node.target(), node.type_expr(), default)
-        })
-        .collect()
-}
-
-/// Edit access to a graph module's graph; parameters follow the placeholders when it ends.
-#[derive(Debug)]
-pub struct GraphEdit<'m> {
-    module: &'m mut GraphModule,
-}
-
-impl std::ops::Deref for GraphEdit<'_> {
-    type Target = Graph;
-    fn deref(&self) -> &Graph {
-        &self.module.graph
-    }
-}
-
-impl std::ops::DerefMut for GraphEdit<'_> {
-    fn deref_mut(&mut self) -> &mut Graph {
-        &mut self.module.graph
-    }
-}
-
-impl Drop for GraphEdit<'_> {
-    fn drop(&mut self) {
-        self.module.follow_placeholders();
-    }
 }
 
 impl Clone for GraphModule {
@@ -540,14 +455,20 @@ impl Component for GraphModule {
         // What is put there may have another shape.
         let knows = self.graph.knows_anything();
         let mut changed: Vec<Op> = Vec::new();
-        for (path, module) in &mut self.attributes.modules {
+        for at in 0..self.attributes.modules.len() {
+            let Some((path, module)) = self.attributes.modules.lend(at) else {
+                continue;
+            };
             let before = knows.then(|| shapes_inside(&**module));
             walk.child(path, module);
             if before.is_some_and(|before| before != shapes_inside(&**module)) {
                 changed.push(Op::CallModule(path.clone()));
             }
         }
-        for (path, (kind, value)) in &mut self.attributes.tensors {
+        for at in 0..self.attributes.tensors.len() {
+            let Some((path, (kind, value))) = self.attributes.tensors.lend(at) else {
+                continue;
+            };
             let before = knows.then(|| ValueMeta::of(value));
             if let Value::Object(handle) = value
                 && let Some(tensor) = handle.make_mut()
@@ -564,15 +485,15 @@ impl Component for GraphModule {
     }
 
     fn duplicate(&self) -> Self {
-        GraphModule {
-            graph: self.graph.clone(),
-            attributes: self.attributes.clone(),
-            params: self.params.clone(),
-            trees: self.trees.clone(),
-            name: self.name.clone(),
-            program: OnceLock::new(),
-            hooks: self.hooks.clone(),
+        let (graph, attributes) = (self.graph.clone(), self.attributes.clone());
+        let mut copy = GraphModule::of_parts(graph, attributes, &self.name);
+        copy.params = self.params.clone();
+        copy.trees = self.trees.clone();
+        copy.hooks = self.hooks.clone();
+        if self.followed != self.graph.inputs_version() {
+            copy.follow_placeholders();
         }
+        copy
     }
 
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -608,6 +529,17 @@ impl Module for GraphModule {
 
     fn duplicate_box(&self) -> Box<dyn Module> {
         Box::new(self.duplicate())
+    }
+
+    fn open_edit(&mut self) -> bool {
+        self.open_edits();
+        true
+    }
+
+    fn close_edit(&mut self, keep: bool) {
+        if let Some(depth) = self.edits_open().checked_sub(1) {
+            self.close_edits(depth, keep);
+        }
     }
 
     fn effects(&self) -> Effects {

@@ -3,10 +3,9 @@
 //! Invariant: what is saved runs, and what was loaded was checked as a module that is made from parts is.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::GraphModule;
-use crate::codegen::hooks::Hooks;
 use crate::error::{Error, Result};
 use crate::module::attributes::Attributes;
 use crate::module::hierarchy::ComponentExt;
@@ -170,8 +169,8 @@ impl GraphModule {
                 let module = load_module(entry, loader)?;
                 checked_paths(&*module)?;
                 match attributes.modules.insert(path.clone(), module) {
-                    None => Ok(()),
-                    Some(_) => Err(twice(&path)),
+                    false => Ok(()),
+                    true => Err(twice(&path)),
                 }
             })
         })?;
@@ -184,20 +183,17 @@ impl GraphModule {
                 let value = json::part(entry, "value", |value| to_value(value, loader))?;
                 let taken = attributes.modules.contains_key(&path);
                 match attributes.tensors.insert(path.clone(), (kind, value)) {
-                    None if !taken => Ok(()),
+                    false if !taken => Ok(()),
                     _ => Err(twice(&path)),
                 }
             })
         })?;
-        let module = GraphModule {
-            graph,
-            attributes,
-            params: json::part(fields, "params", to_params)?,
-            trees: json::optional(fields, "inputs", to_trees)?.unwrap_or_default(),
-            name: json::part(fields, "class", json::name)?.to_string(),
-            program: OnceLock::new(),
-            hooks: Hooks::default(),
-        };
+        let params = json::part(fields, "params", to_params)?;
+        let trees = json::optional(fields, "inputs", to_trees)?.unwrap_or_default();
+        let name = json::part(fields, "class", json::name)?;
+        let mut module = GraphModule::of_parts(graph, attributes, name);
+        module.params = Arc::new(params);
+        module.trees = Arc::new(trees);
         module.check_signature()?;
         module.lint()?;
         module.program()?;

@@ -4,7 +4,6 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::OnceLock;
 
 use rustc_hash::FxHashSet;
 
@@ -54,12 +53,11 @@ impl GraphModule {
                 "`{path}` is a tensor of this module: a module needs another path"
             )));
         }
-        self.program = OnceLock::new();
         let path: Arc<str> = path.into();
-        self.attributes
-            .modules
-            .insert(path.clone(), Box::new(module));
-        self.graph.forget_op(&Op::CallModule(path));
+        let mut edit = self.graph_mut();
+        let (graph, attributes) = edit.parts();
+        attributes.modules.insert(path.clone(), Box::new(module));
+        graph.forget_op(&Op::CallModule(path));
         Ok(())
     }
 
@@ -79,9 +77,10 @@ impl GraphModule {
     /// # Errors
     /// When there is none.
     pub fn set_submodule_of_same_shapes(&mut self, path: &str, module: impl Module) -> Result<()> {
-        let place = self.attributes.modules.get_mut(path);
-        *place.ok_or_else(|| not_found("module", path))? = Box::new(module);
-        self.program = OnceLock::new();
+        self.attributes.module(path)?;
+        let mut edit = self.graph_mut();
+        let (_, attributes) = edit.parts();
+        attributes.modules.insert(path.into(), Box::new(module));
         Ok(())
     }
 
@@ -141,8 +140,17 @@ impl GraphModule {
         if !any.is::<M>() {
             return Err(other_type::<M>(path, found));
         }
-        self.program = OnceLock::new();
-        let taken = self.attributes.modules.shift_remove(path);
+        let mut edit = self.graph_mut();
+        let (_, attributes) = edit.parts();
+        let taken = match attributes.modules.is_open() {
+            // The module itself stays with the edit, which may have to put it back.
+            true => {
+                let copy = attributes.modules.get(path).cloned();
+                attributes.modules.remove(path);
+                copy
+            }
+            false => attributes.modules.take(path),
+        };
         let taken = taken.and_then(|module| (module as Box<dyn Any>).downcast().ok());
         taken
             .map(|module| *module)
@@ -152,12 +160,12 @@ impl GraphModule {
     /// Takes the module at a path away, or all modules under it; `false` where there is none. Nodes that call one no
     /// longer run: erase them too.
     pub fn delete_submodule(&mut self, path: &str) -> bool {
-        let before = self.attributes.modules.len();
-        self.attributes
+        let mut edit = self.graph_mut();
+        let (_, attributes) = edit.parts();
+        let deleted = attributes
             .modules
             .retain(|at, _| &**at != path && !is_inside(at, path));
-        self.program = OnceLock::new();
-        self.attributes.modules.len() < before
+        deleted > 0
     }
 
     /// Takes away every module that the graph does not call, and gives how many went. Parameters and buffers that the
@@ -192,12 +200,11 @@ impl GraphModule {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn retain_submodules(&mut self, mut keep: impl FnMut(&str, &dyn Module) -> bool) -> usize {
-        let before = self.attributes.modules.len();
-        self.attributes
+        let mut edit = self.graph_mut();
+        let (_, attributes) = edit.parts();
+        attributes
             .modules
-            .retain(|path, module| keep(path, &**module));
-        self.program = OnceLock::new();
-        before - self.attributes.modules.len()
+            .retain(|path, module| keep(path, &**module))
     }
 
     /// The parameter at a path, of the graph's own or of a module's.
@@ -266,13 +273,16 @@ impl GraphModule {
                 "`{path}` is a module: a tensor needs another path"
             )));
         }
-        self.program = OnceLock::new();
         let path: Arc<str> = path.into();
         let shape = ValueMeta::of(&value);
-        let old = self.attributes.tensors.insert(path.clone(), (kind, value));
+        let mut edit = self.graph_mut();
+        let (graph, attributes) = edit.parts();
+        let old = attributes.tensors.get(&path);
+        let is_same_shape = old.is_some_and(|(_, old)| ValueMeta::of(old) == shape);
+        attributes.tensors.insert(path.clone(), (kind, value));
         // What is read there is as it was where the shape is.
-        if old.is_none_or(|(_, old)| ValueMeta::of(&old) != shape) {
-            self.graph.forget_op(&Op::GetAttr(path));
+        if !is_same_shape {
+            graph.forget_op(&Op::GetAttr(path));
         }
         Ok(())
     }

@@ -4,14 +4,13 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::GraphModule;
 use crate::error::{Error, Result};
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
-use crate::module::attributes::not_found;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::path_pattern::fits;
@@ -217,23 +216,27 @@ impl GraphModule {
             originals: Vec::with_capacity(made.len()),
             marks: Vec::with_capacity(made.len()),
         };
-        self.program = OnceLock::new();
-        for (path, new) in made {
-            let place = self.attributes.modules.get_mut(&path);
-            let place = place.ok_or_else(|| not_found("module", &path))?;
-            surgery.replaced.push(ReplacedModule {
-                path: path.to_string(),
-                old_type: short_type_name(place.type_name()),
-                new_type: short_type_name((*new).type_name()),
-                bytes_before: bytes(&**place),
-                bytes_after: bytes(&*new),
-            });
-            surgery.marks.push(Mark::of(&*new));
-            surgery.originals.push(std::mem::replace(place, new));
-            self.graph.forget_op(&Op::CallModule(path));
-        }
-        surgery.bytes_after = bytes(self);
-        Ok(surgery)
+        self.edit(|gm| {
+            let mut edit = gm.graph_mut();
+            let (graph, attributes) = edit.parts();
+            for (path, new) in made {
+                let old = attributes.module(&path)?;
+                surgery.replaced.push(ReplacedModule {
+                    path: path.to_string(),
+                    old_type: short_type_name(old.type_name()),
+                    new_type: short_type_name((*new).type_name()),
+                    bytes_before: bytes(old),
+                    bytes_after: bytes(&*new),
+                });
+                surgery.marks.push(Mark::of(&*new));
+                surgery.originals.push(old.duplicate_box());
+                attributes.modules.insert(path.clone(), new);
+                graph.forget_op(&Op::CallModule(path));
+            }
+            drop(edit);
+            surgery.bytes_after = bytes(gm);
+            Ok(surgery)
+        })
     }
 
     /// The error, told to have happened at the first node that calls a module.
@@ -275,15 +278,16 @@ impl Surgery {
                 )));
             }
         }
-        gm.program = OnceLock::new();
-        for (replaced, original) in self.replaced.iter().zip(&self.originals) {
-            if let Some(place) = gm.attributes.modules.get_mut(&*replaced.path) {
-                *place = original.clone();
-                let path = replaced.path.as_str().into();
-                gm.graph.forget_op(&Op::CallModule(path));
+        gm.edit(|gm| {
+            let mut edit = gm.graph_mut();
+            let (graph, attributes) = edit.parts();
+            for (replaced, original) in self.replaced.iter().zip(&self.originals) {
+                let path: Arc<str> = replaced.path.as_str().into();
+                attributes.modules.insert(path.clone(), original.clone());
+                graph.forget_op(&Op::CallModule(path));
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

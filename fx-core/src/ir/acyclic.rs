@@ -7,6 +7,7 @@
 use smallvec::SmallVec;
 
 use super::graph::Graph;
+use super::journal::Record;
 use super::order::{Order, ROOT};
 use super::small_set::SmallSet;
 use crate::error::{ErrorKind, Result};
@@ -47,8 +48,13 @@ impl Graph {
             }
         }
         between.sort_unstable_by_key(|index| order.key(*index));
-        let detour = self.detour();
+        self.detour();
         for index in between {
+            let next = self.next_in_detour(index);
+            if self.journal.is_open() {
+                self.journal.record(Record::DetourMoved { index, next });
+            }
+            let detour = self.detour();
             detour.remove(index);
             detour.insert_before(index, first);
         }
@@ -57,6 +63,9 @@ impl Graph {
 
     /// The order beside the list, made where the list has been one until now.
     fn detour(&mut self) -> &mut Order {
+        if self.detour.is_none() && self.journal.is_open() {
+            self.journal.record(Record::DetourMade);
+        }
         let order = &self.order;
         self.detour.get_or_insert_with(|| Box::new(order.clone()))
     }
@@ -124,6 +133,10 @@ impl Graph {
 
     /// In the list every node comes after its inputs.
     pub(super) fn order_is_topological(&mut self) {
-        self.detour = None;
+        if let Some(detour) = self.detour.take()
+            && self.journal.is_open()
+        {
+            self.journal.record(Record::DetourDropped(detour));
+        }
     }
 }

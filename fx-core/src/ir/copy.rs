@@ -53,6 +53,7 @@ impl Graph {
             self.checked_inputs(Args::from_iter([arg.clone()]), Vec::new())?;
             table[other.index(*id)? as usize] = Some(arg.clone());
         }
+        other.check_order(&table)?;
         let mut copier = Copier::new(other);
         for id in map.keys() {
             copier.note_given(self, other.node(*id)?, &table);
@@ -84,6 +85,21 @@ impl Graph {
         Ok(copy)
     }
 
+    /// Refuses to copy a node that uses one which is neither in the table nor before it.
+    fn check_order(&self, table: &[Option<Argument>]) -> Result<()> {
+        for node in self.nodes().filter(|node| table[node.index()].is_none()) {
+            let missing = node.all_input_nodes().find(|input| {
+                let is_copied =
+                    *input.op() != Op::Output && self.order.is_before(input.index, node.index);
+                table[input.index()].is_none() && !is_copied
+            });
+            if let Some(missing) = missing {
+                return Err(out_of_order(node, missing));
+            }
+        }
+        Ok(())
+    }
+
     /// Copies every node but the output and those in the table, which then has all of them by index.
     fn copy_all(
         &mut self,
@@ -104,11 +120,7 @@ impl Graph {
                 })
             });
             if let Some(id) = missing {
-                return Err(Error::msg(format_args!(
-                    "%{} uses %{} before it is computed: sort the graph before copying it",
-                    node.name(),
-                    other.name_of(id.index)
-                )));
+                return Err(out_of_order(node, other.node(id)?));
             }
             if *node.op() == Op::Output {
                 result = Some(inputs.args.into_iter().next().unwrap_or(Argument::None));
@@ -157,11 +169,13 @@ impl Graph {
             ));
         }
         other.lint()?;
-        let result = self.inserting_before(node)?.graph_copy(other, &mut map)?;
-        if let Some(Argument::Node(result)) = result {
-            self.node_mut(node)?.replace_all_uses_with(result)?;
-        }
-        self.erase_node(node)
+        self.edit(|graph| {
+            let result = graph.inserting_before(node)?.graph_copy(other, &mut map)?;
+            if let Some(Argument::Node(result)) = result {
+                graph.node_mut(node)?.replace_all_uses_with(result)?;
+            }
+            graph.erase_node(node)
+        })
     }
 
     /// What a node's arguments are to the inputs of a graph that it calls.
@@ -198,6 +212,14 @@ impl Graph {
             None => Ok(map),
         }
     }
+}
+
+fn out_of_order(node: NodeRef<'_>, input: NodeRef<'_>) -> Error {
+    Error::msg(format_args!(
+        "%{} uses %{} before it is computed: sort the graph before copying it",
+        node.name(),
+        input.name()
+    ))
 }
 
 /// Copies one graph into another again and again, with inputs that are given each time.
@@ -348,6 +370,7 @@ impl<'o> Copier<'o> {
         };
         let op = self.op(target, self.other.heads[node.index as usize].op)?;
         let name = target.names.create_like(node.name());
+        let name = target.note_named(name);
         target.push(op, inputs, name, notes)
     }
 

@@ -10,8 +10,9 @@ use smallvec::SmallVec;
 use super::argument::{Args, Argument, Kwargs};
 use super::copy::mapped_inputs;
 use super::graph::{Graph, Inputs, Notes, input_indices};
+use super::journal::{FormerInputs, FormerPlaces, Record};
 use super::mentions::Path;
-use super::names::NameSpace;
+use super::names::{NameId, NameSpace, Taken};
 use super::node::NodeRef;
 use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};
@@ -36,9 +37,23 @@ impl Graph {
             .into());
         }
         self.tell(|observer, graph| observer.erased(NodeRef::new(graph, index)));
+        self.touch(index);
         let (prev, next) = (self.order.prev(index), self.order.next(index));
+        let is_kept = self.journal.is_open();
+        if is_kept {
+            let detour_next = self.next_in_detour(index);
+            self.journal.record(Record::Erased {
+                index,
+                stamp: id.stamp,
+                next,
+                detour_next,
+                is_marked: self.marks.has(index),
+            });
+            self.uses.put_away_inputs(index);
+        } else {
+            self.uses.clear_inputs(index);
+        }
         self.cursor.leave(index, prev, next);
-        self.uses.clear_inputs(index);
         self.wide.forget(index);
         self.order_gone(index);
         self.order.remove(index);
@@ -46,10 +61,12 @@ impl Graph {
         self.forget_member(index);
         self.order.set_stamp(index, None);
         self.marks.clear(index);
-        self.inputs[index as usize] = Inputs::default();
-        self.notes[index as usize] = Notes::default();
-        self.free.push(index);
         self.len -= 1;
+        if !is_kept {
+            self.inputs[index as usize] = Inputs::default();
+            self.notes[index as usize] = Notes::default();
+            self.free.push(index);
+        }
         Ok(())
     }
 
@@ -60,9 +77,14 @@ impl Graph {
         }
         self.order_moved(index, next);
         let (before, after) = (self.order.prev(index), self.order.next(index));
+        self.touch(index);
+        if self.journal.is_open() {
+            self.journal.record(Record::Moved { index, next: after });
+        }
         self.cursor.leave(index, before, after);
         self.order.remove(index);
         self.order.insert_before(index, next);
+        self.tell_changed(index);
     }
 
     pub(super) fn move_after(&mut self, index: u32, previous: u32) {
@@ -82,9 +104,15 @@ impl Graph {
     /// Gives a node another opcode or target.
     pub(super) fn set_op(&mut self, index: u32, op: Op) -> Result<()> {
         let op = self.intern(op)?;
+        self.touch(index);
         self.forget_member(index);
-        self.heads[index as usize].op = op;
+        let former = std::mem::replace(&mut self.heads[index as usize].op, op);
+        if self.journal.is_open() {
+            self.journal.record(Record::Op { index, op: former });
+        }
         self.add_member(index);
+        self.touch(index);
+        self.tell_changed(index);
         Ok(())
     }
 
@@ -94,8 +122,22 @@ impl Graph {
             return;
         }
         self.forget_name(index);
-        self.heads[index as usize].name = self.names.create(wanted);
+        let taken = self.names.create(wanted);
+        let new = self.note_named(taken);
+        let name = std::mem::replace(&mut self.heads[index as usize].name, new);
+        if self.journal.is_open() {
+            self.journal.record(Record::Name { index, name });
+        }
         self.add_name(index);
+        self.tell_changed(index);
+    }
+
+    /// A name was given.
+    pub(super) fn note_named(&mut self, taken: Taken) -> NameId {
+        if self.journal.is_open() {
+            self.journal.record(Record::Named(taken));
+        }
+        taken.id
     }
 
     /// Gives every node the name that it would have if the nodes were made anew, in order, with these names wanted;
@@ -109,17 +151,26 @@ impl Graph {
         let mut renamed = false;
         for (node, keep) in inputs.chain(rest) {
             let id = match keep {
-                true => names.create_like(node.name()),
-                false => names.create(wanted(node)),
+                true => names.create_like(node.name()).id,
+                false => names.create(wanted(node)).id,
             };
             renamed |= names.get(id) != node.name();
             given.push((node.index, id));
         }
-        for (index, id) in given {
-            self.heads[index as usize].name = id;
+        let names = std::mem::replace(&mut self.names, names);
+        for (index, id) in &mut given {
+            std::mem::swap(&mut self.heads[*index as usize].name, id);
         }
-        self.names = names;
         self.by_name = OnceLock::new();
+        if self.has_observers() {
+            for (index, _) in &given {
+                self.tell_changed(*index);
+            }
+        }
+        if self.journal.is_open() {
+            let former = Box::new((names, given));
+            self.journal.record(Record::Renamed(former));
+        }
         renamed
     }
 
@@ -130,6 +181,7 @@ impl Graph {
         } = *self.notes_of(other);
         let notes = self.notes_of_mut(index);
         (notes.location, notes.scope) = (location, scope);
+        self.tell_changed(index);
     }
 
     /// Puts the nodes in another order, which has all of them.
@@ -150,8 +202,24 @@ impl Graph {
             return Err(Error::msg("an order has every node"));
         }
         self.order_rearranged(&indices);
-        self.order.rearrange(&indices);
+        self.rearrange_to(&indices);
         Ok(())
+    }
+
+    /// Puts the nodes in another order, which is known to have all of them.
+    pub(super) fn rearrange_to(&mut self, indices: &[u32]) {
+        if self.journal.is_open() {
+            let former = self.nodes().map(|node| node.index).collect();
+            self.journal.record(Record::Rearranged(former));
+        }
+        self.order.rearrange(indices);
+        self.version.advance();
+        self.inputs_version.advance();
+        if self.has_observers() {
+            for index in indices {
+                self.tell_changed(*index);
+            }
+        }
     }
 
     /// Refuses arguments that name dead or foreign nodes, or nest too deep.
@@ -196,9 +264,26 @@ impl Graph {
         let defs = input_indices(&inputs);
         self.admit(&defs, &[index])?;
         self.wide.forget(index);
-        self.uses.set_inputs(index, defs.iter().copied());
-        self.inputs[index as usize] = inputs;
+        self.put_inputs(index, inputs, &defs);
         Ok(())
+    }
+
+    /// Writes arguments that are known to fit; the uses follow.
+    fn put_inputs(&mut self, index: u32, inputs: Inputs, defs: &[u32]) {
+        self.touch(index);
+        let former = std::mem::replace(&mut self.inputs[index as usize], inputs);
+        let defs = defs.iter().copied();
+        if self.journal.is_open() {
+            let former = FormerInputs {
+                index,
+                inputs: former,
+                edges: self.uses.set_inputs_kept(index, defs),
+            };
+            self.journal.record(Record::Inputs(Box::new(former)));
+        } else {
+            self.uses.set_inputs(index, defs);
+        }
+        self.tell_changed(index);
     }
 
     /// Puts an argument in the place of one, by its position among positional and then keyword arguments.
@@ -215,25 +300,49 @@ impl Graph {
     fn write_at(&mut self, user: u32, places: &[Path], new: &Argument) {
         let inputs = &mut self.inputs[user as usize];
         let Some(mentions) = self.wide.of(user, inputs, &self.uses) else {
+            let mut inputs = inputs.clone();
             for place in places {
                 if let Some(slot) = inputs.at_mut(place) {
                     *slot = new.clone();
                 }
             }
-            let defs = input_indices(inputs);
-            self.uses.set_inputs(user, defs.into_iter());
-            return;
+            let defs = input_indices(&inputs);
+            return self.put_inputs(user, inputs, &defs);
         };
+        let is_kept = self.journal.is_open();
+        let mut slots = Vec::new();
+        if is_kept {
+            self.uses.keep_changes();
+            slots = mentions.slots(new);
+        }
+        let mut former = Vec::new();
         for place in places {
             if let Some(slot) = inputs.at_mut(place) {
+                if is_kept {
+                    slots.extend(mentions.slots(slot));
+                }
                 mentions.remove(&mut self.uses, slot, place);
-                *slot = new.clone();
+                let argument = std::mem::replace(slot, new.clone());
+                if is_kept {
+                    former.push((place.clone(), argument));
+                }
             }
         }
         for place in places {
             mentions.add(&mut self.uses, new, place);
         }
         mentions.settle(&mut self.uses);
+        if let Some(uses) = self.uses.kept_changes() {
+            let former = FormerPlaces {
+                index: user,
+                places: former,
+                uses,
+                slots,
+            };
+            self.journal.record(Record::Written(Box::new(former)));
+        }
+        self.touch(user);
+        self.tell_changed(user);
     }
 
     /// Every user of `old` but `new` itself, and those that `filter` refuses, uses `new` instead.
@@ -289,25 +398,34 @@ impl Graph {
         self.forget_unless_alike(user, old, &Argument::Node(new));
         if let Some(mentions) = self.wide.of(user, &self.inputs[user as usize], &self.uses) {
             let places = mentions.places(old);
-            return self.write_at(user, &places, &Argument::Node(new));
+            self.write_at(user, &places, &Argument::Node(new));
+            return self.note_told(user, old, new.index);
         }
-        let retargeted = self.uses.retarget(user, old, new.index);
-        let Inputs { args, kwargs } = &mut self.inputs[user as usize];
-        let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
-        for arg in args.iter_mut().chain(kwargs) {
-            match arg {
-                Argument::Node(id) if id.index == old => *id = new,
-                leaf if leaf.is_leaf() => {}
-                nested => {
-                    *nested = nested.map_nodes(&mut |id| {
-                        Argument::Node(if id.index == old { new } else { id })
-                    });
-                }
+        if let Some(edge) = self.uses.retarget(user, old, new.index) {
+            self.touch(user);
+            self.inputs[user as usize].swap_node(old, new);
+            if self.journal.is_open() {
+                let new = new.index;
+                self.journal.record(Record::Retargeted {
+                    user,
+                    old,
+                    new,
+                    edge,
+                });
             }
+            return self.tell_changed(user);
         }
-        if !retargeted {
-            let defs = input_indices(&self.inputs[user as usize]);
-            self.uses.set_inputs(user, defs.into_iter());
+        let mut inputs = self.inputs[user as usize].clone();
+        inputs.swap_node(old, new);
+        let defs = input_indices(&inputs);
+        self.put_inputs(user, inputs, &defs);
+        self.note_told(user, old, new.index);
+    }
+
+    /// Observers were told that a user of `old` uses `new` instead; it does so now.
+    fn note_told(&mut self, user: u32, old: u32, new: u32) {
+        if self.journal.is_open() {
+            self.journal.record(Record::Replaced { user, old, new });
         }
     }
 
@@ -348,12 +466,19 @@ impl Graph {
                     self.tell(|observer, _| observer.replaced(input, new, node));
                 }
             }
+            let told: SmallVec<[(u32, u32); 4]> = replaced
+                .iter()
+                .filter_map(|(old, new)| Some((*old, new.as_node()?.index)))
+                .collect();
             for (input, new) in replaced {
                 self.forget_unless_alike(user, input, new);
             }
             self.map_inputs(user, &mut |id| {
                 put(id).cloned().unwrap_or(Argument::Node(id))
             })?;
+            for (old, new) in told {
+                self.note_told(user, old, new);
+            }
         }
         for (old, new) in new {
             if let Argument::Node(new) = new {

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use super::argument::Argument;
 use super::param_type::ParamType;
 use super::signature::ParamSpec;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::value::operator::Operator;
 use crate::value::value::Value;
 
@@ -53,8 +53,12 @@ impl Effects {
     }
 }
 
+/// What runs of a function that was made at run time.
+pub(crate) type DynamicKernel = dyn Fn(&[&Value]) -> Result<Value> + Send + Sync;
+
 /// The definition behind a [`Function`]. `#[wrap]` writes it.
-#[derive(Debug)]
+#[derive(Clone)]
+#[non_exhaustive]
 pub struct FunctionDef {
     /// The public path, `crate::module::name`.
     pub path: &'static str,
@@ -63,9 +67,7 @@ pub struct FunctionDef {
     /// The result's Rust type, as written, without `Result`; empty where it depends on the arguments.
     pub returns: &'static str,
     /// The same as data; none where it depends on the arguments.
-    pub result: Option<ParamType>,
-    /// What runs.
-    pub kernel: Kernel,
+    pub result: Option<&'static ParamType>,
     /// Declared effects.
     pub effects: Effects,
     /// Recorded whatever its arguments (`#[wrap(always)]`).
@@ -79,6 +81,104 @@ pub struct FunctionDef {
     /// How a call of the method is written, where its name and its signature do not say it; of the call's arguments, all
     /// of the signature's, the receiver first (`#[wrap(method = custom, written = ..)]`).
     pub written: Option<WriteCall>,
+    kernel: Kernel,
+    dynamic: Option<&'static DynamicKernel>,
+}
+
+impl FunctionDef {
+    /// A pure function of any result.
+    pub const fn new(
+        path: &'static str,
+        params: &'static [ParamSpec],
+        kernel: Kernel,
+    ) -> FunctionDef {
+        FunctionDef {
+            path,
+            params,
+            returns: "",
+            result: None,
+            effects: Effects::PURE,
+            always: false,
+            commutative: false,
+            receiver: None,
+            operator: None,
+            written: None,
+            kernel,
+            dynamic: None,
+        }
+    }
+
+    /// With the result's type, as text and as data.
+    #[must_use]
+    pub const fn returns(mut self, text: &'static str, ty: &'static ParamType) -> Self {
+        self.returns = text;
+        self.result = Some(ty);
+        self
+    }
+
+    /// With effects.
+    #[must_use]
+    pub const fn effects(mut self, effects: Effects) -> Self {
+        self.effects = effects;
+        self
+    }
+
+    /// Whether it is recorded whatever its arguments.
+    #[must_use]
+    pub const fn always(mut self, always: bool) -> Self {
+        self.always = always;
+        self
+    }
+
+    /// Whether its first two arguments may change places.
+    #[must_use]
+    pub const fn commutative(mut self, commutative: bool) -> Self {
+        self.commutative = commutative;
+        self
+    }
+
+    /// As a method of a type.
+    #[must_use]
+    pub const fn method_of(mut self, receiver: fn() -> TypeId) -> Self {
+        self.receiver = Some(receiver);
+        self
+    }
+
+    /// As a built-in operator.
+    pub(crate) const fn operator(mut self, operator: Operator) -> Self {
+        self.operator = Some(operator);
+        self.commutative = operator.is_commutative();
+        self
+    }
+
+    /// With how a call of the method is written.
+    #[must_use]
+    pub const fn written(mut self, written: WriteCall) -> Self {
+        self.written = Some(written);
+        self
+    }
+
+    /// With what runs made at run time.
+    pub(super) fn dynamic(mut self, run: &'static DynamicKernel) -> Self {
+        self.dynamic = Some(run);
+        self
+    }
+
+    /// What runs, where that is no closure.
+    pub(crate) fn kernel(&self) -> Option<Kernel> {
+        self.dynamic.is_none().then_some(self.kernel)
+    }
+}
+
+impl fmt::Debug for FunctionDef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionDef")
+            .field("path", &self.path)
+            .field("params", &self.params)
+            .field("returns", &self.returns)
+            .field("effects", &self.effects)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Tells how a call with these arguments is written; `None` where it is as its signature says.
@@ -143,6 +243,34 @@ impl Function {
     pub fn is_pure(self) -> bool {
         self.0.effects.is_pure()
     }
+
+    /// Whether it was made at run time, by [`Function::dynamic`], so that neither files nor source can name it.
+    pub fn is_dynamic(self) -> bool {
+        self.0.dynamic.is_some()
+    }
+
+    /// Runs the function on bound arguments, one for each parameter, without asking modes or a trace.
+    ///
+    /// # Errors
+    /// What the function says.
+    #[inline]
+    pub fn run(self, args: &[&Value], out: &mut Value) -> Result<()> {
+        match self.0.dynamic {
+            None => (self.0.kernel)(args, out),
+            Some(run) => {
+                *out = run(args)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Why a function made at run time is in no file and in no source.
+pub(crate) fn dynamic_error(function: Function) -> Error {
+    Error::msg(format_args!(
+        "`{}` was made at run time, by `Function::dynamic`, and nothing else can name it: declare it with #[wrap] in a library, or decompose its calls first",
+        function.path()
+    ))
 }
 
 impl PartialEq for Function {

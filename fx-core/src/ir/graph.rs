@@ -14,6 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::argument::{Args, Argument, Kwargs};
 use super::index::Members;
 use super::insertion::Cursor;
+use super::journal::{Journal, Record};
 use super::known::Marks;
 use super::mentions::Wide;
 use super::meta::{CurrentPass, Extra};
@@ -24,6 +25,7 @@ use super::op::Op;
 use super::order::{Order, ROOT};
 use super::places::{LocationId, Places, Scope, ScopeId, Site};
 use super::uses::Uses;
+use super::version::{Version, Versions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
@@ -51,6 +53,25 @@ pub(super) struct Inputs {
     pub kwargs: Option<Box<Kwargs>>,
 }
 
+impl Inputs {
+    /// Has every mention of a node be one of another.
+    pub(super) fn swap_node(&mut self, old: u32, new: NodeId) {
+        let Inputs { args, kwargs } = self;
+        let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
+        for arg in args.iter_mut().chain(kwargs) {
+            match arg {
+                Argument::Node(id) if id.index == old => *id = new,
+                leaf if leaf.is_leaf() => {}
+                nested => {
+                    *nested = nested.map_nodes(&mut |id| {
+                        Argument::Node(if id.index == old { new } else { id })
+                    });
+                }
+            }
+        }
+    }
+}
+
 /// A computation: nodes of six opcodes in an order.
 ///
 /// ```
@@ -66,7 +87,7 @@ pub(super) struct Inputs {
 ///     return %mul");
 /// # Ok::<(), fx_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Graph {
     pub(super) order: Order,
     /// While the list is out of order: an order in which every node comes after its inputs.
@@ -95,6 +116,48 @@ pub struct Graph {
     pub(super) current_scope: ScopeId,
     /// Which nodes may know something that was computed of their values.
     pub(super) marks: Marks,
+    pub(super) journal: Journal,
+    /// Of what is computed: nodes, their ops, arguments and order.
+    pub(super) version: Versions,
+    /// Of the placeholders.
+    pub(super) inputs_version: Versions,
+}
+
+impl Clone for Graph {
+    /// The ids stay. Observers, the pass at work and open edits are the original's alone.
+    fn clone(&self) -> Self {
+        let mut copy = Graph {
+            order: self.order.clone(),
+            detour: self.detour.clone(),
+            heads: self.heads.clone(),
+            inputs: self.inputs.clone(),
+            notes: self.notes.clone(),
+            uses: self.uses.clone(),
+            wide: self.wide.clone(),
+            free: self.free.clone(),
+            len: self.len,
+            ops: self.ops.clone(),
+            names: self.names.clone(),
+            places: self.places.clone(),
+            stamps: self.stamps.clone(),
+            cursor: self.cursor.clone(),
+            last_op: self.last_op,
+            members: self.members.clone(),
+            by_name: self.by_name.clone(),
+            observers: self.observers.clone(),
+            pass: self.pass.clone(),
+            current_scope: self.current_scope,
+            marks: self.marks.clone(),
+            journal: Journal::default(),
+            version: self.version.clone(),
+            inputs_version: self.inputs_version.clone(),
+        };
+        // What the original keeps for going back, the copy need not.
+        for record in self.records() {
+            copy.release(record);
+        }
+        copy
+    }
 }
 
 /// Stamps from the process-wide counter, a block at a time; blocks grow with the graph, so that many small
@@ -178,6 +241,9 @@ impl Graph {
             pass: CurrentPass::default(),
             current_scope: ScopeId::default(),
             marks: Marks::default(),
+            journal: Journal::default(),
+            version: Versions::default(),
+            inputs_version: Versions::default(),
         }
     }
 
@@ -248,22 +314,13 @@ impl Graph {
         name: Option<&str>,
         site: Site<'_>,
     ) -> Result<NodeId> {
+        // What fails takes no name.
+        let inputs = self.checked_inputs(args, kwargs)?;
         let name = match name {
             Some(name) => self.names.create(name),
             None => self.names.create(op.name_candidate()),
         };
-        self.insert_as(op, args, kwargs, name, site)
-    }
-
-    fn insert_as(
-        &mut self,
-        op: Op,
-        args: Args,
-        kwargs: Kwargs,
-        name: NameId,
-        site: Site<'_>,
-    ) -> Result<NodeId> {
-        let inputs = self.checked_inputs(args, kwargs)?;
+        let name = self.note_named(name);
         let op = self.intern(op)?;
         let notes = Notes {
             location: self.places.site(site),
@@ -285,7 +342,8 @@ impl Graph {
         let stamp = self.stamps.take();
         let knows = notes.extra.as_deref().is_some_and(Extra::is_computed);
         let head = Head { op, name };
-        let index = match self.free.pop() {
+        let reused = self.free.pop();
+        let index = match reused {
             Some(index) => {
                 let i = index as usize;
                 self.heads[i] = head;
@@ -309,12 +367,17 @@ impl Graph {
         self.uses.add_inputs(index, inputs.iter().copied());
         self.order_new(index, &inputs);
         self.len += 1;
+        if self.journal.is_open() {
+            let is_reused = reused.is_some();
+            self.journal.record(Record::Created { index, is_reused });
+        }
         if knows {
             self.mark_known(index);
         }
         self.add_member(index);
         self.add_name(index);
         self.note_created(index);
+        self.touch(index);
         self.tell(|observer, graph| observer.created(NodeRef::new(graph, index)));
         Ok(NodeId { index, stamp })
     }
@@ -365,8 +428,39 @@ impl Graph {
         &self.notes[index as usize]
     }
 
+    /// A node's notes, to change; [`tell_changed`](Graph::tell_changed) is due afterwards.
     pub(super) fn notes_of_mut(&mut self, index: u32) -> &mut Notes {
+        if self.journal.is_open() {
+            self.keep_notes(index);
+        }
         &mut self.notes[index as usize]
+    }
+
+    #[cold]
+    fn keep_notes(&mut self, index: u32) {
+        if !self.journal.has_just_kept_notes(index) {
+            let notes = Box::new(self.notes[index as usize].clone());
+            self.journal.record(Record::Notes { index, notes });
+        }
+    }
+
+    /// What the graph computes is another now, at a node.
+    #[inline]
+    pub(super) fn touch(&mut self, index: u32) {
+        self.version.advance();
+        if self.members[self.heads[index as usize].op as usize].is_input {
+            self.inputs_version.advance();
+        }
+    }
+
+    /// Tells the state of what the graph computes from every other state.
+    pub(crate) fn version(&self) -> Version {
+        self.version.now()
+    }
+
+    /// Tells the state of the placeholders from every other state.
+    pub(crate) fn inputs_version(&self) -> Version {
+        self.inputs_version.now()
     }
 
     pub(super) fn order(&self) -> &Order {

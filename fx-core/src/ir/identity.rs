@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::argument::Argument;
 use super::node::NodeRef;
+use super::op::Op;
 use crate::value::handle::NodeId;
 
 /// Feeds an argument to a hasher; `node` feeds what stands for a node.
@@ -56,11 +57,24 @@ pub(crate) fn is_same_call(
     new: NodeRef<'_>,
     same: &dyn Fn(NodeId, NodeId) -> bool,
 ) -> bool {
-    let mut args = old.args().iter().zip(new.args());
-    old.op() == new.op()
-        && old.args().len() == new.args().len()
-        && args.all(|(a, b)| identical_but(a, b, same))
-        && identical_named(old.kwargs(), new.kwargs(), same)
+    does_same((Some(old.op()), old.args(), old.kwargs()), new, same)
+}
+
+/// An op and its arguments, positional and by name.
+type Call<'c> = (Option<&'c Op>, &'c [Argument], &'c [(Arc<str>, Argument)]);
+
+/// As [`is_same_call`], for a call that is no node any more: its op and its arguments.
+pub(crate) fn does_same(
+    old: Call<'_>,
+    new: NodeRef<'_>,
+    same: &dyn Fn(NodeId, NodeId) -> bool,
+) -> bool {
+    let (op, args, kwargs) = old;
+    let mut pairs = args.iter().zip(new.args());
+    op == Some(new.op())
+        && args.len() == new.args().len()
+        && pairs.all(|(a, b)| identical_but(a, b, same))
+        && identical_named(kwargs, new.kwargs(), same)
 }
 
 /// Whether two arguments are the same, where `same` says which nodes are.

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::graph::Graph;
+use super::journal::Record;
 use super::node::NodeRef;
 use super::op::{Op, Opcode};
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ use crate::value::handle::NodeId;
 pub(super) struct Members {
     ids: SmallVec<[NodeId; 1]>,
     stale: u32,
+    /// Whether they are placeholders.
+    pub is_input: bool,
 }
 
 impl Graph {
@@ -29,7 +32,14 @@ impl Graph {
         let index = match self.ops.get_index_of(&op) {
             Some(index) => index,
             None => {
-                self.members.push(Members::default());
+                let is_input = matches!(op, Op::Placeholder(_));
+                self.members.push(Members {
+                    is_input,
+                    ..Members::default()
+                });
+                if self.journal.is_open() {
+                    self.journal.record(Record::Interned);
+                }
                 self.ops.insert_full(op).0
             }
         };
@@ -55,7 +65,20 @@ impl Graph {
                     && order.stamp(id.index) == Some(id.stamp)
                     && heads[id.index as usize].op == op
             });
+            // A node that came back to the op is there twice.
+            members.ids.sort_unstable_by_key(|id| id.index);
+            members.ids.dedup();
             members.stale = 0;
+        }
+    }
+
+    /// As [`forget_member`](Graph::forget_member), of a node that was made last of all.
+    pub(super) fn forget_last_member(&mut self, index: u32) {
+        let id = self.id_of(index);
+        let members = &mut self.members[self.heads[index as usize].op as usize];
+        match members.ids.last() == Some(&id) {
+            true => drop(members.ids.pop()),
+            false => self.forget_member(index),
         }
     }
 

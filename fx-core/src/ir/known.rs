@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::argument::Argument;
 use super::graph::Graph;
+use super::journal::Record;
 use super::node::NodeRef;
 use super::value_meta::ValueMeta;
 use crate::error::Result;
@@ -24,13 +25,13 @@ impl Marks {
         (index as usize / 64, 1 << (index % 64))
     }
 
-    fn has(&self, index: u32) -> bool {
+    pub(super) fn has(&self, index: u32) -> bool {
         let (word, bit) = Marks::place(index);
         self.0.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
     /// Sets a mark; whether it was not there.
-    fn set(&mut self, index: u32) -> bool {
+    pub(super) fn set(&mut self, index: u32) -> bool {
         let (word, bit) = Marks::place(index);
         if self.0.len() <= word {
             self.0.resize(word + 1, 0);
@@ -50,6 +51,14 @@ impl Marks {
         *bits &= !bit;
         was_there
     }
+
+    pub(super) fn put(&mut self, index: u32, is_set: bool) {
+        if is_set {
+            self.set(index);
+        } else {
+            self.clear(index);
+        }
+    }
 }
 
 impl Graph {
@@ -58,11 +67,18 @@ impl Graph {
         self.marks.0.iter().any(|bits| *bits != 0)
     }
 
+    fn note_mark(&mut self, index: u32, is_set: bool) {
+        if self.journal.is_open() {
+            self.journal.record(Record::Mark { index, is_set });
+        }
+    }
+
     /// A node has learnt something: it is marked, and all that it depends on.
     pub(super) fn mark_known(&mut self, index: u32) {
         let mut pending: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
         while let Some(at) = pending.pop() {
             if self.marks.set(at) {
+                self.note_mark(at, true);
                 pending.extend(self.uses.inputs(at).filter(|input| !self.marks.has(*input)));
             }
         }
@@ -73,6 +89,7 @@ impl Graph {
         let mut pending: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
         while let Some(at) = pending.pop() {
             if self.marks.clear(at) {
+                self.note_mark(at, false);
                 self.forget_computed(at);
                 pending.extend(self.uses.users(at).filter(|user| self.marks.has(*user)));
             }

@@ -60,6 +60,11 @@ impl Wide {
         }
     }
 
+    /// The mentions of a node, as far as they are known.
+    pub fn known(&mut self, user: u32) -> Option<&mut Mentions> {
+        self.0.get_mut(&user)
+    }
+
     /// A node's arguments are written anew.
     pub fn forget(&mut self, user: u32) {
         if !self.0.is_empty() {
@@ -223,6 +228,48 @@ impl Mentions {
             }
             self.all.insert((def, path.clone()));
         });
+    }
+
+    /// The uses of all nodes in an argument, as far as there are any.
+    pub fn slots(&self, argument: &Argument) -> Vec<(u32, Option<u32>)> {
+        let mut slots = Vec::new();
+        argument.for_each_node(&mut |id| {
+            slots.push((id.index, self.uses.get(&id.index).copied()));
+        });
+        slots
+    }
+
+    /// What is written at some places is what was there before, and so are the uses, as [`slots`](Mentions::slots) gave them.
+    pub fn give_back(
+        &mut self,
+        now: &[(Path, Argument)],
+        former: &[(Path, Argument)],
+        slots: &[(u32, Option<u32>)],
+    ) {
+        for (def, _) in slots {
+            if let Some(first) = self.first(*def).cloned() {
+                self.firsts.remove(&first);
+            }
+        }
+        for (path, argument) in now {
+            for_each_mention(argument, &mut path.clone(), &mut |def, path| {
+                self.all.remove(&(def, path.clone()));
+            });
+        }
+        for (path, argument) in former {
+            for_each_mention(argument, &mut path.clone(), &mut |def, path| {
+                self.all.insert((def, path.clone()));
+            });
+        }
+        for (def, slot) in slots {
+            match (slot, self.first(*def).cloned()) {
+                (Some(at), Some(first)) => {
+                    self.uses.insert(*def, *at);
+                    self.firsts.insert(first, *at);
+                }
+                _ => drop(self.uses.remove(def)),
+            }
+        }
     }
 
     /// Inputs that stand nowhere any more are used no more.

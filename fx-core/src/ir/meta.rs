@@ -155,6 +155,7 @@ impl NodeMut<'_> {
         if T::ON_REPLACE == MetaPolicy::Recompute {
             self.mark_known();
         }
+        self.tell_changed();
     }
 
     /// Has what a copy of `other` would have: its entries whose policy says so, its provenance and its type, where it
@@ -175,6 +176,7 @@ impl NodeMut<'_> {
             if knows {
                 self.mark_known();
             }
+            self.tell_changed();
         }
         if self.as_ref().type_expr().is_none() {
             self.set_type_expr(other.type_expr());
@@ -184,14 +186,18 @@ impl NodeMut<'_> {
     /// Sets what passes did to make the node what it is.
     pub(crate) fn set_sources(&mut self, sources: Vec<NodeSource>) {
         self.extra_mut().sources = sources.into();
+        self.tell_changed();
     }
 
     /// Takes the node's entry of a type away; `false` where there was none.
     pub fn remove_meta<T: Meta>(&mut self) -> bool {
-        let entries = &mut self.extra_mut().entries;
-        let before = entries.len();
-        entries.retain(|e| e.ty != TypeId::of::<T>());
-        entries.len() < before
+        let known = self.as_ref().meta::<T>().is_some();
+        if known {
+            let entries = &mut self.extra_mut().entries;
+            entries.retain(|e| e.ty != TypeId::of::<T>());
+            self.tell_changed();
+        }
+        known
     }
 }
 
@@ -302,7 +308,9 @@ impl Graph {
         let former = self.start_pass(name);
         for node in nodes {
             if let Ok(index) = self.index(*node) {
+                self.notes_of_mut(index);
                 self.note_created(index);
+                self.tell_changed(index);
             }
         }
         self.end_pass(former);
@@ -314,6 +322,7 @@ impl Graph {
         if extra.is_some_and(Extra::is_computed) {
             let entries = &mut self.extra_of_mut(index).entries;
             entries.retain(|entry| !entry.is_computed());
+            self.tell_changed(index);
         }
     }
 
@@ -332,11 +341,12 @@ impl Graph {
         Arc::make_mut(self.notes_of_mut(index).extra.get_or_insert_default())
     }
 
+    /// A node is new to the graph, or to the pass at work: nothing is kept of what it had.
     pub(super) fn note_created(&mut self, index: u32) {
         let Some(created) = self.pass.0.as_ref().map(|pass| pass.created.clone()) else {
             return;
         };
-        match &mut self.notes_of_mut(index).extra {
+        match &mut self.notes[index as usize].extra {
             none @ None => *none = Some(created),
             Some(extra) => {
                 let extra = Arc::make_mut(extra);
@@ -361,6 +371,7 @@ impl Graph {
                         own.push(entry);
                     }
                 }
+                self.tell_changed(new);
             }
         }
         let Some(pass) = self.pass.0.as_ref().map(|pass| pass.name.clone()) else {
@@ -386,6 +397,7 @@ impl Graph {
         if is_made_here && self.location_of(self.notes_of(old).location).is_some() {
             self.come_from(new, old);
         }
+        self.tell_changed(new);
     }
 
     /// What `old` stood for, `new` stands for now: the passes that made `old`, and put it in the place of others, are told

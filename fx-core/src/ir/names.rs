@@ -114,6 +114,35 @@ impl Base {
         self.below.insert(start, end);
     }
 
+    /// A used number is free again.
+    fn remove(&mut self, number: u32) {
+        let range = match self.top {
+            Some((start, end)) if (start..=end).contains(&number) => {
+                self.top = None;
+                Some((start, end))
+            }
+            _ => {
+                let range = self.below.range(..=number).next_back();
+                let range = range.map(|(start, end)| (*start, *end));
+                range.inspect(|(start, _)| {
+                    self.below.remove(start);
+                })
+            }
+        };
+        let Some((start, end)) = range else {
+            return;
+        };
+        if start < number {
+            self.below.insert(start, number - 1);
+        }
+        if number < end {
+            self.below.insert(number + 1, end);
+        }
+        if self.top.is_none() {
+            self.top = self.below.pop_last();
+        }
+    }
+
     /// The first free number from `number` on.
     fn next_free(&self, number: u32) -> u32 {
         let Some((start, end)) = self.top else {
@@ -143,6 +172,16 @@ impl Base {
     }
 }
 
+/// A name that was given, with what it takes to give it back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    pub id: NameId,
+    /// Where the search for a free number started before.
+    former_count: u32,
+    /// Whether no name had its base before.
+    is_new_base: bool,
+}
+
 /// All names of a graph.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameSpace {
@@ -165,11 +204,11 @@ impl NameSpace {
     }
 
     /// A free name for a candidate: the candidate itself, or with the next number.
-    pub fn create(&mut self, candidate: &str) -> NameId {
+    pub fn create(&mut self, candidate: &str) -> Taken {
         let mut text = sanitize(candidate);
         let (stem, given) = split(&text);
         match self.index_of(stem) {
-            Some(index) => self.take(index, given),
+            Some(index) => self.take(index, given, false),
             None => {
                 let length = stem.len();
                 let stem = match &mut text {
@@ -181,18 +220,41 @@ impl NameSpace {
                     Cow::Borrowed(text) => text[..length].into(),
                 };
                 let (index, _) = self.bases.insert_full(stem, Base::default());
-                self.take(index, given)
+                self.take(index, given, true)
             }
         }
     }
 
     /// A free name for a name that another graph has.
-    pub fn create_like(&mut self, name: Name<'_>) -> NameId {
-        let index = match self.index_of(name.base) {
-            Some(index) => index,
-            None => self.bases.insert_full(name.base.into(), Base::default()).0,
+    pub fn create_like(&mut self, name: Name<'_>) -> Taken {
+        let (index, is_new) = match self.index_of(name.base) {
+            Some(index) => (index, false),
+            None => {
+                let new = self.bases.insert_full(name.base.into(), Base::default());
+                (new.0, true)
+            }
         };
-        self.take(index, (name.number != BARE).then_some(name.number))
+        self.take(index, (name.number != BARE).then_some(name.number), is_new)
+    }
+
+    /// A name that was given last of all was not given.
+    pub fn give_back(&mut self, taken: Taken) {
+        let Taken {
+            id,
+            former_count,
+            is_new_base,
+        } = taken;
+        if is_new_base {
+            self.bases.pop();
+            return;
+        }
+        if let Some((_, base)) = self.bases.get_index_mut(id.base as usize) {
+            base.count = former_count;
+            match id.number {
+                BARE => base.bare_used = false,
+                number => base.remove(number),
+            }
+        }
     }
 
     fn index_of(&self, stem: &str) -> Option<usize> {
@@ -202,12 +264,13 @@ impl NameSpace {
         }
     }
 
-    fn take(&mut self, index: usize, given: Option<u32>) -> NameId {
+    fn take(&mut self, index: usize, given: Option<u32>, is_new_base: bool) -> Taken {
         self.last = index;
         let (stem, base) = self
             .bases
             .get_index_mut(index)
             .expect("the base was found or inserted just now");
+        let former_count = base.count;
         let number = match given {
             Some(number) if number != 0 => base.take(number),
             // torch.fx keeps `x_0` where it is given; a taken one counts on from the base's count.
@@ -224,9 +287,13 @@ impl NameSpace {
         if number != BARE {
             base.count = number;
         }
-        NameId {
-            base: u32::try_from(index).unwrap_or(u32::MAX),
-            number,
+        Taken {
+            id: NameId {
+                base: u32::try_from(index).unwrap_or(u32::MAX),
+                number,
+            },
+            former_count,
+            is_new_base,
         }
     }
 
@@ -344,7 +411,7 @@ mod tests {
         candidates
             .iter()
             .map(|c| {
-                let id = space.create(c);
+                let id = space.create(c).id;
                 space.get(id).to_string()
             })
             .collect()
@@ -375,7 +442,7 @@ mod tests {
     #[test]
     fn names_are_equal_to_their_text() {
         let mut space = NameSpace::default();
-        let (a, b) = (space.create("add"), space.create("add"));
+        let (a, b) = (space.create("add").id, space.create("add").id);
         assert!(space.get(a) == "add" && space.get(b) == "add_1");
         assert!(space.get(b) != "add_01" && space.get(b) != "add");
         assert_eq!(space.find("add_1"), Some(b));

@@ -128,6 +128,11 @@ impl<'g> NodeRef<'g> {
             .location_of(self.graph.notes_of(self.index).location)
     }
 
+    /// Where it stands: keys increase along the graph's order.
+    pub(crate) fn order_key(self) -> u64 {
+        self.graph.order.key(self.index)
+    }
+
     /// Where its location and scope are in its graph's tables.
     pub(crate) fn places(self) -> (LocationId, ScopeId) {
         let notes = self.graph.notes_of(self.index);
@@ -501,6 +506,10 @@ impl<'g> NodeMut<'g> {
         self.graph.mark_known(self.index);
     }
 
+    pub(super) fn tell_changed(&self) {
+        self.graph.tell_changed(self.index);
+    }
+
     pub(super) fn extra_mut(&mut self) -> &mut super::meta::Extra {
         self.graph.extra_of_mut(self.index)
     }
@@ -515,6 +524,7 @@ impl<'g> NodeMut<'g> {
     /// Annotates the type of its value.
     pub fn set_type_expr(&mut self, ty: Option<&str>) {
         self.graph.notes_of_mut(self.index).type_expr = ty.map(Arc::from);
+        self.tell_changed();
     }
 }
 

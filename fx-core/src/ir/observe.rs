@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::graph::Graph;
-use super::meta::CurrentPass;
 use super::node::NodeRef;
 
 /// Is told what happens to a graph's nodes. A clone of the graph has no observers.
+///
+/// An edit that is taken back ([`Graph::edit`], [`GraphModule::edit`](crate::GraphModule::edit)) tells the reverse of what was
+/// told, the last first: what an observer keeps of the graph by these events is the graph then too.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,12 +49,11 @@ pub trait GraphObserver: Send + Sync {
     fn replaced(&self, old: NodeRef<'_>, new: NodeRef<'_>, user: NodeRef<'_>) {
         let _ = (old, new, user);
     }
-}
 
-/// Who is told of a graph's changes, and the pass that makes them.
-pub(crate) struct Watch {
-    observers: Vec<(u64, Arc<dyn GraphObserver>)>,
-    pass: CurrentPass,
+    /// A node has another target, other arguments, another name, type, entry or place in the order.
+    fn changed(&self, node: NodeRef<'_>) {
+        let _ = node;
+    }
 }
 
 /// Names an observer of a graph.
@@ -94,17 +95,15 @@ impl Graph {
         self.observers.list.len() < before
     }
 
-    /// The observers and the pass at work, to be [given](Graph::set_watch) to a graph that takes this one's place.
-    pub(crate) fn watch(&self) -> Watch {
-        Watch {
-            observers: self.observers.list.clone(),
-            pass: self.pass.copied(),
-        }
+    #[inline]
+    pub(super) fn has_observers(&self) -> bool {
+        !self.observers.list.is_empty()
     }
 
-    pub(crate) fn set_watch(&mut self, watch: Watch) {
-        self.observers.list = watch.observers;
-        self.pass = watch.pass;
+    /// A node has changed.
+    #[inline]
+    pub(super) fn tell_changed(&self, index: u32) {
+        self.tell(|observer, graph| observer.changed(NodeRef::new(graph, index)));
     }
 
     #[inline]

@@ -17,6 +17,10 @@ use crate::error::{Error, Result};
 use crate::value::operator::Operator;
 use crate::value::value::{IntoValue, Value};
 
+/// `Value`
+static ANY: ParamType = ParamType::AnyValue;
+/// `()`
+static NOTHING: ParamType = ParamType::Tuple(TypePart::Fixed(&[]));
 /// `&str`
 const TEXT: ParamType = ParamType::Reference(TypePart::Fixed(&ParamType::Str));
 const UNARY: &[ParamSpec] = &[ParamSpec::positional("a", "Value", ParamType::AnyValue)];
@@ -42,19 +46,12 @@ macro_rules! operators {
     ($($(#[$doc:meta])* $name:ident = $op:ident $params:ident;)*) => {$(
         $(#[$doc])*
         pub const $name: Function = {
-            static DEF: FunctionDef = FunctionDef {
-                path: concat!("fx_core::operator::", stringify!($name)),
-                params: $params,
-                returns: "",
-                result: None,
-                kernel: |args, out| apply(Operator::$op, args, out),
-                effects: Effects::PURE,
-                always: false,
-                commutative: Operator::$op.is_commutative(),
-                receiver: None,
-                operator: Some(Operator::$op),
-                written: None,
-            };
+            static DEF: FunctionDef = FunctionDef::new(
+                concat!("fx_core::operator::", stringify!($name)),
+                $params,
+                |args, out| apply(Operator::$op, args, out),
+            )
+            .operator(Operator::$op);
             Function::new(&DEF)
         };
         inventory::submit! { Registration($name) }
@@ -112,19 +109,8 @@ operators! {
 
 /// An attribute of a tensor: `shape`, `dtype` or `ndim`.
 pub const getattr: Function = {
-    static DEF: FunctionDef = FunctionDef {
-        path: "fx_core::operator::getattr",
-        params: ATTRIBUTE,
-        returns: "Value",
-        result: Some(ParamType::AnyValue),
-        kernel: attribute,
-        effects: Effects::PURE,
-        always: false,
-        commutative: false,
-        receiver: None,
-        operator: None,
-        written: None,
-    };
+    static DEF: FunctionDef =
+        FunctionDef::new("fx_core::operator::getattr", ATTRIBUTE, attribute).returns("Value", &ANY);
     Function::new(&DEF)
 };
 inventory::submit! { Registration(getattr) }
@@ -152,19 +138,10 @@ fn attribute(args: &[&Value], out: &mut Value) -> Result<()> {
 
 /// Stops a run where a truth value does not hold, with the message that was written beside it.
 pub const _assert: Function = {
-    static DEF: FunctionDef = FunctionDef {
-        path: "fx_core::operator::_assert",
-        params: ASSERTION,
-        returns: "()",
-        result: Some(ParamType::Tuple(TypePart::Fixed(&[]))),
-        kernel: check_assertion,
-        effects: Effects::IO,
-        always: false,
-        commutative: false,
-        receiver: None,
-        operator: None,
-        written: None,
-    };
+    static DEF: FunctionDef =
+        FunctionDef::new("fx_core::operator::_assert", ASSERTION, check_assertion)
+            .returns("()", &NOTHING)
+            .effects(Effects::IO);
     Function::new(&DEF)
 };
 inventory::submit! { Registration(_assert) }
@@ -191,19 +168,13 @@ fn check_assertion(args: &[&Value], out: &mut Value) -> Result<()> {
 
 /// Guards an argument that tracing specialised: stops a run that is given another value.
 pub const assert_specialized: Function = {
-    static DEF: FunctionDef = FunctionDef {
-        path: "fx_core::operator::assert_specialized",
-        params: GUARD,
-        returns: "()",
-        result: Some(ParamType::Tuple(TypePart::Fixed(&[]))),
-        kernel: check_specialized,
-        effects: Effects::IO,
-        always: false,
-        commutative: false,
-        receiver: None,
-        operator: None,
-        written: None,
-    };
+    static DEF: FunctionDef = FunctionDef::new(
+        "fx_core::operator::assert_specialized",
+        GUARD,
+        check_specialized,
+    )
+    .returns("()", &NOTHING)
+    .effects(Effects::IO);
     Function::new(&DEF)
 };
 inventory::submit! { Registration(assert_specialized) }

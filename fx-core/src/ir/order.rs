@@ -95,6 +95,12 @@ impl Order {
         });
     }
 
+    /// The last index of the columns, which is not in the list, is none any more.
+    pub fn shrink(&mut self) {
+        self.links.pop();
+        self.ranks.pop();
+    }
+
     /// Room for an index.
     pub fn grow_to(&mut self, index: u32) {
         while self.links.len() <= index as usize {

@@ -1,11 +1,13 @@
 //! The registry: every `#[wrap]` function and method that is linked in, found by path or by method name.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::function::Function;
+use super::function::{DynamicKernel, Function, FunctionDef};
+use super::signature::ParamSpec;
 use crate::error::{Error, Result};
+use crate::value::value::Value;
 
 /// One entry, submitted by `#[wrap]`.
 #[derive(Debug)]
@@ -59,11 +61,66 @@ fn tables() -> &'static Tables {
 /// ```
 pub fn function(path: &str) -> Result<Option<Function>> {
     match tables().by_path.get(path).map(Vec::as_slice) {
-        None | Some([]) => Ok(None),
+        None | Some([]) => Ok(dynamic().get(path).copied()),
         Some([function]) => Ok(Some(*function)),
         Some(_) => Err(Error::msg(format_args!(
             "two functions are registered as `{path}`: give one another path with #[wrap(path = \"..\")]"
         ))),
+    }
+}
+
+/// The functions made at run time, by path.
+fn dynamic() -> MutexGuard<'static, FxHashMap<&'static str, Function>> {
+    static DYNAMIC: LazyLock<Mutex<FxHashMap<&'static str, Function>>> =
+        LazyLock::new(Mutex::default);
+    DYNAMIC.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Function {
+    /// Makes a function at run time, of a path, its parameters and a closure of one value for each of them. It is recorded
+    /// as a `#[wrap]` function is, runs, prints, and has entries in tables; it is pure, so equal calls may be merged. Nothing
+    /// else can name it: a graph that calls it is neither saved nor written as source.
+    ///
+    /// A path has one function for as long as the process runs.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::{Function, ParamSpec, args};
+    /// let by = 3.0;
+    /// let scale = Function::dynamic("plugin::scale", [ParamSpec::of_text("x", "Float")], move |args| {
+    ///     Ok(Value::Float(f64::from_value(args[0].clone())? * by))
+    /// })?;
+    /// let gm = symbolic_trace(traced!(move |x: Float| Float::from_value(scale.call(args![x])?)? + 1.0))?;
+    /// assert!(gm.graph().to_string().contains("call_function[target=plugin::scale](args = (%x,)"));
+    /// assert_eq!(gm.forward::<f64>(2.0)?, 7.0);
+    /// let error = gm.to_bytes().unwrap_err().to_string();
+    /// assert!(error.contains("%scale") && error.contains("#[wrap]"), "{error}");
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a function has the path.
+    pub fn dynamic(
+        path: &str,
+        params: impl IntoIterator<Item = ParamSpec>,
+        run: impl Fn(&[&Value]) -> Result<Value> + Send + Sync + 'static,
+    ) -> Result<Function> {
+        let known = tables().by_path.contains_key(path);
+        let mut dynamic = dynamic();
+        if known || dynamic.contains_key(path) {
+            return Err(Error::msg(format_args!(
+                "a function `{path}` exists: keep it and call it again, or give this one another path"
+            )));
+        }
+        let never = |_: &[&Value], _: &mut Value| Err(Error::msg("a closure runs instead"));
+        // One for each path, as long as the process runs.
+        let path: &'static str = Box::leak(path.into());
+        let params: &'static [ParamSpec] = Box::leak(params.into_iter().collect());
+        let run: &'static DynamicKernel = Box::leak(Box::new(run));
+        let def = FunctionDef::new(path, params, never).dynamic(run);
+        let function = Function::new(Box::leak(Box::new(def)));
+        dynamic.insert(path, function);
+        Ok(function)
     }
 }
 

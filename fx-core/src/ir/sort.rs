@@ -76,7 +76,7 @@ impl Graph {
             });
             return stuck.map_or(Ok(()), Err);
         }
-        self.order.rearrange(&sorted);
+        self.rearrange_to(&sorted);
         self.order_is_topological();
         Ok(())
     }

@@ -1,6 +1,11 @@
 //! Use lists: for every node its users, in the order of first use, and for every node its distinct inputs.
 //!
-//! Invariant: there is one `Use` for each pair (user, input), whatever the number of mentions.
+//! Invariants: there is one `Use` for each pair (user, input), whatever the number of mentions. A use that was given up in an
+//! edit keeps its neighbours until it comes back between them or is free, and is nobody else's meanwhile.
+
+use smallvec::SmallVec;
+
+use super::small_set::SmallSet;
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -39,6 +44,42 @@ pub(crate) struct Uses {
     /// Marks inputs already seen while a user's inputs are collected: `seen[def] == round`.
     seen: Vec<u32>,
     round: u32,
+    /// Single changes, while they are kept.
+    changes: Option<Vec<UseChange>>,
+}
+
+/// The uses of a user, as they were before they were written anew.
+#[derive(Debug, Default)]
+pub(super) struct Edges {
+    /// In the order of the inputs.
+    all: SmallVec<[u32; 4]>,
+    /// Those that were given up, in the order in which they were.
+    dropped: SmallVec<[u32; 4]>,
+}
+
+/// A use that was made one of another input, and its neighbours before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retarget {
+    edge: u32,
+    prev: u32,
+    next: u32,
+}
+
+/// A single change.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum UseChange {
+    Linked(u32),
+    Unlinked(u32),
+    /// A user had another first use.
+    First {
+        user: u32,
+        was: u32,
+    },
+    /// A use had another one behind it among its user's.
+    Next {
+        at: u32,
+        was: u32,
+    },
 }
 
 impl Uses {
@@ -50,6 +91,7 @@ impl Uses {
             ends: Vec::with_capacity(nodes + 1),
             seen: Vec::with_capacity(nodes + 1),
             round: 0,
+            changes: None,
         };
         uses.grow();
         uses
@@ -58,6 +100,12 @@ impl Uses {
     pub fn grow(&mut self) {
         self.ends.push(EMPTY);
         self.seen.push(0);
+    }
+
+    /// The last index, which nothing uses and which uses nothing, is none any more.
+    pub fn shrink(&mut self) {
+        self.ends.pop();
+        self.seen.pop();
     }
 
     pub fn count(&self, def: u32) -> u32 {
@@ -95,26 +143,57 @@ impl Uses {
 
     /// Puts a use among its user's inputs, after another one or first.
     pub fn chain(&mut self, user: u32, at: u32, prev: u32) {
-        let place = match self.uses.get_mut(prev as usize) {
-            Some(prev) => &mut prev.next_input,
-            None => &mut self.ends[user as usize].first_input,
+        let next = match self.uses.get(prev as usize) {
+            Some(prev) => prev.next_input,
+            None => self.ends[user as usize].first_input,
         };
-        let next = std::mem::replace(place, at);
-        self.uses[at as usize].next_input = next;
+        self.set_next_input(at, next);
+        self.put_behind(user, prev, at);
     }
 
     /// Takes a use out from its user's inputs, where it is after another one or first.
     pub fn unchain(&mut self, user: u32, at: u32, prev: u32) {
         let next = self.uses[at as usize].next_input;
-        match self.uses.get_mut(prev as usize) {
-            Some(prev) => prev.next_input = next,
-            None => self.ends[user as usize].first_input = next,
+        self.put_behind(user, prev, next);
+    }
+
+    /// A use is behind another one, or the first of a user.
+    fn put_behind(&mut self, user: u32, prev: u32, at: u32) {
+        if (prev as usize) < self.uses.len() {
+            self.set_next_input(prev, at);
+            return;
+        }
+        let first = &mut self.ends[user as usize].first_input;
+        let was = std::mem::replace(first, at);
+        if let Some(changes) = &mut self.changes {
+            changes.push(UseChange::First { user, was });
+        }
+    }
+
+    fn set_next_input(&mut self, at: u32, next: u32) {
+        let was = std::mem::replace(&mut self.uses[at as usize].next_input, next);
+        if let Some(changes) = &mut self.changes {
+            changes.push(UseChange::Next { at, was });
         }
     }
 
     /// Replaces all inputs of a user by the distinct ones among `defs`; a kept input keeps its place
     /// among its users.
     pub fn set_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) {
+        for at in self.write_inputs(user, defs) {
+            self.free.push(at);
+        }
+    }
+
+    /// [`set_inputs`](Uses::set_inputs), with what it takes to go back.
+    pub fn set_inputs_kept(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) -> Edges {
+        let all = self.edges(user).map(|(at, _)| at).collect();
+        let dropped = self.write_inputs(user, defs).into();
+        Edges { all, dropped }
+    }
+
+    /// Writes a user's inputs; gives the uses that are in no list any more.
+    fn write_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32>) -> Vec<u32> {
         let mut kept = Kept::default();
         let mut at = self.ends[user as usize].first_input;
         while let Some(found) = self.uses.get(at as usize).copied() {
@@ -130,7 +209,7 @@ impl Uses {
             }
             let at = match kept.remove(def) {
                 Some(at) => at,
-                None => self.link(user, def),
+                None => self.make(user, def),
             };
             self.uses[at as usize].next_input = NONE;
             if last == NONE {
@@ -140,32 +219,120 @@ impl Uses {
             }
             last = at;
         }
-        for at in kept.rest() {
-            self.unlink(at);
+        let rest = kept.rest();
+        for at in &rest {
+            self.detach(*at);
+        }
+        rest
+    }
+
+    /// A user's uses are what they were before they were written anew.
+    pub fn give_back(&mut self, user: u32, edges: Edges) {
+        for at in edges.dropped.iter().rev() {
+            self.splice(*at);
+        }
+        let now: SmallVec<[u32; 4]> = self.edges(user).map(|(at, _)| at).collect();
+        let former: SmallSet = edges.all.iter().copied().collect();
+        for at in now.iter().rev().filter(|at| !former.contains(**at)) {
+            self.detach(*at);
+            self.free.push(*at);
+        }
+        let mut behind = NONE;
+        for at in edges.all.iter().rev() {
+            self.uses[*at as usize].next_input = behind;
+            behind = *at;
+        }
+        self.ends[user as usize].first_input = behind;
+    }
+
+    pub fn free_edges(&mut self, edges: &Edges) {
+        self.free.extend(edges.dropped.iter().copied());
+    }
+
+    /// Takes a user's uses out of the lists; they keep their neighbours, and the user keeps them.
+    pub fn put_away_inputs(&mut self, user: u32) {
+        let mut at = self.ends[user as usize].first_input;
+        while let Some(found) = self.uses.get(at as usize).copied() {
+            self.detach(at);
+            at = found.next_input;
         }
     }
 
-    /// Makes a user of `old` a user of `new` instead, in the same place among its inputs; `false`, and
+    /// Puts a user's uses that were [put away](Uses::put_away_inputs) back into the lists.
+    pub fn give_back_all(&mut self, user: u32) {
+        let all: SmallVec<[u32; 8]> = self.edges(user).map(|(at, _)| at).collect();
+        for at in all.into_iter().rev() {
+            self.splice(at);
+        }
+    }
+
+    /// A user's uses that were put away are free.
+    pub fn free_inputs(&mut self, user: u32) {
+        let mut at = std::mem::replace(&mut self.ends[user as usize].first_input, NONE);
+        while let Some(found) = self.uses.get(at as usize).copied() {
+            self.free.push(at);
+            at = found.next_input;
+        }
+    }
+
+    /// Single changes are kept from now on.
+    pub fn keep_changes(&mut self) {
+        self.changes = Some(Vec::new());
+    }
+
+    /// The single changes that were kept.
+    pub fn kept_changes(&mut self) -> Option<Vec<UseChange>> {
+        self.changes.take()
+    }
+
+    pub fn undo(&mut self, change: UseChange) {
+        match change {
+            UseChange::Linked(at) => {
+                self.detach(at);
+                self.free.push(at);
+            }
+            UseChange::Unlinked(at) => self.splice(at),
+            UseChange::First { user, was } => self.ends[user as usize].first_input = was,
+            UseChange::Next { at, was } => self.uses[at as usize].next_input = was,
+        }
+    }
+
+    pub fn free_changes(&mut self, changes: &[UseChange]) {
+        let free = changes.iter().filter_map(|change| match change {
+            UseChange::Unlinked(at) => Some(*at),
+            _ => None,
+        });
+        self.free.extend(free);
+    }
+
+    /// Makes a user of `old` a user of `new` instead, in the same place among its inputs; `None`, and
     /// nothing done, where it uses both.
-    pub fn retarget(&mut self, user: u32, old: u32, new: u32) -> bool {
+    pub fn retarget(&mut self, user: u32, old: u32, new: u32) -> Option<Retarget> {
         let mut edge = NONE;
         let mut at = self.ends[user as usize].first_input;
         while let Some(found) = self.uses.get(at as usize) {
             if found.def == new {
-                return false;
+                return None;
             }
             if found.def == old {
                 edge = at;
             }
             at = found.next_input;
         }
-        if edge == NONE {
-            return false;
-        }
+        let Use { prev, next, .. } = *self.uses.get(edge as usize)?;
         self.detach(edge);
         self.uses[edge as usize].def = new;
         self.attach(edge);
-        true
+        Some(Retarget { edge, prev, next })
+    }
+
+    /// Takes [`retarget`](Uses::retarget) back.
+    pub fn retarget_back(&mut self, retarget: Retarget, old: u32) {
+        let Retarget { edge, prev, next } = retarget;
+        self.detach(edge);
+        let found = &mut self.uses[edge as usize];
+        (found.def, found.prev, found.next) = (old, prev, next);
+        self.splice(edge);
     }
 
     /// Gives a new node its inputs.
@@ -176,7 +343,7 @@ impl Uses {
             if std::mem::replace(&mut self.seen[def as usize], round) == round {
                 continue;
             }
-            let at = self.link(user, def);
+            let at = self.make(user, def);
             if last == NONE {
                 self.ends[user as usize].first_input = at;
             } else {
@@ -189,7 +356,8 @@ impl Uses {
     pub fn clear_inputs(&mut self, user: u32) {
         let mut at = std::mem::replace(&mut self.ends[user as usize].first_input, NONE);
         while let Some(found) = self.uses.get(at as usize).copied() {
-            self.unlink(at);
+            self.detach(at);
+            self.free.push(at);
             at = found.next_input;
         }
     }
@@ -207,6 +375,14 @@ impl Uses {
 
     /// A use, which is not among its user's inputs yet.
     pub fn link(&mut self, user: u32, def: u32) -> u32 {
+        let at = self.make(user, def);
+        if let Some(changes) = &mut self.changes {
+            changes.push(UseChange::Linked(at));
+        }
+        at
+    }
+
+    fn make(&mut self, user: u32, def: u32) -> u32 {
         let new = Use {
             user,
             def,
@@ -231,7 +407,27 @@ impl Uses {
     /// A use, which is not among its user's inputs any more, is gone.
     pub fn unlink(&mut self, at: u32) {
         self.detach(at);
-        self.free.push(at);
+        match &mut self.changes {
+            Some(changes) => changes.push(UseChange::Unlinked(at)),
+            None => self.free.push(at),
+        }
+    }
+
+    /// Puts a use that was taken out back between its neighbours.
+    fn splice(&mut self, at: u32) {
+        let Use {
+            def, prev, next, ..
+        } = self.uses[at as usize];
+        let ends = &mut self.ends[def as usize];
+        ends.count += 1;
+        match self.uses.get_mut(prev as usize) {
+            Some(prev) => prev.next = at,
+            None => ends.first = at,
+        }
+        match self.uses.get_mut(next as usize) {
+            Some(next) => next.prev = at,
+            None => ends.last = at,
+        }
     }
 
     /// Puts a use at the end of its input's list of users.

@@ -3,11 +3,8 @@
 //! Invariant: no path is both a module's and a tensor's, or inside a module's, where `conflict` is asked before adding.
 
 use std::fmt;
-use std::sync::Arc;
 
-use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
-
+use super::items::Items;
 use super::module::Module;
 use super::walk::TensorKind;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,9 +14,9 @@ use crate::value::value::Value;
 #[derive(Default, Clone)]
 pub struct Attributes {
     /// Called modules, by path.
-    pub modules: IndexMap<Arc<str>, Box<dyn Module>, FxBuildHasher>,
+    pub modules: Items<Box<dyn Module>>,
     /// Tensors of `get_attr` nodes, by path.
-    pub tensors: IndexMap<Arc<str>, (TensorKind, Value), FxBuildHasher>,
+    pub tensors: Items<(TensorKind, Value)>,
 }
 
 impl fmt::Debug for Attributes {

@@ -4,6 +4,7 @@ pub mod attributes;
 pub mod call;
 pub mod containers;
 pub mod hierarchy;
+pub mod items;
 #[allow(
     clippy::module_inception,
     reason = "the file is named after the trait it holds"

@@ -60,6 +60,11 @@ pub trait Module: Component + Any + Send + Sync {
         Effects::PURE
     }
 
+    /// Why source cannot have a call of it; `None` where it can.
+    fn source_problem(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Where its `forward` is written.
     fn location(&self) -> Option<&'static Location<'static>> {
         None
@@ -69,6 +74,19 @@ pub trait Module: Component + Any + Send + Sync {
     /// parameter is one input. A trace of the module flattens its arguments the same way.
     fn input_trees(&self) -> &[Tree] {
         &[]
+    }
+
+    /// Starts an edit that can be taken back, where the module keeps a journal; `false` where it does not, and a copy of it
+    /// is put away instead.
+    #[doc(hidden)]
+    fn open_edit(&mut self) -> bool {
+        false
+    }
+
+    /// Ends the innermost edit, and takes it back unless it is to `keep`.
+    #[doc(hidden)]
+    fn close_edit(&mut self, keep: bool) {
+        let _ = keep;
     }
 
     /// The type's full name.

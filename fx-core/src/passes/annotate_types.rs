@@ -31,7 +31,8 @@ pub struct AnnotateTypes;
 
 impl Pass for AnnotateTypes {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         let mut changed = false;
         let mut cursor = graph.cursor();
         while let Some(id) = cursor.advance() {

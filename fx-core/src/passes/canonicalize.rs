@@ -3,7 +3,6 @@
 //! Invariant: the order depends on what the graph computes, not on how it was put together; what is impure, or reads
 //! what impure calls change, keeps its order.
 
-use super::ordered::Ordered;
 use super::pass::Pass;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -11,6 +10,7 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
+use crate::region::ordered::Ordered;
 use crate::value::handle::NodeId;
 
 /// Puts nodes in an order and gives them names that depend only on what is computed: inputs as they are, then, for each
@@ -33,7 +33,8 @@ pub struct Canonicalize;
 
 impl Pass for Canonicalize {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         let order = order(graph, attributes);
         let is_ordered = graph
             .nodes()

@@ -2,13 +2,13 @@
 //!
 //! Invariant: nothing in the part is impure, and nothing in it depends on an input or on a tensor that changes.
 
-use super::ordered::Ordered;
 use crate::error::Result;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
+use crate::region::ordered::Ordered;
 use crate::value::handle::NodeId;
 
 /// The constant part of a graph.

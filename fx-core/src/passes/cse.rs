@@ -11,7 +11,6 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
-use super::ordered::Ordered;
 use super::pass::Pass;
 use super::predicate::{self, Predicate};
 use crate::error::Result;
@@ -23,6 +22,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::call::Call;
+use crate::region::ordered::Ordered;
 use crate::value::handle::NodeId;
 
 /// Merges calls of the same thing with the same arguments; the first one stays.
@@ -70,7 +70,8 @@ impl fmt::Debug for Cse {
 
 impl Pass for Cse {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         let ordered = Ordered::of(graph, attributes);
         let mut known = Known::new(graph, attributes);
         let mut merged: Vec<(NodeId, Argument)> = Vec::new();

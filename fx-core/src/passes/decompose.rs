@@ -128,7 +128,8 @@ impl DecomposedCall<'_> {
 
 impl Pass for Decompositions {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         // The tracer has the attributes while rules run, so what is to be read of them is read before.
         let calls = graph.nodes().filter_map(|node| {
             let function = node.functions().one()?;

@@ -89,7 +89,8 @@ impl fmt::Debug for FoldConstants {
 
 impl Pass for FoldConstants {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         // What runs once is not put into another module that runs once.
         let runs_once = |node: NodeRef<'_>| match node.op() {
             Op::CallModule(path) if self.lazy => {
@@ -163,9 +164,8 @@ impl Fresh {
                 }
                 let path = self.path(attributes);
                 let value = object.map_or(Value::None, |object| object.detached());
-                attributes
-                    .tensors
-                    .insert(path.clone(), (TensorKind::Buffer, value));
+                let tensor = (TensorKind::Buffer, value);
+                attributes.tensors.insert(path.clone(), tensor);
                 let read = graph.get_attr(&path)?;
                 self.read.extend(id.map(|id| (id, read)));
                 Argument::Node(read)

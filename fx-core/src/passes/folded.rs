@@ -124,6 +124,13 @@ impl Module for FoldedConstants {
         true
     }
 
+    /// A graph computes them, inside of a module that has no `forward` of its own.
+    fn source_problem(&self) -> Option<&'static str> {
+        Some(
+            "has constants that are folded lazily, which source cannot call: fold with `FoldConstants::new()`, at once, in a graph module that is to be written",
+        )
+    }
+
     fn effects(&self) -> Effects {
         *self.effects.get_or_init(|| self.inner.effects())
     }

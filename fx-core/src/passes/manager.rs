@@ -398,7 +398,7 @@ impl Search<'_> {
         round: usize,
     ) -> Result<(PassRecord, Option<Culprit>)> {
         let names = || self.passes_before.iter().map(|(name, _)| name.clone());
-        let before = gm.clone();
+        let former = gm.clone();
         let record = gm.apply(pass);
         let record = record.map_err(|error| error.after(&names().collect::<Vec<_>>()))?;
         let Sample { call, rtol, atol } = self.sample;
@@ -412,7 +412,7 @@ impl Search<'_> {
             round,
             after: names().collect(),
             difference,
-            node: first_divergence(gm, &before, call.clone(), *rtol, *atol)
+            node: first_divergence(gm, &former, call.clone(), *rtol, *atol)
                 .ok()
                 .flatten(),
         });

@@ -99,7 +99,8 @@ fn is_same(node: NodeRef<'_>, args: &[Argument], kwargs: &[(Arc<str>, Argument)]
 
 impl Pass for NormalizeArguments {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
         let mut changed = false;
         let mut cursor = graph.cursor();
         while let Some(id) = cursor.advance() {
@@ -126,7 +127,7 @@ pub struct MethodsToFunctions;
 
 impl Pass for MethodsToFunctions {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        let (graph, _) = gm.parts_mut();
+        let mut graph = gm.graph_mut();
         let mut changed = false;
         let mut cursor = graph.cursor();
         while let Some(id) = cursor.advance() {

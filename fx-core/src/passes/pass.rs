@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::time::Instant;
 
-use super::record::{Changes, PassRecord};
-use crate::error::{Error, Result};
+use super::record::PassRecord;
+use crate::error::Result;
 use crate::graph_module::GraphModule;
+use crate::graph_module::edit::Open;
+use crate::ir::changes::Changes;
 use crate::rewrite::rewriter::Rewriter;
 use crate::value::object::short_type_name;
 
@@ -139,68 +139,54 @@ impl GraphModule {
         check: &dyn Fn(&GraphModule) -> Result<()>,
     ) -> Result<PassRecord> {
         // What was wrong before is not the pass's doing.
-        self.lint()?;
+        self.lint_once()?;
         let name = pass.name().into_owned();
-        let before = self.clone();
-        let watch = self.graph().watch();
-        // A pass that panics is taken back too.
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let record = self.observed(pass, &name, &before)?;
-            self.lint()?;
-            pass.ensures(self)?;
-            check(self)?;
+        let applied = self.edit_within(|gm, edit| {
+            let record = gm.run_pass(pass, &name, edit)?;
+            gm.lint_once()?;
+            pass.ensures(gm)?;
+            check(gm)?;
             Ok(record)
-        }));
-        if let Ok(Ok(record)) = result {
-            return Ok(record);
-        }
-        *self = before;
-        self.parts_mut().0.set_watch(watch);
-        match result {
-            Ok(result) => result.map_err(|error: Error| error.in_pass(&name)),
-            Err(panic) => resume_unwind(panic),
-        }
+        });
+        applied.map_err(|error| error.in_pass(&name))
     }
 
-    fn observed(
+    /// Runs a pass in an edit, which knows what it did.
+    fn run_pass(
         &mut self,
         pass: &(impl Pass + ?Sized),
         name: &str,
-        before: &GraphModule,
+        edit: &Open,
     ) -> Result<PassRecord> {
         pass.requires(self)?;
-        let changes = Arc::new(Changes::default());
-        let (graph, _) = self.parts_mut();
-        let observer = graph.observe(changes.clone());
-        let former = graph.start_pass(name);
+        let nodes_before = self.graph().len();
+        let former = self.graph_mut().start_pass(name);
         let start = Instant::now();
-        let changed = pass.run(self);
+        let changed = pass.run(self)?;
         let time = start.elapsed();
-        let (graph, _) = self.parts_mut();
-        let is_same_graph = graph.unobserve(observer);
+        let (changes, created) = self.changes_in(edit);
+        let mut graph = self.graph_mut();
         graph.end_pass(former);
-        let mut record = PassRecord {
+        graph.created_in_pass(name, &created);
+        drop(graph);
+        let Changes {
+            created,
+            erased,
+            replaced,
+            edited,
+        } = changes;
+        let is_same =
+            created.is_empty() && erased.is_empty() && replaced.is_empty() && edited.is_empty();
+        Ok(PassRecord {
             pass: name.to_string(),
-            changed: changed?,
+            changed: changed || !is_same,
             time,
-            nodes_before: before.graph().len(),
+            nodes_before,
             nodes_after: self.graph().len(),
-            created: Vec::new(),
-            erased: Vec::new(),
-            replaced: Vec::new(),
-            edited: Vec::new(),
-        };
-        if is_same_graph {
-            changes.into_record(before.graph(), self.graph(), &mut record);
-        } else {
-            let created = Changes::between(before.graph(), self.graph(), &mut record);
-            let (graph, _) = self.parts_mut();
-            graph.created_in_pass(name, &created);
-        }
-        record.changed |= !(record.created.is_empty()
-            && record.erased.is_empty()
-            && record.replaced.is_empty()
-            && record.edited.is_empty());
-        Ok(record)
+            created,
+            erased,
+            replaced,
+            edited,
+        })
     }
 }

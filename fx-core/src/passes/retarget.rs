@@ -22,17 +22,14 @@ impl GraphModule {
     pub fn retarget(&mut self, from: &Op, to: Op) -> Result<usize> {
         let nodes = self.graph().find_nodes(from);
         let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.id()).collect();
-        let before = self.clone();
-        let mut graph = self.graph_mut();
-        let mut set = nodes
-            .iter()
-            .map(|id| graph.node_mut(*id)?.set_op(to.clone()));
-        let set: Result<()> = set.try_for_each(|one| one);
-        drop(graph);
-        if let Err(error) = set.and_then(|()| self.lint()) {
-            self.restore(before);
-            return Err(error);
-        }
-        Ok(nodes.len())
+        self.edit(|gm| {
+            let mut graph = gm.graph_mut();
+            for id in &nodes {
+                graph.node_mut(*id)?.set_op(to.clone())?;
+            }
+            drop(graph);
+            gm.lint()?;
+            Ok(nodes.len())
+        })
     }
 }

@@ -8,11 +8,11 @@ use std::hash::Hash;
 use rustc_stable_hash::FromStableHash;
 use rustc_stable_hash::hashers::{SipHasher128Hash, StableSipHasher128};
 
-use super::ordered::Ordered;
 use crate::graph_module::GraphModule;
 use crate::ir::graph::Graph;
 use crate::ir::identity::hash_argument;
 use crate::ir::op::{Op, Opcode};
+use crate::region::ordered::Ordered;
 use crate::value::handle::NodeId;
 
 impl GraphModule {

@@ -255,11 +255,6 @@ impl Rule {
     }
 
     fn replace_all(&self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
-        // A fixed replacement was checked when the rule was made, and is installed before the graph changes.
-        let before = match self.replacement {
-            Replacement::Fixed(_) => None,
-            Replacement::Computed(_) => Some(gm.graph().clone()),
-        };
         let roles = self
             .matcher
             .graph()
@@ -278,33 +273,19 @@ impl Rule {
                 at: vec![NONE; gm.graph().index_bound()],
                 values: Vec::new(),
             },
-            brought: Vec::new(),
             called: FxHashSet::default(),
         };
-        let result = work.run(gm, found);
-        let (graph, attributes) = gm.parts_mut();
-        match result {
-            Ok(matches) => {
-                for path in work.called {
-                    if graph
-                        .find_nodes_unsorted(&Op::CallModule(path.clone()))
-                        .is_empty()
-                    {
-                        attributes.modules.shift_remove(&path);
-                    }
-                }
-                Ok(matches)
+        match &self.replacement {
+            // It was checked when the rule was made: nothing fails once it is installed.
+            Replacement::Fixed(fixed) => {
+                let fixed = gm.edit(|gm| {
+                    let mut fixed = Subgraph::clone(fixed);
+                    work.install(gm, &mut fixed)?;
+                    Ok(fixed)
+                })?;
+                work.run_fixed(gm, found, &fixed)
             }
-            Err(error) => {
-                if let Some(before) = before {
-                    *graph = before;
-                }
-                for path in work.brought {
-                    attributes.modules.shift_remove(&path);
-                    attributes.tensors.shift_remove(&path);
-                }
-                Err(error)
-            }
+            Replacement::Computed(compute) => gm.edit(|gm| work.run_computed(gm, found, compute)),
         }
     }
 }
@@ -382,43 +363,64 @@ struct Work<'r> {
     uses_returned: bool,
     /// What stands for values that earlier matches returned.
     replaced: Replaced,
-    /// Paths that came with replacements.
-    brought: Vec<Arc<str>>,
     /// Modules that replaced nodes called.
     called: FxHashSet<Arc<str>>,
 }
 
 impl Work<'_> {
-    fn run(&mut self, gm: &mut GraphModule, found: Vec<Match>) -> Result<Vec<Match>> {
+    fn run_fixed(
+        mut self,
+        gm: &mut GraphModule,
+        found: Vec<Match>,
+        fixed: &Subgraph,
+    ) -> Result<Vec<Match>> {
         let mut done = Vec::with_capacity(found.len());
-        match &self.rule.replacement {
-            Replacement::Fixed(fixed) => {
-                let mut fixed = Subgraph::clone(fixed);
-                self.install(gm, &mut fixed)?;
-                let values = fixed.returned()?.values;
-                let mut stamp = Stamp::new(&fixed.graph);
-                let (graph, _) = gm.parts_mut();
-                let mut graph = graph.in_pass(self.rule.name.clone());
-                for mut one in found {
-                    if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
-                        done.push(one);
-                    }
-                }
-            }
-            Replacement::Computed(compute) => {
-                for mut one in found {
-                    let computed = self.computed(gm, &one, compute)?;
-                    let values = computed.returned()?.values;
-                    let mut stamp = Stamp::new(&computed.graph);
-                    let (graph, _) = gm.parts_mut();
-                    let mut graph = graph.in_pass(self.rule.name.clone());
-                    if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
-                        done.push(one);
-                    }
-                }
+        let values = fixed.returned()?.values;
+        let mut stamp = Stamp::new(&fixed.graph);
+        let mut edit = gm.graph_mut();
+        let mut graph = edit.in_pass(self.rule.name.clone());
+        for mut one in found {
+            if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
+                done.push(one);
             }
         }
+        drop(graph);
+        drop(edit);
+        self.drop_uncalled(gm);
         Ok(done)
+    }
+
+    fn run_computed(
+        mut self,
+        gm: &mut GraphModule,
+        found: Vec<Match>,
+        compute: &Compute,
+    ) -> Result<Vec<Match>> {
+        let mut done = Vec::with_capacity(found.len());
+        for mut one in found {
+            let computed = self.computed(gm, &one, compute)?;
+            let values = computed.returned()?.values;
+            let mut stamp = Stamp::new(&computed.graph);
+            let mut edit = gm.graph_mut();
+            let mut graph = edit.in_pass(self.rule.name.clone());
+            if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
+                done.push(one);
+            }
+        }
+        self.drop_uncalled(gm);
+        Ok(done)
+    }
+
+    /// Modules that replaced nodes called, and that nothing calls any more, go.
+    fn drop_uncalled(&self, gm: &mut GraphModule) {
+        if self.called.is_empty() {
+            return;
+        }
+        let mut edit = gm.graph_mut();
+        let (graph, attributes) = edit.parts();
+        attributes.modules.retain(|path, _| {
+            !self.called.contains(path) || graph.has_op(&Op::CallModule(path.clone()))
+        });
     }
 
     fn computed(
@@ -441,7 +443,8 @@ impl Work<'_> {
 
     /// Brings what a replacement names into the module, and has the replacement name it there.
     fn install(&mut self, gm: &mut GraphModule, replacement: &mut Subgraph) -> Result<()> {
-        let (_, attributes) = gm.parts_mut();
+        let mut edit = gm.graph_mut();
+        let (_, attributes) = edit.parts();
         let Subgraph {
             graph: copy,
             attributes: own,
@@ -516,7 +519,6 @@ impl Work<'_> {
                 "it names `{path}`, which neither it nor the graph module has"
             ))));
         }
-        self.brought.push(place.clone());
         Ok(place)
     }
 

@@ -135,12 +135,7 @@ impl Rewriter {
     /// # Errors
     /// When the rules go on for ever, which the error names, or one cannot be applied; the graph module is as it was then.
     pub fn run(&self, gm: &mut GraphModule) -> Result<RewriteReport> {
-        let before = gm.clone();
-        let result = self.rounds(gm);
-        if result.is_err() {
-            gm.restore(before);
-        }
-        result
+        gm.edit(|gm| self.rounds(gm))
     }
 
     fn rounds(&self, gm: &mut GraphModule) -> Result<RewriteReport> {

@@ -12,6 +12,7 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::module::Module;
+use crate::region::region::Region;
 use crate::value::handle::NodeId;
 use crate::value::object::short_type_name;
 
@@ -76,7 +77,7 @@ pub struct SourcePartition {
 /// ```
 ///
 /// # Errors
-/// None yet: a graph that has a rule broken is told by `lint`.
+/// When the graph breaks its rules ([`lint`](Graph::lint)).
 pub fn source_partitions(
     gm: &GraphModule,
     wanted: &[Source],
@@ -126,32 +127,21 @@ fn partition(
     path: String,
     nodes: Vec<NodeId>,
 ) -> Result<SourcePartition> {
-    let inside: IndexSet<NodeId, FxBuildHasher> = nodes.iter().copied().collect();
-    let mut inputs: IndexSet<NodeId, FxBuildHasher> = IndexSet::default();
-    let mut params: IndexSet<NodeId, FxBuildHasher> = IndexSet::default();
-    let mut outputs = Vec::new();
-    for id in &nodes {
-        let node = graph.node(*id)?;
-        for input in node
-            .all_input_nodes()
-            .filter(|input| !inside.contains(&input.id()))
-        {
-            match input.op() {
-                Op::GetAttr(_) => params.insert(input.id()),
-                _ => inputs.insert(input.id()),
-            };
-        }
-        if node.users().any(|user| !inside.contains(&user.id())) {
-            outputs.push(*id);
+    let region = Region::of(graph, nodes)?;
+    let (mut inputs, mut params) = (Vec::new(), Vec::new());
+    for id in region.inputs() {
+        match graph.node(*id)?.op() {
+            Op::GetAttr(_) => params.push(*id),
+            _ => inputs.push(*id),
         }
     }
     Ok(SourcePartition {
-        nodes,
+        nodes: region.nodes().to_vec(),
         source,
         path,
-        input_nodes: inputs.into_iter().collect(),
-        output_nodes: outputs,
-        params: params.into_iter().collect(),
+        input_nodes: inputs,
+        output_nodes: region.outputs().to_vec(),
+        params,
     })
 }
 

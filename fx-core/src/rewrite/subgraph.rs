@@ -41,7 +41,8 @@ impl IntoSubgraph for &GraphModule {
 
 impl IntoSubgraph for GraphModule {
     fn into_subgraph(self) -> Result<Subgraph> {
-        (&self).into_subgraph()
+        let (graph, attributes) = self.into_parts();
+        Ok(Subgraph { graph, attributes })
     }
 }
 

@@ -13,7 +13,7 @@ use super::meta::{from_entries, to_entries};
 use super::signature::{check_type, to_type};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
-use crate::ir::function::Function;
+use crate::ir::function::{Function, dynamic_error};
 use crate::ir::graph::Graph;
 use crate::ir::meta::{NodeAction, NodeSource};
 use crate::ir::node::NodeRef;
@@ -94,6 +94,9 @@ impl Tables {
         if self.functions.contains_key(function.path()) {
             return Ok(());
         }
+        if function.is_dynamic() {
+            return Err(dynamic_error(function));
+        }
         find_function(function.path())?;
         self.functions.insert(function.path(), ());
         Ok(())
@@ -115,7 +118,7 @@ pub(crate) fn from_graph(graph: &Graph, fields: &mut JsonMap) -> Result<()> {
     let mut nodes = Vec::with_capacity(graph.len());
     for (i, node) in graph.nodes().enumerate() {
         let saved = from_node(graph, node, &mut tables)
-            .map_err(|e| e.inside(format_args!(".nodes[{i}]")))?;
+            .map_err(|e| node.blame("saving", e.inside(format_args!(".nodes[{i}]"))))?;
         nodes.push(saved);
     }
     let parts = [tables.locations, tables.scopes, nodes];

@@ -23,6 +23,7 @@ use crate::ir::returned::{Place, ReturnedPart};
 use crate::ir::signature::ParamSpec;
 use crate::location::SourceLocation;
 use crate::module::attributes::Attributes;
+use crate::module::items::Items;
 use crate::module::module::Module;
 use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
@@ -162,7 +163,7 @@ impl TraceContext {
             id: fresh_id(),
             graph: RefCell::new(Graph::with_capacity(index.components.len() * 5 / 4 + 8)),
             attributes: RefCell::new(Attributes {
-                modules: IndexMap::with_capacity_and_hasher(index.components.len(), FxBuildHasher),
+                modules: Items::with_capacity(index.components.len()),
                 ..Attributes::default()
             }),
             root: index,
@@ -450,11 +451,10 @@ impl TraceContext {
 
     /// Remembers a tensor that the graph names.
     pub fn keep_tensor(&self, path: &Arc<str>, kind: TensorKind, value: Value) {
-        self.attributes
-            .borrow_mut()
-            .tensors
-            .entry(path.clone())
-            .or_insert((kind, value));
+        let mut attributes = self.attributes.borrow_mut();
+        if !attributes.tensors.contains_key(path) {
+            attributes.tensors.insert(path.clone(), (kind, value));
+        }
     }
 
     /// A path that nothing has yet: the prefix and the first free number.

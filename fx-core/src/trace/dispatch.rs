@@ -53,7 +53,7 @@ fn behind_modes(call: ModeCall<'_>, location: &'static Location<'static>) -> Res
             }
             let lent: SmallVec<[&Value; 8]> = args.iter().collect();
             let mut out = Value::None;
-            (function.def().kernel)(&lent, &mut out)?;
+            function.run(&lent, &mut out)?;
             Ok(out)
         }
         ModeCallee::Method(name) => method(name, call.args, location),
@@ -212,7 +212,7 @@ pub(crate) fn call_values_at(
     {
         return Ok(value);
     }
-    (function.def().kernel)(&lent, &mut out)?;
+    function.run(&lent, &mut out)?;
     Ok(out)
 }
 

@@ -34,7 +34,7 @@ fn apply<R: FromValue>(op: Operator, operands: &[&dyn Operand]) -> Result<R> {
     }
     let lent: Vec<&Value> = values.iter().collect();
     let mut out = Value::None;
-    (function.def().kernel)(&lent, &mut out)?;
+    function.run(&lent, &mut out)?;
     R::from_value(out)
 }
 

@@ -85,31 +85,28 @@ impl Leaf<'_> {
         let always = options.always;
         let commutative = options.commutative;
         let receiver = match receiver {
-            Some(ty) => quote!(::core::option::Option::Some(::core::any::TypeId::of::<#ty>)),
-            None => quote!(::core::option::Option::None),
+            Some(ty) => quote!(.method_of(::core::any::TypeId::of::<#ty>)),
+            None => quote!(),
         };
         let returns = result_text(output);
         let result = result_type(output, core);
         let written = match &options.written {
-            Some(written) => quote!(::core::option::Option::Some(#written)),
-            None => quote!(::core::option::Option::None),
+            Some(written) => quote!(.written(#written)),
+            None => quote!(),
         };
         quote! {
             #[doc(hidden)]
             pub const #params: &'static [#core::ParamSpec] = #specs;
             #[doc(hidden)]
-            const #definition: &'static #core::FunctionDef = &#core::FunctionDef {
-                path: #path,
-                params: Self::#params,
-                returns: #returns,
-                result: ::core::option::Option::Some(#result),
-                kernel: Self::#kernel_name,
-                effects: #effects,
-                always: #always,
-                commutative: #commutative,
-                receiver: #receiver,
-                operator: ::core::option::Option::None,
-                written: #written,
+            const #definition: &'static #core::FunctionDef = {
+                const RESULT: &#core::ParamType = &#result;
+                &#core::FunctionDef::new(#path, Self::#params, Self::#kernel_name)
+                    .returns(#returns, RESULT)
+                    .effects(#effects)
+                    .always(#always)
+                    .commutative(#commutative)
+                    #receiver
+                    #written
             };
             #[doc(hidden)]
             pub const #function: #core::Function = #core::Function::new(Self::#definition);

@@ -19,7 +19,7 @@ use crate::value::object::Object;
 
 /// What is impure, and what reads a tensor that an impure call may change: one of the called module's own, or one that
 /// the call is given.
-pub(super) struct Ordered {
+pub(crate) struct Ordered {
     /// By the node's index.
     flags: Vec<bool>,
 }

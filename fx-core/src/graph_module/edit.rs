@@ -1,0 +1,436 @@
+//! Editing a graph module: one transaction for all that changes it, and what follows when an edit ends.
+//!
+//! Invariants: parameters and program belong to the graph and the attributes as they are, told by their versions; an edit that
+//! fails or panics leaves the graph, and which module and tensor stands at each path, as they were.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashSet;
+
+use super::GraphModule;
+use crate::codegen::hooks::Hooks;
+use crate::error::Result;
+use crate::exec::program::Program;
+use crate::ir::argument::Argument;
+use crate::ir::changes::Changes;
+use crate::ir::graph::Graph;
+use crate::ir::journal::{self, moved_out};
+use crate::ir::op::Opcode;
+use crate::ir::signature::{Literal, ParamSpec};
+use crate::ir::version::Version;
+use crate::module::attributes::Attributes;
+use crate::module::items::ItemsStart;
+use crate::value::handle::NodeId;
+use crate::value::tree::Tree;
+
+/// The state of what a module runs.
+type Versions = [Version; 3];
+
+/// A program, with the state of the module that it was compiled from.
+pub(super) struct Compiled {
+    of: Versions,
+    program: Program,
+}
+
+/// A program that can be run.
+pub(super) enum Ready<'m> {
+    Kept(&'m Program),
+    /// Of a module whose last edit did not end.
+    Made(Box<Program>),
+}
+
+impl std::ops::Deref for Ready<'_> {
+    type Target = Program;
+    fn deref(&self) -> &Program {
+        match self {
+            Ready::Kept(program) => program,
+            Ready::Made(program) => program,
+        }
+    }
+}
+
+/// Where a module waits that was put away in an edit, by the assignment of another one.
+#[derive(Default)]
+pub(super) struct Shelf(Mutex<Option<GraphModule>>);
+
+impl Shelf {
+    fn look<R>(&self, look: impl FnOnce(&GraphModule) -> Option<R>) -> Option<R> {
+        let module = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        look(module.as_ref()?)
+    }
+
+    fn take(&self) -> Option<GraphModule> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The edits that are open.
+#[derive(Default)]
+pub(super) struct Edits {
+    shelf: Option<Arc<Shelf>>,
+    starts: Vec<Start>,
+}
+
+/// The state to which an edit can go back.
+struct Start {
+    graph: journal::Savepoint,
+    attributes: [ItemsStart; 2],
+    params: Arc<Vec<ParamSpec>>,
+    trees: Arc<Vec<Tree>>,
+    followed: Version,
+    hooks: Hooks,
+}
+
+/// An edit of a module that is open.
+pub(crate) struct Open {
+    shelf: Arc<Shelf>,
+    /// How many were open before.
+    depth: usize,
+}
+
+impl GraphModule {
+    /// Changes the module as one: when `change` fails or panics, the graph is as it was before, and so is which module and
+    /// which tensor stands at each path; new nodes get the names that they would have got. What runs wrote into a buffer
+    /// stays written.
+    ///
+    /// It costs what was changed: changes are recorded with what it takes to go back, and a module is copied when it is first
+    /// lent to be changed in place. An edit inside of an edit goes back to its own start.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::operator;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| (x + 1.0)? * 2.0))?;
+    /// let before = gm.to_bytes()?;
+    /// let failed = gm.edit(|gm| {
+    ///     let add = gm.graph().find_name("add").map(|node| node.id());
+    ///     let add = add.ok_or_else(|| Error::msg("nothing is added"))?;
+    ///     gm.graph_mut().node_mut(add)?.set_op(Op::CallFunction(operator::sub))?;
+    ///     match gm.forward::<f64>(1.0)? {
+    ///         y if y > 3.0 => Ok(y),
+    ///         y => Err(Error::msg(format!("{y} is too little"))),
+    ///     }
+    /// });
+    /// assert_eq!(failed.unwrap_err().to_string(), "0 is too little");
+    /// assert_eq!(gm.to_bytes()?, before);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// Observers of the graph stay registered, and are told the reverse of what they were told.
+    ///
+    /// # Errors
+    /// What `change` says. Where it moved the graph or the module out and something else keeps it, it cannot be put back,
+    /// which the error says.
+    pub fn edit<R>(&mut self, change: impl FnOnce(&mut GraphModule) -> Result<R>) -> Result<R> {
+        self.edit_within(|gm, _| change(gm))
+    }
+
+    /// [`edit`](GraphModule::edit), with what [`changes_in`](GraphModule::changes_in) asks for.
+    pub(crate) fn edit_within<R>(
+        &mut self,
+        change: impl FnOnce(&mut GraphModule, &Open) -> Result<R>,
+    ) -> Result<R> {
+        let start = self.open();
+        let result = catch_unwind(AssertUnwindSafe(|| change(self, &start)));
+        match result {
+            Ok(Ok(value)) => {
+                self.keep(&start);
+                Ok(value)
+            }
+            Ok(Err(error)) => match self.undo(&start) {
+                true => Err(error),
+                false => Err(moved_out("module", &error)),
+            },
+            Err(panic) => {
+                self.undo(&start);
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    fn open(&mut self) -> Open {
+        let shelf = self.edits.shelf.get_or_insert_default().clone();
+        let depth = self.open_edits();
+        Open { shelf, depth }
+    }
+
+    fn keep(&mut self, open: &Open) {
+        if self.is_of(open) {
+            self.close_edits(open.depth, true);
+        } else if open.depth == 0
+            && let Some(mut other) = open.shelf.take()
+        {
+            other.abandon_edits();
+        }
+    }
+
+    fn undo(&mut self, open: &Open) -> bool {
+        if !self.is_of(open) {
+            match open.shelf.take() {
+                Some(module) => *self = module,
+                None => return false,
+            }
+        }
+        self.close_edits(open.depth, false)
+    }
+
+    /// Whether an edit is of this module, and not of one that stood in its place.
+    fn is_of(&self, open: &Open) -> bool {
+        let own = self.edits.shelf.as_ref();
+        own.is_some_and(|own| Arc::ptr_eq(own, &open.shelf))
+    }
+
+    /// Starts an edit; gives how many were open.
+    pub(super) fn open_edits(&mut self) -> usize {
+        self.edits.shelf.get_or_insert_default();
+        self.edits.starts.push(Start {
+            graph: self.graph.open_edit(),
+            attributes: [
+                self.attributes.modules.open_edit(),
+                self.attributes.tensors.open_edit(),
+            ],
+            params: self.params.clone(),
+            trees: self.trees.clone(),
+            followed: self.followed,
+            hooks: self.hooks.clone(),
+        });
+        self.edits.starts.len() - 1
+    }
+
+    /// How many edits are open.
+    pub(super) fn edits_open(&self) -> usize {
+        self.edits.starts.len()
+    }
+
+    /// Ends an edit and those inside of it, and takes it back unless it is to `keep`; `false` where the graph is not there.
+    pub(super) fn close_edits(&mut self, depth: usize, keep: bool) -> bool {
+        self.edits.starts.truncate(depth + 1);
+        let Some(start) = self.edits.starts.pop() else {
+            return true;
+        };
+        if depth == 0 {
+            self.edits.shelf = None;
+        }
+        let [modules, tensors] = start.attributes;
+        self.attributes.modules.close_edit(modules, keep);
+        self.attributes.tensors.close_edit(tensors, keep);
+        let mut is_whole = true;
+        if keep {
+            self.graph.keep_edit(start.graph);
+        } else {
+            self.params = start.params;
+            self.trees = start.trees;
+            self.followed = start.followed;
+            self.hooks = start.hooks;
+            is_whole = self.graph.undo_edit(start.graph);
+        }
+        self.settle();
+        is_whole
+    }
+
+    fn abandon_edits(&mut self) {
+        self.edits = Edits::default();
+        self.graph.end_edits();
+    }
+
+    /// What an edit has done so far. Where it put another graph in the place of the one that there was, that is told by name,
+    /// and the nodes that are new come with it.
+    pub(crate) fn changes_in(&self, open: &Open) -> (Changes, Vec<NodeId>) {
+        if self.is_of(open)
+            && let Some(start) = self.edits.starts.get(open.depth)
+            && self.graph.is_of(&start.graph)
+        {
+            return (self.graph.changes_since(&start.graph), Vec::new());
+        }
+        let names = match self.is_of(open) {
+            true => self.names_at(open.depth),
+            false => open.shelf.look(|module| module.names_at(open.depth)),
+        };
+        self.changes_from(names.unwrap_or_default())
+    }
+
+    /// The names of the nodes that there were when an edit began, where the graph is known.
+    fn names_at(&self, depth: usize) -> Option<Vec<String>> {
+        let start = &self.edits.starts.get(depth)?.graph;
+        match self.graph.is_of(start) {
+            true => Some(self.graph.names_at(start)),
+            false => start.shelf().look(|graph| graph.names_at(start)),
+        }
+    }
+
+    /// The nodes that are not among those of some names, and the names that are missing.
+    fn changes_from(&self, former: Vec<String>) -> (Changes, Vec<NodeId>) {
+        let mut changes = Changes::default();
+        let mut created = Vec::new();
+        let mut names: FxHashSet<String> = FxHashSet::default();
+        let known: FxHashSet<&str> = former.iter().map(String::as_str).collect();
+        for node in self.graph.nodes() {
+            let name = node.name().to_string();
+            if !known.contains(name.as_str()) {
+                changes.created.push(name.clone());
+                created.push(node.id());
+            }
+            names.insert(name);
+        }
+        changes.erased = former;
+        changes.erased.retain(|name| !names.contains(name));
+        (changes, created)
+    }
+
+    /// Edit access to graph and attributes. What runs next is the edited graph.
+    ///
+    /// A new graph is assigned through it too:
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// *gm.graph_mut() = Trace::new(traced!(|x: Float, by: Float| x * by)).graph()?;
+    /// assert_eq!(gm.forward::<f64>((2.0, 3.0))?, 6.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn graph_mut(&mut self) -> GraphEdit<'_> {
+        GraphEdit { module: self }
+    }
+
+    /// Compiles the graph now, to see its errors early; `forward` does it when it is needed.
+    ///
+    /// # Errors
+    /// The first node that cannot run, with the reason.
+    pub fn recompile(&mut self) -> Result<()> {
+        self.settle();
+        self.program().map(drop)
+    }
+
+    /// The state of what runs.
+    pub(super) fn versions(&self) -> Versions {
+        [
+            self.graph.version(),
+            self.attributes.modules.version(),
+            self.attributes.tensors.version(),
+        ]
+    }
+
+    /// [`lint`](GraphModule::lint), where anything was changed since it found nothing.
+    pub(crate) fn lint_once(&mut self) -> Result<()> {
+        let versions = self.versions();
+        if self.checked != Some(versions) {
+            self.lint()?;
+            self.checked = Some(versions);
+        }
+        Ok(())
+    }
+
+    /// What belongs to the graph and the attributes follows them.
+    fn settle(&mut self) {
+        if let Some(compiled) = self.program.get()
+            && compiled.of != self.versions()
+        {
+            self.program = OnceLock::new();
+        }
+        if self.followed != self.graph.inputs_version() {
+            self.follow_placeholders();
+        }
+    }
+
+    pub(super) fn program(&self) -> Result<Ready<'_>> {
+        let of = self.versions();
+        if let Some(compiled) = self.program.get()
+            && compiled.of == of
+        {
+            return Ok(Ready::Kept(&compiled.program));
+        }
+        let program = Program::compile(&self.graph, &self.attributes)?;
+        if self.program.get().is_some() {
+            return Ok(Ready::Made(Box::new(program)));
+        }
+        let compiled = self.program.get_or_init(|| Compiled { of, program });
+        Ok(Ready::Kept(&compiled.program))
+    }
+
+    /// Parameters that are not as their placeholders are read off anew; the rest keep kind and type.
+    pub(super) fn follow_placeholders(&mut self) {
+        self.followed = self.graph.inputs_version();
+        let read = params_of(&self.graph);
+        if !self.trees.is_empty() {
+            // The flat names were made from the parameters': the signature stays while there are as many.
+            let flat = self.trees.iter().map(Tree::leaves).sum::<usize>();
+            let is_flat = self.trees.iter().all(Tree::is_leaf);
+            if flat == read.len() && !is_flat {
+                return;
+            }
+            self.trees = Arc::default();
+        }
+        let same = |(a, b): (&ParamSpec, &ParamSpec)| a.name == b.name && a.default == b.default;
+        if self.params.len() != read.len() || !self.params.iter().zip(&read).all(same) {
+            self.params = Arc::new(read);
+        }
+    }
+}
+
+/// Parameters read off a graph's placeholders.
+pub(super) fn params_of(graph: &Graph) -> Vec<ParamSpec> {
+    let placeholders = graph.find_opcode(Opcode::Placeholder).into_iter();
+    placeholders
+        .map(|node| {
+            let default = node.args().first().and_then(|arg| {
+                Some(match arg {
+                    Argument::None => Literal::None,
+                    Argument::Bool(x) => Literal::Bool(*x),
+                    Argument::Int(x) => Literal::Int(*x),
+                    Argument::Float(x) => Literal::Float(*x),
+                    Argument::Str(x) => Literal::Str(x.to_string().into()),
+                    _ => return None,
+                })
+            });
+            ParamSpec::of_input(node.target(), node.type_expr(), default)
+        })
+        .collect()
+}
+
+/// Edit access to a graph module's graph; parameters follow the placeholders, and the program the graph, when it ends.
+#[derive(Debug)]
+pub struct GraphEdit<'m> {
+    module: &'m mut GraphModule,
+}
+
+impl GraphEdit<'_> {
+    /// Graph and attributes, to edit together.
+    pub(crate) fn parts(&mut self) -> (&mut Graph, &mut Attributes) {
+        (&mut self.module.graph, &mut self.module.attributes)
+    }
+}
+
+impl std::ops::Deref for GraphEdit<'_> {
+    type Target = Graph;
+    fn deref(&self) -> &Graph {
+        &self.module.graph
+    }
+}
+
+impl std::ops::DerefMut for GraphEdit<'_> {
+    fn deref_mut(&mut self) -> &mut Graph {
+        &mut self.module.graph
+    }
+}
+
+impl Drop for GraphEdit<'_> {
+    fn drop(&mut self) {
+        self.module.settle();
+    }
+}
+
+impl Drop for GraphModule {
+    /// A module that an open edit may come back to waits on the edit's shelf.
+    fn drop(&mut self) {
+        let Some(shelf) = self.edits.shelf.take() else {
+            return;
+        };
+        if Arc::strong_count(&shelf) == 1 {
+            return self.abandon_edits();
+        }
+        let mut module = GraphModule::of_parts(Graph::default(), Attributes::default(), "");
+        std::mem::swap(self, &mut module);
+        module.edits.shelf = Some(shelf.clone());
+        *shelf.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(module);
+    }
+}

@@ -1,0 +1,332 @@
+//! `Items`: what a graph names, by path, in the order in which it was added; and, while an edit is open, how to go back.
+//!
+//! Invariant: every change is made by a method of this file, so that it is recorded while an edit is open, and the version is
+//! another one afterwards.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::module::Module;
+use super::walk::TensorKind;
+use crate::ir::version::{Version, Versions};
+use crate::value::value::Value;
+
+type Map<T> = IndexMap<Arc<str>, T, FxBuildHasher>;
+
+/// What can be lent to be changed in place.
+pub trait Item: Clone {
+    /// Starts an edit inside of it, which can be taken back; `false` where it keeps no journal, and a copy is put away
+    /// instead.
+    #[doc(hidden)]
+    fn open_edit(&mut self) -> bool {
+        false
+    }
+
+    /// Ends the innermost edit inside of it, and takes it back unless it is to `keep`.
+    #[doc(hidden)]
+    fn close_edit(&mut self, keep: bool) {
+        let _ = keep;
+    }
+}
+
+impl Item for (TensorKind, Value) {}
+
+impl Item for Box<dyn Module> {
+    fn open_edit(&mut self) -> bool {
+        (**self).open_edit()
+    }
+
+    fn close_edit(&mut self, keep: bool) {
+        (**self).close_edit(keep);
+    }
+}
+
+/// Things by path, in the order in which they were added. It derefs to the map, to read.
+pub struct Items<T> {
+    map: Map<T>,
+    edits: Edits<T>,
+    version: Versions,
+}
+
+/// The edits that are open, and what they changed.
+struct Edits<T> {
+    /// How many records there were when each edit began.
+    starts: Vec<usize>,
+    records: Vec<Record<T>>,
+    /// What was lent: by path, how many records there were then.
+    lent: FxHashMap<Arc<str>, usize>,
+}
+
+impl<T> Default for Edits<T> {
+    fn default() -> Self {
+        Edits {
+            starts: Vec::new(),
+            records: Vec::new(),
+            lent: FxHashMap::default(),
+        }
+    }
+}
+
+/// A change, with what it takes to go back.
+enum Record<T> {
+    /// Something was added at the end.
+    Added,
+    /// Something else is at a place.
+    Replaced(usize, T),
+    /// What was at some places is gone; the places are those before, in order.
+    Removed(Vec<(usize, Arc<str>, T)>),
+    /// Something was lent, which keeps a journal of its own or is this one's copy.
+    Lent(Lent<T>),
+}
+
+struct Lent<T> {
+    path: Arc<str>,
+    original: Option<T>,
+    /// When it was lent before in an edit around.
+    before: Option<usize>,
+}
+
+/// The state of both kinds of items to which an edit can go back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ItemsStart {
+    depth: usize,
+    version: Version,
+}
+
+impl<T> Deref for Items<T> {
+    type Target = Map<T>;
+    fn deref(&self) -> &Map<T> {
+        &self.map
+    }
+}
+
+impl<T> Default for Items<T> {
+    fn default() -> Self {
+        Items {
+            map: Map::default(),
+            edits: Edits::default(),
+            version: Versions::default(),
+        }
+    }
+}
+
+impl<T: Clone> Clone for Items<T> {
+    /// The same things; edits are the original's alone.
+    fn clone(&self) -> Self {
+        Items {
+            map: self.map.clone(),
+            ..Items::default()
+        }
+    }
+}
+
+impl<T> fmt::Debug for Items<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.map.keys()).finish()
+    }
+}
+
+impl<'i, T> IntoIterator for &'i Items<T> {
+    type Item = (&'i Arc<str>, &'i T);
+    type IntoIter = indexmap::map::Iter<'i, Arc<str>, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.map.iter()
+    }
+}
+
+impl<T> IntoIterator for Items<T> {
+    type Item = (Arc<str>, T);
+    type IntoIter = indexmap::map::IntoIter<Arc<str>, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.map.into_iter()
+    }
+}
+
+impl<T: Item> Items<T> {
+    /// Nothing, with room for some things.
+    pub(crate) fn with_capacity(items: usize) -> Self {
+        Items {
+            map: Map::with_capacity_and_hasher(items, FxBuildHasher),
+            ..Items::default()
+        }
+    }
+
+    /// Puts something at a path, at the end where nothing is there; gives whether something was.
+    pub fn insert(&mut self, path: Arc<str>, item: T) -> bool {
+        self.version.advance();
+        self.edits.lent.remove(&path);
+        let (at, former) = self.map.insert_full(path, item);
+        let is_there = former.is_some();
+        if self.is_open() {
+            let record = match former {
+                Some(former) => Record::Replaced(at, former),
+                None => Record::Added,
+            };
+            self.edits.records.push(record);
+        }
+        is_there
+    }
+
+    /// Takes away what is at a path; `false` where there is nothing.
+    pub fn remove(&mut self, path: &str) -> bool {
+        let Some((at, path, item)) = self.map.shift_remove_full(path) else {
+            return false;
+        };
+        self.version.advance();
+        self.edits.lent.remove(&path);
+        if self.is_open() {
+            let record = Record::Removed(vec![(at, path, item)]);
+            self.edits.records.push(record);
+        }
+        true
+    }
+
+    /// Takes away everything that `keep` refuses; gives how many went.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Arc<str>, &T) -> bool) -> usize {
+        let kept: Vec<bool> = self
+            .map
+            .iter()
+            .map(|(path, item)| keep(path, item))
+            .collect();
+        let count = kept.iter().filter(|kept| !**kept).count();
+        if count == 0 {
+            return 0;
+        }
+        self.version.advance();
+        let mut removed = Vec::with_capacity(count);
+        for (at, (path, item)) in std::mem::take(&mut self.map).into_iter().enumerate() {
+            if kept[at] {
+                self.map.insert(path, item);
+            } else {
+                self.edits.lent.remove(&path);
+                removed.push((at, path, item));
+            }
+        }
+        if self.is_open() {
+            self.edits.records.push(Record::Removed(removed));
+        }
+        count
+    }
+
+    /// What is at a path, to change in place. What it is called with stays. An edit keeps what it takes to go back.
+    pub(crate) fn lend(&mut self, at: usize) -> Option<(&Arc<str>, &mut T)> {
+        let start = self.edits.starts.last().copied();
+        let (path, item) = self.map.get_index_mut(at)?;
+        if let Some(start) = start
+            && self.edits.lent.get(path).is_none_or(|lent| *lent < start)
+        {
+            // A copy is lent, so that what comes back is the very thing that was there.
+            let original = match item.open_edit() {
+                true => None,
+                false => {
+                    let copy = item.clone();
+                    Some(std::mem::replace(item, copy))
+                }
+            };
+            let records = self.edits.records.len();
+            let before = self.edits.lent.insert(path.clone(), records);
+            self.edits.records.push(Record::Lent(Lent {
+                path: path.clone(),
+                original,
+                before,
+            }));
+        }
+        Some((path, item))
+    }
+
+    /// Takes out what is at a path. Only where no edit is open.
+    pub(crate) fn take(&mut self, path: &str) -> Option<T> {
+        debug_assert!(!self.is_open(), "an edit keeps what it removes");
+        self.version.advance();
+        self.map.shift_remove(path)
+    }
+
+    /// Whether changes are recorded.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.edits.starts.is_empty()
+    }
+
+    /// Tells this state from every other state.
+    pub(crate) fn version(&self) -> Version {
+        self.version.now()
+    }
+
+    /// The state to which [`close_edit`](Items::close_edit) goes back; changes are recorded until the edit ends.
+    pub(crate) fn open_edit(&mut self) -> ItemsStart {
+        let depth = self.edits.starts.len();
+        self.edits.starts.push(self.edits.records.len());
+        ItemsStart {
+            depth,
+            version: self.version.now(),
+        }
+    }
+
+    /// Ends an edit and those inside of it, and takes it back unless it is to `keep`.
+    pub(crate) fn close_edit(&mut self, start: ItemsStart, keep: bool) {
+        let Some(records) = self.edits.starts.get(start.depth).copied() else {
+            return;
+        };
+        self.edits.starts.truncate(start.depth);
+        if !keep {
+            while self.edits.records.len() > records {
+                if let Some(record) = self.edits.records.pop() {
+                    self.undo(record);
+                }
+            }
+            self.version.go_back(start.version);
+        }
+        if start.depth == 0 {
+            let edits = std::mem::take(&mut self.edits);
+            for record in edits.records {
+                if let Record::Lent(lent) = record
+                    && lent.original.is_none()
+                    && let Some(item) = self.map.get_mut(&lent.path)
+                {
+                    item.close_edit(true);
+                }
+            }
+        }
+    }
+
+    fn undo(&mut self, record: Record<T>) {
+        match record {
+            Record::Added => drop(self.map.pop()),
+            Record::Replaced(at, former) => {
+                if let Some((_, item)) = self.map.get_index_mut(at) {
+                    *item = former;
+                }
+            }
+            Record::Removed(removed) => match <[_; 1]>::try_from(removed) {
+                Ok([(at, path, item)]) => {
+                    self.map.shift_insert(at, path, item);
+                }
+                Err(removed) => {
+                    let mut kept = std::mem::take(&mut self.map).into_iter();
+                    for (at, path, item) in removed {
+                        let missing = at - self.map.len();
+                        self.map.extend(kept.by_ref().take(missing));
+                        self.map.insert(path, item);
+                    }
+                    self.map.extend(kept);
+                }
+            },
+            Record::Lent(lent) => {
+                match (self.map.get_mut(&lent.path), lent.original) {
+                    (Some(item), Some(original)) => *item = original,
+                    (Some(item), None) => item.close_edit(false),
+                    (None, _) => {}
+                }
+                match lent.before {
+                    Some(before) => self.edits.lent.insert(lent.path, before),
+                    None => self.edits.lent.remove(&lent.path),
+                };
+            }
+        }
+    }
+}

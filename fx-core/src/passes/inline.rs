@@ -1,0 +1,120 @@
+//! A graph module put back into the graph that calls it.
+//!
+//! Invariant: the graph computes what it did before.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::substitute::substitute;
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
+use crate::ir::bound::BoundArgs;
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
+use crate::module::attributes::Attributes;
+use crate::module::module::Module;
+use crate::value::handle::NodeId;
+use crate::value::tree::Tree;
+
+impl GraphModule {
+    /// Puts the nodes of a graph module in the place of a node that calls it, with what they name under its path. The module
+    /// goes when nothing else calls it.
+    ///
+    /// # Errors
+    /// When the node calls no graph module, or one that takes a structure apart, or the arguments do not fit. Nothing
+    /// changes then.
+    pub fn inline_module(&mut self, call: NodeId) -> Result<()> {
+        let inlined = self.edit(|gm| gm.inlined(call));
+        inlined.map_err(|error| {
+            let node = self.graph().node(call);
+            node.map_or_else(|e| e, |node| node.blame("inlining", error))
+        })
+    }
+
+    fn inlined(&mut self, call: NodeId) -> Result<()> {
+        let node = self.graph().node(call)?;
+        let Op::CallModule(path) = node.op() else {
+            return Err(Error::msg("only the call of a graph module can be inlined"));
+        };
+        let path = path.clone();
+        let module: &dyn std::any::Any = self.attributes().module(&path)?;
+        let Some(inner) = module.downcast_ref::<GraphModule>() else {
+            return Err(Error::msg(format_args!(
+                "`{path}` is no graph module: trace it first, or trace the whole with a tracer to which it is no leaf"
+            )));
+        };
+        if !inner.trees().iter().all(Tree::is_leaf) {
+            return Err(Error::msg(format_args!(
+                "`{path}` takes structures apart, which a node's arguments do not: inline a module whose inputs are single values"
+            )));
+        }
+        let inner = inner.clone();
+        let args: Vec<Argument> = {
+            let bound = BoundArgs::of(node, &path, inner.params())?;
+            bound.iter().map(|(_, arg)| arg.into_owned()).collect()
+        };
+        let is_last_call = self.graph().find_nodes(node.op()).len() == 1;
+
+        let mut edit = self.graph_mut();
+        let (graph, attributes) = edit.parts();
+        if is_last_call {
+            attributes.modules.remove(&path);
+        }
+        let (mut body, inner_attributes) = inner.into_parts();
+        move_under(&path, &mut body, inner_attributes, attributes)?;
+        let inputs: Vec<NodeId> = body.placeholders().map(|node| node.id()).collect();
+        let mut map: FxHashMap<NodeId, Argument> = inputs.into_iter().zip(args).collect();
+        let scope = graph.enter_scope_of(call)?;
+        let result = graph.inserting_before(call)?.graph_copy(&body, &mut map);
+        graph.leave_scope(scope);
+        let result = result?.ok_or_else(|| Error::msg("the module's graph has no output"))?;
+        // It is what the call gave.
+        if let Some(meta) = graph.node(call)?.meta::<ValueMeta>().cloned() {
+            graph.learn(&result, &meta)?;
+        }
+        substitute(graph, call, &result)?;
+        graph.erase_node(call)?;
+        drop(edit);
+        self.lint()
+    }
+}
+
+/// What a graph names goes under a path, or under the first free one with a number.
+fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attributes) -> Result<()> {
+    let mut prefix = path.to_string();
+    let mut number = 0;
+    let is_taken = |prefix: &str, to: &Attributes| {
+        let names = from.modules.keys().chain(from.tensors.keys());
+        names.into_iter().any(|name| {
+            let new = format!("{prefix}.{name}");
+            to.modules.contains_key(&*new)
+                || to.tensors.contains_key(&*new)
+                || to.conflict(&new).is_some()
+        })
+    };
+    while is_taken(&prefix, to) {
+        number += 1;
+        prefix = format!("{path}_{number}");
+    }
+    let new_path = |old: &str| -> Arc<str> { format!("{prefix}.{old}").into() };
+    let mut cursor = body.cursor();
+    while let Some(id) = cursor.advance() {
+        let op = match cursor.node(id)?.op() {
+            Op::GetAttr(path) => Op::GetAttr(new_path(path)),
+            Op::CallModule(path) => Op::CallModule(new_path(path)),
+            _ => continue,
+        };
+        cursor.node_mut(id)?.write_op(op)?;
+    }
+    drop(cursor);
+    for (old, module) in from.modules {
+        to.modules.insert(new_path(&old), module);
+    }
+    for (old, tensor) in from.tensors {
+        to.tensors.insert(new_path(&old), tensor);
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! Parts of a graph as modules of their own.
+//!
+//! Invariant: afterwards the graph computes what it did before, in the same order of effects.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use super::part::{erase_unused, named_by, take_items};
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
+use crate::module::attributes::Attributes;
+use crate::region::region::Region;
+use crate::region::units::order_by_parts;
+use crate::value::handle::NodeId;
+
+/// A part that [`GraphModule::split`] made a module of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SplitPart {
+    /// Where the module is.
+    pub path: Arc<str>,
+    /// The node that calls it.
+    pub call: NodeId,
+}
+
+impl GraphModule {
+    /// Moves nodes into a graph module of their own under a path, with what only they name, and calls it where they were.
+    /// Its inputs are what the nodes use of the others, in the order of first use; its result is what the others use of
+    /// them, a tuple of several. Gives the calling node. [`split`](GraphModule::split) does so for many parts at once.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| ((x * 2.0)? + 1.0)? / 3.0))?;
+    /// let names = ["mul", "add"].map(|name| gm.graph().find_name(name).map(|node| node.id()));
+    /// let nodes: Vec<NodeId> = names.into_iter().flatten().collect();
+    /// let call = gm.lift_subgraph(&nodes, "affine")?;
+    /// assert_eq!(gm.graph().len(), 4); // x, affine, truediv, output
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 1.0);
+    /// gm.inline_module(call)?;
+    /// assert_eq!(gm.graph().len(), 5);
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 1.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the path is taken, a node is an input or the output or not of this graph, nobody else uses the nodes, or the
+    /// nodes are not [one piece](Region::is_convex), which the error names. Nothing changes then.
+    pub fn lift_subgraph(&mut self, nodes: &[NodeId], path: &str) -> Result<NodeId> {
+        if nodes.is_empty() {
+            return Err(Error::msg("there are no nodes to lift"));
+        }
+        let made = self.split_into(vec![(path.into(), nodes.to_vec())])?;
+        let made = made.first().map(|part| part.call);
+        Ok(made.expect("there is one part, with nodes"))
+    }
+
+    /// Moves every node that has a path into the graph module of that path, and calls those modules where the nodes were: in
+    /// one pass over the graph, however many parts there are. `path_of` is not asked for inputs and the output. Gives the
+    /// parts, in the order of their first nodes.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| (((x * 2.0)? + 1.0)? / 3.0)? - 1.0))?;
+    /// let half = |node: fx_core::NodeRef<'_>| match node.name().to_string().as_str() {
+    ///     "mul" | "add" => Some("front"),
+    ///     _ => Some("back"),
+    /// };
+    /// let parts = gm.split(half)?;
+    /// assert_eq!(parts.iter().map(|part| &*part.path).collect::<Vec<_>>(), ["front", "back"]);
+    /// assert_eq!(gm.graph().len(), 4); // x, front, back, output
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 0.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a path is taken, nobody else uses a part, a part is not [one piece](Region::is_convex), or parts need each other.
+    /// Nothing changes then.
+    pub fn split<K: Into<Arc<str>>>(
+        &mut self,
+        mut path_of: impl FnMut(NodeRef<'_>) -> Option<K>,
+    ) -> Result<Vec<SplitPart>> {
+        let mut parts: IndexMap<Arc<str>, Vec<NodeId>, FxBuildHasher> = IndexMap::default();
+        for node in self.graph() {
+            if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
+                continue;
+            }
+            if let Some(path) = path_of(node) {
+                parts.entry(path.into()).or_default().push(node.id());
+            }
+        }
+        self.split_into(parts.into_iter().collect())
+    }
+
+    fn split_into(&mut self, parts: Vec<(Arc<str>, Vec<NodeId>)>) -> Result<Vec<SplitPart>> {
+        let (graph, attributes) = (self.graph(), self.attributes());
+        let mut part_of: Vec<Option<u32>> = vec![None; graph.index_bound()];
+        let mut regions = Vec::with_capacity(parts.len());
+        for (number, (path, nodes)) in (0u32..).zip(&parts) {
+            for id in nodes {
+                let node = graph.node(*id)?;
+                if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
+                    let error =
+                        Error::msg("inputs and the output cannot be lifted: leave them out");
+                    return Err(node.blame("lifting", error));
+                }
+                part_of[node.id().index as usize] = Some(number);
+            }
+            let region = Region::of(graph, nodes.iter().copied())?;
+            if region.outputs().is_empty() {
+                return Err(Error::msg(format_args!(
+                    "nothing outside uses the nodes of `{path}`: a module of them would give nothing"
+                )));
+            }
+            regions.push(region);
+        }
+        let order = order_by_parts(graph, attributes, &part_of, parts.len());
+        let order = order.ok_or_else(|| no_order(graph, attributes, &parts, &regions))?;
+        let mut inner = Vec::with_capacity(parts.len());
+        for ((path, _), region) in parts.iter().zip(&regions) {
+            let inner_graph = graph_of(region, graph)?;
+            let named = named_by(&inner_graph, attributes);
+            inner.push(GraphModule::new(named, inner_graph, path)?);
+        }
+        self.edit(|gm| gm.put_parts(&parts, &regions, inner, &order))
+    }
+
+    fn put_parts(
+        &mut self,
+        parts: &[(Arc<str>, Vec<NodeId>)],
+        regions: &[Region],
+        inner: Vec<GraphModule>,
+        order: &[NodeId],
+    ) -> Result<Vec<SplitPart>> {
+        for ((path, _), inner) in parts.iter().zip(inner) {
+            self.add_new_submodule(path, inner)?;
+        }
+        let mut edit = self.graph_mut();
+        let (graph, attributes) = edit.parts();
+        // Now each part stands together, and what uses it behind it.
+        graph.rearrange(order)?;
+        let mut made = Vec::with_capacity(parts.len());
+        let mut results = Vec::with_capacity(parts.len());
+        for ((path, _), region) in parts.iter().zip(regions) {
+            let (call, given) = call_behind(graph, path, region)?;
+            made.push(SplitPart {
+                path: path.clone(),
+                call,
+            });
+            results.push(given);
+        }
+        // Behind all calls: one part's call may use what another part gives.
+        for (region, given) in regions.iter().zip(results) {
+            let inside: FxHashSet<NodeId> = region.nodes().iter().copied().collect();
+            for (old, new) in region.outputs().iter().zip(given) {
+                let mut node = graph.node_mut(*old)?;
+                node.replace_uses_with_filter(new, |user| !inside.contains(&user.id()))?;
+            }
+        }
+        let inside: FxHashSet<NodeId> = regions.iter().flat_map(Region::nodes).copied().collect();
+        let moved: Vec<NodeId> = order
+            .iter()
+            .filter(|id| inside.contains(id))
+            .copied()
+            .collect();
+        erase_unused(graph, attributes, &moved)?;
+        drop(edit);
+        self.lint()?;
+        Ok(made)
+    }
+
+    /// Adds a module under a path that nothing has.
+    fn add_new_submodule(&mut self, path: &str, module: GraphModule) -> Result<()> {
+        let attributes = self.attributes();
+        if attributes.modules.contains_key(path) || attributes.tensors.contains_key(path) {
+            return Err(Error::msg(format_args!(
+                "`{path}` is taken: give the new module another path"
+            )));
+        }
+        self.add_submodule(path, module)
+    }
+}
+
+/// Calls the module at a path behind a region; gives the call, and what stands for each of the region's outputs.
+fn call_behind(
+    graph: &mut Graph,
+    path: &Arc<str>,
+    region: &Region,
+) -> Result<(NodeId, Vec<NodeId>)> {
+    let last = region.nodes().last().copied();
+    let last = last.ok_or_else(|| Error::msg("a part has nodes"))?;
+    let mut place = graph.inserting_after(last)?;
+    let inputs: Args = region
+        .inputs()
+        .iter()
+        .copied()
+        .map(Argument::Node)
+        .collect();
+    let call = place.call_module(path, inputs, Kwargs::new())?;
+    place.node_mut(call)?.come_from(last)?;
+    let results = match region.outputs() {
+        [one] => {
+            place.learn_from(call, *one)?;
+            vec![call]
+        }
+        several => take_items(&mut place, call, several)?,
+    };
+    Ok((call, results))
+}
+
+/// Why parts have no order.
+fn no_order(
+    graph: &Graph,
+    attributes: &Attributes,
+    parts: &[(Arc<str>, Vec<NodeId>)],
+    regions: &[Region],
+) -> Error {
+    let broken = regions
+        .iter()
+        .find_map(|region| region.check_convex(graph, attributes).err());
+    broken.unwrap_or_else(|| {
+        let paths: Vec<String> = parts.iter().map(|(path, _)| format!("`{path}`")).collect();
+        Error::msg(format_args!(
+            "the parts {} need each other: a node of one uses one of another, and the other way round; make other parts",
+            paths.join(", ")
+        ))
+    })
+}
+
+/// A region as a graph.
+fn graph_of(region: &Region, of: &Graph) -> Result<Graph> {
+    let mut graph = Graph::with_capacity(region.nodes().len() + region.inputs().len() + 1);
+    let mut copies: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+    for input in region.inputs() {
+        let node = of.node(*input)?;
+        let copy = graph.placeholder(&node.name().to_string())?;
+        let mut placeholder = graph.node_mut(copy)?;
+        placeholder.set_type_expr(node.type_expr());
+        if let Some(meta) = node.meta::<ValueMeta>() {
+            placeholder.set_meta(meta.clone());
+        }
+        copies.insert(*input, copy);
+    }
+    let now = |copies: &FxHashMap<NodeId, NodeId>, id: NodeId| {
+        copies
+            .get(&id)
+            .copied()
+            .map_or(Argument::None, Argument::Node)
+    };
+    for id in region.nodes() {
+        let copy = graph.node_copy(of.node(*id)?, |input| now(&copies, input))?;
+        copies.insert(*id, copy);
+    }
+    let mut results: Vec<Argument> = region
+        .outputs()
+        .iter()
+        .map(|id| now(&copies, *id))
+        .collect();
+    let result = match results.len() {
+        1 => results.swap_remove(0),
+        _ => Argument::Tuple(Arc::new(results)),
+    };
+    graph.output(result)?;
+    Ok(graph)
+}

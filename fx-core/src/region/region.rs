@@ -1,0 +1,140 @@
+//! `Region`: nodes of a graph as one, with what they take from the others and what they give them.
+//!
+//! Invariant: nodes are in the graph's order, inputs in the order of first use, outputs in the order of the nodes.
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use super::ordered::Ordered;
+use crate::error::{Error, Result};
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::module::attributes::Attributes;
+use crate::value::handle::NodeId;
+
+/// Nodes of a graph, looked at as one.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::Region;
+/// let gm = symbolic_trace(traced!(|x: Float| ((x * 2.0)? + 1.0)? / 3.0))?;
+/// let named = |name| gm.graph().find_name(name).map(|node| node.id());
+/// let ends = Region::of(gm.graph(), named("mul").into_iter().chain(named("truediv")))?;
+/// assert_eq!((ends.inputs().len(), ends.outputs().len()), (2, 2)); // x and add; mul and truediv
+/// assert!(!ends.is_convex(gm.graph(), gm.attributes())); // add is between them
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    nodes: Vec<NodeId>,
+    inputs: Vec<NodeId>,
+    outputs: Vec<NodeId>,
+}
+
+impl Region {
+    /// The region of some nodes, in any order. It takes time for them and their uses, however large the graph is.
+    ///
+    /// # Errors
+    /// When a node is not of this graph.
+    pub fn of(graph: &Graph, nodes: impl IntoIterator<Item = NodeId>) -> Result<Region> {
+        let mut inside: FxHashSet<NodeId> = FxHashSet::default();
+        let mut refs: Vec<NodeRef<'_>> = Vec::new();
+        for id in nodes {
+            let node = graph.node(id)?;
+            if inside.insert(id) {
+                refs.push(node);
+            }
+        }
+        refs.sort_unstable_by_key(|node| node.order_key());
+        let mut inputs: IndexSet<NodeId, FxBuildHasher> = IndexSet::default();
+        let mut outputs = Vec::new();
+        for node in &refs {
+            let others = node.all_input_nodes().map(NodeRef::id);
+            inputs.extend(others.filter(|input| !inside.contains(input)));
+            if node.users().any(|user| !inside.contains(&user.id())) {
+                outputs.push(node.id());
+            }
+        }
+        Ok(Region {
+            nodes: refs.into_iter().map(NodeRef::id).collect(),
+            inputs: inputs.into_iter().collect(),
+            outputs,
+        })
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
+    /// Its free variables: what the nodes use of the others.
+    pub fn inputs(&self) -> &[NodeId] {
+        &self.inputs
+    }
+
+    /// The nodes that others use.
+    pub fn outputs(&self) -> &[NodeId] {
+        &self.outputs
+    }
+
+    /// Whether one node could stand for it: no other node both uses one of its nodes and is used by one, and no effect of
+    /// another comes between its own.
+    pub fn is_convex(&self, graph: &Graph, attributes: &Attributes) -> bool {
+        self.check_convex(graph, attributes).is_ok()
+    }
+
+    /// Checks that it [is convex](Region::is_convex).
+    ///
+    /// # Errors
+    /// The first node of the region that comes too late, with the node that comes between.
+    pub fn check_convex(&self, graph: &Graph, attributes: &Attributes) -> Result<()> {
+        let mut inside = vec![false; graph.index_bound()];
+        for id in &self.nodes {
+            inside[graph.node(*id)?.id().index as usize] = true;
+        }
+        let ordered = Ordered::of(graph, attributes);
+        // Nodes outside that depend on one inside.
+        let mut after = vec![false; graph.index_bound()];
+        let mut last_ordered: Option<NodeRef<'_>> = None;
+        for node in graph.nodes() {
+            let place = node.id().index as usize;
+            if ordered.contains(node)
+                && let Some(previous) = last_ordered.replace(node)
+            {
+                let before = previous.id().index as usize;
+                if inside[place] && after[before] {
+                    return Err(not_one_piece(
+                        node,
+                        previous,
+                        "and its effects come between theirs",
+                    ));
+                }
+                after[place] |= !inside[place] && (inside[before] || after[before]);
+            }
+            for input in node.all_input_nodes() {
+                let before = input.id().index as usize;
+                match (inside[place], inside[before]) {
+                    (true, false) if after[before] => {
+                        return Err(not_one_piece(
+                            node,
+                            input,
+                            "uses one of them and is used by this one",
+                        ));
+                    }
+                    (false, true) => after[place] = true,
+                    (false, false) => after[place] |= after[before],
+                    (true, _) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_one_piece(node: NodeRef<'_>, between: NodeRef<'_>, why: &str) -> Error {
+    let error = Error::msg(format_args!(
+        "the nodes are not one piece: %{} is not among them, {why}; take it in, or leave this one out",
+        between.name()
+    ));
+    node.blame("lifting", error)
+}
