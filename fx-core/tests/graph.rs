@@ -1,30 +1,35 @@
 //! `Graph` as its users see it: building, editing, use lists, names, printing, lint, ids.
 
+#[path = "graph/binding.rs"]
+mod binding;
+#[path = "graph/dead_code.rs"]
+mod dead_code;
+#[path = "graph/editing.rs"]
+mod editing;
 #[path = "graph/model.rs"]
 mod model;
+#[path = "graph/observers.rs"]
+mod observers;
 mod support;
 
 use std::sync::Arc;
 
 use fx_core::prelude::*;
-use fx_core::{Argument, DType, ErrorKind, Literal, Opcode, function, operator};
+use fx_core::{Argument, Attributes, DType, ErrorKind, Literal, Opcode, function, operator};
 use insta::assert_snapshot;
-use support::{relu, scale};
+use support::*;
 
-fn names<'g>(nodes: impl Iterator<Item = fx_core::NodeRef<'g>>) -> Vec<String> {
-    nodes.map(|n| n.name().to_string()).collect()
+/// A module of a graph that names no attributes.
+fn module(graph: Graph) -> Result<GraphModule> {
+    GraphModule::new(Attributes::default(), graph, "Rows")
 }
 
-fn order(graph: &Graph) -> Vec<String> {
-    names(graph.nodes())
+fn left() -> Array {
+    Array::vec(&[1.0, -2.0])
 }
 
-fn users(graph: &Graph, id: NodeId) -> Result<Vec<String>> {
-    Ok(names(graph.node(id)?.users()))
-}
-
-fn inputs(graph: &Graph, id: NodeId) -> Result<Vec<String>> {
-    Ok(names(graph.node(id)?.all_input_nodes()))
+fn right() -> Array {
+    Array::vec(&[-3.0, 5.0])
 }
 
 /// x -> neg -> relu -> output.
@@ -196,7 +201,7 @@ fn a_guard_inserts_in_writing_order_and_puts_the_point_back() -> Result<()> {
     let expected = [
         "d", "c", "f", "x", "neg", "a", "b", "g", "h", "relu", "output", "e", "i",
     ];
-    assert_eq!(order(&graph), expected);
+    assert_eq!(names(&graph), expected);
     Ok(())
 }
 
@@ -211,12 +216,12 @@ fn an_erased_insertion_point_moves_to_the_next_node() -> Result<()> {
         guard.erase_node(extra)?;
         guard.call_method("a", (x,), ())?;
     }
-    assert_eq!(order(&graph), ["x", "neg", "a", "relu", "output"]);
+    assert_eq!(names(&graph), ["x", "neg", "a", "relu", "output"]);
     let mut guard = graph.inserting_before(output)?;
     guard.erase_node(output)?;
     guard.call_method("b", (x,), ())?;
     drop(guard);
-    assert_eq!(order(&graph), ["x", "neg", "a", "relu", "b"]);
+    assert_eq!(names(&graph), ["x", "neg", "a", "relu", "b"]);
     Ok(())
 }
 
@@ -236,7 +241,7 @@ fn an_outer_insertion_point_erased_inside_an_inner_guard_moves_on_too() -> Resul
     }
     outer.call_method("b", (x,), ())?;
     drop(outer);
-    assert_eq!(order(&graph), ["x", "a", "neg", "b", "relu", "output"]);
+    assert_eq!(names(&graph), ["x", "a", "neg", "b", "relu", "output"]);
     Ok(())
 }
 
@@ -249,7 +254,7 @@ fn a_graph_replaced_through_a_guard_is_usable() -> Result<()> {
         *inner = Graph::new();
     }
     graph.placeholder("y")?;
-    assert_eq!(order(&graph), ["y"]);
+    assert_eq!(names(&graph), ["y"]);
     Ok(())
 }
 
@@ -261,7 +266,7 @@ fn a_clone_taken_inside_a_guard_grows_at_its_end() -> Result<()> {
         Graph::clone(&guard)
     };
     copy.get_attr("last")?;
-    assert_eq!(order(&copy), ["x", "neg", "relu", "output", "last"]);
+    assert_eq!(names(&copy), ["x", "neg", "relu", "output", "last"]);
     Ok(())
 }
 
@@ -272,7 +277,7 @@ fn inserting_at_an_erased_node_is_an_error() -> Result<()> {
     assert!(graph.inserting_before(output).is_err());
     assert!(graph.inserting_after(output).is_err());
     graph.get_attr("last")?;
-    assert_eq!(order(&graph), ["x", "neg", "relu", "last"]);
+    assert_eq!(names(&graph), ["x", "neg", "relu", "last"]);
     Ok(())
 }
 
@@ -616,7 +621,7 @@ fn named(candidates: &[&str]) -> Result<Vec<String>> {
         let found = graph.find_name(&node.name().to_string()).map(|n| n.id());
         assert_eq!(found, Some(node.id()), "%{} is found by name", node.name());
     }
-    Ok(order(&graph))
+    Ok(names(&graph))
 }
 
 #[test]
@@ -679,7 +684,7 @@ fn an_erased_nodes_name_is_not_given_again() -> Result<()> {
     let first = graph.get_attr("p")?;
     graph.erase_node(first)?;
     graph.get_attr("p")?;
-    assert_eq!(order(&graph), ["p_1"]);
+    assert_eq!(names(&graph), ["p_1"]);
     assert!(graph.find_name("p").is_none());
     Ok(())
 }

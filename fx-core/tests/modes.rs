@@ -37,10 +37,6 @@ impl Mode for Notes {
     }
 }
 
-fn x() -> Array {
-    Array::vec(&[1.0, -2.0])
-}
-
 fn program() -> fx_core::TracedFn {
     traced!(|x: &Array| {
         let y = (x.relu()? + 1.0)?;

@@ -4,8 +4,14 @@
     reason = "arguments are lent, as users write it"
 )]
 
+#[path = "run/attributes.rs"]
+mod attributes;
 #[path = "run/code.rs"]
 mod code;
+#[path = "run/edited.rs"]
+mod edited;
+#[path = "run/interpret.rs"]
+mod interpret;
 mod support;
 
 use std::sync::atomic::Ordering;
@@ -16,10 +22,6 @@ use fx_core::{Attributes, ErrorKind, Literal, operator};
 use insta::assert_snapshot;
 use support::modules::{Block, Linear};
 use support::*;
-
-fn x() -> Array {
-    Array::vec(&[1.0, -2.0])
-}
 
 /// What follows `->` runs; the same is eager Rust.
 #[trace]
@@ -32,6 +34,31 @@ fn mixture(
 ) -> Result<Array> {
     let (a, b) = split_sign(&(x - y)?)?;
     concat(&[(a * by)?, b.scale(3.0)?])
+}
+
+fn equal(a: &Array, b: &Array) -> Result<()> {
+    assert_eq!(a.to_vec()?, b.to_vec()?);
+    Ok(())
+}
+
+#[derive(Module, Debug)]
+struct MyModule {
+    param: Array,
+    linear: Linear,
+}
+
+#[trace]
+impl MyModule {
+    fn forward(&self, x: &Array) -> Result<Array> {
+        self.linear.forward(&(x + &self.param)?)?.relu()
+    }
+}
+
+fn my_module() -> MyModule {
+    MyModule {
+        param: Array::vec(&[0.5, 3.0]),
+        linear: Linear::square(2, 2.0),
+    }
 }
 
 // ---- arguments ---------------------------------------------------------------------------------

@@ -4,10 +4,18 @@
     reason = "arguments are lent, as users write it"
 )]
 
+#[path = "trace/arguments.rs"]
+mod arguments;
+#[path = "trace/assertions.rs"]
+mod assertions;
 #[path = "trace/concrete.rs"]
 mod concrete;
 #[path = "trace/errors.rs"]
 mod errors;
+#[path = "trace/leaves.rs"]
+mod leaves;
+#[path = "trace/modules.rs"]
+mod modules;
 #[path = "trace/retrace.rs"]
 mod retrace;
 #[path = "trace/scalars.rs"]
@@ -32,19 +40,6 @@ fn lines(graph: &Graph) -> Vec<String> {
 
 fn opcodes(graph: &Graph) -> Vec<Opcode> {
     graph.nodes().map(|n| n.opcode()).collect()
-}
-
-fn names(graph: &Graph) -> Vec<String> {
-    graph.nodes().map(|n| n.name().to_string()).collect()
-}
-
-fn node<'g>(graph: &'g Graph, name: &str) -> Result<fx_core::NodeRef<'g>> {
-    let found = graph.find_name(name);
-    found.ok_or_else(|| Error::msg(format_args!("no node %{name} in {graph}")))
-}
-
-fn x() -> Array {
-    Array::vec(&[1.0, -2.0])
 }
 
 // ---- functions and closures --------------------------------------------------------------------

@@ -1,14 +1,25 @@
-//! Passes that know tensors: fusion of batch norms, removal of what does nothing, counts; and modules replaced by others.
+//! Passes on tensors: common sub-expressions, constant folding, effects, the pass manager, normal forms, fusion of batch
+//! norms, removal of what does nothing, counts; and modules replaced by others.
 
+#[path = "passes/cse.rs"]
+mod cse;
+#[path = "passes/effects.rs"]
+mod effects;
+#[path = "passes/fold.rs"]
+mod fold;
 #[path = "passes/fusion.rs"]
 mod fusion;
 #[path = "passes/inference.rs"]
 mod inference;
+#[path = "passes/manager.rs"]
+mod manager;
+#[path = "passes/normalize.rs"]
+mod normalize;
 #[path = "passes/surgery.rs"]
 mod surgery;
 
 use fx_nn::prelude::*;
-use fx_nn::{Component, ComponentExt};
+use fx_nn::{Component, ComponentExt, Pass, allclose};
 
 /// A module with weights and statistics that are not those of the start, in evaluation mode.
 fn filled<M: Module + Component>(mut module: M) -> Result<M> {
@@ -36,4 +47,31 @@ fn says(error: &str, parts: &[&str]) {
     for part in parts {
         assert!(error.contains(part), "`{part}` is not in `{error}`");
     }
+}
+
+/// How many nodes have a target that ends so.
+fn count(gm: &GraphModule, target: &str) -> usize {
+    let nodes = gm.graph().nodes();
+    nodes
+        .filter(|node| node.target().rsplit("::").next() == Some(target))
+        .count()
+}
+
+/// Runs a pass; the module gives what it gave before, bit for bit.
+fn keeps_numbers(gm: &mut GraphModule, pass: &impl Pass, x: &Tensor) -> Result<bool> {
+    let before: Vec<Tensor> = tensors(gm.forward(x)?);
+    let changed = gm.apply(pass)?.changed;
+    let after: Vec<Tensor> = tensors(gm.forward(x)?);
+    assert_eq!(before.len(), after.len());
+    for (a, b) in after.iter().zip(&before) {
+        let closeness = allclose(a, b, 0.0, 0.0)?;
+        assert!(closeness.close, "{closeness}\n{}", gm.graph());
+    }
+    Ok(changed)
+}
+
+fn tensors(value: Value) -> Vec<Tensor> {
+    let mut found = Vec::new();
+    value.for_each(&mut |leaf| found.extend(leaf.downcast_ref::<Tensor>().cloned()));
+    found
 }

@@ -204,6 +204,21 @@ fn a_failing_edit_of_nested_graph_modules_leaves_all_of_them() -> Result<()> {
     assert!(gm.eliminate_dead_code().is_err());
     assert_eq!(module_state(&gm), before);
 
+    // One inner graph breaks its rules, and another one was worked on before.
+    let mut broken = symbolic_trace(traced!(|x: Float| (x * 3.0)? - 1.0))?;
+    let mut graph = broken.graph_mut();
+    let (mul, sub) = (graph.find_name("mul"), graph.find_name("sub"));
+    let [Some(mul), Some(sub)] = [mul, sub].map(|node| node.map(|node| node.id())) else {
+        return Err(Error::msg("the inner graph has both"));
+    };
+    graph.node_mut(mul)?.prepend(sub)?;
+    drop(graph);
+    let mut gm = sample()?;
+    gm.add_submodule("last", broken)?;
+    let before = module_state(&gm);
+    assert!(gm.eliminate_dead_code().is_err());
+    assert_eq!(module_state(&gm), before);
+
     let mut gm = sample()?;
     let before = module_state(&gm);
     let failed = gm.edit(|gm| {

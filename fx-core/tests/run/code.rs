@@ -1,9 +1,8 @@
 //! `code()`: the Rust that a person would write for a graph.
 
-use insta::assert_snapshot;
-
 use fx_core::prelude::*;
 use fx_core::{Module, operator};
+use insta::assert_snapshot;
 
 use crate::mixture;
 use crate::support::modules::{Block, Linear};

@@ -5,6 +5,7 @@
     reason = "each test crate uses a part of it"
 )]
 
+pub mod graphs;
 pub mod modules;
 pub mod text;
 
@@ -12,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+pub use graphs::*;
 pub use text::without_lines;
 
 use fx_core::{

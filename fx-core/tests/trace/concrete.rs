@@ -1,13 +1,12 @@
 //! Specialised arguments: structures taken apart into inputs, guards, and the signature that stays.
 
-use insta::assert_snapshot;
-
 use fx_core::prelude::*;
 use fx_core::{Frozen, IntoValue, MetaPolicy, Tree};
 use indexmap::IndexMap;
+use insta::assert_snapshot;
 
+use crate::lines;
 use crate::support::*;
-use crate::{lines, names, node};
 
 fn array(x: f64) -> Array {
     Array::vec(&[x])

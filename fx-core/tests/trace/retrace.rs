@@ -5,7 +5,7 @@ use fx_core::{Module, Opcode, TraceContext};
 
 use crate::support::modules::{Block, Linear, Tied};
 use crate::support::*;
-use crate::{lines, names, node, source_at};
+use crate::{lines, source_at};
 
 fn retrace(gm: &GraphModule) -> Result<GraphModule> {
     let again = symbolic_trace(gm)?;

@@ -1,12 +1,11 @@
 //! Symbolic scalars, proxies and lists: the same numbers traced as eager, Python's rules, errors instead of panics.
 
-use insta::assert_snapshot;
-
 use fx_core::prelude::*;
 use fx_core::{IntoValue, List, TracedFn};
+use insta::assert_snapshot;
 use proptest::prelude::*;
 
-use crate::names;
+use crate::support::names;
 
 type Ints = fn(Int, Int) -> Result<Int>;
 type Floats = fn(Float, Float) -> Result<Float>;

@@ -1,13 +1,11 @@
 //! Tracers of one's own: each override changes what a trace records, and the report says what was fixed.
 
-use insta::assert_snapshot;
-
 use std::sync::Arc;
 
 use fx_core::prelude::*;
 use fx_core::{Argument, CallArgs, ErrorKind, Module, Object, TensorKind, operator};
+use insta::assert_snapshot;
 
-use crate::names;
 use crate::support::modules::{Block, Linear};
 use crate::support::*;
 

@@ -1,13 +1,12 @@
-//! Rows about what goes into a traced function and what comes out: structures, defaults, specialised arguments.
-
-use insta::assert_snapshot;
+//! What goes into a traced function and what comes out: structures, defaults, specialised arguments.
 
 use fx_core::prelude::*;
 use fx_core::{ErrorKind, IntoValue, Meta, MetaPolicy, SymbolicTracer};
 use indexmap::IndexMap;
+use insta::assert_snapshot;
 
+use crate::modules::placed;
 use crate::support::*;
-use crate::{names, placed, refused, same, x};
 
 #[test]
 fn bitwise_operators_are_recorded() -> Result<()> {
@@ -81,7 +80,7 @@ fn the_truth_of_a_traced_value_is_an_error_with_the_ways_out() {
         matches!(error.kind(), ErrorKind::ControlFlow { .. }),
         "{error}"
     );
-    assert_snapshot!(without_lines(error), @"while tracing `to_bool` (fx-core/tests/torchfx_trace/arguments.rs:_): symbolically traced variables cannot be used as inputs to control flow: the truth of %open is known only when the graph runs; decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`");
+    assert_snapshot!(without_lines(error), @"while tracing `to_bool` (fx-core/tests/trace/arguments.rs:_): symbolically traced variables cannot be used as inputs to control flow: the truth of %open is known only when the graph runs; decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`");
 }
 
 #[test]
@@ -134,7 +133,7 @@ fn iterating_a_traced_value_is_an_error() {
     let error = refused(symbolic_trace(traced!(|x: Value| {
         Ok(x.iter()?.collect::<Vec<Value>>())
     })));
-    assert_snapshot!(without_lines(error), @"while tracing `iter` (fx-core/tests/torchfx_trace/arguments.rs:_): %x is symbolic and cannot be iterated: its items are known only when the graph runs; take a fixed number of items, specialise the argument to a structure with `Trace::concrete` and `tree!`, make the function a leaf with #[wrap], or answer in `Tracer::iter`");
+    assert_snapshot!(without_lines(error), @"while tracing `iter` (fx-core/tests/trace/arguments.rs:_): %x is symbolic and cannot be iterated: its items are known only when the graph runs; take a fixed number of items, specialise the argument to a structure with `Trace::concrete` and `tree!`, make the function a leaf with #[wrap], or answer in `Tracer::iter`");
 }
 
 #[derive(Tree, Clone)]

@@ -1,4 +1,4 @@
-//! Rows of torch.fx's tests of tracing that need a tensor library: matrix products, slices, sizes of parameters, layers.
+//! Tracing of what needs a tensor library: matrix products, slices, sizes of parameters, layers.
 
 use fx_core::Frozen;
 use fx_core::prelude::*;

@@ -1,10 +1,4 @@
-//! What torch.fx's own tests of running assert: interpreters and transforms (`docs/torchfx-tests.md`).
-#![allow(
-    clippy::needless_borrows_for_generic_args,
-    reason = "arguments are lent, as users write it"
-)]
-
-mod support;
+//! Interpreted runs and transforms: what an override sees and changes, what is kept, what an error names.
 
 use std::sync::Arc;
 
@@ -14,44 +8,17 @@ use fx_core::{
     PlainInterpreter,
 };
 use insta::assert_snapshot;
-use support::modules::{Block, Linear};
-use support::*;
 
-fn x() -> Array {
-    Array::vec(&[1.0, -2.0])
-}
-
-fn same(a: &Array, b: &Array) -> Result<()> {
-    assert_eq!(a.to_vec()?, b.to_vec()?);
-    Ok(())
-}
-
-#[derive(Module, Debug)]
-struct MyModule {
-    param: Array,
-    linear: Linear,
-}
-
-#[trace]
-impl MyModule {
-    fn forward(&self, x: &Array) -> Result<Array> {
-        self.linear.forward(&(x + &self.param)?)?.relu()
-    }
-}
-
-fn my_module() -> MyModule {
-    MyModule {
-        param: Array::vec(&[0.5, 3.0]),
-        linear: Linear::square(2, 2.0),
-    }
-}
+use crate::support::modules::Block;
+use crate::support::*;
+use crate::{equal, my_module};
 
 #[test]
 fn an_interpreted_run_is_the_eager_one() -> Result<()> {
     let module = my_module();
     let gm = symbolic_trace(&module)?;
     let y: Array = gm.interpret(&mut PlainInterpreter, &x())?;
-    same(&y, &module.forward(&x())?)
+    equal(&y, &module.forward(&x())?)
 }
 
 #[test]
@@ -89,7 +56,7 @@ fn an_override_sees_every_node() -> Result<()> {
     let gm = symbolic_trace(&module)?;
     let mut names = Seen(Vec::new());
     let y: Array = gm.interpret(&mut names, &x())?;
-    same(&y, &module.forward(&x())?)?;
+    equal(&y, &module.forward(&x())?)?;
     let all: Vec<String> = gm.graph().nodes().map(|n| n.name().to_string()).collect();
     assert_eq!(names.0, all);
     Ok(())
@@ -137,7 +104,7 @@ fn swapped() -> Result<(GraphModule, Array)> {
 #[test]
 fn overrides_swap_functions_and_methods() -> Result<()> {
     let (gm, expected) = swapped()?;
-    same(&gm.interpret(&mut Swap, &x())?, &expected)?;
+    equal(&gm.interpret(&mut Swap, &x())?, &expected)?;
     let plain: Array = gm.forward(&x())?;
     assert_ne!(
         plain.to_vec()?,
@@ -151,7 +118,7 @@ fn overrides_swap_functions_and_methods() -> Result<()> {
 fn a_transform_swaps_functions_and_methods() -> Result<()> {
     let (gm, expected) = swapped()?;
     let swapped = gm.transform(&mut Swap)?;
-    same(&swapped.forward(&x())?, &expected)?;
+    equal(&swapped.forward(&x())?, &expected)?;
     let ops: Vec<String> = swapped
         .graph()
         .nodes()
@@ -215,7 +182,7 @@ fn a_transform_without_overrides_gives_the_same_graph() -> Result<()> {
     copy.graph().lint()?;
     assert_eq!(copy.graph().to_string(), gm.graph().to_string());
     assert_eq!(copy.class_name(), "MyModule");
-    same(&copy.forward(&x())?, &module.forward(&x())?)
+    equal(&copy.forward(&x())?, &module.forward(&x())?)
 }
 
 /// A mark that copies keep.
@@ -280,7 +247,7 @@ fn an_overrides_error_names_the_node_and_its_line() -> Result<()> {
     let gm = symbolic_trace(&my_module())?;
     let text = gm.interpret::<Array>(&mut NoRelu, &x()).err();
     let text = text.map(|e| e.to_string()).unwrap_or_default();
-    assert_snapshot!(without_lines(text), @"while executing %relu (fx-core/tests/torchfx_run.rs:_): methods are not for this device");
+    assert_snapshot!(without_lines(text), @"while executing %relu (fx-core/tests/run.rs:_): methods are not for this device");
     assert!(gm.transform(&mut NoRelu).is_err());
     assert!(!fx_core::is_tracing(), "a refused transform ends its trace");
     Ok(())
@@ -301,216 +268,4 @@ fn an_appended_body_that_fails_gives_the_graph_back() -> Result<()> {
     assert!(unwound.is_err());
     assert_eq!(gm.graph().to_string(), before);
     gm.graph().lint()
-}
-
-// ---- what a graph module holds -----------------------------------------------------------------
-
-#[test]
-fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
-    let mut gm = symbolic_trace(&my_module())?;
-    gm.add_submodule("net_b.conv", Linear::square(2, 3.0))?;
-    assert!(gm.submodule("net_b.conv").is_ok());
-    assert!(gm.parameter("net_b.conv.weight").is_ok());
-    assert!(gm.parameter("param").is_ok() && gm.buffer("param").is_err());
-
-    let mut other = gm.clone();
-    let square = || Linear::square(2, 1.0);
-    let refused = [
-        other.add_submodule("linear.inner", square()),
-        other.add_submodule("net_b", square()),
-        other.add_submodule("a..b", square()),
-        other.add_submodule("param", square()),
-        other.set_submodule("nothing", square()),
-        other.set_buffer("linear", x()),
-        other.submodule("net_c").map(drop),
-        other.buffer("net_c").map(drop),
-    ];
-    let said = refused.map(|result| result.err().map(|e| e.to_string()).unwrap_or_default());
-    assert_snapshot!(said.join("\n"), @"
-    `linear.inner` and the module `linear` cannot both be there: one is inside the other, which is a whole
-    `net_b` and the module `net_b.conv` cannot both be there: one is inside the other, which is a whole
-    `a..b` is no path: it is names with dots between them
-    `param` is a tensor of this module: a module needs another path
-    no module at `nothing`; add it to the attributes of the graph module
-    `linear` is a module: a tensor needs another path
-    no module at `net_c`; add it to the attributes of the graph module
-    no buffer at `net_c`; add it to the attributes of the graph module
-    ");
-
-    // A module in the place of another is what runs next.
-    let before: Array = gm.forward(&x())?;
-    gm.set_submodule("linear", Linear::square(2, 20.0))?;
-    let after: Array = gm.forward(&x())?;
-    assert_ne!(before.to_vec()?, after.to_vec()?);
-    gm.set_parameter("param", Array::vec(&[0.0, 2.0]))?;
-    assert_eq!(gm.forward::<Array>(&x())?.to_vec()?, [20.5, 0.5]);
-
-    assert!(gm.delete_submodule("net_b") && !gm.delete_submodule("net_b"));
-    gm.add_submodule("unused", Linear::square(2, 3.0))?;
-    assert_eq!(gm.delete_all_unused_submodules(), 1);
-    assert!(gm.parameter("param").is_ok(), "parameters stay");
-    gm.forward::<Array>(&x())?;
-
-    // What a node calls and is not there is an error that names both.
-    assert!(gm.delete_submodule("linear"));
-    let text = gm.forward::<Array>(&x()).err().map(|e| e.to_string());
-    let text = text.unwrap_or_default();
-    assert_snapshot!(without_lines(text), @"while compiling %linear (fx-core/tests/torchfx_run.rs:_): no module at `linear`; add it to the attributes of the graph module");
-    Ok(())
-}
-
-#[test]
-fn children_of_a_called_leaf_are_not_unused() -> Result<()> {
-    #[derive(Module)]
-    struct Outer {
-        block: Block,
-    }
-    #[trace]
-    impl Outer {
-        fn forward(&self, x: &Array) -> Result<Array> {
-            self.block.forward(x)
-        }
-    }
-    struct BlockIsLeaf;
-    impl Tracer for BlockIsLeaf {
-        fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, path: &str) -> bool {
-            path == "block"
-        }
-    }
-    let outer = Outer {
-        block: Block::new(2),
-    };
-    let mut gm = Trace::new(&outer).tracer(BlockIsLeaf).graph_module()?;
-    assert_eq!(gm.delete_all_unused_submodules(), 0);
-    assert!(
-        gm.parameter("block.first.weight").is_ok(),
-        "children of a called leaf are kept"
-    );
-    same(&gm.forward(&x())?, &outer.forward(&x())?)
-}
-
-#[test]
-fn every_node_is_told_its_shape() -> Result<()> {
-    let mut gm = symbolic_trace(&my_module())?;
-    let result = gm.propagate_shapes(&x())?;
-    assert_eq!(Array::from_value(result)?.shape()?, [2]);
-    for node in gm.graph() {
-        let meta = node.meta::<fx_core::ValueMeta>();
-        let shape = meta.and_then(|meta| Some(meta.tensor()?.shape.clone()));
-        assert_eq!(shape, Some(vec![2]), "{}", node.name());
-    }
-    let mut tuple = symbolic_trace(traced!(|x: &Array| split_sign(x)))?;
-    tuple.propagate_shapes(&x())?;
-    let meta = tuple
-        .graph()
-        .output_node()
-        .and_then(|n| n.meta::<fx_core::ValueMeta>());
-    assert_eq!(
-        meta.map(ToString::to_string),
-        Some("([2], [2])".to_string())
-    );
-    Ok(())
-}
-
-#[test]
-fn a_clone_of_a_graph_module_does_the_same() -> Result<()> {
-    let gm = symbolic_trace(&Block::new(2))?;
-    let copy = gm.clone();
-    copy.lint()?;
-    assert_eq!(copy.graph().to_string(), gm.graph().to_string());
-    same(&copy.forward(&x())?, &gm.forward(&x())?)
-}
-
-#[test]
-fn a_deep_graph_is_cloned_with_its_users() -> Result<()> {
-    const DEPTH: usize = 20_000;
-    let f = traced!(|x: &Array| {
-        let mut y = x.clone();
-        for _ in 0..DEPTH {
-            y = y.relu()?;
-        }
-        Ok(y)
-    });
-    let gm = symbolic_trace(f)?;
-    let copy = gm.clone();
-    for (old, new) in gm.graph().nodes().zip(copy.graph()) {
-        let users = |node: NodeRef<'_>| -> Vec<NodeId> { node.users().map(|u| u.id()).collect() };
-        assert_eq!(users(old), users(new));
-    }
-    same(
-        &copy.interpret(&mut PlainInterpreter, &x())?,
-        &gm.forward(&x())?,
-    )
-}
-
-// ---- compiled when it runs ---------------------------------------------------------------------
-
-/// `x.relu()`, to be edited.
-fn relu_module() -> Result<GraphModule> {
-    symbolic_trace(traced!(|x: &Array| relu(x)))
-}
-
-fn relu_to_neg(gm: &mut GraphModule) -> Result<()> {
-    let mut graph = gm.graph_mut();
-    let found = graph.find_nodes(&Op::CallFunction(function!(relu)));
-    let ids: Vec<NodeId> = found.iter().map(|node| node.id()).collect();
-    for id in ids {
-        let negated = Op::CallFunction(fx_core::operator::neg);
-        graph.node_mut(id)?.set_op(negated)?;
-    }
-    Ok(())
-}
-
-#[test]
-fn a_replaced_function_is_what_runs_next() -> Result<()> {
-    let mut gm = relu_module()?;
-    same(&gm.forward(&x())?, &relu(&x())?)?;
-    relu_to_neg(&mut gm)?;
-    same(&gm.forward(&x())?, &(-x())?)
-}
-
-#[test]
-fn an_edit_needs_no_recompile() -> Result<()> {
-    let mut gm = relu_module()?;
-    relu_to_neg(&mut gm)?;
-    // Nobody called recompile.
-    same(&gm.forward(&x())?, &(-x())?)?;
-    let module: &dyn Module = &gm;
-    let mut out = Value::None;
-    module.run(&[&x().into_value()], &mut out)?;
-    same(&Array::from_value(out)?, &(-x())?)
-}
-
-#[test]
-fn recompile_shows_errors_of_each_edit() -> Result<()> {
-    let mut gm = relu_module()?;
-    gm.recompile()?;
-    relu_to_neg(&mut gm)?;
-    gm.recompile()?;
-    same(&gm.forward(&x())?, &(-x())?)?;
-    // An edit that cannot run is seen by recompile, and the next edit mends it.
-    let output = gm.graph().output_node().map(|n| n.id());
-    let output = output.ok_or_else(|| Error::msg("the graph has an output"))?;
-    let lost = gm.graph_mut().inserting_before(output)?.get_attr("lost")?;
-    assert!(
-        gm.recompile()
-            .is_err_and(|e| e.to_string().contains("lost"))
-    );
-    gm.graph_mut().erase_node(lost)?;
-    gm.recompile()
-}
-
-#[test]
-fn an_edited_graph_is_what_is_traced_again() -> Result<()> {
-    let mut gm = relu_module()?;
-    relu_to_neg(&mut gm)?;
-    let again = symbolic_trace(&gm)?;
-    let ops = |gm: &GraphModule| {
-        gm.graph()
-            .nodes()
-            .map(|n| n.op().clone())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(ops(&again), ops(&gm));
-    same(&again.forward(&x())?, &(-x())?)
 }

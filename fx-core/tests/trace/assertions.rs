@@ -1,9 +1,8 @@
-//! Rows about assertions: recorded where the claim is traced, plain Rust where it is not.
+//! Assertions: recorded where the claim is traced, plain Rust where it is not.
 
 use fx_core::prelude::*;
 
 use crate::support::*;
-use crate::{names, refused, same, x};
 
 /// Traces a function that asserts, and checks that it stops what does not hold with these words.
 #[track_caller]
