@@ -1,4 +1,4 @@
-//! An array type of one's own, made traceable: fx-core is tied to no tensor library, and generated source has the
+//! A custom array type, made traceable: fx-core is tied to no tensor library, and generated source has the
 //! array type's own names.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

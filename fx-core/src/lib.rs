@@ -84,6 +84,7 @@ pub use passes::pass::{Pass, PassFn, pass_fn};
 pub use passes::profile::{NodeCost, Profile};
 pub use passes::record::PassRecord;
 pub use passes::split::SplitPart;
+pub use region::ordered::Ordered;
 pub use region::region::Region;
 pub use rewrite::found::Match;
 pub use rewrite::matcher::SubgraphMatcher;

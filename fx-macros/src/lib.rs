@@ -29,7 +29,8 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// On a function, or on an `impl` block whose methods all become leaves. Options: `method` (also a
 /// method of the first argument's type), `method = custom` (only `name::method(..)`, for methods
-/// written by hand), `impure`, `random`, `always` (recorded whatever its arguments),
+/// written by hand), `random`, `effects(random, reads, writes, io)` (what a call does besides giving its result),
+/// `impure` (all of these), `always` (recorded whatever its arguments),
 /// `commutative` (its first two arguments may change places), `path = ".."`
 /// (the public path, where the module is private).
 ///

@@ -26,8 +26,8 @@ pub enum Impure {
 #[derive(Default)]
 pub struct WrapOptions {
     pub method: Option<(MethodOption, Span)>,
-    pub impure: bool,
-    pub random: bool,
+    /// The constants of `Effects` that are declared.
+    pub effects: Vec<Ident>,
     pub always: bool,
     pub commutative: bool,
     pub path: Option<LitStr>,
@@ -47,17 +47,26 @@ pub enum MethodOption {
 struct Opt {
     name: Ident,
     value: Option<Expr>,
+    /// What stands in brackets behind the name.
+    list: Option<(Span, Punctuated<Ident, Token![,]>)>,
 }
 
 impl Parse for Opt {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let name = input.parse()?;
+        let list = if input.peek(syn::token::Paren) {
+            let inside;
+            let brackets = syn::parenthesized!(inside in input);
+            Some((brackets.span.join(), Punctuated::parse_terminated(&inside)?))
+        } else {
+            None
+        };
         let value = if input.parse::<Option<Token![=]>>()?.is_some() {
             Some(input.parse()?)
         } else {
             None
         };
-        Ok(Opt { name, value })
+        Ok(Opt { name, value, list })
     }
 }
 
@@ -79,6 +88,14 @@ fn parse_options(tokens: TokenStream, known: &[&str]) -> Result<Vec<Opt>> {
             return Err(Error::new_spanned(
                 &option.name,
                 format!("option `{name}` is given twice"),
+            ));
+        }
+        if let Some((brackets, _)) = &option.list
+            && name != "effects"
+        {
+            return Err(Error::new(
+                *brackets,
+                format!("option `{name}` takes nothing in brackets"),
             ));
         }
         seen.push(name);
@@ -133,6 +150,35 @@ fn segment_value(option: &Opt) -> Result<LitStr> {
     ))
 }
 
+/// The constants that `effects(..)` names.
+fn effects(option: &Opt) -> Result<Vec<Ident>> {
+    let known = ["random", "reads", "writes", "io"];
+    let given = option.list.as_ref().filter(|(_, list)| !list.is_empty());
+    let (Some((_, list)), None) = (given, &option.value) else {
+        return Err(Error::new_spanned(
+            &option.name,
+            "`effects` takes what a call does besides giving its result: #[wrap(effects(reads, writes))]",
+        ));
+    };
+    let constant = |effect: &Ident| {
+        if known.contains(&effect.to_string().as_str()) {
+            Ok(Ident::new(
+                &effect.to_string().to_uppercase(),
+                effect.span(),
+            ))
+        } else {
+            Err(Error::new_spanned(
+                effect,
+                format!(
+                    "unknown effect `{effect}`, expected one of: {}",
+                    known.join(", ")
+                ),
+            ))
+        }
+    };
+    list.iter().map(constant).collect()
+}
+
 impl TraceOptions {
     pub fn parse(tokens: TokenStream) -> Result<Self> {
         let mut options = TraceOptions::default();
@@ -177,6 +223,7 @@ impl WrapOptions {
                 "method",
                 "impure",
                 "random",
+                "effects",
                 "always",
                 "commutative",
                 "path",
@@ -209,11 +256,13 @@ impl WrapOptions {
                         ));
                     }
                 },
+                "effects" => options.effects.extend(effects(&option)?),
                 name => {
                     no_value(&option)?;
+                    let span = option.name.span();
                     match name {
-                        "impure" => options.impure = true,
-                        "random" => options.random = true,
+                        "impure" => options.effects.push(Ident::new("ALL", span)),
+                        "random" => options.effects.push(Ident::new("RANDOM", span)),
                         "commutative" => options.commutative = true,
                         _ => options.always = true,
                     }

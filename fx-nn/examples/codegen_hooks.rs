@@ -1,4 +1,4 @@
-//! Generated source changed by hooks: prints between the steps for a while, and a function definition of one's own.
+//! Generated source changed by hooks: prints between the steps for a while, and a custom function definition.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::models::mlp::Mlp;
@@ -62,7 +62,7 @@ fn main() -> Result<()> {
     })
     .keep();
     gm.set_codegen(Timed);
-    println!("of one's own:\n{}", gm.code());
+    println!("custom:\n{}", gm.code());
 
     // Source lines and shapes, where a sample told them.
     gm.reset_codegen();

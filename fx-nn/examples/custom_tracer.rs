@@ -1,4 +1,4 @@
-//! Tracers of one's own: one that refuses an operation, and one that notes each node's place in the model.
+//! Custom tracers: one that refuses an operation, and one that notes each node's place in the model.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_core::{Args, Kwargs, Meta, MetaPolicy};

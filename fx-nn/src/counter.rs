@@ -201,10 +201,8 @@ pub(crate) fn opened(
     tracer: impl Tracer,
 ) -> Result<(GraphModule, Vec<Value>)> {
     let mut trace = Trace::new(module).tracer(tracer);
-    for (at, param) in module.params().iter().enumerate() {
-        let keyword = || call.kwargs.iter().find(|(name, _)| **name == *param.name);
-        let given = call.args.get(at).or_else(|| keyword().map(|(_, v)| v));
-        match given {
+    for param in module.params() {
+        match call.argument(module.params(), &param.name) {
             Some(value)
                 if value.as_object().is_none() && value.downcast_ref::<Tensor>().is_none() =>
             {

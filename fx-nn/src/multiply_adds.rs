@@ -59,11 +59,7 @@ impl<'c> CountedCall<'c> {
 
     /// The argument of a parameter, where it is given.
     pub fn value(&self, param: &str) -> Option<&'c Value> {
-        let params = self.function.params();
-        let place = params.iter().position(|known| known.name == param);
-        let named = || self.args.kwargs.iter().find(|(name, _)| **name == *param);
-        let placed = place.and_then(|at| self.args.args.get(at));
-        placed.or_else(|| named().map(|(_, value)| value))
+        self.args.argument(self.function.params(), param)
     }
 
     /// The shape of a tensor argument; that of an empty tensor where there is none.

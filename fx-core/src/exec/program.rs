@@ -242,22 +242,18 @@ impl Program {
         frame: &[Value],
         out: &mut Value,
     ) -> Result<()> {
+        let lent = |operands: &[Operand]| -> SmallVec<[&Value; 8]> {
+            let lent = operands.iter().map(|o| self.lend(*o, attributes, frame));
+            lent.collect()
+        };
         let (kernel, range) = match &step.callee {
             Callee::Kernel(kernel) => (*kernel, &step.operands),
             Callee::Module(module) => {
-                let operands = self.operands_of(&step.operands);
-                let args: SmallVec<[&Value; 4]> = operands
-                    .iter()
-                    .map(|o| self.lend(*o, attributes, frame))
-                    .collect();
+                let args = lent(self.operands_of(&step.operands));
                 return attributes.modules[*module as usize].run(&args, out);
             }
             Callee::Dynamic(function) => {
-                let operands = self.operands_of(&step.operands);
-                let args: SmallVec<[&Value; 4]> = operands
-                    .iter()
-                    .map(|o| self.lend(*o, attributes, frame))
-                    .collect();
+                let args = lent(self.operands_of(&step.operands));
                 return function.run(&args, out);
             }
             Callee::Method(candidates) => {
@@ -278,10 +274,7 @@ impl Program {
                 out,
             ),
             operands => {
-                let args: SmallVec<[&Value; 8]> = operands
-                    .iter()
-                    .map(|o| self.lend(*o, attributes, frame))
-                    .collect();
+                let args = lent(operands);
                 kernel(&args, out)
             }
         }
@@ -295,30 +288,19 @@ impl Program {
         frame: &[Value],
         out: &mut Value,
     ) -> Result<()> {
-        let fetch_all = |range: &Range<u32>| {
-            self.operands_of(range)
-                .iter()
-                .map(|o| self.fetch(*o, frame, attributes))
-                .collect::<Result<SmallVec<[Value; 8]>>>()
-        };
-        let values = fetch_all(&step.operands)?;
-        let (kernel, values) = match &step.callee {
-            Callee::Kernel(kernel) => (*kernel, values),
-            Callee::Module(module) => {
-                let args: SmallVec<[&Value; 8]> = values.iter().collect();
-                return attributes.modules[*module as usize].run(&args, out);
-            }
-            Callee::Dynamic(function) => {
-                let args: SmallVec<[&Value; 8]> = values.iter().collect();
-                return function.run(&args, out);
-            }
+        let values = self.fetch_all(&step.operands, attributes, frame)?;
+        let args: SmallVec<[&Value; 8]> = values.iter().collect();
+        match &step.callee {
+            Callee::Kernel(kernel) => kernel(&args, out),
+            Callee::Module(module) => attributes.modules[*module as usize].run(&args, out),
+            Callee::Dynamic(function) => function.run(&args, out),
             Callee::Method(candidates) => {
                 let (kernel, range) = pick(candidates, values.first())?;
-                (kernel, fetch_all(range)?)
+                let values = self.fetch_all(range, attributes, frame)?;
+                let args: SmallVec<[&Value; 8]> = values.iter().collect();
+                kernel(&args, out)
             }
-        };
-        let args: SmallVec<[&Value; 8]> = values.iter().collect();
-        kernel(&args, out)
+        }
     }
 
     /// A step as a call that modes see.
@@ -332,20 +314,15 @@ impl Program {
         out: &mut Value,
     ) -> Result<()> {
         let here = Location::caller();
-        let fetch_all = |range: &Range<u32>| {
-            let operands = self.operands_of(range).iter();
-            operands
-                .map(|o| self.fetch(*o, frame, attributes))
-                .collect::<Result<Vec<Value>>>()
-        };
-        let mut args = fetch_all(&step.operands)?;
+        let mut args = self.fetch_all(&step.operands, attributes, frame)?;
         let node = graph.node(step.node)?;
         if let Callee::Module(module) = step.callee {
             *out = dispatch::call_module(&*attributes.modules[module as usize], args, here)?;
             return Ok(());
         }
         if let Callee::Method(candidates) = &step.callee {
-            args = fetch_all(pick(candidates, args.first())?.1)?;
+            let (_, range) = pick(candidates, args.first())?;
+            args = self.fetch_all(range, attributes, frame)?;
         }
         let functions = node.functions();
         let receiver = type_of_receiver(args.first());
@@ -361,6 +338,18 @@ impl Program {
         let free = std::mem::take(out);
         *out = dispatch::call_values_at(function, form, args, free, here)?;
         Ok(())
+    }
+
+    fn fetch_all(
+        &self,
+        range: &Range<u32>,
+        attributes: &Attributes,
+        frame: &[Value],
+    ) -> Result<Vec<Value>> {
+        let operands = self.operands_of(range).iter();
+        operands
+            .map(|o| self.fetch(*o, frame, attributes))
+            .collect()
     }
 
     fn operands_of(&self, range: &Range<u32>) -> &[Operand] {

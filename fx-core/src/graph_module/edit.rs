@@ -16,7 +16,7 @@ use crate::ir::argument::Argument;
 use crate::ir::changes::Changes;
 use crate::ir::graph::Graph;
 use crate::ir::journal::{self, moved_out};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Op, Opcode};
 use crate::ir::signature::{Literal, ParamSpec};
 use crate::ir::version::Version;
 use crate::module::attributes::Attributes;
@@ -397,6 +397,47 @@ impl GraphEdit<'_> {
     /// Graph and attributes, to edit together.
     pub(crate) fn parts(&mut self) -> (&mut Graph, &mut Attributes) {
         (&mut self.module.graph, &mut self.module.attributes)
+    }
+
+    /// Erases those of the nodes, which are in order, that nobody uses, and removes the modules and tensors that the graph
+    /// named through these nodes alone. Nodes that are no longer there are left out.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| (x + 1.0)? * 2.0))?;
+    /// let nodes: Vec<NodeId> = gm.graph().nodes().map(|node| node.id()).collect();
+    /// let (x, mul) = (nodes[0], nodes[2]);
+    /// let mut edit = gm.graph_mut();
+    /// edit.node_mut(mul)?.replace_all_uses_with(x)?;
+    /// edit.erase_unused(&nodes[1..3])?;
+    /// drop(edit);
+    /// assert_eq!(gm.graph().nodes().count(), 2);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a node cannot be erased.
+    pub fn erase_unused(&mut self, nodes: &[NodeId]) -> Result<()> {
+        let (graph, attributes) = self.parts();
+        let mut paths: FxHashSet<Arc<str>> = FxHashSet::default();
+        for id in nodes.iter().rev() {
+            let Some(node) = graph.node(*id).ok().filter(|node| node.num_users() == 0) else {
+                continue;
+            };
+            if let Op::GetAttr(path) | Op::CallModule(path) = node.op() {
+                paths.insert(path.clone());
+            }
+            graph.erase_node(*id)?;
+        }
+        paths.retain(|path| {
+            !graph.has_op(&Op::GetAttr(path.clone()))
+                && !graph.has_op(&Op::CallModule(path.clone()))
+        });
+        if !paths.is_empty() {
+            attributes.tensors.retain(|path, _| !paths.contains(path));
+            attributes.modules.retain(|path, _| !paths.contains(path));
+        }
+        Ok(())
     }
 }
 

@@ -36,6 +36,7 @@ use crate::module::call::Call;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
+use crate::region::ordered::Ordered;
 use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
 use crate::save::saver::Saver;
@@ -313,6 +314,21 @@ impl GraphModule {
     /// When the node is not of this graph.
     pub fn call(&self, node: impl Into<NodeId>) -> Result<Call<'_>> {
         Ok(Call::of(self.graph.node(node.into())?, &self.attributes))
+    }
+
+    /// The nodes whose order among each other matters, as they are now.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[wrap(impure)] fn tick(x: Float) -> Result<Float> { Ok(x) }
+    /// let gm = symbolic_trace(traced!(|x: Float| tick(x)? + 1.0))?;
+    /// let ordered = gm.ordered();
+    /// let names = gm.graph().nodes().filter(|node| ordered.contains(*node)).map(|node| node.name().to_string());
+    /// assert_eq!(names.collect::<Vec<_>>(), ["tick"]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn ordered(&self) -> Ordered {
+        Ordered::of(&self.graph, &self.attributes)
     }
 
     /// The nodes between inputs and output that do more than computing their results: draw random numbers, change state.

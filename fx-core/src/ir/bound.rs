@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::argument::Argument;
+use super::function::Function;
 use super::node::NodeRef;
 use super::signature::{ParamSpec, bind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The arguments of a call, one for each parameter of what is called.
 ///
@@ -42,6 +43,28 @@ impl<'g> BoundArgs<'g> {
     pub(crate) fn of(node: NodeRef<'g>, callee: &str, params: &'g [ParamSpec]) -> Result<Self> {
         let given = node.given(callee, params)?;
         Ok(BoundArgs { params, given })
+    }
+
+    /// Binds a node's arguments to the parameters of one of several functions, where all of them take the arguments the
+    /// same way.
+    ///
+    /// # Errors
+    /// When the arguments do not fit one of them, or the functions take them in different ways.
+    pub(crate) fn of_all(node: NodeRef<'g>, functions: &[Function]) -> Result<Self> {
+        let mut all = functions
+            .iter()
+            .map(|f| BoundArgs::of(node, f.path(), f.params()));
+        let first = all.next().expect("a call of functions has one")?;
+        let named = |(param, arg): (&'g ParamSpec, _)| (&*param.name, arg);
+        for other in all {
+            if !other?.iter().map(named).eq(first.iter().map(named)) {
+                return Err(Error::msg(format_args!(
+                    "several types have a method `{}` that takes these arguments, each in its own way: the receiver's type decides, and a graph does not know it",
+                    node.target()
+                )));
+            }
+        }
+        Ok(first)
     }
 
     /// The parameters.

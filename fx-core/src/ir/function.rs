@@ -14,7 +14,17 @@ use crate::value::value::Value;
 /// What runs: arguments by reference in the signature's order, the result into a recycled value.
 pub type Kernel = fn(&[&Value], &mut Value) -> Result<()>;
 
-/// What a call may do besides returning its result.
+/// What a call may do besides returning its result: a set.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::Effects;
+/// #[wrap(effects(reads, random))] fn sample(x: Float) -> Result<Float> { Ok(x) }
+/// let effects = function!(sample).def().effects;
+/// assert_eq!(effects, Effects::READS.union(Effects::RANDOM));
+/// assert!(!effects.contains(Effects::WRITES));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effects {
     bits: u8,

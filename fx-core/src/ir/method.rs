@@ -51,12 +51,16 @@ impl Functions {
     pub fn effects(&self) -> Effects {
         match self {
             Functions::None => Effects::ALL,
-            known => known
-                .as_slice()
-                .iter()
-                .fold(Effects::PURE, |all, f| all.union(f.def().effects)),
+            known => effects_of(known.as_slice()),
         }
     }
+}
+
+/// What any of these functions may do.
+pub(crate) fn effects_of(functions: &[Function]) -> Effects {
+    functions
+        .iter()
+        .fold(Effects::PURE, |all, f| all.union(f.def().effects))
 }
 
 /// Why a call of a method has no form of its own.

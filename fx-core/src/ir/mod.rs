@@ -36,6 +36,7 @@ pub mod rust_type;
 pub mod signature;
 mod small_set;
 mod sort;
+mod substitute;
 pub mod table;
 mod undo;
 mod uses;

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
 use super::bound::BoundArgs;
-use super::function::Function;
 use super::graph::Graph;
-use super::method::Functions;
 use super::names::Name;
 use super::op::{Op, Opcode};
 use super::order::ROOT;
@@ -200,45 +198,19 @@ impl<'g> NodeRef<'g> {
     /// # Ok::<(), fx_core::Error>(())
     /// ```
     pub fn normalized_arguments(self) -> Result<Vec<(String, Argument)>> {
-        let bound = self.bound_to_functions()?;
+        let functions = self.functions();
+        let bound = match functions.as_slice() {
+            [] => Err(Error::msg(format_args!(
+                "%{} has no signature that its graph knows",
+                self.name()
+            ))),
+            all => BoundArgs::of_all(self, all),
+        };
+        let bound = bound.map_err(|error| self.blame("binding", error))?;
         let named = bound
             .iter()
             .map(|(param, arg)| (param.name.to_string(), arg.into_owned()));
         Ok(named.collect())
-    }
-
-    /// The arguments bound to the parameters of the function that the node calls; of several types' methods, where all
-    /// take them the same way.
-    pub(crate) fn bound_to_functions(self) -> Result<BoundArgs<'g>> {
-        let bound = match self.functions() {
-            Functions::None => Err(Error::msg(format_args!(
-                "%{} has no signature that its graph knows",
-                self.name()
-            ))),
-            Functions::One(function) => BoundArgs::of(self, function.path(), function.params()),
-            Functions::Several(several) => self.bound_the_same(&several),
-        };
-        bound.map_err(|error| self.blame("binding", error))
-    }
-
-    fn bound_the_same(self, several: &[Function]) -> Result<BoundArgs<'g>> {
-        let mut all = several
-            .iter()
-            .map(|f| BoundArgs::of(self, f.path(), f.params()));
-        let first = all.next().expect("several functions are two or more")?;
-        for other in all {
-            if !other?
-                .iter()
-                .map(|(p, arg)| (&p.name, arg))
-                .eq(first.iter().map(|(p, arg)| (&p.name, arg)))
-            {
-                return Err(Error::msg(format_args!(
-                    "several types have a method `{}` that takes these arguments, each in its own way: the receiver's type decides, and a graph does not know it",
-                    self.target()
-                )));
-            }
-        }
-        Ok(first)
     }
 
     /// The argument of a parameter of a function or method node, its default where it is not given.

@@ -8,6 +8,8 @@ use super::items::Items;
 use super::module::Module;
 use super::walk::TensorKind;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
 use crate::value::value::Value;
 
 /// The modules, parameters, buffers and constants that a graph names.
@@ -29,6 +31,27 @@ impl fmt::Debug for Attributes {
 }
 
 impl Attributes {
+    /// Those of the attributes that a graph names.
+    pub(crate) fn named_by(&self, graph: &Graph) -> Attributes {
+        let mut named = Attributes::default();
+        for node in graph.nodes() {
+            match node.op() {
+                Op::GetAttr(path) => {
+                    if let Some(tensor) = self.tensors.get(path) {
+                        named.tensors.insert(path.clone(), tensor.clone());
+                    }
+                }
+                Op::CallModule(path) if !named.modules.contains_key(path) => {
+                    if let Some(module) = self.modules.get(path) {
+                        named.modules.insert(path.clone(), module.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        named
+    }
+
     /// The module at a path.
     ///
     /// # Errors

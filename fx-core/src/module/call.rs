@@ -2,15 +2,24 @@
 //!
 //! Invariant: this is the one place where passes, patterns and emission learn what a call does.
 
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use super::attributes::Attributes;
 use super::module::Module;
 use crate::error::{Error, Result};
+use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::{Effects, Function};
-use crate::ir::method::Functions;
+use crate::ir::identity::{hash_argument, identical_but, identical_named};
+use crate::ir::method::{Functions, effects_of};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
+use crate::value::handle::NodeId;
 
 /// What a node calls.
 #[derive(Debug, Clone)]
@@ -109,9 +118,10 @@ impl<'g> Call<'g> {
     pub fn effects(&self) -> Effects {
         match (&self.callee, self.node.op()) {
             (Callee::Module(module), _) => module.effects(),
+            (Callee::Function(function), _) => function.def().effects,
+            (Callee::Methods(several), _) => effects_of(several),
             (Callee::None, Op::GetAttr(_)) => Effects::PURE,
             (Callee::None, _) => Effects::ALL,
-            _ => self.node.functions().effects(),
         }
     }
 
@@ -136,8 +146,72 @@ impl<'g> Call<'g> {
                 "nothing is known at `{}` that could be called: link the crate of a method in, add a module to the attributes",
                 self.node.target()
             ))),
-            Callee::Function(_) | Callee::Methods(_) => return self.node.bound_to_functions(),
+            Callee::Function(function) => {
+                BoundArgs::of(self.node, function.path(), function.params())
+            }
+            Callee::Methods(several) => BoundArgs::of_all(self.node, several),
         };
         bound.map_err(|error| self.node.blame("binding", error))
     }
+
+    /// Whether two calls call the same thing with the same arguments, where `same` says which nodes are. Arguments are
+    /// the same by type and value: 1, 1.0 and true differ, as do 0.0 and -0.0. A default that is spelt out is the
+    /// default, a keyword is its position, and a method of one type is that function.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| (x + 1.0)? * (x + 1.0)?))?;
+    /// let calls: Vec<_> = gm.graph().nodes().map(|node| gm.call(node)).collect::<Result<_>>()?;
+    /// assert!(calls[1].is_same(&calls[2], &|a, b| a == b));
+    /// assert!(!calls[1].is_same(&calls[3], &|a, b| a == b));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn is_same(&self, other: &Call<'_>, same: &dyn Fn(NodeId, NodeId) -> bool) -> bool {
+        let calls_same = match (self.function(), other.function()) {
+            (None, None) => self.node.op() == other.node.op() && self.callee == other.callee,
+            (a, b) => a == b,
+        };
+        if !calls_same {
+            return false;
+        }
+        let ((a, a_named), (b, b_named)) = (self.arguments(), other.arguments());
+        let mut args = a.iter().zip(&b);
+        a.len() == b.len()
+            && args.all(|(a, b)| identical_but(a, b, same))
+            && identical_named(a_named, b_named, same)
+    }
+
+    /// Feeds what [`is_same`](Call::is_same) compares to a hasher; `node` feeds what stands for a node, and is called for
+    /// each in order. Calls that are the same have equal hashes, where `node` feeds the same for nodes that are.
+    pub fn hash_same<H: Hasher>(&self, hasher: &mut H, node: &mut dyn FnMut(NodeId, &mut H)) {
+        match self.function() {
+            Some(function) => function.hash(hasher),
+            None => self.node.op_number().hash(hasher),
+        }
+        let (args, named) = self.arguments();
+        for argument in &args {
+            hash_argument(argument, hasher, node);
+        }
+        for (name, argument) in named {
+            name.hash(hasher);
+            hash_argument(argument, hasher, node);
+        }
+    }
+
+    /// The arguments in the order of the signature, defaults filled in; where there is no signature, or they do not fit
+    /// it, as they are.
+    fn arguments(&self) -> Arguments<'g> {
+        // What does not fit is an error of `lint`.
+        let bound = self.params().and_then(|_| self.bind().ok());
+        match bound {
+            Some(bound) => (bound.iter().map(|(_, argument)| argument).collect(), &[]),
+            None => {
+                let args = self.node.args().iter().map(Cow::Borrowed);
+                (args.collect(), self.node.kwargs())
+            }
+        }
+    }
 }
+
+/// Positional and keyword arguments.
+type Arguments<'g> = (SmallVec<[Cow<'g, Argument>; 4]>, &'g [(Arc<str>, Argument)]);

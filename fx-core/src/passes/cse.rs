@@ -2,14 +2,11 @@
 //!
 //! Invariant: two nodes are merged only where both compute the same value and do nothing else.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
-use smallvec::SmallVec;
 
 use super::pass::Pass;
 use super::predicate::{self, Predicate};
@@ -17,7 +14,6 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
-use crate::ir::identity::{hash_argument, identical_but, identical_named};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
@@ -175,65 +171,20 @@ impl<'g> Known<'g> {
     /// A hash of a call, and the index of the first node in it, or 0, which is no node's.
     fn hash_of(&self, node: NodeRef<'g>) -> (u64, u32) {
         let mut hasher = FxHasher::default();
-        let call = Call::of(node, self.attributes);
-        match call.function() {
-            Some(function) => function.hash(&mut hasher),
-            None => node.op_number().hash(&mut hasher),
-        }
-        let (args, named) = arguments(&call);
         let mut used = 0;
-        let mut feed = |id: NodeId, hasher: &mut FxHasher| {
+        Call::of(node, self.attributes).hash_same(&mut hasher, &mut |id, hasher| {
             let now = self.now(id);
             if used == 0 {
                 used = now;
             }
             now.hash(hasher);
-        };
-        for argument in &args {
-            hash_argument(argument, &mut hasher, &mut feed);
-        }
-        for (name, argument) in named {
-            name.hash(&mut hasher);
-            hash_argument(argument, &mut hasher, &mut feed);
-        }
+        });
         (hasher.finish(), used)
     }
 
     fn are_same(&self, first: u32, node: NodeRef<'g>) -> bool {
-        let first = self.graph.node_at(first);
-        let (a, b) = (
-            Call::of(first, self.attributes),
-            Call::of(node, self.attributes),
-        );
-        let calls_same = match (a.function(), b.function()) {
-            (None, None) => first.op() == node.op() && a.callee() == b.callee(),
-            (a, b) => a == b,
-        };
-        if !calls_same {
-            return false;
-        }
-        let ((x, x_named), (y, y_named)) = (arguments(&a), arguments(&b));
-        let same_node = |a: NodeId, b: NodeId| self.now(a) == self.now(b);
-        let mut args = x.iter().zip(&y);
-        x.len() == y.len()
-            && args.all(|(a, b)| identical_but(a, b, &same_node))
-            && identical_named(x_named, y_named, &same_node)
-    }
-}
-
-/// A call's arguments in the order of the signature, defaults filled in; where there is no signature, or they do not fit
-/// it, as they are.
-type Arguments<'g> = (SmallVec<[Cow<'g, Argument>; 4]>, &'g [(Arc<str>, Argument)]);
-
-fn arguments<'g>(call: &Call<'g>) -> Arguments<'g> {
-    // What does not fit is an error of `lint`.
-    let bound = call.params().and_then(|_| call.bind().ok());
-    match bound {
-        Some(bound) => (bound.iter().map(|(_, argument)| argument).collect(), &[]),
-        None => {
-            let node = call.node();
-            let args = node.args().iter().map(Cow::Borrowed);
-            (args.collect(), node.kwargs())
-        }
+        let first = Call::of(self.graph.node_at(first), self.attributes);
+        let call = Call::of(node, self.attributes);
+        first.is_same(&call, &|a, b| self.now(a) == self.now(b))
     }
 }

@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::pass::Pass;
-use super::substitute::substitute;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
@@ -188,7 +187,7 @@ impl Decompositions {
         let result = cx.recording_before(node, || rule(&call))?;
         let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
         let mut graph = cx.graph_mut()?;
-        substitute(&mut graph, node, &new)?;
+        graph.substitute(node, &new)?;
         Ok(Made { before, node })
     }
 

@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 
 use super::constants::Constants;
 use super::folded::FoldedConstants;
-use super::part::{erase_unused, named_by, take_items};
 use super::pass::Pass;
 use super::predicate::{self, Predicate};
 use crate::error::{Error, Result};
@@ -111,7 +110,7 @@ impl Pass for FoldConstants {
         } else {
             fold(graph, attributes, &constants)?;
         }
-        erase_unused(graph, attributes, &constants.nodes)?;
+        edit.erase_unused(&constants.nodes)?;
         Ok(true)
     }
 }
@@ -208,7 +207,7 @@ fn three(parts: Vec<Argument>) -> Result<[Argument; 3]> {
 /// Makes the constant part a module that runs once.
 fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -> Result<()> {
     let part = constants.graph(graph)?;
-    let inner = GraphModule::new(named_by(&part, attributes), part, "FoldedConstants")?;
+    let inner = GraphModule::new(attributes.named_by(&part), part, "FoldedConstants")?;
     let mut path = String::from("_folded");
     let mut number = 0;
     while attributes.modules.contains_key(&*path) || attributes.conflict(&path).is_some() {
@@ -223,7 +222,7 @@ fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -
     let first = first.ok_or_else(|| Error::msg("what is folded has nodes"))?;
     let mut place = graph.inserting_before(first)?;
     let call = place.call_module(&path, (), ())?;
-    let items = take_items(&mut place, call, &constants.results)?;
+    let items = place.take_items(call, &constants.results)?;
     drop(place);
     let items = items.into_iter().map(Argument::Node);
     let lifted: Vec<(NodeId, Argument)> = constants.results.iter().copied().zip(items).collect();

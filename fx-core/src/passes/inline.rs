@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::substitute::substitute;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
@@ -75,7 +74,7 @@ impl GraphModule {
         if let Some(meta) = graph.node(call)?.meta::<ValueMeta>().cloned() {
             graph.learn(&result, &meta)?;
         }
-        substitute(graph, call, &result)?;
+        graph.substitute(call, &result)?;
         graph.erase_node(call)?;
         drop(edit);
         self.lint()

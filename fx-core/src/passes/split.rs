@@ -7,7 +7,6 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::part::{erase_unused, named_by, take_items};
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::{Args, Argument, Kwargs};
@@ -125,7 +124,7 @@ impl GraphModule {
         let mut inner = Vec::with_capacity(parts.len());
         for ((path, _), region) in parts.iter().zip(&regions) {
             let inner_graph = graph_of(region, graph)?;
-            let named = named_by(&inner_graph, attributes);
+            let named = attributes.named_by(&inner_graph);
             inner.push(GraphModule::new(named, inner_graph, path)?);
         }
         self.edit(|gm| gm.put_parts(&parts, &regions, inner, &order))
@@ -142,7 +141,7 @@ impl GraphModule {
             self.add_new_submodule(path, inner)?;
         }
         let mut edit = self.graph_mut();
-        let (graph, attributes) = edit.parts();
+        let (graph, _) = edit.parts();
         // Now each part stands together, and what uses it behind it.
         graph.rearrange(order)?;
         let mut made = Vec::with_capacity(parts.len());
@@ -169,7 +168,7 @@ impl GraphModule {
             .filter(|id| inside.contains(id))
             .copied()
             .collect();
-        erase_unused(graph, attributes, &moved)?;
+        edit.erase_unused(&moved)?;
         drop(edit);
         self.lint()?;
         Ok(made)
@@ -209,7 +208,7 @@ fn call_behind(
             place.learn_from(call, *one)?;
             vec![call]
         }
-        several => take_items(&mut place, call, several)?,
+        several => place.take_items(call, several)?,
     };
     Ok((call, results))
 }

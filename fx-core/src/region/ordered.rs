@@ -17,15 +17,17 @@ use crate::module::module::Module;
 use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::value::object::Object;
 
-/// What is impure, and what reads a tensor that an impure call may change: one of the called module's own, or one that
-/// the call is given.
-pub(crate) struct Ordered {
+/// The nodes whose order among each other is part of what a graph computes, and which a pass neither merges nor moves past
+/// each other: what is impure, and what reads a tensor that an impure call may change, one of the called module's own or
+/// one that the call is given. Made by [`GraphModule::ordered`](crate::GraphModule::ordered).
+#[derive(Debug, Clone)]
+pub struct Ordered {
     /// By the node's index.
     flags: Vec<bool>,
 }
 
 impl Ordered {
-    pub fn of(graph: &Graph, attributes: &Attributes) -> Self {
+    pub(crate) fn of(graph: &Graph, attributes: &Attributes) -> Self {
         let mut flags = vec![false; graph.index_bound()];
         let mut changing = Changing::default();
         let mut modules: FxHashMap<&str, Effects> = FxHashMap::default();
@@ -66,8 +68,12 @@ impl Ordered {
         Ordered { flags }
     }
 
+    /// Whether a node is one of them. A node that was added since may be anything, and is.
     pub fn contains(&self, node: NodeRef<'_>) -> bool {
-        self.flags[node.id().index as usize]
+        self.flags
+            .get(node.id().index as usize)
+            .copied()
+            .unwrap_or(true)
     }
 }
 

@@ -42,6 +42,21 @@ impl CallArgs {
         }
         Ok(CallArgs { args, kwargs })
     }
+
+    /// What is given for one of the parameters, by position or by name; `None` where its default stands.
+    ///
+    /// ```
+    /// use fx_core::{Value, args, operator};
+    /// let call = args![1.5, b = 2];
+    /// let b = call.argument(operator::add.params(), "b");
+    /// assert!(matches!(b, Some(Value::Int(2))));
+    /// ```
+    pub fn argument(&self, params: &[ParamSpec], name: &str) -> Option<&Value> {
+        let named = || self.kwargs.iter().find(|(key, _)| **key == *name);
+        let place = params.iter().position(|param| param.name == name);
+        let placed = place.and_then(|at| self.args.get(at));
+        placed.or_else(|| named().map(|(_, value)| value))
+    }
 }
 
 /// An argument list: what `forward` and `call` take. A tuple is the whole list.

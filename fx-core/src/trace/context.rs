@@ -288,18 +288,18 @@ impl TraceContext {
 
     /// Runs `body` for a node of another graph: what it records comes from where that node came from.
     pub(crate) fn retracing<R>(&self, node: NodeRef<'_>, body: impl FnOnce() -> R) -> Result<R> {
-        struct Restore<'c>(
-            &'c TraceContext,
-            ScopeId,
-            Option<SourceLocation>,
-            Option<RecordedMethod>,
-        );
+        struct Restore<'c> {
+            context: &'c TraceContext,
+            scope: ScopeId,
+            origin: Option<SourceLocation>,
+            method: Option<RecordedMethod>,
+        }
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
-                self.0.origin.replace(self.2.take());
-                self.0.method.set(self.3);
-                if let Ok(mut graph) = self.0.graph_mut() {
-                    graph.leave_scope(self.1);
+                self.context.origin.replace(self.origin.take());
+                self.context.method.set(self.method);
+                if let Ok(mut graph) = self.context.graph_mut() {
+                    graph.leave_scope(self.scope);
                 }
             }
         }
@@ -321,7 +321,12 @@ impl TraceContext {
             }
             let origin = self.origin.replace(node.location().cloned());
             let method = self.method.replace(node.meta().copied());
-            Restore(self, former, origin, method)
+            Restore {
+                context: self,
+                scope: former,
+                origin,
+                method,
+            }
         };
         let result = body();
         drop(restore);

@@ -48,13 +48,10 @@ fn behind_modes(call: ModeCall<'_>, location: &'static Location<'static>) -> Res
     match call.callee() {
         ModeCallee::Function(function) => {
             let args = bind_values(function.path(), function.params(), call.args)?;
-            if let Some(value) = record_in_trace(function, call.form, args.clone(), location)? {
-                return Ok(value);
+            match record_in_trace(function, call.form, args.clone(), location)? {
+                Some(value) => Ok(value),
+                None => run_function(function, &args, Value::None),
             }
-            let lent: SmallVec<[&Value; 8]> = args.iter().collect();
-            let mut out = Value::None;
-            function.run(&lent, &mut out)?;
-            Ok(out)
         }
         ModeCallee::Method(name) => method(name, call.args, location),
         ModeCallee::Module(module) => {
@@ -203,16 +200,19 @@ pub(crate) fn call_values_at(
     function: Function,
     form: CallForm,
     args: Vec<Value>,
-    mut out: Value,
+    out: Value,
     location: &'static Location<'static>,
 ) -> Result<Value> {
-    let lent: SmallVec<[&Value; 8]> = args.iter().collect();
-    if is_symbolic_call(&lent)
-        && let Some(value) = record(function, form, args.clone(), location)?
-    {
+    let is_symbolic = scope::may_record() || args.iter().any(Value::holds_proxy);
+    if is_symbolic && let Some(value) = record(function, form, args.clone(), location)? {
         return Ok(value);
     }
-    function.run(&lent, &mut out)?;
+    run_function(function, &args, out)
+}
+
+fn run_function(function: Function, args: &[Value], mut out: Value) -> Result<Value> {
+    let args: SmallVec<[&Value; 8]> = args.iter().collect();
+    function.run(&args, &mut out)?;
     Ok(out)
 }
 

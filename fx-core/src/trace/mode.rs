@@ -151,15 +151,12 @@ impl<'c> ModeCall<'c> {
 
     /// The argument of a parameter, where the callee has one of that name.
     pub fn argument(&self, name: &str) -> Option<&Value> {
-        let named = self.args.kwargs.iter().find(|(key, _)| **key == *name);
         let params: &[ParamSpec] = match self.callee {
             ModeCallee::Function(function) => function.params(),
             ModeCallee::Module(module) => module.params(),
             ModeCallee::Method(_) => &[],
         };
-        let place = params.iter().position(|param| param.name == name);
-        let placed = || self.args.args.get(place?);
-        named.map(|(_, value)| value).or_else(placed)
+        self.args.argument(params, name)
     }
 }
 
@@ -220,30 +217,44 @@ pub(super) fn through_modes(call: ModeCall<'_>, base: &Base) -> Result<Value> {
 ///
 /// A mode that is to be asked afterwards is given as an [`Rc`].
 pub fn with_mode<R>(mode: impl Mode + 'static, body: impl FnOnce() -> R) -> R {
-    /// Cuts the stack back to where it was, also on unwinding.
-    struct Pop(usize);
-    impl Drop for Pop {
-        fn drop(&mut self) {
-            let ended: Vec<_> =
-                MODES.with_borrow_mut(|modes| modes.drain(self.0.min(modes.len())..).collect());
-            // Dropped outside the borrow: a mode's own drop may make calls.
-            drop(ended);
-        }
-    }
-    // Modes further in do not see what is called here: they are set aside while this one stands in their place.
-    let visible = scope::visible_modes();
-    let aside: Vec<Rc<dyn Mode>> =
-        MODES.with_borrow_mut(|modes| modes.drain(visible.min(modes.len())..).collect());
-    /// Puts the modes that were set aside back.
-    struct Back(Vec<Rc<dyn Mode>>);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            MODES.with_borrow_mut(|modes| modes.append(&mut self.0));
-        }
-    }
-    let _back = Back(aside);
-    let _pop = Pop(visible);
-    MODES.with_borrow_mut(|modes| modes.push(Rc::new(mode)));
-    let _seen = scope::seeing_modes(visible + 1);
+    let _pushed = Pushed::new(Rc::new(mode));
     body()
+}
+
+/// A mode on top of the stack. Dropped, also on unwinding, it leaves the stack as it was.
+struct Pushed {
+    /// How many modes are below it.
+    below: usize,
+    /// Modes further in, which do not see what is called here.
+    aside: Vec<Rc<dyn Mode>>,
+    _seen: scope::Seeing,
+}
+
+impl Pushed {
+    fn new(mode: Rc<dyn Mode>) -> Self {
+        let visible = scope::visible_modes();
+        let (below, aside) = MODES.with_borrow_mut(|modes| {
+            let below = visible.min(modes.len());
+            let aside = modes.split_off(below);
+            modes.push(mode);
+            (below, aside)
+        });
+        Pushed {
+            below,
+            aside,
+            _seen: scope::seeing_modes(visible + 1),
+        }
+    }
+}
+
+impl Drop for Pushed {
+    fn drop(&mut self) {
+        let ended = MODES.with_borrow_mut(|modes| {
+            let ended = modes.split_off(self.below.min(modes.len()));
+            modes.append(&mut self.aside);
+            ended
+        });
+        // Dropped outside the borrow: a mode's own drop may make calls.
+        drop(ended);
+    }
 }

@@ -75,13 +75,8 @@ impl Leaf<'_> {
             core,
             |lent| quote!(#body(#(#lent),*)),
         );
-        let effects = if options.impure {
-            quote!(#core::Effects::ALL)
-        } else if options.random {
-            quote!(#core::Effects::RANDOM)
-        } else {
-            quote!(#core::Effects::PURE)
-        };
+        let declared = &options.effects;
+        let effects = quote!(#core::Effects::PURE #(.union(#core::Effects::#declared))*);
         let always = options.always;
         let commutative = options.commutative;
         let receiver = match receiver {

@@ -4,13 +4,12 @@
 //! that no other result changes.
 
 use std::any::Any;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 
 use candle_core::DType as CandleType;
 use fx_core::{Error, GraphModule, Module, NodeId, NodeRef, Op, Pass, Result, ValueMeta};
 
-use super::remove_identity::{drop_uncalled, input_of};
 use crate::error::Fx;
 use crate::nn;
 use crate::tensor::Tensor;
@@ -154,17 +153,12 @@ impl Pass for FuseBatchNorm {
             fuse(gm, layer, weights)?;
             folded.push((norm, layer));
         }
-        let mut norms = HashSet::new();
-        let mut graph = gm.graph_mut();
+        let mut edit = gm.graph_mut();
         for (norm, layer) in &folded {
-            if let Op::CallModule(path) = graph.node(*norm)?.op() {
-                norms.insert(path.clone());
-            }
-            graph.node_mut(*norm)?.replace_all_uses_with(*layer)?;
-            graph.erase_node(*norm)?;
+            edit.node_mut(*norm)?.replace_all_uses_with(*layer)?;
         }
-        drop(graph);
-        drop_uncalled(gm, norms);
+        let norms: Vec<NodeId> = folded.iter().map(|(norm, _)| *norm).collect();
+        edit.erase_unused(&norms)?;
         Ok(!folded.is_empty())
     }
 }
@@ -308,7 +302,9 @@ fn partner<'g>(
     node: NodeRef<'g>,
     norm: &Norm<'_>,
 ) -> Result<Result<NodeRef<'g>, String>> {
-    let Some(input) = input_of(node) else {
+    let bound = gm.call(node)?.bind()?;
+    let input = bound.iter().next().and_then(|(_, input)| input.as_node());
+    let Some(input) = input else {
         return Ok(Err("its input is no node's result".to_string()));
     };
     let input = gm.graph().node(input)?;

@@ -2,9 +2,6 @@
 //!
 //! Invariant: modules that nothing calls any more leave with the nodes that called them, and no others.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use fx_core::{Argument, GraphModule, NodeId, NodeRef, Op, Pass, Result, function};
 
 use crate::nn;
@@ -67,13 +64,6 @@ impl Pass for RemoveIdentity {
     }
 }
 
-/// The node that a call of one tensor takes.
-pub(super) fn input_of(node: NodeRef<'_>) -> Option<NodeId> {
-    let named = || node.kwargs().iter().find(|(name, _)| &**name == "x");
-    let given = node.args().first().or_else(|| named().map(|(_, arg)| arg));
-    given.and_then(Argument::as_node)
-}
-
 /// Whether a call of the function `dropout` says that it gives its input.
 fn drops_nothing(node: NodeRef<'_>) -> bool {
     let is_off = matches!(node.argument("training"), Ok(Argument::Bool(false)));
@@ -90,38 +80,19 @@ fn remove(
     gm: &mut GraphModule,
     chosen: impl Fn(&GraphModule, NodeRef<'_>) -> bool,
 ) -> Result<bool> {
-    let nodes = gm.graph().nodes();
-    let chosen: Vec<NodeId> = nodes
-        .filter(|node| chosen(gm, *node) && input_of(*node).is_some())
-        .map(NodeRef::id)
-        .collect();
-    let mut called = HashSet::new();
-    let mut graph = gm.graph_mut();
-    for id in &chosen {
-        let node = graph.node(*id)?;
-        if let Op::CallModule(path) = node.op() {
-            called.insert(path.clone());
-        }
-        // Read now: a chosen node before this one may have been its input.
-        if let Some(input) = input_of(node) {
-            graph.node_mut(*id)?.replace_all_uses_with(input)?;
-            graph.erase_node(*id)?;
+    let mut removed = Vec::new();
+    for node in gm.graph().nodes().filter(|node| chosen(gm, *node)) {
+        let bound = gm.call(node)?.bind()?;
+        if let Some((_, input)) = bound.iter().next() {
+            removed.push((node.id(), input.into_owned()));
         }
     }
-    drop(graph);
-    drop_uncalled(gm, called);
-    Ok(!chosen.is_empty())
-}
-
-/// Takes away those of some modules that the graph calls no more.
-pub(super) fn drop_uncalled(gm: &mut GraphModule, mut candidates: HashSet<Arc<str>>) {
-    if candidates.is_empty() {
-        return;
+    let nodes: Vec<NodeId> = removed.iter().map(|(node, _)| *node).collect();
+    let mut edit = gm.graph_mut();
+    // The last first: the input of one may be another.
+    for (node, input) in removed.iter().rev() {
+        edit.substitute(*node, input)?;
     }
-    for node in gm.graph().nodes() {
-        if let Op::CallModule(path) = node.op() {
-            candidates.remove(path);
-        }
-    }
-    gm.retain_submodules(|path, _| !candidates.contains(path));
+    edit.erase_unused(&nodes)?;
+    Ok(!nodes.is_empty())
 }
