@@ -144,21 +144,39 @@ pub mod prelude {
 /// What macro expansions call; not for people.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::codegen::crates::CrateInfo;
     pub use crate::codegen::tensor_source::TensorSpelling;
+    pub use crate::ir::function::{Effects, Function, FunctionDef};
+    pub use crate::ir::param_type::{ParamType, TypePart};
     pub use crate::ir::registry::Registration;
+    pub use crate::ir::signature::{Literal, ParamKind, ParamSpec};
     pub use crate::ir::table::TableEntry;
+    pub use crate::module::module::Module;
     pub use crate::module::registry::ModuleType;
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
     };
+    pub use crate::module::walk::{Component, Walk, WalkMut};
     pub use crate::save::file::write as write_file;
+    pub use crate::save::json::{Json, JsonMap};
+    pub use crate::save::loader::Loader;
     pub use crate::save::meta::MetaType;
+    pub use crate::save::saver::Saver;
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
-    pub use crate::trace::call_args::{argument_error, arity_error};
-    pub use crate::trace::convert::{Held, fields, hold, tuple_fields};
+    pub use crate::trace::call_args::{CallArgs, argument_error, arity_error};
+    pub use crate::trace::compare;
+    pub use crate::trace::convert::{FromValue, Held, Output, Param, fields, hold, tuple_fields};
     pub use crate::trace::dispatch::{CallForm, call_module, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
+    pub use crate::trace::operand::{Operand, binary, unary};
+    pub use crate::trace::returns::Returns;
+    pub use crate::trace::root::TracedFn;
+    pub use crate::trace::scope::may_record;
     pub use crate::value::data::TensorType;
+    pub use crate::value::object::{Object, OperandRef, Traced};
+    pub use crate::value::operator::Operator;
+    pub use crate::value::symbol::{Float, Int};
+    pub use crate::value::value::{Arg, IntoValue, Value};
     pub use inventory;
     pub use std::borrow::Cow;
 

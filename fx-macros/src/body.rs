@@ -204,7 +204,7 @@ impl Rewriter<'_> {
         let core = respanned(self.core.clone(), ends.first);
         let function = Ident::new(function, callee);
         let arguments = parenthesized(arguments, ends.last);
-        Expr::Verbatim(quote_spanned!(callee=> #core::compare::#function #arguments))
+        Expr::Verbatim(quote_spanned!(callee=> #core::__private::compare::#function #arguments))
     }
 
     /// Turns the invisible group around an operand such as `$a` into parentheses

@@ -82,9 +82,9 @@ pub(crate) fn root_of(path: &str) -> &str {
 macro_rules! register_crate {
     ($($what:ident = $value:literal),* $(,)?) => {
         $crate::__private::inventory::submit! {
-            $crate::CrateInfo {
+            $crate::__private::CrateInfo {
                 $($what: ::core::option::Option::Some($value),)*
-                ..$crate::CrateInfo::new(
+                ..$crate::__private::CrateInfo::new(
                     ::core::module_path!(),
                     ::core::env!("CARGO_PKG_NAME"),
                     ::core::env!("CARGO_MANIFEST_DIR"),

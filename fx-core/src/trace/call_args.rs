@@ -119,17 +119,17 @@ macro_rules! args {
     (@fill $call:ident $name:ident = $value:expr $(, $($rest:tt)*)?) => {
         $call.kwargs.push((
             ::std::sync::Arc::from(stringify!($name)),
-            $crate::IntoValue::into_value($value),
+            $crate::__private::IntoValue::into_value($value),
         ));
         $crate::args!(@fill $call $($($rest)*)?);
     };
     (@fill $call:ident $value:expr $(, $($rest:tt)*)?) => {
-        $call.args.push($crate::IntoValue::into_value($value));
+        $call.args.push($crate::__private::IntoValue::into_value($value));
         $crate::args!(@fill $call $($($rest)*)?);
     };
     ($($all:tt)*) => {{
         #[allow(unused_mut)]
-        let mut call = $crate::CallArgs::default();
+        let mut call = $crate::__private::CallArgs::default();
         $crate::args!(@fill call $($all)*);
         call
     }};

@@ -291,13 +291,13 @@ macro_rules! impl_comparisons {
     };
     (@one $trait:ident $function:ident $variant:ident $lhs:ty, $rhs:ty,
         ($output:ty, $op:ident, $a:ident, $b:ident, $body:expr)) => {
-        impl $crate::compare::$trait<$rhs> for $lhs {
+        impl $crate::__private::compare::$trait<$rhs> for $lhs {
             type Output = $output;
 
             #[inline]
             #[track_caller]
             fn $function(&self, rhs: &$rhs) -> $output {
-                let $op = $crate::compare::Comparison::$variant;
+                let $op = $crate::__private::compare::Comparison::$variant;
                 let ($a, $b) = (self, rhs);
                 $body
             }

@@ -7,90 +7,90 @@
 #[macro_export]
 macro_rules! tensor_type {
     ($tensor:ty) => {
-        impl $crate::IntoValue for $tensor {
+        impl $crate::__private::IntoValue for $tensor {
             #[inline]
-            fn into_value(self) -> $crate::Value {
-                match $crate::Object::proxy(&self) {
-                    Some(proxy) => $crate::Value::Proxy(proxy),
-                    None => $crate::Value::object(self),
+            fn into_value(self) -> $crate::__private::Value {
+                match $crate::__private::Object::proxy(&self) {
+                    Some(proxy) => $crate::__private::Value::Proxy(proxy),
+                    None => $crate::__private::Value::object(self),
                 }
             }
         }
-        impl $crate::Arg for $tensor {}
-        impl<'v> $crate::Param<'v> for $tensor {
+        impl $crate::__private::Arg for $tensor {}
+        impl<'v> $crate::__private::Param<'v> for $tensor {
             type Guard = $crate::__private::Held<'v, $tensor>;
-            const TYPE: $crate::ParamType = <$tensor as $crate::FromValue>::TYPE;
-            fn guard(value: &'v $crate::Value) -> $crate::Result<Self::Guard> {
+            const TYPE: $crate::__private::ParamType = <$tensor as $crate::__private::FromValue>::TYPE;
+            fn guard(value: &'v $crate::__private::Value) -> $crate::Result<Self::Guard> {
                 $crate::__private::hold(value)
             }
             fn lend(guard: &'v Self::Guard) -> Self {
-                ::core::clone::Clone::clone(<&$tensor as $crate::Param<'v>>::lend(guard))
+                ::core::clone::Clone::clone(<&$tensor as $crate::__private::Param<'v>>::lend(guard))
             }
             fn is_symbolic(&self) -> bool {
-                $crate::Object::proxy(self).is_some()
+                $crate::__private::Object::proxy(self).is_some()
             }
-            fn to_value(&self) -> $crate::Value {
-                $crate::IntoValue::into_value(self)
+            fn to_value(&self) -> $crate::__private::Value {
+                $crate::__private::IntoValue::into_value(self)
             }
         }
-        impl $crate::Operand for $tensor {
+        impl $crate::__private::Operand for $tensor {
             #[inline]
-            fn lend(&self) -> $crate::OperandRef<'_> {
-                $crate::OperandRef::Object(self)
+            fn lend(&self) -> $crate::__private::OperandRef<'_> {
+                $crate::__private::OperandRef::Object(self)
             }
             #[inline(always)]
-            fn as_traced<U: $crate::Traced>(&self) -> ::core::option::Option<&U> {
+            fn as_traced<U: $crate::__private::Traced>(&self) -> ::core::option::Option<&U> {
                 let any: &dyn ::core::any::Any = self;
                 any.downcast_ref()
             }
         }
         $crate::impl_comparisons! {
-            [$tensor, &$tensor] with [f64, i64, $crate::Int, $crate::Float, $tensor, &$tensor] -> $crate::Result<$tensor>,
-            |op, a, b| $crate::binary(op.operator(), a, b)
+            [$tensor, &$tensor] with [f64, i64, $crate::__private::Int, $crate::__private::Float, $tensor, &$tensor] -> $crate::Result<$tensor>,
+            |op, a, b| $crate::__private::binary(op.operator(), a, b)
         }
         $crate::impl_comparisons! {
-            [f64, i64, $crate::Int, $crate::Float] with [$tensor, &$tensor] -> $crate::Result<$tensor>,
-            |op, a, b| $crate::binary(op.reflected().operator(), b, a)
+            [f64, i64, $crate::__private::Int, $crate::__private::Float] with [$tensor, &$tensor] -> $crate::Result<$tensor>,
+            |op, a, b| $crate::__private::binary(op.reflected().operator(), b, a)
         }
         $crate::tensor_type! { @binary $tensor: Add add Add, Sub sub Sub, Mul mul Mul, Div div Truediv,
             Rem rem Mod, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor, Shl shl Lshift, Shr shr Rshift }
         $crate::tensor_type! { @unary $tensor: Neg neg Neg, Not not Invert }
     };
     (@binary $tensor:ty: $($trait:ident $method:ident $op:ident),*) => {$(
-        impl<R: $crate::Operand> ::std::ops::$trait<R> for &$tensor {
+        impl<R: $crate::__private::Operand> ::std::ops::$trait<R> for &$tensor {
             type Output = $crate::Result<$tensor>;
             #[track_caller]
             #[inline]
             fn $method(self, rhs: R) -> Self::Output {
-                $crate::binary($crate::Operator::$op, self, &rhs)
+                $crate::__private::binary($crate::__private::Operator::$op, self, &rhs)
             }
         }
-        impl<R: $crate::Operand> ::std::ops::$trait<R> for $tensor {
+        impl<R: $crate::__private::Operand> ::std::ops::$trait<R> for $tensor {
             type Output = $crate::Result<$tensor>;
             #[track_caller]
             #[inline]
             fn $method(self, rhs: R) -> Self::Output {
-                $crate::binary($crate::Operator::$op, &self, &rhs)
+                $crate::__private::binary($crate::__private::Operator::$op, &self, &rhs)
             }
         }
         $crate::tensor_type! { @reflected $tensor: $trait $method $op, f64 }
         $crate::tensor_type! { @reflected $tensor: $trait $method $op, i64 }
-        $crate::tensor_type! { @reflected $tensor: $trait $method $op, $crate::Int }
-        $crate::tensor_type! { @reflected $tensor: $trait $method $op, $crate::Float }
+        $crate::tensor_type! { @reflected $tensor: $trait $method $op, $crate::__private::Int }
+        $crate::tensor_type! { @reflected $tensor: $trait $method $op, $crate::__private::Float }
     )*};
     (@reflected $tensor:ty: $trait:ident $method:ident $op:ident, $f:ty) => {
         impl ::std::ops::$trait<&$tensor> for $f {
             type Output = $crate::Result<$tensor>;
             #[track_caller]
             fn $method(self, rhs: &$tensor) -> Self::Output {
-                $crate::binary($crate::Operator::$op, &self, rhs)
+                $crate::__private::binary($crate::__private::Operator::$op, &self, rhs)
             }
         }
         impl ::std::ops::$trait<$tensor> for $f {
             type Output = $crate::Result<$tensor>;
             #[track_caller]
             fn $method(self, rhs: $tensor) -> Self::Output {
-                $crate::binary($crate::Operator::$op, &self, &rhs)
+                $crate::__private::binary($crate::__private::Operator::$op, &self, &rhs)
             }
         }
     };
@@ -99,14 +99,14 @@ macro_rules! tensor_type {
             type Output = $crate::Result<$tensor>;
             #[track_caller]
             fn $method(self) -> Self::Output {
-                $crate::unary($crate::Operator::$op, self)
+                $crate::__private::unary($crate::__private::Operator::$op, self)
             }
         }
         impl ::std::ops::$trait for $tensor {
             type Output = $crate::Result<$tensor>;
             #[track_caller]
             fn $method(self) -> Self::Output {
-                $crate::unary($crate::Operator::$op, &self)
+                $crate::__private::unary($crate::__private::Operator::$op, &self)
             }
         }
     )*};

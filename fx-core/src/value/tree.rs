@@ -383,27 +383,27 @@ impl Shown<'_, Tree> {
 #[macro_export]
 macro_rules! tree {
     ({ $($key:tt : $value:tt),* $(,)? }) => {
-        $crate::Value::Dict(::std::boxed::Box::new(
+        $crate::__private::Value::Dict(::std::boxed::Box::new(
             [$((::std::sync::Arc::<str>::from($key), $crate::tree!($value))),*]
                 .into_iter()
                 .collect(),
         ))
     };
     ([ $($value:tt),* $(,)? ]) => {
-        $crate::Value::List(::std::boxed::Box::new([$($crate::tree!($value)),*]))
+        $crate::__private::Value::List(::std::boxed::Box::new([$($crate::tree!($value)),*]))
     };
     (()) => {
-        $crate::Value::Tuple(::std::boxed::Box::new([]))
+        $crate::__private::Value::Tuple(::std::boxed::Box::new([]))
     };
     (( $value:tt , $($rest:tt),* $(,)? )) => {
-        $crate::Value::Tuple(::std::boxed::Box::new([
+        $crate::__private::Value::Tuple(::std::boxed::Box::new([
             $crate::tree!($value) $(, $crate::tree!($rest))*
         ]))
     };
     (None) => {
-        $crate::Value::None
+        $crate::__private::Value::None
     };
     ($value:expr) => {
-        $crate::IntoValue::into_value($value)
+        $crate::__private::IntoValue::into_value($value)
     };
 }

@@ -48,7 +48,7 @@ pub fn kernel(
     let call = call(&lent);
     let give = call_of_type(
         output,
-        quote!(#core::Returns),
+        quote!(#core::__private::Returns),
         "give",
         Some(quote!(__result, __out)),
     );

@@ -63,10 +63,10 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
             let (visit, visit_mut, copy) = arms;
             let save = quote! {
-                let (__name, __fields): (&str, #core::Json) = match self { #saves };
-                let mut __variant = #core::JsonMap::new();
+                let (__name, __fields): (&str, #core::__private::Json) = match self { #saves };
+                let mut __variant = #core::__private::JsonMap::new();
                 __variant.insert(::std::string::String::from(__name), __fields);
-                ::core::result::Result::Ok(#core::Json::Object(__variant))
+                ::core::result::Result::Ok(#core::__private::Json::Object(__variant))
             };
             let load = quote! {
                 let __names: &[&str] = &[#(#names),*];
@@ -117,7 +117,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         for ty in bounded {
             clause
                 .predicates
-                .push(syn::parse2(quote!(#ty: #core::Component))?);
+                .push(syn::parse2(quote!(#ty: #core::__private::Component))?);
         }
     }
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
@@ -134,22 +134,22 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         #sized
         #[automatically_derived]
         #[allow(unused_variables, clippy::borrow_deref_ref, clippy::explicit_auto_deref)]
-        impl #impl_generics #core::Component for #name #ty_generics #where_clause {
-            fn visit(&self, walk: &mut #core::Walk<'_, '_>) {
+        impl #impl_generics #core::__private::Component for #name #ty_generics #where_clause {
+            fn visit(&self, walk: &mut #core::__private::Walk<'_, '_>) {
                 walk.component(self, |walk| { #visit });
             }
-            fn visit_mut(&mut self, walk: &mut #core::WalkMut<'_, '_>) {
+            fn visit_mut(&mut self, walk: &mut #core::__private::WalkMut<'_, '_>) {
                 #visit_mut
             }
             fn duplicate(&self) -> Self {
                 #duplicate
             }
-            fn to_saved(&self, __saver: &mut #core::Saver) -> #core::Result<#core::Json> {
+            fn to_saved(&self, __saver: &mut #core::__private::Saver) -> #core::Result<#core::__private::Json> {
                 __saver.nested(|__saver| { #save })
             }
             fn from_saved(
-                __saved: &#core::Json,
-                __loader: &mut #core::Loader<'_>,
+                __saved: &#core::__private::Json,
+                __loader: &mut #core::__private::Loader<'_>,
             ) -> #core::Result<Self> {
                 __loader.nested(|__loader| { #load })
             }
@@ -204,9 +204,11 @@ impl Arm {
                     visit_mut.extend(quote_spanned!(span=> walk.buffer(#name, #unique #binding);));
                 }
                 FieldKind::Flatten => {
-                    visit.extend(quote_spanned!(span=> #core::Component::visit(#binding, walk);));
+                    visit.extend(
+                        quote_spanned!(span=> #core::__private::Component::visit(#binding, walk);),
+                    );
                     visit_mut.extend(
-                        quote_spanned!(span=> #core::Component::visit_mut(#binding, walk);),
+                        quote_spanned!(span=> #core::__private::Component::visit_mut(#binding, walk);),
                     );
                 }
                 FieldKind::Training => {
@@ -217,7 +219,7 @@ impl Arm {
             }
             let (bound, copy) = match kind {
                 FieldKind::Skip => (quote!(::core::clone::Clone), "clone"),
-                _ => (quote!(#core::Component), "duplicate"),
+                _ => (quote!(#core::__private::Component), "duplicate"),
             };
             copies.push(call_of_type(ty, bound, copy, Some(quote!(#binding))));
             if kind == FieldKind::Skip {
@@ -229,7 +231,7 @@ impl Arm {
                 saves.extend(quote!(let _ = #maker;));
                 loads.push(quote!(#maker()));
             } else {
-                let component = || quote!(#core::Component);
+                let component = || quote!(#core::__private::Component);
                 let arguments = quote!(#binding, __saver);
                 let save = call_of_type(ty, component(), "to_saved", Some(arguments));
                 let save = match kind {
@@ -246,7 +248,8 @@ impl Arm {
                 names.push(name.clone());
             }
             if kind == FieldKind::Child || kind == FieldKind::Buffer {
-                let known = call_of_type(ty, quote!(#core::Component), "duplicate", None);
+                let known =
+                    call_of_type(ty, quote!(#core::__private::Component), "duplicate", None);
                 checks.extend(quote!(let _ = #known;));
             }
             if kind != FieldKind::Skip {
@@ -271,9 +274,9 @@ impl Arm {
             Fields::Unit => (quote!(), quote!(), quote!()),
         };
         let save = quote! {
-            let mut __fields = #core::JsonMap::new();
+            let mut __fields = #core::__private::JsonMap::new();
             #saves
-            ::core::result::Result::Ok::<_, #core::Error>(#core::Json::Object(__fields))
+            ::core::result::Result::Ok::<_, #core::Error>(#core::__private::Json::Object(__fields))
         };
         Ok(Arm {
             pattern,

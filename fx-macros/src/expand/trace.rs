@@ -97,9 +97,9 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
         #[allow(non_upper_case_globals, dead_code)]
         impl #impl_generics #twin_ty #where_clause {
             #[doc(hidden)]
-            pub const PARAMS: &'static [#core::ParamSpec] = #specs;
+            pub const PARAMS: &'static [#core::__private::ParamSpec] = #specs;
             #[doc(hidden)]
-            pub const TRACED: #core::TracedFn = #core::TracedFn::twin(
+            pub const TRACED: #core::__private::TracedFn = #core::__private::TracedFn::twin(
                 #text,
                 Self::PARAMS,
                 Self::__kernel,
@@ -107,7 +107,7 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
                 || #core::__private::type_of(&(#name #turbofish)),
             );
             #[doc(hidden)]
-            fn __kernel(__args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
+            fn __kernel(__args: &[&#core::__private::Value], __out: &mut #core::__private::Value) -> #core::Result<()> {
                 #kernel_body
             }
         }
@@ -173,7 +173,7 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
     Ok(quote! {
         #block
         #[automatically_derived]
-        impl #impl_generics #core::Module for #self_ty #where_clause {
+        impl #impl_generics #core::__private::Module for #self_ty #where_clause {
             #module_impl_body
         }
         #registered
@@ -223,14 +223,19 @@ fn forward_items(
             ::core::panic::Location::caller(),
         )
     };
-    let recorded = call_of_type(output, quote!(#core::Returns), "from_recorded", Some(call));
+    let recorded = call_of_type(
+        output,
+        quote!(#core::__private::Returns),
+        "from_recorded",
+        Some(call),
+    );
     let location = quote_spanned!(sig.ident.span()=> ::core::panic::Location::caller());
     let code = quote! {
         #(#attrs)*
         #[track_caller]
         #vis #sig {
             #(#convert)*
-            if #core::may_record() {
+            if #core::__private::may_record() {
                 return #recorded;
             }
             #this.__fx_forward(#(#args),*)
@@ -241,7 +246,7 @@ fn forward_items(
             #(#statements)*
         }
         #[doc(hidden)]
-        const __FX_PARAMS: &'static [#core::ParamSpec] = #specs;
+        const __FX_PARAMS: &'static [#core::__private::ParamSpec] = #specs;
     };
     let leaf = options.leaf.is_some().then(|| {
         quote! {
@@ -253,15 +258,15 @@ fn forward_items(
     let impure = match &options.impure {
         None => quote!(),
         Some((Impure::Always, _)) => quote! {
-            fn effects(&self) -> #core::Effects {
-                #core::Effects::ALL
+            fn effects(&self) -> #core::__private::Effects {
+                #core::__private::Effects::ALL
             }
         },
         Some((Impure::Method(method), _)) => quote! {
-            fn effects(&self) -> #core::Effects {
+            fn effects(&self) -> #core::__private::Effects {
                 match self.#method() {
-                    true => #core::Effects::ALL,
-                    false => #core::Effects::PURE,
+                    true => #core::__private::Effects::ALL,
+                    false => #core::__private::Effects::PURE,
                 }
             }
         },
@@ -269,25 +274,25 @@ fn forward_items(
     let returns = result_text(output);
     let result = result_type(output, core);
     let module_impl_body = quote! {
-        fn params(&self) -> &[#core::ParamSpec] {
+        fn params(&self) -> &[#core::__private::ParamSpec] {
             <#self_ty>::__FX_PARAMS
         }
         fn returns(&self) -> &str {
             #returns
         }
-        fn result_type(&self) -> ::core::option::Option<#core::ParamType> {
+        fn result_type(&self) -> ::core::option::Option<#core::__private::ParamType> {
             ::core::option::Option::Some(#result)
         }
-        fn run(&self, __args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
+        fn run(&self, __args: &[&#core::__private::Value], __out: &mut #core::__private::Value) -> #core::Result<()> {
             #kernel_body
         }
-        fn as_module(&self) -> &dyn #core::Module {
+        fn as_module(&self) -> &dyn #core::__private::Module {
             self
         }
-        fn duplicate_box(&self) -> ::std::boxed::Box<dyn #core::Module> {
+        fn duplicate_box(&self) -> ::std::boxed::Box<dyn #core::__private::Module> {
             // A function of its own: what a type that is no component lacks is said once, at the type.
-            fn copy<M: #core::Module>(module: &M) -> ::std::boxed::Box<dyn #core::Module> {
-                ::std::boxed::Box::new(#core::Component::duplicate(module))
+            fn copy<M: #core::__private::Module>(module: &M) -> ::std::boxed::Box<dyn #core::__private::Module> {
+                ::std::boxed::Box::new(#core::__private::Component::duplicate(module))
             }
             copy(self)
         }

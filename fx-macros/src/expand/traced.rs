@@ -89,8 +89,8 @@ fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
         |lent| quote!(__body(#(#lent),*)),
     );
     Ok(quote! {{
-        const __PARAMS: &[#core::ParamSpec] = #specs;
+        const __PARAMS: &[#core::__private::ParamSpec] = #specs;
         let __body = move |#(#bindings: #types),*| -> #output #block;
-        #core::TracedFn::closure(__PARAMS, move |__args: &[&#core::Value], __out: &mut #core::Value| { #run })
+        #core::__private::TracedFn::closure(__PARAMS, move |__args: &[&#core::__private::Value], __out: &mut #core::__private::Value| { #run })
     }})
 }

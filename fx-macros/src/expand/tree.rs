@@ -53,9 +53,9 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 .collect();
             (
                 quote!({ #(#idents: #bindings),* }),
-                quote!(#core::Value::Dict(::std::boxed::Box::new(
+                quote!(#core::__private::Value::Dict(::std::boxed::Box::new(
                     ::core::iter::IntoIterator::into_iter(
-                        [#((::std::sync::Arc::<str>::from(#keys), #core::IntoValue::into_value(#bindings))),*],
+                        [#((::std::sync::Arc::<str>::from(#keys), #core::__private::IntoValue::into_value(#bindings))),*],
                     )
                     .collect(),
                 ))),
@@ -64,7 +64,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         Fields::Unnamed(_) => (
             quote!((#(#bindings),*)),
-            quote!(#core::Value::Tuple(::std::boxed::Box::new([#(#core::IntoValue::into_value(#bindings)),*]))),
+            quote!(#core::__private::Value::Tuple(::std::boxed::Box::new([#(#core::__private::IntoValue::into_value(#bindings)),*]))),
             quote!(#core::__private::tuple_fields(__value, #text)),
         ),
         Fields::Unit => {
@@ -77,8 +77,8 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let generics = |bound: TokenStream| {
         let mut generics = input.generics.clone();
         for param in generics.type_params_mut() {
-            param.bounds.push(parse_quote!(#core::IntoValue));
-            param.bounds.push(parse_quote!(#core::FromValue));
+            param.bounds.push(parse_quote!(#core::__private::IntoValue));
+            param.bounds.push(parse_quote!(#core::__private::FromValue));
             param.bounds.push(parse_quote!(::core::clone::Clone));
             if !bound.is_empty() {
                 param.bounds.push(parse_quote!(#bound));
@@ -88,71 +88,71 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     };
     let plain = generics(quote!());
     let (impl_generics, ty_generics, where_clause) = plain.split_for_impl();
-    let output = generics(quote!(#core::Output));
+    let output = generics(quote!(#core::__private::Output));
     let (output_generics, _, _) = output.split_for_impl();
     let mut param = generics(quote!('__v));
     param.params.insert(0, parse_quote!('__v));
     let (param_generics, _, _) = param.split_for_impl();
     let ty = quote!(#name #ty_generics);
-    let owned = quote!(<#ty as #core::FromValue>::TYPE);
+    let owned = quote!(<#ty as #core::__private::FromValue>::TYPE);
     let param_body = |of: TokenStream, lend: TokenStream| {
         quote! {
             type Guard = #ty;
-            const TYPE: #core::ParamType = #of;
-            fn guard(value: &'__v #core::Value) -> #core::Result<Self::Guard> {
-                <#ty as #core::FromValue>::from_value(::core::clone::Clone::clone(value))
+            const TYPE: #core::__private::ParamType = #of;
+            fn guard(value: &'__v #core::__private::Value) -> #core::Result<Self::Guard> {
+                <#ty as #core::__private::FromValue>::from_value(::core::clone::Clone::clone(value))
             }
             fn lend(guard: &'__v Self::Guard) -> Self {
                 #lend
             }
             fn is_symbolic(&self) -> bool {
-                #core::Param::to_value(self).holds_proxy()
+                #core::__private::Param::to_value(self).holds_proxy()
             }
-            fn to_value(&self) -> #core::Value {
+            fn to_value(&self) -> #core::__private::Value {
                 let this: &#ty = self;
-                #core::IntoValue::into_value(::core::clone::Clone::clone(this))
+                #core::__private::IntoValue::into_value(::core::clone::Clone::clone(this))
             }
         }
     };
     let by_reference = param_body(
-        quote!(#core::ParamType::Reference(#core::TypePart::Fixed(&#owned))),
+        quote!(#core::__private::ParamType::Reference(#core::__private::TypePart::Fixed(&#owned))),
         quote!(guard),
     );
     let by_value = param_body(owned, quote!(::core::clone::Clone::clone(guard)));
     Ok(quote! {
         #[automatically_derived]
-        impl #impl_generics #core::IntoValue for #ty #where_clause {
-            fn into_value(self) -> #core::Value {
+        impl #impl_generics #core::__private::IntoValue for #ty #where_clause {
+            fn into_value(self) -> #core::__private::Value {
                 let #name #pattern = self;
                 #into
             }
         }
         #[automatically_derived]
-        impl #impl_generics #core::IntoValue for &#ty #where_clause {
-            fn into_value(self) -> #core::Value {
-                #core::IntoValue::into_value(<#ty as ::core::clone::Clone>::clone(self))
+        impl #impl_generics #core::__private::IntoValue for &#ty #where_clause {
+            fn into_value(self) -> #core::__private::Value {
+                #core::__private::IntoValue::into_value(<#ty as ::core::clone::Clone>::clone(self))
             }
         }
         #[automatically_derived]
-        impl #impl_generics #core::Arg for #ty #where_clause {}
+        impl #impl_generics #core::__private::Arg for #ty #where_clause {}
         #[automatically_derived]
-        impl #impl_generics #core::Arg for &#ty #where_clause {}
+        impl #impl_generics #core::__private::Arg for &#ty #where_clause {}
         #[automatically_derived]
-        impl #impl_generics #core::FromValue for #ty #where_clause {
-            fn from_value(__value: #core::Value) -> #core::Result<Self> {
+        impl #impl_generics #core::__private::FromValue for #ty #where_clause {
+            fn from_value(__value: #core::__private::Value) -> #core::Result<Self> {
                 let [#(#bindings),*] = #from?;
-                #(let #bindings = #core::FromValue::from_value(#bindings)?;)*
+                #(let #bindings = #core::__private::FromValue::from_value(#bindings)?;)*
                 ::core::result::Result::Ok(#name #pattern)
             }
         }
         #[automatically_derived]
-        impl #output_generics #core::Output for #ty #where_clause {}
+        impl #output_generics #core::__private::Output for #ty #where_clause {}
         #[automatically_derived]
-        impl #param_generics #core::Param<'__v> for &'__v #ty #where_clause {
+        impl #param_generics #core::__private::Param<'__v> for &'__v #ty #where_clause {
             #by_reference
         }
         #[automatically_derived]
-        impl #param_generics #core::Param<'__v> for #ty #where_clause {
+        impl #param_generics #core::__private::Param<'__v> for #ty #where_clause {
             #by_value
         }
     })

@@ -76,7 +76,7 @@ impl Leaf<'_> {
             |lent| quote!(#body(#(#lent),*)),
         );
         let declared = &options.effects;
-        let effects = quote!(#core::Effects::PURE #(.union(#core::Effects::#declared))*);
+        let effects = quote!(#core::__private::Effects::PURE #(.union(#core::__private::Effects::#declared))*);
         let always = options.always;
         let commutative = options.commutative;
         let receiver = match receiver {
@@ -91,11 +91,11 @@ impl Leaf<'_> {
         };
         quote! {
             #[doc(hidden)]
-            pub const #params: &'static [#core::ParamSpec] = #specs;
+            pub const #params: &'static [#core::__private::ParamSpec] = #specs;
             #[doc(hidden)]
-            const #definition: &'static #core::FunctionDef = {
-                const RESULT: &#core::ParamType = &#result;
-                &#core::FunctionDef::new(#path, Self::#params, Self::#kernel_name)
+            const #definition: &'static #core::__private::FunctionDef = {
+                const RESULT: &#core::__private::ParamType = &#result;
+                &#core::__private::FunctionDef::new(#path, Self::#params, Self::#kernel_name)
                     .returns(#returns, RESULT)
                     .effects(#effects)
                     .always(#always)
@@ -104,9 +104,9 @@ impl Leaf<'_> {
                     #written
             };
             #[doc(hidden)]
-            pub const #function: #core::Function = #core::Function::new(Self::#definition);
+            pub const #function: #core::__private::Function = #core::__private::Function::new(Self::#definition);
             #[doc(hidden)]
-            fn #kernel_name(__args: &[&#core::Value], __out: &mut #core::Value) -> #core::Result<()> {
+            fn #kernel_name(__args: &[&#core::__private::Value], __out: &mut #core::__private::Value) -> #core::Result<()> {
                 #kernel_body
             }
         }
@@ -137,12 +137,12 @@ impl Leaf<'_> {
         let output = &self.callable.output;
         let recorded = call_of_type(
             output,
-            quote!(#core::Returns),
+            quote!(#core::__private::Returns),
             "from_recorded",
             Some(quote!(__recorded)),
         );
         quote! {
-            if #core::may_record() #(|| #symbolic)* {
+            if #core::__private::may_record() #(|| #symbolic)* {
                 let __recorded = #core::__private::record(
                     #function,
                     #core::__private::CallForm::#form,
@@ -190,7 +190,7 @@ pub fn result_text(output: &Type) -> String {
 /// The type inside `Result<..>`, as data.
 pub fn result_type(output: &Type, core: &TokenStream) -> TokenStream {
     let output = with_lifetimes(output, "'static");
-    call_of_type(&output, quote!(#core::Returns), "TYPE", None)
+    call_of_type(&output, quote!(#core::__private::Returns), "TYPE", None)
 }
 
 fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> {

@@ -45,7 +45,12 @@ impl Parameter {
     /// `Param::function(operand)` for the parameter's type.
     pub fn call_on(&self, core: &TokenStream, function: &str, operand: TokenStream) -> TokenStream {
         let ty = with_lifetimes(&self.ty, "'_");
-        call_of_type(&ty, quote!(#core::Param<'_>), function, Some(operand))
+        call_of_type(
+            &ty,
+            quote!(#core::__private::Param<'_>),
+            function,
+            Some(operand),
+        )
     }
 }
 
@@ -138,14 +143,14 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
         };
         let into = param.into;
         let ty = with_lifetimes(&param.ty, "'_");
-        let symbolic = call_of_type(&ty, quote!(#core::Param<'_>), "SYMBOLIC", None);
-        let param_type = call_of_type(&ty, quote!(#core::Param<'_>), "TYPE", None);
+        let symbolic = call_of_type(&ty, quote!(#core::__private::Param<'_>), "SYMBOLIC", None);
+        let param_type = call_of_type(&ty, quote!(#core::__private::Param<'_>), "TYPE", None);
         quote! {
-            #core::ParamSpec {
+            #core::__private::ParamSpec {
                 name: #core::__private::Cow::Borrowed(#name),
                 ty: #core::__private::Cow::Borrowed(#ty_text),
                 param_type: #param_type,
-                kind: #core::ParamKind::#kind,
+                kind: #core::__private::ParamKind::#kind,
                 default: #default,
                 symbolic: #symbolic,
                 into: #into,
@@ -212,7 +217,7 @@ pub fn parameter(
         ty => (ty.clone(), false),
     };
     if default.is_none() && is_option(&ty) {
-        default = Some(quote!(#core::Literal::None));
+        default = Some(quote!(#core::__private::Literal::None));
     }
     Ok(Parameter {
         name: name.ident.clone(),
@@ -254,15 +259,19 @@ fn literal(expr: &Expr, core: &TokenStream) -> Result<TokenStream> {
     let sign = if negative { quote!(-) } else { quote!() };
     match inner {
         Expr::Lit(lit) => match &lit.lit {
-            Lit::Bool(x) if !negative => return Ok(quote!(#core::Literal::Bool(#x))),
-            Lit::Int(x) => return Ok(quote!(#core::Literal::Int(#sign #x))),
-            Lit::Float(x) => return Ok(quote!(#core::Literal::Float(#sign #x))),
+            Lit::Bool(x) if !negative => return Ok(quote!(#core::__private::Literal::Bool(#x))),
+            Lit::Int(x) => return Ok(quote!(#core::__private::Literal::Int(#sign #x))),
+            Lit::Float(x) => return Ok(quote!(#core::__private::Literal::Float(#sign #x))),
             Lit::Str(x) if !negative => {
-                return Ok(quote!(#core::Literal::Str(#core::__private::Cow::Borrowed(#x))));
+                return Ok(
+                    quote!(#core::__private::Literal::Str(#core::__private::Cow::Borrowed(#x))),
+                );
             }
             _ => {}
         },
-        Expr::Path(path) if path.path.is_ident("None") => return Ok(quote!(#core::Literal::None)),
+        Expr::Path(path) if path.path.is_ident("None") => {
+            return Ok(quote!(#core::__private::Literal::None));
+        }
         _ => {}
     }
     Err(Error::new_spanned(
