@@ -150,7 +150,7 @@ pub mod __private {
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
     };
-    pub use crate::save::file::write as write_file;
+    pub use crate::save::container::{Container, Outgoing, Prepared};
     pub use crate::save::meta::MetaType;
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::call_args::{argument_error, arity_error};
