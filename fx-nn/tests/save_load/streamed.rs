@@ -146,14 +146,14 @@ fn a_load_that_is_refused_has_changed_nothing() -> Result<()> {
         state.values().map(bits).collect()
     };
     let before = state(&model)?;
-    let text = String::from_utf8_lossy(&whole).into_owned();
-    let end = text.find("]}}").map_or(0, |at| at + 3);
+    let length = u64::from_le_bytes(*whole.first_chunk().ok_or_else(|| Error::msg("short"))?);
+    let (head, elements) = whole.split_at(8 + length as usize);
+    let header = std::str::from_utf8(&head[8..]).map_err(Error::other)?;
     let changed = |from: &str, to: &str| -> Vec<u8> {
-        let header = text[8..end].replacen(from, to, 1);
-        let mut bytes = whole[..8].to_vec();
+        let header = header.replacen(from, to, 1);
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(header.as_bytes());
-        bytes.resize(end.max(bytes.len()), b' ');
-        bytes.extend_from_slice(&whole[end..]);
+        bytes.extend_from_slice(elements);
         bytes
     };
     let broken = [
@@ -177,7 +177,7 @@ fn a_load_that_is_refused_has_changed_nothing() -> Result<()> {
         );
         assert!(state(&model)? == before, "{told}");
     }
-    std::fs::write(file.path(), whole).map_err(Error::other)?;
+    std::fs::write(file.path(), &whole).map_err(Error::other)?;
     weights::load(&mut model, file.path())?;
     assert!(state(&model)? == state(&other)?);
     Ok(())
