@@ -178,7 +178,7 @@ register_tensor!(
     Array,
     PATH,
     |data| {
-        let numbers: Vec<f64> = data.elements().collect();
+        let numbers: Vec<f64> = data.elements()?.collect();
         Ok(Value::object(Array::new(&numbers)))
     },
     source = Names,

@@ -157,9 +157,9 @@ pub mod __private {
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
     };
     pub use crate::module::walk::{Component, Walk, WalkMut};
-    pub use crate::save::file::write as write_file;
     pub use crate::save::json::{Json, JsonMap};
     pub use crate::save::loader::Loader;
+    pub use crate::save::container::{Container, Outgoing, Prepared};
     pub use crate::save::meta::MetaType;
     pub use crate::save::saver::Saver;
     pub use crate::trace::assertion::{Claim, assert_traced, claim};

@@ -6,6 +6,8 @@ mod hostile;
 mod meta;
 #[path = "save_load/modules.rs"]
 mod modules;
+#[path = "save_load/streamed.rs"]
+mod streamed;
 #[path = "save_load/support.rs"]
 mod support;
 

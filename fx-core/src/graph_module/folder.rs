@@ -26,7 +26,8 @@ use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::registry::path_of;
-use crate::save::file;
+use crate::save::container::Prepared;
+use crate::save::disk;
 use crate::text::{Excerpt, is_hidden};
 use crate::value::data::{Registered, tensor_type, tensor_types};
 
@@ -91,7 +92,7 @@ impl Folder {
     pub fn write(&self, gm: &GraphModule, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let files = self.files(gm)?;
-        write(path, &files).map_err(|e| file::in_file(path, e))
+        write(path, &files).map_err(|e| disk::in_file(path, e))
     }
 
     /// The crate's `src/lib.rs`.
@@ -198,18 +199,18 @@ impl Folder {
         })
     }
 
-    fn files(&self, gm: &GraphModule) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    fn files(&self, gm: &GraphModule) -> Result<Vec<(&'static str, Contents)>> {
         let name = &self.name;
         let parts = self.parts(gm)?;
         let package = package_name(name);
         Ok(vec![
             (
                 "Cargo.toml",
-                self.manifest(&package, &parts.crates)?.into_bytes(),
+                Contents::Text(self.manifest(&package, &parts.crates)?),
             ),
-            ("src/lib.rs", source(gm, name, &parts).into_bytes()),
-            ("weights.safetensors", gm.to_bytes()?),
-            ("README.md", readme(gm, name, &package).into_bytes()),
+            ("src/lib.rs", Contents::Text(source(gm, name, &parts))),
+            ("weights.safetensors", Contents::Module(gm.to_file()?)),
+            ("README.md", Contents::Text(readme(gm, name, &package))),
         ])
     }
 
@@ -298,6 +299,13 @@ fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
             "the tensors are of the type `{name}`, which is not registered: write `fx_core::register_tensor!(..)` for it"
         ))),
     }
+}
+
+/// What is in a file of a crate.
+enum Contents {
+    Text(String),
+    /// The module, whose tensors are written from where they are.
+    Module(Prepared),
 }
 
 /// What a crate's source is put together of.
@@ -500,7 +508,7 @@ fn readme(gm: &GraphModule, name: &str, package: &str) -> String {
 }
 
 /// Writes files into a folder that is not there yet, or empty: beside it first, then under its name.
-fn write(path: &Path, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
+fn write(path: &Path, files: &[(&'static str, Contents)]) -> Result<()> {
     if let Ok(mut entries) = fs::read_dir(path) {
         if entries.next().is_some() {
             return Err(Error::saved(
@@ -510,7 +518,7 @@ fn write(path: &Path, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
     } else if fs::symlink_metadata(path).is_ok() {
         return Err(Error::saved("is no folder"));
     }
-    let beside = file::beside(path)?;
+    let beside = disk::beside(path)?;
     let written = write_all(&beside, files).and_then(|()| {
         if path.exists() {
             fs::remove_dir(path).map_err(Error::saved)?;
@@ -524,13 +532,16 @@ fn write(path: &Path, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
     written
 }
 
-fn write_all(folder: &Path, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
-    for (name, bytes) in files {
+fn write_all(folder: &Path, files: &[(&'static str, Contents)]) -> Result<()> {
+    for (name, contents) in files {
         let file = folder.join(name);
         if let Some(parent) = file.parent() {
             fs::create_dir_all(parent).map_err(Error::saved)?;
         }
-        fs::write(file, bytes).map_err(Error::saved)?;
+        disk::create(&file, |out| match contents {
+            Contents::Text(text) => out.write_all(text.as_bytes()).map_err(Error::saved),
+            Contents::Module(module) => module.write(out),
+        })?;
     }
     Ok(())
 }

@@ -2,23 +2,27 @@
 //!
 //! Invariant: what is saved runs, and what was loaded was checked as a module that is made from parts is.
 
+use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::GraphModule;
 use crate::error::{Error, Result};
+use crate::ir::graph::Graph;
 use crate::module::attributes::Attributes;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
-use crate::module::registry::{CONFIG, TYPE, load_module, save_module};
+use crate::module::registry::{load_module, save_module};
 use crate::module::walk::TensorKind;
 use crate::save::arguments::{from_value, to_value};
-use crate::save::file;
-use crate::save::graph::{FIELDS, from_graph, to_graph};
+use crate::save::container::Prepared;
+use crate::save::graph::{from_graph, to_graph};
 use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
+use crate::save::names::{attribute, graph_module as names, module as module_names};
 use crate::save::saver::Saver;
 use crate::save::signature::{from_params, from_trees, to_params, to_trees};
+use crate::save::{disk, file};
 use crate::value::tree::Tree;
 
 /// Saved files.
@@ -50,8 +54,8 @@ impl GraphModule {
     /// written. What is there and no file, such as a folder or a device, is left as it is.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let bytes = self.to_bytes().map_err(|e| file::in_file(path, e))?;
-        file::write(path, &bytes)
+        let file = self.to_file().map_err(|e| disk::in_file(path, e))?;
+        file.save(path)
     }
 
     /// Loads a file that [`save`](GraphModule::save) wrote, of this or an earlier version of fx.
@@ -60,8 +64,9 @@ impl GraphModule {
     /// When the file cannot be read or is no such file: the error names the place in it. A file is data: whatever it
     /// holds, nothing in it runs before the module is called.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        GraphModule::from_bytes(&file::read(path)?).map_err(|e| file::in_file(path, e))
+        disk::open(path.as_ref(), |file| {
+            file::read(file, GraphModule::load_file)
+        })
     }
 
     /// What [`save`](GraphModule::save) writes. The same module gives the same bytes in every run.
@@ -81,10 +86,7 @@ impl GraphModule {
     /// # Errors
     /// As [`save`](GraphModule::save).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut saver = Saver::default();
-        let mut fields = file::header();
-        self.save_fields(&mut fields, &mut saver)?;
-        file::to_bytes(fields, &saver)
+        self.to_file()?.bytes()
     }
 
     /// The module of [`to_bytes`](GraphModule::to_bytes).
@@ -92,7 +94,19 @@ impl GraphModule {
     /// # Errors
     /// As [`load`](GraphModule::load).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        file::from_bytes(bytes, GraphModule::load_fields)
+        file::read(Cursor::new(bytes), GraphModule::load_file)
+    }
+
+    /// The file of the module, its tensors still where they are.
+    pub(super) fn to_file(&self) -> Result<Prepared> {
+        let mut saver = Saver::default();
+        let mut fields = file::header();
+        self.save_fields(&mut fields, &mut saver)?;
+        file::prepare(fields, saver)
+    }
+
+    fn load_file(fields: &JsonMap, graph: Option<Graph>, loader: &mut Loader<'_>) -> Result<Self> {
+        loader.nested(|loader| GraphModule::load_parts(fields, graph, loader))
     }
 
     /// Puts the module's fields after those that are there.
@@ -100,72 +114,61 @@ impl GraphModule {
         self.lint()?;
         self.program()?;
         json::check_name(&self.name).map_err(|e| e.inside(".class"))?;
-        fields.insert("class".into(), Json::from(self.name.as_str()));
+        fields.insert(names::CLASS.into(), Json::from(self.name.as_str()));
         let params = from_params(&self.params).map_err(|e| e.inside(".params"))?;
-        fields.insert("params".into(), params);
+        fields.insert(names::PARAMS.into(), params);
         if !self.trees.is_empty() {
             let trees = from_trees(&self.trees).map_err(|e| e.inside(".inputs"))?;
-            fields.insert("inputs".into(), trees);
+            fields.insert(names::INPUTS.into(), trees);
         }
         from_graph(&self.graph, fields)?;
         let mut modules = Vec::with_capacity(self.attributes.modules.len());
         for (i, (path, module)) in self.attributes.modules.iter().enumerate() {
             let mut entry = JsonMap::new();
             json::check_name(path).map_err(|e| e.inside(format_args!(".modules[{i}].path")))?;
-            entry.insert("path".into(), Json::from(&**path));
+            entry.insert(module_names::PATH.into(), Json::from(&**path));
             let saved = checked_paths(&**module)
                 .and_then(|()| saver.inside(path, |saver| save_module(&**module, saver)))
                 .map_err(|e| e.inside(format_args!(".modules[{i}]")))?;
             entry.extend(saved);
             modules.push(Json::Object(entry));
         }
-        fields.insert("modules".into(), Json::Array(modules));
+        fields.insert(names::MODULES.into(), Json::Array(modules));
         let mut attributes = Vec::with_capacity(self.attributes.tensors.len());
         for (i, (path, (kind, value))) in self.attributes.tensors.iter().enumerate() {
             let mut entry = JsonMap::new();
             json::check_name(path).map_err(|e| e.inside(format_args!(".attributes[{i}].path")))?;
-            entry.insert("path".into(), Json::from(&**path));
-            entry.insert("kind".into(), Json::from(kind_name(*kind)));
+            entry.insert(attribute::PATH.into(), Json::from(&**path));
+            entry.insert(attribute::KIND.into(), Json::from(kind_name(*kind)));
             let saved = saver
                 .inside(path, |saver| from_value(value, saver))
                 .map_err(|e| e.inside(format_args!(".attributes[{i}].value")))?;
-            entry.insert("value".into(), saved);
+            entry.insert(attribute::VALUE.into(), saved);
             attributes.push(Json::Object(entry));
         }
-        fields.insert("attributes".into(), Json::Array(attributes));
+        fields.insert(names::ATTRIBUTES.into(), Json::Array(attributes));
         Ok(())
     }
 
     /// The module of [`save_fields`](GraphModule::save_fields), checked.
     pub(super) fn load_fields(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Self> {
-        loader.nested(|loader| GraphModule::load_parts(fields, loader))
+        loader.nested(|loader| GraphModule::load_parts(fields, None, loader))
     }
 
-    fn load_parts(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Self> {
-        let mut known = vec![
-            "schema",
-            "fx",
-            "class",
-            "params",
-            "inputs",
-            "modules",
-            "attributes",
-            "tensors",
-            "aliases",
-        ];
-        known.extend(FIELDS);
-        json::known_names(fields, &known)?;
-        let graph = match loader.take_graph() {
+    /// The graph is read here, unless it was with the text.
+    fn load_parts(fields: &JsonMap, graph: Option<Graph>, loader: &mut Loader<'_>) -> Result<Self> {
+        json::known_names(fields, &names::ALL)?;
+        let graph = match graph {
             Some(graph) => graph,
             None => to_graph(fields)?,
         };
         let mut attributes = Attributes::default();
         let to_path = |path| json::name(path).map(Arc::<str>::from);
-        json::part(fields, "modules", |modules| {
+        json::part(fields, names::MODULES, |modules| {
             json::items(modules, |entry| {
                 let entry = json::object(entry)?;
-                let path = json::part(entry, "path", to_path)?;
-                json::known_names(entry, &["path", TYPE, CONFIG])?;
+                let path = json::part(entry, module_names::PATH, to_path)?;
+                json::known_names(entry, &module_names::ALL)?;
                 let module = load_module(entry, loader)?;
                 checked_paths(&*module)?;
                 match attributes.modules.insert(path.clone(), module) {
@@ -174,13 +177,13 @@ impl GraphModule {
                 }
             })
         })?;
-        json::part(fields, "attributes", |saved| {
+        json::part(fields, names::ATTRIBUTES, |saved| {
             json::items(saved, |entry| {
                 let entry = json::object(entry)?;
-                json::known_names(entry, &["path", "kind", "value"])?;
-                let path = json::part(entry, "path", to_path)?;
-                let kind = json::part(entry, "kind", to_kind)?;
-                let value = json::part(entry, "value", |value| to_value(value, loader))?;
+                json::known_names(entry, &attribute::ALL)?;
+                let path = json::part(entry, attribute::PATH, to_path)?;
+                let kind = json::part(entry, attribute::KIND, to_kind)?;
+                let value = json::part(entry, attribute::VALUE, |value| to_value(value, loader))?;
                 let taken = attributes.modules.contains_key(&path);
                 match attributes.tensors.insert(path.clone(), (kind, value)) {
                     false if !taken => Ok(()),
@@ -188,9 +191,9 @@ impl GraphModule {
                 }
             })
         })?;
-        let params = json::part(fields, "params", to_params)?;
-        let trees = json::optional(fields, "inputs", to_trees)?.unwrap_or_default();
-        let name = json::part(fields, "class", json::name)?;
+        let params = json::part(fields, names::PARAMS, to_params)?;
+        let trees = json::optional(fields, names::INPUTS, to_trees)?.unwrap_or_default();
+        let name = json::part(fields, names::CLASS, json::name)?;
         let mut module = GraphModule::of_parts(graph, attributes, name);
         module.params = Arc::new(params);
         module.trees = Arc::new(trees);
@@ -221,7 +224,7 @@ impl GraphModule {
 /// Files keep no module in which a path leads to two things.
 fn checked_paths(module: &dyn Module) -> Result<()> {
     let checked = module.check_paths();
-    checked.map_err(|error| Error::saved(error).inside(format_args!(".{CONFIG}")))
+    checked.map_err(|error| Error::saved(error).inside(format_args!(".{}", module_names::CONFIG)))
 }
 
 fn twice(path: &str) -> Error {

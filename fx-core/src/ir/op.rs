@@ -69,6 +69,21 @@ impl Op {
 }
 
 impl Opcode {
+    /// All of them.
+    pub(crate) const ALL: [Opcode; 6] = [
+        Opcode::Placeholder,
+        Opcode::GetAttr,
+        Opcode::CallFunction,
+        Opcode::CallMethod,
+        Opcode::CallModule,
+        Opcode::Output,
+    ];
+
+    /// The opcode of a name.
+    pub(crate) fn named(name: &str) -> Option<Opcode> {
+        Opcode::ALL.into_iter().find(|opcode| opcode.name() == name)
+    }
+
     /// torch.fx's name of it.
     pub fn name(self) -> &'static str {
         match self {

@@ -59,15 +59,6 @@ impl FromStr for Graph {
     }
 }
 
-const OPCODES: [Opcode; 6] = [
-    Opcode::Placeholder,
-    Opcode::GetAttr,
-    Opcode::CallFunction,
-    Opcode::CallMethod,
-    Opcode::CallModule,
-    Opcode::Output,
-];
-
 const NUM_USERS: &str = "[num_users=";
 
 /// A node that was read, and what the text says of its users.
@@ -238,7 +229,7 @@ impl<'t> Parser<'t> {
         self.text.blanks();
         let start = self.text.at();
         let word = self.text.word(KNOWN)?;
-        let Some(opcode) = OPCODES.into_iter().find(|o| o.name() == word) else {
+        let Some(opcode) = Opcode::named(word) else {
             return Err(self.text.wrong(start, KNOWN, excerpt(word)));
         };
         self.text.expect("[target=")?;

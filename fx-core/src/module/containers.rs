@@ -7,12 +7,13 @@ use indexmap::IndexMap;
 
 use super::module::Module;
 use super::plain::interned;
-use super::registry::{CONFIG, TYPE, load_module, save_module};
+use super::registry::{load_module, save_module};
 use super::walk::Component;
 use super::walk::{Walk, WalkMut};
 use crate::error::{Error, Result};
 use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
+use crate::save::names::module::{CONFIG, TYPE};
 use crate::save::saver::Saver;
 
 impl<T: Component> Component for Option<T> {

@@ -11,12 +11,9 @@ use super::module::Module;
 use crate::error::{Error, Result};
 use crate::save::json::{self, Excerpt, Json, JsonMap};
 use crate::save::loader::Loader;
+use crate::save::names::module::{CONFIG, TYPE};
 use crate::save::saver::Saver;
 use crate::value::object::short_type_name;
-
-/// The fields of a module in a file.
-pub(crate) const TYPE: &str = "type";
-pub(crate) const CONFIG: &str = "config";
 
 type Load = fn(&Json, &mut Loader<'_>) -> Result<Box<dyn Module>>;
 

@@ -52,7 +52,7 @@ impl Closeness {
     /// ```
     ///
     /// # Errors
-    /// When the shapes differ.
+    /// When the shapes differ, or elements cannot be read.
     pub fn between(
         found: &TensorData<'_>,
         expected: &TensorData<'_>,
@@ -73,7 +73,7 @@ impl Closeness {
             wrong: 0,
             worst: None,
         };
-        let pairs = found.elements().zip(expected.elements());
+        let pairs = found.elements()?.zip(expected.elements()?);
         for (at, (a, b)) in pairs.enumerate() {
             closeness.add(a, b, rtol, atol, || place(at, expected.shape()));
         }
@@ -168,7 +168,7 @@ fn leaf_difference(found: &Value, expected: &Value, rtol: f64, atol: f64) -> Opt
                     b.dtype()
                 )));
             }
-            if a.shape() == b.shape() && a.bytes() == b.bytes() {
+            if a.shape() == b.shape() && a.bytes()? == b.bytes()? {
                 return Ok(None);
             }
             let closeness = Closeness::between(&a, &b, rtol, atol)?;

@@ -5,26 +5,23 @@
 use std::sync::Arc;
 
 use super::json::{self, Excerpt, Json, tag};
+use super::limits::check_depth;
 use super::loader::Loader;
+use super::names::argument::{ALL, DEVICE, DICT, DTYPE, ELLIPSIS, FLOAT, RANGE, SLICE, STR, TUPLE};
+use super::names::reference::TENSOR;
 use super::saver::Saver;
 use crate::error::{Error, Result};
-use crate::ir::argument::{Argument, MAX_ARGUMENT_DEPTH};
+use crate::ir::argument::Argument;
 use crate::ir::signature::Literal;
 use crate::value::dtype::DType;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
-fn too_deep() -> Error {
-    Error::saved(format_args!(
-        "nests deeper than {MAX_ARGUMENT_DEPTH} levels"
-    ))
-}
-
 /// A float among other kinds of values: text is a kind of its own, so that `nan` has a tag.
 fn float(x: f64) -> Json {
     match json::from_float(x) {
-        Json::String(name) => tag("float", name),
+        Json::String(name) => tag(FLOAT, name),
         number => number,
     }
 }
@@ -39,17 +36,17 @@ pub(crate) fn from_argument(arg: &Argument, node: &dyn Fn(NodeId) -> Result<Json
     Ok(match arg {
         Argument::Node(id) => node(*id)?,
         Argument::None => Json::Null,
-        Argument::Ellipsis => tag("ellipsis", Json::Null),
+        Argument::Ellipsis => tag(ELLIPSIS, Json::Null),
         Argument::Bool(x) => Json::from(*x),
         Argument::Int(x) => Json::from(*x),
         Argument::Float(x) => float(*x),
-        Argument::Str(x) => tag("str", x.as_str()),
-        Argument::DType(x) => tag("dtype", x.name()),
-        Argument::Device(x) => tag("device", x.to_string()),
+        Argument::Str(x) => tag(STR, x.as_str()),
+        Argument::DType(x) => tag(DTYPE, x.name()),
+        Argument::Device(x) => tag(DEVICE, x.to_string()),
         Argument::List(items) => all(items)?,
-        Argument::Tuple(items) => tag("tuple", all(items)?),
+        Argument::Tuple(items) => tag(TUPLE, all(items)?),
         Argument::Dict(items) => tag(
-            "dict",
+            DICT,
             items
                 .iter()
                 .map(|(key, item)| {
@@ -60,8 +57,8 @@ pub(crate) fn from_argument(arg: &Argument, node: &dyn Fn(NodeId) -> Result<Json
                 })
                 .collect::<Result<Vec<_>>>()?,
         ),
-        Argument::Slice(parts) => tag("slice", all(&parts[..])?),
-        Argument::Range(parts) => tag("range", all(&parts[..])?),
+        Argument::Slice(parts) => tag(SLICE, all(&parts[..])?),
+        Argument::Range(parts) => tag(RANGE, all(&parts[..])?),
     })
 }
 
@@ -71,9 +68,7 @@ pub(crate) fn to_argument(
     depth: usize,
     node: &dyn Fn(&str) -> Result<NodeId>,
 ) -> Result<Argument> {
-    if depth > MAX_ARGUMENT_DEPTH {
-        return Err(too_deep());
-    }
+    check_depth(depth)?;
     Ok(match saved {
         Json::Null => Argument::None,
         Json::Bool(x) => Argument::Bool(*x),
@@ -120,19 +115,19 @@ fn to_tagged(
             .map_err(|_| json::expected("start, stop and step", inner))
     };
     Ok(match kind {
-        "str" => Argument::from(json::text(inner)?),
-        "float" => Argument::Float(json::to_float(inner)?),
-        "ellipsis" => Argument::Ellipsis,
-        "dtype" => Argument::DType(to_dtype(inner)?),
-        "device" => Argument::Device(
+        STR => Argument::from(json::text(inner)?),
+        FLOAT => Argument::Float(json::to_float(inner)?),
+        ELLIPSIS => Argument::Ellipsis,
+        DTYPE => Argument::DType(to_dtype(inner)?),
+        DEVICE => Argument::Device(
             json::text(inner)?
                 .parse()
                 .map_err(|e: Error| Error::saved(e))?,
         ),
-        "tuple" => Argument::Tuple(Arc::new(arguments(inner, depth, node)?)),
-        "slice" => Argument::Slice(three()?),
-        "range" => Argument::Range(three()?),
-        "dict" => Argument::Dict(Arc::new(json::items(inner, |pair| {
+        TUPLE => Argument::Tuple(Arc::new(arguments(inner, depth, node)?)),
+        SLICE => Argument::Slice(three()?),
+        RANGE => Argument::Range(three()?),
+        DICT => Argument::Dict(Arc::new(json::items(inner, |pair| {
             match json::array(pair)? {
                 [key, item] => Ok((json::text(key)?.into(), to_argument(item, depth + 1, node)?)),
                 _ => Err(json::expected("a key and a value", pair)),
@@ -140,8 +135,9 @@ fn to_tagged(
         })?)),
         kind => {
             return Err(Error::saved(format_args!(
-                "{} is no kind of argument: expected str, float, ellipsis, dtype, device, tuple, slice, range or dict",
-                Excerpt(kind)
+                "{} is no kind of argument: expected one of {}",
+                Excerpt(kind),
+                ALL.join(", ")
             )));
         }
     })
@@ -171,7 +167,7 @@ pub(crate) fn from_value(value: &Value, saver: &mut Saver) -> Result<Json> {
 
 /// The value of [`from_value`].
 pub(crate) fn to_value(saved: &Json, loader: &mut Loader<'_>) -> Result<Value> {
-    if let Ok(("tensor", _)) = json::tagged(saved) {
+    if let Ok((TENSOR, _)) = json::tagged(saved) {
         return loader.tensor_value(saved);
     }
     let argument = to_argument(saved, 0, &|_| Err(Error::saved("a constant holds no node")))?;
@@ -179,9 +175,7 @@ pub(crate) fn to_value(saved: &Json, loader: &mut Loader<'_>) -> Result<Value> {
 }
 
 fn plain_argument(value: &Value, depth: usize) -> Result<Argument> {
-    if depth > MAX_ARGUMENT_DEPTH {
-        return Err(too_deep());
-    }
+    check_depth(depth)?;
     let all = |items: &[Value]| -> Result<Vec<Argument>> {
         let items = items.iter();
         items.map(|item| plain_argument(item, depth + 1)).collect()
@@ -226,7 +220,7 @@ pub(crate) fn from_literal(literal: &Literal) -> Json {
         Literal::Bool(x) => Json::from(*x),
         Literal::Int(x) => Json::from(*x),
         Literal::Float(x) => float(*x),
-        Literal::Str(x) => tag("str", x.as_ref()),
+        Literal::Str(x) => tag(STR, x.as_ref()),
     }
 }
 
@@ -250,9 +244,7 @@ pub(crate) fn to_literal(saved: &Json) -> Result<Literal> {
 
 /// A tree as JSON: a leaf is `"*"`.
 pub(crate) fn from_tree(tree: &Tree, depth: usize) -> Result<Json> {
-    if depth > MAX_ARGUMENT_DEPTH {
-        return Err(too_deep());
-    }
+    check_depth(depth)?;
     let all = |items: &[Tree]| -> Result<Json> {
         items
             .iter()
@@ -262,7 +254,7 @@ pub(crate) fn from_tree(tree: &Tree, depth: usize) -> Result<Json> {
     Ok(match tree {
         Tree::Leaf => Json::from("*"),
         Tree::List(items) => all(items)?,
-        Tree::Tuple(items) => tag("tuple", all(items)?),
+        Tree::Tuple(items) => tag(TUPLE, all(items)?),
         Tree::Dict(items) => {
             let pairs = items.iter().map(|(key, item)| {
                 Ok(Json::Array(vec![
@@ -270,23 +262,21 @@ pub(crate) fn from_tree(tree: &Tree, depth: usize) -> Result<Json> {
                     from_tree(item, depth + 1)?,
                 ]))
             });
-            tag("dict", pairs.collect::<Result<Vec<_>>>()?)
+            tag(DICT, pairs.collect::<Result<Vec<_>>>()?)
         }
     })
 }
 
 /// The tree of [`from_tree`].
 pub(crate) fn to_tree(saved: &Json, depth: usize) -> Result<Tree> {
-    if depth > MAX_ARGUMENT_DEPTH {
-        return Err(too_deep());
-    }
+    check_depth(depth)?;
     let all = |items| json::items(items, |item| to_tree(item, depth + 1));
     match saved {
         Json::String(leaf) if leaf == "*" => Ok(Tree::Leaf),
         Json::Array(_) => Ok(Tree::List(all(saved)?)),
         Json::Object(_) => match json::tagged(saved)? {
-            ("tuple", items) => Ok(Tree::Tuple(all(items)?)),
-            ("dict", items) => Ok(Tree::Dict(json::items(items, |pair| {
+            (TUPLE, items) => Ok(Tree::Tuple(all(items)?)),
+            (DICT, items) => Ok(Tree::Dict(json::items(items, |pair| {
                 match json::array(pair)? {
                     [key, item] => Ok((json::text(key)?.into(), to_tree(item, depth + 1)?)),
                     _ => Err(json::expected("a key and a tree", pair)),

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::arguments::{from_argument, to_argument};
 use super::json::{self, Excerpt, Json, JsonMap};
 use super::meta::{from_entries, to_entries};
+use super::names::{graph_module, node as names, scope as scope_names, source as source_names};
 use super::signature::{check_type, to_type};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Args, Kwargs};
@@ -22,14 +23,6 @@ use crate::ir::places::{LocationId, ScopeId, Site};
 use crate::ir::registry;
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
-
-/// The fields of a graph in the JSON of its module.
-pub(crate) const FIELDS: [&str; 3] = ["locations", "scopes", "nodes"];
-
-/// The fields of a node.
-pub(crate) const NODE_FIELDS: [&str; 10] = [
-    "op", "target", "name", "args", "kwargs", "type", "at", "in", "passes", "meta",
-];
 
 /// The tables of one graph, in the order in which its nodes mention them.
 #[derive(Default)]
@@ -74,13 +67,16 @@ impl Tables {
         }
         for (id, scope) in chain.into_iter().rev() {
             let mut fields = JsonMap::new();
-            fields.insert("path".into(), Json::from(&*scope.path));
-            fields.insert("type".into(), Json::from(scope.type_name.as_ref()));
+            fields.insert(scope_names::PATH.into(), Json::from(&*scope.path));
+            fields.insert(
+                scope_names::TYPE.into(),
+                Json::from(scope.type_name.as_ref()),
+            );
             if scope.call > 0 {
-                fields.insert("call".into(), Json::from(scope.call));
+                fields.insert(scope_names::CALL.into(), Json::from(scope.call));
             }
             if let Some(outer) = outer {
-                fields.insert("in".into(), Json::from(outer));
+                fields.insert(scope_names::IN.into(), Json::from(outer));
             }
             self.scopes.push(Json::Object(fields));
             outer = Some(self.scopes.len() - 1);
@@ -121,8 +117,12 @@ pub(crate) fn from_graph(graph: &Graph, fields: &mut JsonMap) -> Result<()> {
             .map_err(|e| node.blame("saving", e.inside(format_args!(".nodes[{i}]"))))?;
         nodes.push(saved);
     }
-    let parts = [tables.locations, tables.scopes, nodes];
-    for (name, part) in FIELDS.into_iter().zip(parts) {
+    let parts = [
+        (graph_module::LOCATIONS, tables.locations),
+        (graph_module::SCOPES, tables.scopes),
+        (graph_module::NODES, nodes),
+    ];
+    for (name, part) in parts {
         fields.insert(name.into(), Json::Array(part));
     }
     Ok(())
@@ -132,7 +132,7 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
     let reference =
         |id: NodeId| -> Result<Json> { Ok(Json::from(format!("%{}", graph.node(id)?.name()))) };
     let mut fields = JsonMap::with_capacity(7);
-    fields.insert("op".into(), Json::from(node.opcode().name()));
+    fields.insert(names::OP.into(), Json::from(node.opcode().name()));
     if let Op::CallFunction(function) = node.op() {
         tables
             .function(*function)
@@ -140,13 +140,16 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
     }
     if *node.op() != Op::Output {
         json::check_name(node.target()).map_err(|e| e.inside(".target"))?;
-        fields.insert("target".into(), Json::from(node.target()));
+        fields.insert(names::TARGET.into(), Json::from(node.target()));
     }
-    fields.insert("name".into(), Json::from(node.name().to_string()));
+    fields.insert(names::NAME.into(), Json::from(node.name().to_string()));
     if !node.args().is_empty() {
         let args = node.args().iter();
         let args = args.map(|arg| from_argument(arg, &reference));
-        fields.insert("args".into(), Json::Array(args.collect::<Result<_>>()?));
+        fields.insert(
+            names::ARGS.into(),
+            Json::Array(args.collect::<Result<_>>()?),
+        );
     }
     if !node.kwargs().is_empty() {
         let mut kwargs = JsonMap::new();
@@ -154,25 +157,25 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
             json::check_name(name).map_err(|e| e.inside(".kwargs"))?;
             kwargs.insert(name.to_string(), from_argument(arg, &reference)?);
         }
-        fields.insert("kwargs".into(), Json::Object(kwargs));
+        fields.insert(names::KWARGS.into(), Json::Object(kwargs));
     }
     if let Some(ty) = node.type_expr() {
         check_type(ty).map_err(|e| e.inside(".type"))?;
-        fields.insert("type".into(), Json::from(ty));
+        fields.insert(names::TYPE.into(), Json::from(ty));
     }
     let (location, scope) = node.places();
     if let Some(at) = tables.location(graph, location) {
-        fields.insert("at".into(), Json::from(at));
+        fields.insert(names::AT.into(), Json::from(at));
     }
     if let Some(inside) = tables.scope(graph, scope) {
-        fields.insert("in".into(), Json::from(inside));
+        fields.insert(names::IN.into(), Json::from(inside));
     }
     if !node.sources().is_empty() {
         let sources = node.sources().iter().map(from_source).collect();
-        fields.insert("passes".into(), Json::Array(sources));
+        fields.insert(names::PASSES.into(), Json::Array(sources));
     }
     if let Some(entries) = from_entries(node).map_err(|e| e.inside(".meta"))? {
-        fields.insert("meta".into(), entries);
+        fields.insert(names::META.into(), entries);
     }
     Ok(Json::Object(fields))
 }
@@ -183,39 +186,41 @@ fn from_source(source: &NodeSource) -> Json {
         NodeAction::Replace => "replace",
     };
     let mut fields = JsonMap::new();
-    fields.insert("pass".into(), Json::from(&*source.pass));
-    fields.insert("action".into(), Json::from(action));
+    fields.insert(source_names::PASS.into(), Json::from(&*source.pass));
+    fields.insert(source_names::ACTION.into(), Json::from(action));
     if !source.from.is_empty() {
-        fields.insert("from".into(), Json::from(source.from.clone()));
+        fields.insert(source_names::FROM.into(), Json::from(source.from.clone()));
     }
     Json::Object(fields)
 }
 
 fn to_source(saved: &Json) -> Result<NodeSource> {
     let fields = json::object(saved)?;
-    json::known_names(fields, &["pass", "action", "from"])?;
+    json::known_names(fields, &source_names::ALL)?;
     let names = |from| json::items(from, |name| json::text(name).map(str::to_string));
     Ok(NodeSource {
-        pass: json::part(fields, "pass", json::text)?.into(),
-        action: json::part(fields, "action", |action| match json::text(action)? {
-            "create" => Ok(NodeAction::Create),
-            "replace" => Ok(NodeAction::Replace),
-            _ => Err(json::expected("`create` or `replace`", action)),
+        pass: json::part(fields, source_names::PASS, json::text)?.into(),
+        action: json::part(fields, source_names::ACTION, |action| {
+            match json::text(action)? {
+                "create" => Ok(NodeAction::Create),
+                "replace" => Ok(NodeAction::Replace),
+                _ => Err(json::expected("`create` or `replace`", action)),
+            }
         })?,
-        from: json::optional(fields, "from", names)?.unwrap_or_default(),
+        from: json::optional(fields, source_names::FROM, names)?.unwrap_or_default(),
     })
 }
 
 /// The graph in the JSON of its module.
 pub(crate) fn to_graph(fields: &JsonMap) -> Result<Graph> {
     let expected = fields
-        .get("nodes")
+        .get(graph_module::NODES)
         .and_then(Json::as_array)
         .map_or(0, Vec::len);
     let mut reader = GraphReader::new(fields, expected)?;
-    json::part(fields, "nodes", |nodes| {
+    json::part(fields, graph_module::NODES, |nodes| {
         json::items(nodes, |node| {
-            reader.node(json::parts(json::object(node)?, &NODE_FIELDS)?)
+            reader.node(json::parts(json::object(node)?, &names::ALL)?)
         })
     })?;
     Ok(reader.finish())
@@ -242,12 +247,14 @@ fn to_scopes(graph: &mut Graph, saved: &Json) -> Result<Vec<ScopeId>> {
     let mut ids: Vec<ScopeId> = Vec::new();
     json::items(saved, |scope| {
         let fields = json::object(scope)?;
-        json::known_names(fields, &["path", "type", "call", "in"])?;
-        let parent = json::optional(fields, "in", |outer| json::index(outer, ids.len()))?;
-        let path = json::part(fields, "path", json::text)?;
-        let ty = json::part(fields, "type", json::text)?;
+        json::known_names(fields, &scope_names::ALL)?;
+        let parent = json::optional(fields, scope_names::IN, |outer| {
+            json::index(outer, ids.len())
+        })?;
+        let path = json::part(fields, scope_names::PATH, json::text)?;
+        let ty = json::part(fields, scope_names::TYPE, json::text)?;
         graph.leave_scope(parent.map_or(ScopeId::default(), |outer| ids[outer]));
-        let call = json::optional(fields, "call", |call| {
+        let call = json::optional(fields, scope_names::CALL, |call| {
             let call = call.as_u64().and_then(|call| u32::try_from(call).ok());
             call.ok_or_else(|| Error::saved("expected the number of a call"))
         })?;
@@ -271,13 +278,17 @@ impl GraphReader {
     /// Of a graph with the tables that are in the JSON of its module, and room for as many nodes as are expected.
     pub fn new(fields: &JsonMap, expected: usize) -> Result<Self> {
         let mut graph = Graph::with_capacity(expected);
-        let locations = json::part(fields, "locations", |saved| json::items(saved, to_location))?;
+        let locations = json::part(fields, graph_module::LOCATIONS, |saved| {
+            json::items(saved, to_location)
+        })?;
         Ok(GraphReader {
             locations: locations
                 .into_iter()
                 .map(|location| graph.intern_location(location))
                 .collect(),
-            scopes: json::part(fields, "scopes", |scopes| to_scopes(&mut graph, scopes))?,
+            scopes: json::part(fields, graph_module::SCOPES, |scopes| {
+                to_scopes(&mut graph, scopes)
+            })?,
             functions: FxHashMap::default(),
             graph,
         })
@@ -290,11 +301,11 @@ impl GraphReader {
     }
 
     /// Adds the node of these parts.
-    pub fn node(&mut self, parts: [Option<&Json>; NODE_FIELDS.len()]) -> Result<()> {
+    pub fn node(&mut self, parts: [Option<&Json>; names::ALL.len()]) -> Result<()> {
         let [op, target, name, args, kwargs, ty, at, inside, passes, meta] = parts;
         let op = self.op(op, target)?;
-        let name = json::inside(name, "name", json::text)?;
-        let name = name.ok_or_else(|| json::missing("name"))?;
+        let name = json::inside(name, names::NAME, json::text)?;
+        let name = name.ok_or_else(|| json::missing(names::NAME))?;
         let graph = &self.graph;
         let reference = |earlier: &str| {
             let found = graph.find_name(earlier).map(NodeRef::id);
@@ -305,10 +316,10 @@ impl GraphReader {
                 ))
             })
         };
-        let args = json::inside(args, "args", |args| {
+        let args = json::inside(args, names::ARGS, |args| {
             json::items(args, |arg| to_argument(arg, 0, &reference))
         })?;
-        let kwargs = json::inside(kwargs, "kwargs", |kwargs| {
+        let kwargs = json::inside(kwargs, names::KWARGS, |kwargs| {
             json::object(kwargs)?
                 .iter()
                 .map(|(key, arg)| {
@@ -319,10 +330,10 @@ impl GraphReader {
                 })
                 .collect::<Result<Kwargs>>()
         })?;
-        let ty = json::inside(ty, "type", to_type)?;
-        let at = json::inside(at, "at", |at| json::index(at, self.locations.len()))?;
-        let inside = json::inside(inside, "in", |at| json::index(at, self.scopes.len()))?;
-        let sources = json::inside(passes, "passes", |s| json::items(s, to_source))?;
+        let ty = json::inside(ty, names::TYPE, to_type)?;
+        let at = json::inside(at, names::AT, |at| json::index(at, self.locations.len()))?;
+        let inside = json::inside(inside, names::IN, |at| json::index(at, self.scopes.len()))?;
+        let sources = json::inside(passes, names::PASSES, |s| json::items(s, to_source))?;
 
         let scope = inside.map_or(ScopeId::default(), |at| self.scopes[at]);
         self.graph.leave_scope(scope);
@@ -344,19 +355,19 @@ impl GraphReader {
             if let Some(sources) = sources {
                 node.set_sources(sources);
             }
-            json::inside(meta, "meta", |meta| to_entries(meta, &mut node))?;
+            json::inside(meta, names::META, |meta| to_entries(meta, &mut node))?;
         }
         Ok(())
     }
 
     fn op(&mut self, op: Option<&Json>, target: Option<&Json>) -> Result<Op> {
-        let opcode = json::inside(op, "op", to_opcode)?;
-        let opcode = opcode.ok_or_else(|| json::missing("op"))?;
+        let opcode = json::inside(op, names::OP, to_opcode)?;
+        let opcode = opcode.ok_or_else(|| json::missing(names::OP))?;
         if opcode == Opcode::Output {
             return Ok(Op::Output);
         }
         let functions = &mut self.functions;
-        let op = json::inside(target, "target", |target| {
+        let op = json::inside(target, names::TARGET, |target| {
             let target = json::name(target)?;
             Ok(match opcode {
                 Opcode::Placeholder => Op::Placeholder(target.into()),
@@ -374,27 +385,14 @@ impl GraphReader {
                 Opcode::Output => Op::Output,
             })
         })?;
-        op.ok_or_else(|| json::missing("target"))
+        op.ok_or_else(|| json::missing(names::TARGET))
     }
 }
 
 fn to_opcode(op: &Json) -> Result<Opcode> {
-    let name = json::text(op)?;
-    let known = [
-        Opcode::Placeholder,
-        Opcode::GetAttr,
-        Opcode::CallFunction,
-        Opcode::CallMethod,
-        Opcode::CallModule,
-        Opcode::Output,
-    ];
-    known
-        .into_iter()
-        .find(|opcode| opcode.name() == name)
-        .ok_or_else(|| {
-            json::expected(
-                "placeholder, get_attr, call_function, call_method, call_module or output",
-                op,
-            )
-        })
+    let opcode = Opcode::named(json::text(op)?);
+    opcode.ok_or_else(|| {
+        let known = Opcode::ALL.map(Opcode::name).join(", ");
+        json::expected(format_args!("one of {known}"), op)
+    })
 }

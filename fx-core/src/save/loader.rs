@@ -5,9 +5,9 @@
 use rustc_hash::FxHashMap;
 
 use super::json::{self, Excerpt, Json, JsonMap};
-use super::saver::{MAX_MODULE_DEPTH, too_deep};
+use super::limits::{MAX_MODULE_DEPTH, too_deep};
+use super::names::reference::TENSOR;
 use crate::error::{Error, Result};
-use crate::ir::graph::Graph;
 use crate::value::data::{TensorData, from_data_of};
 use crate::value::object::{Object, short_type_name};
 use crate::value::value::Value;
@@ -19,28 +19,19 @@ pub struct Loader<'f> {
     aliases: FxHashMap<&'f str, &'f str>,
     made: FxHashMap<&'f str, Value>,
     depth: usize,
-    /// The outermost module's graph, where it was read with the text.
-    graph: Option<Graph>,
 }
 
 impl<'f> Loader<'f> {
     pub(crate) fn new(
         tensors: FxHashMap<&'f str, TensorData<'f>>,
         aliases: FxHashMap<&'f str, &'f str>,
-        graph: Option<Graph>,
     ) -> Self {
         Loader {
             tensors,
             aliases,
             made: FxHashMap::default(),
             depth: 0,
-            graph,
         }
-    }
-
-    /// The graph that was read already, for the module that asks first: the outermost.
-    pub(crate) fn take_graph(&mut self) -> Option<Graph> {
-        self.graph.take()
     }
 
     /// Loads the field of a name.
@@ -74,7 +65,7 @@ impl<'f> Loader<'f> {
     /// When modules nest deeper than 64 levels, and what `load` says.
     pub fn nested<T>(&mut self, load: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == MAX_MODULE_DEPTH {
-            return Err(too_deep());
+            return Err(too_deep("modules nest", MAX_MODULE_DEPTH));
         }
         self.depth += 1;
         let loaded = load(self);
@@ -100,7 +91,9 @@ impl<'f> Loader<'f> {
     /// As [`tensor`](Loader::tensor), of any type.
     pub(crate) fn tensor_value(&mut self, saved: &Json) -> Result<Value> {
         let path = match json::tagged(saved) {
-            Ok(("tensor", path)) => json::text(path).map_err(|e| e.inside(".tensor"))?,
+            Ok((TENSOR, path)) => {
+                json::text(path).map_err(|e| e.inside(format_args!(".{TENSOR}")))?
+            }
             _ => return Err(json::expected("a tensor, `{\"tensor\": path}`", saved)),
         };
         let path = self.aliases.get(path).copied().unwrap_or(path);

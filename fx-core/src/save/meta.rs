@@ -9,8 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::arguments::{from_argument, to_argument, to_dtype};
 use super::json::{self, Excerpt, Json, JsonMap, tag};
+use super::limits::check_depth;
+use super::names::argument::DICT;
+use super::names::{returned, value_meta};
 use crate::error::{Error, Result};
-use crate::ir::argument::MAX_ARGUMENT_DEPTH;
 use crate::ir::meta::Meta;
 use crate::ir::method::RecordedMethod;
 use crate::ir::node::{NodeMut, NodeRef};
@@ -173,10 +175,13 @@ impl SavedMeta for Returned {
         let no_node = |_| Err(Error::saved("a structure has no node"));
         let parts = self.0.iter().map(|part| {
             let mut fields = JsonMap::new();
-            fields.insert("module".into(), Json::from(&*part.module));
-            fields.insert("call".into(), Json::from(part.call));
-            fields.insert("whole".into(), from_argument(&part.whole, &no_node)?);
-            fields.insert("at".into(), Json::from(part.at.to_vec()));
+            fields.insert(returned::MODULE.into(), Json::from(&*part.module));
+            fields.insert(returned::CALL.into(), Json::from(part.call));
+            fields.insert(
+                returned::WHOLE.into(),
+                from_argument(&part.whole, &no_node)?,
+            );
+            fields.insert(returned::AT.into(), Json::from(part.at.to_vec()));
             Ok(Json::Object(fields))
         });
         parts.collect()
@@ -190,12 +195,14 @@ impl SavedMeta for Returned {
         let no_node = |_: &str| Err(Error::saved("a structure has no node"));
         let parts = json::items(saved, |part| {
             let fields = json::object(part)?;
-            json::known_names(fields, &["module", "call", "whole", "at"])?;
+            json::known_names(fields, &returned::ALL)?;
             Ok(ReturnedPart {
-                module: json::part(fields, "module", json::text)?.into(),
-                call: json::part(fields, "call", number)?,
-                whole: json::part(fields, "whole", |whole| to_argument(whole, 0, &no_node))?,
-                at: json::part(fields, "at", |at| json::items(at, number))?.into(),
+                module: json::part(fields, returned::MODULE, json::text)?.into(),
+                call: json::part(fields, returned::CALL, number)?,
+                whole: json::part(fields, returned::WHOLE, |whole| {
+                    to_argument(whole, 0, &no_node)
+                })?,
+                at: json::part(fields, returned::AT, |at| json::items(at, number))?.into(),
             })
         })?;
         Ok(Returned(parts))
@@ -221,26 +228,18 @@ impl SavedMeta for RecordedMethod {
     }
 }
 
-fn too_deep() -> Error {
-    Error::saved(format_args!(
-        "nests deeper than {MAX_ARGUMENT_DEPTH} levels"
-    ))
-}
-
 /// A tensor is an object with its shape, a list a list, a plain value its text, named values `{"dict": ..}`.
 fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
-    if depth > MAX_ARGUMENT_DEPTH {
-        return Err(too_deep());
-    }
+    check_depth(depth)?;
     Ok(match meta {
         ValueMeta::Single(tensor) => {
             let mut fields = JsonMap::new();
-            fields.insert("shape".into(), Json::from(tensor.shape.clone()));
+            fields.insert(value_meta::SHAPE.into(), Json::from(tensor.shape.clone()));
             if let Some(dtype) = tensor.dtype {
-                fields.insert("dtype".into(), Json::from(dtype.name()));
+                fields.insert(value_meta::DTYPE.into(), Json::from(dtype.name()));
             }
             if let Some(strides) = &tensor.strides {
-                fields.insert("strides".into(), Json::from(strides.clone()));
+                fields.insert(value_meta::STRIDES.into(), Json::from(strides.clone()));
             }
             Json::Object(fields)
         }
@@ -253,7 +252,7 @@ fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
                 let item = from_value_meta(item, depth + 1)?;
                 Ok(Json::Array(vec![Json::from(key.as_str()), item]))
             });
-            tag("dict", pairs.collect::<Result<Vec<_>>>()?)
+            tag(DICT, pairs.collect::<Result<Vec<_>>>()?)
         }
         ValueMeta::Plain(text) => Json::from(text.as_str()),
     })
@@ -265,18 +264,16 @@ fn to_size(saved: &Json) -> Result<usize> {
 }
 
 fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
-    if depth > MAX_ARGUMENT_DEPTH {
-        return Err(too_deep());
-    }
+    check_depth(depth)?;
     let sizes = |sizes| json::items(sizes, to_size);
     Ok(match saved {
         Json::String(text) => ValueMeta::Plain(text.clone()),
         Json::Array(_) => {
             ValueMeta::Sequence(json::items(saved, |item| to_value_meta(item, depth + 1))?)
         }
-        Json::Object(fields) if fields.contains_key("dict") => {
-            json::known_names(fields, &["dict"])?;
-            ValueMeta::Dict(json::part(fields, "dict", |pairs| {
+        Json::Object(fields) if fields.contains_key(DICT) => {
+            json::known_names(fields, &[DICT])?;
+            ValueMeta::Dict(json::part(fields, DICT, |pairs| {
                 json::items(pairs, |pair| match json::array(pair)? {
                     [key, item] => Ok((
                         json::text(key)?.to_string(),
@@ -287,11 +284,11 @@ fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
             })?)
         }
         Json::Object(fields) => {
-            json::known_names(fields, &["shape", "dtype", "strides"])?;
+            json::known_names(fields, &value_meta::ALL)?;
             ValueMeta::Single(TensorMeta {
-                shape: json::part(fields, "shape", sizes)?,
-                dtype: json::optional(fields, "dtype", to_dtype)?,
-                strides: json::optional(fields, "strides", sizes)?,
+                shape: json::part(fields, value_meta::SHAPE, sizes)?,
+                dtype: json::optional(fields, value_meta::DTYPE, to_dtype)?,
+                strides: json::optional(fields, value_meta::STRIDES, sizes)?,
             })
         }
         _ => return Err(json::expected("a tensor, a list, a dict or a text", saved)),

@@ -1,4 +1,5 @@
-//! `Saver`: what a module's parts are told while they are saved; it collects the tensors under their paths.
+//! `Saver`: what a module's parts are told while they are saved; it collects the tensors under their paths,
+//! sharing their elements.
 //!
 //! Invariant: a tensor is kept once, under its first path; every other path of it is an alias.
 
@@ -7,26 +8,20 @@ use std::fmt::{Display, Write};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::container::{self, Outgoing};
 use super::json::{Json, tag};
+use super::limits::{MAX_MODULE_DEPTH, too_deep};
+use super::names::reference::TENSOR;
 use crate::error::{Error, Result};
-use crate::value::data::{TensorData, from_data_of};
+use crate::value::data::from_data_of;
 use crate::value::object::Object;
-
-/// How deep modules may nest in a file, so that saving and loading may recurse.
-pub(crate) const MAX_MODULE_DEPTH: usize = 64;
-
-pub(crate) fn too_deep() -> Error {
-    Error::saved(format_args!(
-        "modules nest deeper than {MAX_MODULE_DEPTH} levels"
-    ))
-}
 
 /// One saving of a module: [`Component::to_saved`](crate::Component::to_saved) puts tensors into it.
 #[derive(Debug, Default)]
 pub struct Saver {
     trail: String,
     depth: usize,
-    pub(crate) tensors: IndexMap<String, TensorData<'static>, FxBuildHasher>,
+    pub(crate) tensors: IndexMap<String, Outgoing, FxBuildHasher>,
     /// Further paths of tensors, and the first path of each.
     pub(crate) aliases: IndexMap<String, String, FxBuildHasher>,
     by_id: FxHashMap<u64, String>,
@@ -35,7 +30,7 @@ pub struct Saver {
 }
 
 impl Saver {
-    /// One that names tensors and copies none, for configurations alone.
+    /// One that names tensors and keeps none, for configurations alone.
     pub(crate) fn of_configuration() -> Self {
         Saver {
             names_only: true,
@@ -91,7 +86,7 @@ impl Saver {
     /// When modules nest deeper than 64 levels, and what `save` says.
     pub fn nested<T>(&mut self, save: impl FnOnce(&mut Saver) -> Result<T>) -> Result<T> {
         if self.depth == MAX_MODULE_DEPTH {
-            return Err(too_deep());
+            return Err(too_deep("modules nest", MAX_MODULE_DEPTH));
         }
         self.depth += 1;
         let saved = save(self);
@@ -105,15 +100,11 @@ impl Saver {
     /// When its type cannot be saved, it is symbolic, or another tensor has its path.
     pub fn tensor(&mut self, tensor: &dyn Object) -> Result<Json> {
         if self.names_only {
-            return Ok(tag("tensor", self.trail.as_str()));
+            return Ok(tag(TENSOR, self.trail.as_str()));
         }
         let path = self.trail.clone();
-        if path == "__metadata__" || path.is_empty() {
-            return Err(Error::saved(format_args!(
-                "a file cannot have a tensor called `{path}`: rename it"
-            )));
-        }
-        let reference = tag("tensor", path.as_str());
+        container::check_name(&path)?;
+        let reference = tag(TENSOR, path.as_str());
         let first = tensor.object_id().and_then(|id| self.by_id.get(&id));
         let known = self.aliases.get(&path).or_else(|| {
             let own = self.tensors.get_key_value(&path);
@@ -136,9 +127,9 @@ impl Saver {
         if let Some(id) = tensor.object_id() {
             self.by_id.insert(id, path.clone());
         }
-        let data = tensor.to_data()?;
-        from_data_of(data.type_path())?;
-        self.tensors.insert(path, data.into_owned());
+        let outgoing = Outgoing::of(tensor)?;
+        from_data_of(&outgoing.type_path)?;
+        self.tensors.insert(path, outgoing);
         Ok(reference)
     }
 }

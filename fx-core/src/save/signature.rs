@@ -2,6 +2,7 @@
 
 use super::arguments::{from_literal, from_tree, to_literal, to_tree};
 use super::json::{self, Json, JsonMap};
+use super::names::param;
 use crate::error::{Error, Result};
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::{ParamKind, ParamSpec};
@@ -27,16 +28,16 @@ pub(crate) fn from_params(params: &[ParamSpec]) -> Result<Json> {
             json::check_name(&param.name).map_err(inside)?;
             check_type(&param.ty).map_err(inside)?;
             let mut fields = JsonMap::new();
-            fields.insert("name".into(), Json::from(param.name.as_ref()));
-            fields.insert("type".into(), Json::from(param.ty.as_ref()));
+            fields.insert(param::NAME.into(), Json::from(param.name.as_ref()));
+            fields.insert(param::TYPE.into(), Json::from(param.ty.as_ref()));
             if param.kind == ParamKind::Keyword {
-                fields.insert("keyword".into(), Json::from(true));
+                fields.insert(param::KEYWORD.into(), Json::from(true));
             }
             if let Some(default) = &param.default {
-                fields.insert("default".into(), from_literal(default));
+                fields.insert(param::DEFAULT.into(), from_literal(default));
             }
             if !param.symbolic {
-                fields.insert("symbolic".into(), Json::from(false));
+                fields.insert(param::SYMBOLIC.into(), Json::from(false));
             }
             Ok(Json::Object(fields))
         })
@@ -46,17 +47,17 @@ pub(crate) fn from_params(params: &[ParamSpec]) -> Result<Json> {
 pub(crate) fn to_params(saved: &Json) -> Result<Vec<ParamSpec>> {
     json::items(saved, |param| {
         let fields = json::object(param)?;
-        json::known_names(fields, &["name", "type", "keyword", "default", "symbolic"])?;
-        let keyword = json::optional(fields, "keyword", json::boolean)?;
-        let name = json::part(fields, "name", json::name)?.to_string();
-        let ty = json::part(fields, "type", to_type)?.to_string();
+        json::known_names(fields, &param::ALL)?;
+        let keyword = json::optional(fields, param::KEYWORD, json::boolean)?;
+        let name = json::part(fields, param::NAME, json::name)?.to_string();
+        let ty = json::part(fields, param::TYPE, to_type)?.to_string();
         Ok(ParamSpec {
             kind: match keyword {
                 Some(true) => ParamKind::Keyword,
                 _ => ParamKind::Positional,
             },
-            default: json::optional(fields, "default", to_literal)?,
-            symbolic: json::optional(fields, "symbolic", json::boolean)?.unwrap_or(true),
+            default: json::optional(fields, param::DEFAULT, to_literal)?,
+            symbolic: json::optional(fields, param::SYMBOLIC, json::boolean)?.unwrap_or(true),
             ..ParamSpec::of_text(name, ty)
         })
     })

@@ -6,8 +6,10 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::graph::{GraphReader, NODE_FIELDS};
+use super::graph::GraphReader;
 use super::json::{Json, JsonMap};
+use super::names::graph_module;
+use super::names::node::ALL as NODE_FIELDS;
 use super::upgrade::SCHEMA;
 use crate::ir::graph::Graph;
 
@@ -45,10 +47,15 @@ impl<'de> Visitor<'de> for Fields {
         let mut fields = JsonMap::new();
         let mut graph = None;
         while let Some(name) = map.next_key::<String>()? {
-            if name == "nodes" && graph.is_none() && fields.get("schema") == Some(&SCHEMA.into()) {
+            if name == graph_module::NODES
+                && graph.is_none()
+                && fields.get(graph_module::SCHEMA) == Some(&SCHEMA.into())
+            {
                 let reader = GraphReader::new(&fields, self.expected).map_err(|_| otherwise())?;
                 graph = Some(map.next_value_seed(NodeList(reader))?);
-            } else if name == "nodes" || fields.insert(name, map.next_value()?).is_some() {
+            } else if name == graph_module::NODES
+                || fields.insert(name, map.next_value()?).is_some()
+            {
                 return Err(otherwise());
             }
         }

@@ -3,6 +3,7 @@
 //! Invariant: `UPGRADES[v - 1]` makes version `v + 1` of version `v`, so that no file becomes unreadable.
 
 use super::json::{self, Json};
+use super::names::graph_module as names;
 use crate::error::{Error, Result};
 
 /// The version that is written.
@@ -22,7 +23,7 @@ pub(crate) fn upgrade(saved: &mut Json) -> Result<()> {
 
 fn upgrade_by(upgrades: &[Upgrade], saved: &mut Json) -> Result<()> {
     let newest = upgrades.len() as u64 + 1;
-    let schema = json::part(json::object(saved)?, "schema", |version| {
+    let schema = json::part(json::object(saved)?, names::SCHEMA, |version| {
         version
             .as_u64()
             .filter(|version| *version > 0)
@@ -30,14 +31,14 @@ fn upgrade_by(upgrades: &[Upgrade], saved: &mut Json) -> Result<()> {
     })?;
     if schema > newest {
         let writer = saved
-            .get("fx")
+            .get(names::FX)
             .and_then(Json::as_str)
             .unwrap_or("a later fx");
         return Err(Error::saved(format_args!(
             "this file has schema {schema}, written by fx {}, and this fx reads schemas up to {newest}: load it with that version, or a later one",
             json::Excerpt(writer)
         ))
-        .inside(".schema"));
+        .inside(format_args!(".{}", names::SCHEMA)));
     }
     let done = usize::try_from(schema - 1).unwrap_or(upgrades.len());
     for (version, upgrade) in (schema..).zip(&upgrades[done..]) {
@@ -48,7 +49,7 @@ fn upgrade_by(upgrades: &[Upgrade], saved: &mut Json) -> Result<()> {
             ))
         })?;
         if let Some(fields) = saved.as_object_mut() {
-            fields.insert("schema".into(), Json::from(version + 1));
+            fields.insert(names::SCHEMA.into(), Json::from(version + 1));
         }
     }
     Ok(())

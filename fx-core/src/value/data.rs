@@ -1,9 +1,10 @@
 //! A tensor's elements as bytes, and the registry of tensor types that are made of them.
 //!
-//! Invariant: there are as many bytes as shape and dtype say.
+//! Invariant: there are as many bytes as shape and dtype say, before anything is made of them.
 
 use std::any::TypeId;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -12,14 +13,62 @@ use super::dtype::DType;
 use super::value::Value;
 use crate::error::{Error, Result};
 
+/// Hands all elements to a sink, in order.
+type Source<'d> = dyn Fn(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'd;
+
 /// A tensor as a file keeps it: its elements in row-major order, little-endian.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// The elements are in memory ([`new`](TensorData::new)), or come piece by piece from where they are
+/// ([`streamed`](TensorData::streamed)): from a tensor that is saved, or from a file that is loaded.
 pub struct TensorData<'d> {
     type_path: Cow<'d, str>,
     dtype: DType,
     shape: Vec<usize>,
-    bytes: Cow<'d, [u8]>,
+    len: usize,
+    elements: Elements<'d>,
     parameter: bool,
+}
+
+enum Elements<'d> {
+    Held(Cow<'d, [u8]>),
+    Streamed(Box<Source<'d>>),
+}
+
+impl fmt::Debug for TensorData<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("TensorData");
+        shown
+            .field("type_path", &self.type_path)
+            .field("dtype", &self.dtype)
+            .field("shape", &self.shape)
+            .field("parameter", &self.parameter);
+        match &self.elements {
+            Elements::Held(bytes) => shown.field("bytes", bytes).finish(),
+            Elements::Streamed(_) => shown.finish_non_exhaustive(),
+        }
+    }
+}
+
+/// The bytes that a tensor takes.
+///
+/// # Errors
+/// When they cannot be counted.
+fn len_of(dtype: DType, shape: &[usize]) -> Result<usize> {
+    let size = shape
+        .iter()
+        .try_fold(dtype.size_in_bytes(), |size, dim| size.checked_mul(*dim));
+    size.ok_or_else(|| {
+        Error::saved(format_args!(
+            "a {dtype} tensor of shape {shape:?} has more bytes than can be counted"
+        ))
+    })
+}
+
+/// The error of a tensor that has more or fewer bytes than it should.
+fn wrong_len(bytes: usize, dtype: DType, shape: &[usize]) -> Error {
+    Error::saved(format_args!(
+        "{bytes} bytes cannot be a {dtype} tensor of shape {shape:?}"
+    ))
 }
 
 impl<'d> TensorData<'d> {
@@ -28,7 +77,7 @@ impl<'d> TensorData<'d> {
     /// ```
     /// use fx_core::{DType, TensorData};
     /// let data = TensorData::new("my_crate::Array", DType::I16, vec![2], vec![1, 0, 2, 0])?;
-    /// assert_eq!((data.shape(), data.bytes()), (&[2][..], &[1, 0, 2, 0][..]));
+    /// assert_eq!((data.shape(), &*data.bytes()?), (&[2][..], &[1, 0, 2, 0][..]));
     /// assert!(TensorData::new("my_crate::Array", DType::I16, vec![3], vec![1, 0]).is_err());
     /// # Ok::<(), fx_core::Error>(())
     /// ```
@@ -42,20 +91,47 @@ impl<'d> TensorData<'d> {
         bytes: impl Into<Cow<'d, [u8]>>,
     ) -> Result<Self> {
         let bytes = bytes.into();
-        let size = shape
-            .iter()
-            .try_fold(dtype.size_in_bytes(), |size, dim| size.checked_mul(*dim));
-        if size != Some(bytes.len()) {
-            return Err(Error::saved(format_args!(
-                "{} bytes cannot be a {dtype} tensor of shape {shape:?}",
-                bytes.len()
-            )));
+        if len_of(dtype, &shape)? != bytes.len() {
+            return Err(wrong_len(bytes.len(), dtype, &shape));
         }
         Ok(TensorData {
             type_path: type_path.into(),
             dtype,
             shape,
-            bytes,
+            len: bytes.len(),
+            elements: Elements::Held(bytes),
+            parameter: false,
+        })
+    }
+
+    /// As [`new`](TensorData::new), of elements that are not in memory as bytes: whenever they are needed, `source`
+    /// hands all of them to the sink that it is given, in pieces of whole elements. A tensor that is saved this way
+    /// is never copied as a whole.
+    ///
+    /// ```
+    /// use fx_core::{DType, TensorData};
+    /// let numbers = [1.0f64, 2.0, 3.0];
+    /// let data = TensorData::streamed("my_crate::Array", DType::F64, vec![3], |sink| {
+    ///     numbers.iter().try_for_each(|number| sink(&number.to_le_bytes()))
+    /// })?;
+    /// assert_eq!(data.elements()?.collect::<Vec<_>>(), numbers);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a tensor of that shape has more bytes than can be counted.
+    pub fn streamed(
+        type_path: impl Into<Cow<'d, str>>,
+        dtype: DType,
+        shape: Vec<usize>,
+        source: impl Fn(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'd,
+    ) -> Result<Self> {
+        Ok(TensorData {
+            type_path: type_path.into(),
+            dtype,
+            len: len_of(dtype, &shape)?,
+            shape,
+            elements: Elements::Streamed(Box::new(source)),
             parameter: false,
         })
     }
@@ -82,9 +158,62 @@ impl<'d> TensorData<'d> {
         &self.shape
     }
 
-    /// The elements.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// How many bytes all elements are.
+    pub fn byte_len(&self) -> usize {
+        self.len
+    }
+
+    /// Hands the elements to a sink, in order, in pieces of whole elements: the way to read a tensor of a file
+    /// straight into the memory where it stays.
+    ///
+    /// ```
+    /// use fx_core::{DType, TensorData};
+    /// let data = TensorData::new("my_crate::Array", DType::I16, vec![2], vec![1, 0, 2, 0])?;
+    /// let mut numbers: Vec<i16> = Vec::with_capacity(2);
+    /// data.for_each_chunk(&mut |bytes| {
+    ///     numbers.extend(bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes)));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(numbers, [1, 2]);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the elements cannot be read, they are more or fewer than shape and dtype say, and what the sink says.
+    pub fn for_each_chunk(&self, sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let source = match &self.elements {
+            Elements::Held(bytes) => return sink(bytes),
+            Elements::Streamed(source) => source,
+        };
+        let mut count = 0usize;
+        source(&mut |bytes| {
+            count = count.saturating_add(bytes.len());
+            if count > self.len || bytes.len() % self.dtype.size_in_bytes() != 0 {
+                return Err(wrong_len(count, self.dtype, &self.shape));
+            }
+            sink(bytes)
+        })?;
+        match count == self.len {
+            true => Ok(()),
+            false => Err(wrong_len(count, self.dtype, &self.shape)),
+        }
+    }
+
+    /// All elements at once: a copy, unless they are in memory as bytes.
+    ///
+    /// # Errors
+    /// When they cannot be read, or there is no room for them.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        if let Elements::Held(bytes) = &self.elements {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        let mut all = Vec::new();
+        all.try_reserve_exact(self.len).map_err(Error::saved)?;
+        self.for_each_chunk(&mut |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(Cow::Owned(all))
     }
 
     /// The elements as numbers, row-major; truth values are 0 and 1. Integers beyond 2^53 are rounded.
@@ -92,29 +221,21 @@ impl<'d> TensorData<'d> {
     /// ```
     /// use fx_core::{DType, TensorData};
     /// let data = TensorData::new("my_crate::Array", DType::BF16, vec![2], vec![0x80, 0x3f, 0x00, 0xc0])?;
-    /// assert_eq!(data.elements().collect::<Vec<_>>(), [1.0, -2.0]);
+    /// assert_eq!(data.elements()?.collect::<Vec<_>>(), [1.0, -2.0]);
     /// # Ok::<(), fx_core::Error>(())
     /// ```
-    pub fn elements(&self) -> impl ExactSizeIterator<Item = f64> {
-        let dtype = self.dtype;
-        let elements = self.bytes.chunks_exact(dtype.size_in_bytes());
-        elements.map(move |bytes| element(dtype, bytes))
+    ///
+    /// # Errors
+    /// As [`bytes`](TensorData::bytes).
+    pub fn elements(&self) -> Result<impl ExactSizeIterator<Item = f64>> {
+        let (dtype, size, bytes) = (self.dtype, self.dtype.size_in_bytes(), self.bytes()?);
+        let count = bytes.len() / size;
+        Ok((0..count).map(move |i| element(dtype, &bytes[i * size..(i + 1) * size])))
     }
 
     /// Whether gradients are computed for it.
     pub fn is_parameter(&self) -> bool {
         self.parameter
-    }
-
-    /// The same data, held by itself.
-    pub fn into_owned(self) -> TensorData<'static> {
-        TensorData {
-            type_path: Cow::Owned(self.type_path.into_owned()),
-            dtype: self.dtype,
-            shape: self.shape,
-            bytes: Cow::Owned(self.bytes.into_owned()),
-            parameter: self.parameter,
-        }
     }
 }
 
@@ -280,7 +401,9 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
 ///         TensorData::new("my_crate::Bytes", DType::U8, vec![self.0.len()], &self.0[..])
 ///     }
 /// }
-/// fx_core::register_tensor!(Bytes, "my_crate::Bytes", |data| Ok(Value::object(Bytes(data.bytes().to_vec()))));
+/// fx_core::register_tensor!(Bytes, "my_crate::Bytes", |data| {
+///     Ok(Value::object(Bytes(data.bytes()?.into_owned())))
+/// });
 /// ```
 ///
 /// The path is the one by which generated crates name the type. Where one tensor type is registered, inputs that do not

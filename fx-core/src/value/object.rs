@@ -62,6 +62,8 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     }
 
     /// Its elements, to be saved in a file; [`register_tensor!`](crate::register_tensor) says how they come back.
+    /// It is asked twice, for the file's header and for the elements, with the tensor kept as a value in between: a type
+    /// that shares its elements and [streams](TensorData::streamed) them is saved without a copy.
     ///
     /// # Errors
     /// When its type does not say how, or it is symbolic.

@@ -142,7 +142,7 @@ impl Component for Row {
 tensor_type!(Row);
 
 register_tensor!(Row, "foreign_tensor::Row", |data| {
-    let numbers: Vec<f64> = data.elements().collect();
+    let numbers: Vec<f64> = data.elements()?.collect();
     Ok(Value::object(Row::new(&numbers)))
 });
 

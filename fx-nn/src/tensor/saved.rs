@@ -1,7 +1,10 @@
 //! A tensor's elements as bytes of a file, and back, for every element type.
+//!
+//! Invariant: piece by piece both ways, so that a tensor is never in memory twice.
 
-use candle_core::{Device, Var};
-use fx_core::{DType, Result, TensorData, Value};
+use candle_core::{CpuStorage, Device, Storage, Var, WithDType};
+use fx_core::{DType, Error, Result, TensorData, Value};
+use half::{bf16, f16};
 
 use super::source::Spelling;
 use super::{Tensor, candle_dtype};
@@ -10,33 +13,155 @@ use crate::error::Fx;
 /// The name of the tensor type in files.
 const PATH: &str = "fx_nn::Tensor";
 
+/// How many bytes are handed over at once.
+const PIECE: usize = 1 << 18;
+
+/// Takes bytes of whole elements.
+type Sink<'s> = dyn FnMut(&[u8]) -> Result<()> + 's;
+
 pub(super) fn to_data(tensor: &Tensor) -> Result<TensorData<'static>> {
-    let data = tensor.data("to_data")?;
-    let dtype = tensor.dtype()?;
-    let mut bytes = Vec::with_capacity(data.elem_count() * dtype.size_in_bytes());
-    data.write_bytes(&mut bytes).fx()?;
-    Ok(TensorData::new(PATH, dtype, data.dims().to_vec(), bytes)?
-        .with_parameter(data.is_variable()))
+    let data = tensor.data("to_data")?.clone();
+    let (dtype, dims, parameter) = (tensor.dtype()?, data.dims().to_vec(), data.is_variable());
+    let source = move |sink: &mut Sink<'_>| hand_over(&data, sink);
+    Ok(TensorData::streamed(PATH, dtype, dims, source)?.with_parameter(parameter))
+}
+
+/// Hands the elements to a sink, from where they are.
+fn hand_over(data: &candle_core::Tensor, sink: &mut Sink<'_>) -> Result<()> {
+    // Where it is on the CPU already, this is the same tensor.
+    let data = data.to_device(&Device::Cpu).fx()?;
+    let (storage, _) = data.storage_and_layout();
+    let Storage::Cpu(storage) = &*storage else {
+        return Err(Error::msg("to_data: the tensor is not on the CPU"));
+    };
+    match data.dtype() {
+        candle_core::DType::U8 => pieces(&data, storage, sink, u8::to_le_bytes),
+        candle_core::DType::U32 => pieces(&data, storage, sink, u32::to_le_bytes),
+        candle_core::DType::I16 => pieces(&data, storage, sink, i16::to_le_bytes),
+        candle_core::DType::I32 => pieces(&data, storage, sink, i32::to_le_bytes),
+        candle_core::DType::I64 => pieces(&data, storage, sink, i64::to_le_bytes),
+        candle_core::DType::BF16 => pieces(&data, storage, sink, bf16::to_le_bytes),
+        candle_core::DType::F16 => pieces(&data, storage, sink, f16::to_le_bytes),
+        candle_core::DType::F32 => pieces(&data, storage, sink, f32::to_le_bytes),
+        candle_core::DType::F64 => pieces(&data, storage, sink, f64::to_le_bytes),
+        other => Err(Error::msg(format_args!(
+            "to_data: candle's {other:?} has no counterpart in fx"
+        ))),
+    }
+}
+
+fn pieces<T: WithDType, const N: usize>(
+    data: &candle_core::Tensor,
+    storage: &CpuStorage,
+    sink: &mut Sink<'_>,
+    to_bytes: impl Fn(T) -> [u8; N],
+) -> Result<()> {
+    let all = storage.as_slice::<T>().fx()?;
+    let count = data.elem_count().min(PIECE / N);
+    if let Some((start, end)) = data.layout().contiguous_offsets() {
+        let mut bytes = vec![0; count * N];
+        let elements = all.get(start..end).unwrap_or_default();
+        for piece in elements.chunks(count.max(1)) {
+            let bytes = &mut bytes[..piece.len() * N];
+            for (bytes, element) in bytes.as_chunks_mut().0.iter_mut().zip(piece) {
+                *bytes = to_bytes(*element);
+            }
+            sink(bytes)?;
+        }
+        return Ok(());
+    }
+    let mut bytes = Vec::with_capacity(count * N);
+    for at in data.strided_index() {
+        bytes.extend_from_slice(&to_bytes(all[at]));
+        if bytes.len() == count * N {
+            sink(&bytes)?;
+            bytes.clear();
+        }
+    }
+    match bytes.is_empty() {
+        true => Ok(()),
+        false => sink(&bytes),
+    }
 }
 
 pub(crate) fn from_data(data: &TensorData<'_>) -> Result<Tensor> {
-    let (dtype, device) = (candle_dtype(data.dtype())?, Device::Cpu);
-    let make = |bytes: &[u8]| {
-        candle_core::Tensor::from_raw_buffer(bytes, dtype, data.shape(), &device).fx()
-    };
-    let tensor = match data.dtype() {
-        DType::Bool => {
-            // Whoever wrote the file may have other truths than 1.
-            let bytes: Vec<u8> = data.bytes().iter().map(|b| u8::from(*b != 0)).collect();
-            Tensor::from_bools(make(&bytes)?)
+    Ok(match data.dtype() {
+        // Whoever wrote the file may have other truths than 1.
+        DType::Bool => Tensor::from_bools(made(data, |[byte]| u8::from(byte != 0))?),
+        DType::U8 => made(data, u8::from_le_bytes)?.into(),
+        DType::U32 => made(data, u32::from_le_bytes)?.into(),
+        DType::I16 => made(data, i16::from_le_bytes)?.into(),
+        DType::I32 => made(data, i32::from_le_bytes)?.into(),
+        DType::I64 => made(data, i64::from_le_bytes)?.into(),
+        DType::BF16 => made(data, bf16::from_le_bytes)?.into(),
+        DType::F16 => made(data, f16::from_le_bytes)?.into(),
+        DType::F32 => made(data, f32::from_le_bytes)?.into(),
+        DType::F64 => made(data, f64::from_le_bytes)?.into(),
+        other => {
+            return Err(candle_dtype(other).err().unwrap_or_else(|| {
+                Error::msg(format_args!("{other} cannot be read from a file"))
+            }));
         }
-        _ => make(data.bytes())?.into(),
-    };
-    if !data.is_parameter() {
-        return Ok(tensor);
+    })
+}
+
+/// Reads the elements into the memory where they stay.
+fn made<T: WithDType, const N: usize>(
+    data: &TensorData<'_>,
+    from_bytes: impl Fn([u8; N]) -> T,
+) -> Result<candle_core::Tensor> {
+    let (count, dims) = (data.byte_len() / N, data.shape());
+    let mut elements: Vec<T> = Vec::new();
+    elements.try_reserve_exact(count).map_err(|_| {
+        Error::msg(format_args!(
+            "there is no room for a tensor of shape {dims:?} and type {}",
+            data.dtype()
+        ))
+    })?;
+    data.for_each_chunk(&mut |bytes| {
+        let bytes = bytes.as_chunks().0.iter();
+        elements.extend(bytes.map(|bytes| from_bytes(*bytes)));
+        Ok(())
+    })?;
+    match data.is_parameter() {
+        true => Var::from_vec(elements, dims, &Device::Cpu).map(|var| var.as_tensor().clone()),
+        false => candle_core::Tensor::from_vec(elements, dims, &Device::Cpu),
     }
-    let variable = Var::from_tensor(tensor.data("from_data")?).fx()?;
-    Ok(tensor.with_data(variable.as_tensor().clone()))
+    .fx()
+}
+
+impl Tensor {
+    /// As [`copy_from`](Tensor::copy_from), of the elements of a file, piece by piece.
+    ///
+    /// # Errors
+    /// When the shapes differ, this one is symbolic, or the elements cannot be read: what was read is there then.
+    pub(crate) fn read_from(&mut self, source: &TensorData<'_>) -> Result<()> {
+        let own = self.data("read_from")?;
+        if own.dims() != source.shape() {
+            return Err(Error::msg(format_args!(
+                "read_from: shape {:?} cannot take data of shape {:?}",
+                own.dims(),
+                source.shape()
+            )));
+        }
+        if !own.is_contiguous() || own.elem_count() == 0 {
+            return self.copy_from(&from_data(source)?);
+        }
+        let (dtype, size) = (self.dtype()?, source.dtype().size_in_bytes());
+        let flat = own.detach().flatten_all().fx()?;
+        let mut at = 0;
+        source.for_each_chunk(&mut |bytes| {
+            for bytes in bytes.chunks(PIECE) {
+                let count = bytes.len() / size;
+                let piece = TensorData::new(PATH, source.dtype(), vec![count], bytes)?;
+                let piece = from_data(&piece)?.cast(dtype)?;
+                let piece = piece.data("read_from")?;
+                flat.slice_set(piece, 0, at).fx()?;
+                at += count;
+            }
+            Ok(())
+        })
+    }
 }
 
 fx_core::register_tensor!(

@@ -1,17 +1,18 @@
 //! Weights of a module: set by name, loaded from and saved to safetensors files.
 //!
-//! Invariant: a load that fails has changed nothing.
+//! Invariant: everything is checked before anything is changed, so that a load that is refused has changed nothing.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::path::Path as FilePath;
 
+use fx_core::__private::{Container, Outgoing, Prepared};
 use fx_core::{
-    Component, ComponentExt, DType, Error, ErrorKind, Object, Result, TensorKind, VisitorMut,
+    Component, ComponentExt, Error, ErrorKind, Object, Result, TensorData, TensorKind, VisitorMut,
     walk_mut,
 };
 use indexmap::IndexMap;
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use crate::error::Fx;
 use crate::tensor::Tensor;
@@ -31,28 +32,69 @@ pub fn load_state_dict(
     module: &mut (impl Component + ?Sized),
     state: &IndexMap<String, Tensor>,
 ) -> Result<()> {
+    let mut given = IndexMap::with_capacity(state.len());
+    for (name, value) in state {
+        given.insert(name.as_str(), value.dims()?);
+    }
+    let names = names(module, &given)?;
+    let apart = apart(module, state)?;
+    set(module, &names, |name, own| {
+        own.copy_from(apart.get(name).unwrap_or(&state[name]))
+    })
+}
+
+/// Copies of the tensors that are the module's own, under whatever names: setting one must not change what another is
+/// set to.
+fn apart<'s>(
+    module: &(impl Component + ?Sized),
+    state: &'s IndexMap<String, Tensor>,
+) -> Result<HashMap<&'s str, Tensor>> {
+    let place = |tensor: &Tensor| -> Result<usize> {
+        let (storage, _) = tensor.candle()?.storage_and_layout();
+        Ok(std::ptr::from_ref(&*storage).addr())
+    };
+    let own = module.state_dict();
+    let own = own.values().filter_map(|v| v.downcast_ref::<Tensor>());
+    let own: HashSet<usize> = own.map(place).collect::<Result<_>>()?;
+    let mut apart = HashMap::new();
+    for (name, value) in state {
+        if own.contains(&place(value)?) {
+            let copy = value.candle()?.copy().fx()?;
+            apart.insert(name.as_str(), value.with_data(copy));
+        }
+    }
+    Ok(apart)
+}
+
+/// The name that each tensor of a module is set by, by the tensor's id, once what is given was found to fit: tensors of
+/// these shapes.
+fn names<'g>(
+    module: &(impl Component + ?Sized),
+    given: &IndexMap<&'g str, &[usize]>,
+) -> Result<HashMap<u64, &'g str>> {
     module.check_paths()?;
     let own = module.state_dict();
     let mut problems = Vec::new();
-    let mut ids_given: HashMap<u64, &Tensor> = HashMap::new();
-    for (name, value) in state {
-        let Some(object) = own.get(name).and_then(|v| v.as_object()) else {
+    let mut names: HashMap<u64, &str> = HashMap::new();
+    for (name, found) in given {
+        let Some(object) = own.get(*name).and_then(|v| v.as_object()) else {
             problems.push(format!("`{name}` is in the file but not in the model"));
             continue;
         };
-        let (expected, found) = (object.shape().unwrap_or(&[]), value.dims()?);
-        if expected != found {
+        let expected = object.shape().unwrap_or(&[]);
+        if expected != *found {
             problems.push(format!(
                 "`{name}` has shape {found:?} in the file and {expected:?} in the model"
             ));
         }
         if let Some(id) = object.object_id() {
-            ids_given.insert(id, value);
+            names.insert(id, name);
         }
     }
     for (name, value) in &own {
         let id = value.as_object().and_then(|o| o.object_id());
-        if !state.contains_key(name) && !id.is_some_and(|id| ids_given.contains_key(&id)) {
+        let is_set = id.is_some_and(|id| names.contains_key(&id));
+        if !is_set && !given.contains_key(name.as_str()) {
             let shape = value
                 .as_object()
                 .and_then(|o| o.shape().map(<[usize]>::to_vec));
@@ -62,16 +104,25 @@ pub fn load_state_dict(
             ));
         }
     }
-    if !problems.is_empty() {
-        return Err(weights(problems.join("\n")));
+    match problems.is_empty() {
+        true => Ok(names),
+        false => Err(weights(problems.join("\n"))),
     }
+}
 
-    struct Load<'s> {
-        given: HashMap<u64, &'s Tensor>,
+/// Sets the tensors of a module, each once.
+fn set(
+    module: &mut (impl Component + ?Sized),
+    names: &HashMap<u64, &str>,
+    read: impl Fn(&str, &mut Tensor) -> Result<()>,
+) -> Result<()> {
+    struct Load<'s, F> {
+        names: &'s HashMap<u64, &'s str>,
+        read: F,
         done: HashMap<u64, Tensor>,
         problem: Result<()>,
     }
-    impl VisitorMut for Load<'_> {
+    impl<F: Fn(&str, &mut Tensor) -> Result<()>> VisitorMut for Load<'_, F> {
         fn tensor(&mut self, path: &str, _: TensorKind, tensor: &mut dyn Object) {
             let any: &mut dyn Any = tensor;
             let Some(tensor) = any.downcast_mut::<Tensor>() else {
@@ -84,22 +135,23 @@ pub fn load_state_dict(
                 *tensor = done.clone();
                 return;
             }
-            let Some(source) = self.given.get(&id) else {
+            let Some(name) = self.names.get(&id) else {
                 return;
             };
-            match tensor.copy_from(source) {
+            if self.problem.is_err() {
+                return;
+            }
+            match (self.read)(name, tensor) {
                 Ok(()) => {
                     self.done.insert(id, tensor.clone());
                 }
-                Err(error) if self.problem.is_ok() => {
-                    self.problem = Err(weights(format!("`{path}`: {error}")));
-                }
-                Err(_) => {}
+                Err(error) => self.problem = Err(weights(format!("`{path}`: {error}"))),
             }
         }
     }
     let mut load = Load {
-        given: ids_given,
+        names,
+        read,
         done: HashMap::new(),
         problem: Ok(()),
     };
@@ -107,102 +159,59 @@ pub fn load_state_dict(
     load.problem
 }
 
-/// Loads a safetensors file into a module.
+/// Loads a safetensors file into a module: each tensor straight into the memory that the module has for it. The file's
+/// header is checked against its length, and its names and shapes against the module's, before anything is read.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let (mut layer, other) = (nn::Linear::new(4, 4)?, nn::Linear::new(4, 4)?);
+/// let path = std::env::temp_dir().join(format!("fx_doc_weights_{}.safetensors", std::process::id()));
+/// fx_nn::weights::save(&other, &path)?;
+/// fx_nn::weights::load(&mut layer, &path)?;
+/// # std::fs::remove_file(&path).map_err(Error::other)?;
+/// assert_eq!(layer.weight.to_vec()?, other.weight.to_vec()?);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Errors
-/// When the file cannot be read or is no safetensors file, and as [`load_state_dict`].
+/// When the file cannot be read or is no whole safetensors file, it has elements of a type that fx has not, and as
+/// [`load_state_dict`]: the module is unchanged then. Where the disk fails in the middle of a file that was whole when
+/// it was opened, the error names the tensor; those before it are set.
 pub fn load(module: &mut (impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
     let path = path.as_ref();
     let in_file = |text: String| weights(format!("{}: {text}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| in_file(e.to_string()))?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|e| in_file(e.to_string()))?;
-    let mut state = IndexMap::new();
-    for (name, view) in file.iter() {
-        let tensor = from_view(&view).map_err(|e| in_file(format!("`{name}`: {e}")))?;
-        state.insert(name.to_string(), tensor);
+    let file = File::open(path).map_err(|e| in_file(e.to_string()))?;
+    let file = Container::open(file).map_err(|e| in_file(e.to_string()))?;
+    let mut tensors: IndexMap<&str, TensorData<'_>> = IndexMap::new();
+    for name in file.names() {
+        let tensor = file.tensor(name, "fx_nn::Tensor");
+        let tensor = tensor.map_err(|e| in_file(format!("`{name}`: {e}")))?;
+        tensors.insert(name, tensor);
     }
-    load_state_dict(module, &state).map_err(|e| in_file(format!("\n{e}")))
+    let given = tensors.iter().map(|(name, data)| (*name, data.shape()));
+    let names = names(module, &given.collect()).map_err(|e| in_file(format!("\n{e}")))?;
+    set(module, &names, |name, own| own.read_from(&tensors[name]))
+        .map_err(|e| in_file(e.to_string()))
 }
 
-/// Saves a module's parameters and buffers as a safetensors file. A symbolic link stays one, and the file that it leads to
-/// gets the contents.
+/// Saves a module's parameters and buffers as a safetensors file, tensor by tensor. A symbolic link stays one, and the
+/// file that it leads to gets the contents.
 ///
 /// # Errors
 /// When the file cannot be written, and when a path of the module leads to two tensors. What is there and no file is left
 /// as it is.
 pub fn save(module: &(impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
     let path = path.as_ref();
+    let in_file = |text: String| weights(format!("{}: {text}", path.display()));
     module.check_paths()?;
-    let mut held: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
+    let mut tensors = Vec::new();
     for (name, value) in module.state_dict() {
         let Some(tensor) = value.downcast_ref::<Tensor>() else {
             continue;
         };
-        let (dtype, bytes) = to_bytes(tensor)?;
-        held.push((name, dtype, tensor.dims()?.to_vec(), bytes));
+        let tensor = Outgoing::of(tensor).map_err(|e| in_file(format!("`{name}`: {e}")))?;
+        tensors.push((name, tensor));
     }
-    let views = held
-        .iter()
-        .map(|(name, dtype, shape, bytes)| {
-            TensorView::new(*dtype, shape.clone(), bytes)
-                .map(|view| (name.as_str(), view))
-                .map_err(|e| weights(format!("`{name}`: {e}")))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let in_file = |e: &dyn std::fmt::Display| weights(format!("{}: {e}", path.display()));
-    let bytes = safetensors::serialize(views, None).map_err(|e| in_file(&e))?;
-    fx_core::__private::write_file(path, &bytes)
-}
-
-fn from_view(view: &TensorView<'_>) -> Result<Tensor> {
-    fn decode<const N: usize, T>(bytes: &[u8], number: fn([u8; N]) -> T) -> Vec<T> {
-        bytes
-            .chunks_exact(N)
-            .filter_map(|chunk| chunk.try_into().ok())
-            .map(number)
-            .collect()
-    }
-    let (bytes, shape) = (view.data(), view.shape().to_vec());
-    match view.dtype() {
-        Dtype::F32 => Tensor::from_vec(decode(bytes, f32::from_le_bytes), shape),
-        Dtype::F64 => Tensor::from_vec(decode(bytes, f64::from_le_bytes), shape),
-        Dtype::I64 => Tensor::from_vec(decode(bytes, i64::from_le_bytes), shape),
-        Dtype::U32 => Tensor::from_vec(decode(bytes, u32::from_le_bytes), shape),
-        Dtype::U8 => Tensor::from_vec(bytes.to_vec(), shape),
-        Dtype::BOOL => {
-            let data = candle_core::Tensor::from_vec(
-                bytes.iter().map(|b| u8::from(*b != 0)).collect::<Vec<u8>>(),
-                shape,
-                &candle_core::Device::Cpu,
-            );
-            data.map(Tensor::from_bools).fx()
-        }
-        other => Err(weights(format!("element type {other:?} is not supported"))),
-    }
-}
-
-fn to_bytes(tensor: &Tensor) -> Result<(Dtype, Vec<u8>)> {
-    macro_rules! encode {
-        ($t:ty) => {
-            tensor
-                .candle()?
-                .flatten_all()
-                .and_then(|t| t.to_vec1::<$t>())
-                .fx()?
-                .into_iter()
-                .flat_map(<$t>::to_le_bytes)
-                .collect()
-        };
-    }
-    Ok(match tensor.dtype()? {
-        DType::F32 => (Dtype::F32, encode!(f32)),
-        DType::F64 => (Dtype::F64, encode!(f64)),
-        DType::I64 => (Dtype::I64, encode!(i64)),
-        DType::U32 => (Dtype::U32, encode!(u32)),
-        DType::U8 => (Dtype::U8, encode!(u8)),
-        DType::Bool => (Dtype::BOOL, encode!(u8)),
-        other => {
-            return Err(weights(format!("element type {other} cannot be saved yet")));
-        }
-    })
+    let file = Prepared::new(tensors, None).map_err(|e| in_file(e.to_string()))?;
+    file.save(path)
 }

@@ -56,7 +56,7 @@ fn the_place_in_the_file_is_named() {
     );
     told(
         changed(|j| j["nodes"][1]["op"] = "call".into()),
-        "nodes[1].op: expected placeholder, get_attr",
+        "nodes[1].op: expected one of placeholder, get_attr",
     );
     told(
         changed(|j| j["nodes"][1]["extra"] = 1.into()),

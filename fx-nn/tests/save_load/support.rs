@@ -35,10 +35,13 @@ pub fn bits(value: &Value) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut problem = Ok(());
     value.for_each(&mut |inner| match inner.as_object().map(Object::to_data) {
-        Some(Ok(data)) => found.push((
-            format!("{:?} {}", data.shape(), data.dtype()),
-            data.bytes().to_vec(),
-        )),
+        Some(Ok(data)) => match data.bytes() {
+            Ok(bytes) => found.push((
+                format!("{:?} {}", data.shape(), data.dtype()),
+                bytes.into_owned(),
+            )),
+            Err(error) => problem = Err(error),
+        },
         Some(Err(error)) => problem = Err(error),
         None => found.push((inner.to_string(), Vec::new())),
     });

@@ -190,6 +190,6 @@ impl Expected {
 /// A result's shape, element type and elements.
 pub(crate) fn elements(tensor: &Tensor) -> Result<(Vec<usize>, DType, Elements)> {
     let data = Object::to_data(tensor)?;
-    let elements = Elements::of(data.dtype(), data.bytes());
+    let elements = Elements::of(data.dtype(), &data.bytes()?);
     Ok((data.shape().to_vec(), data.dtype(), elements))
 }

@@ -77,7 +77,10 @@ fn flat(value: &Value) -> Result<Vec<String>> {
     let mut problem = Ok(());
     value.for_each(
         &mut |inner| match inner.as_object().map(fx_core::Object::to_data) {
-            Some(Ok(data)) => found.push(format!("{:?} {:?}", data.shape(), data.bytes())),
+            Some(Ok(data)) => match data.bytes() {
+                Ok(bytes) => found.push(format!("{:?} {bytes:?}", data.shape())),
+                Err(error) => problem = Err(error),
+            },
             Some(Err(error)) => problem = Err(error),
             None => found.push(inner.to_string()),
         },

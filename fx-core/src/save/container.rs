@@ -1,0 +1,578 @@
+//! The container: a safetensors file, written and read tensor by tensor.
+//!
+//! Invariants: no more memory is asked for than the file has bytes; all elements are never in memory as bytes.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+use rustc_hash::FxBuildHasher;
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+
+use super::disk;
+use super::json::Excerpt;
+use super::limits::MAX_HEADER;
+use crate::error::{Error, Result};
+use crate::value::data::TensorData;
+use crate::value::dtype::DType;
+use crate::value::object::Object;
+use crate::value::value::Value;
+
+/// The name under which a header has what is no tensor.
+const METADATA: &str = "__metadata__";
+
+/// The length of a header's length.
+const PREFIX: usize = size_of::<u64>();
+
+/// How many bytes of a tensor are read at once: a whole number of elements of any type.
+const PIECE: usize = 1 << 18;
+
+/// The element types of files, one for each of fx.
+fn file_dtype(dtype: DType) -> Dtype {
+    match dtype {
+        DType::Bool => Dtype::BOOL,
+        DType::U8 => Dtype::U8,
+        DType::U32 => Dtype::U32,
+        DType::I16 => Dtype::I16,
+        DType::I32 => Dtype::I32,
+        DType::I64 => Dtype::I64,
+        DType::BF16 => Dtype::BF16,
+        DType::F16 => Dtype::F16,
+        DType::F32 => Dtype::F32,
+        DType::F64 => Dtype::F64,
+    }
+}
+
+fn fx_dtype(dtype: Dtype) -> Result<DType> {
+    let own = DType::ALL.into_iter().find(|own| file_dtype(*own) == dtype);
+    own.ok_or_else(|| {
+        Error::saved(format_args!(
+            "element type {dtype} has no counterpart in fx"
+        ))
+    })
+}
+
+fn not_whole(problem: impl fmt::Display) -> Error {
+    Error::saved(format_args!("no whole safetensors file: {problem}"))
+}
+
+fn of_tensor(name: &str, error: impl fmt::Display) -> Error {
+    Error::saved(format_args!("tensor {}: {error}", Excerpt(name)))
+}
+
+/// A tensor that is to be written: what a file says of it, and where its elements are.
+#[derive(Debug)]
+pub struct Outgoing {
+    pub(super) type_path: Box<str>,
+    pub(super) parameter: bool,
+    dtype: DType,
+    shape: Vec<usize>,
+    len: usize,
+    tensor: Value,
+}
+
+impl Outgoing {
+    /// Of a tensor, which is shared, not copied, where its type shares its elements.
+    ///
+    /// # Errors
+    /// When its type cannot be saved, or it is symbolic.
+    pub fn of(tensor: &dyn Object) -> Result<Self> {
+        let data = tensor.to_data()?;
+        Ok(Outgoing {
+            type_path: data.type_path().into(),
+            parameter: data.is_parameter(),
+            dtype: data.dtype(),
+            shape: data.shape().to_vec(),
+            len: data.byte_len(),
+            tensor: tensor.to_value(),
+        })
+    }
+
+    fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let Some(tensor) = self.tensor.as_object() else {
+            return Err(Error::saved(format_args!(
+                "{} is no tensor, as which it would be saved",
+                self.tensor.describe()
+            )));
+        };
+        let data = tensor.to_data()?;
+        if (data.dtype(), data.shape()) != (self.dtype, &self.shape) {
+            return Err(Error::saved("its shape or type changed while it was saved"));
+        }
+        data.for_each_chunk(&mut |bytes| out.write_all(bytes).map_err(Error::saved))
+    }
+}
+
+/// A file that is ready to be written.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The header with its length.
+    head: Vec<u8>,
+    tensors: Vec<(String, Outgoing)>,
+    len: usize,
+}
+
+impl Prepared {
+    /// Of tensors by name and of further text by key. Equal ones give equal bytes.
+    ///
+    /// # Errors
+    /// When a file cannot have a tensor of such a name, or the header would be longer than it may be.
+    pub fn new(
+        tensors: impl IntoIterator<Item = (String, Outgoing)>,
+        metadata: Option<(&str, String)>,
+    ) -> Result<Self> {
+        let mut tensors: Vec<_> = tensors.into_iter().collect();
+        // As the safetensors library does: what takes more bytes an element stands first, so that all are aligned.
+        tensors.sort_by(|(a, one), (b, other)| {
+            let key = |tensor: &Outgoing| Reverse(file_dtype(tensor.dtype));
+            key(one).cmp(&key(other)).then_with(|| a.cmp(b))
+        });
+        let mut at = 0usize;
+        let mut infos = Vec::with_capacity(tensors.len());
+        for (name, tensor) in &tensors {
+            check_name(name)?;
+            let end = at.checked_add(tensor.len);
+            let end = end.ok_or_else(|| of_tensor(name, "the file would be too large"))?;
+            infos.push((
+                name.clone(),
+                TensorInfo {
+                    dtype: file_dtype(tensor.dtype),
+                    shape: tensor.shape.clone(),
+                    data_offsets: (at, end),
+                },
+            ));
+            at = end;
+        }
+        let metadata = metadata.map(|(key, text)| HashMap::from([(key.to_string(), text)]));
+        let header = Metadata::new(metadata, infos).map_err(Error::saved)?;
+        let mut head = vec![0; PREFIX];
+        serde_json::to_writer(&mut head, &header).map_err(Error::saved)?;
+        head.resize(head.len().next_multiple_of(PREFIX), b' ');
+        let header_len = (head.len() - PREFIX) as u64;
+        if header_len > MAX_HEADER {
+            return Err(Error::saved(
+                "the graph is larger than the 100 MB that a file's header may have: split it into modules of their own files",
+            ));
+        }
+        head[..PREFIX].copy_from_slice(&header_len.to_le_bytes());
+        let len = head.len().checked_add(at);
+        Ok(Prepared {
+            len: len.ok_or_else(|| Error::saved("the file would be too large"))?,
+            head,
+            tensors,
+        })
+    }
+
+    /// Writes the file, tensor by tensor.
+    ///
+    /// # Errors
+    /// When it cannot be written, or a tensor cannot be read.
+    pub fn write(&self, out: &mut dyn Write) -> Result<()> {
+        out.write_all(&self.head).map_err(Error::saved)?;
+        for (name, tensor) in &self.tensors {
+            tensor.write(out).map_err(|e| of_tensor(name, e))?;
+        }
+        Ok(())
+    }
+
+    /// The file's bytes.
+    ///
+    /// # Errors
+    /// When there is no room for them, or a tensor cannot be read.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(self.len).map_err(Error::saved)?;
+        self.write(&mut bytes).map(|()| bytes)
+    }
+
+    /// Writes the file under a name, in one step.
+    ///
+    /// # Errors
+    /// As [`write`](Prepared::write), and when something else than a file is there; each names the file.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        disk::replace(path, |out| self.write(out))
+    }
+}
+
+/// Refuses a name that no tensor of a file can have.
+pub(super) fn check_name(name: &str) -> Result<()> {
+    match name.is_empty() || name == METADATA {
+        false => Ok(()),
+        true => Err(Error::saved(format_args!(
+            "a file cannot have a tensor called `{name}`: rename it"
+        ))),
+    }
+}
+
+/// A header as it stands in a file.
+#[derive(Default)]
+struct Header {
+    metadata: HashMap<String, String>,
+    tensors: IndexMap<String, TensorInfo, FxBuildHasher>,
+}
+
+impl<'de> Deserialize<'de> for Header {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Header;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with a tensor a name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
+                let mut header = Header::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == METADATA {
+                        let metadata: Option<_> = map.next_value()?;
+                        header.metadata = metadata.unwrap_or_default();
+                        continue;
+                    }
+                    let info = map.next_value();
+                    let info = info.map_err(|e| A::Error::custom(of_tensor(&name, e)))?;
+                    match header.tensors.entry(name) {
+                        Entry::Vacant(place) => place.insert(info),
+                        Entry::Occupied(place) => {
+                            let told = of_tensor(place.key(), "it is there twice");
+                            return Err(A::Error::custom(told));
+                        }
+                    };
+                }
+                Ok(header)
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A file that is open: its header was checked, its tensors are read when they are asked for.
+#[derive(Debug)]
+pub struct Container<R> {
+    input: RefCell<R>,
+    /// Where the first tensor begins.
+    start: u64,
+    metadata: HashMap<String, String>,
+    tensors: IndexMap<String, TensorInfo, FxBuildHasher>,
+}
+
+impl<R: Read + Seek> Container<R> {
+    /// Reads the header, and checks it against the file's length.
+    ///
+    /// # Errors
+    /// When it is no safetensors file, or not a whole one.
+    pub fn open(mut input: R) -> Result<Self> {
+        let unread = |e| Error::saved(format_args!("cannot be read: {e}"));
+        let len = input.seek(SeekFrom::End(0)).map_err(unread)?;
+        input.seek(SeekFrom::Start(0)).map_err(unread)?;
+        let mut prefix = [0; PREFIX];
+        if len < PREFIX as u64 {
+            return Err(not_whole(format_args!(
+                "it has {len} bytes, fewer than the {PREFIX} of its header's length"
+            )));
+        }
+        input.read_exact(&mut prefix).map_err(unread)?;
+        let header_len = u64::from_le_bytes(prefix);
+        if header_len > MAX_HEADER {
+            return Err(not_whole(format_args!(
+                "its header would have {header_len} bytes, more than the {MAX_HEADER} that it may have"
+            )));
+        }
+        let start = PREFIX as u64 + header_len;
+        if start > len {
+            return Err(not_whole(format_args!(
+                "its header ends at byte {start}, and the file at {len}: it was cut"
+            )));
+        }
+        let mut header = vec![0; header_len as usize];
+        input.read_exact(&mut header).map_err(unread)?;
+        let header: Header = serde_json::from_slice(&header)
+            .map_err(|e| not_whole(format_args!("its header is not as it should be: {e}")))?;
+        let mut container = Container {
+            input: RefCell::new(input),
+            start,
+            metadata: header.metadata,
+            tensors: header.tensors,
+        };
+        let mut in_order = container.tensors.iter().collect::<Vec<_>>();
+        in_order.sort_by_key(|(_, info)| info.data_offsets);
+        let end =
+            check(&in_order, len - start).map_err(|(name, e)| not_whole(of_tensor(name, e)))?;
+        if end != len - start {
+            return Err(not_whole(format_args!(
+                "its last tensor ends at byte {} and the file at {len}",
+                start + end
+            )));
+        }
+        container
+            .tensors
+            .sort_by(|_, a, _, b| a.data_offsets.cmp(&b.data_offsets));
+        Ok(container)
+    }
+
+    /// The text under a key of the metadata, taken out of it.
+    pub fn take_metadata(&mut self, key: &str) -> Option<String> {
+        self.metadata.remove(key)
+    }
+
+    /// The names of the tensors, in the order in which the file has them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// A tensor, whose elements are read when they are asked for; of a type that is registered as `type_path`.
+    ///
+    /// # Errors
+    /// When there is none of the name, or fx has no such elements.
+    pub fn tensor<'c>(
+        &'c self,
+        name: &str,
+        type_path: impl Into<Cow<'c, str>>,
+    ) -> Result<TensorData<'c>> {
+        let Some((name, info)) = self.tensors.get_key_value(name) else {
+            return Err(Error::saved(
+                "the file has no such tensor: it was cut or edited after it was saved",
+            ));
+        };
+        let read = |sink: &mut dyn FnMut(&[u8]) -> Result<()>| self.read(name, info, sink);
+        TensorData::streamed(type_path, fx_dtype(info.dtype)?, info.shape.clone(), read)
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        info: &TensorInfo,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let unread = |e| of_tensor(name, format_args!("cannot be read: {e}"));
+        let mut input = self.input.try_borrow_mut().map_err(|_| {
+            of_tensor(
+                name,
+                "another tensor of the file is being read: read one after the other",
+            )
+        })?;
+        let (start, end) = info.data_offsets;
+        // Both are within the file, whose length is a `u64`.
+        let start = SeekFrom::Start(self.start + start as u64);
+        input.seek(start).map_err(unread)?;
+        let mut left = end - info.data_offsets.0;
+        let mut piece = vec![0; left.min(PIECE)];
+        while left > 0 {
+            piece.truncate(left);
+            input.read_exact(&mut piece).map_err(unread)?;
+            sink(&piece)?;
+            left -= piece.len();
+        }
+        Ok(())
+    }
+}
+
+/// Checks tensors in the order of their places: each begins where the one before ends, has as many bytes as its shape
+/// and type say, and ends within the file. Gives where the last one ends; else the name of the one that is wrong.
+fn check<'h>(tensors: &[(&'h String, &TensorInfo)], len: u64) -> Result<u64, (&'h str, String)> {
+    let mut at = 0;
+    for (name, info) in tensors {
+        let wrong = |problem: String| (name.as_str(), problem);
+        let TensorInfo {
+            dtype,
+            shape,
+            data_offsets: (start, end),
+        } = info;
+        if *start != at || end < start {
+            return Err(wrong(format!(
+                "its bytes {start} to {end} do not begin where those before it end, at {at}"
+            )));
+        }
+        let bits = shape
+            .iter()
+            .try_fold(dtype.bitsize(), |bits, dim| bits.checked_mul(*dim));
+        if bits != (end - start).checked_mul(8) {
+            return Err(wrong(format!(
+                "{} bytes cannot be a tensor of shape {shape:?} with elements {dtype}",
+                end - start
+            )));
+        }
+        if *end as u64 > len {
+            return Err(wrong(format!(
+                "its bytes {start} to {end} end behind the file, which has {len} behind its header: it was cut"
+            )));
+        }
+        at = *end;
+    }
+    Ok(at as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Error as IoError};
+
+    use super::*;
+
+    fn file(header: &str, elements: usize) -> Vec<u8> {
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend_from_slice(header.as_bytes());
+        bytes.resize(bytes.len() + elements, 1);
+        bytes
+    }
+
+    fn problem(bytes: &[u8]) -> String {
+        let opened = Container::open(Cursor::new(bytes));
+        opened.map_or_else(|e| e.to_string(), |_| "opened".into())
+    }
+
+    #[track_caller]
+    fn told(bytes: &[u8], expected: &str) {
+        let problem = problem(bytes);
+        let expected = format!("no whole safetensors file: {expected}");
+        assert!(
+            problem.starts_with(&expected),
+            "{problem}\n  instead of\n{expected}"
+        );
+    }
+
+    const TWO: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}}"#;
+
+    #[test]
+    fn a_file_that_was_cut_names_its_first_tensor_that_is_not_whole() {
+        let whole = file(TWO, 11);
+        assert_eq!(problem(&whole), "opened");
+        told(
+            &whole[..whole.len() - 1],
+            "tensor `b`: its bytes 8 to 11 end behind the file, which has 10 behind",
+        );
+        told(
+            &whole[..whole.len() - 4],
+            "tensor `a`: its bytes 0 to 8 end behind the file, which has 7 behind",
+        );
+        told(
+            &whole[..20],
+            "its header ends at byte 115, and the file at 20",
+        );
+        told(&whole[..7], "it has 7 bytes, fewer than the 8");
+        told(
+            &file(TWO, 12),
+            "its last tensor ends at byte 126 and the file at 127",
+        );
+    }
+
+    #[test]
+    fn sizes_are_compared_with_the_file_before_anything_is_allocated() {
+        for huge in [u64::MAX, 1 << 62, MAX_HEADER + 1] {
+            told(&huge.to_le_bytes(), "its header would have ");
+        }
+        told(
+            &MAX_HEADER.to_le_bytes(),
+            "its header ends at byte 100000008",
+        );
+        let vast = r#"{"a":{"dtype":"F64","shape":[1152921504606846976],"data_offsets":[0,9223372036854775808]}}"#;
+        told(&file(vast, 8), "tensor `a`: ");
+        let large = r#"{"a":{"dtype":"U8","shape":[1152921504606846976],"data_offsets":[0,1152921504606846976]}}"#;
+        told(
+            &file(large, 8),
+            "tensor `a`: its bytes 0 to 1152921504606846976 end behind the file, which has 8 behind",
+        );
+    }
+
+    #[test]
+    fn a_header_that_contradicts_itself_names_the_tensor() {
+        let changed = |from: &str, to: &str| file(&TWO.replace(from, to), 11);
+        told(
+            &changed("[8,11]", "[7,10]"),
+            "tensor `b`: its bytes 7 to 10 do not begin where",
+        );
+        told(
+            &changed("[8,11]", "[9,12]"),
+            "tensor `b`: its bytes 9 to 12 do not begin where",
+        );
+        told(&changed("[8,11]", "[8,7]"), "tensor `b`: its bytes 8 to 7");
+        told(
+            &changed("[3]", "[4]"),
+            "tensor `b`: 3 bytes cannot be a tensor of shape [4]",
+        );
+        told(
+            &changed("[2]", "[4294967296,4294967296]"),
+            "tensor `a`: 8 bytes cannot be",
+        );
+        told(
+            &changed("U8", "Q7"),
+            "its header is not as it should be: tensor `b`: unknown variant",
+        );
+        told(
+            &changed("\"b\"", "\"a\""),
+            "its header is not as it should be: tensor `a`: it is there twice",
+        );
+        told(
+            &changed("[3]", "\"3\""),
+            "its header is not as it should be: tensor `b`: invalid type",
+        );
+        told(&file("[]", 0), "its header is not as it should be: ");
+    }
+
+    #[test]
+    fn an_element_type_that_fx_has_not_is_refused_where_it_is_asked_for() -> Result<()> {
+        let file = file(&TWO.replace("U8", "I8"), 11);
+        let container = Container::open(Cursor::new(&file))?;
+        assert_eq!(container.tensor("a", "x::T")?.bytes()?.len(), 8);
+        let told = container
+            .tensor("b", "x::T")
+            .map(|_| ())
+            .map_err(|e| e.to_string());
+        assert_eq!(told, Err("element type I8 has no counterpart in fx".into()));
+        Ok(())
+    }
+
+    /// A file that breaks off behind so many bytes, though it said that it was longer.
+    struct Broken(Cursor<Vec<u8>>, u64);
+
+    impl Read for Broken {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            match self.0.position() >= self.1 {
+                true => Err(IoError::other("the disk is gone")),
+                false => self.0.read(buffer),
+            }
+        }
+    }
+
+    impl Seek for Broken {
+        fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_disk_that_fails_names_the_tensor_that_was_read() -> Result<()> {
+        let whole = file(TWO, 11);
+        let end = whole.len() as u64 - 3;
+        let container = Container::open(Broken(Cursor::new(whole), end))?;
+        assert_eq!(*container.tensor("a", "x::T")?.bytes()?, [1; 8]);
+        let data = container.tensor("b", "x::T")?;
+        let told = data.bytes().map_err(|e| e.to_string());
+        assert_eq!(
+            told,
+            Err("tensor `b`: cannot be read: the disk is gone".into())
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn every_element_type_has_one_of_files() {
+        for dtype in DType::ALL {
+            let stored = file_dtype(dtype);
+            assert_eq!(fx_dtype(stored).ok(), Some(dtype));
+            assert_eq!(stored.bitsize(), dtype.size_in_bytes() * 8);
+            let row = format!("| `{stored}` | `{dtype}` | {} |", dtype.size_in_bytes());
+            assert!(
+                include_str!("../../../docs/format.md").contains(&row),
+                "{row}"
+            );
+        }
+    }
+}

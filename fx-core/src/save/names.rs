@@ -1,0 +1,156 @@
+//! The names of fields in a saved file: one list, which what writes, what reads and `docs/format.md` share.
+//!
+//! Invariant: each group here is a table of `docs/format.md`, with the same names in the same order.
+
+/// Makes a module a group, with a constant a name and `ALL` of them, and the list of all groups.
+macro_rules! names {
+    ($($(#[$doc:meta])* $group:ident $title:literal [$($name:ident = $text:literal),+ $(,)?])+) => {
+        $(
+            $(#[$doc])*
+            pub(crate) mod $group {
+                $(pub(crate) const $name: &str = $text;)+
+                /// All names of the group.
+                #[allow(dead_code, reason = "a group of one name is not read as a whole")]
+                pub(crate) const ALL: [&str; [$($text),+].len()] = [$($name),+];
+            }
+        )+
+
+        /// Every group, under the heading that it has in `docs/format.md`.
+        #[cfg(test)]
+        const GROUPS: &[(&str, &[&str])] = &[$(($title, &$group::ALL)),+];
+    };
+}
+
+names! {
+    /// The fields of a graph module; `schema`, `fx`, `tensors` and `aliases` are the outermost one's.
+    graph_module "Fields of a graph module" [
+        SCHEMA = "schema",
+        FX = "fx",
+        CLASS = "class",
+        PARAMS = "params",
+        INPUTS = "inputs",
+        LOCATIONS = "locations",
+        SCOPES = "scopes",
+        NODES = "nodes",
+        MODULES = "modules",
+        ATTRIBUTES = "attributes",
+        TENSORS = "tensors",
+        ALIASES = "aliases",
+    ]
+    /// A parameter of the signature.
+    param "Fields of a parameter" [
+        NAME = "name",
+        TYPE = "type",
+        KEYWORD = "keyword",
+        DEFAULT = "default",
+        SYMBOLIC = "symbolic",
+    ]
+    /// A module that a node came from.
+    scope "Fields of a scope" [
+        PATH = "path",
+        TYPE = "type",
+        CALL = "call",
+        IN = "in",
+    ]
+    /// A node.
+    node "Fields of a node" [
+        OP = "op",
+        TARGET = "target",
+        NAME = "name",
+        ARGS = "args",
+        KWARGS = "kwargs",
+        TYPE = "type",
+        AT = "at",
+        IN = "in",
+        PASSES = "passes",
+        META = "meta",
+    ]
+    /// A pass that made or replaced a node.
+    source "Fields of a pass" [
+        PASS = "pass",
+        ACTION = "action",
+        FROM = "from",
+    ]
+    /// What kind of argument an object of one name is.
+    argument "Kinds of arguments" [
+        STR = "str",
+        FLOAT = "float",
+        ELLIPSIS = "ellipsis",
+        DTYPE = "dtype",
+        DEVICE = "device",
+        TUPLE = "tuple",
+        SLICE = "slice",
+        RANGE = "range",
+        DICT = "dict",
+    ]
+    /// A module inside.
+    module "Fields of a module" [
+        PATH = "path",
+        TYPE = "type",
+        CONFIG = "config",
+    ]
+    /// A parameter, buffer or constant.
+    attribute "Fields of an attribute" [
+        PATH = "path",
+        KIND = "kind",
+        VALUE = "value",
+    ]
+    /// What refers to a tensor.
+    reference "A reference to a tensor" [
+        TENSOR = "tensor",
+    ]
+    /// What a file says of a tensor beside its elements.
+    tensor "Fields of a tensor" [
+        TYPE = "type",
+        PARAMETER = "parameter",
+    ]
+    /// What is known of the tensor that a node gives.
+    value_meta "Fields of `fx_core::ValueMeta`" [
+        SHAPE = "shape",
+        DTYPE = "dtype",
+        STRIDES = "strides",
+    ]
+    /// A part of what a called module returned.
+    returned "Fields of `fx_core::Returned`" [
+        MODULE = "module",
+        CALL = "call",
+        WHOLE = "whole",
+        AT = "at",
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GROUPS;
+
+    /// The first cells of the rows under each heading of the document.
+    fn tables(document: &str) -> Vec<(&str, Vec<&str>)> {
+        let mut tables = Vec::new();
+        for line in document.lines() {
+            if line.starts_with('#') {
+                tables.push((line.trim_start_matches('#').trim(), Vec::new()));
+            } else if let Some((cell, _)) =
+                line.strip_prefix("| `").and_then(|l| l.split_once("` |"))
+                && let Some((_, rows)) = tables.last_mut()
+            {
+                rows.push(cell);
+            }
+        }
+        tables
+    }
+
+    #[test]
+    fn the_document_has_every_name_and_no_other() {
+        let tables = tables(include_str!("../../../docs/format.md"));
+        for (title, names) in GROUPS {
+            let table = tables.iter().find(|(heading, _)| heading == title);
+            let rows = table.map(|(_, rows)| rows.as_slice());
+            assert_eq!(rows, Some(*names), "{title}");
+        }
+        let known = |heading: &str| GROUPS.iter().any(|(title, _)| *title == heading);
+        for (heading, rows) in &tables {
+            let is_field_table = heading.starts_with("Field") || heading.starts_with("Kinds");
+            assert!(!is_field_table || known(heading), "{heading}: {rows:?}");
+        }
+    }
+}
