@@ -171,7 +171,7 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
         let sources = node.sources().iter().map(from_source).collect();
         fields.insert("passes".into(), Json::Array(sources));
     }
-    if let Some(entries) = from_entries(node).map_err(|e| e.inside(".meta"))? {
+    if let Some(entries) = from_entries(node.entries()).map_err(|e| e.inside(".meta"))? {
         fields.insert("meta".into(), entries);
     }
     Ok(Json::Object(fields))
@@ -344,7 +344,9 @@ impl GraphReader {
             if let Some(sources) = sources {
                 node.set_sources(sources);
             }
-            json::inside(meta, "meta", |meta| to_entries(meta, &mut node))?;
+            json::inside(meta, "meta", |meta| {
+                to_entries(meta, |entry| node.put_entry(entry))
+            })?;
         }
         Ok(())
     }
