@@ -34,6 +34,7 @@ pub use exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
 pub use graph_module::edit::GraphEdit;
 pub use graph_module::folder::Folder;
+pub use graph_module::parts::{Submodule, SubmoduleMut};
 pub use graph_module::surgery::{ReplacedModule, Surgery};
 pub use graph_module::{GraphModule, symbolic_trace};
 /// Maps by names that keep their order: what traced functions take and return.
@@ -152,6 +153,7 @@ pub mod __private {
     pub use crate::ir::signature::{Literal, ParamKind, ParamSpec};
     pub use crate::ir::table::TableEntry;
     pub use crate::module::module::Module;
+    pub use crate::module::parts::{below, part_of, part_of_mut};
     pub use crate::module::registry::ModuleType;
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,

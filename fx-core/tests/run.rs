@@ -12,6 +12,8 @@ mod code;
 mod edited;
 #[path = "run/interpret.rs"]
 mod interpret;
+#[path = "run/paths.rs"]
+mod paths;
 mod support;
 
 use std::sync::atomic::Ordering;

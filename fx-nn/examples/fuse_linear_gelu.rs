@@ -2,7 +2,6 @@
 //! dropout goes; numbers stay equal.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::any::Any;
 
 use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::prelude::*;
@@ -39,10 +38,7 @@ fn module_of<'m, M: Module>(gm: &'m GraphModule, found: &Match, name: &str) -> R
     let node = found
         .node(name)
         .ok_or_else(|| Error::msg("the pattern has such a node"))?;
-    let module: &dyn Any = gm.submodule(gm.graph().node(node)?.target())?;
-    module
-        .downcast_ref()
-        .ok_or_else(|| Error::msg("the matcher asked for the type"))
+    gm.submodule_as(gm.graph().node(node)?.target())
 }
 
 fn rules() -> Result<Rewriter> {

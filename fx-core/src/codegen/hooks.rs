@@ -1,12 +1,15 @@
 //! Hooks into generated source: own heads, outputs and items (`CodeGen`), and changes to the lines of a body.
 //!
-//! Invariant: hooks change the text alone. It is a view: what runs is the graph's program.
+//! Invariant: hooks change the text, which is a view, and how a module is called; what runs is the graph's program.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::source::CodeLine;
+use crate::error::Result;
+use crate::trace::call_args::CallArgs;
+use crate::value::value::Value;
 
 /// The head of a generated function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +40,8 @@ impl fmt::Display for FunctionHead {
     }
 }
 
-/// Own parts of generated source; a method that is not written gives the usual text.
+/// Own parts of generated source, and the calling convention that goes with them; a method that is not written gives the
+/// usual text, and changes nothing in a call.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -57,6 +61,37 @@ impl fmt::Display for FunctionHead {
 /// assert!(gm.code().ends_with("    Ok((mul, start.elapsed()))\n}\n"));
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// A convention of one list of all arguments, as text and as calls:
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::{CallArgs, CodeGen, FunctionHead};
+/// struct Boxed;
+/// impl CodeGen for Boxed {
+///     fn head(&self, head: &FunctionHead) -> String {
+///         let names = head.params.iter().filter_map(|param| Some(param.split_once(':')?.0));
+///         let names: Vec<&str> = names.collect();
+///         format!("pub fn forward(&self, [{}]: [Float; {}]) -> Result<{}>", names.join(", "), names.len(), head.result)
+///     }
+///     fn process_inputs(&self, mut call: CallArgs) -> Result<CallArgs> {
+///         match call.args.as_mut_slice() {
+///             [Value::List(items)] if call.kwargs.is_empty() => {
+///                 let args = std::mem::take(items).into_vec();
+///                 Ok(CallArgs { args, kwargs: Vec::new() })
+///             }
+///             other => Err(Error::msg(format!("one list of all arguments is wanted, found {} arguments", other.len()))),
+///         }
+///     }
+/// }
+/// let mut gm = symbolic_trace(traced!(|x: Float, y: Float| x - y))?;
+/// gm.set_codegen(Boxed);
+/// assert!(gm.code().starts_with("pub fn forward(&self, [x, y]: [Float; 2]) -> Result<Float> {"));
+/// assert_eq!(gm.forward::<f64>(vec![5.0, 3.0])?, 2.0);
+/// let error = gm.forward::<f64>((5.0, 3.0)).unwrap_err();
+/// assert_eq!(error.to_string(), "one list of all arguments is wanted, found 2 arguments");
+/// # Ok::<(), Error>(())
+/// ```
 pub trait CodeGen: Send + Sync {
     /// The function's definition up to its body.
     fn head(&self, head: &FunctionHead) -> String {
@@ -71,6 +106,24 @@ pub trait CodeGen: Send + Sync {
     /// What stands before the function: imports, types, helpers.
     fn items(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The arguments of the graph's parameters for those of a call: of [`forward`](crate::GraphModule::forward),
+    /// [`forward_observed`](crate::GraphModule::forward_observed) and [`interpret`](crate::GraphModule::interpret). A node of
+    /// another graph, and a call as `dyn Module`, keep to the parameters.
+    ///
+    /// # Errors
+    /// When the call is not as the convention wants it.
+    fn process_inputs(&self, call: CallArgs) -> Result<CallArgs> {
+        Ok(call)
+    }
+
+    /// What such a call gives, for what the graph returned.
+    ///
+    /// # Errors
+    /// When nothing can be made of it.
+    fn process_outputs(&self, result: Value) -> Result<Value> {
+        Ok(result)
     }
 }
 
@@ -94,6 +147,11 @@ impl Hooks {
             Some(codegen) => &**codegen,
             None => &Standard,
         }
+    }
+
+    /// The codegen that was set.
+    pub fn own(&self) -> Option<&dyn CodeGen> {
+        self.codegen.as_deref()
     }
 
     pub fn set_codegen(&mut self, codegen: Option<Arc<dyn CodeGen>>) {

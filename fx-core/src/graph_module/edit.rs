@@ -16,6 +16,7 @@ use crate::ir::argument::Argument;
 use crate::ir::changes::Changes;
 use crate::ir::graph::Graph;
 use crate::ir::journal::{self, moved_out};
+use crate::ir::meta::Entries;
 use crate::ir::op::{Op, Opcode};
 use crate::ir::signature::{Literal, ParamSpec};
 use crate::ir::version::Version;
@@ -80,6 +81,7 @@ struct Start {
     trees: Arc<Vec<Tree>>,
     followed: Version,
     hooks: Hooks,
+    entries: Entries,
 }
 
 /// An edit of a module that is open.
@@ -193,6 +195,7 @@ impl GraphModule {
             trees: self.trees.clone(),
             followed: self.followed,
             hooks: self.hooks.clone(),
+            entries: self.entries.clone(),
         });
         self.edits.starts.len() - 1
     }
@@ -222,6 +225,7 @@ impl GraphModule {
             self.trees = start.trees;
             self.followed = start.followed;
             self.hooks = start.hooks;
+            self.entries = start.entries;
             is_whole = self.graph.undo_edit(start.graph);
         }
         self.settle();
@@ -321,7 +325,7 @@ impl GraphModule {
     }
 
     /// What belongs to the graph and the attributes follows them.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         if let Some(compiled) = self.program.get()
             && compiled.of != self.versions()
         {

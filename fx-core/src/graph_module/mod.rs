@@ -4,10 +4,12 @@
 
 pub mod edit;
 pub mod folder;
+pub mod parts;
 mod saved;
 mod source;
 mod state;
 pub mod surgery;
+mod tensors;
 
 use std::any::Any;
 use std::fmt;
@@ -26,12 +28,13 @@ use crate::ir::argument::Argument;
 use crate::ir::function::Effects;
 use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
+use crate::ir::meta::{Entries, Entry, Meta};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::{ParamSpec, arguments_error};
 use crate::ir::value_meta::ValueMeta;
 use crate::ir::version::Version;
-use crate::module::attributes::{Attributes, TENSOR, not_found};
+use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found};
 use crate::module::call::Call;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
@@ -50,7 +53,7 @@ use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::may_record;
 use crate::trace::tracer::Tracer;
 use crate::value::handle::NodeId;
-use crate::value::object::Object;
+use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
 use crate::value::value::{IntoValue, Value};
 
@@ -74,6 +77,8 @@ pub struct GraphModule {
     program: OnceLock<Compiled>,
     /// What generated source is changed by.
     hooks: Hooks,
+    /// What is known of the module as a whole.
+    entries: Entries,
     /// The state of the placeholders to which the parameters belong.
     followed: Version,
     /// The state in which lint found nothing.
@@ -126,6 +131,37 @@ impl GraphModule {
         Ok(module)
     }
 
+    /// A module of a graph and what it names in a module, a root that may never have been traced: modules are copied,
+    /// sharing their tensors, and the parameters are the graph's placeholders.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[derive(Module)]
+    /// struct Scale { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// #[derive(Module)]
+    /// struct Net { layers: Vec<Scale> }
+    ///
+    /// let net = Net { layers: vec![Scale { by: 2.0 }, Scale { by: 3.0 }] };
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let scaled = graph.call_module("layers.1", (x,), ())?;
+    /// graph.output(scaled)?;
+    /// let gm = GraphModule::of(&net, graph)?;
+    /// assert_eq!((gm.class_name(), gm.forward::<f64>(2.0)?), ("Net", 6.0));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the module does not have what a node names (the error names the node), a path in it leads to two things, or the
+    /// graph breaks its rules.
+    pub fn of<C: Component>(module: &C, graph: Graph) -> Result<Self> {
+        let attributes = Attributes::of(module, &graph)?;
+        let name = short_type_name(std::any::type_name::<C>());
+        GraphModule::new(attributes, graph, &name)
+    }
+
     /// A module whose parameters are not known yet.
     fn of_parts(graph: Graph, attributes: Attributes, name: &str) -> Self {
         GraphModule {
@@ -137,6 +173,7 @@ impl GraphModule {
             name: name.to_string(),
             program: OnceLock::new(),
             hooks: Hooks::default(),
+            entries: Entries::default(),
             checked: None,
             edits: Edits::default(),
         }
@@ -170,6 +207,40 @@ impl GraphModule {
         &self.name
     }
 
+    /// The module's entry of a type: what is known of it as a whole, as nodes have entries of their own.
+    ///
+    /// A clone has its entries, a [`transform`](GraphModule::transform) those whose policy is to be copied, and a file those
+    /// whose type is registered ([`register_meta!`](crate::register_meta)). An edit that fails leaves them as they were.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::{Meta, MetaPolicy};
+    /// #[derive(Debug, PartialEq)]
+    /// struct Revision(u32);
+    /// impl Meta for Revision {
+    ///     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    ///     const ON_REPLACE: MetaPolicy = MetaPolicy::Drop;
+    /// }
+    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// gm.set_meta(Revision(3));
+    /// assert_eq!(gm.clone().meta(), Some(&Revision(3)));
+    /// assert!(gm.remove_meta::<Revision>() && gm.meta::<Revision>().is_none());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn meta<T: Meta>(&self) -> Option<&T> {
+        self.entries.get()
+    }
+
+    /// Sets the module's entry of a type.
+    pub fn set_meta<T: Meta>(&mut self, value: T) {
+        self.entries.put(Entry::of(value));
+    }
+
+    /// Takes the module's entry of a type away; `false` where there was none.
+    pub fn remove_meta<T: Meta>(&mut self) -> bool {
+        self.entries.remove::<T>()
+    }
+
     /// Runs the graph. A tuple is the argument list, [`args!`](crate::args) gives keywords; where
     /// nothing fixes the result's type, write `forward::<Tensor>(..)`.
     ///
@@ -177,11 +248,12 @@ impl GraphModule {
     /// When the arguments do not fit, or a node fails: the error names it and its source line.
     #[track_caller]
     pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
-        let args = bind_values(&self.name, &self.params, args.into_args())?;
-        if may_record() {
-            return R::from_value(call_module(self, args, Location::caller())?);
-        }
-        R::from_value(self.run_values(args, None)?)
+        let args = self.bind(args)?;
+        let result = match may_record() {
+            true => call_module(self, args, Location::caller())?,
+            false => self.run_values(args, None)?,
+        };
+        R::from_value(self.process_outputs(result)?)
     }
 
     /// [`forward`](GraphModule::forward), with an observer that is shown each call's node and what it gave, as soon as
@@ -210,8 +282,9 @@ impl GraphModule {
         args: impl IntoArgs,
         mut observer: impl FnMut(NodeRef<'_>, &Value) -> Result<()>,
     ) -> Result<R> {
-        let args = bind_values(&self.name, &self.params, args.into_args())?;
-        R::from_value(self.run_values(args, Some(&mut observer))?)
+        let args = self.bind(args)?;
+        let result = self.run_values(args, Some(&mut observer))?;
+        R::from_value(self.process_outputs(result)?)
     }
 
     /// Runs the graph node by node, each step as the interpreter says: `forward` with every step overridable.
@@ -224,7 +297,8 @@ impl GraphModule {
         args: impl IntoArgs,
     ) -> Result<R> {
         let inputs = self.process_inputs(args)?;
-        R::from_value(self.interpretation().run(interpreter, inputs)?)
+        let result = self.interpretation().run(interpreter, inputs)?;
+        R::from_value(self.process_outputs(result)?)
     }
 
     /// A run of the graph, node by node, to set up: values to keep, values that are known.
@@ -243,6 +317,7 @@ impl GraphModule {
         let mut module = GraphModule::from(outcome);
         module.name.clone_from(&self.name);
         module.hooks = self.hooks.clone();
+        module.entries = self.entries.copied();
         Ok(module)
     }
 
@@ -369,13 +444,35 @@ impl GraphModule {
         })
     }
 
-    /// The values of the graph's placeholders for a call: arguments bound to the parameters, defaults filled in,
-    /// structures taken apart.
+    /// The values of the graph's placeholders for a call: arguments as the module's [`CodeGen`](crate::CodeGen) takes them,
+    /// bound to the parameters, defaults filled in, structures taken apart.
     ///
     /// # Errors
-    /// When the arguments do not fit the parameters, or one has another structure than it was specialised to.
+    /// What the `CodeGen` says; when the arguments do not fit the parameters, or one has another structure than it was
+    /// specialised to.
     pub fn process_inputs(&self, args: impl IntoArgs) -> Result<Vec<Value>> {
-        self.flatten(bind_values(&self.name, &self.params, args.into_args())?)
+        self.flatten(self.bind(args)?)
+    }
+
+    /// What a call gives for what the graph returned: the same, unless the module's [`CodeGen`](crate::CodeGen) makes
+    /// something else of it.
+    ///
+    /// # Errors
+    /// What the `CodeGen` says.
+    pub fn process_outputs(&self, result: Value) -> Result<Value> {
+        match self.hooks.own() {
+            Some(codegen) => codegen.process_outputs(result),
+            None => Ok(result),
+        }
+    }
+
+    /// The arguments of a call, in the order of the parameters.
+    fn bind(&self, args: impl IntoArgs) -> Result<Vec<Value>> {
+        let call = match self.hooks.own() {
+            Some(codegen) => codegen.process_inputs(args.into_args())?,
+            None => args.into_args(),
+        };
+        bind_values(&self.name, &self.params, call)
     }
 
     /// Refuses an argument that may be absent elsewhere, and was traced as there.
@@ -431,6 +528,53 @@ impl GraphModule {
         self.program()?
             .run(&self.graph, &self.attributes, args, observer)
     }
+
+    /// Walks what is inside of a path, or all; what is put there may have another shape.
+    fn visit_below(&mut self, around: Option<&str>, walk: &mut WalkMut<'_, '_>) {
+        let knows = self.graph.knows_anything();
+        let mut changed: Vec<Op> = Vec::new();
+        let name = |path: &'_ str| -> Option<usize> {
+            match around {
+                None => Some(0),
+                Some(around) => is_inside(path, around).then_some(around.len() + 1),
+            }
+        };
+        for at in 0..self.attributes.modules.len() {
+            let path = self.attributes.modules.get_index(at);
+            let Some(from) = path.and_then(|(path, _)| name(path)) else {
+                continue;
+            };
+            let Some((path, module)) = self.attributes.modules.lend(at) else {
+                continue;
+            };
+            let before = knows.then(|| shapes_inside(&**module));
+            walk.child(&path[from..], module);
+            if before.is_some_and(|before| before != shapes_inside(&**module)) {
+                changed.push(Op::CallModule(path.clone()));
+            }
+        }
+        for at in 0..self.attributes.tensors.len() {
+            let path = self.attributes.tensors.get_index(at);
+            let Some(from) = path.and_then(|(path, _)| name(path)) else {
+                continue;
+            };
+            let Some((path, (kind, value))) = self.attributes.tensors.lend(at) else {
+                continue;
+            };
+            let before = knows.then(|| ValueMeta::of(value));
+            if let Value::Object(handle) = value
+                && let Some(tensor) = handle.make_mut()
+            {
+                walk.tensor_at(&path[from..], *kind, tensor);
+            }
+            if before.is_some_and(|before| before != ValueMeta::of(value)) {
+                changed.push(Op::GetAttr(path.clone()));
+            }
+        }
+        for op in changed {
+            self.graph.forget_op(&op);
+        }
+    }
 }
 
 /// The shapes of the tensors in a module, in order.
@@ -468,36 +612,23 @@ impl Component for GraphModule {
     }
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
-        // What is put there may have another shape.
-        let knows = self.graph.knows_anything();
-        let mut changed: Vec<Op> = Vec::new();
-        for at in 0..self.attributes.modules.len() {
-            let Some((path, module)) = self.attributes.modules.lend(at) else {
-                continue;
-            };
-            let before = knows.then(|| shapes_inside(&**module));
-            walk.child(path, module);
-            if before.is_some_and(|before| before != shapes_inside(&**module)) {
-                changed.push(Op::CallModule(path.clone()));
-            }
-        }
-        for at in 0..self.attributes.tensors.len() {
-            let Some((path, (kind, value))) = self.attributes.tensors.lend(at) else {
-                continue;
-            };
-            let before = knows.then(|| ValueMeta::of(value));
-            if let Value::Object(handle) = value
-                && let Some(tensor) = handle.make_mut()
-            {
-                walk.tensor_at(path, *kind, tensor);
-            }
-            if before.is_some_and(|before| before != ValueMeta::of(value)) {
-                changed.push(Op::GetAttr(path.clone()));
-            }
-        }
-        for op in changed {
-            self.graph.forget_op(&op);
-        }
+        self.visit_below(None, walk);
+    }
+
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        self.component(path)
+    }
+
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        self.component_mut(path)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn duplicate(&self) -> Self {
@@ -506,6 +637,7 @@ impl Component for GraphModule {
         copy.params = self.params.clone();
         copy.trees = self.trees.clone();
         copy.hooks = self.hooks.clone();
+        copy.entries = self.entries.clone();
         if self.followed != self.graph.inputs_version() {
             copy.follow_placeholders();
         }
@@ -586,7 +718,7 @@ impl fmt::Display for GraphModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}(", Escaped(&self.name))?;
         for (path, module) in &self.attributes.modules {
-            let name = crate::value::object::short_type_name(module.type_name());
+            let name = short_type_name(module.type_name());
             writeln!(f, "  ({}): {name}", Escaped(path))?;
         }
         writeln!(f, ")\n")?;

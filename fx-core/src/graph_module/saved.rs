@@ -20,6 +20,7 @@ use crate::save::graph::{from_graph, to_graph};
 use crate::save::json::{self, Json, JsonMap};
 use crate::save::loader::Loader;
 use crate::save::names::{attribute, graph_module as names, module as module_names};
+use crate::save::meta::{from_entries, to_entries};
 use crate::save::saver::Saver;
 use crate::save::signature::{from_params, from_trees, to_params, to_trees};
 use crate::save::{disk, file};
@@ -34,7 +35,7 @@ impl GraphModule {
     ///
     /// Functions and module types are saved by their registered paths, with which [`load`](GraphModule::load) finds them:
     /// `#[wrap]` and `#[trace]` register them, [`register_module!`](crate::register_module) registers an instantiation
-    /// of a generic type. Entries of nodes are saved where their type is registered
+    /// of a generic type. Entries of nodes and of the module are saved where their type is registered
     /// ([`register_meta!`](crate::register_meta)), as [`ValueMeta`](crate::ValueMeta) is; others are left out.
     ///
     /// ```
@@ -121,6 +122,9 @@ impl GraphModule {
             let trees = from_trees(&self.trees).map_err(|e| e.inside(".inputs"))?;
             fields.insert(names::INPUTS.into(), trees);
         }
+        if let Some(meta) = from_entries(self.entries.iter()).map_err(|e| e.inside(".meta"))? {
+            fields.insert(names::META.into(), meta);
+        }
         from_graph(&self.graph, fields)?;
         let mut modules = Vec::with_capacity(self.attributes.modules.len());
         for (i, (path, module)) in self.attributes.modules.iter().enumerate() {
@@ -197,6 +201,9 @@ impl GraphModule {
         let mut module = GraphModule::of_parts(graph, attributes, name);
         module.params = Arc::new(params);
         module.trees = Arc::new(trees);
+        json::inside(fields.get(names::META), names::META, |meta| {
+            to_entries(meta, |entry| module.entries.put(entry))
+        })?;
         module.check_signature()?;
         module.lint()?;
         module.program()?;

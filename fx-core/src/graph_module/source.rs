@@ -169,12 +169,13 @@ impl GraphModule {
         self.hooks.add(transform)
     }
 
-    /// Has source generated with parts of one's own; [`CodeGen`] has an example.
+    /// Has source generated with parts of one's own, and calls made by a convention of one's own; [`CodeGen`] has examples.
+    /// Files do not keep it.
     pub fn set_codegen(&mut self, codegen: impl CodeGen + 'static) {
         self.hooks.set_codegen(Some(Arc::new(codegen)));
     }
 
-    /// Has source generated as usual again.
+    /// Has source generated, and calls made, as usual again.
     pub fn reset_codegen(&mut self) {
         self.hooks.set_codegen(None);
     }

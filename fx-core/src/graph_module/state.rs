@@ -1,4 +1,4 @@
-//! What a graph module holds, read and changed by path: modules, parameters, buffers and constants.
+//! The modules that a graph module holds, added, replaced and taken away by path.
 //!
 //! Invariant: no path is both a module's and a tensor's, or inside another module's.
 
@@ -10,13 +10,8 @@ use rustc_hash::FxHashSet;
 use super::GraphModule;
 use crate::error::{Error, Result};
 use crate::ir::op::Op;
-use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::{is_inside, not_found};
-use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
-use crate::module::walk::TensorKind;
-use crate::value::object::{Object, short_type_name};
-use crate::value::value::Value;
 
 /// Editing what a graph module holds.
 ///
@@ -84,25 +79,6 @@ impl GraphModule {
         Ok(())
     }
 
-    /// The module at a path.
-    ///
-    /// # Errors
-    /// When there is none. (What is inside a module that the graph calls is that module's own.)
-    pub fn submodule(&self, path: &str) -> Result<&dyn Module> {
-        self.attributes.module(path)
-    }
-
-    /// The module at a path, as its own type.
-    ///
-    /// # Errors
-    /// When there is none, or it is of another type.
-    pub fn submodule_as<M: Module>(&self, path: &str) -> Result<&M> {
-        let found = self.attributes.module(path)?;
-        let any: &dyn Any = found;
-        any.downcast_ref()
-            .ok_or_else(|| other_type::<M>(path, found))
-    }
-
     /// The modules of a type that the graph can call, with their paths.
     ///
     /// ```
@@ -135,11 +111,8 @@ impl GraphModule {
     /// # Errors
     /// When there is none, or it is of another type.
     pub fn take_submodule<M: Module>(&mut self, path: &str) -> Result<M> {
-        let found = self.attributes.module(path)?;
-        let any: &dyn Any = found;
-        if !any.is::<M>() {
-            return Err(other_type::<M>(path, found));
-        }
+        self.attributes.module(path)?;
+        self.submodule_as::<M>(path)?;
         let mut edit = self.graph_mut();
         let (_, attributes) = edit.parts();
         let taken = match attributes.modules.is_open() {
@@ -207,88 +180,8 @@ impl GraphModule {
             .retain(|path, module| keep(path, &**module))
     }
 
-    /// The parameter at a path, of the graph's own or of a module's.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn parameter(&self, path: &str) -> Result<Value> {
-        self.check_module_around(path)?;
-        self.tensor(path, TensorKind::Parameter)
-            .ok_or_else(|| not_found("parameter", path))
-    }
-
-    /// The buffer or constant at a path, of the graph's own or of a module's.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn buffer(&self, path: &str) -> Result<Value> {
-        self.check_module_around(path)?;
-        self.tensor(path, TensorKind::Buffer)
-            .ok_or_else(|| not_found("buffer", path))
-    }
-
-    /// Refuses to look for a path in a module in which a path leads to two things.
-    fn check_module_around(&self, path: &str) -> Result<()> {
-        match self.attributes.enclosing(path) {
-            Some(around) if !self.attributes.tensors.contains_key(path) => {
-                let module = self.attributes.module(around)?;
-                module
-                    .check_paths()
-                    .map_err(|error| Error::msg(format_args!("in `{around}`: {error}")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn tensor(&self, path: &str, kind: TensorKind) -> Option<Value> {
-        match self.attributes.tensors.get(path) {
-            Some((own, value)) => (*own == kind).then(|| value.clone()),
-            None if kind == TensorKind::Parameter => self.named_parameters().swap_remove(path),
-            None => self.named_buffers().swap_remove(path),
-        }
-    }
-
-    /// Adds a parameter that `get_attr` nodes can name, or replaces the one there. Where its shape is another,
-    /// shapes that were known of nodes that depend on it go.
-    ///
-    /// # Errors
-    /// When the path is empty, or is or lies inside a module.
-    pub fn set_parameter(&mut self, path: &str, tensor: impl Object) -> Result<()> {
-        self.set_tensor(path, TensorKind::Parameter, tensor.to_value())
-    }
-
-    /// Adds a buffer that `get_attr` nodes can name, or replaces the one there, as
-    /// [`set_parameter`](GraphModule::set_parameter) does.
-    ///
-    /// # Errors
-    /// When the path is empty, or is or lies inside a module.
-    pub fn set_buffer(&mut self, path: &str, tensor: impl Object) -> Result<()> {
-        self.set_tensor(path, TensorKind::Buffer, tensor.to_value())
-    }
-
-    fn set_tensor(&mut self, path: &str, kind: TensorKind, value: Value) -> Result<()> {
-        self.check_path(path)?;
-        if self.attributes.modules.contains_key(path) {
-            return Err(Error::msg(format_args!(
-                "`{path}` is a module: a tensor needs another path"
-            )));
-        }
-        let path: Arc<str> = path.into();
-        let shape = ValueMeta::of(&value);
-        let mut edit = self.graph_mut();
-        let (graph, attributes) = edit.parts();
-        let old = attributes.tensors.get(&path);
-        let is_same_shape = old.is_some_and(|(_, old)| ValueMeta::of(old) == shape);
-        attributes.tensors.insert(path.clone(), (kind, value));
-        // What is read there is as it was where the shape is.
-        if !is_same_shape {
-            graph.forget_op(&Op::GetAttr(path));
-        }
-        Ok(())
-    }
-
     /// A path has names between its dots, and is not inside a module's or around one.
-    fn check_path(&self, path: &str) -> Result<()> {
+    pub(super) fn check_path(&self, path: &str) -> Result<()> {
         if path.split('.').any(str::is_empty) {
             return Err(Error::msg(format_args!(
                 "`{path}` is no path: it is names with dots between them"
@@ -301,12 +194,4 @@ impl GraphModule {
             ))),
         }
     }
-}
-
-fn other_type<M>(path: &str, found: &dyn Module) -> Error {
-    Error::msg(format_args!(
-        "`{path}` is a `{}`, not a `{}`",
-        short_type_name(found.type_name()),
-        short_type_name(std::any::type_name::<M>())
-    ))
 }

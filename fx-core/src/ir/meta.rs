@@ -46,8 +46,9 @@ pub trait Meta: Any + fmt::Debug + Send + Sync {
     const ON_REPLACE: MetaPolicy;
 }
 
+/// An entry whose type is not known here.
 #[derive(Clone)]
-struct Entry {
+pub(crate) struct Entry {
     ty: TypeId,
     on_copy: MetaPolicy,
     on_replace: MetaPolicy,
@@ -77,18 +78,66 @@ pub enum NodeAction {
 /// A node's entries and its provenance.
 #[derive(Clone, Default)]
 pub(super) struct Extra {
-    entries: Vec<Entry>,
+    entries: Entries,
     /// Making a node and putting it in another's place is two: room for both is in place.
     sources: SmallVec<[NodeSource; 2]>,
 }
 
 impl fmt::Debug for Extra {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} entries, {:?}", self.entries.len(), self.sources)
+        write!(f, "{} entries, {:?}", self.entries.0.len(), self.sources)
+    }
+}
+
+/// Entries, of each type at most one.
+#[derive(Clone, Default)]
+pub(crate) struct Entries(Vec<Entry>);
+
+impl Entries {
+    /// The entry of a type.
+    pub fn get<T: Meta>(&self) -> Option<&T> {
+        let entry = self.0.iter().find(|e| e.ty == TypeId::of::<T>())?;
+        entry.value.downcast_ref()
+    }
+
+    /// Puts an entry in the place of the one of its type.
+    pub fn put(&mut self, entry: Entry) {
+        match self.0.iter_mut().find(|e| e.ty == entry.ty) {
+            Some(old) => *old = entry,
+            None => self.0.push(entry),
+        }
+    }
+
+    /// Takes the entry of a type away; `false` where there was none.
+    pub fn remove<T: Meta>(&mut self) -> bool {
+        let before = self.0.len();
+        self.0.retain(|e| e.ty != TypeId::of::<T>());
+        self.0.len() != before
+    }
+
+    /// The entries with their types.
+    pub fn iter(&self) -> impl Iterator<Item = (TypeId, &dyn Any)> {
+        self.0.iter().map(|e| (e.ty, &*e.value as &dyn Any))
+    }
+
+    /// Those that what is made of it has too.
+    pub fn copied(&self) -> Entries {
+        let copied = self.0.iter().filter(|e| e.on_copy == MetaPolicy::Copy);
+        Entries(copied.cloned().collect())
     }
 }
 
 impl Entry {
+    /// Of a value.
+    pub fn of<T: Meta>(value: T) -> Self {
+        Entry {
+            ty: TypeId::of::<T>(),
+            on_copy: T::ON_COPY,
+            on_replace: T::ON_REPLACE,
+            value: Arc::new(value),
+        }
+    }
+
     /// Whether it is of the node's value, and must be computed anew when that changes.
     fn is_computed(&self) -> bool {
         self.on_replace == MetaPolicy::Recompute
@@ -100,17 +149,17 @@ impl Extra {
     pub fn copied(self: &Arc<Self>, gives_same: bool) -> Option<Arc<Extra>> {
         let is_copied =
             |e: &&Entry| e.on_copy == MetaPolicy::Copy && (gives_same || !e.is_computed());
-        if self.entries.iter().all(|e| is_copied(&e)) {
+        if self.entries.0.iter().all(|e| is_copied(&e)) {
             return Some(self.clone());
         }
-        let entries: Vec<Entry> = self.entries.iter().filter(is_copied).cloned().collect();
+        let entries = Entries(self.entries.0.iter().filter(is_copied).cloned().collect());
         let sources = self.sources.clone();
-        (!entries.is_empty() || !sources.is_empty()).then(|| Arc::new(Extra { entries, sources }))
+        (!entries.0.is_empty() || !sources.is_empty()).then(|| Arc::new(Extra { entries, sources }))
     }
 
     /// Whether anything that was computed of the node's value is in it.
     pub fn is_computed(&self) -> bool {
-        self.entries.iter().any(Entry::is_computed)
+        self.entries.0.iter().any(Entry::is_computed)
     }
 }
 
@@ -118,15 +167,13 @@ impl<'g> NodeRef<'g> {
     /// The node's entry of a type.
     pub fn meta<T: Meta>(self) -> Option<&'g T> {
         let extra = self.graph().notes_of(self.index).extra.as_deref()?;
-        let entry = extra.entries.iter().find(|e| e.ty == TypeId::of::<T>())?;
-        entry.value.downcast_ref()
+        extra.entries.get()
     }
 
     /// The node's entries with their types.
     pub(crate) fn entries(self) -> impl Iterator<Item = (TypeId, &'g dyn Any)> {
         let extra = self.graph().notes_of(self.index).extra.as_deref();
-        let entries = extra.map_or(&[][..], |extra| &extra.entries);
-        entries.iter().map(|e| (e.ty, &*e.value as &dyn Any))
+        extra.into_iter().flat_map(|extra| extra.entries.iter())
     }
 
     /// What passes did to make the node what it is, the first first.
@@ -141,18 +188,14 @@ impl<'g> NodeRef<'g> {
 impl NodeMut<'_> {
     /// Sets the node's entry of a type.
     pub fn set_meta<T: Meta>(&mut self, value: T) {
-        let extra = self.extra_mut();
-        let entry = Entry {
-            ty: TypeId::of::<T>(),
-            on_copy: T::ON_COPY,
-            on_replace: T::ON_REPLACE,
-            value: Arc::new(value),
-        };
-        match extra.entries.iter_mut().find(|e| e.ty == entry.ty) {
-            Some(old) => *old = entry,
-            None => extra.entries.push(entry),
-        }
-        if T::ON_REPLACE == MetaPolicy::Recompute {
+        self.put_entry(Entry::of(value));
+    }
+
+    /// [`set_meta`](NodeMut::set_meta) of an entry whose type is not known here.
+    pub(crate) fn put_entry(&mut self, entry: Entry) {
+        let is_computed = entry.is_computed();
+        self.extra_mut().entries.put(entry);
+        if is_computed {
             self.mark_known();
         }
         self.tell_changed();
@@ -165,9 +208,9 @@ impl NodeMut<'_> {
         if let Some(copied) = extra.and_then(|extra| extra.copied(gives_same)) {
             let knows = copied.is_computed();
             let extra = self.extra_mut();
-            for entry in &copied.entries {
-                if !extra.entries.iter().any(|e| e.ty == entry.ty) {
-                    extra.entries.push(entry.clone());
+            for entry in &copied.entries.0 {
+                if !extra.entries.0.iter().any(|e| e.ty == entry.ty) {
+                    extra.entries.0.push(entry.clone());
                 }
             }
             if extra.sources.is_empty() {
@@ -193,8 +236,7 @@ impl NodeMut<'_> {
     pub fn remove_meta<T: Meta>(&mut self) -> bool {
         let known = self.as_ref().meta::<T>().is_some();
         if known {
-            let entries = &mut self.extra_mut().entries;
-            entries.retain(|e| e.ty != TypeId::of::<T>());
+            self.extra_mut().entries.remove::<T>();
             self.tell_changed();
         }
         known
@@ -320,7 +362,7 @@ impl Graph {
     pub(super) fn forget_computed(&mut self, index: u32) {
         let extra = self.notes_of(index).extra.as_deref();
         if extra.is_some_and(Extra::is_computed) {
-            let entries = &mut self.extra_of_mut(index).entries;
+            let entries = &mut self.extra_of_mut(index).entries.0;
             entries.retain(|entry| !entry.is_computed());
             self.tell_changed(index);
         }
@@ -330,7 +372,7 @@ impl Graph {
     pub(super) fn shares_computed(&self, old: u32, new: u32, aside: TypeId) -> bool {
         let entries = |index: u32| {
             let extra = self.notes_of(index).extra.as_deref();
-            extra.map_or(&[][..], |extra| &extra.entries)
+            extra.map_or(&[][..], |extra| &extra.entries.0)
         };
         let is_compared = |e: &&Entry| e.is_computed() && e.ty != aside;
         let mut compared = entries(old).iter().filter(is_compared);
@@ -360,12 +402,13 @@ impl Graph {
         if let Some(extra) = self.notes_of(old).extra.as_deref() {
             let kept: Vec<Entry> = extra
                 .entries
+                .0
                 .iter()
                 .filter(|e| e.on_replace == MetaPolicy::Copy)
                 .cloned()
                 .collect();
             if !kept.is_empty() {
-                let own = &mut self.extra_of_mut(new).entries;
+                let own = &mut self.extra_of_mut(new).entries.0;
                 for entry in kept {
                     if own.iter().all(|e| e.ty != entry.ty) {
                         own.push(entry);

@@ -4,12 +4,17 @@
 
 use std::fmt;
 
+use rustc_hash::FxHashMap;
+
+use super::hierarchy::ComponentExt;
 use super::items::Items;
 use super::module::Module;
-use super::walk::TensorKind;
+use super::registry::as_module;
+use super::walk::{Component, TensorKind, Visitor, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
+use crate::value::object::Object;
 use crate::value::value::Value;
 
 /// The modules, parameters, buffers and constants that a graph names.
@@ -74,6 +79,39 @@ impl Attributes {
             .ok_or_else(|| not_found(TENSOR, path))
     }
 
+    /// What a graph names, collected out of a module: modules are copied, sharing their tensors.
+    ///
+    /// Modules inside are known by their types: `#[trace]` registers those, and
+    /// [`register_module!`](crate::register_module) an instantiation of a generic one.
+    ///
+    /// # Errors
+    /// When the module does not have what a node names, or a path in it leads to two things.
+    pub fn of(module: &(impl Component + ?Sized), graph: &Graph) -> Result<Self> {
+        module.check_paths()?;
+        let mut tensors = wanted_tensors(module, graph);
+        let mut attributes = Attributes::default();
+        for node in graph.nodes() {
+            let collected = match node.op() {
+                Op::GetAttr(path) if !attributes.tensors.contains_key(path) => {
+                    let found = tensors.remove(&**path).flatten();
+                    found
+                        .ok_or_else(|| not_collected(TENSOR, path))
+                        .map(|tensor| {
+                            attributes.tensors.insert(path.clone(), tensor);
+                        })
+                }
+                Op::CallModule(path) if !attributes.modules.contains_key(path) => {
+                    collected_module(module, path).map(|called| {
+                        attributes.modules.insert(path.clone(), called);
+                    })
+                }
+                _ => Ok(()),
+            };
+            collected.map_err(|error| node.blame("collecting", error))?;
+        }
+        Ok(attributes)
+    }
+
     /// The module that a path is inside of, or that is inside the path: both cannot be there.
     pub(crate) fn conflict(&self, path: &str) -> Option<&str> {
         self.enclosing(path).or_else(|| {
@@ -90,6 +128,49 @@ impl Attributes {
             Some(&**outer)
         })
     }
+}
+
+/// The tensors of a module that a graph names, found in one walk.
+fn wanted_tensors<'g>(
+    module: &(impl Component + ?Sized),
+    graph: &'g Graph,
+) -> FxHashMap<&'g str, Option<(TensorKind, Value)>> {
+    struct Wanted<'g>(FxHashMap<&'g str, Option<(TensorKind, Value)>>);
+    impl Visitor for Wanted<'_> {
+        fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
+            if let Some(found) = self.0.get_mut(path) {
+                *found = Some((kind, tensor.to_value()));
+            }
+        }
+    }
+    let named = graph.nodes().filter_map(|node| match node.op() {
+        Op::GetAttr(_) => Some((node.target(), None)),
+        _ => None,
+    });
+    let mut wanted = Wanted(named.collect());
+    walk(module, &mut wanted);
+    wanted.0
+}
+
+/// A copy of the module at a path.
+fn collected_module(module: &(impl Component + ?Sized), path: &str) -> Result<Box<dyn Module>> {
+    let part = module.part(path);
+    let part = part.ok_or_else(|| not_collected("module", path))?;
+    let called = part.as_any().and_then(as_module).ok_or_else(|| {
+        Error::msg(format_args!(
+            "what is at `{path}` is not known as a module: if it has a `forward`, register its type with `fx_core::register_module!`"
+        ))
+    })?;
+    Ok(called.duplicate_box())
+}
+
+fn not_collected(what: &'static str, path: &str) -> Error {
+    ErrorKind::NotFound {
+        what,
+        path: path.to_string(),
+        hint: " in the module that the graph is to run with".to_string(),
+    }
+    .into()
 }
 
 /// What `get_attr` nodes name, in messages.

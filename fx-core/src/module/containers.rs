@@ -1,11 +1,13 @@
 //! Containers of components: options, lists, boxes, shared owners, maps and tuples.
 
-use std::hash::{BuildHasher, Hash};
+use std::any::Any;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{Equivalent, IndexMap};
 
 use super::module::Module;
+use super::parts::{below, first_item, part_of, part_of_mut};
 use super::plain::interned;
 use super::registry::{load_module, save_module};
 use super::walk::Component;
@@ -31,6 +33,22 @@ impl<T: Component> Component for Option<T> {
 
     fn duplicate(&self) -> Self {
         self.as_ref().map(T::duplicate)
+    }
+
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        self.as_ref()?.part(path)
+    }
+
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        self.as_mut()?.part_mut(path)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        self.as_ref()?.as_any()
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        self.as_mut()?.as_any_mut()
     }
 
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -78,6 +96,16 @@ macro_rules! list_component {
             fn duplicate(&self) -> Self {
                 let $this = self;
                 $duplicate
+            }
+
+            fn part(&self, path: &str) -> Option<&dyn Component> {
+                let (index, rest) = first_item(path)?;
+                part_of(self.get(index)?, rest)
+            }
+
+            fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+                let (index, rest) = first_item(path)?;
+                part_of_mut(self.get_mut(index)?, rest)
             }
 
             fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -132,6 +160,35 @@ impl MapKey for &'static str {
     }
 }
 
+/// A name, looked for among keys that hash as their text does.
+struct Named<'n>(&'n str);
+
+impl Hash for Named<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<K: MapKey> Equivalent<K> for Named<'_> {
+    fn equivalent(&self, key: &K) -> bool {
+        key.as_ref() == self.0
+    }
+}
+
+/// Where a map has the item that a path leads into, and what is left of the path.
+fn map_item<'p, K: MapKey, T, S: BuildHasher>(
+    map: &IndexMap<K, T, S>,
+    path: &'p str,
+) -> Option<(usize, &'p str)> {
+    let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+    if let Some(at) = map.get_index_of(&Named(name)) {
+        return Some((at, rest));
+    }
+    // A key may have a hash of its own, or a dot.
+    let mut keys = map.keys().enumerate();
+    keys.find_map(|(at, key)| Some((at, below(path, key.as_ref())?)))
+}
+
 impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for IndexMap<K, T, S> {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         for (name, item) in self {
@@ -149,6 +206,16 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
         let mut copy = IndexMap::with_capacity_and_hasher(self.len(), self.hasher().clone());
         copy.extend(self.iter().map(|(k, v)| (k.clone(), v.duplicate())));
         copy
+    }
+
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        let (at, rest) = map_item(self, path)?;
+        part_of(self.get_index(at)?.1, rest)
+    }
+
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        let (at, rest) = map_item(self, path)?;
+        part_of_mut(self.get_index_mut(at)?.1, rest)
     }
 
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -185,6 +252,22 @@ impl<T: Component> Component for Box<T> {
         Box::new((**self).duplicate())
     }
 
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        (**self).part(path)
+    }
+
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        (**self).part_mut(path)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        (**self).as_any()
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        (**self).as_any_mut()
+    }
+
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         (**self).to_saved(saver)
     }
@@ -207,6 +290,22 @@ impl Component for Box<dyn Module> {
         (**self).duplicate_box()
     }
 
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        (**self).part(path)
+    }
+
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        (**self).part_mut(path)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(&**self)
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(&mut **self)
+    }
+
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         save_module(&**self, saver).map(Json::Object)
     }
@@ -224,9 +323,30 @@ impl Clone for Box<dyn Module> {
     }
 }
 
+/// What is in a shared owner, in a copy of its own where others hold it too.
+trait OwnMut {
+    type Target: ?Sized;
+
+    fn own_mut(&mut self) -> Option<&mut Self::Target>;
+}
+
 /// Shared modules are changed through a copy of their own, made once a walk, so that they stay shared.
 macro_rules! shared_component {
-    ($([$($generics:tt)*] $t:ty, $owned:ty, |$inner:ident| $copy:expr, $save:expr;)*) => {$(
+    ($([$($generics:tt)*] $t:ty, $owned:ty, |$inner:ident| $copy:expr, $any:expr, $any_mut:expr, $save:expr;)*) => {$(
+        impl<$($generics)*> OwnMut for $t {
+            type Target = <$t as std::ops::Deref>::Target;
+
+            fn own_mut(&mut self) -> Option<&mut Self::Target> {
+                if Arc::get_mut(self).is_none() {
+                    *self = {
+                        let $inner = &**self;
+                        $copy
+                    };
+                }
+                Arc::get_mut(self)
+            }
+        }
+
         impl<$($generics)*> Component for $t {
             fn visit(&self, walk: &mut Walk<'_, '_>) {
                 (**self).visit(walk);
@@ -256,6 +376,24 @@ macro_rules! shared_component {
                 Arc::clone(self)
             }
 
+            fn part(&self, path: &str) -> Option<&dyn Component> {
+                (**self).part(path)
+            }
+
+            fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+                self.own_mut()?.part_mut(path)
+            }
+
+            fn as_any(&self) -> Option<&dyn Any> {
+                let $inner = &**self;
+                $any
+            }
+
+            fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+                let $inner = self.own_mut()?;
+                $any_mut
+            }
+
             fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
                 let save: fn(&Self, &mut Saver) -> Result<Json> = $save;
                 save(self, saver)
@@ -270,9 +408,9 @@ macro_rules! shared_component {
 
 shared_component! {
     [T: Component + 'static] Arc<T>, T, |inner| Arc::new(inner.duplicate()),
-        |this, saver| (**this).to_saved(saver);
+        inner.as_any(), inner.as_any_mut(), |this, saver| (**this).to_saved(saver);
     [] Arc<dyn Module>, Box<dyn Module>, |inner| Arc::from(inner.duplicate_box()),
-        |this, saver| save_module(&**this, saver).map(Json::Object);
+        Some(inner as &dyn Any), Some(inner as &mut dyn Any), |this, saver| save_module(&**this, saver).map(Json::Object);
 }
 
 macro_rules! tuple_component {
@@ -288,6 +426,20 @@ macro_rules! tuple_component {
 
             fn duplicate(&self) -> Self {
                 ($(self.$index.duplicate(),)+)
+            }
+
+            fn part(&self, path: &str) -> Option<&dyn Component> {
+                match first_item(path)? {
+                    $(($index, rest) => part_of(&self.$index, rest),)+
+                    _ => None,
+                }
+            }
+
+            fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+                match first_item(path)? {
+                    $(($index, rest) => part_of_mut(&mut self.$index, rest),)+
+                    _ => None,
+                }
             }
 
             fn to_saved(&self, saver: &mut Saver) -> Result<Json> {

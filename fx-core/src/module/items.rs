@@ -240,6 +240,11 @@ impl<T: Item> Items<T> {
         Some((path, item))
     }
 
+    /// What is lent next may be another thing afterwards, and not only have other tensors.
+    pub(crate) fn lent_to_change(&mut self) {
+        self.version.advance();
+    }
+
     /// Takes out what is at a path. Only where no edit is open.
     pub(crate) fn take(&mut self, path: &str) -> Option<T> {
         debug_assert!(!self.is_open(), "an edit keeps what it removes");

@@ -10,6 +10,7 @@ pub mod items;
     reason = "the file is named after the trait it holds"
 )]
 pub mod module;
+pub mod parts;
 pub mod path_pattern;
 pub mod paths;
 pub mod plain;

@@ -23,6 +23,8 @@ pub struct ModuleType {
     path: fn() -> &'static str,
     ty: fn() -> TypeId,
     load: Load,
+    as_module: fn(&dyn Any) -> Option<&dyn Module>,
+    as_module_mut: fn(&mut dyn Any) -> Option<&mut dyn Module>,
     /// Whether files are written with this path; else it is one that older files have.
     current: bool,
 }
@@ -39,6 +41,8 @@ impl ModuleType {
             path,
             ty: TypeId::of::<M>,
             load: |saved, loader| Ok(Box::new(M::from_saved(saved, loader)?)),
+            as_module: |any| Some(any.downcast_ref::<M>()?),
+            as_module_mut: |any| Some(any.downcast_mut::<M>()?),
             current: true,
         }
     }
@@ -59,6 +63,7 @@ struct Tables {
     by_path: FxHashMap<&'static str, Vec<&'static ModuleType>>,
     /// The path that a type is saved under.
     paths: FxHashMap<TypeId, &'static str>,
+    by_type: FxHashMap<TypeId, &'static ModuleType>,
 }
 
 fn tables() -> &'static Tables {
@@ -72,6 +77,7 @@ fn tables() -> &'static Tables {
             if claims.iter().all(|other| (other.ty)() != (entry.ty)()) {
                 claims.push(entry);
             }
+            tables.by_type.insert((entry.ty)(), entry);
             if entry.current {
                 // Of several paths, always the same one, in whatever order they were linked.
                 let chosen = tables.paths.entry((entry.ty)()).or_insert(path);
@@ -100,6 +106,18 @@ fn find(path: &str) -> Result<&'static ModuleType> {
 pub(crate) fn path_of(module: &dyn Module) -> Option<&'static str> {
     let any: &dyn Any = module;
     tables().paths.get(&any.type_id()).copied()
+}
+
+/// A component as a module, where its type is registered.
+pub(crate) fn as_module(component: &dyn Any) -> Option<&dyn Module> {
+    let entry = tables().by_type.get(&component.type_id())?;
+    (entry.as_module)(component)
+}
+
+/// As [`as_module`], to change in place.
+pub(crate) fn as_module_mut(component: &mut dyn Any) -> Option<&mut dyn Module> {
+    let entry = tables().by_type.get(&(*component).type_id())?;
+    (entry.as_module_mut)(component)
 }
 
 /// A module as JSON: the path of its type, and what the type saves of it.

@@ -54,6 +54,30 @@ pub trait Component {
         Err(not_saved::<Self>("from_saved"))
     }
 
+    /// The part at a path below it, where `part("a.b")` is what a walk finds at `a.b`; `#[derive(Module)]` writes it.
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        let _ = path;
+        None
+    }
+
+    /// As [`part`](Component::part), to change in place. A shared owner (`Arc`) that others hold too is copied first, as
+    /// [`Arc::make_mut`](std::sync::Arc::make_mut) does.
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        let _ = path;
+        None
+    }
+
+    /// Itself, to be looked at as its own type; of an option, a box or a shared owner, what is in it. Containers and plain
+    /// data are `None`.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
+
+    /// As [`as_any`](Component::as_any), to change in place.
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
+
     /// Whether values of the type never hold a tensor or a module, so that walks pass lists of them by.
     fn is_plain() -> bool
     where
@@ -99,9 +123,14 @@ impl ComponentKey {
                 "a module without a size cannot be told from another one: add a field `tag: Tag` (`fx_core::Tag`)"
             );
         }
+        ComponentKey::of_any(component)
+    }
+
+    /// The key of a component whose type is not known here.
+    pub(crate) fn of_any(component: &dyn Any) -> Self {
         ComponentKey {
-            address: std::ptr::from_ref(component) as usize,
-            ty: TypeId::of::<T>(),
+            address: std::ptr::from_ref(component).cast::<u8>() as usize,
+            ty: component.type_id(),
         }
     }
 }
@@ -278,7 +307,12 @@ pub struct WalkMut<'w, 'v> {
 
 /// Walks a component, changing it.
 pub fn walk_mut(component: &mut (impl Component + ?Sized), visitor: &mut dyn VisitorMut) {
-    component.visit_mut(&mut WalkMut {
+    walk_mut_by(visitor, |walk| component.visit_mut(walk));
+}
+
+/// Walks what `fields` visits, changing it.
+pub(crate) fn walk_mut_by(visitor: &mut dyn VisitorMut, fields: impl FnOnce(&mut WalkMut<'_, '_>)) {
+    fields(&mut WalkMut {
         visitor,
         shared: &mut Shared::default(),
         trail: &mut Trail::default(),

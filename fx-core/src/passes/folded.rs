@@ -2,6 +2,7 @@
 //!
 //! Invariant: what it kept was computed from the tensors that it has, by a computation that is not impure.
 
+use std::any::Any;
 use std::sync::OnceLock;
 
 use crate::error::Result;
@@ -85,6 +86,26 @@ impl Component for FoldedConstants {
         self.values = OnceLock::new();
         self.effects = OnceLock::new();
         self.inner.visit_mut(walk);
+    }
+
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        self.inner.part(path)
+    }
+
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        self.values = OnceLock::new();
+        self.effects = OnceLock::new();
+        self.inner.part_mut(path)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        self.values = OnceLock::new();
+        self.effects = OnceLock::new();
+        Some(self)
     }
 
     fn duplicate(&self) -> Self {

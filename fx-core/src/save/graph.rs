@@ -174,7 +174,7 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
         let sources = node.sources().iter().map(from_source).collect();
         fields.insert(names::PASSES.into(), Json::Array(sources));
     }
-    if let Some(entries) = from_entries(node).map_err(|e| e.inside(".meta"))? {
+    if let Some(entries) = from_entries(node.entries()).map_err(|e| e.inside(".meta"))? {
         fields.insert(names::META.into(), entries);
     }
     Ok(Json::Object(fields))
@@ -355,7 +355,9 @@ impl GraphReader {
             if let Some(sources) = sources {
                 node.set_sources(sources);
             }
-            json::inside(meta, names::META, |meta| to_entries(meta, &mut node))?;
+            json::inside(meta, names::META, |meta| {
+                to_entries(meta, |entry| node.put_entry(entry))
+            })?;
         }
         Ok(())
     }

@@ -13,9 +13,8 @@ use super::limits::check_depth;
 use super::names::argument::DICT;
 use super::names::{returned, value_meta};
 use crate::error::{Error, Result};
-use crate::ir::meta::Meta;
+use crate::ir::meta::{Entry, Meta};
 use crate::ir::method::RecordedMethod;
-use crate::ir::node::{NodeMut, NodeRef};
 use crate::ir::registry;
 use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
@@ -70,7 +69,7 @@ pub struct MetaType {
     name: &'static str,
     ty: fn() -> TypeId,
     save: fn(&dyn Any) -> Option<Result<Json>>,
-    load: fn(&Json, &mut NodeMut<'_>) -> Result<()>,
+    load: fn(&Json) -> Result<Entry>,
 }
 
 impl MetaType {
@@ -80,10 +79,7 @@ impl MetaType {
             name: T::NAME,
             ty: TypeId::of::<T>,
             save: |entry| entry.downcast_ref::<T>().map(T::to_saved),
-            load: |saved, node| {
-                node.set_meta(T::from_saved(saved)?);
-                Ok(())
-            },
+            load: |saved| T::from_saved(saved).map(Entry::of),
         }
     }
 }
@@ -127,10 +123,12 @@ fn find(name: &str) -> Result<&'static MetaType> {
     }
 }
 
-/// A node's entries as JSON, those whose types are registered.
-pub(crate) fn from_entries(node: NodeRef<'_>) -> Result<Option<Json>> {
+/// The entries of a node or a module as JSON, those whose types are registered.
+pub(crate) fn from_entries<'e>(
+    entries: impl Iterator<Item = (TypeId, &'e dyn Any)>,
+) -> Result<Option<Json>> {
     let mut saved: Vec<(&str, Json)> = Vec::new();
-    for (ty, entry) in node.entries() {
+    for (ty, entry) in entries {
         let Some(known) = tables().by_type.get(&ty) else {
             continue;
         };
@@ -146,11 +144,12 @@ pub(crate) fn from_entries(node: NodeRef<'_>) -> Result<Option<Json>> {
     Ok((!fields.is_empty()).then_some(Json::Object(fields)))
 }
 
-/// Gives a node the entries of [`from_entries`].
-pub(crate) fn to_entries(saved: &Json, node: &mut NodeMut<'_>) -> Result<()> {
+/// Hands out the entries of [`from_entries`].
+pub(crate) fn to_entries(saved: &Json, mut put: impl FnMut(Entry)) -> Result<()> {
     for (name, entry) in json::object(saved)? {
         find(name)
-            .and_then(|ty| (ty.load)(entry, node))
+            .and_then(|ty| (ty.load)(entry))
+            .map(&mut put)
             .map_err(|e| e.inside(format_args!(".{name}")))?;
     }
     Ok(())

@@ -29,6 +29,7 @@ names! {
         CLASS = "class",
         PARAMS = "params",
         INPUTS = "inputs",
+        META = "meta",
         LOCATIONS = "locations",
         SCOPES = "scopes",
         NODES = "nodes",

@@ -374,6 +374,10 @@ impl TraceContext {
 
     /// The path of a module of the root.
     pub fn path_of(&self, module: &dyn Module) -> Option<Arc<str>> {
+        if let Some(range) = self.root.components.get(&ComponentKey::of_any(module)) {
+            return Some(self.root.path(*range).into());
+        }
+        // A type that leaves its walk to what is in it is there under that one's key.
         struct First(Option<ComponentKey>);
         impl Visitor for First {
             fn enter(&mut self, _: &str, key: ComponentKey, _: &'static str) -> bool {

@@ -36,7 +36,7 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     `param` is a tensor of this module: a module needs another path
     no module at `nothing`; add it to the attributes of the graph module
     `linear` is a module: a tensor needs another path
-    no module at `net_c`; add it to the attributes of the graph module
+    no module at `net_c`; this module has `linear`, `net_b`
     no buffer at `net_c`; add it to the attributes of the graph module
     ");
 

@@ -1,7 +1,7 @@
 //! `code()`: the Rust that a person would write for a graph.
 
 use fx_core::prelude::*;
-use fx_core::{Module, operator};
+use fx_core::{CallArgs, CodeGen, Module, operator};
 use insta::assert_snapshot;
 
 use crate::mixture;
@@ -169,5 +169,71 @@ fn code_is_the_same_every_time_and_follows_edits() -> Result<()> {
     }
     ");
     assert!(gm.to_string().starts_with("Linear(\n") && gm.to_string().ends_with(&gm.code()));
+    Ok(())
+}
+
+/// One list of all arguments, and the result in a list of its own.
+struct Boxed;
+
+impl CodeGen for Boxed {
+    fn process_inputs(&self, mut call: CallArgs) -> Result<CallArgs> {
+        match call.args.as_mut_slice() {
+            [Value::List(items)] if call.kwargs.is_empty() => Ok(CallArgs {
+                args: std::mem::take(items).into_vec(),
+                kwargs: Vec::new(),
+            }),
+            _ => Err(Error::msg("this module takes one list of all arguments")),
+        }
+    }
+
+    fn process_outputs(&self, result: Value) -> Result<Value> {
+        Ok(Value::List(Box::new([result])))
+    }
+}
+
+#[test]
+fn a_codegen_says_how_a_module_is_called() -> Result<()> {
+    let mut gm = symbolic_trace(traced!(|x: Float, #[default(3.0)] y: Float| x - y))?;
+    gm.set_codegen(Boxed);
+    assert_eq!(gm.forward::<Vec<f64>>(vec![5.0, 1.0])?, [4.0]);
+    assert_eq!(gm.forward::<Vec<f64>>(vec![5.0])?, [2.0], "defaults stay");
+    let mut plain = fx_core::PlainInterpreter;
+    assert_eq!(gm.interpret::<Vec<f64>>(&mut plain, vec![5.0, 1.0])?, [4.0]);
+    let observed = gm.forward_observed::<Vec<f64>>(vec![5.0, 1.0], |_, _| Ok(()))?;
+    assert_eq!(observed, [4.0]);
+    assert_eq!(gm.process_inputs(vec![5.0])?.len(), 2);
+    let said = [
+        gm.forward::<Vec<f64>>((5.0, 1.0)).map(drop),
+        gm.forward::<Vec<f64>>(vec![1.0, 2.0, 3.0]).map(drop),
+    ];
+    let said = said.map(|result| result.err().map(|e| e.to_string()).unwrap_or_default());
+    assert_snapshot!(said.join("\n"), @"
+    this module takes one list of all arguments
+    `closure` takes 2 arguments but 3 were given; it takes (x: Float, y: Float = 3.0)
+    ");
+
+    // In another graph it is called by its parameters, whatever the convention; so it is by a trace that goes inside.
+    let mut outer = symbolic_trace(traced!(|x: Float| x * 2.0))?;
+    outer.add_submodule("inner", gm.clone())?;
+    let mul = outer.graph().find_name("mul").map(|node| node.id());
+    let mul = mul.ok_or_else(|| Error::msg("it multiplies"))?;
+    let mut graph = outer.graph_mut();
+    let called = graph
+        .inserting_after(mul)?
+        .call_module("inner", (mul, 1.0), ())?;
+    graph
+        .node_mut(mul)?
+        .replace_uses_with_filter(called, |user| user.id() != called)?;
+    drop(graph);
+    assert_eq!(outer.forward::<f64>(5.0)?, 9.0);
+    let boxed = gm.clone();
+    let inside = symbolic_trace(traced!(|x: Float| {
+        let parts: Vec<Float> = boxed.forward(vec![x, Float::from(2.0)])?;
+        parts[0] + 1.0
+    }))?;
+    assert_eq!(inside.forward::<f64>(5.0)?, 4.0);
+
+    gm.reset_codegen();
+    assert_eq!(gm.forward::<f64>((5.0, 1.0))?, 4.0);
     Ok(())
 }

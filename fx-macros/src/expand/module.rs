@@ -23,15 +23,18 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             "#[module(..)] goes on a field: it says what the field is",
         ));
     }
-    let (visit, visit_mut, duplicate, save, load, types) = match &input.data {
+    let (visit, visit_mut, part, part_mut, duplicate, save, load, types) = match &input.data {
         Data::Struct(data) => {
             let arm = Arm::of(&data.fields, &core)?;
             let (save, load) = (&arm.save, arm.load(&core, &quote!(Self), &quote!(__saved)));
             let pattern = &arm.pattern;
             let (visit, visit_mut, copy) = (&arm.visit, &arm.visit_mut, &arm.copy);
+            let (part, part_mut) = (&arm.part, &arm.part_mut);
             (
                 quote!(let Self #pattern = self; #visit),
                 quote!(let Self #pattern = self; #visit_mut),
+                quote!(let Self #pattern = self; #part),
+                quote!(let Self #pattern = self; #part_mut),
                 quote!(let Self #pattern = self; Self #copy),
                 quote!(let Self #pattern = self; #save),
                 load,
@@ -40,6 +43,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         Data::Enum(data) => {
             let mut arms = (TokenStream::new(), TokenStream::new(), TokenStream::new());
+            let mut parts = (TokenStream::new(), TokenStream::new());
             let (mut saves, mut loads) = (TokenStream::new(), TokenStream::new());
             let mut names = Vec::new();
             let mut types = Vec::new();
@@ -59,9 +63,15 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     .extend(quote!(Self::#variant #pattern => { #visit_mut }));
                 arms.2
                     .extend(quote!(Self::#variant #pattern => Self::#variant #copy,));
+                let (part, part_mut) = (&arm.part, &arm.part_mut);
+                parts.0.extend(quote!(Self::#variant #pattern => { #part }));
+                parts
+                    .1
+                    .extend(quote!(Self::#variant #pattern => { #part_mut }));
                 types.extend(arm.types);
             }
             let (visit, visit_mut, copy) = arms;
+            let (part, part_mut) = parts;
             let save = quote! {
                 let (__name, __fields): (&str, #core::__private::Json) = match self { #saves };
                 let mut __variant = #core::__private::JsonMap::new();
@@ -80,6 +90,8 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             (
                 quote!(match self { #visit }),
                 quote!(match self { #visit_mut }),
+                quote!(match self { #part }),
+                quote!(match self { #part_mut }),
                 quote!(match self { #copy }),
                 save,
                 load,
@@ -141,6 +153,18 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             fn visit_mut(&mut self, walk: &mut #core::__private::WalkMut<'_, '_>) {
                 #visit_mut
             }
+            fn part(&self, __path: &str) -> ::core::option::Option<&dyn #core::Component> {
+                #part
+            }
+            fn part_mut(&mut self, __path: &str) -> ::core::option::Option<&mut dyn #core::Component> {
+                #part_mut
+            }
+            fn as_any(&self) -> ::core::option::Option<&dyn ::core::any::Any> {
+                ::core::option::Option::Some(self)
+            }
+            fn as_any_mut(&mut self) -> ::core::option::Option<&mut dyn ::core::any::Any> {
+                ::core::option::Option::Some(self)
+            }
             fn duplicate(&self) -> Self {
                 #duplicate
             }
@@ -162,6 +186,9 @@ struct Arm {
     pattern: TokenStream,
     visit: TokenStream,
     visit_mut: TokenStream,
+    /// What is at a path, as an `Option`.
+    part: TokenStream,
+    part_mut: TokenStream,
     copy: TokenStream,
     /// The fields as JSON, as a `Result`.
     save: TokenStream,
@@ -177,6 +204,8 @@ impl Arm {
     fn of(fields: &Fields, core: &TokenStream) -> Result<Self> {
         let mut visit = TokenStream::new();
         let mut visit_mut = TokenStream::new();
+        let mut part = TokenStream::new();
+        let mut part_mut = TokenStream::new();
         let mut checks = TokenStream::new();
         let mut types = Vec::new();
         let mut bindings = Vec::new();
@@ -216,6 +245,33 @@ impl Arm {
                     visit_mut.extend(quote_spanned!(span=> walk.training(#binding);));
                 }
                 FieldKind::Skip => {}
+            }
+            match kind {
+                FieldKind::Child | FieldKind::Buffer => {
+                    part.extend(quote_spanned! {span=>
+                        if let ::core::option::Option::Some(__rest) = #core::__private::below(__path, #name) {
+                            return #core::__private::part_of(#shared #binding, __rest);
+                        }
+                    });
+                    part_mut.extend(quote_spanned! {span=>
+                        if let ::core::option::Option::Some(__rest) = #core::__private::below(__path, #name) {
+                            return #core::__private::part_of_mut(#unique #binding, __rest);
+                        }
+                    });
+                }
+                FieldKind::Flatten => {
+                    part.extend(quote_spanned! {span=>
+                        if let ::core::option::Option::Some(__part) = #core::Component::part(#binding, __path) {
+                            return ::core::option::Option::Some(__part);
+                        }
+                    });
+                    part_mut.extend(quote_spanned! {span=>
+                        if let ::core::option::Option::Some(__part) = #core::Component::part_mut(#binding, __path) {
+                            return ::core::option::Option::Some(__part);
+                        }
+                    });
+                }
+                FieldKind::Training | FieldKind::Skip => {}
             }
             let (bound, copy) = match kind {
                 FieldKind::Skip => (quote!(::core::clone::Clone), "clone"),
@@ -282,6 +338,8 @@ impl Arm {
             pattern,
             visit: quote!(#checks #visit),
             visit_mut: quote!(#checks #visit_mut),
+            part: quote!(#part ::core::option::Option::None),
+            part_mut: quote!(#part_mut ::core::option::Option::None),
             copy,
             save,
             loads,

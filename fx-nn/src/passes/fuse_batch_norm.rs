@@ -256,7 +256,7 @@ fn pairs(gm: &GraphModule) -> Result<Vec<Found<'_>>> {
         let Op::CallModule(path) = node.op() else {
             continue;
         };
-        let module = gm.submodule(path);
+        let module = gm.attributes().module(path);
         let Some(norm) = Norm::of(module.map_err(|error| node.blame("fusing", error))?) else {
             continue;
         };
@@ -384,7 +384,7 @@ fn fold(
 ) -> Result<Result<Weights, String>> {
     let path = layer.target();
     let (Some(before), Some(module)) =
-        (Layer::of(gm, path), Norm::of(gm.submodule(norm.target())?))
+        (Layer::of(gm, path), Norm::of(gm.attributes().module(norm.target())?))
     else {
         return Ok(Err(format!("`{path}` is no layer to fold it into")));
     };

@@ -79,7 +79,7 @@ fn folded(gm: &GraphModule, inputs: impl fx_nn::IntoArgs) -> Result<GraphModule>
 }
 
 fn is_folded(gm: &GraphModule) -> Result<bool> {
-    let module: &dyn std::any::Any = gm.submodule("_folded")?;
+    let module = gm.submodule("_folded")?;
     let folded = module.downcast_ref::<FoldedConstants>();
     Ok(folded
         .ok_or_else(|| Error::msg("it is what computes once"))?

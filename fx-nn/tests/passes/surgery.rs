@@ -152,7 +152,7 @@ fn a_graph_module_of_structures_stands_where_one_was() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
     gm.add_submodule("pair", pair()?)?;
     gm.add_submodule("whole", whole.clone())?;
-    assert!(!gm.submodule("pair")?.input_trees().is_empty());
+    assert!(!gm.submodule("pair")?.module()?.input_trees().is_empty());
     let result = gm.replace_modules("pair", |_, _: &GraphModule| Ok(whole.clone()));
     says(
         &result.err().map(|e| e.to_string()).unwrap_or_default(),

@@ -176,8 +176,7 @@ fn calling(module: impl Module) -> Result<GraphModule> {
 
 fn loaded<M: Module + Sized>(gm: &GraphModule) -> Result<GraphModule> {
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
-    let any: &dyn std::any::Any = loaded.submodule("inner.module")?;
-    assert!(any.is::<M>());
+    assert!(loaded.submodule("inner.module")?.is::<M>());
     Ok(loaded)
 }
 
@@ -186,7 +185,7 @@ fn every_kind_of_field_comes_back() -> Result<()> {
     let gm = calling(everything()?)?;
     loads_the_same("everything", &gm, vec![Tensor::rand((2, 3))?.into_value()])?;
     let loaded = loaded::<Everything>(&gm)?;
-    let any: &dyn std::any::Any = loaded.submodule("inner.module")?;
+    let any = loaded.submodule("inner.module")?;
     let it = any.downcast_ref::<Everything>();
     let it = it.ok_or_else(|| Error::msg("another type"))?;
     let made = everything()?;
@@ -216,7 +215,7 @@ fn training_flags_come_back() -> Result<()> {
     for mode in [true, false] {
         gm.set_training(mode);
         let loaded = loaded::<nn::Dropout>(&gm)?;
-        let any: &dyn std::any::Any = loaded.submodule("inner.module")?;
+        let any = loaded.submodule("inner.module")?;
         assert!(
             any.downcast_ref::<nn::Dropout>()
                 .is_some_and(|d| d.training == mode)

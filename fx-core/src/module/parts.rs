@@ -1,0 +1,74 @@
+//! Steps of a path through a hierarchy: how a component finds what is below it, without walking all of it.
+//!
+//! Invariant: `part` finds at a path what a walk finds there.
+
+use super::walk::{Component, ComponentKey, TensorKind, Visitor, walk};
+use crate::value::object::Object;
+
+/// What is left of a path behind a name; empty where the path is the name.
+pub fn below<'p>(path: &'p str, name: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(name)?;
+    match rest.is_empty() {
+        true => Some(rest),
+        false => rest.strip_prefix('.'),
+    }
+}
+
+/// The index that a path starts with, and what is left of it.
+pub(super) fn first_item(path: &str) -> Option<(usize, &str)> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let index: usize = first.parse().ok()?;
+    // `01` and `+1` are no paths of a walk.
+    (index.to_string() == first).then_some((index, rest))
+}
+
+/// A child, or what is below it.
+pub fn part_of<'c, C: Component>(child: &'c C, rest: &str) -> Option<&'c dyn Component> {
+    match rest.is_empty() {
+        true => Some(child),
+        false => child.part(rest),
+    }
+}
+
+/// As [`part_of`], to change in place.
+pub fn part_of_mut<'c, C: Component>(
+    child: &'c mut C,
+    rest: &str,
+) -> Option<&'c mut dyn Component> {
+    match rest.is_empty() {
+        true => Some(child),
+        false => child.part_mut(rest),
+    }
+}
+
+/// Shows the tensor at a path below a component; `None` where there is none.
+pub fn tensor_at<R>(
+    component: &(impl Component + ?Sized),
+    path: &str,
+    look: impl FnOnce(TensorKind, &dyn Object) -> R,
+) -> Option<R> {
+    struct At<'p, F, R> {
+        path: &'p str,
+        look: Option<F>,
+        found: Option<R>,
+    }
+    impl<R, F: FnOnce(TensorKind, &dyn Object) -> R> Visitor for At<'_, F, R> {
+        fn enter(&mut self, path: &str, _: ComponentKey, _: &'static str) -> bool {
+            path.is_empty() || below(self.path, path).is_some()
+        }
+        fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
+            if path == self.path
+                && let Some(look) = self.look.take()
+            {
+                self.found = Some(look(kind, tensor));
+            }
+        }
+    }
+    let mut at = At {
+        path,
+        look: Some(look),
+        found: None,
+    };
+    walk(component, &mut at);
+    at.found
+}
