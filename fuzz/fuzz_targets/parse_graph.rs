@@ -1,7 +1,7 @@
 //! Parsing never panics, and what parses prints, and parses again to the same text.
 #![no_main]
 
-use fx_core::Graph;
+use fx_core::ir::Graph;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

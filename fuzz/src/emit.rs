@@ -4,8 +4,12 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use fx_nn::emit::CodeOptions;
+use fx_nn::file::Json;
+use fx_nn::graph_module::Folder;
+use fx_nn::ir::Op;
 use fx_nn::prelude::*;
-use fx_nn::{CallArgs, CodeOptions, Folder, Json};
+use fx_nn::trace::CallArgs;
 use syn::visit::{self, Visit};
 
 /// How many inputs were seen, and how far they came.
@@ -652,8 +656,11 @@ impl<'ast> Visit<'ast> for Seen<'_> {
             || name.starts_with("Device::")
             || name.starts_with("f64::")
             || name.ends_with("::take")
-            || matches!(name.as_str(), "fx_nn::binary" | "fx_core::binary")
-            || name.starts_with("fx_nn::Operator::")
+            || matches!(
+                name.as_str(),
+                "fx_nn::tensor::binary" | "fx_core::tensor::binary"
+            )
+            || name.starts_with("fx_nn::value::Operator::")
             || name.starts_with("fx_nn::operator::");
         if path.path.segments.len() > 1 && !is_own {
             self.refuse(format!("a path, {name}"));

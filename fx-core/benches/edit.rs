@@ -7,8 +7,13 @@ mod support;
 use std::hint::black_box;
 use std::time::Instant;
 
+use fx_core::ir::{Graph, Op};
+use fx_core::module::{Component, Walk, WalkMut};
+use fx_core::operator;
+use fx_core::passes::pass_fn;
 use fx_core::prelude::*;
-use fx_core::{Component, Object, Walk, WalkMut, operator, pass_fn};
+use fx_core::tensor::Object;
+use fx_core::value::NodeId;
 use support::{module, wanted};
 
 const SIZES: [usize; 2] = [10_000, 100_000];

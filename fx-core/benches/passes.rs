@@ -3,11 +3,12 @@
 
 mod support;
 
+use fx_core::ir::Graph;
+use fx_core::operator;
+use fx_core::passes::{Canonicalize, Cse, Decompositions, FoldConstants, NormalizeArguments, Pass};
 use fx_core::prelude::*;
-use fx_core::{
-    Canonicalize, Cse, Decompositions, FoldConstants, IntoValue, NormalizeArguments, Pass,
-    PlainInterpreter, operator,
-};
+use fx_core::run::PlainInterpreter;
+use fx_core::value::{IntoValue, NodeId};
 use support::{growth, module, seconds};
 
 const SIZES: [usize; 2] = [10_000, 100_000];

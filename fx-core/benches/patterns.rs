@@ -4,8 +4,10 @@
 
 mod support;
 
+use fx_core::ir::{Function, Graph, Op};
+use fx_core::operator;
+use fx_core::pattern::{Rule, SubgraphMatcher};
 use fx_core::prelude::*;
-use fx_core::{Function, Rule, SubgraphMatcher, operator};
 use support::{growth, module, once, seconds};
 
 const SIZES: [usize; 3] = [10_000, 100_000, 300_000];

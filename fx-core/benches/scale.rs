@@ -7,7 +7,9 @@ use std::alloc::System;
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_core::{Graph, NodeId, Op, Result, operator};
+use fx_core::ir::{Graph, Op};
+use fx_core::value::NodeId;
+use fx_core::{Result, operator};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use support::wanted;
 

@@ -4,11 +4,13 @@
 
 use std::sync::Arc;
 
+use fx_core::module::{Component, Walk, WalkMut};
 use fx_core::prelude::*;
-use fx_core::{
-    Component, IndexSource, IntoValue, Object, Operand, OperandRef, Operator, TensorData,
-    TensorSource, Traced, Walk, WalkMut, binary, escape, operator, register_tensor, tensor_type,
+use fx_core::tensor::{
+    IndexSource, Object, Operand, OperandRef, TensorData, TensorSource, Traced, binary, escape,
 };
+use fx_core::value::{IntoValue, Operator, Proxy};
+use fx_core::{operator, register_tensor, tensor_type};
 
 /// Numbers that are known, or stand for a node of a running trace.
 #[derive(Debug, Clone)]

@@ -22,8 +22,10 @@ mod row;
 
 use std::path::Path;
 
+use fx_core::graph_module::Folder;
+use fx_core::ir::{Graph, ParamType, TypeName};
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{Folder, Module, ParamType, TypeName, operator};
 
 pub use example::{Array, total};
 pub use row::{Row, halves};
@@ -105,7 +107,7 @@ fn with_several_tensor_types_each_input_says_its_own() -> Result<()> {
     let x = graph.placeholder("x")?;
     let y = graph.call_function(function!(halves), (x,), ())?;
     graph.output(y)?;
-    let gm = GraphModule::new(fx_core::Attributes::default(), graph, "Halves")?;
+    let gm = GraphModule::new(fx_core::module::Attributes::default(), graph, "Halves")?;
     assert!(
         gm.code().starts_with("pub fn forward(&self, x: &Row) ->"),
         "{}",
@@ -114,7 +116,7 @@ fn with_several_tensor_types_each_input_says_its_own() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     graph.output(x)?;
-    let gm = GraphModule::new(fx_core::Attributes::default(), graph, "Identity")?;
+    let gm = GraphModule::new(fx_core::module::Attributes::default(), graph, "Identity")?;
     let error = Folder::new("Generated")
         .source(&gm)
         .expect_err("of which type?");
@@ -148,7 +150,7 @@ fn types_are_known_by_another_name() -> Result<()> {
     let pair = graph.call_function(operator::getitem, (pairs, 0), ())?;
     let item = graph.call_function(operator::getitem, (pair, 0), ())?;
     graph.output(item)?;
-    let gm = GraphModule::new(fx_core::Attributes::default(), graph, "Item")?;
+    let gm = GraphModule::new(fx_core::module::Attributes::default(), graph, "Item")?;
     let code = gm.code();
     for line in [
         "pub fn forward(&self, x: &Array) -> Result<Array> {",

@@ -14,8 +14,11 @@ mod support;
 
 use std::sync::Arc;
 
+use fx_core::ir::{Argument, Graph, Literal, Op, Opcode};
+use fx_core::module::Attributes;
 use fx_core::prelude::*;
-use fx_core::{Argument, Attributes, DType, ErrorKind, Literal, Opcode, function, operator};
+use fx_core::value::{DType, NodeId};
+use fx_core::{ErrorKind, function, operator};
 use insta::assert_snapshot;
 use support::*;
 
@@ -775,8 +778,8 @@ fn every_kind_of_argument_prints_and_parses() -> Result<()> {
     let args = vec![
         Argument::Range(three(0.into(), x.into())),
         Argument::Slice(three(Argument::None, (-1).into())),
-        Argument::Device(fx_core::Device::Cuda(1)),
-        Argument::Device(fx_core::Device::Cpu),
+        Argument::Device(fx_core::value::Device::Cuda(1)),
+        Argument::Device(fx_core::value::Device::Cpu),
         Argument::DType(DType::F32),
         Argument::Ellipsis,
         Argument::from("text"),

@@ -5,10 +5,11 @@ mod support;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{
-    CallArgs, IntoValue, Mode, ModeCall, ModeCallee, Next, PlainInterpreter, operator, with_mode,
-};
+use fx_core::run::PlainInterpreter;
+use fx_core::trace::{CallArgs, Mode, ModeCall, ModeCallee, Next, with_mode};
+use fx_core::value::IntoValue;
 use support::modules::Block;
 use support::*;
 
@@ -37,7 +38,7 @@ impl Mode for Notes {
     }
 }
 
-fn program() -> fx_core::TracedFn {
+fn program() -> fx_core::trace::TracedFn {
     traced!(|x: &Array| {
         let y = (x.relu()? + 1.0)?;
         concat(&[y.clone(), (-y)?])?.scale(3.0)
@@ -227,7 +228,7 @@ fn modes_are_gone_after_unwinding() -> Result<()> {
         x().scale(2.0)
     })?;
     assert_eq!(notes.taken(), ["scale"]);
-    assert!(!fx_core::may_record());
+    assert!(!fx_core::tensor::may_record());
     Ok(())
 }
 
@@ -274,7 +275,9 @@ fn arguments_have_their_parameters_names() -> Result<()> {
         args: vec![x().into_value(), 4.0.into_value()],
         kwargs: Vec::new(),
     };
-    with_mode(Asks(by.clone()), || fx_core::call_method("scale", call))?;
+    with_mode(Asks(by.clone()), || {
+        fx_core::trace::call_method("scale", call)
+    })?;
     assert_eq!(by.get(), Some(4.0));
     Ok(())
 }

@@ -3,7 +3,7 @@
 #[path = "parse/random.rs"]
 mod random;
 
-use fx_core::Argument;
+use fx_core::ir::{Argument, Graph, Op};
 use fx_core::prelude::*;
 
 /// Every node's name, op, type and arguments, with nodes by their names.

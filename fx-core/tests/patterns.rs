@@ -3,11 +3,12 @@
 #[path = "support/text.rs"]
 mod text;
 
+use fx_core::ir::{Argument, Function, Graph, Meta, MetaPolicy, NodeRef, Op};
+use fx_core::module::Attributes;
+use fx_core::operator;
+use fx_core::pattern::{Match, Rewriter, Rule, SubgraphMatcher, replace_pattern};
 use fx_core::prelude::*;
-use fx_core::{
-    Argument, Attributes, Function, Match, Meta, MetaPolicy, NodeRef, Rewriter, Rule,
-    SubgraphMatcher, operator, replace_pattern,
-};
+use fx_core::value::NodeId;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use text::without_lines;

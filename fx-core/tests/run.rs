@@ -19,8 +19,11 @@ mod support;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 
+use fx_core::ir::{Graph, Literal};
+use fx_core::module::Attributes;
 use fx_core::prelude::*;
-use fx_core::{Attributes, ErrorKind, Literal, operator};
+use fx_core::value::NodeId;
+use fx_core::{ErrorKind, operator};
 use insta::assert_snapshot;
 use support::modules::{Block, Linear};
 use support::*;
@@ -220,7 +223,7 @@ fn results_of_earlier_runs_stay_as_they_were() -> Result<()> {
 
 #[test]
 fn scalars_are_computed_with_pythons_rules() -> Result<()> {
-    let run = |op: fx_core::Function, a: Value, b: Value| -> Result<Value> {
+    let run = |op: fx_core::ir::Function, a: Value, b: Value| -> Result<Value> {
         let mut graph = Graph::new();
         let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
         let result = graph.call_function(op, (x, y), ())?;
@@ -268,7 +271,7 @@ fn scalars_are_computed_with_pythons_rules() -> Result<()> {
 
 #[test]
 fn scalars_neither_lose_bits_nor_turn_to_floats() -> Result<()> {
-    let apply = |op: fx_core::Function, a: Value, b: Value| -> Result<Value> {
+    let apply = |op: fx_core::ir::Function, a: Value, b: Value| -> Result<Value> {
         let mut out = Value::None;
         op.run(&[&a, &b], &mut out)?;
         Ok(out)
@@ -404,10 +407,11 @@ fn an_errors_node_is_its_bare_name() -> Result<()> {
 
 #[test]
 fn a_graph_that_calls_an_impure_function_or_method_is_impure() -> Result<()> {
-    use fx_core::{Effects, Module};
+    use fx_core::ir::Effects;
+    use fx_core::module::Module;
     let pure = symbolic_trace(traced!(|x: &Array| x.relu()?.scale(3.0)))?;
     assert_eq!(pure.effects(), Effects::PURE);
-    let of = |f: fx_core::TracedFn| Ok::<_, Error>(symbolic_trace(f)?.effects());
+    let of = |f: fx_core::trace::TracedFn| Ok::<_, Error>(symbolic_trace(f)?.effects());
     assert_eq!(of(traced!(|x: &Array| record(x)))?, Effects::ALL);
     assert_eq!(of(traced!(|x: &Array| x + noise(2)?))?, Effects::RANDOM);
     assert_eq!(of(traced!(|x: &Array| x.record()))?, Effects::ALL);
@@ -616,7 +620,7 @@ fn weights_are_shared_with_the_module_until_they_are_replaced() -> Result<()> {
         traced.keys().collect::<Vec<_>>()
     );
     for (own, traced) in own.values().zip(traced.values()) {
-        let id = |v: &Value| v.as_object().and_then(fx_core::Object::object_id);
+        let id = |v: &Value| v.as_object().and_then(fx_core::tensor::Object::object_id);
         assert_eq!(id(own), id(traced));
     }
     Ok(())

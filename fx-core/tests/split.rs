@@ -1,7 +1,10 @@
 //! Parts of a graph as modules of their own: one at a time or many in one pass, and back again.
 
+use fx_core::ir::{Graph, NodeRef, Op};
+use fx_core::operator;
+use fx_core::passes::Region;
 use fx_core::prelude::*;
-use fx_core::{NodeRef, Region, operator};
+use fx_core::value::NodeId;
 use proptest::prelude::*;
 
 /// A graph of one input, whose node `n` adds or multiplies two earlier values; the result is a list of several.
@@ -17,13 +20,13 @@ fn random_graph(choices: &[(u8, u8, bool)]) -> Result<GraphModule> {
         };
         values.push(graph.call_function(function, (pick(*a), pick(*b)), ())?);
     }
-    let results: Vec<fx_core::Argument> = values
+    let results: Vec<fx_core::ir::Argument> = values
         .iter()
         .skip(1)
         .step_by(3)
         .map(|id| (*id).into())
         .collect();
-    graph.output(fx_core::Argument::Tuple(std::sync::Arc::new(results)))?;
+    graph.output(fx_core::ir::Argument::Tuple(std::sync::Arc::new(results)))?;
     let mut gm = GraphModule::new(Default::default(), graph, "Random")?;
     gm.eliminate_dead_code()?;
     Ok(gm)

@@ -26,8 +26,12 @@ mod tracers;
 
 use std::sync::Arc;
 
+use fx_core::ir::{Graph, Op, Opcode};
+use fx_core::module::{Module, Visitor, Walk};
 use fx_core::prelude::*;
-use fx_core::{Module, Opcode, TraceContext, Visitor, Walk, operator};
+use fx_core::trace::{TraceContext, Tracer};
+use fx_core::value::NodeId;
+use fx_core::{Module, operator};
 use insta::assert_snapshot;
 use support::modules::{Activation, Block, Linear, Shift, Tied};
 use support::*;
@@ -272,8 +276,8 @@ fn constants_are_interned_by_identity() -> Result<()> {
         let kept = tensors[path]
             .1
             .as_object()
-            .and_then(fx_core::Object::object_id);
-        assert_eq!(kept, fx_core::Object::object_id(&original));
+            .and_then(fx_core::tensor::Object::object_id);
+        assert_eq!(kept, fx_core::tensor::Object::object_id(&original));
     }
     Ok(())
 }
@@ -285,14 +289,14 @@ fn a_constant_never_takes_a_path_that_a_tracer_gave_away() -> Result<()> {
         fn create_args_for_root(
             &self,
             cx: &TraceContext,
-            params: &[fx_core::ParamSpec],
+            params: &[fx_core::ir::ParamSpec],
         ) -> Result<Vec<Value>> {
             let own = Array::vec(&[1000.0]);
             let path = Arc::from("_tensor_constant0");
             cx.keep_tensor(
                 &path,
-                fx_core::TensorKind::Buffer,
-                fx_core::Object::to_value(&own),
+                fx_core::module::TensorKind::Buffer,
+                fx_core::tensor::Object::to_value(&own),
             );
             cx.default_create_args_for_root(self, params)
         }
@@ -421,7 +425,7 @@ struct Twice {
     visits: Arc<std::sync::atomic::AtomicUsize>,
 }
 
-impl fx_core::Component for Twice {
+impl fx_core::module::Component for Twice {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         self.visits
             .fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -574,8 +578,8 @@ fn a_tracer_can_name_and_refuse_nodes() -> Result<()> {
             &self,
             cx: &TraceContext,
             op: Op,
-            args: fx_core::Args,
-            kwargs: fx_core::Kwargs,
+            args: fx_core::ir::Args,
+            kwargs: fx_core::ir::Kwargs,
             _: Option<&str>,
         ) -> Result<NodeId> {
             if op == Op::CallFunction(operator::neg) {
@@ -602,7 +606,7 @@ fn a_tracer_can_name_and_refuse_nodes() -> Result<()> {
 // ---- where nodes come from ---------------------------------------------------------------------
 
 /// The text at a node's source location: the expression begins there.
-fn source_at(node: fx_core::NodeRef<'_>) -> Result<String> {
+fn source_at(node: fx_core::ir::NodeRef<'_>) -> Result<String> {
     let place = node.location().ok_or_else(|| Error::msg("a location"))?;
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = std::fs::read_to_string(directory.join(&*place.file)).map_err(Error::other)?;
@@ -767,7 +771,12 @@ fn modules_list_what_they_hold() {
 fn a_changing_walk_keeps_sharing_and_reaches_every_flag() {
     struct Paths(Vec<String>);
     impl Visitor for Paths {
-        fn enter(&mut self, path: &str, _: fx_core::ComponentKey, name: &'static str) -> bool {
+        fn enter(
+            &mut self,
+            path: &str,
+            _: fx_core::module::ComponentKey,
+            name: &'static str,
+        ) -> bool {
             self.0.push(format!(
                 "{path}: {}",
                 name.rsplit("::").next().unwrap_or("")
@@ -782,7 +791,7 @@ fn a_changing_walk_keeps_sharing_and_reaches_every_flag() {
     block.set_training(true);
     assert!(block.training && block.layers.iter().all(|l| l.training));
     let mut paths = Paths(Vec::new());
-    fx_core::walk(
+    fx_core::module::walk(
         &vec![Activation::default(), Activation::default()],
         &mut paths,
     );

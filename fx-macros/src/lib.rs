@@ -48,7 +48,7 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
 /// a field `training: bool` is the training flag without saying so.
 ///
 /// A module is known by its address, which a type without a size does not have: a struct without data has a field
-/// `tag: Tag` (`fx_core::Tag`, in the preludes), and does not compile without it.
+/// `tag: Tag` (`fx_core::module::Tag`, in the preludes), and does not compile without it.
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(item: TokenStream) -> TokenStream {
     expand::module(item.into()).into()
@@ -69,7 +69,7 @@ pub fn traced(input: TokenStream) -> TokenStream {
     expand::traced(input.into()).into()
 }
 
-/// The `fx_core::Function` of a `#[wrap]` function, as graphs call it.
+/// The `fx_core::ir::Function` of a `#[wrap]` function, as graphs call it.
 #[proc_macro]
 pub fn function(input: TokenStream) -> TokenStream {
     expand::function(input.into()).into()

@@ -4,9 +4,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use fx_nn::PlainInterpreter;
 use fx_nn::models::resnet::resnet18;
 use fx_nn::prelude::*;
+use fx_nn::run::PlainInterpreter;
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

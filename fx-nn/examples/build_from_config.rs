@@ -1,7 +1,9 @@
 //! A whole model built in code from a configuration, without tracing: nodes and the modules that they name.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use fx_core::{Attributes, NewNode};
+use fx_core::ir::NewNode;
+use fx_core::module::Attributes;
+use fx_nn::ir::{Graph, Op};
 use fx_nn::prelude::*;
 
 /// Widths of a multi-layer perceptron, and whether each layer but the last adds its input to its output.

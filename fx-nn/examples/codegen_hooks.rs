@@ -1,9 +1,10 @@
 //! Generated source changed by hooks: prints between the steps for a while, and a custom function definition.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::emit::{CodeGen, CodeOptions, FunctionHead};
 use fx_nn::models::mlp::Mlp;
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{CodeGen, CodeOptions, ComponentExt, FunctionHead};
 
 /// A free function over the layers, that tells how long it took.
 struct Timed;
@@ -82,7 +83,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn timed_receiver(mut line: fx_nn::CodeLine) -> fx_nn::CodeLine {
+fn timed_receiver(mut line: fx_nn::emit::CodeLine) -> fx_nn::emit::CodeLine {
     line.text = line.text.replace("self.", "model.");
     line
 }

@@ -5,8 +5,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use fx_nn::ir::{Argument, Function};
+use fx_nn::passes::{Cse, Pass};
 use fx_nn::prelude::*;
-use fx_nn::{Argument, Cse, Function, Pass};
+use fx_nn::value::NodeId;
 
 thread_local! {
     static LOOKUPS: Cell<usize> = const { Cell::new(0) };

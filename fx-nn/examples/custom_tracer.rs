@@ -1,8 +1,11 @@
 //! Custom tracers: one that refuses an operation, and one that notes each node's place in the model.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use fx_core::{Args, Kwargs, Meta, MetaPolicy};
+use fx_core::ir::{Args, Kwargs, Meta, MetaPolicy};
+use fx_nn::ir::Op;
 use fx_nn::prelude::*;
+use fx_nn::trace::{TraceContext, Tracer};
+use fx_nn::value::NodeId;
 
 #[derive(Module)]
 struct Block {

@@ -1,8 +1,11 @@
 //! Decomposition by rules in plain Rust: `relu` becomes `(x > 0) * x`, in the graph of a whole module.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::ir::{Function, Op};
+use fx_nn::operator;
 use fx_nn::prelude::*;
-use fx_nn::{CallArgs, Function, Interpretation, Interpreter, operator};
+use fx_nn::run::{Interpretation, Interpreter};
+use fx_nn::trace::CallArgs;
 
 #[derive(Module, Clone, Debug)]
 struct ReluNet {

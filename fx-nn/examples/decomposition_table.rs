@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use fx_nn::allclose;
+use fx_nn::ir::Op;
+use fx_nn::passes::{DecomposedCall, Decompositions, MethodsToFunctions};
 use fx_nn::prelude::*;
-use fx_nn::{DecomposedCall, Decompositions, MethodsToFunctions, allclose};
 
 /// A block of a transformer in functional form.
 #[trace]

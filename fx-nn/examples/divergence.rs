@@ -2,8 +2,9 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::models::mlp::Mlp;
+use fx_nn::passes::first_divergence;
 use fx_nn::prelude::*;
-use fx_nn::{first_divergence, trace_values};
+use fx_nn::trace_values;
 
 fn main() -> Result<()> {
     fx_nn::manual_seed(1);

@@ -2,10 +2,10 @@
 //! dropout goes; numbers stay equal.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-
+use fx_nn::ir::Graph;
 use fx_nn::models::gpt2::{Config, Gpt2};
+use fx_nn::pattern::{Match, Rewriter, Rule, SubgraphMatcher};
 use fx_nn::prelude::*;
-use fx_nn::{Match, Rewriter, Rule, SubgraphMatcher};
 
 /// A linear layer and a gelu in one.
 #[derive(Module, Clone, Debug)]

@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 
+use fx_nn::ir::{Op, ValueMeta};
 use fx_nn::models::mlp::Mlp;
 use fx_nn::prelude::*;
-use fx_nn::{CallArgs, ValueMeta, call_method};
+use fx_nn::trace::{CallArgs, call_method};
+use fx_nn::value::NodeId;
 
 /// Runs a graph on inputs, and gives each node's name with what it is the value of.
 fn propagate(gm: &GraphModule, inputs: Vec<Value>) -> Result<Vec<(String, ValueMeta)>> {

@@ -1,8 +1,10 @@
 //! A graph run node by node: each step seen, some swapped, some values given instead of computed.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::ir::{Function, NodeRef};
 use fx_nn::prelude::*;
-use fx_nn::{CallArgs, Function, Interpretation, Interpreter, NodeRef};
+use fx_nn::run::{Interpretation, Interpreter};
+use fx_nn::trace::CallArgs;
 
 #[trace]
 fn sigm_neg(x: &Tensor) -> Result<Tensor> {
@@ -62,7 +64,7 @@ fn main() -> Result<()> {
     let sigmoid = sigmoid.ok_or_else(|| Error::msg("the graph has a sigmoid"))?;
     let given = Value::object(Tensor::ones(3)?);
     let mut run = gm.interpretation().with_value(sigmoid, given);
-    let result = run.run(&mut fx_nn::PlainInterpreter, vec![Value::None])?;
+    let result = run.run(&mut fx_nn::run::PlainInterpreter, vec![Value::None])?;
     println!(
         "from_the_middle: {:?}",
         Tensor::from_value(result)?.to_vec()?

@@ -1,8 +1,10 @@
 //! A chain of invertible functions turned round: each operation gives way to its inverse, last one first.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::ir::{Argument, Function, Graph, Op};
+use fx_nn::module::Attributes;
+use fx_nn::operator;
 use fx_nn::prelude::*;
-use fx_nn::{Argument, Attributes, Function, operator};
 
 #[trace]
 fn squash(x: &Tensor) -> Result<Tensor> {
@@ -40,7 +42,7 @@ fn inverted(gm: &GraphModule) -> Result<GraphModule> {
         let function = match node.op() {
             Op::CallFunction(function) => *function,
             // A method is the function of its name.
-            Op::CallMethod(name) => fx_nn::registry::methods(name)
+            Op::CallMethod(name) => fx_nn::ir::registry::methods(name)
                 .first()
                 .copied()
                 .ok_or_else(|| Error::msg(format!("no method `{name}`")))?,

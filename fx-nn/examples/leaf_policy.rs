@@ -1,8 +1,11 @@
 //! What is one node and what is traced through: by default, by `#[trace(leaf)]`, by a tracer.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use fx_core::{Module, NoLeaves};
+use fx_core::module::Module;
+use fx_core::trace::NoLeaves;
+use fx_nn::ir::Graph;
 use fx_nn::prelude::*;
+use fx_nn::trace::{TraceContext, Tracer};
 
 /// Traced through by default, as models are.
 #[derive(Module)]

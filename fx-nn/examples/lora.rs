@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use candle_nn::{AdamW, Optimizer, ParamsAdamW};
-use fx_nn::ComponentExt;
 use fx_nn::models::gpt2::{Config, Gpt2};
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 
 const LENGTH: usize = 16;

@@ -1,14 +1,15 @@
 //! Modes see every call on a thread, eager, traced or run: one counts them, one computes in bfloat16.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::cell::Cell;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use fx_nn::ir::Op;
 use fx_nn::models::resnet::resnet18;
 use fx_nn::prelude::*;
-use fx_nn::{Mode, ModeCall, Next, PlainInterpreter, with_mode};
+use fx_nn::run::PlainInterpreter;
+use fx_nn::trace::{Mode, ModeCall, Next, with_mode};
 
 /// Counts what a graph would have a node for: calls that are not inside of a leaf's.
 #[derive(Default)]
@@ -90,7 +91,9 @@ fn main() -> Result<()> {
     );
     // A trace in the mode has the casts as nodes.
     let recorded = with_mode(Autocast, || {
-        Trace::new(&model).tracer(fx_nn::NoLeaves).graph_module()
+        Trace::new(&model)
+            .tracer(fx_nn::trace::NoLeaves)
+            .graph_module()
     })?;
     let casts = recorded
         .graph()

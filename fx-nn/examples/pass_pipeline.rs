@@ -1,10 +1,15 @@
 //! Passes in a row, checked as they run: what each did, which one broke the numbers, and where a node comes from.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::ir::Op;
 use fx_nn::models::resnet::resnet18;
-use fx_nn::passes::{FuseBatchNorm, RemoveDropout, RemoveIdentity};
+use fx_nn::operator;
+use fx_nn::passes::{
+    Canonicalize, Cse, DeadCode, FoldConstants, FuseBatchNorm, Pass, PassManager, RemoveDropout,
+    RemoveIdentity,
+};
 use fx_nn::prelude::*;
-use fx_nn::{Canonicalize, Cse, DeadCode, FoldConstants, Pass, PassManager, operator};
+use fx_nn::value::NodeId;
 
 /// A pass that is wrong on purpose: the skip connections of the last blocks are left out.
 struct DropSkips;

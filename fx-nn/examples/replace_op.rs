@@ -1,8 +1,10 @@
 //! One operation replaced everywhere, and a `relu` put behind each call of another: with a rule, and by hand.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::ir::Op;
+use fx_nn::operator;
+use fx_nn::pattern::replace_pattern;
 use fx_nn::prelude::*;
-use fx_nn::{operator, replace_pattern};
 
 #[trace]
 fn model(x: &Tensor, y: &Tensor) -> Result<Tensor> {

@@ -1,8 +1,8 @@
 //! A pattern of the documentation replaced: `cat` of two tensors becomes `stack`, then `cat` and `sum` together do.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::pattern::replace_pattern;
 use fx_nn::prelude::*;
-use fx_nn::replace_pattern;
 
 #[trace]
 fn cat_sum(x: &Tensor, w1: &Tensor, w2: &Tensor) -> Result<Tensor> {

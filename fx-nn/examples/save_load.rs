@@ -2,8 +2,8 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_goldens::model;
-use fx_nn::ComponentExt;
 use fx_nn::models::resnet::resnet18;
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 
 fn main() -> Result<()> {

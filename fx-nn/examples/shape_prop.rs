@@ -1,7 +1,7 @@
 //! One run on a sample input, after which every node of ResNet-18 knows the shape, type and size of what it gives.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use fx_nn::ValueMeta;
+use fx_nn::ir::ValueMeta;
 use fx_nn::models::resnet::resnet18;
 use fx_nn::prelude::*;
 

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use fx_nn::ComponentExt;
-use fx_nn::Folder;
+use fx_nn::graph_module::Folder;
 use fx_nn::models::resnet::resnet18;
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 
 /// A program of the generated crate, as a user would add one: it runs the crate's module beside the saved graph.

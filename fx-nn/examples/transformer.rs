@@ -1,9 +1,11 @@
 //! A graph made anew, node by node: the overrides of an interpreter, run on symbolic values, give a new module.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use fx_nn::ir::Function;
 use fx_nn::models::mlp::Mlp;
 use fx_nn::prelude::*;
-use fx_nn::{CallArgs, Function, Interpretation, Interpreter};
+use fx_nn::run::{Interpretation, Interpreter};
+use fx_nn::trace::CallArgs;
 
 /// GELU in the place of ReLU, and no dropout.
 struct Modern;

@@ -2,10 +2,12 @@
 //!
 //! Invariant: what happens in a layer is counted once for the node that calls it, and once for each module around it.
 
-use fx_core::{
-    Argument, Call, CallArgs, FunctionTable, GraphModule, Interpretation, Interpreter, Literal,
-    Module, NoLeaves, NodeId, NodeRef, Op, PH, Result, Trace, Tracer, Value, ValueMeta,
-};
+use fx_core::ir::{Argument, FunctionTable, Literal, NodeRef, Op, ValueMeta};
+use fx_core::module::{Call, Module};
+use fx_core::run::{Interpretation, Interpreter};
+use fx_core::trace::{CallArgs, NoLeaves, PH, Trace, Tracer};
+use fx_core::value::{NodeId, Value};
+use fx_core::{GraphModule, Result};
 use std::collections::HashMap;
 
 use indexmap::IndexMap;

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use fx_core::{
-    Closeness, Error, GraphModule, Interpretation, Interpreter, IntoArgs, NodeRef, Object, Result,
-    Value,
-};
+use fx_core::ir::NodeRef;
+use fx_core::passes::Closeness;
+use fx_core::run::{Interpretation, Interpreter};
+use fx_core::tensor::Object;
+use fx_core::trace::IntoArgs;
+use fx_core::value::Value;
+use fx_core::{Error, GraphModule, Result};
 
 use crate::tensor::Tensor;
 

@@ -15,7 +15,7 @@ pub mod passes;
 mod random;
 mod room;
 mod summary;
-mod tensor;
+pub mod tensor;
 pub mod weights;
 
 pub use fx_core::*;
@@ -36,8 +36,8 @@ pub use fx_core as __core;
 
 /// What most programs use: `use fx_nn::prelude::*;`.
 pub mod prelude {
-    pub use crate::{DType, Dims, Ellipsis, NewAxis, Shape, Tensor, every};
-    pub use crate::{nn, ops};
+    pub use crate::value::DType;
+    pub use crate::{Dims, Ellipsis, NewAxis, Shape, Tensor, every, nn, ops};
     pub use fx_core::prelude::*;
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use fx_core::{
-    CallArgs, Function, TensorMeta, Value, ValueMeta, function, function_table, operator,
-};
+use fx_core::ir::{Function, TensorMeta, ValueMeta};
+use fx_core::trace::CallArgs;
+use fx_core::value::Value;
+use fx_core::{function, function_table, operator};
 
 use crate::ops;
 
 /// How many multiplications with an addition a call of a function takes: an entry of a
-/// [`FunctionTable`](fx_core::FunctionTable). [`summary`](crate::summary) and
+/// [`FunctionTable`](fx_core::ir::FunctionTable). [`summary`](crate::summary) and
 /// [`counts`](crate::passes::counts) count what has none as 0.
 ///
 /// ```

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use fx_core::{
-    ComponentExt, Error, IntoArgs, Module, Result, SymbolicTracer, Value, ValueMeta,
-    short_type_name,
-};
+use fx_core::ir::ValueMeta;
+use fx_core::module::{ComponentExt, Module};
+use fx_core::trace::{IntoArgs, SymbolicTracer};
+use fx_core::value::{Value, short_type_name};
+use fx_core::{Error, Result};
 
 use crate::counter::{Counter, around, opened};
 use crate::tensor::Tensor;
@@ -105,7 +106,7 @@ pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Su
 fn numel(value: &Value) -> usize {
     ValueMeta::of(value)
         .tensor()
-        .map_or(0, fx_core::TensorMeta::numel)
+        .map_or(0, fx_core::ir::TensorMeta::numel)
 }
 
 impl fmt::Display for Summary {

@@ -10,13 +10,16 @@ mod text;
 use insta::assert_snapshot;
 use text::without_lines;
 
+use fx_nn::emit::{CodeGen, CodeOptions, FunctionHead};
+use fx_nn::graph_module::Folder;
+use fx_nn::ir::{Argument, Graph, Op, ParamType};
 use fx_nn::models::mlp::Mlp;
 use fx_nn::models::resnet::resnet18;
+use fx_nn::module::{Attributes, ComponentExt};
 use fx_nn::prelude::*;
-use fx_nn::{
-    Argument, Attributes, CodeGen, CodeOptions, ComponentExt, Folder, FunctionHead, IntoValue, Op,
-    ParamType, PlainInterpreter, allclose, operator,
-};
+use fx_nn::run::PlainInterpreter;
+use fx_nn::value::{IntoValue, NodeId};
+use fx_nn::{allclose, operator};
 
 fn node(gm: &GraphModule, name: &str) -> Result<NodeId> {
     let found = gm.graph().find_name(name);
@@ -364,7 +367,7 @@ fn hooks_chain_and_end_with_their_guards() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
     let usual = gm.code();
     let marked = |mark: &'static str| {
-        move |mut lines: Vec<fx_nn::CodeLine>| {
+        move |mut lines: Vec<fx_nn::emit::CodeLine>| {
             lines.insert(0, mark.into());
             lines
         }
@@ -556,7 +559,7 @@ fn a_structure_may_be_partly_fixed() -> Result<()> {
 #[test]
 fn types_as_data_and_as_text_are_one() -> Result<()> {
     let mut read = 0;
-    for function in fx_nn::registry::functions() {
+    for function in fx_nn::ir::registry::functions() {
         let def = function.def();
         let params = def
             .params

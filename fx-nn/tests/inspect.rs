@@ -1,9 +1,11 @@
 //! Seeing inside a run: captured activations, values, divergence, closeness, summaries.
 
+use fx_nn::ir::ValueMeta;
 use fx_nn::models::mlp::Mlp;
 use fx_nn::models::resnet::resnet18;
+use fx_nn::passes::first_divergence;
 use fx_nn::prelude::*;
-use fx_nn::{ValueMeta, allclose, first_divergence, summary, trace_values};
+use fx_nn::{allclose, summary, trace_values};
 
 #[test]
 fn a_module_traced_through_is_captured_by_its_path() -> Result<()> {

@@ -1,7 +1,8 @@
 //! What saving and loading take beside the weights; alone in its program, because it counts every allocation.
 
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{ComponentExt, weights};
+use fx_nn::weights;
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

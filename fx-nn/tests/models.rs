@@ -4,8 +4,9 @@ use fx_nn::models::{
     alexnet, autoencoder, bert, dict_out, gpt2, lstm_classifier, mlp, mobilenet, nested, resnet,
     shared_sub, siamese, transformer, tuple_out, unet, vgg, vit,
 };
+use fx_nn::module::{Component, ComponentExt};
 use fx_nn::prelude::*;
-use fx_nn::{Component, ComponentExt, weights};
+use fx_nn::weights;
 
 /// Saves one model, and loads it into another that was made with other weights.
 fn through_a_file<M: Component>(name: &str, make: impl Fn() -> Result<M>) -> Result<()> {
@@ -105,7 +106,7 @@ fn a_shared_layer_stays_shared_through_a_file() -> Result<()> {
             .collect::<Result<_>>()?,
     )?;
     let ids = |m: &shared_sub::SharedSub| {
-        let of = |t: &Tensor| fx_nn::Object::object_id(t);
+        let of = |t: &Tensor| fx_nn::tensor::Object::object_id(t);
         (
             of(&m.shared.weight),
             of(&m.alias.weight),

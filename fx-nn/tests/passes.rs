@@ -18,8 +18,10 @@ mod normalize;
 #[path = "passes/surgery.rs"]
 mod surgery;
 
+use fx_nn::allclose;
+use fx_nn::module::{Component, ComponentExt};
+use fx_nn::passes::Pass;
 use fx_nn::prelude::*;
-use fx_nn::{Component, ComponentExt, Pass, allclose};
 
 /// A module with weights and statistics that are not those of the start, in evaluation mode.
 fn filled<M: Module + Component>(mut module: M) -> Result<M> {

@@ -1,10 +1,12 @@
 //! Patterns on tensors: what is found, what takes its place, and nodes by their source.
 
-use fx_nn::prelude::*;
-use fx_nn::{
-    Argument, Match, Rule, Source, SubgraphMatcher, allclose, are_connected, replace_pattern,
-    sequential_partitions, source_partitions,
+use fx_nn::allclose;
+use fx_nn::ir::{Argument, Graph, Op};
+use fx_nn::pattern::{
+    Match, Rule, Source, SubgraphMatcher, are_connected, replace_pattern, sequential_partitions,
+    source_partitions,
 };
+use fx_nn::prelude::*;
 
 /// What a graph calls, in order.
 fn calls(gm: &GraphModule) -> Vec<String> {
@@ -529,7 +531,7 @@ fn nodes_are_grouped_by_type_of_module() -> Result<()> {
     for gm in [
         symbolic_trace(&model)?,
         Trace::new(&model)
-            .tracer(fx_core::NoLeaves)
+            .tracer(fx_core::trace::NoLeaves)
             .graph_module()?,
     ] {
         let linears = source_partitions(&gm, &[Source::module::<nn::Linear>()], |_| true)?;
@@ -542,7 +544,7 @@ fn nodes_are_grouped_by_type_of_module() -> Result<()> {
         assert_eq!(linears[0].source.name(), "Linear");
     }
     let gm = Trace::new(&model)
-        .tracer(fx_core::NoLeaves)
+        .tracer(fx_core::trace::NoLeaves)
         .graph_module()?;
     let linears = source_partitions(&gm, &[Source::module::<nn::Linear>()], |_| true)?;
     assert_eq!(
@@ -578,7 +580,7 @@ fn groups_with_weights_know_what_they_connect_to() -> Result<()> {
         maxpool: nn::MaxPool2d::new(2),
     };
     let gm = Trace::new(&model)
-        .tracer(fx_core::NoLeaves)
+        .tracer(fx_core::trace::NoLeaves)
         .graph_module()?;
     let of = |source: Source| source_partitions(&gm, &[source], |_| true);
     let convs = of(Source::module::<nn::Conv2d>())?;

@@ -2,12 +2,17 @@
 //!
 //! A hundred and twenty-eight cases; `FX_RANDOM_PASSES=100000` runs more.
 
+use fx_nn::ir::{Argument, Graph, Op};
+use fx_nn::module::Attributes;
+use fx_nn::operator;
+use fx_nn::passes::{
+    AnnotateTypes, Canonicalize, Cse, DeadCode, Decompositions, FoldConstants, MethodsToFunctions,
+    NormalizeArguments, Pass, pass_fn,
+};
 use fx_nn::passes::{RemoveDropout, RemoveIdentity};
 use fx_nn::prelude::*;
-use fx_nn::{
-    AnnotateTypes, Argument, Attributes, Canonicalize, Cse, DeadCode, Decompositions,
-    FoldConstants, MethodsToFunctions, NormalizeArguments, Object, Pass, operator, pass_fn,
-};
+use fx_nn::tensor::Object;
+use fx_nn::value::NodeId;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -20,7 +25,7 @@ fn module(steps: &[Step]) -> Result<GraphModule> {
     let data = |at: f32| Tensor::from_vec(vec![at, -0.5, 0.25, 2.0 - at], (2, 2));
     let mut graph = Graph::new();
     let mut values = vec![graph.placeholder("x")?, graph.placeholder("y")?];
-    let layers: [(&str, Box<dyn fx_nn::Module>); 4] = [
+    let layers: [(&str, Box<dyn fx_nn::module::Module>); 4] = [
         ("layers.0", Box::new(nn::ReLU::new())),
         ("layers.1", Box::new(nn::Linear::new(2, 2)?)),
         ("layers.2", Box::new(nn::Identity::default())),
@@ -30,7 +35,7 @@ fn module(steps: &[Step]) -> Result<GraphModule> {
         attributes.modules.insert(path.into(), module);
     }
     for (name, at) in [("a", 0.5), ("b", 1.5)] {
-        let kind = fx_nn::TensorKind::Parameter;
+        let kind = fx_nn::module::TensorKind::Parameter;
         let value = data(at)?.into_parameter()?.to_value();
         attributes.tensors.insert(name.into(), (kind, value));
     }

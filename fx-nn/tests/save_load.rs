@@ -13,14 +13,17 @@ mod support;
 
 use fx_goldens::golden::NumGolden;
 use fx_goldens::model;
+use fx_nn::ir::{Graph, NewNode, Op};
 use fx_nn::models::{
     alexnet, autoencoder, bert, dict_out, gpt2, lstm_classifier, mlp, mobilenet, nested, resnet,
     shared_sub, siamese, transformer, tuple_out, unet, vgg, vit,
 };
+use fx_nn::module::{Attributes, ComponentExt, Module};
 use fx_nn::prelude::*;
-use fx_nn::{
-    Attributes, ComponentExt, IntoValue, Module, NewNode, Object, PlainInterpreter, operator,
-};
+use fx_nn::run::PlainInterpreter;
+use fx_nn::tensor::Object;
+use fx_nn::value::IntoValue;
+use fx_nn::{Module, operator};
 
 use support::{Scratch, bits, json_of, loads_the_same, run};
 
@@ -252,7 +255,7 @@ fn modules_that_nodes_came_from_are_saved() -> Result<()> {
 
 #[test]
 fn structures_and_defaults_of_the_signature_are_saved() -> Result<()> {
-    let pair = fx_nn::Trace::new(traced!(|pair: Vec<Tensor>, by: f64| &pair[0] * by))
+    let pair = fx_nn::trace::Trace::new(traced!(|pair: Vec<Tensor>, by: f64| &pair[0] * by))
         .concrete("pair", tree!([PH, PH]))
         .concrete("by", 3.0)
         .graph_module()?;
@@ -289,7 +292,7 @@ fn a_tensor_of_two_names_is_stored_once_and_stays_one() -> Result<()> {
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
     assert_eq!(json_of(&gm.to_bytes()?)?["aliases"]["b"], "a");
     let mut a = Tensor::from_value(loaded.parameter("a")?)?;
-    a.copy_from(&Tensor::full(2, 7.0, fx_nn::DType::F32)?)?;
+    a.copy_from(&Tensor::full(2, 7.0, fx_nn::value::DType::F32)?)?;
     assert_eq!(
         Tensor::from_value(loaded.parameter("b")?)?.to_vec()?,
         [7.0, 7.0]
@@ -299,7 +302,7 @@ fn a_tensor_of_two_names_is_stored_once_and_stays_one() -> Result<()> {
 
 #[test]
 fn every_element_type_comes_back() -> Result<()> {
-    use fx_nn::DType;
+    use fx_nn::value::DType;
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 1.0))?;
     let values = Tensor::from_vec(vec![0.0f64, 1.0, 2.0, 100.0], [2, 2])?;
     let none = Tensor::from_vec(Vec::<f64>::new(), [0, 2])?;

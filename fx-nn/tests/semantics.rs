@@ -1,7 +1,8 @@
 //! PyTorch's semantics on tensors: promotion, broadcasting, negative dims, truth values, and refusals.
 
 use fx_nn::prelude::*;
-use fx_nn::{DType, weights};
+use fx_nn::value::DType;
+use fx_nn::weights;
 use indexmap::IndexMap;
 
 fn floats(data: &[f32]) -> Result<Tensor> {

@@ -4,8 +4,11 @@
 mod array {
     use std::sync::Arc;
 
+    
+    use fx_core::module::{Component, Walk, WalkMut};
     use fx_core::prelude::*;
-    use fx_core::{Component, Object, OperandRef, Operator, Traced, Walk, WalkMut, escape};
+    use fx_core::tensor::{Object, OperandRef, Traced, escape};
+    use fx_core::value::{Operator, Proxy};
 
     #[derive(Debug, Clone)]
     pub enum Array {
@@ -95,8 +98,13 @@ mod array {
 }
 
 use array::Array;
+use fx_nn::graph_module::Folder;
+use fx_nn::ir::Graph;
+use fx_nn::module::Callee;
+use fx_nn::passes::MethodsToFunctions;
+use fx_nn::pattern::SubgraphMatcher;
 use fx_nn::prelude::*;
-use fx_nn::{Callee, Folder, MethodsToFunctions, PlainInterpreter, SubgraphMatcher};
+use fx_nn::run::PlainInterpreter;
 
 fn traced_both() -> Result<[GraphModule; 2]> {
     Ok([
@@ -107,7 +115,7 @@ fn traced_both() -> Result<[GraphModule; 2]> {
 
 /// The paths of the functions that a graph module's methods are.
 fn called(gm: &GraphModule) -> Result<Vec<String>> {
-    let methods = gm.graph().find_opcode(fx_nn::Opcode::CallMethod);
+    let methods = gm.graph().find_opcode(fx_nn::ir::Opcode::CallMethod);
     let paths = methods.iter().map(|node| {
         let call = gm.call(node.id())?;
         Ok(match call.callee() {
@@ -135,7 +143,9 @@ fn a_traced_method_is_its_own_types() -> Result<()> {
         assert_eq!(called(&transformed)?, expected, "transformed");
         let mut functions = gm.clone();
         assert!(functions.apply(&MethodsToFunctions)?.changed);
-        let paths = functions.graph().find_opcode(fx_nn::Opcode::CallFunction);
+        let paths = functions
+            .graph()
+            .find_opcode(fx_nn::ir::Opcode::CallFunction);
         let paths: Vec<&str> = paths.iter().map(|node| node.target()).collect();
         assert_eq!(paths, expected, "made functions");
     }
@@ -192,7 +202,7 @@ fn patterns_find_the_right_type() -> Result<()> {
 fn by_hand(method: &str, args: usize) -> Result<GraphModule> {
     let mut graph = Graph::new();
     let inputs = (0..args).map(|at| graph.placeholder(&format!("x{at}")));
-    let inputs = inputs.map(|input| Ok(fx_nn::Argument::from(input?)));
+    let inputs = inputs.map(|input| Ok(fx_nn::ir::Argument::from(input?)));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let call = graph.call_method(method, inputs, ())?;
     graph.output(call)?;

@@ -25,7 +25,7 @@ macro_rules! same {
         $(#[$attr])*
         fn $name() {
             #[derive(Module)]
-            struct Traced(fx_core::Tag);
+            struct Traced(fx_core::module::Tag);
             #[trace]
             impl Traced {
                 fn forward(&self) -> fx_core::Result<()> {
@@ -33,7 +33,7 @@ macro_rules! same {
                 }
                 fn body $(<$($generics)*>)? (&self, $($args)*) -> $output { $($body)* }
             }
-            let traced = Traced(fx_core::Tag::default());
+            let traced = Traced(fx_core::module::Tag::default());
             let _ = traced.forward();
             fn plain $(<$($generics)*>)? ($($args)*) -> $output { $($body)* }
             $(assert_eq!(traced.body($($value),*), plain($($value),*));)+

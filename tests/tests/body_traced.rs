@@ -99,14 +99,14 @@ fn places(x: &Tensor) -> Result<Vec<Tensor>> {
 #[test]
 fn locations_are_the_comparisons() {
     let gm = symbolic_trace(traced!(places)).unwrap();
-    let place = |node: fx_core::NodeRef<'_>| {
+    let place = |node: fx_core::ir::NodeRef<'_>| {
         let place = node.location().unwrap();
         (node.name().to_string(), place.line, place.column)
     };
     let places: Vec<_> = gm
         .graph()
         .nodes()
-        .filter(|node| node.opcode() == fx_core::Opcode::CallFunction)
+        .filter(|node| node.opcode() == fx_core::ir::Opcode::CallFunction)
         .map(place)
         .collect();
     let first = places[0].1;

@@ -4,6 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use fx_core::ir::Graph;
 use fx_core::prelude::*;
 
 /// Whether a figure is among those named on the command line, or none is named.

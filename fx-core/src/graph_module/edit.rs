@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHashSet;
 
 use super::GraphModule;
-use crate::codegen::hooks::Hooks;
+use crate::emit::hooks::Hooks;
 use crate::error::Result;
-use crate::exec::program::Program;
 use crate::ir::argument::Argument;
 use crate::ir::changes::Changes;
 use crate::ir::graph::Graph;
@@ -22,6 +21,7 @@ use crate::ir::signature::{Literal, ParamSpec};
 use crate::ir::version::Version;
 use crate::module::attributes::Attributes;
 use crate::module::items::ItemsStart;
+use crate::run::program::Program;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 
@@ -101,6 +101,7 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
+    /// use fx_core::ir::Op;
     /// use fx_core::operator;
     /// let mut gm = symbolic_trace(traced!(|x: Float| (x + 1.0)? * 2.0))?;
     /// let before = gm.to_bytes()?;
@@ -408,6 +409,7 @@ impl GraphEdit<'_> {
     ///
     /// ```
     /// use fx_core::prelude::*;
+    /// use fx_core::value::NodeId;
     /// let mut gm = symbolic_trace(traced!(|x: Float| (x + 1.0)? * 2.0))?;
     /// let nodes: Vec<NodeId> = gm.graph().nodes().map(|node| node.id()).collect();
     /// let (x, mul) = (nodes[0], nodes[2]);

@@ -13,21 +13,21 @@ use std::path::Path;
 use rustc_hash::FxHashSet;
 
 use super::GraphModule;
-use crate::codegen::crates::{CrateInfo, crate_of, root_of};
-use crate::codegen::hooks::Hooks;
-use crate::codegen::rust::{Own, forward_source};
-use crate::codegen::source::{CodeOptions, RustCode};
-use crate::codegen::structs::{Structs, Taken};
-use crate::codegen::structures::Definitions;
+use crate::emit::crates::{CrateInfo, crate_of, root_of};
+use crate::emit::hooks::Hooks;
+use crate::emit::rust::{Own, forward_source};
+use crate::emit::source::{CodeOptions, RustCode};
+use crate::emit::structs::{Structs, Taken};
+use crate::emit::structures::Definitions;
 use crate::error::{Error, Result};
+use crate::file::container::Prepared;
+use crate::file::disk;
 use crate::ir::function::dynamic_error;
 use crate::ir::method::{Functions, several_methods};
 use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::registry::path_of;
-use crate::save::container::Prepared;
-use crate::save::disk;
 use crate::text::{Excerpt, is_hidden};
 use crate::value::data::{Registered, tensor_type, tensor_types};
 
@@ -37,7 +37,7 @@ const TOLD: usize = 8;
 /// How a crate is written.
 ///
 /// ```
-/// use fx_core::Folder;
+/// use fx_core::graph_module::Folder;
 /// use fx_core::prelude::*;
 /// let gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
 /// let path = std::env::temp_dir().join(format!("fx_doc_folder_{}", std::process::id()));
@@ -86,7 +86,7 @@ impl Folder {
     ///
     /// # Errors
     /// When the name is none of a type, something is at the path already, the module cannot be saved, constants are folded
-    /// [lazily](crate::FoldConstants::lazily), the graph calls functions or modules that no library is known to have, a
+    /// [lazily](crate::passes::FoldConstants::lazily), the graph calls functions or modules that no library is known to have, a
     /// library is neither in a repository nor in its folder any more, or what is traced has no form in source that
     /// compiles: the error names it, and nothing is written.
     pub fn write(&self, gm: &GraphModule, path: impl AsRef<Path>) -> Result<()> {

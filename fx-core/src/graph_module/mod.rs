@@ -2,14 +2,19 @@
 //!
 //! Invariant: parameters and program belong to the graph as it is, which `edit` sees to.
 
-pub mod edit;
-pub mod folder;
-pub mod parts;
+pub(crate) mod edit;
+pub(crate) mod folder;
+pub(crate) mod parts;
 mod saved;
 mod source;
 mod state;
-pub mod surgery;
+pub(crate) mod surgery;
 mod tensors;
+
+pub use self::edit::GraphEdit;
+pub use self::folder::Folder;
+pub use self::parts::{Submodule, SubmoduleMut};
+pub use self::surgery::{ReplacedModule, Surgery};
 
 use std::any::Any;
 use std::fmt;
@@ -19,11 +24,11 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashSet;
 
 use self::edit::{Compiled, Edits};
-use crate::codegen::hooks::Hooks;
+use crate::emit::hooks::Hooks;
 use crate::error::{Error, Result};
-use crate::exec::interpreter::{Interpretation, Interpreter, PlainInterpreter};
-use crate::exec::program::StepObserver;
-use crate::exec::transform;
+use crate::file::json::{self, Json, JsonMap};
+use crate::file::loader::Loader;
+use crate::file::saver::Saver;
 use crate::ir::argument::Argument;
 use crate::ir::function::Effects;
 use crate::ir::graph::Graph;
@@ -40,9 +45,9 @@ use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
 use crate::region::ordered::Ordered;
-use crate::save::json::{self, Json, JsonMap};
-use crate::save::loader::Loader;
-use crate::save::saver::Saver;
+use crate::run::interpreter::{Interpretation, Interpreter, PlainInterpreter};
+use crate::run::program::StepObserver;
+use crate::run::transform;
 use crate::text::Escaped;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::call_args::{IntoArgs, argument_error, bind_values};
@@ -90,8 +95,8 @@ pub struct GraphModule {
 ///
 /// The modules that the graph calls are copied, with the training flags that they have now; their tensors
 /// share storage with the originals, so weights that are loaded or trained in place later are seen by both.
-/// Switch the traced module itself with [`train`](crate::ComponentExt::train) and
-/// [`eval`](crate::ComponentExt::eval).
+/// Switch the traced module itself with [`train`](crate::module::ComponentExt::train) and
+/// [`eval`](crate::module::ComponentExt::eval).
 ///
 /// # Errors
 /// What the root's forward says, and what cannot be traced.
@@ -136,6 +141,7 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
+    /// use fx_core::ir::Graph;
     /// #[derive(Module)]
     /// struct Scale { by: f64 }
     /// #[trace(leaf)]
@@ -214,7 +220,7 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::{Meta, MetaPolicy};
+    /// use fx_core::ir::{Meta, MetaPolicy};
     /// #[derive(Debug, PartialEq)]
     /// struct Revision(u32);
     /// impl Meta for Revision {
@@ -444,7 +450,7 @@ impl GraphModule {
         })
     }
 
-    /// The values of the graph's placeholders for a call: arguments as the module's [`CodeGen`](crate::CodeGen) takes them,
+    /// The values of the graph's placeholders for a call: arguments as the module's [`CodeGen`](crate::emit::CodeGen) takes them,
     /// bound to the parameters, defaults filled in, structures taken apart.
     ///
     /// # Errors
@@ -454,7 +460,7 @@ impl GraphModule {
         self.flatten(self.bind(args)?)
     }
 
-    /// What a call gives for what the graph returned: the same, unless the module's [`CodeGen`](crate::CodeGen) makes
+    /// What a call gives for what the graph returned: the same, unless the module's [`CodeGen`](crate::emit::CodeGen) makes
     /// something else of it.
     ///
     /// # Errors

@@ -8,35 +8,35 @@ use std::sync::Arc;
 
 use super::GraphModule;
 use crate::error::{Error, Result};
+use crate::file::arguments::{from_value, to_value};
+use crate::file::container::Prepared;
+use crate::file::graph::{from_graph, to_graph};
+use crate::file::json::{self, Json, JsonMap};
+use crate::file::loader::Loader;
+use crate::file::meta::{from_entries, to_entries};
+use crate::file::names::{attribute, graph_module as names, module as module_names};
+use crate::file::saver::Saver;
+use crate::file::signature::{from_params, from_trees, to_params, to_trees};
+use crate::file::{disk, file};
 use crate::ir::graph::Graph;
 use crate::module::attributes::Attributes;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::registry::{load_module, save_module};
 use crate::module::walk::TensorKind;
-use crate::save::arguments::{from_value, to_value};
-use crate::save::container::Prepared;
-use crate::save::graph::{from_graph, to_graph};
-use crate::save::json::{self, Json, JsonMap};
-use crate::save::loader::Loader;
-use crate::save::names::{attribute, graph_module as names, module as module_names};
-use crate::save::meta::{from_entries, to_entries};
-use crate::save::saver::Saver;
-use crate::save::signature::{from_params, from_trees, to_params, to_trees};
-use crate::save::{disk, file};
 use crate::value::tree::Tree;
 
 /// Saved files.
 impl GraphModule {
     /// Saves the module in one file: a safetensors file that has the tensors under their paths, as
-    /// [`state_dict`](crate::ComponentExt::state_dict) has them, and the graph, the configurations of the modules and the
+    /// [`state_dict`](crate::module::ComponentExt::state_dict) has them, and the graph, the configurations of the modules and the
     /// signature as JSON in its metadata. The file appears under its name whole or not at all; a symbolic link stays one,
     /// and the file that it leads to gets the contents.
     ///
     /// Functions and module types are saved by their registered paths, with which [`load`](GraphModule::load) finds them:
     /// `#[wrap]` and `#[trace]` register them, [`register_module!`](crate::register_module) registers an instantiation
     /// of a generic type. Entries of nodes and of the module are saved where their type is registered
-    /// ([`register_meta!`](crate::register_meta)), as [`ValueMeta`](crate::ValueMeta) is; others are left out.
+    /// ([`register_meta!`](crate::register_meta)), as [`ValueMeta`](crate::ir::ValueMeta) is; others are left out.
     ///
     /// ```
     /// use fx_core::prelude::*;

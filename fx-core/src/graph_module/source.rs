@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::GraphModule;
-use crate::codegen::crates::core_of;
-use crate::codegen::hooks::{CodeGen, CodeHook};
-use crate::codegen::rust::{Input, Own, forward_source, result_type};
-use crate::codegen::source::{CodeLine, CodeOptions, RustCode};
-use crate::codegen::types::tensor_of as tensor_of_graph;
+use crate::emit::crates::core_of;
+use crate::emit::hooks::{CodeGen, CodeHook};
+use crate::emit::rust::{Input, Own, forward_source, result_type};
+use crate::emit::source::{CodeLine, CodeOptions, RustCode};
+use crate::emit::types::tensor_of as tensor_of_graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;

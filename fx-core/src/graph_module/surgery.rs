@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use super::GraphModule;
 use crate::error::{Error, Result};
+use crate::file::json::Json;
+use crate::file::saver::Saver;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
@@ -15,8 +17,6 @@ use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::path_pattern::fits;
 use crate::module::walk::{TensorKind, Visitor, walk};
-use crate::save::json::Json;
-use crate::save::saver::Saver;
 use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
 

@@ -75,7 +75,9 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// # use fx_core::{Component, Object, Proxy, Traced, Walk, WalkMut};
+    /// # use fx_core::module::{Component, Walk, WalkMut};
+    /// # use fx_core::tensor::{Object, Traced};
+    /// # use fx_core::value::Proxy;
     /// # #[derive(Debug, Clone)] struct Number(f64);
     /// # impl Object for Number { fn to_value(&self) -> Value { Value::object(self.clone()) } }
     /// # impl Component for Number {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Argument, BoundArgs};
+/// use fx_core::ir::{Argument, BoundArgs};
 /// #[wrap] fn scale(x: Float, #[kw] #[default(2.0)] by: f64) -> Result<Float> { x * by }
 ///
 /// let gm = symbolic_trace(traced!(|x: Float| scale(x, 2.0)))?;

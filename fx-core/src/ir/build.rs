@@ -66,7 +66,8 @@ impl Graph {
     /// As [`create_node`](Graph::create_node).
     ///
     /// ```
-    /// # use fx_core::{Graph, NewNode, Op, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::{Graph, NewNode, Op};
     /// let mut graph = Graph::new();
     /// let x = graph.add(NewNode::new(Op::Placeholder("x".into())).type_expr("Int"))?;
     /// let y = graph.add(NewNode::new(Op::CallFunction(operator::neg)).args((x,)).name("minus"))?;

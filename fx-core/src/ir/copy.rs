@@ -137,7 +137,8 @@ impl Graph {
     /// name, or their own defaults; its result is used where the node was, and the node is erased.
     ///
     /// ```
-    /// # use fx_core::{Graph, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::Graph;
     /// let mut inner = Graph::new();
     /// let a = inner.placeholder("a")?;
     /// let b = inner.placeholder("b")?;

@@ -29,7 +29,8 @@ impl Graph {
     /// When the graph breaks its rules ([`lint`](Graph::lint)); nothing changes then.
     ///
     /// ```
-    /// # use fx_core::{Graph, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::Graph;
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// graph.call_function(operator::neg, (x,), ())?;

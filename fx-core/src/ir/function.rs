@@ -18,7 +18,7 @@ pub type Kernel = fn(&[&Value], &mut Value) -> Result<()>;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::Effects;
+/// use fx_core::ir::Effects;
 /// #[wrap(effects(reads, random))] fn sample(x: Float) -> Result<Float> { Ok(x) }
 /// let effects = function!(sample).def().effects;
 /// assert_eq!(effects, Effects::READS.union(Effects::RANDOM));

@@ -75,7 +75,8 @@ impl Inputs {
 /// A computation: nodes of six opcodes in an order.
 ///
 /// ```
-/// use fx_core::{Graph, operator};
+/// use fx_core::operator;
+/// use fx_core::ir::Graph;
 /// let mut graph = Graph::new();
 /// let x = graph.placeholder("x")?;
 /// let y = graph.call_function(operator::mul, (x, 2.0), ())?;

@@ -85,7 +85,8 @@ impl Graph {
     /// The nodes that do exactly this, in the order of the graph.
     ///
     /// ```
-    /// # use fx_core::{Graph, Op, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::{Graph, Op};
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// let y = graph.call_function(operator::neg, (x,), ())?;

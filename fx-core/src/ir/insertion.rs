@@ -78,7 +78,8 @@ impl Graph {
     /// When the node is not in this graph.
     ///
     /// ```
-    /// # use fx_core::{Graph, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::Graph;
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// let out = graph.output(x)?;

@@ -190,7 +190,8 @@ impl Graph {
     /// that they would have got. It costs what was changed; an edit inside of an edit goes back to its own start.
     ///
     /// ```
-    /// # use fx_core::{Error, Graph, operator};
+    /// # use fx_core::{Error, operator};
+    /// # use fx_core::ir::Graph;
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// let failed = graph.edit(|graph| {

@@ -26,7 +26,7 @@ pub enum MetaPolicy {
 /// A type of entries that nodes can have, one each.
 ///
 /// ```
-/// use fx_core::{Graph, Meta, MetaPolicy};
+/// use fx_core::ir::{Graph, Meta, MetaPolicy};
 /// #[derive(Debug, Clone, PartialEq)]
 /// struct Stage(u32);
 /// impl Meta for Stage {

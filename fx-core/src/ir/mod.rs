@@ -1,45 +1,77 @@
-//! The graph: nodes of six opcodes in an order, with use lists that always agree with the arguments.
+//! The graph: nodes of six opcodes in an order, with use lists that always agree with the arguments; functions, their
+//! signatures, and tables of what is known about them.
+//!
+//! ```
+//! use fx_core::ir::Graph;
+//! use fx_core::operator;
+//! let mut graph = Graph::new();
+//! let x = graph.placeholder("x")?;
+//! let y = graph.call_function(operator::add, (x, 1), ())?;
+//! graph.output(y)?;
+//! assert_eq!(graph.node(x)?.num_users(), 1);
+//! # Ok::<(), fx_core::Error>(())
+//! ```
 
 mod acyclic;
-pub mod argument;
-pub mod bound;
-pub mod build;
-pub mod changes;
-pub mod copy;
+pub(crate) mod argument;
+pub(crate) mod bound;
+pub(crate) mod build;
+pub(crate) mod changes;
+pub(crate) mod copy;
 mod dead_code;
 mod edit;
-pub mod function;
-pub mod graph;
-pub mod identity;
+pub(crate) mod function;
+pub(crate) mod graph;
+pub(crate) mod identity;
 mod index;
-pub mod insertion;
-pub mod journal;
+pub(crate) mod insertion;
+pub(crate) mod journal;
 mod known;
-pub mod lint;
+pub(crate) mod lint;
 mod liveness;
 mod mentions;
-pub mod meta;
+pub(crate) mod meta;
 pub(crate) mod method;
-pub mod names;
-pub mod node;
-pub mod observe;
-pub mod op;
-pub mod operators;
+pub(crate) mod names;
+pub(crate) mod node;
+pub(crate) mod observe;
+pub(crate) mod op;
+pub mod operator;
 mod order;
-pub mod param_type;
+pub(crate) mod param_type;
 mod parse;
-pub mod places;
-pub mod print;
+pub(crate) mod places;
+pub(crate) mod print;
 pub mod registry;
-pub mod returned;
-pub mod rust_type;
-pub mod signature;
+pub(crate) mod returned;
+pub(crate) mod rust_type;
+pub(crate) mod signature;
 mod small_set;
 mod sort;
 mod substitute;
-pub mod table;
+pub(crate) mod table;
 mod undo;
 mod uses;
-pub mod value_meta;
-pub mod version;
-pub mod walk;
+pub(crate) mod value_meta;
+pub(crate) mod version;
+pub(crate) mod walk;
+
+pub use self::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
+pub use self::bound::BoundArgs;
+pub use self::build::NewNode;
+pub use self::copy::ValueMap;
+pub use self::function::{Effects, Function, FunctionDef, Kernel, WriteCall, Written, WrittenArg};
+pub use self::graph::{Graph, Nodes};
+pub use self::insertion::InsertionPoint;
+pub use self::meta::{Meta, MetaPolicy, NodeAction, NodeSource, PassScope};
+pub use self::names::Name;
+pub use self::node::{NodeMut, NodeRef};
+pub use self::observe::{GraphObserver, ObserverId};
+pub use self::op::{Op, Opcode};
+pub use self::param_type::{ParamType, ScalarType, TypeName, TypePart};
+pub use self::places::Scope;
+pub use self::signature::{Literal, ParamKind, ParamSpec};
+pub use self::table::FunctionTable;
+pub use self::value_meta::{TensorMeta, ValueMeta};
+pub use self::walk::NodeCursor;
+pub use crate::location::SourceLocation;

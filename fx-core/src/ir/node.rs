@@ -189,7 +189,8 @@ impl<'g> NodeRef<'g> {
     /// module, an unknown method's to nobody.
     ///
     /// ```
-    /// # use fx_core::{Graph, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::Graph;
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// let y = graph.call_function(operator::add, (x,), [("b", 1)])?;
@@ -216,7 +217,8 @@ impl<'g> NodeRef<'g> {
     /// The argument of a parameter of a function or method node, its default where it is not given.
     ///
     /// ```
-    /// # use fx_core::{Argument, Graph, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::{Argument, Graph};
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// let y = graph.call_function(operator::add, (x, 1), ())?;
@@ -256,7 +258,8 @@ impl<'g> NodeRef<'g> {
     /// and its module. A place that the error knows already stays.
     ///
     /// ```
-    /// # use fx_core::{Error, Graph};
+    /// # use fx_core::Error;
+    /// # use fx_core::ir::Graph;
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// let error = graph.node(x)?.blame("fusing", Error::msg("it is an input"));

@@ -15,7 +15,8 @@ use super::node::NodeRef;
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use std::sync::Arc;
-/// use fx_core::{Graph, GraphObserver, NodeRef, operator};
+/// use fx_core::operator;
+/// use fx_core::ir::{Graph, GraphObserver, NodeRef};
 ///
 /// #[derive(Default)]
 /// struct Count(AtomicUsize);

@@ -15,11 +15,13 @@ use crate::value::object::{Object, short_type_name};
 
 /// A type, as far as graphs and generated source have to know it.
 ///
-/// [`Param::TYPE`](crate::Param::TYPE) and [`FromValue::TYPE`](crate::FromValue::TYPE) have those of Rust's types; a
+/// [`Param::TYPE`](crate::tensor::Param::TYPE) and [`FromValue::TYPE`](crate::trace::FromValue::TYPE) have those of Rust's types; a
 /// type's text is read by the grammar of types. `Display` writes it as the type of a value that is owned.
 ///
 /// ```
-/// use fx_core::{FromValue, Int, ParamType, ScalarType};
+/// use fx_core::ir::{ParamType, ScalarType};
+/// use fx_core::trace::FromValue;
+/// use fx_core::value::Int;
 /// let read: ParamType = "Vec<(Int, f64)>".parse()?;
 /// assert_eq!(read, <Vec<(Int, f64)> as FromValue>::TYPE);
 /// assert_eq!(read.item(0).and_then(|pair| pair.item(1)), Some(&ParamType::Plain(ScalarType::Float)));

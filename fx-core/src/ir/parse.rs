@@ -31,7 +31,7 @@ use crate::value::handle::NodeId;
 ///     %x : [num_users=1] = placeholder[target=x]
 ///     %mul : [num_users=1] = call_function[target=fx_core::operator::mul](args = (%x, 2.0), kwargs = {})
 ///     return %mul";
-/// let graph: fx_core::Graph = text.parse()?;
+/// let graph: fx_core::ir::Graph = text.parse()?;
 /// assert_eq!(graph.to_string(), text);
 /// # Ok::<(), fx_core::Error>(())
 /// ```

@@ -183,7 +183,8 @@ impl Graph {
     /// The graph as a table: opcode, name, target, args, kwargs (torch.fx's `print_tabular`).
     ///
     /// ```
-    /// # use fx_core::{Graph, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::Graph;
     /// # let mut graph = Graph::new();
     /// # let x = graph.placeholder("x")?;
     /// # let y = graph.call_function(operator::neg, (x,), ())?;

@@ -55,7 +55,7 @@ fn tables() -> &'static Tables {
 /// When two functions claim the path.
 ///
 /// ```
-/// let add = fx_core::registry::function("fx_core::operator::add")?;
+/// let add = fx_core::ir::registry::function("fx_core::operator::add")?;
 /// assert_eq!(add.map(|f| f.name()), Some("add"));
 /// # Ok::<(), fx_core::Error>(())
 /// ```
@@ -85,7 +85,8 @@ impl Function {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::{Function, ParamSpec, args};
+    /// use fx_core::args;
+    /// use fx_core::ir::{Function, ParamSpec};
     /// let by = 3.0;
     /// let scale = Function::dynamic("plugin::scale", [ParamSpec::of_text("x", "Float")], move |args| {
     ///     Ok(Value::Float(f64::from_value(args[0].clone())? * by))

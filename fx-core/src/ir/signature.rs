@@ -90,7 +90,9 @@ impl ParamSpec {
     /// A positional parameter without a default, whose type is known by its text: any value's where that is no type.
     ///
     /// ```
-    /// use fx_core::{Int, ParamSpec, ParamType, FromValue};
+    /// use fx_core::ir::{ParamSpec, ParamType};
+    /// use fx_core::trace::FromValue;
+    /// use fx_core::value::Int;
     /// let sizes = ParamSpec::of_text("sizes", "Vec<Int>");
     /// assert_eq!(sizes.param_type, <Vec<Int> as FromValue>::TYPE);
     /// assert_eq!(ParamSpec::of_text("x", "no type").param_type, ParamType::AnyValue);

@@ -16,7 +16,8 @@ impl Graph {
     /// When nodes depend on each other in a circle, which no edit allows; nothing changes then.
     ///
     /// ```
-    /// # use fx_core::{Graph, operator};
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::Graph;
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
     /// let a = graph.call_function(operator::neg, (x,), ())?;

@@ -4,7 +4,7 @@
 use super::argument::Argument;
 use super::graph::Graph;
 use super::op::Op;
-use super::operators;
+use super::operator;
 use super::value_meta::ValueMeta;
 use crate::error::{Error, Result};
 use crate::value::handle::NodeId;
@@ -15,7 +15,9 @@ impl Graph {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::{Argument, operator};
+    /// use fx_core::ir::Graph;
+    /// use fx_core::operator;
+    /// use fx_core::ir::Argument;
     /// let mut graph = Graph::new();
     /// let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     /// let pair = graph.call_function(operator::add, (x, y), ())?;
@@ -63,6 +65,7 @@ impl Graph {
     ///
     /// ```
     /// use fx_core::prelude::*;
+    /// use fx_core::ir::Graph;
     /// use fx_core::operator;
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;
@@ -79,7 +82,7 @@ impl Graph {
         let mut items = Vec::with_capacity(stand_for.len());
         let mut metas = Vec::with_capacity(stand_for.len());
         for (at, old) in (0i64..).zip(stand_for) {
-            let item = self.call_function(operators::getitem, (call, at), ())?;
+            let item = self.call_function(operator::getitem, (call, at), ())?;
             self.learn_from(item, *old)?;
             metas.extend(self.node(*old)?.meta::<ValueMeta>().cloned());
             items.push(item);
@@ -99,7 +102,7 @@ fn item_taken(
     new: &Argument,
 ) -> Result<Option<Argument>> {
     let user = graph.node(user)?;
-    if *user.op() != Op::CallFunction(operators::getitem) {
+    if *user.op() != Op::CallFunction(operator::getitem) {
         return Ok(None);
     }
     let [Argument::Node(of), index] = user.args() else {

@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{FunctionTable, function_table, operator};
+/// use fx_core::{function_table, operator};
+/// use fx_core::ir::FunctionTable;
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 ///
 /// /// What a call costs.
@@ -160,7 +161,7 @@ impl<T: Any + Send + Sync> FunctionTable<T> {
     }
 }
 
-/// Registers entries of a [`FunctionTable`](crate::FunctionTable): the type of the entries, and for each function its entry.
+/// Registers entries of a [`FunctionTable`](crate::ir::FunctionTable): the type of the entries, and for each function its entry.
 ///
 /// A function has one entry of a type. The functions may be those of other crates.
 #[macro_export]

@@ -11,7 +11,8 @@ use crate::value::handle::NodeId;
 /// A place in a graph that holds while nodes around it come and go. Derefs to the graph.
 ///
 /// ```
-/// # use fx_core::{Graph, Op, operator};
+/// # use fx_core::operator;
+/// # use fx_core::ir::{Graph, Op};
 /// let mut graph = Graph::new();
 /// let x = graph.placeholder("x")?;
 /// let y = graph.call_function(operator::neg, (x,), ())?;

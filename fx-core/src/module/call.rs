@@ -53,7 +53,8 @@ impl PartialEq for Callee<'_> {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Callee, operator};
+/// use fx_core::operator;
+/// use fx_core::module::Callee;
 /// let gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
 /// let add = gm.graph().find_name("add").ok_or_else(|| Error::msg("it is recorded"))?;
 /// let call = gm.call(add)?;

@@ -10,13 +10,12 @@ use super::module::Module;
 use super::parts::{below, first_item, part_of, part_of_mut};
 use super::plain::interned;
 use super::registry::{load_module, save_module};
-use super::walk::Component;
-use super::walk::{Walk, WalkMut};
+use super::walk::{Component, Walk, WalkMut};
 use crate::error::{Error, Result};
-use crate::save::json::{self, Json, JsonMap};
-use crate::save::loader::Loader;
-use crate::save::names::module::{CONFIG, TYPE};
-use crate::save::saver::Saver;
+use crate::file::json::{self, Json, JsonMap};
+use crate::file::loader::Loader;
+use crate::file::names::module::{CONFIG, TYPE};
+use crate::file::saver::Saver;
 
 impl<T: Component> Component for Option<T> {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
@@ -133,7 +132,7 @@ list_component! {
 #[diagnostic::on_unimplemented(
     message = "a map with `{Self}` as keys cannot be a field of a module",
     label = "is not text",
-    note = "the names of children are `String`, `Arc<str>`, `Box<str>`, `&'static str`, or a type that implements `fx_core::MapKey`"
+    note = "the names of children are `String`, `Arc<str>`, `Box<str>`, `&'static str`, or a type that implements `fx_core::module::MapKey`"
 )]
 pub trait MapKey: AsRef<str> + Clone + Eq + Hash {
     /// The key of a text.

@@ -4,8 +4,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
 use super::paths::check_paths;
-use super::walk::Component;
-use super::walk::{ComponentKey, TensorKind, Visitor, VisitorMut, walk, walk_mut};
+use super::walk::{Component, ComponentKey, TensorKind, Visitor, VisitorMut, walk, walk_mut};
 use crate::error::Result;
 use crate::value::object::Object;
 use crate::value::value::Value;

@@ -1,19 +1,40 @@
-//! Modules: the traits, and the named hierarchy of children, parameters and buffers.
+//! Modules: the traits, the hierarchy of children, parameters and buffers by path, and a node as a call of one.
+//!
+//! ```
+//! use fx_core::prelude::*;
+//! use fx_core::module::Module;
+//! #[derive(Module)]
+//! struct Scale { by: f64 }
+//! #[trace]
+//! impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+//! assert_eq!(Module::params(&Scale { by: 2.0 })[0].name, "x");
+//! ```
 
-pub mod attributes;
-pub mod call;
-pub mod containers;
-pub mod hierarchy;
-pub mod items;
+pub(crate) mod attributes;
+pub(crate) mod call;
+pub(crate) mod containers;
+pub(crate) mod hierarchy;
+pub(crate) mod items;
 #[allow(
     clippy::module_inception,
     reason = "the file is named after the trait it holds"
 )]
-pub mod module;
-pub mod parts;
-pub mod path_pattern;
-pub mod paths;
-pub mod plain;
-pub mod registry;
-pub mod skipped;
-pub mod walk;
+pub(crate) mod module;
+pub(crate) mod parts;
+pub(crate) mod path_pattern;
+pub(crate) mod paths;
+pub(crate) mod plain;
+pub(crate) mod registry;
+pub(crate) mod skipped;
+pub(crate) mod walk;
+
+pub use self::attributes::Attributes;
+pub use self::call::{Call, Callee};
+pub use self::containers::MapKey;
+pub use self::hierarchy::ComponentExt;
+pub use self::items::Items;
+pub use self::module::Module;
+pub use self::plain::Tag;
+pub use self::walk::{
+    Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,
+};

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use super::walk::Component;
 use crate::error::{Error, Result};
-use crate::save::arguments::to_dtype;
-use crate::save::json::{self, Json};
-use crate::save::loader::Loader;
-use crate::save::saver::Saver;
+use crate::file::arguments::to_dtype;
+use crate::file::json::{self, Json};
+use crate::file::loader::Loader;
+use crate::file::saver::Saver;
 use crate::value::dtype::DType;
 
 /// Plain types: how each becomes JSON, and comes back.
@@ -129,7 +129,7 @@ impl<T> Component for std::marker::PhantomData<T> {
 /// A byte that gives an otherwise empty module an address of its own, so that two of them are told apart.
 ///
 /// ```
-/// use fx_core::Tag;
+/// use fx_core::module::Tag;
 /// #[derive(Default)]
 /// struct Activation { tag: Tag }
 /// assert!(size_of::<Activation>() > 0);

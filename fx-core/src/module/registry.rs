@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::module::Module;
 use crate::error::{Error, Result};
-use crate::save::json::{self, Excerpt, Json, JsonMap};
-use crate::save::loader::Loader;
-use crate::save::names::module::{CONFIG, TYPE};
-use crate::save::saver::Saver;
+use crate::file::json::{self, Excerpt, Json, JsonMap};
+use crate::file::loader::Loader;
+use crate::file::names::module::{CONFIG, TYPE};
+use crate::file::saver::Saver;
 use crate::value::object::short_type_name;
 
 type Load = fn(&Json, &mut Loader<'_>) -> Result<Box<dyn Module>>;

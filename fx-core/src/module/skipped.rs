@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 
 use crate::error::{Error, Result};
-use crate::save::json::{self, Excerpt, Json, JsonMap};
+use crate::file::json::{self, Excerpt, Json, JsonMap};
 use crate::value::object::short_type_name;
 
 /// A skipped field of a type. Method lookup finds [`WithDefault`] first, and [`WithoutDefault`], which needs one

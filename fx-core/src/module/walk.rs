@@ -6,9 +6,9 @@ use std::fmt::Write;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::save::json::Json;
-use crate::save::loader::Loader;
-use crate::save::saver::Saver;
+use crate::file::json::Json;
+use crate::file::loader::Loader;
+use crate::file::saver::Saver;
 use crate::value::object::{Object, short_type_name};
 
 /// A part of a module: a module, a tensor, plain data, or a container of them. `#[derive(Module)]` writes it.
@@ -106,7 +106,7 @@ pub enum TensorKind {
 /// Tells a component from every other: its address and type. What is inside of another type's value may have its address,
 /// and never its type.
 ///
-/// A type without a size has no addresses of its own: it does not compile, and a field `tag: Tag` ([`Tag`](crate::Tag))
+/// A type without a size has no addresses of its own: it does not compile, and a field `tag: Tag` ([`Tag`](crate::module::Tag))
 /// mends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ComponentKey {
@@ -120,7 +120,7 @@ impl ComponentKey {
         const {
             assert!(
                 size_of::<T>() != 0,
-                "a module without a size cannot be told from another one: add a field `tag: Tag` (`fx_core::Tag`)"
+                "a module without a size cannot be told from another one: add a field `tag: Tag` (`fx_core::module::Tag`)"
             );
         }
         ComponentKey::of_any(component)

@@ -7,7 +7,7 @@ use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::operators;
+use crate::ir::operator;
 use crate::ir::rust_type::RustType;
 use crate::module::attributes::Attributes;
 use crate::module::call::{Call, Callee};
@@ -17,7 +17,7 @@ use crate::module::call::{Call, Callee};
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::AnnotateTypes;
+/// use fx_core::passes::AnnotateTypes;
 /// #[wrap] fn halves(x: Float) -> Result<(Float, Int)> { Ok(((x / 2.0)?, Int::from(2))) }
 /// let mut gm = symbolic_trace(traced!(|x: Float| halves(x)?.0 + 1.0))?;
 /// gm.eliminate_dead_code()?; // the second item
@@ -51,7 +51,7 @@ impl Pass for AnnotateTypes {
 }
 
 fn type_of(node: NodeRef<'_>, graph: &Graph, attributes: &Attributes) -> Option<String> {
-    if *node.op() == Op::CallFunction(operators::getitem) {
+    if *node.op() == Op::CallFunction(operator::getitem) {
         let [Argument::Node(of), Argument::Int(at)] = node.args() else {
             return None;
         };

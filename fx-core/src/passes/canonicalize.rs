@@ -19,7 +19,7 @@ use crate::value::handle::NodeId;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::Canonicalize;
+/// use fx_core::passes::Canonicalize;
 /// let mut a = symbolic_trace(traced!(|x: Float| { let (p, q) = ((x * 2.0)?, (x - 1.0)?); p + q }))?;
 /// let mut b = symbolic_trace(traced!(|x: Float| { let (q, p) = ((x - 1.0)?, (x * 2.0)?); p + q }))?;
 /// assert_ne!(a.graph().to_string(), b.graph().to_string());

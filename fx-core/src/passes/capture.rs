@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
-use crate::exec::interpreter::{Interpretation, Interpreter};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::path_pattern::fits;
+use crate::run::interpreter::{Interpretation, Interpreter};
 use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -86,7 +86,7 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::Argument;
+    /// use fx_core::ir::Argument;
     /// # #[derive(Module, Default)] struct Block { tag: Tag }
     /// #[trace]
     /// impl Block {

@@ -42,7 +42,9 @@ impl Closeness {
     /// Of two tensors' elements.
     ///
     /// ```
-    /// use fx_core::{Closeness, DType, TensorData};
+    /// use fx_core::passes::Closeness;
+    /// use fx_core::tensor::TensorData;
+    /// use fx_core::value::DType;
     /// let bytes = |numbers: [f32; 2]| numbers.map(f32::to_le_bytes).concat();
     /// let expected = TensorData::new("my_crate::Array", DType::F32, vec![2], bytes([1.0, 1.0]))?;
     /// let found = TensorData::new("my_crate::Array", DType::F32, vec![2], bytes([1.0, 1.5]))?;

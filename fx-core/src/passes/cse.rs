@@ -29,7 +29,7 @@ use crate::value::handle::NodeId;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::Cse;
+/// use fx_core::passes::Cse;
 /// let mut gm = symbolic_trace(traced!(|x: Float| {
 ///     let (a, b, c) = ((x + 1.0)?, (x + 1.0)?, (x + 1)?);
 ///     (a + b)? + c

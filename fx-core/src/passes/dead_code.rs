@@ -9,7 +9,7 @@ use crate::graph_module::GraphModule;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::DeadCode;
+/// use fx_core::passes::DeadCode;
 /// let mut gm = symbolic_trace(traced!(|x: Float| { let _unused = (x * 2.0)?; x + 1.0 }))?;
 /// assert_eq!(gm.apply(&DeadCode)?.erased, ["mul"]);
 /// # Ok::<(), Error>(())

@@ -30,7 +30,7 @@ type Rule = Arc<dyn Fn(&DecomposedCall<'_>) -> Result<Value> + Send + Sync>;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::Decompositions;
+/// use fx_core::passes::Decompositions;
 /// #[wrap] fn square(x: Float) -> Result<Float> { x * x }
 /// #[wrap] fn cube(x: Float) -> Result<Float> { x * square(x)? }
 ///

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::closeness::{Closeness, Difference, difference};
 use crate::error::Result;
-use crate::exec::interpreter::PlainInterpreter;
 use crate::graph_module::GraphModule;
+use crate::run::interpreter::PlainInterpreter;
 use crate::trace::call_args::IntoArgs;
 
 /// The first node of which two modules give different numbers: made by [`first_divergence`].
@@ -37,7 +37,7 @@ impl fmt::Display for Divergence {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::first_divergence;
+/// use fx_core::passes::first_divergence;
 /// let a = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
 /// let b = symbolic_trace(traced!(|x: Float| (x * 3.0)? + 1.0))?;
 /// let part = first_divergence(&a, &b, 1.5, 0.0, 0.0)?;

@@ -13,7 +13,6 @@ use super::folded::FoldedConstants;
 use super::pass::Pass;
 use super::predicate::{self, Predicate};
 use crate::error::{Error, Result};
-use crate::exec::interpreter::Interpretation;
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
@@ -22,6 +21,7 @@ use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
+use crate::run::interpreter::Interpretation;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -33,7 +33,10 @@ use crate::value::value::Value;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Attributes, FoldConstants, operator};
+/// use fx_core::ir::Graph;
+/// use fx_core::operator;
+/// use fx_core::module::Attributes;
+/// use fx_core::passes::FoldConstants;
 /// let mut graph = Graph::new();
 /// let x = graph.placeholder("x")?;
 /// let two = graph.call_function(operator::add, (1, 1), ())?;

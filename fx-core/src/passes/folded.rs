@@ -6,19 +6,19 @@ use std::any::Any;
 use std::sync::OnceLock;
 
 use crate::error::Result;
+use crate::file::json::Json;
+use crate::file::loader::Loader;
+use crate::file::saver::Saver;
 use crate::graph_module::GraphModule;
 use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::{Component, Walk, WalkMut};
-use crate::save::json::Json;
-use crate::save::loader::Loader;
-use crate::save::saver::Saver;
 use crate::value::value::Value;
 
 /// Computes a graph without inputs when it is first called, and gives the results from then on: made by
-/// [`FoldConstants::lazily`](crate::FoldConstants::lazily).
+/// [`FoldConstants::lazily`](crate::passes::FoldConstants::lazily).
 ///
 /// Tensors that are put in the place of its own (a change of dtype, say) are computed with anew; storage that is written in place
 /// after the first call is not seen. A copy computes for itself. While what it computes is impure (a dropout in training), it
@@ -121,7 +121,7 @@ impl Component for FoldedConstants {
     }
 }
 
-inventory::submit! { ModuleType::named::<FoldedConstants>(|| "fx_core::FoldedConstants") }
+inventory::submit! { ModuleType::named::<FoldedConstants>(|| "fx_core::passes::FoldedConstants") }
 
 impl Module for FoldedConstants {
     fn params(&self) -> &[ParamSpec] {

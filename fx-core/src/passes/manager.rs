@@ -25,7 +25,7 @@ type Running<'r> = &'r dyn Fn(&GraphModule) -> Result<()>;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Cse, DeadCode, FoldConstants, PassManager};
+/// use fx_core::passes::{Cse, DeadCode, FoldConstants, PassManager};
 /// let mut gm = symbolic_trace(traced!(|x: Float| {
 ///     let (a, b) = ((x * 2.0)?, (x * 2.0)?);
 ///     let _unused = (a - 1.0)?;
@@ -123,12 +123,12 @@ impl PassManager {
     /// an order of passes and whole groups.
     ///
     /// ```
-    /// use fx_core::{PassManager, pass_fn};
+    /// use fx_core::passes::{PassManager, pass_fn};
     /// let manager = PassManager::new()
     ///     .pass(pass_fn("quantize", |_| Ok(false)))
     ///     .pass(pass_fn("fuse", |_| Ok(false)))
     ///     .before("fuse", "quantize");
-    /// let mut gm = fx_core::symbolic_trace(fx_core::traced!(|x: fx_core::Float| Ok(x)))?;
+    /// let mut gm = fx_core::symbolic_trace(fx_core::traced!(|x: fx_core::value::Float| Ok(x)))?;
     /// let error = manager.run(&mut gm).unwrap_err().to_string();
     /// assert!(error.starts_with("pass `fuse` must run before `quantize`, but is number 2 and `quantize` is number 1"));
     /// assert_eq!(manager.sorted()?.names(), ["fuse", "quantize"]);
@@ -259,7 +259,10 @@ impl PassManager {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::{DeadCode, PassManager, operator, pass_fn};
+    /// use fx_core::ir::Op;
+    /// use fx_core::value::NodeId;
+    /// use fx_core::operator;
+    /// use fx_core::passes::{DeadCode, PassManager, pass_fn};
     /// let wrong = pass_fn("add_to_sub", |gm| {
     ///     let adds: Vec<NodeId> = gm.graph().find_nodes(&Op::CallFunction(operator::add)).iter().map(|n| n.id()).collect();
     ///     for add in &adds {

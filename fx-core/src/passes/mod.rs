@@ -1,25 +1,61 @@
-//! What is learned about a graph by running it, and passes that change it.
+//! Passes that change a graph, what is learned about a graph by running it, and the prelude for those who write transforms.
+//!
+//! ```
+//! use fx_core::prelude::*;
+//! use fx_core::passes::Cse;
+//! let mut gm = symbolic_trace(traced!(|x: Float| (x + 1.0)? * (x + 1.0)?))?;
+//! assert_eq!(gm.apply(&Cse::new())?.erased, ["add_1"]);
+//! # Ok::<(), Error>(())
+//! ```
 
-pub mod annotate_types;
-pub mod canonicalize;
-pub mod capture;
-pub mod closeness;
+pub(crate) mod annotate_types;
+pub(crate) mod canonicalize;
+pub(crate) mod capture;
+pub(crate) mod closeness;
 mod constants;
-pub mod cse;
-pub mod dead_code;
-pub mod decompose;
-pub mod divergence;
-pub mod fold_constants;
-pub mod folded;
+pub(crate) mod cse;
+pub(crate) mod dead_code;
+pub(crate) mod decompose;
+pub(crate) mod divergence;
+pub(crate) mod fold_constants;
+pub(crate) mod folded;
 mod inline;
-pub mod manager;
-pub mod normalize;
-pub mod pass;
+pub(crate) mod manager;
+pub(crate) mod normalize;
+pub(crate) mod pass;
 mod predicate;
-pub mod profile;
-pub mod record;
+pub(crate) mod profile;
+pub(crate) mod record;
 mod retarget;
 mod schedule;
-pub mod shape_prop;
-pub mod split;
+pub(crate) mod shape_prop;
+pub(crate) mod split;
 mod structural_hash;
+
+pub use self::annotate_types::AnnotateTypes;
+pub use self::canonicalize::Canonicalize;
+pub use self::closeness::Closeness;
+pub use self::cse::Cse;
+pub use self::dead_code::DeadCode;
+pub use self::decompose::{DecomposedCall, Decompositions};
+pub use self::divergence::{Divergence, first_divergence};
+pub use self::fold_constants::FoldConstants;
+pub use self::folded::FoldedConstants;
+pub use self::manager::{Culprit, PassManager, PassReport};
+pub use self::normalize::{MethodsToFunctions, NormalizeArguments};
+pub use self::pass::{Pass, PassFn, pass_fn};
+pub use self::profile::{NodeCost, Profile};
+pub use self::record::PassRecord;
+pub use self::split::SplitPart;
+pub use crate::region::ordered::Ordered;
+pub use crate::region::region::Region;
+
+/// What most transforms use: `use fx_core::passes::prelude::*;`, beside the crate's own prelude.
+pub mod prelude {
+    pub use crate::ir::{Argument, Function, Graph, NodeRef, Op};
+    pub use crate::passes::Pass;
+    pub use crate::pattern::{Rule, replace_pattern};
+    pub use crate::run::Interpreter;
+    pub use crate::trace::{TraceContext, Tracer};
+    pub use crate::value::{NodeId, Proxy};
+}

@@ -25,7 +25,10 @@ use crate::value::handle::NodeId;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Attributes, NormalizeArguments, operator};
+/// use fx_core::ir::Graph;
+/// use fx_core::operator;
+/// use fx_core::module::Attributes;
+/// use fx_core::passes::NormalizeArguments;
 /// let mut graph = Graph::new();
 /// let x = graph.placeholder("x")?;
 /// let y = graph.call_function(operator::add, (x,), [("b", 1)])?;
@@ -117,7 +120,7 @@ impl Pass for NormalizeArguments {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::MethodsToFunctions;
+/// use fx_core::passes::MethodsToFunctions;
 /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
 /// assert!(!gm.apply(&MethodsToFunctions)?.changed); // numbers have operators only
 /// # Ok::<(), Error>(())

@@ -11,14 +11,17 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::graph_module::edit::Open;
 use crate::ir::changes::Changes;
-use crate::rewrite::rewriter::Rewriter;
+use crate::pattern::rewriter::Rewriter;
 use crate::value::object::short_type_name;
 
 /// A change of a graph module.
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Pass, operator};
+/// use fx_core::ir::Op;
+/// use fx_core::value::NodeId;
+/// use fx_core::operator;
+/// use fx_core::passes::Pass;
 ///
 /// /// Subtracts where the graph adds.
 /// struct AddToSub;
@@ -76,7 +79,7 @@ pub trait Pass: Send + Sync {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::pass_fn;
+/// use fx_core::passes::pass_fn;
 /// let dead_code = pass_fn("dead_code", |gm| Ok(gm.eliminate_dead_code()? > 0));
 /// let mut gm = symbolic_trace(traced!(|x: Float| { let _unused = (x * 2.0)?; Ok(x) }))?;
 /// assert_eq!(gm.apply(&dead_code)?.erased, ["mul"]);
@@ -123,7 +126,7 @@ impl Pass for Rewriter {
 
 impl GraphModule {
     /// Runs a pass: what it needs is checked before, the graph and what the pass promises after. Nodes that it makes and
-    /// replaces remember it ([`Graph::explain`](crate::Graph::explain)).
+    /// replaces remember it ([`Graph::explain`](crate::ir::Graph::explain)).
     ///
     /// # Errors
     /// What the pass says, or what is wrong with the graph that it left, with the name of the pass; the module is as it was

@@ -4,11 +4,11 @@ use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::exec::interpreter::{Interpretation, Interpreter};
 use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
+use crate::run::interpreter::{Interpretation, Interpreter};
 use crate::trace::call_args::IntoArgs;
 use crate::value::value::Value;
 

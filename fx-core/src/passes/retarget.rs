@@ -10,6 +10,7 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
+    /// use fx_core::ir::Op;
     /// use fx_core::operator;
     /// let mut gm = symbolic_trace(traced!(|x: Float| ((x + 1.0)? * 2.0)? + 3.0))?;
     /// let changed = gm.retarget(&Op::CallFunction(operator::add), Op::CallFunction(operator::sub))?;

@@ -1,10 +1,10 @@
 //! `ShapeProp`: one run on sample inputs, after which every node knows what it gives.
 
 use crate::error::Result;
-use crate::exec::interpreter::{Interpretation, Interpreter};
 use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::value_meta::ValueMeta;
+use crate::run::interpreter::{Interpretation, Interpreter};
 use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -15,7 +15,7 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::ValueMeta;
+    /// use fx_core::ir::ValueMeta;
     /// let mut gm = symbolic_trace(traced!(|x: Float| Ok((x * 2.0)?)))?;
     /// gm.propagate_shapes(1.5)?;
     /// let mul = gm.graph().find_name("mul").and_then(|node| node.meta::<ValueMeta>());

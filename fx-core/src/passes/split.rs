@@ -36,6 +36,7 @@ impl GraphModule {
     ///
     /// ```
     /// use fx_core::prelude::*;
+    /// use fx_core::value::NodeId;
     /// let mut gm = symbolic_trace(traced!(|x: Float| ((x * 2.0)? + 1.0)? / 3.0))?;
     /// let names = ["mul", "add"].map(|name| gm.graph().find_name(name).map(|node| node.id()));
     /// let nodes: Vec<NodeId> = names.into_iter().flatten().collect();
@@ -67,7 +68,7 @@ impl GraphModule {
     /// ```
     /// use fx_core::prelude::*;
     /// let mut gm = symbolic_trace(traced!(|x: Float| (((x * 2.0)? + 1.0)? / 3.0)? - 1.0))?;
-    /// let half = |node: fx_core::NodeRef<'_>| match node.name().to_string().as_str() {
+    /// let half = |node: fx_core::ir::NodeRef<'_>| match node.name().to_string().as_str() {
     ///     "mul" | "add" => Some("front"),
     ///     _ => Some("back"),
     /// };

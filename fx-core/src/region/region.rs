@@ -16,7 +16,7 @@ use crate::value::handle::NodeId;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::Region;
+/// use fx_core::passes::Region;
 /// let gm = symbolic_trace(traced!(|x: Float| ((x * 2.0)? + 1.0)? / 3.0))?;
 /// let named = |name| gm.graph().find_name(name).map(|node| node.id());
 /// let ends = Region::of(gm.graph(), named("mul").into_iter().chain(named("truediv")))?;

@@ -17,7 +17,9 @@ use crate::module::attributes::Attributes;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Attributes, GraphAppendingTracer};
+/// use fx_core::ir::Op;
+/// use fx_core::module::Attributes;
+/// use fx_core::trace::GraphAppendingTracer;
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 ///
 /// let mut gm = symbolic_trace(traced!(|x: Float| double(x)? * 3.0))?;

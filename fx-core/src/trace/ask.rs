@@ -12,7 +12,7 @@ use crate::value::symbol::{Bool, Sym};
 use crate::value::value::Value;
 
 impl Proxy {
-    /// Its truth, from its tracer's [`to_bool`](crate::Tracer::to_bool): an error unless the tracer knows better.
+    /// Its truth, from its tracer's [`to_bool`](crate::trace::Tracer::to_bool): an error unless the tracer knows better.
     ///
     /// # Errors
     /// What the tracer says; and when the proxy's trace is not running here.
@@ -24,7 +24,7 @@ impl Proxy {
         })
     }
 
-    /// Its items, from its tracer's [`iter`](crate::Tracer::iter): an error unless the tracer knows how many.
+    /// Its items, from its tracer's [`iter`](crate::trace::Tracer::iter): an error unless the tracer knows how many.
     ///
     /// # Errors
     /// What the tracer says; and when the proxy's trace is not running here.
@@ -37,7 +37,7 @@ impl Proxy {
         })
     }
 
-    /// Its keys, from its tracer's [`keys`](crate::Tracer::keys): an error unless the tracer knows them.
+    /// Its keys, from its tracer's [`keys`](crate::trace::Tracer::keys): an error unless the tracer knows them.
     ///
     /// # Errors
     /// What the tracer says; and when the proxy's trace is not running here.
@@ -105,6 +105,8 @@ impl Bool {
 /// ```
 /// use std::sync::Arc;
 /// use fx_core::prelude::*;
+/// use fx_core::trace::{TraceContext, Tracer};
+/// use fx_core::value::Proxy;
 ///
 /// /// Knows that every list in this program has three items.
 /// struct Three;

@@ -2,7 +2,7 @@
 
 use super::dispatch::{CallForm, call_values};
 use crate::error::{Error, Result};
-use crate::ir::operators;
+use crate::ir::operator;
 use crate::value::object::Traced;
 use crate::value::symbol::Bool;
 use crate::value::value::{IntoValue, Value};
@@ -69,7 +69,7 @@ pub fn claim(claim: impl Assertable) -> Result<Claim> {
 #[track_caller]
 pub fn assert_traced(value: Value, words: String) -> Result<()> {
     let args = vec![value, words.into_value()];
-    call_values(operators::_assert, CallForm::Function, args).map(drop)
+    call_values(operator::_assert, CallForm::Function, args).map(drop)
 }
 
 /// `assert!` of a traced body; see [`Assertable`].

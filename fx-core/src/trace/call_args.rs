@@ -46,7 +46,8 @@ impl CallArgs {
     /// What is given for one of the parameters, by position or by name; `None` where its default stands.
     ///
     /// ```
-    /// use fx_core::{Value, args, operator};
+    /// use fx_core::{args, operator};
+    /// use fx_core::value::Value;
     /// let call = args![1.5, b = 2];
     /// let b = call.argument(operator::add.params(), "b");
     /// assert!(matches!(b, Some(Value::Int(2))));

@@ -258,7 +258,7 @@ mod sealed {
 /// `Location::caller()` in it is the user's comparison.
 ///
 /// ```
-/// use fx_core::compare::Comparison;
+/// use fx_core::__private::compare::Comparison;
 /// use fx_core::impl_comparisons;
 ///
 /// struct Traced(f64);
@@ -273,7 +273,7 @@ mod sealed {
 ///     |op, a, b| Ok(Recorded(op.reflected(), b.0 - a))
 /// }
 ///
-/// let half = fx_core::compare::lt(&0.5, &Traced(2.0)).unwrap();
+/// let half = fx_core::__private::compare::lt(&0.5, &Traced(2.0)).unwrap();
 /// assert_eq!((half.0, half.1), (Comparison::Gt, 1.5));
 /// ```
 #[macro_export]

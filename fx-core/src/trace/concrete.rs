@@ -12,7 +12,7 @@ use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::meta::Meta;
 use crate::ir::node::NodeMut;
 use crate::ir::op::Op;
-use crate::ir::operators;
+use crate::ir::operator;
 use crate::ir::signature::{Literal, ParamSpec};
 use crate::value::object::Object;
 use crate::value::tree::Tree;
@@ -254,7 +254,7 @@ fn specialised<T: Tracer + ?Sized>(tracer: &T, cx: &TraceContext, leaf: Leaf) ->
             ],
             kwargs: Vec::new(),
         };
-        let guard = Op::CallFunction(operators::assert_specialized);
+        let guard = Op::CallFunction(operator::assert_specialized);
         tracer.create_proxy(cx, guard, call)?;
     }
     cx.report(Frozen::Argument {

@@ -11,7 +11,7 @@ use super::tracer::Tracer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::op::Op;
-use crate::ir::operators;
+use crate::ir::operator;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
@@ -223,6 +223,6 @@ impl TraceContext {
             args: vec![Value::Proxy(proxy), index],
             kwargs: Vec::new(),
         };
-        tracer.create_proxy(self, Op::CallFunction(operators::getitem), call)
+        tracer.create_proxy(self, Op::CallFunction(operator::getitem), call)
     }
 }

@@ -221,7 +221,8 @@ impl Function {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::{CallArgs, IntoValue};
+    /// use fx_core::trace::CallArgs;
+    /// use fx_core::value::IntoValue;
     /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// let call = CallArgs { args: vec![1.5.into_value()], kwargs: vec![] };
     /// assert_eq!(f64::from_value(function!(double).call(call)?)?, 3.0);

@@ -14,7 +14,7 @@ use crate::value::value::Value;
 ///
 /// ```
 /// # use fx_core::prelude::*;
-/// # use fx_core::Module;
+/// # use fx_core::module::Module;
 /// fn chain(layers: &[Box<dyn Module>], x: Value) -> Result<Value> {
 ///     let mut h = x;
 ///     for layer in layers {

@@ -7,7 +7,7 @@ use super::blame::escape;
 use super::convert::{FromValue, Output, Param};
 use super::dispatch::{self, CallForm};
 use crate::error::{Error, Result};
-use crate::ir::operators;
+use crate::ir::operator;
 use crate::ir::param_type::{ParamType, TypePart};
 use crate::value::handle::Proxy;
 use crate::value::symbol::{Int, Sym};
@@ -16,7 +16,7 @@ use crate::value::value::{Arg, IntoValue, Value};
 /// A list whose length a trace does not know: what a leaf such as `split` gives.
 ///
 /// ```
-/// use fx_core::List;
+/// use fx_core::trace::List;
 /// use fx_core::prelude::*;
 ///
 /// #[wrap]
@@ -83,7 +83,7 @@ impl<T: FromValue + Clone> List<T> {
     /// The items from `start` to before `stop`, counted from the end where negative; `None` is the list's own end.
     ///
     /// ```
-    /// use fx_core::List;
+    /// use fx_core::trace::List;
     /// let sizes: List<i64> = vec![2, 3, 8].into();
     /// assert_eq!(sizes.slice(None, -1)?.concat(vec![4, 2])?.unpack()?, [2, 3, 4, 2]);
     /// # Ok::<(), fx_core::Error>(())
@@ -145,7 +145,7 @@ impl<T: FromValue + IntoValue + Clone> List<T> {
             return Ok(items.iter().chain(more).cloned().collect());
         }
         let args = vec![self.clone().into_value(), other.into_value()];
-        let joined = dispatch::call_values(operators::add, CallForm::Function, args)?;
+        let joined = dispatch::call_values(operator::add, CallForm::Function, args)?;
         List::from_value(joined)
     }
 }

@@ -1,26 +1,66 @@
-//! Tracing: proxies stand in for inputs, one dispatch point records what is done to them.
+//! Tracing: proxies stand in for inputs, and one dispatch point records what is done to them.
+//!
+//! What a trace records is decided by a [`Tracer`]; a [`Mode`] sees every call, traced or not.
+//!
+//! ```
+//! use fx_core::prelude::*;
+//! let gm = Trace::new(traced!(|x: Float, twice: bool| if twice { x * 2.0 } else { Ok(x) }))
+//!     .concrete("twice", true)
+//!     .graph_module()?;
+//! assert_eq!(gm.forward::<f64>((3.0, true))?, 6.0);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Which conversion trait is for what
+//!
+//! | trait | question that it answers | implemented by |
+//! |---|---|---|
+//! | [`IntoValue`](crate::value::IntoValue) | can it be stored in a [`Value`](crate::value::Value)? | everything that goes into a call or comes out of one |
+//! | [`Arg`](crate::value::Arg) | is it one argument, not a list of arguments? | what has `IntoValue` but tuples |
+//! | [`IntoArgs`] | can it be the arguments of `forward` or `call`? | one argument, a tuple of them, [`args!`](crate::args) |
+//! | [`FromValue`] | can a result be read as it? | results of `forward` and of recorded calls |
+//! | [`Param`](crate::tensor::Param) | can it be a parameter of a wrapped function or a `forward`? | numbers, tensors, structures; a tensor library adds its own |
+//! | [`IntoArguments`](crate::ir::IntoArguments), [`IntoKwargs`](crate::ir::IntoKwargs) | can it be the arguments of a node? | tuples and lists of nodes and literals |
+//! | [`Operand`](crate::tensor::Operand) | can it stand beside a traced value at an operator? | tensors and numbers |
+//! | [`FromData`](crate::tensor::FromData) | can it be made from a saved tensor's bytes? | tensor types |
 
-pub mod appending;
-pub mod ask;
-pub mod assertion;
-pub mod blame;
-pub mod call_args;
+pub(crate) mod appending;
+pub(crate) mod ask;
+pub(crate) mod assertion;
+pub(crate) mod blame;
+pub(crate) mod call_args;
+#[doc(hidden)]
 pub mod compare;
-pub mod concrete;
-pub mod context;
-pub mod convert;
+pub(crate) mod concrete;
+pub(crate) mod context;
+pub(crate) mod convert;
 mod defaults;
-pub mod dispatch;
-pub mod foreign;
-pub mod forward;
-pub mod list;
-pub mod mode;
-pub mod operand;
+pub(crate) mod dispatch;
+pub(crate) mod foreign;
+pub(crate) mod forward;
+pub(crate) mod list;
+pub(crate) mod mode;
+pub(crate) mod operand;
 mod proxy;
-pub mod report;
-pub mod returns;
-pub mod root;
-pub mod scalar;
-pub mod scope;
+pub(crate) mod report;
+pub(crate) mod returns;
+pub(crate) mod root;
+pub(crate) mod scalar;
+pub(crate) mod scope;
 mod tensor_type;
-pub mod tracer;
+pub(crate) mod tracer;
+
+pub use self::appending::GraphAppendingTracer;
+pub use self::ask::TracedExt;
+pub use self::call_args::{CallArgs, IntoArgs};
+pub use self::concrete::{PH, Placeholder};
+pub use self::context::TraceContext;
+pub use self::convert::FromValue;
+pub use self::dispatch::call_method;
+pub use self::forward::Forward;
+pub use self::list::List;
+pub use self::mode::{Mode, ModeCall, ModeCallee, Next, with_mode};
+pub use self::report::{Frozen, Report, ReportEntry};
+pub use self::root::{Outcome, Root, Rooted, Trace, TracedFn};
+pub use self::scope::{is_recording, is_tracing};
+pub use self::tracer::{NoLeaves, SymbolicTracer, Tracer};

@@ -21,7 +21,7 @@ use crate::value::value::Value;
 /// recorded: calls made eagerly, calls that are being traced, and the steps of graph modules, run or interpreted.
 ///
 /// A module is one call, and the calls of its body come while `next` runs. A mode does not see the calls that it makes
-/// itself; modes around it do. Operators of numbers that are known ([`Int`](crate::Int) and its like) are plain Rust, and no
+/// itself; modes around it do. Operators of numbers that are known ([`Int`](crate::value::Int) and its like) are plain Rust, and no
 /// calls.
 ///
 /// Count what a model calls:
@@ -30,7 +30,7 @@ use crate::value::value::Value;
 /// use std::cell::Cell;
 /// use std::rc::Rc;
 /// use fx_core::prelude::*;
-/// use fx_core::{Mode, ModeCall, Next, with_mode};
+/// use fx_core::trace::{Mode, ModeCall, Next, with_mode};
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 ///
 /// #[derive(Default)]
@@ -52,7 +52,7 @@ use crate::value::value::Value;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Mode, ModeCall, Next, with_mode};
+/// use fx_core::trace::{Mode, ModeCall, Next, with_mode};
 /// #[wrap] fn exact(x: Float) -> Result<Float> { Ok(x) }
 ///
 /// /// Every number that goes into a call is rounded.

@@ -6,7 +6,7 @@ use super::convert::FromValue;
 use super::dispatch::{CallForm, record};
 use super::scope;
 use crate::error::Result;
-use crate::ir::operators::function_of;
+use crate::ir::operator::function_of;
 use crate::value::handle::Proxy;
 use crate::value::object::{OperandRef, Traced};
 use crate::value::operator::Operator;

@@ -7,7 +7,7 @@ use super::convert::FromValue;
 use super::dispatch::{self, CallForm, record};
 use super::operand::Operand;
 use crate::error::{Error, Result};
-use crate::ir::operators::{function_of, getattr};
+use crate::ir::operator::{function_of, getattr};
 use crate::value::handle::Proxy;
 use crate::value::operator::Operator;
 use crate::value::value::{IntoValue, Value};

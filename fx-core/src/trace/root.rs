@@ -183,9 +183,9 @@ impl<'r> Trace<'r> {
     /// Specialises an argument: the graph is for this value, and guards it.
     ///
     /// Of a structure (a list, a tuple, a dict; see [`tree!`](crate::tree)) each leaf becomes an input:
-    /// [`PH`](crate::PH) leaves stay symbolic, the others are guarded. The traced module is called as the
+    /// [`PH`](crate::trace::PH) leaves stay symbolic, the others are guarded. The traced module is called as the
     /// function is, with the structure. A tensor is specialised without a guard. A plain argument with a default that
-    /// is left open is specialised to its default, and an `Option` to its absence: [`PH`](crate::PH) traces it as there,
+    /// is left open is specialised to its default, and an `Option` to its absence: [`PH`](crate::trace::PH) traces it as there,
     /// and the graph then needs it.
     ///
     /// ```

@@ -6,7 +6,7 @@ use super::convert::FromValue;
 use super::dispatch::{CallForm, record};
 use super::operand::Operand;
 use crate::error::{Error, Result};
-use crate::ir::operators::function_of;
+use crate::ir::operator::function_of;
 use crate::value::object::OperandRef;
 use crate::value::operator::Operator;
 use crate::value::symbol::{Bool, Float, Int, Sym};
@@ -151,7 +151,7 @@ impl Int {
     /// `self` to the power of `exponent`: a float's power is a float.
     ///
     /// ```
-    /// use fx_core::{Float, Int, Value};
+    /// use fx_core::value::{Float, Int, Value};
     /// let width = Int::from(16);
     /// let (square, root): (Int, Float) = (width.pow(2)?, width.pow(0.5)?);
     /// assert_eq!((square.concrete(), root.concrete()), (Some(256), Some(4.0)));

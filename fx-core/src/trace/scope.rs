@@ -34,7 +34,7 @@ static LIVE: LazyLock<Mutex<HashMap<u32, ThreadId>>> = LazyLock::new(Mutex::defa
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// let f = traced!(|x: Float| Ok(if fx_core::is_tracing() { x } else { (x * 2.0)? }));
+/// let f = traced!(|x: Float| Ok(if fx_core::trace::is_tracing() { x } else { (x * 2.0)? }));
 /// assert!(Trace::new(f).report()?.to_string().starts_with("is_tracing of the program = true"));
 /// # Ok::<(), fx_core::Error>(())
 /// ```
@@ -52,7 +52,7 @@ pub fn is_tracing() -> bool {
     answer
 }
 
-/// Whether a call on this thread has to be dispatched, because a trace runs or a [`Mode`](crate::Mode) sees it: what a tensor
+/// Whether a call on this thread has to be dispatched, because a trace runs or a [`Mode`](crate::trace::Mode) sees it: what a tensor
 /// type asks before it computes. Unlike [`is_tracing`] it is in no report, because what the call means is the same either
 /// way.
 #[inline]

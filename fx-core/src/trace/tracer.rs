@@ -23,7 +23,9 @@ use crate::value::value::Value;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Module, TraceContext};
+/// use fx_core::trace::Tracer;
+/// use fx_core::module::Module;
+/// use fx_core::trace::TraceContext;
 ///
 /// /// Keeps every module named `head` whole.
 /// struct HeadIsLeaf;
@@ -40,9 +42,11 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::Module;
+    /// # use fx_core::ir::Graph;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::module::Module;
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
-    /// # #[derive(Module, Default)] struct Act { tag: fx_core::Tag }
+    /// # #[derive(Module, Default)] struct Act { tag: fx_core::module::Tag }
     /// # #[trace] impl Act { fn forward(&self, x: Float) -> Result<Float> { double(x) } }
     /// # #[derive(Module, Default)] struct Block { act: Act }
     /// # #[trace] impl Block { fn forward(&self, x: Float) -> Result<Float> { self.act.forward(x) } }
@@ -71,9 +75,12 @@ pub trait Tracer: 'static {
     /// ```
     /// # use std::sync::Arc;
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{CallArgs, Module};
+    /// # use fx_core::ir::Op;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::module::Module;
+    /// # use fx_core::trace::CallArgs;
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
-    /// # #[derive(Module, Default)] struct Act { tag: fx_core::Tag }
+    /// # #[derive(Module, Default)] struct Act { tag: fx_core::module::Tag }
     /// # #[trace] impl Act { fn forward(&self, x: Float) -> Result<Float> { double(x) } }
     /// # #[derive(Module, Default)] struct Model { act: Act }
     /// # #[trace] impl Model { fn forward(&self, x: Float) -> Result<Float> { self.act.forward(x) } }
@@ -117,7 +124,8 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::Argument;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::ir::Argument;
     /// # #[wrap] fn scale(x: Float, by: Vec<f64>) -> Result<Float> { x * by.into_iter().fold(0.0, f64::max) }
     /// struct Rounded;
     /// impl Tracer for Rounded {
@@ -145,7 +153,14 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, TensorKind, Traced, Walk, WalkMut, operator};
+    /// # use fx_core::ir::{Graph, Op};
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::Proxy;
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::{Args, Argument, Kwargs};
+    /// # use fx_core::module::{Component, TensorKind, Walk, WalkMut};
+    /// # use fx_core::tensor::{Object, Traced};
+    /// # use fx_core::trace::CallArgs;
     /// # #[derive(Clone, Debug)]
     /// # enum Scalar { Known(std::sync::Arc<f64>), Traced(Proxy) }
     /// # impl Object for Scalar {
@@ -188,7 +203,14 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{Args, Argument, CallArgs, Component, Kwargs, Object, TensorKind, Traced, Walk, WalkMut, operator};
+    /// # use fx_core::ir::Op;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::Proxy;
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::{Args, Argument, Kwargs};
+    /// # use fx_core::module::{Component, TensorKind, Walk, WalkMut};
+    /// # use fx_core::tensor::{Object, Traced};
+    /// # use fx_core::trace::CallArgs;
     /// # #[derive(Clone, Debug)]
     /// # enum Scalar { Known(std::sync::Arc<f64>), Traced(Proxy) }
     /// # impl Object for Scalar {
@@ -235,7 +257,10 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{Args, Kwargs, Meta, MetaPolicy};
+    /// # use fx_core::ir::Op;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::NodeId;
+    /// # use fx_core::ir::{Args, Kwargs, Meta, MetaPolicy};
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// # #[wrap] fn print(x: Float) -> Result<Float> { Ok(x) }
     /// #[derive(Debug, Clone, Copy)]
@@ -285,6 +310,8 @@ pub trait Tracer: 'static {
     /// # use std::cell::Cell;
     /// # use std::rc::Rc;
     /// # use fx_core::prelude::*;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::{NodeId, Proxy};
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// struct Counting(Rc<Cell<usize>>);
     /// impl Tracer for Counting {
@@ -308,7 +335,10 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::CallArgs;
+    /// # use fx_core::ir::Op;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::Proxy;
+    /// # use fx_core::trace::CallArgs;
     /// # #[wrap] fn exact(x: Float) -> Result<Float> { Ok(x) }
     /// # #[wrap] fn fast(x: Float) -> Result<Float> { Ok(x) }
     /// struct Fast;
@@ -336,7 +366,9 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::{Args, Kwargs, ParamSpec};
+    /// # use fx_core::ir::Op;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::ir::{Args, Kwargs, ParamSpec};
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// struct Prefixed;
     /// impl Tracer for Prefixed {
@@ -366,6 +398,8 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::Proxy;
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// /// In deployment no input is empty.
     /// struct Deployed;
@@ -395,6 +429,8 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::Proxy;
     /// /// Every list in this program is a pair.
     /// struct Pairs;
     /// impl Tracer for Pairs {
@@ -423,6 +459,8 @@ pub trait Tracer: 'static {
     /// ```
     /// # use std::sync::Arc;
     /// # use fx_core::prelude::*;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::Proxy;
     /// struct Batches;
     /// impl Tracer for Batches {
     ///     fn keys(&self, _: &TraceContext, _: Proxy) -> Result<Vec<Arc<str>>> {
@@ -464,8 +502,9 @@ pub trait Tracer: 'static {
     /// ```
     /// # use std::sync::Arc;
     /// # use fx_core::prelude::*;
-    /// # use fx_core::Module;
-    /// # #[derive(Module, Default)] struct Head { tag: fx_core::Tag }
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::module::Module;
+    /// # #[derive(Module, Default)] struct Head { tag: fx_core::module::Tag }
     /// # #[trace(leaf)] impl Head { fn forward(&self, x: Float) -> Result<Float> { Ok(x) } }
     /// # #[derive(Module, Default)] struct Model { head: Head }
     /// # #[trace] impl Model { fn forward(&self, x: Float) -> Result<Float> { self.head.forward(x) } }
@@ -488,7 +527,8 @@ pub trait Tracer: 'static {
     /// ```
     /// # use std::sync::Arc;
     /// # use fx_core::prelude::*;
-    /// # #[derive(Module, Default)] struct Head { tag: fx_core::Tag }
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # #[derive(Module, Default)] struct Head { tag: fx_core::module::Tag }
     /// # #[trace(leaf)] impl Head { fn forward(&self, x: Float) -> Result<Float> { Ok(x) } }
     /// struct Adapters;
     /// impl Tracer for Adapters {
@@ -509,7 +549,7 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::SymbolicTracer;
+    /// # use fx_core::trace::SymbolicTracer;
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// let tracer = SymbolicTracer;
     /// let outcome = tracer.trace(traced!(|x: Float| double(x)))?;
@@ -532,9 +572,9 @@ pub trait Tracer: 'static {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::NoLeaves;
+/// use fx_core::trace::NoLeaves;
 /// #[derive(Module, Default)]
-/// struct Double { tag: fx_core::Tag }
+/// struct Double { tag: fx_core::module::Tag }
 /// #[trace(leaf)]
 /// impl Double { fn forward(&self, x: Float) -> Result<Float> { x * 2.0 } }
 ///

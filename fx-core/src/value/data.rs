@@ -75,7 +75,8 @@ impl<'d> TensorData<'d> {
     /// The data of a tensor whose type is [registered](crate::register_tensor) as `type_path`.
     ///
     /// ```
-    /// use fx_core::{DType, TensorData};
+    /// use fx_core::tensor::TensorData;
+    /// use fx_core::value::DType;
     /// let data = TensorData::new("my_crate::Array", DType::I16, vec![2], vec![1, 0, 2, 0])?;
     /// assert_eq!((data.shape(), &*data.bytes()?), (&[2][..], &[1, 0, 2, 0][..]));
     /// assert!(TensorData::new("my_crate::Array", DType::I16, vec![3], vec![1, 0]).is_err());
@@ -109,7 +110,8 @@ impl<'d> TensorData<'d> {
     /// is never copied as a whole.
     ///
     /// ```
-    /// use fx_core::{DType, TensorData};
+    /// use fx_core::tensor::TensorData;
+    /// use fx_core::value::DType;
     /// let numbers = [1.0f64, 2.0, 3.0];
     /// let data = TensorData::streamed("my_crate::Array", DType::F64, vec![3], |sink| {
     ///     numbers.iter().try_for_each(|number| sink(&number.to_le_bytes()))
@@ -167,7 +169,8 @@ impl<'d> TensorData<'d> {
     /// straight into the memory where it stays.
     ///
     /// ```
-    /// use fx_core::{DType, TensorData};
+    /// use fx_core::tensor::TensorData;
+    /// use fx_core::value::DType;
     /// let data = TensorData::new("my_crate::Array", DType::I16, vec![2], vec![1, 0, 2, 0])?;
     /// let mut numbers: Vec<i16> = Vec::with_capacity(2);
     /// data.for_each_chunk(&mut |bytes| {
@@ -219,7 +222,8 @@ impl<'d> TensorData<'d> {
     /// The elements as numbers, row-major; truth values are 0 and 1. Integers beyond 2^53 are rounded.
     ///
     /// ```
-    /// use fx_core::{DType, TensorData};
+    /// use fx_core::tensor::TensorData;
+    /// use fx_core::value::DType;
     /// let data = TensorData::new("my_crate::Array", DType::BF16, vec![2], vec![0x80, 0x3f, 0x00, 0xc0])?;
     /// assert_eq!(data.elements()?.collect::<Vec<_>>(), [1.0, -2.0]);
     /// # Ok::<(), fx_core::Error>(())
@@ -392,7 +396,9 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
 /// source names it.
 ///
 /// ```
-/// use fx_core::{DType, Object, Result, TensorData, Value};
+/// use fx_core::Result;
+/// use fx_core::tensor::{Object, TensorData};
+/// use fx_core::value::{DType, Value};
 /// #[derive(Debug, Clone)]
 /// struct Bytes(Vec<u8>);
 /// impl Object for Bytes {
@@ -411,7 +417,7 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
 ///
 /// What generated source writes for the type where Rust has no sign of its own, such as an index, is a plain call of the
 /// operator; `source = ..`, behind the other arguments, has it written as the library's users write it:
-/// [`TensorSource`](crate::TensorSource) has an example.
+/// [`TensorSource`](crate::tensor::TensorSource) has an example.
 #[macro_export]
 macro_rules! register_tensor {
     ($tensor:ty, $path:expr, $from_data:expr $(, source = $source:expr)? $(,)?) => {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// A device, under PyTorch's names: `cpu`, `cuda:0`, `metal:0`.
 ///
 /// ```
-/// use fx_core::Device;
+/// use fx_core::value::Device;
 /// assert_eq!("cuda:1".parse::<Device>()?, Device::Cuda(1));
 /// assert_eq!(Device::Cpu.to_string(), "cpu");
 /// # Ok::<(), fx_core::Error>(())

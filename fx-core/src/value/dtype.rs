@@ -77,7 +77,7 @@ impl DType {
     /// The type of the result of an operation on two tensors (`torch.promote_types`).
     ///
     /// ```
-    /// use fx_core::DType;
+    /// use fx_core::value::DType;
     /// assert_eq!(DType::I64.promote(DType::F32), DType::F32);
     /// assert_eq!(DType::Bool.promote(DType::U8), DType::U8);
     /// assert_eq!(DType::BF16.promote(DType::F16), DType::F32);

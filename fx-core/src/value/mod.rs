@@ -1,16 +1,32 @@
-//! The ground floor: values that flow through graphs, objects inside them, and the handles of what is recorded.
+//! Values that flow through graphs: numbers, structures, tensors as [`Object`](crate::tensor::Object)s, and the handles of
+//! what is recorded.
+//!
+//! ```
+//! use fx_core::value::{IntoValue, Value};
+//! let value = vec![1.5, 2.5].into_value();
+//! assert!(matches!(value, Value::List(items) if items.len() == 2));
+//! ```
 
-pub mod data;
-pub mod device;
-pub mod dtype;
-pub mod handle;
+pub(crate) mod data;
+pub(crate) mod device;
+pub(crate) mod dtype;
+pub(crate) mod handle;
 pub(crate) mod nested;
-pub mod object;
-pub mod operator;
-pub mod symbol;
-pub mod tree;
+pub(crate) mod object;
+pub(crate) mod operator;
+pub(crate) mod symbol;
+pub(crate) mod tree;
 #[allow(
     clippy::module_inception,
     reason = "the file is named after the type it holds"
 )]
-pub mod value;
+pub(crate) mod value;
+
+pub use self::device::Device;
+pub use self::dtype::DType;
+pub use self::handle::{NodeId, Proxy, TraceId};
+pub use self::object::short_type_name;
+pub use self::operator::Operator;
+pub use self::symbol::{Bool, Float, Int, Sym};
+pub use self::tree::Tree;
+pub use self::value::{Arg, IntoValue, Value};

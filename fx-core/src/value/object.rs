@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 /// indexing run in graphs, and the shape, dtype and identity queries to be shown, shared and found.
 ///
 /// ```
-/// use fx_core::{Object, Value};
+/// use fx_core::tensor::Object;
+/// use fx_core::value::Value;
 /// #[derive(Debug, Clone)]
 /// struct Config { depth: i64 }
 /// impl Object for Config {

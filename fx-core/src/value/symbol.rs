@@ -23,7 +23,7 @@ pub type Bool = Sym<bool>;
 
 impl<T: Copy> Sym<T> {
     /// The value, if it is known. A program that goes on with "not known" is traced that way, which the trace's
-    /// [report](crate::Trace::report) tells.
+    /// [report](crate::trace::Trace::report) tells.
     ///
     /// ```
     /// use fx_core::prelude::*;

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// The structure of a value: lists, tuples and dicts down to the leaves.
 ///
 /// ```
-/// use fx_core::{IntoValue, Tree};
+/// use fx_core::value::{IntoValue, Tree};
 /// let tree = Tree::of(&(1, vec![2, 3]).into_value())?;
 /// assert_eq!(tree.to_string(), "(*, [*, *])");
 /// assert_eq!(tree.leaves(), 3);
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 /// `#[derive(Tree)]` makes a struct such a structure: it goes through graphs as a dict of its fields.
 ///
 /// ```
-/// use fx_core::IntoValue;
+/// use fx_core::value::IntoValue;
 /// use fx_core::prelude::*;
 ///
 /// #[derive(Tree, Clone)]
@@ -368,12 +368,14 @@ impl Shown<'_, Tree> {
     }
 }
 
-/// A structured value: lists, tuples, dicts and leaves, [`PH`](crate::PH) for what stays symbolic.
+/// A structured value: lists, tuples, dicts and leaves, [`PH`](crate::trace::PH) for what stays symbolic.
 ///
 /// A leaf is one token (`PH`, `2`, `"sum"`, `name`) or an expression in parentheses; a tuple of one is `(a,)`.
 ///
 /// ```
-/// use fx_core::{PH, Tree, tree};
+/// use fx_core::{Tree, tree};
+/// use fx_core::trace::PH;
+/// use fx_core::value::Tree;
 /// let rate = 0.1;
 /// let value = tree!({"x": PH, "sizes": [2, 3], "pair": (PH, None), "rate": (rate / 2.0)});
 /// let tree = Tree::of(&value)?;

@@ -57,7 +57,7 @@ impl Value {
     /// The value of anything that is one.
     ///
     /// ```
-    /// use fx_core::Value;
+    /// use fx_core::value::Value;
     /// assert_eq!(Value::of((1, "a")).describe(), "a tuple of 2");
     /// ```
     pub fn of(value: impl IntoValue) -> Self {
@@ -324,7 +324,7 @@ impl fmt::Display for Value {
 /// Types that flow into a graph: plain values, tensors, and structures of them.
 ///
 /// ```
-/// use fx_core::{IntoValue, Value};
+/// use fx_core::value::{IntoValue, Value};
 /// assert!(matches!(2.5.into_value(), Value::Float(_)));
 /// assert!(matches!(&("a", 3).into_value(), Value::Tuple(items) if items.len() == 2));
 /// assert!(matches!(None::<f64>.into_value(), Value::None));

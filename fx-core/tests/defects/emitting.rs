@@ -1,7 +1,10 @@
 //! Defects once met in emitting, each by its number: what broke must stay whole.
 
+use fx_core::graph_module::Folder;
+use fx_core::ir::{Graph, NewNode, Op};
+use fx_core::module::Attributes;
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{Attributes, Folder, NewNode, operator};
 
 /// A graph of one negation, whose input has this type.
 fn of_type(ty: &str) -> Result<GraphModule> {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use fx_core::ir::{Argument, Function, Graph, Op};
+use fx_core::module::Attributes;
+use fx_core::operator;
+use fx_core::pattern::{Match, Rewriter, Rule, SubgraphMatcher, replace_pattern};
 use fx_core::prelude::*;
-use fx_core::{
-    Argument, Attributes, Function, Match, Rewriter, Rule, SubgraphMatcher, operator,
-    replace_pattern,
-};
+use fx_core::value::NodeId;
 
 fn module(graph: Graph) -> Result<GraphModule> {
     GraphModule::new(Attributes::default(), graph, "Test")
@@ -556,7 +557,8 @@ fn defect_r13_graphs_put_together_out_of_order_cost_no_more() -> Result<()> {
 
 #[test]
 fn defect_b08_after_a_run_the_result_alone_is_there() -> Result<()> {
-    use fx_core::{IntoValue, PlainInterpreter};
+    use fx_core::run::PlainInterpreter;
+    use fx_core::value::IntoValue;
     let gm = symbolic_trace(traced!(|x: Float| (-x)?.abs()))?;
     let ids: Vec<NodeId> = gm.graph().nodes().map(|node| node.id()).collect();
     let there = |keep: bool| -> Result<Vec<Option<f64>>> {
@@ -614,7 +616,9 @@ fn defect_r12_a_deep_value_is_cloned_shown_and_dropped() -> Result<()> {
             assert_eq!(count, 1);
             let (a, b) = (format!("{deep:?}"), format!("{copy:?}"));
             assert!(a == b && a.contains("..") && a.len() < 10_000, "{a}");
-            assert!(refused(fx_core::Tree::of(&deep)).contains("nests deeper than 64 levels"));
+            assert!(
+                refused(fx_core::value::Tree::of(&deep)).contains("nests deeper than 64 levels")
+            );
         }
         let few = Value::Tuple(Box::new([
             Value::Int(1),
@@ -666,7 +670,7 @@ fn defect_r12_a_deep_argument_is_refused() -> Result<()> {
 
 #[test]
 fn defect_r12_a_deep_tree_is_cloned_compared_and_dropped() -> Result<()> {
-    use fx_core::{IntoValue, Tree};
+    use fx_core::value::{IntoValue, Tree};
     on_a_small_stack(|| {
         let deep = (0..DEEP / 5).fold(Tree::Leaf, |tree, _| Tree::Tuple(vec![tree]));
         assert!(deep.clone() == deep && deep != Tree::Tuple(vec![deep.clone()]));

@@ -1,10 +1,13 @@
 //! Defects once met in tracing, each by its number: what broke must stay whole.
 
+use fx_core::ir::{Graph, NewNode, Op, ValueMeta};
+use fx_core::module::Attributes;
+use fx_core::operator;
+use fx_core::passes::{Cse, Decompositions, FoldConstants, pass_fn};
+use fx_core::pattern::replace_pattern;
 use fx_core::prelude::*;
-use fx_core::{
-    Attributes, Cse, Decompositions, FoldConstants, Frozen, NewNode, ValueMeta, operator, pass_fn,
-    replace_pattern,
-};
+use fx_core::trace::Frozen;
+use fx_core::value::NodeId;
 
 #[wrap]
 fn silu(x: Float) -> Result<Float> {
@@ -91,7 +94,7 @@ fn defect_b01_an_option_bound_as_there_is_needed() -> Result<()> {
         assert!(missing.contains("missing its argument `by`"), "{missing}");
         for none in [
             gm.forward::<f64>((1.5, None::<f64>)),
-            gm.interpret::<f64>(&mut fx_core::PlainInterpreter, (1.5, None::<f64>)),
+            gm.interpret::<f64>(&mut fx_core::run::PlainInterpreter, (1.5, None::<f64>)),
         ] {
             let error = none.unwrap_err().to_string();
             assert!(
@@ -310,11 +313,11 @@ fn defect_b02_passes_that_keep_results_keep_what_is_known() -> Result<()> {
     };
     gm.apply(&Cse::new())?;
     all(&gm, "Cse");
-    gm.apply(&fx_core::NormalizeArguments::by_name())?;
+    gm.apply(&fx_core::passes::NormalizeArguments::by_name())?;
     all(&gm, "by name");
-    gm.apply(&fx_core::NormalizeArguments::canonical())?;
+    gm.apply(&fx_core::passes::NormalizeArguments::canonical())?;
     all(&gm, "canonical");
-    gm.apply(&fx_core::Canonicalize)?;
+    gm.apply(&fx_core::passes::Canonicalize)?;
     all(&gm, "Canonicalize");
     let parts = [id(&gm, "add")?, id(&gm, "mul")?];
     let call = gm.lift_subgraph(&parts, "part")?;
@@ -324,7 +327,7 @@ fn defect_b02_passes_that_keep_results_keep_what_is_known() -> Result<()> {
     assert_eq!(known(inner).len() + 1, inner.graph().len());
     gm.inline_module(call)?;
     all(&gm, "inline_module");
-    let again = gm.transform(&mut fx_core::PlainInterpreter)?;
+    let again = gm.transform(&mut fx_core::run::PlainInterpreter)?;
     assert_eq!(known(&again).len() + 1, again.graph().len());
     let compact = gm.graph().compact()?;
     assert!(
@@ -338,12 +341,12 @@ fn defect_b02_passes_that_keep_results_keep_what_is_known() -> Result<()> {
 #[test]
 fn defect_b02_a_transform_that_changes_a_step_forgets_what_follows() -> Result<()> {
     struct Subtracting;
-    impl fx_core::Interpreter for Subtracting {
+    impl fx_core::run::Interpreter for Subtracting {
         fn call_function(
             &mut self,
-            run: &mut fx_core::Interpretation<'_>,
-            function: fx_core::Function,
-            call: fx_core::CallArgs,
+            run: &mut fx_core::run::Interpretation<'_>,
+            function: fx_core::ir::Function,
+            call: fx_core::trace::CallArgs,
         ) -> Result<Value> {
             let is_add = function == operator::add;
             run.call_function(if is_add { operator::sub } else { function }, call)
@@ -364,7 +367,7 @@ fn defect_b02_a_copy_for_another_input_knows_nothing_of_its_own() -> Result<()> 
         graph
             .node_mut(y)?
             .set_meta(ValueMeta::Plain(told.to_string()));
-        let mut map = fx_core::ValueMap::default();
+        let mut map = fx_core::ir::ValueMap::default();
         map.insert(id(&gm, "x")?, y.into());
         let copied = graph.graph_copy(gm.graph(), &mut map)?;
         let copied = copied.and_then(|copied| copied.as_node());
@@ -461,11 +464,11 @@ fn defect_b05_provenance_goes_through_what_passes_made() -> Result<()> {
 #[test]
 fn defect_b05_a_replacement_tells_what_it_was_made_from() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: Float| silu(x)? + 1.0))?;
-    let rule = fx_core::Rule::new(
+    let rule = fx_core::pattern::Rule::new(
         traced!(|x: Float| silu(x)),
         traced!(|x: Float| x * sigmoid(x)?),
     )?;
-    let rules = fx_core::Rewriter::new().rule(rule);
+    let rules = fx_core::pattern::Rewriter::new().rule(rule);
     gm.apply(&rules)?;
     let story = gm.graph().explain(id(&gm, "sigmoid")?)?;
     assert!(story.contains("from %silu"), "{story}");
@@ -505,7 +508,7 @@ fn defect_b07_the_stack_of_a_call_has_the_called_module() -> Result<()> {
         let scopes = node.module_stack();
         Ok(scopes.map(|s| format!("{}@{}", s.path, s.call)).collect())
     };
-    let loaded = { gm.transform(&mut fx_core::PlainInterpreter)? };
+    let loaded = { gm.transform(&mut fx_core::run::PlainInterpreter)? };
     for gm in [&gm, &loaded] {
         assert_eq!(stack(gm, "add")?, ["block@0", "@0"]);
         assert_eq!(
@@ -544,7 +547,7 @@ fn defect_b09_what_is_folded_keeps_its_shape() -> Result<()> {
 
 #[test]
 fn defect_n06_questions_that_are_answered_are_reported() -> Result<()> {
-    let told = |report: fx_core::Report| -> Vec<(&'static str, String, String)> {
+    let told = |report: fx_core::trace::Report| -> Vec<(&'static str, String, String)> {
         let entries = report.entries().iter();
         let answers = entries.filter_map(|entry| match &entry.what {
             Frozen::Answer {
@@ -587,7 +590,7 @@ fn defect_n06_questions_that_are_answered_are_reported() -> Result<()> {
             answer("known", "%n", "[]")
         ]
     );
-    let f = traced!(|x: Float| if fx_core::is_tracing() {
+    let f = traced!(|x: Float| if fx_core::trace::is_tracing() {
         x + 1.0
     } else {
         Ok(x)
@@ -648,7 +651,7 @@ fn defect_m01_modules_without_fields_are_told_apart() -> Result<()> {
     let called = ["a.0", "a.1", "b.0", "b.1", "c.0.inner", "c.1.inner"];
     let mut gm = symbolic_trace(&holder)?;
     let targets = |gm: &GraphModule| -> Vec<String> {
-        let nodes = gm.graph().find_opcode(fx_core::Opcode::CallModule);
+        let nodes = gm.graph().find_opcode(fx_core::ir::Opcode::CallModule);
         nodes.iter().map(|node| node.target().to_string()).collect()
     };
     assert_eq!(targets(&gm), called);
@@ -848,14 +851,14 @@ fn defect_b07_a_filter_is_asked_about_every_user() -> Result<()> {
 fn defect_b07_inline_takes_keywords_and_defaults() -> Result<()> {
     let mut inner = Graph::new();
     let a = inner.placeholder("a")?;
-    let b = inner.placeholder_with_default("b", &fx_core::Literal::Int(3))?;
+    let b = inner.placeholder_with_default("b", &fx_core::ir::Literal::Int(3))?;
     let difference = inner.call_function(operator::sub, (a, b), ())?;
     inner.output(difference)?;
     type Given = (Vec<i64>, Vec<(&'static str, i64)>);
     let inlined = |(args, named): Given| -> Result<f64> {
         let mut graph = Graph::new();
         let x = graph.placeholder("x")?;
-        let args: Vec<fx_core::Argument> = args.into_iter().map(Into::into).collect();
+        let args: Vec<fx_core::ir::Argument> = args.into_iter().map(Into::into).collect();
         let call = NewNode::new(Op::CallFunction(operator::add));
         let call = graph.add(call.args((x,)))?;
         graph.node_mut(call)?.set_args(args)?;

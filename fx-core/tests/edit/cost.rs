@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use fx_core::ir::{Graph, Op};
+use fx_core::operator;
+use fx_core::passes::pass_fn;
 use fx_core::prelude::*;
-use fx_core::{Graph, operator, pass_fn};
+use fx_core::value::NodeId;
 
 const FEW: usize = 1_000;
 const MANY: usize = 100_000;

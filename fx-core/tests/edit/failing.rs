@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use fx_core::graph_module::Surgery;
+use fx_core::ir::{Argument, Graph, IntoArguments, NewNode, Op, ValueMap};
+use fx_core::module::Attributes;
+use fx_core::operator;
+use fx_core::passes::{PassManager, pass_fn};
+use fx_core::pattern::{Rewriter, Rule, replace_pattern};
 use fx_core::prelude::*;
-use fx_core::{
-    Argument, Attributes, Graph, IntoArguments, NewNode, Op, PassManager, Rewriter, Rule, Surgery,
-    ValueMap, operator, pass_fn, replace_pattern,
-};
+use fx_core::value::NodeId;
 
 use super::mirror::Mirror;
 use super::modules::{Scale, module_state, sample};
@@ -26,7 +29,7 @@ struct Given {
 
 type Case = (&'static str, fn(&mut GraphModule, &Given) -> Result<()>);
 
-fn function(op: fx_core::Function) -> Op {
+fn function(op: fx_core::ir::Function) -> Op {
     Op::CallFunction(op)
 }
 
@@ -392,7 +395,7 @@ fn a_graph_that_nobody_holds_and_its_attributes_are_edited_together() -> Result<
     let x = graph.placeholder("x")?;
     let before = super::state::state(&graph);
     let failed = graph.edit(|graph| {
-        fx_core::GraphAppendingTracer::append(graph, &mut attributes, |cx| {
+        fx_core::trace::GraphAppendingTracer::append(graph, &mut attributes, |cx| {
             let x: Float = cx.proxy(x).to()?;
             let _recorded = (x * 2.0)?;
             Err::<(), Error>(failing())

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fx_core::ir::{Argument, Graph, GraphObserver, NodeRef, Op};
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{Argument, Graph, GraphObserver, NodeRef, operator};
+use fx_core::value::NodeId;
 
 use super::state::Stage;
 

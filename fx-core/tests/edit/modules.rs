@@ -6,8 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fx_core::ir::{Graph, Op};
+use fx_core::module::Component;
+use fx_core::operator;
+use fx_core::passes::pass_fn;
 use fx_core::prelude::*;
-use fx_core::{Component, Graph, operator, pass_fn};
+use fx_core::value::NodeId;
 
 use super::mirror::Mirror;
 use super::state::state;
@@ -32,11 +36,11 @@ impl Scale {
 }
 
 impl Component for Scale {
-    fn visit(&self, walk: &mut fx_core::Walk<'_, '_>) {
+    fn visit(&self, walk: &mut fx_core::module::Walk<'_, '_>) {
         walk.component(self, |walk| walk.training(self.training));
     }
 
-    fn visit_mut(&mut self, walk: &mut fx_core::WalkMut<'_, '_>) {
+    fn visit_mut(&mut self, walk: &mut fx_core::module::WalkMut<'_, '_>) {
         walk.training(&mut self.training);
     }
 
@@ -378,7 +382,7 @@ fn what_runs_is_the_module_as_it_is() -> Result<()> {
     for op in [operator::abs, operator::neg, operator::abs] {
         gm.graph_mut().node_mut(neg)?.set_op(Op::CallFunction(op))?;
         gm.recompile()?;
-        let run: f64 = gm.interpret(&mut fx_core::PlainInterpreter, (1.0, 1.0))?;
+        let run: f64 = gm.interpret(&mut fx_core::run::PlainInterpreter, (1.0, 1.0))?;
         assert_eq!(gm.forward::<f64>((1.0, 1.0))?, run);
     }
     Ok(())

@@ -2,8 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use fx_core::ir::Op;
+use fx_core::operator;
+use fx_core::passes::{Canonicalize, DeadCode, PassManager, pass_fn};
 use fx_core::prelude::*;
-use fx_core::{Canonicalize, DeadCode, PassManager, operator, pass_fn};
+use fx_core::value::NodeId;
 
 /// A module without tensors, which a file keeps.
 fn sample() -> Result<GraphModule> {
@@ -120,7 +123,7 @@ fn the_record_of_a_pass_tells_what_it_did() -> Result<()> {
 
     // The whole module, and the whole graph, in another one's place.
     let record = gm.apply(&pass_fn("again", |gm| {
-        *gm = gm.transform(&mut fx_core::PlainInterpreter)?;
+        *gm = gm.transform(&mut fx_core::run::PlainInterpreter)?;
         Ok(true)
     }))?;
     // A transform names nodes anew.

@@ -1,7 +1,9 @@
 //! Random edits inside of edits that fail, against the graph before; and against a graph that never saw them.
 
+use fx_core::ir::{Argument, Graph, Op};
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{Argument, Graph, operator};
+use fx_core::value::NodeId;
 use proptest::prelude::*;
 
 use super::mirror::Mirror;
@@ -91,7 +93,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     })
 }
 
-const OPS: [fx_core::Function; 3] = [operator::neg, operator::abs, operator::add];
+const OPS: [fx_core::ir::Function; 3] = [operator::neg, operator::abs, operator::add];
 const NAMES: [&str; 7] = [
     "neg",
     "neg_2",
@@ -133,7 +135,7 @@ fn apply(graph: &mut Graph, edit: &Edit) -> Option<()> {
                 3 => Op::Placeholder(format!("p{}", op % 3).as_str().into()),
                 at => Op::CallFunction(OPS[at]),
             };
-            let mut new = fx_core::NewNode::new(op).args(args);
+            let mut new = fx_core::ir::NewNode::new(op).args(args);
             if let Some(name) = name {
                 new = new.name(NAMES[name % NAMES.len()]);
             }

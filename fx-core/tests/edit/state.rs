@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use fx_core::prelude::*;
-use fx_core::{Argument, Graph, Meta, MetaPolicy, NewNode, operator};
+use fx_core::ir::{Argument, Graph, Meta, MetaPolicy, NewNode, Op};
+use fx_core::operator;
+use fx_core::value::NodeId;
 
 /// An entry that stays.
 #[derive(Debug, Clone, PartialEq)]

@@ -46,11 +46,11 @@ impl Generated {
         let halves = foreign_tensor::halves(&getitem_2)?;  drop(getitem_2);
         let getitem_4 = halves.0.clone();
         let getitem_5 = halves.1.clone();  drop(halves);
-        let pow = fx_core::binary::<Row>(fx_core::Operator::Pow, &x, &2.0)?;
-        let pow_1 = fx_core::binary::<Row>(fx_core::Operator::Pow, &2.0, &pow)?;  drop(pow);
-        let matmul = fx_core::binary::<Row>(fx_core::Operator::Matmul, &pow_1, &getitem)?;  drop(pow_1); drop(getitem);
-        let floordiv = fx_core::binary::<Row>(fx_core::Operator::Floordiv, &matmul, &n)?;  drop(matmul);
-        let abs = fx_core::unary::<Row>(fx_core::Operator::Abs, &floordiv)?;  drop(floordiv);
+        let pow = fx_core::tensor::binary::<Row>(fx_core::value::Operator::Pow, &x, &2.0)?;
+        let pow_1 = fx_core::tensor::binary::<Row>(fx_core::value::Operator::Pow, &2.0, &pow)?;  drop(pow);
+        let matmul = fx_core::tensor::binary::<Row>(fx_core::value::Operator::Matmul, &pow_1, &getitem)?;  drop(pow_1); drop(getitem);
+        let floordiv = fx_core::tensor::binary::<Row>(fx_core::value::Operator::Floordiv, &matmul, &n)?;  drop(matmul);
+        let abs = fx_core::tensor::unary::<Row>(fx_core::value::Operator::Abs, &floordiv)?;  drop(floordiv);
         let getattr = fx_core::operator::getattr.call_as::<List<Int>>((x, "shape"))?;
         let add = (&abs + &getitem_1)?;  drop(abs); drop(getitem_1);
         let add_1 = (&add + &getitem_3)?;  drop(add); drop(getitem_3);

@@ -1,10 +1,10 @@
 //! Rows of numbers: a tensor type that says no names of its own.
 
+use fx_core::module::{Component, Walk, WalkMut};
 use fx_core::prelude::*;
-use fx_core::{
-    Component, IntoValue, Object, OperandRef, Operator, TensorData, Traced, Walk, WalkMut, escape,
-    operator, register_tensor, tensor_type,
-};
+use fx_core::tensor::{Object, OperandRef, TensorData, Traced, escape};
+use fx_core::value::{IntoValue, Operator, Proxy};
+use fx_core::{operator, register_tensor, tensor_type};
 
 /// Numbers, or what stands for them in a trace.
 #[derive(Debug, Clone)]
@@ -174,11 +174,11 @@ pub fn every_form(x: &Row, n: Int) -> Result<(Row, Int)> {
     ];
     let rest = index(x, Value::Tuple(Box::new(parts)))?;
     let (a, b) = halves(&even)?;
-    let power = fx_core::binary::<Row>(Operator::Pow, &x, &2.0)?;
-    let raised = fx_core::binary::<Row>(Operator::Pow, &2.0, &power)?;
-    let product = fx_core::binary::<Row>(Operator::Matmul, &raised, &first)?;
-    let whole = fx_core::binary::<Row>(Operator::Floordiv, &product, &n)?;
-    let positive = fx_core::unary::<Row>(Operator::Abs, &whole)?;
+    let power = fx_core::tensor::binary::<Row>(Operator::Pow, &x, &2.0)?;
+    let raised = fx_core::tensor::binary::<Row>(Operator::Pow, &2.0, &power)?;
+    let product = fx_core::tensor::binary::<Row>(Operator::Matmul, &raised, &first)?;
+    let whole = fx_core::tensor::binary::<Row>(Operator::Floordiv, &product, &n)?;
+    let positive = fx_core::tensor::unary::<Row>(Operator::Abs, &whole)?;
     let shape = operator::getattr.call_as::<List<Int>>((x, "shape"))?;
     let sum = ((((positive + last)? + rest)? + a)? + b)?;
     Ok((sum, shape.get(0)?))

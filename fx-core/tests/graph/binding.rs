@@ -1,7 +1,8 @@
 //! What calls bind to the parameters of functions and of graph modules.
 
+use fx_core::function;
+use fx_core::ir::{Argument, Graph, IntoArguments, IntoKwargs};
 use fx_core::prelude::*;
-use fx_core::{Argument, IntoArguments, IntoKwargs, function};
 
 use crate::module;
 use crate::support::*;
@@ -66,7 +67,7 @@ fn keyed_root(
 
 /// Runs a graph of one call.
 fn call(
-    function: fx_core::Function,
+    function: fx_core::ir::Function,
     args: impl IntoArguments,
     kwargs: impl IntoKwargs,
 ) -> Result<i64> {

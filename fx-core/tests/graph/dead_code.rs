@@ -1,7 +1,8 @@
 //! What dead-code elimination takes away, and what stays because of its effects.
 
+use fx_core::ir::{Graph, NodeRef};
 use fx_core::prelude::*;
-use fx_core::{Module, NodeRef, function, operator};
+use fx_core::{Module, function, operator};
 use insta::assert_snapshot;
 
 use crate::support::modules::Linear;
@@ -11,7 +12,7 @@ use crate::{left, module, right};
 /// Eliminates dead code, and checks what went and that the result is the same.
 #[track_caller]
 fn check_dce(gm: &mut GraphModule, gone: &[&str], args: &[Value]) -> Result<()> {
-    let call = || fx_core::CallArgs {
+    let call = || fx_core::trace::CallArgs {
         args: args.to_vec(),
         kwargs: Vec::new(),
     };
@@ -84,7 +85,7 @@ fn a_dead_user_leaves_and_its_input_stays() -> Result<()> {
 
 #[derive(Module, Debug)]
 struct Loud {
-    tag: fx_core::Tag,
+    tag: fx_core::module::Tag,
 }
 
 #[trace(leaf, impure)]

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
+use fx_core::ir::{Args, Argument, Graph, Kwargs, Meta, MetaPolicy, Op, ValueMap};
+use fx_core::module::{Attributes, TensorKind};
 use fx_core::prelude::*;
-use fx_core::{
-    Args, Argument, Attributes, Kwargs, Meta, MetaPolicy, Module, TensorKind, TraceContext,
-    ValueMap, function, operator,
-};
+use fx_core::trace::{TraceContext, Tracer};
+use fx_core::value::NodeId;
+use fx_core::{Module, function, operator};
 use insta::assert_snapshot;
 
 use crate::support::modules::Linear;

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use fx_core::ErrorKind;
+use fx_core::ir::{Argument, Graph, NodeRef, Op};
 use fx_core::prelude::*;
-use fx_core::{Argument, ErrorKind, NodeRef};
+use fx_core::value::NodeId;
 use proptest::prelude::*;
 
 /// An argument whose nodes are chosen by number when it is used.
@@ -495,7 +497,7 @@ impl Model {
     }
 }
 
-fn keywords(args: &[Argument]) -> fx_core::Kwargs {
+fn keywords(args: &[Argument]) -> fx_core::ir::Kwargs {
     let named = args.iter().enumerate();
     named
         .map(|(i, a)| (format!("k{i}").into(), a.clone()))

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fx_core::ir::{GraphObserver, NodeRef};
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{GraphObserver, NodeRef, operator};
 
 use crate::support::*;
 

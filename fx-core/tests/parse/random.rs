@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use fx_core::ir::{Argument, Graph, Op};
+use fx_core::operator;
 use fx_core::prelude::*;
-use fx_core::{Argument, DType, operator};
+use fx_core::value::{DType, NodeId};
 use proptest::prelude::*;
 
 use super::facts;
@@ -124,7 +126,7 @@ fn build(drafts: &[Draft], erased: &[usize]) -> Result<Graph> {
     for (op, ty, args, kwargs, place) in drafts {
         let place = order.len().saturating_sub(place % 3);
         let args: Vec<Argument> = args.iter().map(|s| s.argument(&order[..place])).collect();
-        let kwargs: fx_core::Kwargs = kwargs
+        let kwargs: fx_core::ir::Kwargs = kwargs
             .iter()
             .map(|(k, s)| (k.as_str().into(), s.argument(&order[..place])))
             .collect();

@@ -1,7 +1,11 @@
 //! What a graph module holds by path, and clones of it.
 
+use fx_core::ir::NodeRef;
+use fx_core::module::Module;
 use fx_core::prelude::*;
-use fx_core::{Module, NodeRef, PlainInterpreter, TraceContext};
+use fx_core::run::PlainInterpreter;
+use fx_core::trace::{TraceContext, Tracer};
+use fx_core::value::NodeId;
 use insta::assert_snapshot;
 
 use crate::support::modules::{Block, Linear};
@@ -98,7 +102,7 @@ fn every_node_is_told_its_shape() -> Result<()> {
     let result = gm.propagate_shapes(&x())?;
     assert_eq!(Array::from_value(result)?.shape()?, [2]);
     for node in gm.graph() {
-        let meta = node.meta::<fx_core::ValueMeta>();
+        let meta = node.meta::<fx_core::ir::ValueMeta>();
         let shape = meta.and_then(|meta| Some(meta.tensor()?.shape.clone()));
         assert_eq!(shape, Some(vec![2]), "{}", node.name());
     }
@@ -107,7 +111,7 @@ fn every_node_is_told_its_shape() -> Result<()> {
     let meta = tuple
         .graph()
         .output_node()
-        .and_then(|n| n.meta::<fx_core::ValueMeta>());
+        .and_then(|n| n.meta::<fx_core::ir::ValueMeta>());
     assert_eq!(
         meta.map(ToString::to_string),
         Some("([2], [2])".to_string())

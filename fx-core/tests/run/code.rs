@@ -1,7 +1,9 @@
 //! `code()`: the Rust that a person would write for a graph.
 
+use fx_core::emit::CodeGen;
 use fx_core::prelude::*;
-use fx_core::{CallArgs, CodeGen, Module, operator};
+use fx_core::trace::CallArgs;
+use fx_core::{Module, operator};
 use insta::assert_snapshot;
 
 use crate::mixture;
@@ -197,7 +199,7 @@ fn a_codegen_says_how_a_module_is_called() -> Result<()> {
     gm.set_codegen(Boxed);
     assert_eq!(gm.forward::<Vec<f64>>(vec![5.0, 1.0])?, [4.0]);
     assert_eq!(gm.forward::<Vec<f64>>(vec![5.0])?, [2.0], "defaults stay");
-    let mut plain = fx_core::PlainInterpreter;
+    let mut plain = fx_core::run::PlainInterpreter;
     assert_eq!(gm.interpret::<Vec<f64>>(&mut plain, vec![5.0, 1.0])?, [4.0]);
     let observed = gm.forward_observed::<Vec<f64>>(vec![5.0, 1.0], |_, _| Ok(()))?;
     assert_eq!(observed, [4.0]);

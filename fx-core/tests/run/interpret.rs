@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use fx_core::ir::{Function, Meta, MetaPolicy, NodeRef, Op};
 use fx_core::prelude::*;
-use fx_core::{
-    CallArgs, Function, Interpretation, Interpreter, IntoValue, Meta, MetaPolicy, NodeRef,
-    PlainInterpreter,
-};
+use fx_core::run::{Interpretation, Interpreter, PlainInterpreter};
+use fx_core::trace::CallArgs;
+use fx_core::value::{IntoValue, NodeId};
 use insta::assert_snapshot;
 
 use crate::support::modules::Block;
@@ -249,7 +249,10 @@ fn an_overrides_error_names_the_node_and_its_line() -> Result<()> {
     let text = text.map(|e| e.to_string()).unwrap_or_default();
     assert_snapshot!(without_lines(text), @"while executing %relu (fx-core/tests/run.rs:_): methods are not for this device");
     assert!(gm.transform(&mut NoRelu).is_err());
-    assert!(!fx_core::is_tracing(), "a refused transform ends its trace");
+    assert!(
+        !fx_core::trace::is_tracing(),
+        "a refused transform ends its trace"
+    );
     Ok(())
 }
 

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use fx_core::file::{Json, SavedMeta};
+use fx_core::ir::{Graph, Meta, MetaPolicy, ValueMeta};
+use fx_core::module::Module;
 use fx_core::prelude::*;
-use fx_core::{Json, Meta, MetaPolicy, Module, SavedMeta, ValueMeta};
+use fx_core::trace::{TraceContext, Tracer};
 use insta::assert_snapshot;
 
 use crate::support::modules::{Activation, Block, Linear, Shift, Tied};
@@ -373,7 +376,7 @@ fn a_module_has_entries_that_clones_and_files_keep_and_failing_edits_restore() -
         (Some(&Stage(2)), Some(&Local))
     );
     assert_eq!(gm.clone().meta::<Local>(), Some(&Local));
-    let made = gm.transform(&mut fx_core::PlainInterpreter)?;
+    let made = gm.transform(&mut fx_core::run::PlainInterpreter)?;
     assert_eq!(
         (made.meta::<Stage>(), made.meta::<Local>()),
         (Some(&Stage(2)), None)

@@ -1,7 +1,9 @@
 //! What tests ask of graphs, of what they run to, and of what is refused.
 
+use fx_core::ir::{Graph, NodeRef};
 use fx_core::prelude::*;
-use fx_core::{IntoArgs, NodeRef};
+use fx_core::trace::IntoArgs;
+use fx_core::value::NodeId;
 
 use super::Array;
 

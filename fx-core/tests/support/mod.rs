@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 pub use graphs::*;
 pub use text::without_lines;
 
-use fx_core::{
-    Component, Error, Int, Object, OperandRef, Operator, Proxy, Result, Traced, Value, Walk,
-    WalkMut, escape, wrap,
-};
+use fx_core::module::{Component, Walk, WalkMut};
+use fx_core::tensor::{Object, OperandRef, Traced, escape};
+use fx_core::value::{Int, Operator, Proxy, Value};
+use fx_core::{Error, Result, wrap};
 
 /// Counts the arrays that are alive, now and at most.
 #[derive(Debug, Default)]
@@ -398,7 +398,7 @@ fn repeat_text(x: &Text, times: i64) -> Result<Text> {
     }
 }
 
-impl fx_core::Component for Text {
+impl fx_core::module::Component for Text {
     fn duplicate(&self) -> Self {
         self.clone()
     }

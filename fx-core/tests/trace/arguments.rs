@@ -1,7 +1,10 @@
 //! What goes into a traced function and what comes out: structures, defaults, specialised arguments.
 
+use fx_core::ErrorKind;
+use fx_core::ir::{Meta, MetaPolicy};
 use fx_core::prelude::*;
-use fx_core::{ErrorKind, IntoValue, Meta, MetaPolicy, SymbolicTracer};
+use fx_core::trace::{SymbolicTracer, Tracer};
+use fx_core::value::IntoValue;
 use indexmap::IndexMap;
 use insta::assert_snapshot;
 

@@ -6,7 +6,7 @@ use crate::support::*;
 
 /// Traces a function that asserts, and checks that it stops what does not hold with these words.
 #[track_caller]
-fn stops(f: fx_core::TracedFn, message: &str) -> Result<()> {
+fn stops(f: fx_core::trace::TracedFn, message: &str) -> Result<()> {
     let mut gm = symbolic_trace(f)?;
     gm.eliminate_dead_code()?;
     assert_eq!(

@@ -1,7 +1,9 @@
 //! Specialised arguments: structures taken apart into inputs, guards, and the signature that stays.
 
+use fx_core::ir::MetaPolicy;
 use fx_core::prelude::*;
-use fx_core::{Frozen, IntoValue, MetaPolicy, Tree};
+use fx_core::trace::Frozen;
+use fx_core::value::{IntoValue, Tree};
 use indexmap::IndexMap;
 use insta::assert_snapshot;
 
@@ -171,7 +173,7 @@ fn an_edit_of_the_inputs_makes_the_signature_flat() -> Result<()> {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Tag(&'static str);
-impl fx_core::Meta for Tag {
+impl fx_core::ir::Meta for Tag {
     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
     const ON_REPLACE: MetaPolicy = MetaPolicy::Drop;
 }

@@ -5,8 +5,11 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::mpsc;
 
+use fx_core::ErrorKind;
+use fx_core::ir::{Function, Op};
 use fx_core::prelude::*;
-use fx_core::{ErrorKind, Function, is_tracing};
+use fx_core::trace::{Tracer, is_tracing};
+use fx_core::value::Proxy;
 
 use crate::support::*;
 
@@ -316,13 +319,18 @@ fn the_graph_borrowed_while_recording_is_an_error() -> Result<()> {
     impl Tracer for Holder {
         fn create_proxy(
             &self,
-            cx: &fx_core::TraceContext,
+            cx: &fx_core::trace::TraceContext,
             op: Op,
-            _: fx_core::CallArgs,
+            _: fx_core::trace::CallArgs,
         ) -> Result<Proxy> {
             let _graph = cx.graph()?;
-            let node =
-                self.create_node(cx, op, fx_core::Args::new(), fx_core::Kwargs::new(), None)?;
+            let node = self.create_node(
+                cx,
+                op,
+                fx_core::ir::Args::new(),
+                fx_core::ir::Kwargs::new(),
+                None,
+            )?;
             Ok(self.proxy(cx, node))
         }
     }
@@ -341,10 +349,10 @@ fn the_graph_borrowed_while_recording_is_an_error() -> Result<()> {
 #[test]
 fn handles_of_functions_are_checked() -> Result<()> {
     assert_eq!(function!(relu).path(), "array::relu");
-    let found: Option<Function> = fx_core::registry::function("array::relu")?;
+    let found: Option<Function> = fx_core::ir::registry::function("array::relu")?;
     assert_eq!(found, Some(function!(relu)));
-    assert_eq!(fx_core::registry::function("array::no_such")?, None);
-    assert_eq!(fx_core::registry::methods("repeat").len(), 2);
+    assert_eq!(fx_core::ir::registry::function("array::no_such")?, None);
+    assert_eq!(fx_core::ir::registry::methods("repeat").len(), 2);
     assert!(
         function!(relu).is_pure() && !function!(record).is_pure() && !function!(noise).is_pure()
     );

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use fx_core::Module;
+use fx_core::module::Module;
 use fx_core::prelude::*;
 
 use crate::support::modules::Linear;

@@ -1,7 +1,11 @@
 //! Modules, their parameters and constants in a trace, what is a leaf, and the places of nodes.
 
+use fx_core::ir::{Args, Kwargs, Op};
+use fx_core::module::Module;
 use fx_core::prelude::*;
-use fx_core::{Args, Kwargs, Module, NoLeaves, TraceContext, operator};
+use fx_core::trace::{NoLeaves, TraceContext, Tracer};
+use fx_core::value::NodeId;
+use fx_core::{Module, operator};
 
 use crate::support::modules::{Linear, Shift};
 use crate::support::*;
@@ -225,7 +229,7 @@ fn without_leaves_no_module_is_called() -> Result<()> {
     let gm = Trace::new(&root).tracer(NoLeaves).graph_module()?;
     assert!(
         gm.graph()
-            .find_opcode(fx_core::Opcode::CallModule)
+            .find_opcode(fx_core::ir::Opcode::CallModule)
             .is_empty()
     );
     assert_eq!(
@@ -257,7 +261,7 @@ fn a_functions_name_is_the_class_name() -> Result<()> {
 fn attributes_below_trace_stay_on_the_method() -> Result<()> {
     #[derive(Module, Default)]
     struct Decorated {
-        tag: fx_core::Tag,
+        tag: fx_core::module::Tag,
     }
     #[trace]
     impl Decorated {

@@ -1,7 +1,9 @@
 //! Graph modules as modules: traced again, nested, and called from traced code.
 
+use fx_core::ir::Opcode;
+use fx_core::module::Module;
 use fx_core::prelude::*;
-use fx_core::{Module, Opcode, TraceContext};
+use fx_core::trace::{TraceContext, Tracer};
 
 use crate::support::modules::{Block, Linear, Tied};
 use crate::support::*;

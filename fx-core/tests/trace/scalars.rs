@@ -1,7 +1,8 @@
 //! Symbolic scalars, proxies and lists: the same numbers traced as eager, Python's rules, errors instead of panics.
 
 use fx_core::prelude::*;
-use fx_core::{IntoValue, List, TracedFn};
+use fx_core::trace::{List, TracedFn};
+use fx_core::value::IntoValue;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -11,7 +12,7 @@ type Ints = fn(Int, Int) -> Result<Int>;
 type Floats = fn(Float, Float) -> Result<Float>;
 
 /// One operation on two numbers, eager and traced: the same result, or an error in both.
-fn agree<T, S>(eager: Result<fx_core::Sym<T>>, gm: &GraphModule, a: S, b: S) -> Result<()>
+fn agree<T, S>(eager: Result<fx_core::value::Sym<T>>, gm: &GraphModule, a: S, b: S) -> Result<()>
 where
     T: Copy + FromValue + PartialEq + std::fmt::Debug,
     S: IntoValue,

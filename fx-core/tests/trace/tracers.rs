@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
+use fx_core::ir::{Argument, Op};
+use fx_core::module::{Module, TensorKind};
 use fx_core::prelude::*;
-use fx_core::{Argument, CallArgs, ErrorKind, Module, Object, TensorKind, operator};
+use fx_core::tensor::Object;
+use fx_core::trace::{CallArgs, TraceContext, Tracer};
+use fx_core::value::{NodeId, Proxy};
+use fx_core::{ErrorKind, Module, operator};
 use insta::assert_snapshot;
 
 use crate::support::modules::{Block, Linear};
@@ -24,7 +29,7 @@ impl Tracer for Knows {
     }
 }
 
-fn asks() -> fx_core::TracedFn {
+fn asks() -> fx_core::trace::TracedFn {
     traced!(|flag: Bool, x: &Array, d: Value| {
         let x = if flag.to_bool()? {
             x.relu()?
@@ -180,8 +185,8 @@ impl Tracer for ProxyBuffers {
         let node = self.create_node(
             cx,
             Op::GetAttr(path),
-            fx_core::Args::new(),
-            fx_core::Kwargs::new(),
+            fx_core::ir::Args::new(),
+            fx_core::ir::Kwargs::new(),
             None,
         )?;
         Ok(Argument::Node(node))
@@ -261,9 +266,9 @@ struct RoundsAndNotes;
 #[derive(Debug, Clone, Copy)]
 struct Noted(usize);
 
-impl fx_core::Meta for Noted {
-    const ON_COPY: fx_core::MetaPolicy = fx_core::MetaPolicy::Copy;
-    const ON_REPLACE: fx_core::MetaPolicy = fx_core::MetaPolicy::Copy;
+impl fx_core::ir::Meta for Noted {
+    const ON_COPY: fx_core::ir::MetaPolicy = fx_core::ir::MetaPolicy::Copy;
+    const ON_REPLACE: fx_core::ir::MetaPolicy = fx_core::ir::MetaPolicy::Copy;
 }
 
 impl Tracer for RoundsAndNotes {
@@ -277,8 +282,8 @@ impl Tracer for RoundsAndNotes {
         &self,
         cx: &TraceContext,
         op: Op,
-        args: fx_core::Args,
-        kwargs: fx_core::Kwargs,
+        args: fx_core::ir::Args,
+        kwargs: fx_core::ir::Kwargs,
         name: Option<&str>,
     ) -> Result<NodeId> {
         let noted = Noted(cx.graph()?.len());
@@ -290,7 +295,7 @@ impl Tracer for RoundsAndNotes {
         let read = cx.default_getattr(self, object)?;
         let twice = [read, Argument::Float(1.9)].into_iter().collect();
         let add = Op::CallFunction(operator::add);
-        let node = self.create_node(cx, add, twice, fx_core::Kwargs::new(), None)?;
+        let node = self.create_node(cx, add, twice, fx_core::ir::Kwargs::new(), None)?;
         Ok(Argument::Node(node))
     }
     fn create_proxy(&self, cx: &TraceContext, op: Op, call: CallArgs) -> Result<Proxy> {

@@ -136,7 +136,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     // Of a generic type the walk says it, for each type that is made of it.
     let sized = generics.params.is_empty().then(|| {
         let problem = format!(
-            "the module `{name}` has no size, so that two of them cannot be told apart: add a field `tag: Tag` (`fx_core::Tag`, `fx_nn::Tag`)"
+            "the module `{name}` has no size, so that two of them cannot be told apart: add a field `tag: Tag` (`fx_core::module::Tag`, `fx_nn::module::Tag`)"
         );
         quote_spanned! {name.span()=>
             const _: () = ::core::assert!(::core::mem::size_of::<#name>() != 0, #problem);
@@ -153,10 +153,10 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             fn visit_mut(&mut self, walk: &mut #core::__private::WalkMut<'_, '_>) {
                 #visit_mut
             }
-            fn part(&self, __path: &str) -> ::core::option::Option<&dyn #core::Component> {
+            fn part(&self, __path: &str) -> ::core::option::Option<&dyn #core::__private::Component> {
                 #part
             }
-            fn part_mut(&mut self, __path: &str) -> ::core::option::Option<&mut dyn #core::Component> {
+            fn part_mut(&mut self, __path: &str) -> ::core::option::Option<&mut dyn #core::__private::Component> {
                 #part_mut
             }
             fn as_any(&self) -> ::core::option::Option<&dyn ::core::any::Any> {
@@ -261,12 +261,12 @@ impl Arm {
                 }
                 FieldKind::Flatten => {
                     part.extend(quote_spanned! {span=>
-                        if let ::core::option::Option::Some(__part) = #core::Component::part(#binding, __path) {
+                        if let ::core::option::Option::Some(__part) = #core::__private::Component::part(#binding, __path) {
                             return ::core::option::Option::Some(__part);
                         }
                     });
                     part_mut.extend(quote_spanned! {span=>
-                        if let ::core::option::Option::Some(__part) = #core::Component::part_mut(#binding, __path) {
+                        if let ::core::option::Option::Some(__part) = #core::__private::Component::part_mut(#binding, __path) {
                             return ::core::option::Option::Some(__part);
                         }
                     });

@@ -6,10 +6,9 @@ use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprClosure, ExprPath, Pat, Result, ReturnType};
 
 use super::kernel::kernel;
-use crate::body;
-use crate::check;
 use crate::parse::callable::{Parameter, parameter, specs};
 use crate::paths;
+use crate::{body, check};
 
 pub fn traced(input: TokenStream) -> TokenStream {
     const EXPECTED: &str = "expected a function marked #[trace], or a closure `|x: &Tensor| ..`";

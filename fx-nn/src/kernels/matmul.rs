@@ -3,9 +3,8 @@
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::dim::same_dtype;
-use super::expand;
-use super::integers;
 use super::widen::{is_half, widened};
+use super::{expand, integers};
 use crate::room;
 
 /// `x [.., r, c]` as `[b, r, c]`, copied only when candle could not read it as it is.

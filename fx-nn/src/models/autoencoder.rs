@@ -2,9 +2,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// Images `[N, 3, 16, 16]` to images and their ten latent numbers.
 #[derive(Module, Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// The sizes of a BERT.
 #[derive(Clone, Debug)]
@@ -57,7 +56,7 @@ impl SelfAttention {
     fn transpose_for_scores(&self, x: &Tensor) -> Result<Tensor> {
         let heads = [self.num_attention_heads, self.attention_head_size];
         let shape = x.sizes()?.slice(None, -1)?;
-        let shape = shape.concat(heads.map(fx_core::Int::from).to_vec())?;
+        let shape = shape.concat(heads.map(fx_core::value::Int::from).to_vec())?;
         x.view(shape)?.permute((0, 2, 1, 3))
     }
 }

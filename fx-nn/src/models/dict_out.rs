@@ -1,10 +1,10 @@
 //! A model that returns a structure by name.
 
-use fx_core::{Int, Module, Result, Tree, trace};
+use fx_core::value::Int;
+use fx_core::{Module, Result, Tree, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// What [`DictOut`] returns: in a graph a dict of a tensor, a list and a number.
 #[derive(Tree, Clone, Debug)]

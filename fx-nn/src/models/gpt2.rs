@@ -3,9 +3,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// The sizes of a GPT-2.
 #[derive(Clone, Debug)]
@@ -178,7 +177,7 @@ impl Gpt2 {
                     c_attn: nn::Linear::new(n_embd, 3 * n_embd)?,
                     c_proj: nn::Linear::new(n_embd, n_embd)?,
                     attn_dropout: nn::Dropout::new(dropout)?,
-                    mask: mask.to_dtype(fx_core::DType::Bool)?,
+                    mask: mask.to_dtype(fx_core::value::DType::Bool)?,
                     n_head,
                     n_embd,
                 },

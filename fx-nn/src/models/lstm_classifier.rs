@@ -2,9 +2,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// Words `[N, length]` (`int64`) to scores `[N, classes]`.
 #[derive(Module, Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// Three linear layers with dropout before the last; gives log-probabilities.
 #[derive(Module, Clone, Debug)]

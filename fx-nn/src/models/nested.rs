@@ -1,11 +1,12 @@
 //! Modules in lists, in sequences and by name: the paths that a hierarchy gives.
 
-use fx_core::{Forward, Module, Result, trace};
+use fx_core::module::Module;
+use fx_core::trace::Forward;
+use fx_core::{Module, Result, trace};
 use indexmap::IndexMap;
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// A scaled linear layer, with the way around it.
 #[derive(Module, Clone, Debug)]

@@ -1,10 +1,11 @@
 //! Residual networks (He et al. 2015), torchvision's `resnet18`, `resnet34` and `resnet50`.
 
-use fx_core::{Component, Forward, Module, Result, trace};
+use fx_core::module::{Component, Module};
+use fx_core::trace::Forward;
+use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// Two 3x3 convolutions and the way around them.
 #[derive(Module, Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// An image `[N, 1, 28, 28]` as 16 numbers.
 #[derive(Module, Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// Attention in several heads.
 #[derive(Module, Clone, Debug)]

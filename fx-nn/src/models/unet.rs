@@ -2,9 +2,8 @@
 
 use fx_core::{Module, Result, trace};
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 /// Two 3x3 convolutions with batch norm and ReLU.
 #[derive(Module, Clone, Debug)]

@@ -3,9 +3,8 @@
 use fx_core::{Module, Result, trace};
 use indexmap::IndexMap;
 
-use crate::nn;
-use crate::ops;
 use crate::tensor::Tensor;
+use crate::{nn, ops};
 
 fn layer_norm(width: usize) -> Result<nn::LayerNorm> {
     Ok(nn::LayerNorm {

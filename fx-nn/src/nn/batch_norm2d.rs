@@ -90,7 +90,7 @@ pub(super) fn count_batch(count: Option<&Tensor>) -> Result<()> {
     let Ok(count) = count.candle() else {
         return Ok(());
     };
-    if count.is_variable() && !fx_core::is_recording() {
+    if count.is_variable() && !fx_core::trace::is_recording() {
         let next = count.ones_like().and_then(|one| count.add(&one)).fx()?;
         Var::from_tensor(count)
             .and_then(|var| var.set(&next.detach()))
@@ -106,7 +106,7 @@ impl BatchNorm2d {
     /// # Errors
     /// When the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if fx_core::Object::proxy(x).is_none() && x.dims()?.len() != 4 {
+        if fx_core::tensor::Object::proxy(x).is_none() && x.dims()?.len() != 4 {
             return Err(Error::msg(format_args!(
                 "batch_norm2d: expected an input of 4 dims [N, C, H, W], found shape {:?}",
                 x.dims()?

@@ -3,7 +3,10 @@
 use std::any::Any;
 use std::collections::HashMap;
 
-use fx_core::{Component, DType, Error, Object, Result, TensorKind, VisitorMut, walk_mut};
+use fx_core::module::{Component, TensorKind, VisitorMut, walk_mut};
+use fx_core::tensor::Object;
+use fx_core::value::DType;
+use fx_core::{Error, Result};
 
 use crate::tensor::Tensor;
 

@@ -1,7 +1,9 @@
 //! Whether parameters are trained: trained ones remember how results came from them, frozen ones do not.
 
 use candle_core::Var;
-use fx_core::{Component, ComponentExt, Object, Result, TensorKind, VisitorMut, walk_mut};
+use fx_core::Result;
+use fx_core::module::{Component, ComponentExt, TensorKind, VisitorMut, walk_mut};
+use fx_core::tensor::Object;
 
 use crate::error::Fx;
 use crate::tensor::Tensor;

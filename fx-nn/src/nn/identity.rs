@@ -1,6 +1,7 @@
 //! `Identity`: x itself.
 
-use fx_core::{Module, Result, Tag, trace};
+use fx_core::module::Tag;
+use fx_core::{Module, Result, trace};
 
 use crate::tensor::Tensor;
 

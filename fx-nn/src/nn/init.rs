@@ -4,9 +4,8 @@ use candle_core::{Device, Var};
 use fx_core::Result;
 
 use crate::error::Fx;
-use crate::random;
-use crate::room;
 use crate::tensor::Tensor;
+use crate::{random, room};
 
 /// A parameter of uniform random numbers in [-bound, bound].
 pub(super) fn uniform(shape: &[usize], bound: f64) -> Result<Tensor> {

@@ -1,6 +1,7 @@
 //! `Int8Linear`: a linear layer whose weights take a byte each.
 
-use fx_core::{DType, Error, Module, Result, trace};
+use fx_core::value::DType;
+use fx_core::{Error, Module, Result, trace};
 
 use super::linear::Linear;
 use super::lora_linear::sizes;

@@ -6,9 +6,8 @@ use indexmap::IndexMap;
 
 use super::init;
 use crate::error::Fx;
-use crate::ops;
-use crate::room;
 use crate::tensor::Tensor;
+use crate::{ops, room};
 
 /// Long short-term memory: for each layer and direction, at each step,
 ///

@@ -153,7 +153,7 @@ impl MultiheadAttention {
 impl MultiheadAttention {
     /// `embed_dim`.
     fn width(&self) -> Result<f64> {
-        let shape = fx_core::Object::shape(&self.in_proj_weight);
+        let shape = fx_core::tensor::Object::shape(&self.in_proj_weight);
         shape
             .and_then(|shape| shape.last())
             .map(|width| *width as f64)

@@ -1,6 +1,7 @@
 //! `ReLU6`: min(max(x, 0), 6).
 
-use fx_core::{Module, Result, Tag, trace};
+use fx_core::module::Tag;
+use fx_core::{Module, Result, trace};
 
 use crate::ops;
 use crate::tensor::Tensor;

@@ -1,6 +1,8 @@
 //! `Sequential`: layers one after another, traced through.
 
-use fx_core::{Forward, Module, Result, trace};
+use fx_core::module::Module;
+use fx_core::trace::Forward;
+use fx_core::{Module, Result, trace};
 
 use crate::tensor::Tensor;
 

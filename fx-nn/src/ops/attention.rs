@@ -1,6 +1,7 @@
 //! Attention, and how alike vectors are.
 
-use fx_core::{DType, Error, Result, wrap};
+use fx_core::value::DType;
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::attention::{self, Mask};

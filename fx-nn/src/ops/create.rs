@@ -1,12 +1,12 @@
 //! New tensors.
 
 use candle_core::{DType as C, Device, Tensor as Data};
-use fx_core::{DType, Error, Int, Result, wrap};
+use fx_core::value::{DType, Int};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::random;
-use crate::room;
 use crate::tensor::{Sizes, Tensor};
+use crate::{random, room};
 
 /// The sizes on a run, none below 0, for which there is room as `float32`.
 fn dims(op: &str, sizes: &Sizes) -> Result<Vec<usize>> {

@@ -1,6 +1,8 @@
 //! Matrix products.
 
-use fx_core::{DType, Error, Operator, Result, Traced, wrap};
+use fx_core::tensor::Traced;
+use fx_core::value::{DType, Operator};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -14,7 +16,10 @@ use crate::tensor::Tensor;
 pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     Tensor::apply(
         Operator::Matmul,
-        &[fx_core::Operand::lend(x), fx_core::Operand::lend(other)],
+        &[
+            fx_core::tensor::Operand::lend(x),
+            fx_core::tensor::Operand::lend(other),
+        ],
     )
 }
 

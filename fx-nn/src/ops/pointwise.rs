@@ -1,6 +1,7 @@
 //! Operations on each element alone.
 
-use fx_core::{DType, Error, Result, wrap};
+use fx_core::value::DType;
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{binary, pointwise};

@@ -3,9 +3,8 @@
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels;
-use crate::room;
 use crate::tensor::{Pair, Tensor};
+use crate::{kernels, room};
 
 /// The maximum of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as minus infinity.
 ///

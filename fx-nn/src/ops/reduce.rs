@@ -1,6 +1,7 @@
 //! Reductions over dims: `..` for all of them.
 
-use fx_core::{Argument, Error, Result, Written, WrittenArg, wrap};
+use fx_core::ir::{Argument, Written, WrittenArg};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{self, reduce::Spread};

@@ -1,6 +1,7 @@
 //! Picking elements: by a condition, by their place in a matrix, by index.
 
-use fx_core::{DType, Error, Result, wrap};
+use fx_core::value::DType;
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::select;

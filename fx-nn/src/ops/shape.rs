@@ -69,7 +69,7 @@ fn joined(
         .map(|t| t.cast(common)?.data(what).cloned())
         .collect::<Result<Vec<_>>>()?;
     let result = join(&data).fx()?;
-    Ok(if common == fx_core::DType::Bool {
+    Ok(if common == fx_core::value::DType::Bool {
         Tensor::from_bools(result)
     } else {
         result.into()

@@ -1,6 +1,8 @@
 //! Asking for sizes: of traced tensors as symbolic numbers, of parameters as known ones.
 
-use fx_core::{Error, FromValue, Int, IntoValue, List, Result, Value, wrap};
+use fx_core::trace::{FromValue, List};
+use fx_core::value::{Int, IntoValue, Value};
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -22,7 +24,7 @@ pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
 
 /// The method: with a dim its size, without one all sizes.
 mod size_of {
-    use fx_core::{Argument, Written, WrittenArg};
+    use fx_core::ir::{Argument, Written, WrittenArg};
 
     use super::{FromValue, Int, IntoValue, List, Result, Tensor, Value, wrap};
 
@@ -77,7 +79,7 @@ impl Tensor {
     /// When its trace does not run here.
     #[track_caller]
     pub fn shape(&self) -> Result<List<Int>> {
-        match fx_core::Object::proxy(self) {
+        match fx_core::tensor::Object::proxy(self) {
             Some(proxy) => proxy.attr("shape")?.to(),
             None => Ok(self.known_dims()?.iter().map(|n| Int::from(*n)).collect()),
         }
@@ -89,7 +91,7 @@ impl Tensor {
     /// When its trace does not run here.
     #[track_caller]
     pub fn sizes(&self) -> Result<List<Int>> {
-        match fx_core::Object::proxy(self) {
+        match fx_core::tensor::Object::proxy(self) {
             Some(_) => List::from_value(size_of::size::method(self, None)?),
             None => self.shape(),
         }
@@ -101,7 +103,7 @@ impl Tensor {
     /// When its trace does not run here.
     #[track_caller]
     pub fn ndim(&self) -> Result<Int> {
-        match fx_core::Object::proxy(self) {
+        match fx_core::tensor::Object::proxy(self) {
             Some(proxy) => proxy.attr("ndim")?.to(),
             None => Ok(self.known_dims()?.len().into()),
         }
@@ -113,7 +115,7 @@ impl Tensor {
     /// When its trace does not run here.
     #[track_caller]
     pub fn dim(&self) -> Result<Int> {
-        match fx_core::Object::proxy(self) {
+        match fx_core::tensor::Object::proxy(self) {
             Some(_) => dim::method(self),
             None => self.ndim(),
         }
@@ -125,7 +127,7 @@ impl Tensor {
     /// When there is no such dim.
     #[track_caller]
     pub fn size(&self, dim: i64) -> Result<Int> {
-        if fx_core::Object::proxy(self).is_some() {
+        if fx_core::tensor::Object::proxy(self).is_some() {
             return Int::from_value(size_of::size::method(self, Some(dim))?);
         }
         let dims = self.known_dims()?;
@@ -141,7 +143,7 @@ impl Tensor {
     /// When its trace does not run here.
     #[track_caller]
     pub fn numel(&self) -> Result<Int> {
-        match fx_core::Object::proxy(self) {
+        match fx_core::tensor::Object::proxy(self) {
             Some(_) => numel::method(self),
             None => Ok(self.known_dims()?.iter().product::<usize>().into()),
         }
@@ -149,7 +151,7 @@ impl Tensor {
 
     /// The sizes of a known tensor; a trace's report says which ones it read.
     fn known_dims(&self) -> Result<&[usize]> {
-        fx_core::report_shape(self);
+        fx_core::tensor::report_shape(self);
         Ok(self.data("shape")?.dims())
     }
 }

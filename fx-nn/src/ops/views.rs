@@ -1,6 +1,7 @@
 //! The same elements in another shape or order: views, transpositions, new and lost dims, pieces.
 
-use fx_core::{Error, List, Result, wrap};
+use fx_core::trace::List;
+use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::dim;

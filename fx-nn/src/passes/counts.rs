@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use fx_core::{ComponentExt, Error, GraphModule, IntoArgs, Op, Result, Value, ValueMeta};
+use fx_core::ir::{Op, ValueMeta};
+use fx_core::module::ComponentExt;
+use fx_core::trace::IntoArgs;
+use fx_core::value::Value;
+use fx_core::{Error, GraphModule, Result};
 
 use crate::counter::Counter;
 

@@ -8,7 +8,11 @@ use std::collections::HashMap;
 use std::fmt;
 
 use candle_core::DType as CandleType;
-use fx_core::{Error, GraphModule, Module, NodeId, NodeRef, Op, Pass, Result, ValueMeta};
+use fx_core::ir::{NodeRef, Op, ValueMeta};
+use fx_core::module::Module;
+use fx_core::passes::Pass;
+use fx_core::value::NodeId;
+use fx_core::{Error, GraphModule, Result};
 
 use crate::error::Fx;
 use crate::nn;
@@ -383,9 +387,10 @@ fn fold(
     layer: NodeRef<'_>,
 ) -> Result<Result<Weights, String>> {
     let path = layer.target();
-    let (Some(before), Some(module)) =
-        (Layer::of(gm, path), Norm::of(gm.attributes().module(norm.target())?))
-    else {
+    let (Some(before), Some(module)) = (
+        Layer::of(gm, path),
+        Norm::of(gm.attributes().module(norm.target())?),
+    ) else {
         return Ok(Err(format!("`{path}` is no layer to fold it into")));
     };
     let folded = folded_weights(&before, &module).map_err(|error| norm.blame("fusing", error))?;

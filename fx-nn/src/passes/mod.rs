@@ -1,8 +1,21 @@
-//! Passes that know layers: for inference, each says how far it keeps the numbers; and what the nodes of a graph cost.
+//! Passes that know layers: for inference, each says how far it keeps the numbers; and what the nodes of a graph cost;
+//! beside all passes of [`fx_core::passes`].
+//!
+//! ```
+//! use fx_nn::prelude::*;
+//! use fx_nn::passes::{Cse, RemoveIdentity};
+//! let model = nn::Sequential::new().push(nn::Linear::new(4, 4)?).push(nn::Identity::default());
+//! let mut gm = symbolic_trace(&model)?;
+//! assert_eq!(gm.apply(&RemoveIdentity)?.erased, ["_1"]);
+//! assert!(!gm.apply(&Cse::new())?.changed);
+//! # Ok::<(), Error>(())
+//! ```
 
 mod counts;
 mod fuse_batch_norm;
 mod remove_identity;
+
+pub use fx_core::passes::*;
 
 pub use counts::{Counts, NodeCounts, SizeBytes, counts};
 pub use fuse_batch_norm::{FuseBatchNorm, Fusion, FusionPlan, Skipped};

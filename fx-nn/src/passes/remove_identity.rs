@@ -2,10 +2,12 @@
 //!
 //! Invariant: modules that nothing calls any more leave with the nodes that called them, and no others.
 
-use fx_core::{Argument, GraphModule, NodeId, NodeRef, Op, Pass, Result, function};
+use fx_core::ir::{Argument, NodeRef, Op};
+use fx_core::passes::Pass;
+use fx_core::value::NodeId;
+use fx_core::{GraphModule, Result, function};
 
-use crate::nn;
-use crate::ops;
+use crate::{nn, ops};
 
 /// Takes dropout out for inference: calls of [`nn::Dropout`] and of [`ops::dropout`], in whatever mode they are.
 ///

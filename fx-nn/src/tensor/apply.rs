@@ -1,7 +1,9 @@
 //! The built-in operators on tensors: promotion, broadcasting, and the kernel of each.
 
 use candle_core::Tensor as Data;
-use fx_core::{DType, Error, OperandRef, Operator, Result};
+use fx_core::tensor::OperandRef;
+use fx_core::value::{DType, Operator};
+use fx_core::{Error, Result};
 
 use super::{Number, Tensor, candle_dtype};
 use crate::error::Fx;

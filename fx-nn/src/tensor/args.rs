@@ -2,7 +2,10 @@
 
 use std::ops::RangeFull;
 
-use fx_core::{Error, FromValue, Int, IntoValue, List, Param, Proxy, Result, Value};
+use fx_core::tensor::Param;
+use fx_core::trace::{FromValue, List};
+use fx_core::value::{Int, IntoValue, Proxy, Value};
+use fx_core::{Error, Result};
 
 /// Which dims an operation works on: `..` for all, one, or several; negative ones count from the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -385,16 +388,19 @@ plain_param!(Pair, value => match value {
     other => Ok(<(usize, usize)>::from_value(other.clone())?.into()),
 });
 
-impl fx_core::Component for Pair {
+impl fx_core::module::Component for Pair {
     fn duplicate(&self) -> Self {
         *self
     }
 
-    fn to_saved(&self, saver: &mut fx_core::Saver) -> Result<fx_core::Json> {
+    fn to_saved(&self, saver: &mut fx_core::file::Saver) -> Result<fx_core::file::Json> {
         self.tuple().to_saved(saver)
     }
 
-    fn from_saved(saved: &fx_core::Json, loader: &mut fx_core::Loader<'_>) -> Result<Self> {
+    fn from_saved(
+        saved: &fx_core::file::Json,
+        loader: &mut fx_core::file::Loader<'_>,
+    ) -> Result<Self> {
         <(usize, usize)>::from_saved(saved, loader).map(Pair::from)
     }
 }

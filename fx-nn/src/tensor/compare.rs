@@ -1,6 +1,8 @@
 //! Operators as methods: `x.gt(0.0)` is `x > 0.0` where operators are plain Rust's; powers and other signs of Python's that Rust lacks.
 
-use fx_core::{Operand, Operator, Result, binary, unary};
+use fx_core::Result;
+use fx_core::tensor::{Operand, binary, unary};
+use fx_core::value::Operator;
 
 use super::Tensor;
 

@@ -1,7 +1,8 @@
 //! A tensor's data: making it, its shape and type, reading it out, training it.
 
 use candle_core::{Device, Var};
-use fx_core::{DType, Error, Result};
+use fx_core::value::DType;
+use fx_core::{Error, Result};
 
 use super::{Number, Shape, Tensor, candle_dtype, fx_dtype};
 use crate::error::Fx;

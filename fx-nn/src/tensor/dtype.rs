@@ -1,6 +1,7 @@
 //! Element types: candle's and fx's, one for one; truth values are candle's `u8`.
 
-use fx_core::{DType, Error, Result};
+use fx_core::value::DType;
+use fx_core::{Error, Result};
 
 use super::Tensor;
 

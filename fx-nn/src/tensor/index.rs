@@ -2,7 +2,9 @@
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
-use fx_core::{CallForm, Error, Int, IntoValue, Object, Result, Value, operator, record_call};
+use fx_core::tensor::{CallForm, Object, record_call};
+use fx_core::value::{Int, IntoValue, Value};
+use fx_core::{Error, Result, operator};
 
 use super::Tensor;
 use crate::error::Fx;
@@ -151,10 +153,10 @@ impl Tensor {
     #[track_caller]
     pub fn i(&self, index: impl Index) -> Result<Tensor> {
         let index = index.into_index();
-        if self.proxy().is_some() || fx_core::may_record() || index.holds_proxy() {
+        if self.proxy().is_some() || fx_core::tensor::may_record() || index.holds_proxy() {
             let args = vec![self.into_value(), index.clone()];
             if let Some(part) = record_call(operator::getitem, CallForm::Function, args)? {
-                return fx_core::FromValue::from_value(part);
+                return fx_core::trace::FromValue::from_value(part);
             }
         }
         self.getitem(&index)

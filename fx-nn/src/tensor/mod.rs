@@ -15,11 +15,12 @@ mod source;
 
 use std::fmt;
 
-use fx_core::{
-    DType, Error, Object, OperandRef, Operator, Proxy, Result, TensorData, Traced, Value, escape,
-};
+use fx_core::value::{DType, Operator, Proxy, Value};
+use fx_core::{Error, Result};
 
 use crate::kernels::{chain, view};
+
+pub use fx_core::tensor::*;
 
 pub use args::{Dims, Pair, Shape, Sizes};
 pub use dtype::{candle_dtype, fx_dtype};
@@ -182,7 +183,7 @@ impl Object for Tensor {
     fn detached(&self) -> Value {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Value::object(self.with_data(data.detach())),
-            Repr::Proxy(_) => self.to_value(),
+            Repr::Proxy(_) => Object::to_value(self),
         }
     }
 
@@ -276,12 +277,12 @@ impl Traced for Tensor {
 
 fx_core::tensor_type!(Tensor);
 
-impl fx_core::Component for Tensor {
-    fn visit(&self, walk: &mut fx_core::Walk<'_, '_>) {
+impl fx_core::module::Component for Tensor {
+    fn visit(&self, walk: &mut fx_core::module::Walk<'_, '_>) {
         walk.tensor(self);
     }
 
-    fn visit_mut(&mut self, walk: &mut fx_core::WalkMut<'_, '_>) {
+    fn visit_mut(&mut self, walk: &mut fx_core::module::WalkMut<'_, '_>) {
         walk.tensor(self);
     }
 
@@ -289,11 +290,14 @@ impl fx_core::Component for Tensor {
         self.clone()
     }
 
-    fn to_saved(&self, saver: &mut fx_core::Saver) -> Result<fx_core::Json> {
+    fn to_saved(&self, saver: &mut fx_core::file::Saver) -> Result<fx_core::file::Json> {
         saver.tensor(self)
     }
 
-    fn from_saved(saved: &fx_core::Json, loader: &mut fx_core::Loader<'_>) -> Result<Self> {
+    fn from_saved(
+        saved: &fx_core::file::Json,
+        loader: &mut fx_core::file::Loader<'_>,
+    ) -> Result<Self> {
         loader.tensor(saved)
     }
 }

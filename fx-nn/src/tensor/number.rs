@@ -1,7 +1,10 @@
 //! `Number` and `Bound`: scalars as operations take them, held as what they are: no integer goes through a float.
 
 use candle_core::{Device, Tensor as Data};
-use fx_core::{DType, Error, FromValue, IntoValue, Param, Result, Value};
+use fx_core::tensor::Param;
+use fx_core::trace::FromValue;
+use fx_core::value::{DType, IntoValue, Value};
+use fx_core::{Error, Result};
 
 use super::candle_dtype;
 use crate::error::Fx;

@@ -3,7 +3,9 @@
 //! Invariant: piece by piece both ways, so that a tensor is never in memory twice.
 
 use candle_core::{CpuStorage, Device, Storage, Var, WithDType};
-use fx_core::{DType, Error, Result, TensorData, Value};
+use fx_core::tensor::TensorData;
+use fx_core::value::{DType, Value};
+use fx_core::{Error, Result};
 use half::{bf16, f16};
 
 use super::source::Spelling;

@@ -1,6 +1,7 @@
 //! How generated source writes what is done with tensors.
 
-use fx_core::{IndexSource, Operator, TensorSource};
+use fx_core::tensor::{IndexSource, TensorSource};
+use fx_core::value::Operator;
 
 /// The names that this crate has for what Rust has no sign for.
 pub(super) struct Spelling;

@@ -8,10 +8,9 @@ use std::fs::File;
 use std::path::Path as FilePath;
 
 use fx_core::__private::{Container, Outgoing, Prepared};
-use fx_core::{
-    Component, ComponentExt, Error, ErrorKind, Object, Result, TensorData, TensorKind, VisitorMut,
-    walk_mut,
-};
+use fx_core::module::{Component, ComponentExt, TensorKind, VisitorMut, walk_mut};
+use fx_core::tensor::{Object, TensorData};
+use fx_core::{Error, ErrorKind, Result};
 use indexmap::IndexMap;
 
 use crate::error::Fx;

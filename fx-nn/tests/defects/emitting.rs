@@ -1,7 +1,9 @@
 //! Defects once met in emitting, each by its number: what broke must stay whole.
 
+use fx_nn::emit::CodeOptions;
+use fx_nn::file::Json;
+use fx_nn::graph_module::Folder;
 use fx_nn::prelude::*;
-use fx_nn::{CodeOptions, Folder, Json};
 
 /// The mutations of files that the fuzz target makes, a few of them.
 #[path = "../../../fuzz/src/emit.rs"]
@@ -157,7 +159,7 @@ fn defect_r09_sizes_of_a_file_are_checked() -> Result<()> {
     for huge in [i64::MAX, 1 << 62, 1 << 40] {
         let loaded = changed(&gm, |json| {
             for node in json["nodes"].as_array_mut().into_iter().flatten() {
-                if let Some(shape) = node.pointer_mut("/meta/fx_core::ValueMeta/shape") {
+                if let Some(shape) = node.pointer_mut("/meta/fx_core::ir::ValueMeta/shape") {
                     *shape = Json::from(vec![huge, huge]);
                 }
             }

@@ -252,8 +252,8 @@ fn defect_r11_rests_and_quotients_at_infinities() -> fx_nn::Result<()> {
     exact(&(&floats(&[5., -5.])? % INF)?, &[5., INF])?;
     exact(&floats(&[5., -5.])?.floor_divide(-INF)?, &[-1., 0.])?;
     let of = |a: f64, b: f64| -> fx_nn::Result<(f64, f64)> {
-        let a = fx_nn::Float::from(a);
-        let number = |x: fx_nn::Float| x.concrete().expect("a number");
+        let a = fx_nn::value::Float::from(a);
+        let number = |x: fx_nn::value::Float| x.concrete().expect("a number");
         Ok((number(a.floordiv(b)?), number((a % b)?)))
     };
     assert_eq!(of(1.0, -INF)?, (-1.0, -INF));

@@ -1,6 +1,6 @@
 //! Defects once met in scalars, each by its number: what broke must stay whole. The numbers are PyTorch's.
 
-use fx_core::{Float, Int};
+use fx_core::value::{Float, Int};
 use fx_nn::prelude::*;
 use fx_nn::{Number, Tensor};
 

@@ -1,5 +1,6 @@
 //! Defects once met in sizes, each by its number: what broke must stay whole.
 
+use fx_nn::ir::Graph;
 use fx_nn::prelude::*;
 use fx_nn::{Shape, Tensor};
 
@@ -253,7 +254,7 @@ fn defect_r12_a_traced_run_of_a_long_chain_is_dropped() -> Result<()> {
             y = graph.call_function(fx_core::operator::add, (y, 1.0), ())?;
         }
         graph.output(y)?;
-        let gm = GraphModule::new(fx_core::Attributes::default(), graph, "Chain")?;
+        let gm = GraphModule::new(fx_core::module::Attributes::default(), graph, "Chain")?;
         let w = Tensor::ones(2)?.into_parameter()?;
         let y: Tensor = gm.forward(&w)?;
         assert_eq!(y.to_vec()?, [100_001.0; 2]);

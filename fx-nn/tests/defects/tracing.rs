@@ -1,8 +1,10 @@
 //! Defects once met in tracing, each by its number: what broke must stay whole.
 
-use fx_nn::passes::{FuseBatchNorm, RemoveDropout};
+use fx_nn::ir::ValueMeta;
+use fx_nn::passes::{Cse, FoldConstants, FuseBatchNorm, PassManager, RemoveDropout};
+use fx_nn::pattern::replace_pattern;
 use fx_nn::prelude::*;
-use fx_nn::{Cse, FoldConstants, PassManager, ValueMeta, replace_pattern};
+use fx_nn::value::NodeId;
 
 fn unknown(gm: &GraphModule) -> Vec<String> {
     let nodes = gm.graph().nodes();
@@ -295,7 +297,7 @@ struct Pair {
 /// Records nothing.
 #[derive(Module, Default)]
 struct Same {
-    tag: fx_nn::Tag,
+    tag: fx_nn::module::Tag,
 }
 
 #[trace]
@@ -323,7 +325,7 @@ struct Outer {
 /// Returns all results of a call.
 #[derive(Module, Default)]
 struct Top {
-    tag: fx_nn::Tag,
+    tag: fx_nn::module::Tag,
 }
 
 #[trace]
@@ -360,7 +362,7 @@ fn defect_n05_capture_shows_what_modules_returned() -> Result<()> {
     let x = Tensor::rand((2, 4))?;
     let gm = symbolic_trace(&model)?;
     let bytes = GraphModule::from_bytes(&gm.to_bytes()?)?;
-    let again = gm.transform(&mut fx_nn::PlainInterpreter)?;
+    let again = gm.transform(&mut fx_nn::run::PlainInterpreter)?;
     for gm in [&gm, &bytes, &again] {
         let seen = gm.capture(&["pair", "pair.inner", "pair.same", "top"], &x)?;
         let early: Tensor = Tensor::from_value(seen["pair.inner"].clone())?;

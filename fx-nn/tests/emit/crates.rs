@@ -252,8 +252,8 @@ fn constants_that_are_folded_lazily_are_refused() -> Result<()> {
         w: Tensor::ones(4)?,
     })?;
     let (mut lazy, mut eager) = (gm.clone(), gm);
-    lazy.apply(&fx_nn::FoldConstants::new().lazily())?;
-    eager.apply(&fx_nn::FoldConstants::new())?;
+    lazy.apply(&fx_nn::passes::FoldConstants::new().lazily())?;
+    eager.apply(&fx_nn::passes::FoldConstants::new())?;
     let error = Folder::new("Lazy").source(&lazy).err();
     let error = error.map(|e| e.to_string()).unwrap_or_default();
     assert_snapshot!(without_lines(error), @"while writing a crate %_folded (fx-core/src/passes/fold_constants.rs:_): `_folded` has constants that are folded lazily, which source cannot call: fold with `FoldConstants::new()`, at once, in a graph module that is to be written");

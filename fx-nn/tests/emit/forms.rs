@@ -10,7 +10,10 @@ fn every_opcode() -> Result<()> {
     attributes
         .modules
         .insert("blocks.0.conv".into(), Box::new(linear));
-    let weight = (fx_nn::TensorKind::Buffer, Tensor::ones(3)?.into_value());
+    let weight = (
+        fx_nn::module::TensorKind::Buffer,
+        Tensor::ones(3)?.into_value(),
+    );
     attributes.tensors.insert("blocks.0.scale".into(), weight);
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
@@ -180,7 +183,10 @@ fn operators_with_arguments_by_name_lose_none() -> Result<()> {
         ops::relu(&(parts.get(1)? * n)?)
     }))?;
     let code = gm.code();
-    assert!(gm.apply(&fx_nn::NormalizeArguments::by_name())?.changed);
+    assert!(
+        gm.apply(&fx_nn::passes::NormalizeArguments::by_name())?
+            .changed
+    );
     assert_eq!(gm.code(), code);
 
     let mut graph = Graph::new();

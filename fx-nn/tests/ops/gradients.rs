@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use fx_nn::ir::registry;
 use fx_nn::prelude::*;
-use fx_nn::registry;
 
 use crate::support::{NO_GRADIENT, check, varied};
 

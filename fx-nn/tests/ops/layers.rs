@@ -1,7 +1,7 @@
 //! The gradient of every layer, for its input and its parameters, eager and traced, beside central differences.
 
+use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
-use fx_nn::{Component, ComponentExt, Module};
 
 use crate::support::{check, varied};
 
@@ -135,12 +135,12 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
         // What may be absent is, here.
         let mut trace = Trace::new(&*layer.module);
         for param in layer.module.params() {
-            if param.default == Some(fx_nn::Literal::None) {
+            if param.default == Some(fx_nn::ir::Literal::None) {
                 trace = trace.concrete(&param.name, Value::None);
             }
         }
         let traced = trace.graph_module()?;
-        let call = || fx_nn::CallArgs {
+        let call = || fx_nn::trace::CallArgs {
             args: args.clone(),
             kwargs: Vec::new(),
         };

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use fx_nn::ir::{Function, ParamSpec, registry};
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{ComponentExt, Function, ParamSpec, registry};
 
 use crate::layers::layers;
 use crate::support::NO_GRADIENT;
@@ -78,7 +79,7 @@ fn arguments(params: &[ParamSpec]) -> String {
 }
 
 fn effects(function: Function) -> &'static str {
-    use fx_nn::Effects;
+    use fx_nn::ir::Effects;
     let effects = function.def().effects;
     match effects {
         e if e.is_pure() => "pure",

@@ -1,7 +1,11 @@
 //! Common sub-expressions.
 
+use fx_nn::ir::Graph;
+use fx_nn::module::Attributes;
+use fx_nn::operator;
+use fx_nn::passes::{Cse, DeadCode};
 use fx_nn::prelude::*;
-use fx_nn::{Attributes, Cse, DeadCode, operator};
+use fx_nn::value::NodeId;
 
 use super::{count, keeps_numbers};
 
@@ -112,7 +116,7 @@ fn equal_constructors_are_one() -> Result<()> {
 fn keywords_are_positions_in_whatever_order_and_hubs_are_searched_too() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
-    let by_name: [(&str, fx_nn::Argument); 2] = [("b", y.into()), ("a", x.into())];
+    let by_name: [(&str, fx_nn::ir::Argument); 2] = [("b", y.into()), ("a", x.into())];
     let mut calls = vec![
         graph.call_function(operator::sub, (x, y), ())?,
         graph.call_function(operator::sub, (), by_name)?,
@@ -244,10 +248,10 @@ fn one_and_one_point_zero_and_true_are_three_computations() -> Result<()> {
         1.into(),
         1.0.into(),
         true.into(),
-        fx_nn::Argument::Float(0.0),
-        fx_nn::Argument::Float(-0.0),
+        fx_nn::ir::Argument::Float(0.0),
+        fx_nn::ir::Argument::Float(-0.0),
     ] {
-        let one: fx_nn::Argument = one;
+        let one: fx_nn::ir::Argument = one;
         calls.push(graph.call_function(operator::mul, (x_node, one), ())?);
     }
     graph.output(calls)?;

@@ -2,8 +2,11 @@
 
 use std::cell::RefCell;
 
+use fx_nn::ir::Graph;
+use fx_nn::operator;
+use fx_nn::passes::{Canonicalize, Cse, FoldConstants, Pass, PassManager, pass_fn};
 use fx_nn::prelude::*;
-use fx_nn::{Canonicalize, Cse, FoldConstants, Pass, PassManager, operator, pass_fn};
+use fx_nn::value::NodeId;
 
 use super::{count, tensors};
 
@@ -203,7 +206,7 @@ fn many_results_in_one_list_are_put_there_at_once() -> Result<()> {
         parts.push(graph.call_function(operator::add, (x, n), ())?);
     }
     graph.output(parts)?;
-    let mut gm = GraphModule::new(fx_nn::Attributes::default(), graph, "Many")?;
+    let mut gm = GraphModule::new(fx_nn::module::Attributes::default(), graph, "Many")?;
     assert_eq!(gm.apply(&FoldConstants::new())?.erased.len(), 4000);
     assert_eq!(gm.apply(&Cse::new())?.erased.len(), 4000);
     assert_eq!(count(&gm, "add"), 4000);

@@ -1,7 +1,8 @@
 //! Constant folding.
 
+use fx_nn::ir::{NodeRef, Op, ValueMeta};
+use fx_nn::passes::{FoldConstants, FoldedConstants};
 use fx_nn::prelude::*;
-use fx_nn::{FoldConstants, FoldedConstants, NodeRef, ValueMeta};
 
 use super::{count, keeps_numbers};
 
@@ -56,7 +57,7 @@ fn read(gm: &GraphModule) -> Vec<&str> {
 }
 
 /// Folds at once, and in another copy lazily; both keep the numbers.
-fn folded(gm: &GraphModule, inputs: impl fx_nn::IntoArgs) -> Result<GraphModule> {
+fn folded(gm: &GraphModule, inputs: impl fx_nn::trace::IntoArgs) -> Result<GraphModule> {
     let call = inputs.into_args();
     let expected: Value = gm.forward(call.clone())?;
     let mut at_once = gm.clone();

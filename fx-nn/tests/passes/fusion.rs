@@ -1,8 +1,9 @@
 //! `FuseBatchNorm`: what is folded, what is refused, what stays and why.
 
+use fx_nn::ir::Op;
+use fx_nn::module::{ComponentExt, Module};
 use fx_nn::passes::{FuseBatchNorm, FusionPlan};
 use fx_nn::prelude::*;
-use fx_nn::{ComponentExt, Module};
 
 use crate::{filled, is_close, says};
 

@@ -1,7 +1,7 @@
 //! `RemoveDropout`, `RemoveIdentity`, `counts`, and the passes one after another on whole models.
 
-use fx_nn::ComponentExt;
 use fx_nn::models::{mobilenet, resnet};
+use fx_nn::module::ComponentExt;
 use fx_nn::passes::{FuseBatchNorm, RemoveDropout, RemoveIdentity, SizeBytes, counts};
 use fx_nn::prelude::*;
 

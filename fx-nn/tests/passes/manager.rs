@@ -3,19 +3,26 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fx_nn::ir::{NodeAction, Op};
+use fx_nn::operator;
+use fx_nn::passes::{Cse, DeadCode, Pass, PassManager, pass_fn};
 use fx_nn::prelude::*;
-use fx_nn::{Cse, DeadCode, NodeAction, Pass, PassManager, operator, pass_fn};
+use fx_nn::value::NodeId;
 
 use super::count;
 
 /// Replaces every call of one function by another's.
-fn retargeting(name: &str, from: fx_nn::Function, to: fx_nn::Function) -> impl Pass + 'static {
+fn retargeting(
+    name: &str,
+    from: fx_nn::ir::Function,
+    to: fx_nn::ir::Function,
+) -> impl Pass + 'static {
     pass_fn(name, move |gm| {
         let calls = gm.graph().find_nodes(&Op::CallFunction(from));
         let calls: Vec<NodeId> = calls.into_iter().map(|node| node.id()).collect();
         let mut graph = gm.graph_mut();
         for id in &calls {
-            let args: Vec<fx_nn::Argument> = graph.node(*id)?.args().to_vec();
+            let args: Vec<fx_nn::ir::Argument> = graph.node(*id)?.args().to_vec();
             let new = graph.inserting_before(*id)?.call_function(to, args, ())?;
             graph.node_mut(*id)?.replace_all_uses_with(new)?;
             graph.erase_node(*id)?;
@@ -204,8 +211,8 @@ fn an_error_names_the_pass_and_those_before_it() -> Result<()> {
 fn observers_outlive_a_pass_that_fails() -> Result<()> {
     #[derive(Default)]
     struct Created(AtomicUsize);
-    impl fx_nn::GraphObserver for Created {
-        fn created(&self, _: fx_nn::NodeRef<'_>) {
+    impl fx_nn::ir::GraphObserver for Created {
+        fn created(&self, _: fx_nn::ir::NodeRef<'_>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -408,7 +415,7 @@ fn a_pass_records_what_it_made_replaced_and_erased() -> Result<()> {
 
     // A pass that makes another graph is told by names.
     let anew = pass_fn("anew", |gm| {
-        *gm = gm.transform(&mut fx_nn::PlainInterpreter)?;
+        *gm = gm.transform(&mut fx_nn::run::PlainInterpreter)?;
         let last = gm.graph().find_name("mul_2").map(|node| node.id());
         let last = last.ok_or_else(|| Error::msg("there are three products"))?;
         gm.graph_mut().node_mut(last)?.rename("product");

@@ -1,11 +1,14 @@
 //! Normal forms, types, targets, parts as modules, canonical order.
 
+use fx_nn::ir::{Function, Graph, Op, ValueMeta};
 use fx_nn::models::resnet::resnet18;
-use fx_nn::prelude::*;
-use fx_nn::{
-    AnnotateTypes, Attributes, Canonicalize, Decompositions, Function, MethodsToFunctions,
-    NormalizeArguments, ValueMeta, operator,
+use fx_nn::module::Attributes;
+use fx_nn::operator;
+use fx_nn::passes::{
+    AnnotateTypes, Canonicalize, Decompositions, MethodsToFunctions, NormalizeArguments,
 };
+use fx_nn::prelude::*;
+use fx_nn::value::NodeId;
 
 use super::{count, keeps_numbers};
 
@@ -71,9 +74,9 @@ fn all_arguments_become_keywords_and_come_back() -> Result<()> {
 fn normal_forms_keep_entries() -> Result<()> {
     #[derive(Debug, Clone, PartialEq)]
     struct Number(usize);
-    impl fx_nn::Meta for Number {
-        const ON_COPY: fx_nn::MetaPolicy = fx_nn::MetaPolicy::Copy;
-        const ON_REPLACE: fx_nn::MetaPolicy = fx_nn::MetaPolicy::Copy;
+    impl fx_nn::ir::Meta for Number {
+        const ON_COPY: fx_nn::ir::MetaPolicy = fx_nn::ir::MetaPolicy::Copy;
+        const ON_REPLACE: fx_nn::ir::MetaPolicy = fx_nn::ir::MetaPolicy::Copy;
     }
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 3.0))?;
     let nodes: Vec<NodeId> = gm.graph().nodes().map(|node| node.id()).collect();

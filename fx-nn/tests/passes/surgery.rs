@@ -1,8 +1,9 @@
 //! Modules replaced by path and type, and the layers that are put in: adapters of low rank, weights in bytes.
 
+use fx_nn::graph_module::Surgery;
 use fx_nn::models::gpt2::{Config, Gpt2};
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{ComponentExt, Module, Surgery};
 
 use crate::{is_close, says};
 

@@ -1,6 +1,6 @@
 //! Files that are not what they should be: an error that names the place, no panic.
 
-use fx_nn::Json;
+use fx_nn::file::Json;
 use fx_nn::models::mlp;
 use fx_nn::prelude::*;
 

@@ -1,7 +1,10 @@
 //! Entries of nodes, through a file.
 
+use fx_nn::file::{Json, SavedMeta};
+use fx_nn::ir::{Meta, MetaPolicy, ValueMeta};
 use fx_nn::prelude::*;
-use fx_nn::{IntoValue, Json, Meta, MetaPolicy, SavedMeta, ValueMeta, register_meta};
+use fx_nn::register_meta;
+use fx_nn::value::IntoValue;
 
 use super::support::{json_of, loads_the_same, with_json};
 
@@ -79,7 +82,7 @@ fn registered_entries_come_back_and_others_do_not() -> Result<()> {
     }
     assert_eq!(
         json_of(&bytes)?["nodes"][0]["meta"].to_string(),
-        r#"{"a_crate::Stage":7,"fx_core::ValueMeta":{"shape":[2,3],"dtype":"float32","strides":[3,1]}}"#
+        r#"{"a_crate::Stage":7,"fx_core::ir::ValueMeta":{"shape":[2,3],"dtype":"float32","strides":[3,1]}}"#
     );
     Ok(())
 }
@@ -99,12 +102,12 @@ fn the_place_of_a_wrong_entry_is_named() -> Result<()> {
         "nodes[0].meta.a_crate::Stage: expected a stage's number"
     );
     assert_eq!(
-        changed(|meta| meta["fx_core::ValueMeta"]["shape"][1] = (-1).into())?,
-        "nodes[0].meta.fx_core::ValueMeta.shape[1]: expected a size, found `-1`"
+        changed(|meta| meta["fx_core::ir::ValueMeta"]["shape"][1] = (-1).into())?,
+        "nodes[0].meta.fx_core::ir::ValueMeta.shape[1]: expected a size, found `-1`"
     );
     assert_eq!(
-        changed(|meta| meta["fx_core::ValueMeta"] = 1.into())?,
-        "nodes[0].meta.fx_core::ValueMeta: expected a tensor, a list, a dict or a text, found `1`"
+        changed(|meta| meta["fx_core::ir::ValueMeta"] = 1.into())?,
+        "nodes[0].meta.fx_core::ir::ValueMeta: expected a tensor, a list, a dict or a text, found `1`"
     );
     let unknown = changed(|meta| meta["other::Stage"] = 1.into())?;
     let expected = "nodes[0].meta.other::Stage: no type of entries is registered as `other::Stage`: link its crate in";

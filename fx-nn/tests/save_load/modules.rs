@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fx_nn::module::{ComponentExt, Tag};
 use fx_nn::prelude::*;
-use fx_nn::{ComponentExt, DType, IntoValue, Tag, register_module};
+use fx_nn::register_module;
+use fx_nn::value::{DType, IntoValue};
 use indexmap::IndexMap;
 
 use super::support::{json_of, loads_the_same, run};
@@ -316,7 +318,7 @@ struct Handle;
 /// A layer with a field that cannot be made anew.
 #[derive(Module)]
 struct Connected {
-    tag: fx_nn::Tag,
+    tag: fx_nn::module::Tag,
     #[module(skip)]
     handle: Handle,
 }
@@ -332,7 +334,7 @@ impl Connected {
 #[test]
 fn a_skipped_field_without_default_is_told() -> Result<()> {
     let gm = calling(Connected {
-        tag: fx_nn::Tag::default(),
+        tag: fx_nn::module::Tag::default(),
         handle: Handle,
     })?;
     assert_eq!(
@@ -349,7 +351,7 @@ fn a_skipped_field_without_default_is_told() -> Result<()> {
 /// A user's own component by hand, which does not say how it is saved.
 struct ByHand;
 
-impl fx_nn::Component for ByHand {
+impl fx_nn::module::Component for ByHand {
     fn duplicate(&self) -> Self {
         ByHand
     }
@@ -357,7 +359,7 @@ impl fx_nn::Component for ByHand {
 
 #[derive(Module)]
 struct Holder {
-    tag: fx_nn::Tag,
+    tag: fx_nn::module::Tag,
     by_hand: ByHand,
 }
 
@@ -372,7 +374,7 @@ impl Holder {
 #[test]
 fn a_component_by_hand_is_told_how() -> Result<()> {
     let gm = calling(Holder {
-        tag: fx_nn::Tag::default(),
+        tag: fx_nn::module::Tag::default(),
         by_hand: ByHand,
     })?;
     assert_eq!(

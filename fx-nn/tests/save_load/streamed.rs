@@ -1,8 +1,11 @@
 //! Tensors go to and from files piece by piece: whole, in every element type, and named where they are not.
 
 use fx_nn::models::mlp;
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{ComponentExt, DType, IntoValue, Object, weights};
+use fx_nn::tensor::Object;
+use fx_nn::value::{DType, IntoValue};
+use fx_nn::weights;
 
 use super::support::{Scratch, bits, json_of};
 
@@ -216,7 +219,7 @@ fn a_modules_own_tensors_can_be_given_under_other_names() -> Result<()> {
 
 #[test]
 fn a_tensors_elements_are_as_many_as_its_shape_says() -> Result<()> {
-    use fx_nn::TensorData;
+    use fx_nn::tensor::TensorData;
     let given = |pieces: &'static [usize]| {
         TensorData::streamed("x::T", DType::F32, vec![4], move |sink| {
             pieces.iter().try_for_each(|piece| sink(&vec![0; *piece]))

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use fx_nn::file::Json;
+use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{CallArgs, ComponentExt, Json, Object};
+use fx_nn::tensor::Object;
+use fx_nn::trace::CallArgs;
 
 /// A file that goes when the test does.
 pub struct Scratch(PathBuf);

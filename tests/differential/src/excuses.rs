@@ -1,6 +1,6 @@
 //! Every deliberate difference from PyTorch, each with its reason: the one table that may excuse a call.
 
-use fx_nn::DType;
+use fx_nn::value::DType;
 
 use crate::call::Call;
 use crate::judge::{Difference, Kind};

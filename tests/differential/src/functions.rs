@@ -11,7 +11,7 @@ macro_rules! calls {
         $(#[$doc])*
         pub(crate) fn $table(name: &str, $args: &mut Args<'_>) -> Option<Result<Value>> {
             Some(match name {
-                $($name => (|| Ok(fx_nn::IntoValue::into_value($call?)))(),)*
+                $($name => (|| Ok(fx_nn::value::IntoValue::into_value($call?)))(),)*
                 _ => return None,
             })
         }

@@ -1,8 +1,9 @@
 //! Whether a result is PyTorch's: integers, shapes and element types exactly, NaN and infinities in the same places,
 //! floats within the tolerance that the line says.
 
+use fx_nn::Result;
 use fx_nn::prelude::*;
-use fx_nn::{Result, Value};
+use fx_nn::value::Value;
 
 use crate::call::Outcome;
 use crate::tensor::{Elements, Expected, elements};

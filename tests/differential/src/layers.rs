@@ -1,7 +1,8 @@
 //! Every layer of `fx_nn::nn`, made from what a line says of it.
 
+use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
-use fx_nn::{Component, ComponentExt, Error, Module, Pair, Result, weights};
+use fx_nn::{Error, Pair, Result, weights};
 use serde_json::{Map, Value as Json};
 
 use crate::call::{Made, float};

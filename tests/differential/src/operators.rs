@@ -1,9 +1,10 @@
 //! Every function of `fx_core::operator`, called by its sign in Rust on tensors and numbers, by name.
 
+use fx_nn::ir::{Function, registry};
 use fx_nn::prelude::*;
-use fx_nn::{
-    Error, Function, IntoValue, Operand, OperandRef, Operator, Result, binary, registry, unary,
-};
+use fx_nn::tensor::{Operand, OperandRef, binary, unary};
+use fx_nn::value::{IntoValue, Operator};
+use fx_nn::{Error, Result};
 
 use crate::args::{Args, Take};
 use crate::call::Arg;

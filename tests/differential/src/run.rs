@@ -2,8 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use fx_nn::ir::Graph;
+use fx_nn::module::{ComponentExt, Module};
 use fx_nn::prelude::*;
-use fx_nn::{CallArgs, ComponentExt, Error, GraphModule, Interpreter, IntoValue, Module, Result};
+use fx_nn::run::Interpreter;
+use fx_nn::trace::CallArgs;
+use fx_nn::value::IntoValue;
+use fx_nn::{Error, GraphModule, Result};
 
 use crate::args::Args;
 use crate::call::{Arg, Call, Kind};
@@ -136,11 +141,15 @@ fn plain(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
     let inputs = function
         .params()
         .iter()
-        .map(|param| graph.placeholder(&param.name).map(fx_nn::Argument::from))
+        .map(|param| {
+            graph
+                .placeholder(&param.name)
+                .map(fx_nn::ir::Argument::from)
+        })
         .collect::<Result<Vec<_>>>()?;
     let result = graph.call_function(function, inputs, ())?;
     graph.output(result)?;
-    let gm = GraphModule::new(fx_nn::Attributes::default(), graph, "Plain")?;
+    let gm = GraphModule::new(fx_nn::module::Attributes::default(), graph, "Plain")?;
     step(&gm, values, mode)
 }
 

@@ -2,7 +2,9 @@
 //! how far a result may be from it.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, IntoValue, Object, Result};
+use fx_nn::tensor::Object;
+use fx_nn::value::IntoValue;
+use fx_nn::{Error, Result};
 use serde_json::Value as Json;
 
 use crate::call::{dtype, float, sizes};

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use fx_core::{Folder, GraphModule, Result};
+use fx_core::graph_module::Folder;
+use fx_core::{GraphModule, Result};
 
 /// The type of every generated module.
 pub const TYPE: &str = "Generated";

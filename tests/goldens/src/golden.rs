@@ -1,8 +1,7 @@
 //! The goldens, read; it owns the file formats: what cannot be read is an error naming file, place and problem.
 
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use serde_json::{Map, Value};
 

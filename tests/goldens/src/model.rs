@@ -2,10 +2,14 @@
 
 use std::any::Any;
 
-use fx_core::{
-    Component, ComponentKey, Error, FromValue, GraphModule, Literal, Module, Object, PH, Result,
-    TensorKind, Trace, Value, Visitor, VisitorMut, walk, walk_mut,
+use fx_core::ir::Literal;
+use fx_core::module::{
+    Component, ComponentKey, Module, TensorKind, Visitor, VisitorMut, walk, walk_mut,
 };
+use fx_core::tensor::Object;
+use fx_core::trace::{FromValue, PH, Trace};
+use fx_core::value::Value;
+use fx_core::{Error, GraphModule, Result};
 use fx_nn::Tensor;
 use indexmap::IndexMap;
 
@@ -245,7 +249,7 @@ pub fn max_abs_err(a: &Value, b: &Value) -> Result<f64> {
 /// # Errors
 /// What the run says.
 pub fn run(traced: &GraphModule, inputs: Vec<Value>) -> Result<Value> {
-    traced.forward(fx_core::CallArgs {
+    traced.forward(fx_core::trace::CallArgs {
         args: inputs,
         kwargs: Vec::new(),
     })

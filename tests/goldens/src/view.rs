@@ -1,6 +1,8 @@
 //! Our graphs as the comparator sees them.
 
-use fx_core::{Argument, Graph, Literal as Default, NodeRef, Op, ParamKind, ParamSpec, registry};
+use fx_core::ir::{
+    Argument, Graph, Literal as Default, NodeRef, Op, ParamKind, ParamSpec, registry,
+};
 
 use crate::compare::{NodeView, ParamView};
 use crate::golden::Literal;

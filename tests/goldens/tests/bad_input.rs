@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use fx_core::ir::Graph;
 use fx_core::prelude::*;
 use fx_nn::{Tensor, nn, ops, weights};
 use indexmap::IndexMap;

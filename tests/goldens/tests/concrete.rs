@@ -1,7 +1,7 @@
 //! Specialised arguments and defaults, each against its golden: the differences are named, and there are no others.
 
-use fx_core::IntoValue;
 use fx_core::prelude::*;
+use fx_core::value::IntoValue;
 use fx_goldens::exception::Exception;
 use fx_goldens::model;
 use fx_nn::Tensor;

@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 
-use fx_core::{
-    Argument, ComponentExt, FromValue, Graph, Module, NodeId, Result, Trace, TraceContext, Tracer,
-    Value,
-};
+use fx_core::ir::{Argument, Graph};
+use fx_core::module::{ComponentExt, Module};
+use fx_core::trace::{FromValue, Trace, TraceContext, Tracer};
+use fx_core::value::{NodeId, Value};
+use fx_core::Result;
 use fx_goldens::cases::{CASES, MISSING, Row};
 use fx_goldens::generated;
 use fx_goldens::golden::num_names;
@@ -73,10 +74,10 @@ fn does_the_same(emitted: &Emitted, module: &dyn Module) -> Result<()> {
 
 /// The tensors and plain values of a result as text, in their structure.
 fn flat(value: &Value) -> Result<Vec<String>> {
-    let mut found = vec![fx_core::Tree::of(value)?.to_string()];
+    let mut found = vec![fx_core::value::Tree::of(value)?.to_string()];
     let mut problem = Ok(());
     value.for_each(
-        &mut |inner| match inner.as_object().map(fx_core::Object::to_data) {
+        &mut |inner| match inner.as_object().map(fx_core::tensor::Object::to_data) {
             Some(Ok(data)) => match data.bytes() {
                 Ok(bytes) => found.push(format!("{:?} {bytes:?}", data.shape())),
                 Err(error) => problem = Err(error),

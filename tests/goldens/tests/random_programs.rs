@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use fx_core::ir::Graph;
 use fx_core::prelude::*;
-use fx_core::{Operator, binary};
+use fx_core::tensor::binary;
+use fx_core::value::Operator;
 use fx_nn::prelude::*;
 
 /// The shape of every tensor of a program, so that any step fits any value.

@@ -1,7 +1,8 @@
 //! Tracing of what needs a tensor library: matrix products, slices, sizes of parameters, layers.
 
-use fx_core::Frozen;
+use fx_core::ir::Graph;
 use fx_core::prelude::*;
+use fx_core::trace::Frozen;
 use fx_nn::prelude::*;
 
 fn names(graph: &Graph) -> Vec<String> {
@@ -9,7 +10,7 @@ fn names(graph: &Graph) -> Vec<String> {
 }
 
 #[track_caller]
-fn same(gm: &GraphModule, eager: &Tensor, args: impl fx_core::IntoArgs) -> Result<()> {
+fn same(gm: &GraphModule, eager: &Tensor, args: impl fx_core::trace::IntoArgs) -> Result<()> {
     gm.graph().lint()?;
     let traced: Tensor = gm.forward(args)?;
     assert_eq!(traced.dims()?, eager.dims()?);

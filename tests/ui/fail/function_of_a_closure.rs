@@ -2,7 +2,7 @@
 mod support;
 use fx_core::prelude::*;
 
-pub fn leaf() -> fx_core::Function {
+pub fn leaf() -> fx_core::ir::Function {
     function!(|| support::sum)
 }
 

@@ -7,7 +7,7 @@ pub fn f(x: &Tensor) -> Result<Tensor> {
     x + x
 }
 
-pub fn leaf() -> fx_core::Function {
+pub fn leaf() -> fx_core::ir::Function {
     function!(f)
 }
 

@@ -3,7 +3,7 @@ mod support;
 use fx_core::prelude::*;
 use support::Tensor;
 
-pub fn root(bias: &Tensor) -> fx_core::TracedFn {
+pub fn root(bias: &Tensor) -> fx_core::trace::TracedFn {
     traced!(|x: &Tensor| x + bias)
 }
 

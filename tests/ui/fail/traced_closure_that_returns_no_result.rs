@@ -3,7 +3,7 @@ mod support;
 use fx_core::prelude::*;
 use support::Tensor;
 
-pub fn root() -> fx_core::TracedFn {
+pub fn root() -> fx_core::trace::TracedFn {
     traced!(|x: &Tensor| x.clone())
 }
 

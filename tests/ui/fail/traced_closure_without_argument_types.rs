@@ -2,7 +2,7 @@
 mod support;
 use fx_core::prelude::*;
 
-pub fn root() -> fx_core::TracedFn {
+pub fn root() -> fx_core::trace::TracedFn {
     traced!(|x, y: &support::Tensor| y + x)
 }
 

@@ -8,7 +8,7 @@ pub fn f(x: &Tensor) -> Result<Tensor> {
     x + x
 }
 
-pub fn root() -> fx_core::TracedFn {
+pub fn root() -> fx_core::trace::TracedFn {
     traced!(f())
 }
 

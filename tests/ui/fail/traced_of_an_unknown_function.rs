@@ -1,6 +1,6 @@
 use fx_core::prelude::*;
 
-pub fn root() -> fx_core::TracedFn {
+pub fn root() -> fx_core::trace::TracedFn {
     traced!(missing)
 }
 

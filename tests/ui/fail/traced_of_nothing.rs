@@ -1,4 +1,4 @@
-pub fn root() -> fx_core::TracedFn {
+pub fn root() -> fx_core::trace::TracedFn {
     fx_core::traced!()
 }
 

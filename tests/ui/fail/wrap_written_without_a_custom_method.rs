@@ -1,5 +1,5 @@
 use fx_core::prelude::*;
-use fx_core::{Argument, Written};
+use fx_core::ir::{Argument, Written};
 
 fn written(_: &[Argument]) -> Option<Written> {
     None

@@ -2,7 +2,9 @@
 mod support;
 
 use fx_core::prelude::*;
-use fx_core::{IntoArgs, IntoValue, Traced};
+use fx_core::tensor::Traced;
+use fx_core::trace::IntoArgs;
+use fx_core::value::IntoValue;
 use support::{Tensor, tensor};
 
 #[trace]
@@ -87,7 +89,7 @@ impl<const N: usize> Scale<N> {
     }
 }
 
-fn nodes<'r>(root: impl fx_core::Root<'r>) -> usize {
+fn nodes<'r>(root: impl fx_core::trace::Root<'r>) -> usize {
     symbolic_trace(root)
         .expect("traces")
         .graph()

@@ -4,7 +4,7 @@ mod support;
 use fx_core::prelude::*;
 use support::{Tensor, tensor};
 
-use fx_core::{Effects, Function};
+use fx_core::ir::{Effects, Function};
 
 #[wrap]
 fn plain(x: &Tensor) -> Result<Tensor> {

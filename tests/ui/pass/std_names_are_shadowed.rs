@@ -2,6 +2,7 @@
 mod support;
 
 use ::fx_core::{Module, function, symbolic_trace, trace, traced, wrap};
+use ::fx_core::module::Module;
 use support::{Tensor, tensor};
 
 pub struct Vec;

@@ -4,7 +4,7 @@ mod support;
 use fx_core::prelude::*;
 use support::{Tensor, tensor};
 
-use fx_core::IntoValue;
+use fx_core::value::IntoValue;
 use indexmap::IndexMap;
 
 #[derive(Tree, Clone)]

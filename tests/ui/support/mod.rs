@@ -4,10 +4,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fx_core::{
-    Component, DType, Object, OperandRef, Operator, Proxy, Result, Traced, Value, Walk, WalkMut,
-    wrap,
-};
+use fx_core::module::{Component, Walk, WalkMut};
+use fx_core::tensor::{Object, OperandRef, Traced};
+use fx_core::value::{DType, Operator, Proxy, Value};
+use fx_core::{Result, wrap};
 
 /// `gt(x, 0.5)` as a tensor: the text is its value.
 #[derive(Clone, Debug)]

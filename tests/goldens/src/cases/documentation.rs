@@ -1,14 +1,15 @@
 //! The documentation's own examples, written in Rust.
 
+use fx_core::module::Module;
 use fx_core::prelude::*;
-use fx_core::{Module, TraceContext, Tracer};
+use fx_core::trace::{TraceContext, Tracer};
 use fx_nn::{Tensor, nn, ops};
 
 use super::{Row, function};
 use crate::exception::Exception;
 use crate::model;
 
-pub(super) fn value<T: fx_core::IntoValue>(result: T) -> Value {
+pub(super) fn value<T: fx_core::value::IntoValue>(result: T) -> Value {
     result.into_value()
 }
 
@@ -138,7 +139,7 @@ pub fn doc_static_flow_without_activation(name: &'static str) -> Result<Row> {
 /// The documentation's module that a tracer keeps as a leaf.
 #[derive(Module, Clone, Debug, Default)]
 pub struct MySpecialSubmodule {
-    tag: fx_core::Tag,
+    tag: fx_core::module::Tag,
 }
 
 #[trace]

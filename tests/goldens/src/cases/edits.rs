@@ -3,16 +3,21 @@
 use std::any::Any;
 use std::collections::HashMap;
 
+use fx_core::ir::{Argument, Function, Graph, Op};
+use fx_core::operator;
+use fx_core::pattern::replace_pattern;
 use fx_core::prelude::*;
-use fx_core::{
-    Argument, CallArgs, Function, Graph, GraphAppendingTracer, Interpretation, Interpreter, NodeId,
-    Op, operator, replace_pattern,
-};
+use fx_core::run::{Interpretation, Interpreter};
+use fx_core::trace::{CallArgs, GraphAppendingTracer};
+use fx_core::value::{NodeId, Proxy};
 use fx_nn::models::mlp::Mlp;
 use fx_nn::models::resnet::resnet18;
 use fx_nn::models::unet::UNet;
+use fx_nn::module::{Component, TensorKind, VisitorMut, walk_mut};
 use fx_nn::passes::{FuseBatchNorm, RemoveDropout};
-use fx_nn::{Component, DType, Object, Tensor, TensorKind, VisitorMut, nn, ops, walk_mut};
+use fx_nn::tensor::Object;
+use fx_nn::value::DType;
+use fx_nn::{Tensor, nn, ops};
 
 use super::documentation::value;
 use super::models::interpolated;

@@ -1,7 +1,8 @@
 //! One feature of tracing each: operators, indices, shapes, pieces, methods and functions.
 
 use fx_core::prelude::*;
-use fx_core::{Operator, binary};
+use fx_core::tensor::binary;
+use fx_core::value::Operator;
 use fx_nn::prelude::*;
 
 use super::documentation::value;

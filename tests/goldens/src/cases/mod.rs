@@ -8,7 +8,10 @@ pub mod models;
 
 use std::fmt;
 
-use fx_core::{Component, Error, GraphModule, Module, PlainInterpreter, Result, Value};
+use fx_core::module::{Component, Module};
+use fx_core::run::PlainInterpreter;
+use fx_core::value::Value;
+use fx_core::{Error, GraphModule, Result};
 use fx_nn::{Tensor, nn};
 
 use crate::compare::GraphComparison;
@@ -101,7 +104,7 @@ pub fn module<M: Module + Component>(
 ) -> Result<Row> {
     let golden = NumGolden::load(name).map_err(Error::other)?;
     model::fill(&mut module, golden.gain)?;
-    fx_core::ComponentExt::eval(&mut module);
+    fx_core::module::ComponentExt::eval(&mut module);
     nn::set_requires_grad(&mut module, false)?;
     let traced = model::trace_with(&module, golden.inputs.len()).graph_module()?;
     compared(name, &traced, exceptions, |inputs| {
@@ -145,7 +148,7 @@ fn compared(
     let result = model::run(traced, inputs.clone())?;
     let eager = eager(&inputs)?;
     // Node by node, and a new graph made node by node, compute the same.
-    let call = fx_core::CallArgs {
+    let call = fx_core::trace::CallArgs {
         args: inputs.clone(),
         kwargs: Vec::new(),
     };

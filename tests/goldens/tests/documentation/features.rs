@@ -1,5 +1,6 @@
 //! One feature of tracing each, against its golden: operators, indices, shapes, pieces, methods and functions.
 
+use fx_core::ir::Op;
 use fx_core::operator;
 use fx_core::prelude::*;
 use fx_goldens::cases::features::dead_code;

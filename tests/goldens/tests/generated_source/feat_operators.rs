@@ -40,7 +40,7 @@ impl Generated {
     pub fn forward(&self, x: &Tensor, y: &Tensor) -> Result<Vec<Tensor>> {
         let add = (x + 1)?;
         let sub = (1 - y)?;
-        let pow = fx_nn::binary::<Tensor>(fx_nn::Operator::Pow, &2, &x)?;
+        let pow = fx_nn::tensor::binary::<Tensor>(fx_nn::value::Operator::Pow, &2, &x)?;
         let neg = (-&add)?;
         let gt = (x > y)?;
         let ne = (x != 0)?;

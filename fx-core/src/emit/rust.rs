@@ -18,7 +18,7 @@ use crate::ir::method::several_methods;
 use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::operators;
+use crate::ir::operator;
 use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
@@ -397,7 +397,7 @@ impl Writer<'_> {
     /// Whether an input is checked to be nothing.
     fn is_checked_to_be_none(&self, node: NodeRef<'_>) -> bool {
         node.users().any(|user| {
-            *user.op() == Op::CallFunction(operators::assert_specialized)
+            *user.op() == Op::CallFunction(operator::assert_specialized)
                 && matches!(user.args().last(), Some(Argument::None))
         })
     }
@@ -405,7 +405,7 @@ impl Writer<'_> {
     /// Whether all that a graph does with an input is to check that it is what it was specialised to.
     fn is_guarded(&self, node: NodeRef<'_>) -> bool {
         node.users()
-            .all(|user| *user.op() == Op::CallFunction(operators::assert_specialized))
+            .all(|user| *user.op() == Op::CallFunction(operator::assert_specialized))
     }
 
     fn statement(
@@ -530,7 +530,7 @@ impl Writer<'_> {
             self.problem(dynamic_error(function).to_string());
         }
         let args = operands(function, node);
-        if function == operators::getattr
+        if function == operator::getattr
             && let [of, Argument::Str(name)] = &*args
         {
             let name = match name.as_str() {
@@ -542,7 +542,7 @@ impl Writer<'_> {
             };
             return self.attribute(of, name);
         }
-        if function == operators::_assert
+        if function == operator::_assert
             && let [claim, Argument::Str(words)] = &*args
         {
             let words = match words.contains(['{', '}']) {
@@ -551,7 +551,7 @@ impl Writer<'_> {
             };
             return format!("assert!({}, {words})", self.built(claim));
         }
-        if function == operators::assert_specialized
+        if function == operator::assert_specialized
             && let [value, Argument::Str(argument), expected] = &*args
         {
             let (value, words) = (

@@ -45,7 +45,7 @@ impl fmt::Display for FunctionHead {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{CodeGen, FunctionHead};
+/// use fx_core::emit::{CodeGen, FunctionHead};
 /// struct Timed;
 /// impl CodeGen for Timed {
 ///     fn items(&self) -> Vec<String> { vec!["use std::time::{Duration, Instant};".to_string()] }
@@ -66,7 +66,8 @@ impl fmt::Display for FunctionHead {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{CallArgs, CodeGen, FunctionHead};
+/// use fx_core::emit::{CodeGen, FunctionHead};
+/// use fx_core::trace::CallArgs;
 /// struct Boxed;
 /// impl CodeGen for Boxed {
 ///     fn head(&self, head: &FunctionHead) -> String {

@@ -146,7 +146,7 @@ impl Visitor<'_> for FieldName {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::save::graph::to_graph;
+    use crate::file::graph::to_graph;
 
     #[test]
     fn it_gives_what_the_whole_text_gives_or_nothing() -> crate::error::Result<()> {

@@ -32,7 +32,7 @@ use crate::value::value::Value;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::replace_pattern;
+/// use fx_core::pattern::replace_pattern;
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 ///
 /// let mut gm = symbolic_trace(traced!(|x: Float| double(double(x)?)? + 1.0))?;
@@ -144,7 +144,7 @@ impl Rule {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::{Rule, SubgraphMatcher};
+    /// use fx_core::pattern::{Rule, SubgraphMatcher};
     /// #[wrap] fn scale(x: Float, by: f64) -> Result<Float> { x * by }
     ///
     /// let mut gm = symbolic_trace(traced!(|x: Float| scale(scale(x, 3.0)?, 0.5)))?;

@@ -17,7 +17,8 @@ use crate::value::operator::Operator;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{IndexSource, Operator, TensorSource};
+/// use fx_core::tensor::{IndexSource, TensorSource};
+/// use fx_core::value::Operator;
 /// struct Spelling;
 /// impl TensorSource for Spelling {
 ///     fn index(&self, tensor: &str, index: &IndexSource) -> Option<String> {

@@ -106,7 +106,7 @@ names! {
         PARAMETER = "parameter",
     ]
     /// What is known of the tensor that a node gives.
-    value_meta "Fields of `fx_core::ValueMeta`" [
+    value_meta "Fields of `fx_core::ir::ValueMeta`" [
         SHAPE = "shape",
         DTYPE = "dtype",
         STRIDES = "strides",

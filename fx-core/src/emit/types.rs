@@ -10,7 +10,7 @@ use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::operators;
+use crate::ir::operator;
 use crate::ir::param_type::{ParamType, ScalarType, TypePart};
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
@@ -219,7 +219,7 @@ impl Types {
     }
 
     fn function(&self, function: Function, node: NodeRef<'_>) -> ParamType {
-        if function == operators::getattr
+        if function == operator::getattr
             && let Some(Argument::Str(name)) = operands(function, node).get(1)
         {
             return attribute_type(name.as_str());

@@ -59,7 +59,7 @@ impl NodeRule {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::SubgraphMatcher;
+/// use fx_core::pattern::SubgraphMatcher;
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 /// #[wrap] fn triple(x: Float) -> Result<Float> { x * 3.0 }
 ///
@@ -352,7 +352,9 @@ impl SubgraphMatcher {
     ///
     /// ```
     /// use fx_core::prelude::*;
-    /// use fx_core::{SubgraphMatcher, operator};
+    /// use fx_core::ir::Graph;
+    /// use fx_core::operator;
+    /// use fx_core::pattern::SubgraphMatcher;
     /// // 40 users of one value: a thousand pairs of them.
     /// let mut graph = Graph::new();
     /// let x = graph.placeholder("x")?;

@@ -32,7 +32,7 @@ impl From<String> for CodeLine {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::CodeOptions;
+/// use fx_core::emit::CodeOptions;
 /// let gm = symbolic_trace(traced!(|x: Float| x * 2.0))?;
 /// let verbose = gm.rust_code(&CodeOptions::new().verbose(true));
 /// assert!(verbose.source().contains("    // ") && verbose.source().contains(".rs:"));
@@ -78,7 +78,7 @@ impl CodeOptions {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::CodeOptions;
+/// use fx_core::emit::CodeOptions;
 /// let gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
 /// let code = gm.rust_code(&CodeOptions::new());
 /// let line = 1 + code.source().lines().position(|line| line.contains("x * 2.0")).unwrap_or(0);

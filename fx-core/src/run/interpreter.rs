@@ -30,7 +30,9 @@ use crate::value::value::Value;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{CallArgs, Function, Interpretation, Interpreter};
+/// use fx_core::ir::Function;
+/// use fx_core::run::{Interpretation, Interpreter};
+/// use fx_core::trace::CallArgs;
 ///
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 /// #[wrap] fn triple(x: Float) -> Result<Float> { x * 3.0 }
@@ -135,7 +137,8 @@ impl Interpreter for PlainInterpreter {}
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{IntoValue, PlainInterpreter};
+/// use fx_core::run::PlainInterpreter;
+/// use fx_core::value::IntoValue;
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 /// let gm = symbolic_trace(traced!(|x: Float| double(double(x)?)))?;
 /// let mut run = gm.interpretation().keep_values();

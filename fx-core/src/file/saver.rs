@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::value::data::from_data_of;
 use crate::value::object::Object;
 
-/// One saving of a module: [`Component::to_saved`](crate::Component::to_saved) puts tensors into it.
+/// One saving of a module: [`Component::to_saved`](crate::module::Component::to_saved) puts tensors into it.
 #[derive(Debug, Default)]
 pub struct Saver {
     trail: String,

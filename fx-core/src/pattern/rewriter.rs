@@ -12,7 +12,7 @@ use crate::graph_module::GraphModule;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Rewriter, Rule};
+/// use fx_core::pattern::{Rewriter, Rule};
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 /// #[wrap] fn half(x: Float) -> Result<Float> { x * 0.5 }
 ///

@@ -23,7 +23,8 @@ use crate::ir::value_meta::{TensorMeta, ValueMeta};
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Json, Meta, MetaPolicy, SavedMeta};
+/// use fx_core::file::{Json, SavedMeta};
+/// use fx_core::ir::{Meta, MetaPolicy};
 /// #[derive(Debug, PartialEq)]
 /// struct Stage(u64);
 /// impl Meta for Stage {
@@ -156,7 +157,7 @@ pub(crate) fn to_entries(saved: &Json, mut put: impl FnMut(Entry)) -> Result<()>
 }
 
 impl SavedMeta for ValueMeta {
-    const NAME: &'static str = "fx_core::ValueMeta";
+    const NAME: &'static str = "fx_core::ir::ValueMeta";
 
     fn to_saved(&self) -> Result<Json> {
         from_value_meta(self, 0)
@@ -294,10 +295,12 @@ fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
     })
 }
 
-/// Registers a type of entries, a [`SavedMeta`](crate::SavedMeta): files keep what nodes have of it.
+/// Registers a type of entries, a [`SavedMeta`](crate::file::SavedMeta): files keep what nodes have of it.
 ///
 /// ```
-/// # use fx_core::{Json, Meta, MetaPolicy, Result, SavedMeta};
+/// # use fx_core::Result;
+/// # use fx_core::file::{Json, SavedMeta};
+/// # use fx_core::ir::{Meta, MetaPolicy};
 /// #[derive(Debug)]
 /// struct Pinned;
 /// impl Meta for Pinned {

@@ -1,7 +1,7 @@
 //! The built-in operators as functions that graphs call: `fx_core::operator::add` is `a + b`.
 //!
 //! Scalars are computed here, with Python's rules for `/`, `%` and `//`; objects answer for themselves
-//! through [`Object::operator`](crate::Object::operator).
+//! through [`Object::operator`](crate::tensor::Object::operator).
 #![allow(
     non_upper_case_globals,
     reason = "functions are named as they are called"

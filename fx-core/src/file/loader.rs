@@ -12,7 +12,7 @@ use crate::value::data::{TensorData, from_data_of};
 use crate::value::object::{Object, short_type_name};
 use crate::value::value::Value;
 
-/// One loading of a file: [`Component::from_saved`](crate::Component::from_saved) takes tensors out of it.
+/// One loading of a file: [`Component::from_saved`](crate::module::Component::from_saved) takes tensors out of it.
 #[derive(Debug)]
 pub struct Loader<'f> {
     tensors: FxHashMap<&'f str, TensorData<'f>>,
@@ -73,7 +73,7 @@ impl<'f> Loader<'f> {
         loaded
     }
 
-    /// The tensor that [`Saver::tensor`](crate::Saver::tensor) gave a reference of.
+    /// The tensor that [`Saver::tensor`](crate::file::Saver::tensor) gave a reference of.
     ///
     /// # Errors
     /// When the file has no such tensor, or it has another type.

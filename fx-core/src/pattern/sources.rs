@@ -61,7 +61,7 @@ pub struct SourcePartition {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::{Source, source_partitions};
+/// use fx_core::pattern::{Source, source_partitions};
 /// #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
 /// #[derive(Module)] struct Shift { by: f64 }
 /// #[trace] impl Shift { fn forward(&self, x: Float) -> Result<Float> { double(x)? + self.by } }

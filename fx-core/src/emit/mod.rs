@@ -1,0 +1,25 @@
+//! Generated source of graphs: a view of what runs, never what runs.
+//!
+//! ```
+//! use fx_core::prelude::*;
+//! let gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+//! assert!(gm.code().contains("pub fn forward(x: Float)"));
+//! # Ok::<(), Error>(())
+//! ```
+
+mod arguments;
+pub(crate) mod crates;
+pub(crate) mod hooks;
+mod operators;
+mod output;
+pub(crate) mod rust;
+mod shown;
+pub(crate) mod source;
+pub(crate) mod structs;
+pub(crate) mod structures;
+pub(crate) mod tensor_source;
+pub(crate) mod types;
+
+pub use self::hooks::{CodeGen, CodeHook, FunctionHead};
+pub use self::source::{CodeLine, CodeOptions, RustCode};
+pub use crates::CrateInfo;

@@ -1,0 +1,22 @@
+//! What a tensor type brings to be traced: fx-core knows no tensor library.
+//!
+//! A tensor is an [`Object`]; one that can be symbolic is [`Traced`], and its operations record themselves. The example
+//! `foreign_tensor` makes an array type traceable, from operators to generated source.
+//!
+//! ```
+//! use fx_core::tensor::TensorData;
+//! use fx_core::value::DType;
+//! // What a saved file keeps of a tensor.
+//! let data = TensorData::new("my_crate::Array", DType::U8, vec![2], &[1, 2])?;
+//! assert_eq!((data.shape(), data.bytes()), (&[2][..], &[1, 2][..]));
+//! # Ok::<(), fx_core::Error>(())
+//! ```
+
+pub use crate::emit::tensor_source::{IndexSource, TensorSource};
+pub use crate::trace::blame::escape;
+pub use crate::trace::convert::Param;
+pub use crate::trace::dispatch::{CallForm, record_call, report_shape};
+pub use crate::trace::operand::{Operand, binary, unary};
+pub use crate::trace::scope::may_record;
+pub use crate::value::data::{FromData, TensorData};
+pub use crate::value::object::{Handle, Object, OperandRef, Traced};
