@@ -60,6 +60,7 @@ pub use ir::table::FunctionTable;
 pub use ir::value_meta::{TensorMeta, ValueMeta};
 pub use ir::walk::NodeCursor;
 pub use location::SourceLocation;
+pub use module::argument::ModuleArg;
 pub use module::attributes::Attributes;
 pub use module::call::{Call, Callee};
 pub use module::containers::MapKey;
@@ -147,7 +148,8 @@ pub mod __private {
     pub use crate::codegen::tensor_source::TensorSpelling;
     pub use crate::ir::registry::Registration;
     pub use crate::ir::table::TableEntry;
-    pub use crate::module::parts::{below, part_of, part_of_mut};
+    pub use crate::module::argument::{OfModule, module_of, module_value};
+    pub use crate::module::parts::below;
     pub use crate::module::registry::ModuleType;
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,

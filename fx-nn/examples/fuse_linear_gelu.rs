@@ -2,7 +2,6 @@
 //! dropout goes; numbers stay equal.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-
 use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::prelude::*;
 use fx_nn::{Match, Rewriter, Rule, SubgraphMatcher};

@@ -1,5 +1,6 @@
 //! Modules: the traits, and the named hierarchy of children, parameters and buffers.
 
+pub mod argument;
 pub mod attributes;
 pub mod call;
 pub mod containers;

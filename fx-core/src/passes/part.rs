@@ -18,12 +18,10 @@ pub(super) fn named_by(graph: &Graph, attributes: &Attributes) -> Attributes {
     let mut named = Attributes::default();
     for node in graph.nodes() {
         match node.op() {
-            Op::GetAttr(path) => {
-                if let Some(tensor) = attributes.tensors.get(path) {
-                    named.tensors.insert(path.clone(), tensor.clone());
-                }
+            Op::GetAttr(path) if let Some(tensor) = attributes.tensors.get(path) => {
+                named.tensors.insert(path.clone(), tensor.clone());
             }
-            Op::CallModule(path) if !named.modules.contains_key(path) => {
+            Op::CallModule(path) | Op::GetAttr(path) if !named.modules.contains_key(path) => {
                 if let Some(module) = attributes.modules.get(path) {
                     named.modules.insert(path.clone(), module.clone());
                 }

@@ -250,6 +250,8 @@ fn pairs(gm: &GraphModule) -> Result<Vec<Found<'_>>> {
         match node.op() {
             Op::CallModule(path) => *calls.entry(path).or_default() += 1,
             Op::GetAttr(path) => {
+                // A module that a function is given is read whole.
+                readers.insert(path, node);
                 for (dot, _) in path.match_indices('.') {
                     readers.insert(&path[..dot], node);
                 }
@@ -387,9 +389,10 @@ fn fold(
     layer: NodeRef<'_>,
 ) -> Result<Result<Weights, String>> {
     let path = layer.target();
-    let (Some(before), Some(module)) =
-        (Layer::of(gm, path), Norm::of(gm.attributes().module(norm.target())?))
-    else {
+    let (Some(before), Some(module)) = (
+        Layer::of(gm, path),
+        Norm::of(gm.attributes().module(norm.target())?),
+    ) else {
         return Ok(Err(format!("`{path}` is no layer to fold it into")));
     };
     let folded = folded_weights(&before, &module).map_err(|error| norm.blame("fusing", error))?;

@@ -119,7 +119,7 @@ pub(super) fn drop_uncalled(gm: &mut GraphModule, mut candidates: HashSet<Arc<st
         return;
     }
     for node in gm.graph().nodes() {
-        if let Op::CallModule(path) = node.op() {
+        if let Op::CallModule(path) | Op::GetAttr(path) = node.op() {
             candidates.remove(path);
         }
     }
