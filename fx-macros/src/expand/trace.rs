@@ -159,7 +159,7 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
     };
     let (code, module_impl_body) = forward_items(options, forward, &self_ty, &core)?;
     block.items[position] = ImplItem::Verbatim(code);
-    let argument = argument(&block, &core);
+    let argument = argument(block, &core);
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     // Saved files find the type by its path; of a generic one each instantiation has its own.
     let registration = match &options.path {
