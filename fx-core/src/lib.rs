@@ -63,8 +63,9 @@ pub mod __private {
     pub use crate::ir::registry::Registration;
     pub use crate::ir::signature::{Literal, ParamKind, ParamSpec};
     pub use crate::ir::table::TableEntry;
+    pub use crate::module::argument::{OfModule, module_of, module_value};
     pub use crate::module::module::Module;
-    pub use crate::module::parts::{below, part_of, part_of_mut};
+    pub use crate::module::parts::below;
     pub use crate::module::registry::ModuleType;
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,

@@ -12,6 +12,8 @@ mod code;
 mod edited;
 #[path = "run/interpret.rs"]
 mod interpret;
+#[path = "run/module_arguments.rs"]
+mod module_arguments;
 #[path = "run/paths.rs"]
 mod paths;
 mod support;

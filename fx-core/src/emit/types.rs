@@ -197,7 +197,10 @@ impl Types {
                 Some((_, value)) if let Some(object) = value.as_object() => {
                     ParamType::of_tensor(object)
                 }
-                _ => self.unknown.clone(),
+                _ => match attributes.modules.get(path) {
+                    Some(module) => ParamType::of_value(&**module, module.type_name()),
+                    None => self.unknown.clone(),
+                },
             },
             Op::CallModule(path) => match attributes.modules.get(path) {
                 Some(module) => match declared.results.get(&**path) {

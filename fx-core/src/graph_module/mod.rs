@@ -36,9 +36,11 @@ use crate::ir::lint::all_findings;
 use crate::ir::meta::{Entries, Entry, Meta};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::param_type::ParamType;
 use crate::ir::signature::{ParamSpec, arguments_error};
 use crate::ir::value_meta::ValueMeta;
 use crate::ir::version::Version;
+use crate::module::argument::{OfModule, module_of, module_value};
 use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found};
 use crate::module::call::Call;
 use crate::module::module::Module;
@@ -52,7 +54,7 @@ use crate::text::Escaped;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::call_args::{IntoArgs, argument_error, bind_values};
 use crate::trace::context::TraceContext;
-use crate::trace::convert::FromValue;
+use crate::trace::convert::{FromValue, Param};
 use crate::trace::dispatch::{call_module, is_symbolic_call};
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::may_record;
@@ -368,9 +370,10 @@ impl GraphModule {
         let mut found = self.graph.findings();
         for node in self.graph.nodes() {
             let fits = match node.op() {
-                Op::GetAttr(path) if !self.attributes.tensors.contains_key(path) => {
-                    Err(not_found(TENSOR, path))
-                }
+                Op::GetAttr(path) => match self.attributes.has(path) {
+                    true => Ok(()),
+                    false => Err(not_found(TENSOR, path)),
+                },
                 Op::CallModule(path) => match self.attributes.modules.get(path) {
                     Some(module) => node.fits(path, module.params()),
                     None => Err(not_found("module", path)),
@@ -662,6 +665,25 @@ impl Component for GraphModule {
 }
 
 inventory::submit! { ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
+
+#[diagnostic::do_not_recommend]
+impl<'v> Param<'v> for &'v GraphModule {
+    type Guard = &'v GraphModule;
+    const SYMBOLIC: bool = false;
+    const TYPE: ParamType = <OfModule<GraphModule>>::TYPE;
+
+    fn guard(value: &'v Value) -> Result<Self::Guard> {
+        module_of(value)
+    }
+
+    fn lend(guard: &'v Self::Guard) -> Self {
+        guard
+    }
+
+    fn to_value(&self) -> Value {
+        module_value(*self)
+    }
+}
 
 impl Module for GraphModule {
     fn params(&self) -> &[ParamSpec] {

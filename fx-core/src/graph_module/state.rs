@@ -141,14 +141,14 @@ impl GraphModule {
         deleted > 0
     }
 
-    /// Takes away every module that the graph does not call, and gives how many went. Parameters and buffers that the
+    /// Takes away every module that the graph neither calls nor gives to a function, and gives how many went. Parameters and buffers that the
     /// graph could name stay.
     pub fn delete_all_unused_submodules(&mut self) -> usize {
         let called: FxHashSet<Arc<str>> = self
             .graph
             .nodes()
             .filter_map(|node| match node.op() {
-                Op::CallModule(path) => Some(path.clone()),
+                Op::CallModule(path) | Op::GetAttr(path) => Some(path.clone()),
                 _ => None,
             })
             .collect();

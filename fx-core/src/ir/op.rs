@@ -10,7 +10,7 @@ use super::function::Function;
 pub enum Op {
     /// An input of the graph; the target is the argument's name.
     Placeholder(Arc<str>),
-    /// A parameter, buffer or constant; the target is its dotted path.
+    /// A parameter, buffer or constant, or a module that a function is given; the target is its dotted path.
     GetAttr(Arc<str>),
     /// A call of a function.
     CallFunction(Function),

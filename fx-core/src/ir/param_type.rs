@@ -215,6 +215,14 @@ impl ParamType {
         })
     }
 
+    /// The type of a value, by its full name.
+    pub(crate) fn of_value(value: &dyn std::any::Any, name: &'static str) -> Self {
+        ParamType::Named(TypeName {
+            id: Some(value.type_id()),
+            name: Name::Known(name),
+        })
+    }
+
     /// A registered tensor type.
     pub(crate) fn of_registered(tensor: &Registered) -> Self {
         ParamType::TensorOf(TypeName {

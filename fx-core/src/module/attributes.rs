@@ -6,6 +6,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
+use super::argument::module_value;
 use super::hierarchy::ComponentExt;
 use super::items::Items;
 use super::module::Module;
@@ -22,7 +23,7 @@ use crate::value::value::Value;
 pub struct Attributes {
     /// Called modules, by path.
     pub modules: Items<Box<dyn Module>>,
-    /// Tensors of `get_attr` nodes, by path.
+    /// Tensors of `get_attr` nodes, by path; such a node may name a module too, which a function is given.
     pub tensors: Items<(TensorKind, Value)>,
 }
 
@@ -41,12 +42,10 @@ impl Attributes {
         let mut named = Attributes::default();
         for node in graph.nodes() {
             match node.op() {
-                Op::GetAttr(path) => {
-                    if let Some(tensor) = self.tensors.get(path) {
-                        named.tensors.insert(path.clone(), tensor.clone());
-                    }
+                Op::GetAttr(path) if let Some(tensor) = self.tensors.get(path) => {
+                    named.tensors.insert(path.clone(), tensor.clone());
                 }
-                Op::CallModule(path) if !named.modules.contains_key(path) => {
+                Op::CallModule(path) | Op::GetAttr(path) if !named.modules.contains_key(path) => {
                     if let Some(module) = self.modules.get(path) {
                         named.modules.insert(path.clone(), module.clone());
                     }
@@ -79,6 +78,19 @@ impl Attributes {
             .ok_or_else(|| not_found(TENSOR, path))
     }
 
+    /// Whether something is at a path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.tensors.contains_key(path) || self.modules.contains_key(path)
+    }
+
+    /// What a `get_attr` node gives: a tensor, or a module that a function takes.
+    pub(crate) fn value(&self, path: &str) -> Result<Value> {
+        match (self.tensors.get(path), self.modules.get(path)) {
+            (None, Some(module)) => Ok(module_value(&**module)),
+            _ => self.tensor(path).cloned(),
+        }
+    }
+
     /// What a graph names, collected out of a module: modules are copied, sharing their tensors.
     ///
     /// Modules inside are known by their types: `#[trace]` registers those, and
@@ -92,6 +104,15 @@ impl Attributes {
         let mut attributes = Attributes::default();
         for node in graph.nodes() {
             let collected = match node.op() {
+                Op::GetAttr(path) if attributes.modules.contains_key(path) => Ok(()),
+                Op::GetAttr(path)
+                    if tensors.get(&**path).is_some_and(Option::is_none)
+                        && module.part(path).is_some() =>
+                {
+                    collected_module(module, path).map(|given| {
+                        attributes.modules.insert(path.clone(), given);
+                    })
+                }
                 Op::GetAttr(path) if !attributes.tensors.contains_key(path) => {
                     let found = tensors.remove(&**path).flatten();
                     found

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::{Equivalent, IndexMap};
 
 use super::module::Module;
-use super::parts::{below, first_item, part_of, part_of_mut};
+use super::parts::{below, first_item};
 use super::plain::interned;
 use super::registry::{load_module, save_module};
 use super::walk::{Component, Walk, WalkMut};
@@ -99,12 +99,12 @@ macro_rules! list_component {
 
             fn part(&self, path: &str) -> Option<&dyn Component> {
                 let (index, rest) = first_item(path)?;
-                part_of(self.get(index)?, rest)
+                self.get(index)?.here_or_below(rest)
             }
 
             fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
                 let (index, rest) = first_item(path)?;
-                part_of_mut(self.get_mut(index)?, rest)
+                self.get_mut(index)?.here_or_below_mut(rest)
             }
 
             fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -209,12 +209,12 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
 
     fn part(&self, path: &str) -> Option<&dyn Component> {
         let (at, rest) = map_item(self, path)?;
-        part_of(self.get_index(at)?.1, rest)
+        self.get_index(at)?.1.here_or_below(rest)
     }
 
     fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
         let (at, rest) = map_item(self, path)?;
-        part_of_mut(self.get_index_mut(at)?.1, rest)
+        self.get_index_mut(at)?.1.here_or_below_mut(rest)
     }
 
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -429,14 +429,14 @@ macro_rules! tuple_component {
 
             fn part(&self, path: &str) -> Option<&dyn Component> {
                 match first_item(path)? {
-                    $(($index, rest) => part_of(&self.$index, rest),)+
+                    $(($index, rest) => self.$index.here_or_below(rest),)+
                     _ => None,
                 }
             }
 
             fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
                 match first_item(path)? {
-                    $(($index, rest) => part_of_mut(&mut self.$index, rest),)+
+                    $(($index, rest) => self.$index.here_or_below_mut(rest),)+
                     _ => None,
                 }
             }

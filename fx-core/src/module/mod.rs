@@ -10,6 +10,7 @@
 //! assert_eq!(Module::params(&Scale { by: 2.0 })[0].name, "x");
 //! ```
 
+pub(crate) mod argument;
 pub(crate) mod attributes;
 pub(crate) mod call;
 pub(crate) mod containers;
@@ -28,6 +29,7 @@ pub(crate) mod registry;
 pub(crate) mod skipped;
 pub(crate) mod walk;
 
+pub use self::argument::ModuleArg;
 pub use self::attributes::Attributes;
 pub use self::call::{Call, Callee};
 pub use self::containers::MapKey;

@@ -22,25 +22,6 @@ pub(super) fn first_item(path: &str) -> Option<(usize, &str)> {
     (index.to_string() == first).then_some((index, rest))
 }
 
-/// A child, or what is below it.
-pub fn part_of<'c, C: Component>(child: &'c C, rest: &str) -> Option<&'c dyn Component> {
-    match rest.is_empty() {
-        true => Some(child),
-        false => child.part(rest),
-    }
-}
-
-/// As [`part_of`], to change in place.
-pub fn part_of_mut<'c, C: Component>(
-    child: &'c mut C,
-    rest: &str,
-) -> Option<&'c mut dyn Component> {
-    match rest.is_empty() {
-        true => Some(child),
-        false => child.part_mut(rest),
-    }
-}
-
 /// Shows the tensor at a path below a component; `None` where there is none.
 pub fn tensor_at<R>(
     component: &(impl Component + ?Sized),

@@ -67,6 +67,30 @@ pub trait Component {
         None
     }
 
+    /// Itself at the end of a path, or the part below it.
+    #[doc(hidden)]
+    fn here_or_below(&self, path: &str) -> Option<&dyn Component>
+    where
+        Self: Sized,
+    {
+        match path.is_empty() {
+            true => Some(self),
+            false => self.part(path),
+        }
+    }
+
+    /// As [`here_or_below`](Component::here_or_below), to change in place.
+    #[doc(hidden)]
+    fn here_or_below_mut(&mut self, path: &str) -> Option<&mut dyn Component>
+    where
+        Self: Sized,
+    {
+        match path.is_empty() {
+            true => Some(self),
+            false => self.part_mut(path),
+        }
+    }
+
     /// Itself, to be looked at as its own type; of an option, a box or a shared owner, what is in it. Containers and plain
     /// data are `None`.
     fn as_any(&self) -> Option<&dyn Any> {

@@ -55,7 +55,8 @@ impl GraphModule {
             let bound = BoundArgs::of(node, &path, inner.params())?;
             bound.iter().map(|(_, arg)| arg.into_owned()).collect()
         };
-        let is_last_call = self.graph().find_nodes(node.op()).len() == 1;
+        let is_last_call = self.graph().find_nodes(node.op()).len() == 1
+            && !self.graph().has_op(&Op::GetAttr(path.clone()));
 
         let mut edit = self.graph_mut();
         let (graph, attributes) = edit.parts();

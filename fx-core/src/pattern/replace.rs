@@ -419,7 +419,9 @@ impl Work<'_> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();
         attributes.modules.retain(|path, _| {
-            !self.called.contains(path) || graph.has_op(&Op::CallModule(path.clone()))
+            !self.called.contains(path)
+                || graph.has_op(&Op::CallModule(path.clone()))
+                || graph.has_op(&Op::GetAttr(path.clone()))
         });
     }
 

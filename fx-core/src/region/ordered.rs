@@ -115,6 +115,7 @@ impl Changing {
         let id = tensor.and_then(|tensor| tensor.as_object()?.object_id());
         self.paths.contains(path)
             || id.is_some_and(|id| self.tensors.contains(&id))
+            || self.modules.contains(path)
             || path
                 .match_indices('.')
                 .any(|(dot, _)| self.modules.contains(&path[..dot]))

@@ -457,8 +457,11 @@ impl<'m> Interpretation<'m> {
         let value = self.fetch_attr(path)?;
         match (self.recording, self.node) {
             (Some(context), Some(node)) if node.target() == path => {
-                if let Some((path, (kind, _))) = self.attributes.tensors.get_key_value(path) {
+                let Attributes { modules, tensors } = self.attributes;
+                if let Some((path, (kind, _))) = tensors.get_key_value(path) {
                     context.keep_tensor(path, *kind, value);
+                } else if let Some((path, module)) = modules.get_key_value(path) {
+                    context.keep_module(path, &**module);
                 }
                 self.copied(context, node)
             }
@@ -509,12 +512,12 @@ impl<'m> Interpretation<'m> {
         dispatch::call_module(module, args, Location::caller())
     }
 
-    /// A parameter, buffer or constant.
+    /// A parameter, buffer or constant; a module that a function is given, as a [`ModuleArg`](crate::module::ModuleArg).
     ///
     /// # Errors
     /// When there is none of that path.
     pub fn fetch_attr(&self, path: &str) -> Result<Value> {
-        self.attributes.tensor(path).cloned()
+        self.attributes.value(path)
     }
 
     /// A module.

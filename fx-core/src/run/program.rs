@@ -17,6 +17,7 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
+use crate::module::argument::module_value;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::trace::dispatch::{self, CallForm};
 use crate::trace::scope::visible_modes;
@@ -32,6 +33,8 @@ enum Operand {
     Constant(u32),
     /// A tensor of the attributes.
     Tensor(u32),
+    /// A module of the attributes, which a function is given.
+    Module(u32),
     /// A structure with computed values inside, built anew each time.
     Template(u32),
 }
@@ -230,7 +233,7 @@ impl Program {
             Operand::Constant(constant) => &self.constants[constant as usize],
             Operand::Tensor(tensor) => &attributes.tensors[tensor as usize].1,
             // Steps with templates take the other path.
-            Operand::Template(_) => &NONE,
+            Operand::Template(_) | Operand::Module(_) => &NONE,
         }
     }
 
@@ -361,6 +364,8 @@ impl Program {
             Operand::Template(template) => {
                 self.build(&self.templates[template as usize], frame, attributes)
             }
+            // As it is now: it may have been changed in place.
+            Operand::Module(module) => Ok(module_value(&*attributes.modules[module as usize])),
             operand => Ok(self.lend(operand, attributes, frame).clone()),
         }
     }
@@ -448,9 +453,13 @@ impl Compiler<'_> {
                 return Ok(());
             }
             Op::GetAttr(path) => {
-                let tensor = self.attributes.tensors.get_index_of(path);
-                let tensor = tensor.ok_or_else(|| not_found(TENSOR, path))?;
-                self.places[node.id().index as usize] = Some(Operand::Tensor(index(tensor)?));
+                let Attributes { modules, tensors } = self.attributes;
+                let operand = match (tensors.get_index_of(path), modules.get_index_of(path)) {
+                    (Some(tensor), _) => Operand::Tensor(index(tensor)?),
+                    (None, Some(module)) => Operand::Module(index(module)?),
+                    (None, None) => return Err(not_found(TENSOR, path)),
+                };
+                self.places[node.id().index as usize] = Some(operand);
                 return Ok(());
             }
             Op::Output => {
@@ -519,7 +528,7 @@ impl Compiler<'_> {
             .program
             .operands_of(&operands)
             .iter()
-            .any(|o| matches!(o, Operand::Template(_)));
+            .any(|o| matches!(o, Operand::Template(_) | Operand::Module(_)));
         self.program.steps.push(Step {
             callee,
             operands,

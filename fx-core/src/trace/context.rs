@@ -22,13 +22,14 @@ use crate::ir::places::{Scope, ScopeId, Site};
 use crate::ir::returned::{Place, ReturnedPart};
 use crate::ir::signature::ParamSpec;
 use crate::location::SourceLocation;
+use crate::module::argument::ModuleArg;
 use crate::module::attributes::Attributes;
 use crate::module::items::Items;
 use crate::module::module::Module;
 use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
-use crate::value::object::Object;
+use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
@@ -389,6 +390,18 @@ impl TraceContext {
         walk(module, &mut first);
         let range = self.root.components.get(&first.0?)?;
         Some(self.root.path(*range).into())
+    }
+
+    /// The path of a module that a function is given.
+    pub(super) fn path_of_argument(&self, module: &ModuleArg) -> Result<Arc<str>> {
+        let range = self.root.components.get(&module.key());
+        let path = range.map(|range| self.root.path(*range));
+        path.filter(|path| !path.is_empty()).map(Arc::from).ok_or_else(|| {
+            Error::msg(format_args!(
+                "a function is given a `{}` that is no module inside of the traced root: make it a field of the root, so that the graph can name it",
+                short_type_name(module.type_name())
+            ))
+        })
     }
 
     /// Path and kind of a tensor of the root.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a default asks the tracer that it is given for every decision inside it, so no override is bypassed.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use super::call_args::CallArgs;
@@ -13,6 +14,7 @@ use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::op::Op;
 use crate::ir::operator;
 use crate::ir::signature::ParamSpec;
+use crate::module::argument::ModuleArg;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
 use crate::value::handle::Proxy;
@@ -101,6 +103,14 @@ impl TraceContext {
         tracer: &T,
         object: &dyn Object,
     ) -> Result<Argument> {
+        let any: &dyn Any = object;
+        if let Some(module) = any.downcast_ref::<ModuleArg>() {
+            let path = self.path_of_argument(module)?;
+            self.keep_module(&path, module.module());
+            let read = Op::GetAttr(path);
+            let node = tracer.create_node(self, read, Args::new(), Kwargs::new(), None)?;
+            return Ok(Argument::Node(node));
+        }
         let read =
             |path| tracer.create_node(self, Op::GetAttr(path), Args::new(), Kwargs::new(), None);
         let known = object.object_id().and_then(|id| self.path_of_tensor(id));

@@ -246,30 +246,41 @@ impl Arm {
                 }
                 FieldKind::Skip => {}
             }
+            let below = |method: &str| {
+                let arguments = match kind {
+                    FieldKind::Flatten => quote!(#binding, __path),
+                    _ => quote!(#binding, __rest),
+                };
+                call_of_type(
+                    ty,
+                    quote!(#core::__private::Component),
+                    method,
+                    Some(arguments),
+                )
+            };
             match kind {
                 FieldKind::Child | FieldKind::Buffer => {
-                    part.extend(quote_spanned! {span=>
-                        if let ::core::option::Option::Some(__rest) = #core::__private::below(__path, #name) {
-                            return #core::__private::part_of(#shared #binding, __rest);
-                        }
-                    });
-                    part_mut.extend(quote_spanned! {span=>
-                        if let ::core::option::Option::Some(__rest) = #core::__private::below(__path, #name) {
-                            return #core::__private::part_of_mut(#unique #binding, __rest);
-                        }
-                    });
+                    for (part, method) in [
+                        (&mut part, "here_or_below"),
+                        (&mut part_mut, "here_or_below_mut"),
+                    ] {
+                        let below = below(method);
+                        part.extend(quote! {
+                            if let ::core::option::Option::Some(__rest) = #core::__private::below(__path, #name) {
+                                return #below;
+                            }
+                        });
+                    }
                 }
                 FieldKind::Flatten => {
-                    part.extend(quote_spanned! {span=>
-                        if let ::core::option::Option::Some(__part) = #core::__private::Component::part(#binding, __path) {
-                            return ::core::option::Option::Some(__part);
-                        }
-                    });
-                    part_mut.extend(quote_spanned! {span=>
-                        if let ::core::option::Option::Some(__part) = #core::__private::Component::part_mut(#binding, __path) {
-                            return ::core::option::Option::Some(__part);
-                        }
-                    });
+                    for (part, method) in [(&mut part, "part"), (&mut part_mut, "part_mut")] {
+                        let below = below(method);
+                        part.extend(quote! {
+                            if let ::core::option::Option::Some(__part) = #below {
+                                return ::core::option::Option::Some(__part);
+                            }
+                        });
+                    }
                 }
                 FieldKind::Training | FieldKind::Skip => {}
             }

@@ -159,6 +159,7 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
     };
     let (code, module_impl_body) = forward_items(options, forward, &self_ty, &core)?;
     block.items[position] = ImplItem::Verbatim(code);
+    let argument = argument(block, &core);
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     // Saved files find the type by its path; of a generic one each instantiation has its own.
     let registration = match &options.path {
@@ -176,8 +177,34 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
         impl #impl_generics #core::__private::Module for #self_ty #where_clause {
             #module_impl_body
         }
+        #argument
         #registered
     })
+}
+
+/// What makes `&Layer` a parameter of `#[wrap]` functions.
+fn argument(block: &ItemImpl, core: &TokenStream) -> TokenStream {
+    let self_ty = &block.self_ty;
+    let mut generics = block.generics.clone();
+    generics.params.insert(0, syn::parse_quote!('__v));
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #core::__private::Param<'__v> for &'__v #self_ty #where_clause {
+            type Guard = &'__v #self_ty;
+            const SYMBOLIC: bool = false;
+            const TYPE: #core::__private::ParamType = <#core::__private::OfModule<#self_ty>>::TYPE;
+            fn guard(__value: &'__v #core::__private::Value) -> #core::Result<Self::Guard> {
+                #core::__private::module_of(__value)
+            }
+            fn lend(__guard: &'__v Self::Guard) -> Self {
+                __guard
+            }
+            fn to_value(&self) -> #core::__private::Value {
+                #core::__private::module_value(*self)
+            }
+        }
+    }
 }
 
 /// The new `forward` with its hidden companions, and the items of the `Module` impl.

@@ -248,6 +248,8 @@ fn pairs(gm: &GraphModule) -> Result<Vec<Found<'_>>> {
         match node.op() {
             Op::CallModule(path) => *calls.entry(path).or_default() += 1,
             Op::GetAttr(path) => {
+                // A module that a function is given is read whole.
+                readers.insert(path, node);
                 for (dot, _) in path.match_indices('.') {
                     readers.insert(&path[..dot], node);
                 }
