@@ -177,20 +177,18 @@ impl Prepared {
     /// When it cannot be written, or a tensor cannot be read.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
         out.write_all(&self.head).map_err(Error::saved)?;
-        for (name, tensor) in &self.tensors {
-            tensor.write(out).map_err(|e| of_tensor(name, e))?;
-        }
-        Ok(())
+        write_tensors(&self.tensors, out)
     }
 
     /// The file's bytes.
     ///
     /// # Errors
     /// When there is no room for them, or a tensor cannot be read.
-    pub fn bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(self.len).map_err(Error::saved)?;
-        self.write(&mut bytes).map(|()| bytes)
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
+        let mut bytes = self.head;
+        let rest = self.len - bytes.len();
+        bytes.try_reserve_exact(rest).map_err(Error::saved)?;
+        write_tensors(&self.tensors, &mut bytes).map(|()| bytes)
     }
 
     /// Writes the file under a name, in one step.
@@ -200,6 +198,13 @@ impl Prepared {
     pub fn save(&self, path: &Path) -> Result<()> {
         disk::replace(path, |out| self.write(out))
     }
+}
+
+fn write_tensors(tensors: &[(String, Outgoing)], out: &mut dyn Write) -> Result<()> {
+    for (name, tensor) in tensors {
+        tensor.write(out).map_err(|e| of_tensor(name, e))?;
+    }
+    Ok(())
 }
 
 /// Refuses a name that no tensor of a file can have.
