@@ -151,9 +151,12 @@ impl Prepared {
             ));
             at = end;
         }
+        // About as much as the header takes, with its quotes escaped, so that it does not move while it grows.
+        let text = metadata.as_ref().map_or(0, |(_, text)| text.len());
+        let mut head = Vec::with_capacity(PREFIX + text + text / 3 + infos.len() * 128);
+        head.resize(PREFIX, 0);
         let metadata = metadata.map(|(key, text)| HashMap::from([(key.to_string(), text)]));
         let header = Metadata::new(metadata, infos).map_err(Error::saved)?;
-        let mut head = vec![0; PREFIX];
         serde_json::to_writer(&mut head, &header).map_err(Error::saved)?;
         head.resize(head.len().next_multiple_of(PREFIX), b' ');
         let header_len = (head.len() - PREFIX) as u64;
