@@ -370,9 +370,10 @@ fn the_names_that_a_user_meets_first_are_few() {
     let mut names = names_in(&lib);
     names.extend(prelude_in(&lib));
     names.extend(prelude_in(&parsed(&core.join("passes/mod.rs"))));
-    let mut all = public_api("fx-core");
-    all.retain(|c| c != '!');
-    let macros = all.lines().filter_map(|line| line.strip_prefix("macro "));
+    let all = public_api("fx-core");
+    let macros = all
+        .lines()
+        .filter_map(|line| line.strip_prefix("macro ")?.strip_suffix('!'));
     names.extend(macros.map(str::to_string));
 
     let nn = prelude_in(&parsed(&root().join("fx-nn/src/lib.rs")));
