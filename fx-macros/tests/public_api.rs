@@ -258,7 +258,7 @@ fn items(items: &[Item], exported: Option<&BTreeSet<String>>, found: &mut BTreeS
             Item::Use(item) if is_public(&item.vis) => {
                 found.insert(format!("use {}", text(&item.tree)));
             }
-            Item::Mod(item) => {
+            Item::Mod(item) if !is_hidden(&item.attrs) => {
                 let is_test = item
                     .attrs
                     .iter()

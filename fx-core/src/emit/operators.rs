@@ -31,7 +31,9 @@ impl Writer<'_> {
                     None => {
                         let core = self.input.core;
                         let lent = by_reference(lent);
-                        format!("{core}::tensor::unary::<{ty}>({core}::value::Operator::{op:?}, {lent})?")
+                        format!(
+                            "{core}::tensor::unary::<{ty}>({core}::value::Operator::{op:?}, {lent})?"
+                        )
                     }
                 },
             },
