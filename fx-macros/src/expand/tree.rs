@@ -2,40 +2,41 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Data, DeriveInput, Error, Fields, Ident, Result, parse_quote};
+use syn::{Data, DeriveInput, Fields, Ident, parse_quote};
 
+use super::stub;
 use crate::paths;
+use crate::refusal::{self, Refusals};
 
 pub fn tree(item: TokenStream) -> TokenStream {
-    syn::parse2::<DeriveInput>(item)
-        .and_then(|input| derive(&input))
-        .unwrap_or_else(|error| error.to_compile_error())
+    let mut refusals = Refusals::default();
+    let code = refusals
+        .take(syn::parse2::<DeriveInput>(item))
+        .map(|input| match derive(&input, &mut refusals) {
+            Some(code) if refusals.is_empty() => code,
+            _ => stub::tree(&input, &paths::core()),
+        });
+    let errors = refusals.errors();
+    quote!(#errors #code)
 }
 
-fn derive(input: &DeriveInput) -> Result<TokenStream> {
+fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     let core = paths::core();
     let name = &input.ident;
+    for lifetime in input.generics.lifetimes() {
+        refusals.add(refusal::tree::borrows(lifetime));
+    }
     let fields = match &input.data {
         Data::Struct(data) => &data.fields,
         Data::Enum(data) => {
-            return Err(Error::new_spanned(
-                data.enum_token,
-                "an enum is no tree: which fields it has is known only when the program runs; derive `Tree` for structs",
-            ));
+            refusals.add(refusal::tree::is_enum(&data.enum_token));
+            return None;
         }
         Data::Union(data) => {
-            return Err(Error::new_spanned(
-                data.union_token,
-                "a union is no tree: which of its fields is live is not known",
-            ));
+            refusals.add(refusal::tree::is_union(&data.union_token));
+            return None;
         }
     };
-    if let Some(lifetime) = input.generics.lifetimes().next() {
-        return Err(Error::new_spanned(
-            lifetime,
-            "a tree owns its values: a struct that borrows cannot be made from a graph's results",
-        ));
-    }
     let text = name.to_string();
     let bindings: Vec<Ident> = (0..fields.len())
         .map(|i| format_ident!("__field{i}"))
@@ -68,10 +69,8 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             quote!(#core::__private::tuple_fields(__value, #text)),
         ),
         Fields::Unit => {
-            return Err(Error::new_spanned(
-                name,
-                "a struct without fields has nothing to carry through a graph",
-            ));
+            refusals.add(refusal::tree::no_fields(name));
+            return None;
         }
     };
     let generics = |bound: TokenStream| {
@@ -119,7 +118,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         quote!(guard),
     );
     let by_value = param_body(owned, quote!(::core::clone::Clone::clone(guard)));
-    Ok(quote! {
+    Some(quote! {
         #[automatically_derived]
         impl #impl_generics #core::__private::IntoValue for #ty #where_clause {
             fn into_value(self) -> #core::__private::Value {

@@ -13,4 +13,20 @@ impl Relu {
     }
 }
 
+#[derive(Module)]
+pub struct Net {
+    pub relu: Relu,
+}
+
+#[trace]
+impl Net {
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.relu.forward(x)
+    }
+}
+
+pub fn graphs(relu: &Relu, net: &Net) -> Result<[GraphModule; 2]> {
+    Ok([symbolic_trace(relu)?, symbolic_trace(net)?])
+}
+
 fn main() {}
