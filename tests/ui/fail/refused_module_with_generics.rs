@@ -32,7 +32,7 @@ pub struct Net {
 impl Net {
     pub fn forward(&self, x: &mut Tensor, y: &Tensor) -> Result<Tensor> {
         assert!(y > 0.5);
-        *x + y
+        &*x + y
     }
 }
 
