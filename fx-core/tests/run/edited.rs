@@ -1,10 +1,10 @@
 //! A graph module that was edited: the next run is of the graph as it is.
 
+use fx_core::function;
 use fx_core::ir::Op;
 use fx_core::module::Module;
 use fx_core::prelude::*;
 use fx_core::value::{IntoValue, NodeId};
-use fx_core::function;
 
 use crate::equal;
 use crate::support::*;

@@ -10,6 +10,7 @@ use syn::{
 
 use super::wrap::twin;
 use crate::options::MethodOption;
+use crate::parse::callable::Parameter;
 
 /// What graphs call.
 fn kernel(core: &TokenStream) -> TokenStream {
@@ -59,6 +60,19 @@ pub fn give_result(sig: &mut Signature, body: &syn::Block, core: &TokenStream) {
     {
         sig.output = parse_quote!(-> #core::Result<impl ::core::marker::Sized>);
     }
+}
+
+/// A function with `impl Into<T>` arguments gets `T` instead, so that its handle knows their types.
+pub fn name_types(function: &mut ItemFn, params: &[Parameter]) {
+    for (input, param) in function.sig.inputs.iter_mut().zip(params) {
+        if let FnArg::Typed(arg) = input {
+            *arg.ty = param.ty.clone();
+        }
+    }
+    function
+        .attrs
+        .push(parse_quote!(#[allow(unused_variables)]));
+    *function.block = parse_quote!({ ::core::unreachable!() });
 }
 
 /// The handle of a `#[trace]` function.

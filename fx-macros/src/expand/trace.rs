@@ -49,15 +49,19 @@ fn trace_fn(options: &TraceOptions, mut function: ItemFn, refusals: &mut Refusal
         return function.to_token_stream();
     }
     let mut callable = Callable::parse(&mut function.sig, &core, refusals);
-    callable.take_if(|callable| {
-        let params = callable.params.iter().zip(&function.sig.inputs);
-        let mut refused = false;
-        for (_, input) in params.filter(|(param, _)| param.into) {
+    if let Some(Callable { params, .. }) = &callable
+        && params.iter().any(|param| param.into)
+    {
+        for (_, input) in params
+            .iter()
+            .zip(&function.sig.inputs)
+            .filter(|(param, _)| param.into)
+        {
             refusals.add(refusal::trace::into_argument(input));
-            refused = true;
         }
-        refused
-    });
+        stub::name_types(&mut function, params);
+        callable = None;
+    }
     let handle = options.handle.clone();
     let handle = &handle.unwrap_or_else(|| function.sig.ident.clone());
     let Some(callable) = callable else {

@@ -7,6 +7,7 @@ use syn::{Data, DeriveInput, Fields, Ident, parse_quote};
 use super::stub;
 use crate::paths;
 use crate::refusal::{self, Refusals};
+use crate::spans::call_of_type;
 
 pub fn tree(item: TokenStream) -> TokenStream {
     let mut refusals = Refusals::default();
@@ -41,6 +42,14 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     let bindings: Vec<Ident> = (0..fields.len())
         .map(|i| format_ident!("__field{i}"))
         .collect();
+    let part = |function: &str| {
+        let field = |(field, binding): (&syn::Field, &Ident)| {
+            let bound = quote!(#core::__private::TreeField);
+            call_of_type(&field.ty, bound, function, Some(quote!(#binding)))
+        };
+        fields.iter().zip(&bindings).map(field).collect::<Vec<_>>()
+    };
+    let (into_fields, from_fields) = (part("into_field"), part("from_field"));
     let (pattern, into, from) = match fields {
         Fields::Named(named) => {
             let idents: Vec<&Ident> = named
@@ -56,7 +65,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
                 quote!({ #(#idents: #bindings),* }),
                 quote!(#core::__private::Value::Dict(::std::boxed::Box::new(
                     ::core::iter::IntoIterator::into_iter(
-                        [#((::std::sync::Arc::<str>::from(#keys), #core::__private::IntoValue::into_value(#bindings))),*],
+                        [#((::std::sync::Arc::<str>::from(#keys), #into_fields)),*],
                     )
                     .collect(),
                 ))),
@@ -65,7 +74,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
         }
         Fields::Unnamed(_) => (
             quote!((#(#bindings),*)),
-            quote!(#core::__private::Value::Tuple(::std::boxed::Box::new([#(#core::__private::IntoValue::into_value(#bindings)),*]))),
+            quote!(#core::__private::Value::Tuple(::std::boxed::Box::new([#(#into_fields),*]))),
             quote!(#core::__private::tuple_fields(__value, #text)),
         ),
         Fields::Unit => {
@@ -94,6 +103,10 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     let (param_generics, _, _) = param.split_for_impl();
     let ty = quote!(#name #ty_generics);
     let owned = quote!(<#ty as #core::__private::FromValue>::TYPE);
+    // Of one form and place, so that rustc says once that the type is not `Clone`.
+    let cloned =
+        |value: TokenStream| call_of_type(&ty, quote!(::core::clone::Clone), "clone", Some(value));
+    let (of_self, of_guard) = (cloned(quote!(self)), cloned(quote!(guard)));
     let param_body = |of: TokenStream, lend: TokenStream| {
         quote! {
             type Guard = #ty;
@@ -108,8 +121,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
                 #core::__private::Param::to_value(self).holds_proxy()
             }
             fn to_value(&self) -> #core::__private::Value {
-                let this: &#ty = self;
-                #core::__private::IntoValue::into_value(::core::clone::Clone::clone(this))
+                #core::__private::IntoValue::into_value(#of_self)
             }
         }
     };
@@ -117,7 +129,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
         quote!(#core::__private::ParamType::Reference(#core::__private::TypePart::Fixed(&#owned))),
         quote!(guard),
     );
-    let by_value = param_body(owned, quote!(::core::clone::Clone::clone(guard)));
+    let by_value = param_body(owned, of_guard);
     Some(quote! {
         #[automatically_derived]
         impl #impl_generics #core::__private::IntoValue for #ty #where_clause {
@@ -129,7 +141,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
         #[automatically_derived]
         impl #impl_generics #core::__private::IntoValue for &#ty #where_clause {
             fn into_value(self) -> #core::__private::Value {
-                #core::__private::IntoValue::into_value(<#ty as ::core::clone::Clone>::clone(self))
+                #core::__private::IntoValue::into_value(#of_self)
             }
         }
         #[automatically_derived]
@@ -140,7 +152,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
         impl #impl_generics #core::__private::FromValue for #ty #where_clause {
             fn from_value(__value: #core::__private::Value) -> #core::Result<Self> {
                 let [#(#bindings),*] = #from?;
-                #(let #bindings = #core::__private::FromValue::from_value(#bindings)?;)*
+                #(let #bindings = #from_fields?;)*
                 ::core::result::Result::Ok(#name #pattern)
             }
         }

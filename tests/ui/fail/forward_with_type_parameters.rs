@@ -21,7 +21,7 @@ pub struct Net {
 #[trace]
 impl Net {
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        self.layer.forward(x)
+        self.layer.forward::<f64>(x)
     }
 }
 

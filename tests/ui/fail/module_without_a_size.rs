@@ -16,6 +16,7 @@ impl Relu {
 #[derive(Module)]
 pub struct Net {
     pub relu: Relu,
+    pub scale: Tensor,
 }
 
 #[trace]

@@ -11,8 +11,8 @@ pub fn keep(pair: Pair) -> Result<Pair> {
 }
 
 #[trace]
-pub fn f(pair: &Pair) -> Result<Pair> {
-    keep(pair.clone())
+pub fn f(pair: Pair) -> Result<Pair> {
+    keep(pair)
 }
 
 pub fn graph() -> Result<GraphModule> {
