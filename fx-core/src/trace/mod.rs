@@ -69,7 +69,9 @@ pub use self::tracer::{NoLeaves, SymbolicTracer, Tracer};
 #[doc(hidden)]
 pub use self::{
     assertion::{Assertable, claim},
-    compare::{Condition, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual},
+    compare::{
+        Condition, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, condition,
+    },
     convert::{Output, TreeField},
     returns::Returns,
 };
