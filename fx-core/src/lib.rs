@@ -1,10 +1,22 @@
 //! The core of fx, torch.fx for Rust: a `forward` is traced into a graph that a person can read, edit,
 //! run and turn back into Rust source.
 //!
-//! This crate knows no tensor library: a tensor is an [`Object`], a tensor type that can be symbolic is
-//! [`Traced`], and generated source has the names that come with the type's registration
-//! ([`register_tensor!`]). `fx-nn` brings one. The layers, from the ground up: values, the graph ([`Graph`]), modules
-//! ([`Module`]), tracing ([`Tracer`]), running and code generation ([`GraphModule`]).
+//! This crate knows no tensor library: [`tensor`] says what a tensor type brings, and `fx-nn` brings one.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`prelude`] | what those who use models write |
+//! | [`passes`] | passes, what a run teaches about a graph; [`passes::prelude`] for those who write transforms |
+//! | [`trace`](mod@trace) | tracing: [`Trace`](trace::Trace), [`Tracer`](trace::Tracer), modes, conversions |
+//! | [`graph_module`] | [`GraphModule`]: edits, parts by path, surgery, crates |
+//! | [`ir`] | [`Graph`](ir::Graph), nodes, functions and their tables |
+//! | [`pattern`] | sub-graphs that are found, and what takes their place |
+//! | [`run`] | running node by node |
+//! | [`emit`] | generated source |
+//! | [`file`](mod@file) | saved files |
+//! | [`module`](mod@module) | the traits of modules, their hierarchy |
+//! | [`value`] | values, numbers, structures |
+//! | [`tensor`] | what a tensor type brings |
 
 // Macro expansions name the crate by its public name, also in its own tests and examples.
 #[allow(unused_extern_crates, reason = "used by expansions")]
@@ -37,7 +49,7 @@ pub use ir::operator;
 register_crate!(prelude = "fx_core::prelude");
 
 /// What most programs use: `use fx_core::prelude::*;`. Those that write transforms add
-/// [`passes::prelude`](crate::passes::prelude).
+/// [`passes::prelude`].
 pub mod prelude {
     pub use crate::module::{ComponentExt, Module, Tag};
     pub use crate::trace::{Forward, FromValue, List, PH, Trace, TracedExt};

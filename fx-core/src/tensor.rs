@@ -8,7 +8,7 @@
 //! use fx_core::value::DType;
 //! // What a saved file keeps of a tensor.
 //! let data = TensorData::new("my_crate::Array", DType::U8, vec![2], &[1, 2])?;
-//! assert_eq!((data.shape(), data.bytes()), (&[2][..], &[1, 2][..]));
+//! assert_eq!((data.shape(), data.dtype()), (&[2][..], DType::U8));
 //! # Ok::<(), fx_core::Error>(())
 //! ```
 

@@ -57,55 +57,103 @@ fn fields(name: &str, fields: &Fields, all: bool, found: &mut BTreeSet<String>) 
     }
 }
 
-/// What a crate's `lib.rs` makes public.
-#[derive(Default)]
+/// What a crate makes public, module by module.
 struct Exported {
-    /// Names that it re-exports.
+    src: PathBuf,
+    /// Names that public modules re-export, wherever their items are.
     names: BTreeSet<String>,
-    /// Where they come from, and its public modules, as paths of files without their endings.
+    /// Public modules, as paths of files without their endings: all that is public in them is.
     modules: BTreeSet<PathBuf>,
 }
 
 impl Exported {
-    fn of(items: &[Item]) -> Self {
-        let mut exported = Exported::default();
+    fn of(src: PathBuf) -> Self {
+        let mut exported = Exported {
+            src,
+            names: BTreeSet::new(),
+            modules: BTreeSet::new(),
+        };
+        let items = exported
+            .items_of(Path::new("lib"))
+            .expect("a crate has a lib.rs");
+        exported.add_all(&items, Path::new(""));
+        exported
+    }
+
+    /// The items of a module's file, or of its folder's `mod.rs`.
+    fn items_of(&self, module: &Path) -> Option<Vec<Item>> {
+        let file = self.src.join(module).with_extension("rs");
+        let folder = self.src.join(module).join("mod.rs");
+        let found = [file, folder].into_iter().find(|file| file.is_file())?;
+        Some(parsed(&found))
+    }
+
+    fn add_all(&mut self, items: &[Item], at: &Path) {
         for item in items {
             match item {
-                Item::Use(item) if is_public(&item.vis) => exported.add(&item.tree, PathBuf::new()),
-                Item::Mod(item) if is_public(&item.vis) => {
-                    exported.modules.insert(item.ident.to_string().into());
+                Item::Use(item) if is_public(&item.vis) => self.add_use(&item.tree, at, at.into()),
+                Item::Mod(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
+                    let inside = at.join(item.ident.to_string());
+                    match &item.content {
+                        Some((_, items)) => self.add_all(items, &inside),
+                        None => self.add_module(inside),
+                    }
                 }
                 _ => {}
             }
         }
-        exported
     }
 
-    fn add(&mut self, tree: &UseTree, at: PathBuf) {
-        match tree {
-            UseTree::Path(path) => self.add(&path.tree, at.join(path.ident.to_string())),
-            UseTree::Name(name) => {
-                self.modules.insert(at.join(name.ident.to_string()));
-                self.names.insert(name.ident.to_string());
-            }
-            UseTree::Rename(rename) => {
-                self.modules.insert(at.join(rename.ident.to_string()));
-                self.names.insert(rename.rename.to_string());
-            }
-            UseTree::Group(group) => {
-                for tree in &group.items {
-                    self.add(tree, at.clone());
-                }
-            }
-            UseTree::Glob(_) => {}
+    fn add_module(&mut self, module: PathBuf) {
+        if let Some(items) = self.items_of(&module)
+            && self.modules.insert(module.clone())
+        {
+            self.add_all(&items, &module);
         }
     }
 
-    /// Whether all public items of a file are, because it is a public module's or in one.
+    /// What is re-exported from `from`, in the module `at`.
+    fn add_use(&mut self, tree: &UseTree, at: &Path, from: PathBuf) {
+        match tree {
+            UseTree::Path(path) if path.ident == "crate" => {
+                self.add_use(&path.tree, at, PathBuf::new());
+            }
+            UseTree::Path(path) if path.ident == "self" => self.add_use(&path.tree, at, from),
+            UseTree::Path(path) => {
+                self.add_use(&path.tree, at, from.join(path.ident.to_string()));
+            }
+            UseTree::Name(name) => {
+                self.names.insert(name.ident.to_string());
+                self.add_module(from.join(name.ident.to_string()));
+            }
+            UseTree::Rename(rename) => {
+                self.names.insert(rename.rename.to_string());
+                self.add_module(from.join(rename.ident.to_string()));
+            }
+            UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.add_use(tree, at, from.clone());
+                }
+            }
+            UseTree::Glob(_) => self.add_module(from),
+        }
+    }
+
+    /// Whether all public items of a file are the crate's, because it is a public module's.
     fn has_all_of(&self, file: &Path) -> bool {
         let file = file.with_extension("");
-        file == Path::new("lib") || file.ancestors().any(|outer| self.modules.contains(outer))
+        let module = match file.ends_with("mod") {
+            true => file.parent().unwrap_or(&file),
+            false => &file,
+        };
+        file == Path::new("lib") || self.modules.contains(module)
     }
+}
+
+fn parsed(file: &Path) -> Vec<Item> {
+    let source = fs::read_to_string(file).expect("a source file can be read");
+    let file = syn::parse_file(&source).expect("a source file that compiles");
+    file.items
 }
 
 /// The type that an item is about.
@@ -236,17 +284,13 @@ fn items(items: &[Item], exported: Option<&BTreeSet<String>>, found: &mut BTreeS
 fn public_api(name: &str) -> String {
     let mut files = Vec::new();
     sources(&root().join(name).join("src"), &mut files);
-    let parsed = |file: &Path| {
-        let source = fs::read_to_string(file).expect("a source file can be read");
-        syn::parse_file(&source).expect("a source file that compiles")
-    };
     let folder = root().join(name).join("src");
-    let exported = Exported::of(&parsed(&folder.join("lib.rs")).items);
+    let exported = Exported::of(folder.clone());
     let mut found = BTreeSet::new();
     for file in files {
         let inside = file.strip_prefix(&folder).expect("a file of the folder");
         let names = (!exported.has_all_of(inside)).then_some(&exported.names);
-        items(&parsed(&file).items, names, &mut found);
+        items(&parsed(&file), names, &mut found);
     }
     let lines: Vec<String> = found.into_iter().collect();
     lines.join("\n") + "\n"
@@ -282,4 +326,60 @@ fn the_surface_of_fx_nn_is_kept() {
 #[test]
 fn the_macros_are_kept() {
     is_kept("fx-macros");
+}
+
+/// The names that a glob import of a module brings, without those of its own globs.
+fn names_in(items: &[Item]) -> BTreeSet<String> {
+    fn of(tree: &UseTree, found: &mut BTreeSet<String>) {
+        match tree {
+            UseTree::Path(path) => of(&path.tree, found),
+            UseTree::Name(name) => drop(found.insert(name.ident.to_string())),
+            UseTree::Rename(rename) => drop(found.insert(rename.rename.to_string())),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| of(tree, found)),
+            UseTree::Glob(_) => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    for item in items {
+        match item {
+            Item::Use(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
+                of(&item.tree, &mut found);
+            }
+            Item::Mod(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
+                found.insert(item.ident.to_string());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The names of a `prelude` that a file has.
+fn prelude_in(items: &[Item]) -> BTreeSet<String> {
+    let preludes = items.iter().filter_map(|item| match item {
+        Item::Mod(item) if item.ident == "prelude" => item.content.as_ref(),
+        _ => None,
+    });
+    preludes.flat_map(|(_, items)| names_in(items)).collect()
+}
+
+#[test]
+fn the_names_that_a_user_meets_first_are_few() {
+    let core = root().join("fx-core/src");
+    let lib = parsed(&core.join("lib.rs"));
+    let mut names = names_in(&lib);
+    names.extend(prelude_in(&lib));
+    names.extend(prelude_in(&parsed(&core.join("passes/mod.rs"))));
+    let all = public_api("fx-core");
+    let macros = all
+        .lines()
+        .filter_map(|line| line.strip_prefix("macro ")?.strip_suffix('!'));
+    names.extend(macros.map(str::to_string));
+
+    let nn = prelude_in(&parsed(&root().join("fx-nn/src/lib.rs")));
+    let added = nn.difference(&names).count();
+    println!("names of fx-core's root and preludes: {}", names.len());
+    println!("names that fx-nn's prelude adds: {added}");
+    assert!(names.len() <= 60, "{names:#?}");
+    assert!(added <= 20, "{nn:#?}");
 }

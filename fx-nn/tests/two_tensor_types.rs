@@ -4,7 +4,6 @@
 mod array {
     use std::sync::Arc;
 
-    
     use fx_core::module::{Component, Walk, WalkMut};
     use fx_core::prelude::*;
     use fx_core::tensor::{Object, OperandRef, Traced, escape};

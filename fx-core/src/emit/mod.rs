@@ -3,7 +3,7 @@
 //! ```
 //! use fx_core::prelude::*;
 //! let gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
-//! assert!(gm.code().contains("pub fn forward(x: Float)"));
+//! assert!(gm.code().contains("let add = (x + 1.0)?;"));
 //! # Ok::<(), Error>(())
 //! ```
 

@@ -31,7 +31,9 @@ impl Writer<'_> {
                     None => {
                         let core = self.input.core;
                         let lent = by_reference(lent);
-                        format!("{core}::unary::<{ty}>({core}::Operator::{op:?}, {lent})?")
+                        format!(
+                            "{core}::tensor::unary::<{ty}>({core}::value::Operator::{op:?}, {lent})?"
+                        )
                     }
                 },
             },
@@ -47,7 +49,7 @@ impl Writer<'_> {
                 match self.spelt(op, a, &[b]) {
                     Some(written) => written,
                     None => format!(
-                        "{core}::binary::<{ty}>({core}::Operator::{op:?}, {}, {})?",
+                        "{core}::tensor::binary::<{ty}>({core}::value::Operator::{op:?}, {}, {})?",
                         by_reference(&operand(a)),
                         by_reference(b),
                         core = self.input.core

@@ -151,9 +151,12 @@ impl Prepared {
             ));
             at = end;
         }
+        // About as much as the header takes, with its quotes escaped, so that it does not move while it grows.
+        let text = metadata.as_ref().map_or(0, |(_, text)| text.len());
+        let mut head = Vec::with_capacity(PREFIX + text + text / 3 + infos.len() * 128);
+        head.resize(PREFIX, 0);
         let metadata = metadata.map(|(key, text)| HashMap::from([(key.to_string(), text)]));
         let header = Metadata::new(metadata, infos).map_err(Error::saved)?;
-        let mut head = vec![0; PREFIX];
         serde_json::to_writer(&mut head, &header).map_err(Error::saved)?;
         head.resize(head.len().next_multiple_of(PREFIX), b' ');
         let header_len = (head.len() - PREFIX) as u64;
@@ -177,20 +180,18 @@ impl Prepared {
     /// When it cannot be written, or a tensor cannot be read.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
         out.write_all(&self.head).map_err(Error::saved)?;
-        for (name, tensor) in &self.tensors {
-            tensor.write(out).map_err(|e| of_tensor(name, e))?;
-        }
-        Ok(())
+        write_tensors(&self.tensors, out)
     }
 
     /// The file's bytes.
     ///
     /// # Errors
     /// When there is no room for them, or a tensor cannot be read.
-    pub fn bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(self.len).map_err(Error::saved)?;
-        self.write(&mut bytes).map(|()| bytes)
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
+        let mut bytes = self.head;
+        let rest = self.len - bytes.len();
+        bytes.try_reserve_exact(rest).map_err(Error::saved)?;
+        write_tensors(&self.tensors, &mut bytes).map(|()| bytes)
     }
 
     /// Writes the file under a name, in one step.
@@ -200,6 +201,13 @@ impl Prepared {
     pub fn save(&self, path: &Path) -> Result<()> {
         disk::replace(path, |out| self.write(out))
     }
+}
+
+fn write_tensors(tensors: &[(String, Outgoing)], out: &mut dyn Write) -> Result<()> {
+    for (name, tensor) in tensors {
+        tensor.write(out).map_err(|e| of_tensor(name, e))?;
+    }
+    Ok(())
 }
 
 /// Refuses a name that no tensor of a file can have.

@@ -25,7 +25,7 @@ use crate::value::object::{Object, short_type_name};
 
 /// What is at a path of a graph module: a module that the graph calls, a part of one, a nested graph module's, or a
 /// container, which holds modules and has no `forward` itself. It is a [`Component`]: lists of
-/// [`ComponentExt`] are of what is in it, by paths from here.
+/// [`ComponentExt`](crate::module::ComponentExt) are of what is in it, by paths from here.
 ///
 /// ```
 /// use fx_core::prelude::*;

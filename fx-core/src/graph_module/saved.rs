@@ -87,7 +87,7 @@ impl GraphModule {
     /// # Errors
     /// As [`save`](GraphModule::save).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.to_file()?.bytes()
+        self.to_file()?.into_bytes()
     }
 
     /// The module of [`to_bytes`](GraphModule::to_bytes).

@@ -276,6 +276,7 @@ mod sealed {
 /// let half = fx_core::__private::compare::lt(&0.5, &Traced(2.0)).unwrap();
 /// assert_eq!((half.0, half.1), (Comparison::Gt, 1.5));
 /// ```
+#[doc(hidden)]
 #[macro_export]
 macro_rules! impl_comparisons {
     (@lhs $lhs:ty, [$($rhs:ty),+ $(,)?], $how:tt) => {

@@ -69,9 +69,7 @@ pub use self::tracer::{NoLeaves, SymbolicTracer, Tracer};
 #[doc(hidden)]
 pub use self::{
     assertion::{Assertable, claim},
-    compare::{
-        Condition, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, condition,
-    },
+    compare::{Condition, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, condition},
     convert::{Output, TreeField},
     returns::Returns,
 };

@@ -549,7 +549,7 @@ pub trait Tracer: 'static {
     ///
     /// ```
     /// # use fx_core::prelude::*;
-    /// # use fx_core::trace::SymbolicTracer;
+    /// # use fx_core::trace::{SymbolicTracer, Tracer};
     /// # #[wrap] fn double(x: Float) -> Result<Float> { x * 2.0 }
     /// let tracer = SymbolicTracer;
     /// let outcome = tracer.trace(traced!(|x: Float| double(x)))?;

@@ -4,7 +4,7 @@
 //! ```
 //! use fx_core::value::{IntoValue, Value};
 //! let value = vec![1.5, 2.5].into_value();
-//! assert!(matches!(value, Value::List(items) if items.len() == 2));
+//! assert!(matches!(&value, Value::List(items) if items.len() == 2));
 //! ```
 
 pub(crate) mod data;

@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
+use fx_core::Result;
 use fx_core::ir::{Argument, Graph};
 use fx_core::module::{ComponentExt, Module};
 use fx_core::trace::{FromValue, Trace, TraceContext, Tracer};
 use fx_core::value::{NodeId, Value};
-use fx_core::Result;
 use fx_goldens::cases::{CASES, MISSING, Row};
 use fx_goldens::generated;
 use fx_goldens::golden::num_names;
