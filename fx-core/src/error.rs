@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use crate::location::SourceLocation;
+use crate::text::count;
 
 /// `Result` with fx's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -319,10 +320,6 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.kind.source()
     }
-}
-
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn list(names: &[String]) -> String {

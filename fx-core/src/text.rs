@@ -1,4 +1,4 @@
-//! Text from outside, as it is shown: cut where it is long, and escaped where it would hide or end what it stands in.
+//! Words that are counted, names that are free, and text from outside as it is shown: cut where it is long, and escaped where it would hide or end what it stands in.
 //!
 //! Invariant: what is shown of a text stays on its line and inside of its comment, and can be seen.
 
@@ -13,6 +13,22 @@ pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// A number of things: `1 node`, `2 nodes`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A name, or the first of `name_1`, `name_2`, .. that is not taken.
+pub(crate) fn free_name(name: &str, mut is_taken: impl FnMut(&str) -> bool) -> String {
+    let mut free = name.to_string();
+    let mut number = 0usize;
+    while is_taken(&free) {
+        number += 1;
+        free = format!("{name}_{number}");
+    }
+    free
 }
 
 /// A text on one line, with what is hidden escaped as Rust does.

@@ -270,6 +270,10 @@ impl Graph {
 
     /// Writes arguments that are known to fit; the uses follow.
     fn put_inputs(&mut self, index: u32, inputs: Inputs, defs: &[u32]) {
+        debug_assert!(
+            defs.iter().all(|def| self.order.stamp(*def).is_some()),
+            "what a node uses is alive"
+        );
         self.touch(index);
         let former = std::mem::replace(&mut self.inputs[index as usize], inputs);
         let defs = defs.iter().copied();
@@ -445,7 +449,8 @@ impl Graph {
     pub(crate) fn put_all(&mut self, new: &[(NodeId, Argument)]) -> Result<()> {
         let mut place: Vec<u32> = vec![0; self.heads.len()];
         for (at, (old, _)) in new.iter().enumerate() {
-            place[self.index(*old)? as usize] = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            place[self.index(*old)? as usize] =
+                u32::try_from(at + 1).expect("no more nodes are replaced than a graph has");
         }
         let put = |id: NodeId| match place[id.index as usize] {
             0 => None,

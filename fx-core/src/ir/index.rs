@@ -27,7 +27,7 @@ impl Graph {
     pub(super) fn intern(&mut self, op: Op) -> Result<u32> {
         // Runs of one op are common: the last one is looked at first.
         if self.ops.get_index(self.last_op) == Some(&op) {
-            return Ok(u32::try_from(self.last_op).unwrap_or(0));
+            return Ok(u32::try_from(self.last_op).expect("ops are numbered by 32 bits"));
         }
         let index = match self.ops.get_index_of(&op) {
             Some(index) => index,

@@ -284,6 +284,10 @@ impl Graph {
                 None => return false,
             }
         }
+        debug_assert!(
+            self.journal.depth > start.depth,
+            "edits end in the reverse order of their beginnings"
+        );
         let panic = self.undo_to(start.records);
         self.cursor.before = start.before;
         self.cursor.former = start.former.into_vec();

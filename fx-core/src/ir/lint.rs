@@ -21,10 +21,7 @@ impl Graph {
         let mut outputs = 0usize;
         for node in self.nodes() {
             for input in node.all_input_nodes() {
-                if !self.order().is_before(
-                    u32::try_from(input.index()).unwrap_or(0),
-                    u32::try_from(node.index()).unwrap_or(0),
-                ) {
+                if !self.order().is_before(input.id().index, node.id().index) {
                     found.push(finding(
                         node,
                         format!(

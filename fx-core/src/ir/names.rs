@@ -289,7 +289,7 @@ impl NameSpace {
         }
         Taken {
             id: NameId {
-                base: u32::try_from(index).unwrap_or(u32::MAX),
+                base: u32::try_from(index).expect("names have no more bases than there are nodes"),
                 number,
             },
             former_count,

@@ -113,12 +113,21 @@ impl Order {
         let key = self.key_between(prev, next);
         self.links[index as usize] = Link { prev, next };
         self.ranks[index as usize].set_key(key);
+        debug_assert!(self.key(prev) < key, "keys increase along the order");
+        debug_assert!(
+            next == ROOT || key < self.key(next),
+            "keys increase along the order"
+        );
         self.links[prev as usize].next = index;
         self.links[next as usize].prev = index;
     }
 
     pub fn remove(&mut self, index: u32) {
         let Link { prev, next } = self.links[index as usize];
+        debug_assert!(
+            self.next(prev) == index && self.prev(next) == index,
+            "what is removed is in the list"
+        );
         self.links[prev as usize].next = next;
         self.links[next as usize].prev = prev;
     }

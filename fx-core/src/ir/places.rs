@@ -54,7 +54,8 @@ pub(crate) struct Places {
 }
 
 fn id(index: usize) -> u32 {
-    u32::try_from(index + 1).unwrap_or(0)
+    u32::try_from(index + 1)
+        .expect("a graph has fewer than 2^32 places, no more than nodes and scopes")
 }
 
 impl Places {

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::value::value::Value;
 
 /// One entry, submitted by `#[wrap]`.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Registration(pub Function);
 

@@ -90,7 +90,7 @@ fn filled(whole: &Argument, at: &mut Place, places: &FxHashMap<Place, NodeId>) -
         return Argument::Node(*node);
     }
     let mut item = |position: usize, item: &Argument| {
-        at.push(u32::try_from(position).unwrap_or(u32::MAX));
+        at.push(u32::try_from(position).expect("the items of a value are numbered by 32 bits"));
         let filled = filled(item, at, places);
         at.pop();
         filled

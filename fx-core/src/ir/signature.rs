@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::param_type::ParamType;
 use crate::error::{Error, ErrorKind, Result};
+use crate::text::count;
 use crate::value::data::only_tensor_type;
 use crate::value::value::Value;
 
@@ -177,7 +178,7 @@ pub fn bind<A>(
     if given > params.len() {
         return Err(fail(format!(
             "takes {} but {given} were given",
-            plural(params.len(), "argument")
+            count(params.len(), "argument")
         )));
     }
     bound.resize_with(params.len(), || None);
@@ -210,8 +211,4 @@ pub(crate) fn arguments_error(callee: &str, params: &[ParamSpec], problem: Strin
             .join(", "),
     }
     .into()
-}
-
-fn plural(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

@@ -42,7 +42,8 @@ impl Graph {
             .filter(|index| self.order.stamp(*index).is_some());
         for node in alive.map(|index| NodeRef::new(self, index)) {
             let inputs = node.all_input_nodes().count();
-            waiting[node.index as usize] = u32::try_from(inputs).unwrap_or(u32::MAX);
+            waiting[node.index as usize] =
+                u32::try_from(inputs).expect("uses are numbered by 32 bits");
             if inputs == 0 {
                 ready.push(Reverse((
                     rank(node.op()),

@@ -397,7 +397,8 @@ impl Uses {
             }
             None => {
                 self.uses.push(new);
-                u32::try_from(self.uses.len() - 1).unwrap_or(NONE)
+                let last = u32::try_from(self.uses.len() - 1);
+                last.expect("uses are numbered by 32 bits: more do not fit into memory")
             }
         };
         self.attach(at);
@@ -451,6 +452,15 @@ impl Uses {
             def, prev, next, ..
         } = self.uses[at as usize];
         let ends = &mut self.ends[def as usize];
+        debug_assert!(ends.count > 0, "an input that has a use counts it");
+        debug_assert!(
+            prev != NONE || ends.first == at,
+            "a use without one before it is the first"
+        );
+        debug_assert!(
+            next != NONE || ends.last == at,
+            "a use without one behind it is the last"
+        );
         ends.count -= 1;
         if prev == NONE {
             ends.first = next;

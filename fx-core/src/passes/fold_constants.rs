@@ -22,6 +22,7 @@ use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
 use crate::run::interpreter::Interpretation;
+use crate::text::free_name;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -211,12 +212,9 @@ fn three(parts: Vec<Argument>) -> Result<[Argument; 3]> {
 fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -> Result<()> {
     let part = constants.graph(graph)?;
     let inner = GraphModule::new(attributes.named_by(&part), part, "FoldedConstants")?;
-    let mut path = String::from("_folded");
-    let mut number = 0;
-    while attributes.modules.contains_key(&*path) || attributes.conflict(&path).is_some() {
-        number += 1;
-        path = format!("_folded_{number}");
-    }
+    let path = free_name("_folded", |path| {
+        attributes.modules.contains_key(path) || attributes.conflict(path).is_some()
+    });
     attributes
         .modules
         .insert(path.as_str().into(), Box::new(FoldedConstants::new(inner)));

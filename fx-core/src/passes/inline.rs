@@ -15,6 +15,7 @@ use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::text::free_name;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 
@@ -84,9 +85,7 @@ impl GraphModule {
 
 /// What a graph names goes under a path, or under the first free one with a number.
 fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attributes) -> Result<()> {
-    let mut prefix = path.to_string();
-    let mut number = 0;
-    let is_taken = |prefix: &str, to: &Attributes| {
+    let prefix = free_name(path, |prefix| {
         let names = from.modules.keys().chain(from.tensors.keys());
         names.into_iter().any(|name| {
             let new = format!("{prefix}.{name}");
@@ -94,11 +93,7 @@ fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attribute
                 || to.tensors.contains_key(&*new)
                 || to.conflict(&new).is_some()
         })
-    };
-    while is_taken(&prefix, to) {
-        number += 1;
-        prefix = format!("{path}_{number}");
-    }
+    });
     let new_path = |old: &str| -> Arc<str> { format!("{prefix}.{old}").into() };
     let mut cursor = body.cursor();
     while let Some(id) = cursor.advance() {

@@ -21,6 +21,7 @@ use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
+use crate::text::free_name;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -505,12 +506,7 @@ impl Work<'_> {
         if same {
             return Ok(path.clone());
         }
-        let mut place = path.clone();
-        let mut number = 0;
-        while is_there(attributes, &place) {
-            number += 1;
-            place = format!("{path}_{number}").into();
-        }
+        let place: Arc<str> = free_name(path, |place| is_there(attributes, place)).into();
         if let Some(module) = own.modules.get(path) {
             attributes.modules.insert(place.clone(), module.clone());
         } else if let Some((kind, tensor)) = own.tensors.get(path) {

@@ -25,7 +25,7 @@ use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 /// Where an argument of a step comes from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Operand {
     /// A value computed before.
     Slot(u32),
@@ -195,6 +195,12 @@ impl Program {
         let is_seen = visible_modes() > 0;
         for step in &self.steps {
             // The result's slot is none of the operands' slots: those are freed later.
+            debug_assert!(
+                !self
+                    .operands_of(&step.operands)
+                    .contains(&Operand::Slot(step.out)),
+                "a step does not write what it reads"
+            );
             let mut out = std::mem::take(&mut frame[step.out as usize]);
             let result = if is_seen {
                 self.call_seen(step, graph, attributes, frame, &mut out)

@@ -651,7 +651,7 @@ impl TraceContext {
             return Argument::None;
         }
         let mut item = |position: usize, inner: &Value| {
-            at.push(u32::try_from(position).unwrap_or(u32::MAX));
+            at.push(u32::try_from(position).expect("the items of a value are numbered by 32 bits"));
             let inner = self.structure(inner, at, nodes);
             at.pop();
             inner
