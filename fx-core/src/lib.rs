@@ -86,7 +86,9 @@ pub mod __private {
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::call_args::{CallArgs, argument_error, arity_error};
     pub use crate::trace::compare;
-    pub use crate::trace::convert::{FromValue, Held, Output, Param, fields, hold, tuple_fields};
+    pub use crate::trace::convert::{
+        FromValue, Held, Output, Param, TreeField, fields, hold, tuple_fields,
+    };
     pub use crate::trace::dispatch::{CallForm, call_module, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
     pub use crate::trace::operand::{Operand, binary, unary};

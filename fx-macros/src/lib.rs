@@ -1,7 +1,8 @@
 //! The macros of fx: `#[trace]`, `#[wrap]`, `#[derive(Module)]`, `traced!` and `function!`.
 //!
 //! Each goes the same way: `parse` reads the item into a model, `check` refuses what cannot be traced,
-//! `expand` writes the code. A refused item is still written out, so that only the real mistake shows.
+//! `expand` writes the code. A refused item is still written out, with what its users need of it (`expand::stub`), so that
+//! only the real mistake shows.
 
 mod body;
 mod check;
@@ -9,6 +10,7 @@ mod expand;
 mod options;
 mod parse;
 mod paths;
+mod refusal;
 mod spans;
 
 use proc_macro::TokenStream;

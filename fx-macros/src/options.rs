@@ -3,7 +3,9 @@
 use proc_macro2::{Span, TokenStream};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, Ident, Lit, LitStr, Result, Token};
+use syn::{Expr, Ident, Lit, LitStr, Result, Token};
+
+use crate::refusal::{self, Refusals};
 
 /// Options of `#[trace]`.
 #[derive(Default)]
@@ -70,46 +72,35 @@ impl Parse for Opt {
     }
 }
 
-fn parse_options(tokens: TokenStream, known: &[&str]) -> Result<Vec<Opt>> {
-    let options = Punctuated::<Opt, Token![,]>::parse_terminated.parse2(tokens)?;
+/// The known options, each once; what is not known or given again is refused and left out.
+fn parse_options(tokens: TokenStream, known: &[&str], refusals: &mut Refusals) -> Vec<Opt> {
+    let parsed = Punctuated::<Opt, Token![,]>::parse_terminated.parse2(tokens);
     let mut seen: Vec<String> = Vec::new();
-    for option in &options {
+    let mut options = Vec::new();
+    for option in refusals.take(parsed).into_iter().flatten() {
         let name = option.name.to_string();
         if !known.contains(&name.as_str()) {
-            return Err(Error::new_spanned(
-                &option.name,
-                format!(
-                    "unknown option `{name}`, expected one of: {}",
-                    known.join(", ")
-                ),
-            ));
+            refusals.add(refusal::options::unknown(&option.name, known));
+            continue;
         }
         if seen.contains(&name) {
-            return Err(Error::new_spanned(
-                &option.name,
-                format!("option `{name}` is given twice"),
-            ));
+            refusals.add(refusal::options::twice(&option.name));
+            continue;
         }
         if let Some((brackets, _)) = &option.list
             && name != "effects"
         {
-            return Err(Error::new(
-                *brackets,
-                format!("option `{name}` takes nothing in brackets"),
-            ));
+            refusals.add(refusal::options::brackets(&option.name, *brackets));
         }
         seen.push(name);
+        options.push(option);
     }
-    Ok(options.into_iter().collect())
+    options
 }
 
-fn no_value(option: &Opt) -> Result<()> {
-    match &option.value {
-        None => Ok(()),
-        Some(value) => Err(Error::new_spanned(
-            value,
-            format!("option `{}` takes no value", option.name),
-        )),
+fn no_value(option: &Opt, refusals: &mut Refusals) {
+    if let Some(value) = &option.value {
+        refusals.add(refusal::options::value(&option.name, value));
     }
 }
 
@@ -119,7 +110,7 @@ fn ident_value(option: &Opt) -> Result<Option<Ident>> {
         Some(Expr::Path(path)) if path.path.get_ident().is_some() => {
             Ok(path.path.get_ident().cloned())
         }
-        Some(other) => Err(Error::new_spanned(other, "expected a name")),
+        Some(other) => Err(refusal::options::no_name(other)),
     }
 }
 
@@ -129,10 +120,7 @@ fn path_value(option: &Opt, example: &str) -> Result<LitStr> {
     {
         return Ok(path.clone());
     }
-    Err(Error::new_spanned(
-        &option.name,
-        format!("`path` takes the public path: {example}"),
-    ))
+    Err(refusal::options::no_path(&option.name, example))
 }
 
 /// A field's name in paths: one segment.
@@ -144,121 +132,100 @@ fn segment_value(option: &Opt) -> Result<LitStr> {
     {
         return Ok(name.clone());
     }
-    Err(Error::new_spanned(
-        &option.name,
-        "`name` takes the field's name in paths, without dots: #[module(name = \"0\")]",
-    ))
+    Err(refusal::module::name_that_is_no_segment(&option.name))
 }
 
 /// The constants that `effects(..)` names.
-fn effects(option: &Opt) -> Result<Vec<Ident>> {
+fn effects(option: &Opt, refusals: &mut Refusals) -> Vec<Ident> {
     let known = ["random", "reads", "writes", "io"];
     let given = option.list.as_ref().filter(|(_, list)| !list.is_empty());
     let (Some((_, list)), None) = (given, &option.value) else {
-        return Err(Error::new_spanned(
-            &option.name,
-            "`effects` takes what a call does besides giving its result: #[wrap(effects(reads, writes))]",
-        ));
+        refusals.add(refusal::wrap::no_effects(&option.name));
+        return Vec::new();
     };
-    let constant = |effect: &Ident| {
-        if known.contains(&effect.to_string().as_str()) {
-            Ok(Ident::new(
-                &effect.to_string().to_uppercase(),
-                effect.span(),
-            ))
+    let mut constants = Vec::new();
+    for effect in list {
+        let name = effect.to_string();
+        if known.contains(&name.as_str()) {
+            constants.push(Ident::new(&name.to_uppercase(), effect.span()));
         } else {
-            Err(Error::new_spanned(
-                effect,
-                format!(
-                    "unknown effect `{effect}`, expected one of: {}",
-                    known.join(", ")
-                ),
-            ))
+            refusals.add(refusal::wrap::unknown_effect(effect, &known));
         }
-    };
-    list.iter().map(constant).collect()
+    }
+    constants
 }
 
 impl TraceOptions {
-    pub fn parse(tokens: TokenStream) -> Result<Self> {
+    /// The options that are understood; the others are refused.
+    pub fn parse(tokens: TokenStream, refusals: &mut Refusals) -> Self {
         let mut options = TraceOptions::default();
-        for option in parse_options(tokens, &["leaf", "impure", "handle", "path"])? {
+        for option in parse_options(tokens, &["leaf", "impure", "handle", "path"], refusals) {
             match option.name.to_string().as_str() {
                 "leaf" => {
-                    no_value(&option)?;
+                    no_value(&option, refusals);
                     options.leaf = Some(option.name.span());
                 }
                 "impure" => {
-                    let impure = match ident_value(&option)? {
+                    let impure = match refusals.take(ident_value(&option)).flatten() {
                         Some(method) => Impure::Method(method),
                         None => Impure::Always,
                     };
                     options.impure = Some((impure, option.name.span()));
                 }
                 "path" => {
-                    options.path =
-                        Some(path_value(&option, "#[trace(path = \"my_crate::Layer\")]")?);
+                    let path = path_value(&option, "#[trace(path = \"my_crate::Layer\")]");
+                    options.path = refusals.take(path);
                 }
                 _ => {
-                    options.handle = ident_value(&option)?;
-                    if options.handle.is_none() {
-                        return Err(Error::new_spanned(
-                            &option.name,
-                            "`handle` takes a name: #[trace(handle = Softmax)]",
-                        ));
-                    }
+                    let handle = ident_value(&option).and_then(|name| {
+                        name.ok_or_else(|| refusal::trace::handle_without_a_name(&option.name))
+                    });
+                    options.handle = refusals.take(handle);
                 }
             }
         }
-        Ok(options)
+        options
     }
 }
 
 impl WrapOptions {
-    pub fn parse(tokens: TokenStream) -> Result<Self> {
+    /// The options that are understood; the others are refused.
+    pub fn parse(tokens: TokenStream, refusals: &mut Refusals) -> Self {
         let mut options = WrapOptions::default();
-        for option in parse_options(
-            tokens,
-            &[
-                "method",
-                "impure",
-                "random",
-                "effects",
-                "always",
-                "commutative",
-                "path",
-                "written",
-            ],
-        )? {
+        let known = [
+            "method",
+            "impure",
+            "random",
+            "effects",
+            "always",
+            "commutative",
+            "path",
+            "written",
+        ];
+        for option in parse_options(tokens, &known, refusals) {
             match option.name.to_string().as_str() {
                 "method" => {
-                    let method = match ident_value(&option)? {
+                    let method = match refusals.take(ident_value(&option)).flatten() {
                         None => MethodOption::Inherent,
                         Some(name) if name == "custom" => MethodOption::Custom,
                         Some(name) => {
-                            return Err(Error::new_spanned(
-                                name,
-                                "expected `method` or `method = custom`",
-                            ));
+                            refusals.add(refusal::wrap::method_option(&name));
+                            MethodOption::Inherent
                         }
                     };
                     options.method = Some((method, option.name.span()));
                 }
                 "path" => {
-                    options.path = Some(path_value(&option, "#[wrap(path = \"my_crate::relu\")]")?);
+                    let path = path_value(&option, "#[wrap(path = \"my_crate::relu\")]");
+                    options.path = refusals.take(path);
                 }
                 "written" => match option.value {
                     Some(function) => options.written = Some(function),
-                    None => {
-                        return Err(Error::new_spanned(
-                            &option.name,
-                            "`written` takes a function of the call's arguments: #[wrap(method = custom, written = sum_written)]",
-                        ));
-                    }
+                    None => refusals.add(refusal::wrap::nothing_written(&option.name)),
                 },
-                "effects" => options.effects.extend(effects(&option)?),
+                "effects" => options.effects.extend(effects(&option, refusals)),
                 name => {
-                    no_value(&option)?;
+                    no_value(&option, refusals);
                     let span = option.name.span();
                     match name {
                         "impure" => options.effects.push(Ident::new("ALL", span)),
@@ -270,13 +237,10 @@ impl WrapOptions {
             }
         }
         let is_custom = matches!(options.method, Some((MethodOption::Custom, _)));
-        match &options.written {
-            Some(written) if !is_custom => Err(Error::new_spanned(
-                written,
-                "`written` goes with `method = custom`: other methods are written as their signature says",
-            )),
-            _ => Ok(options),
+        if let Some(written) = options.written.take_if(|_| !is_custom) {
+            refusals.add(refusal::wrap::written_by_its_signature(&written));
         }
+        options
     }
 }
 
@@ -308,18 +272,19 @@ pub struct FieldOptions {
 
 impl FieldOptions {
     /// Reads `#[module(..)]` off a field.
-    pub fn of(field: &syn::Field) -> Result<Self> {
+    pub fn of(field: &syn::Field, refusals: &mut Refusals) -> Self {
         let mut kind = None;
         let mut path_name = None;
         for attr in field.attrs.iter().filter(|a| a.path().is_ident("module")) {
-            let tokens = attr.meta.require_list()?.tokens.clone();
+            let list = refusals.take(attr.meta.require_list());
+            let tokens = list.map(|list| list.tokens.clone()).unwrap_or_default();
             let known = &["buffer", "skip", "flatten", "training", "name"];
-            for option in parse_options(tokens, known)? {
+            for option in parse_options(tokens, known, refusals) {
                 if option.name == "name" {
-                    path_name = Some(segment_value(&option)?);
+                    path_name = refusals.take(segment_value(&option));
                     continue;
                 }
-                no_value(&option)?;
+                no_value(&option, refusals);
                 let found = match option.name.to_string().as_str() {
                     "buffer" => FieldKind::Buffer,
                     "skip" => FieldKind::Skip,
@@ -327,10 +292,7 @@ impl FieldOptions {
                     _ => FieldKind::Training,
                 };
                 if kind.replace(found).is_some() {
-                    return Err(Error::new_spanned(
-                        &option.name,
-                        "a field is one of: buffer, skip, flatten, training",
-                    ));
+                    refusals.add(refusal::module::field_of_two_kinds(&option.name));
                 }
             }
         }
@@ -343,9 +305,9 @@ impl FieldOptions {
         } else {
             FieldKind::Child
         });
-        Ok(FieldOptions {
+        FieldOptions {
             kind,
             name: path_name,
-        })
+        }
     }
 }

@@ -91,7 +91,7 @@ impl Exported {
     fn add_all(&mut self, items: &[Item], at: &Path) {
         for item in items {
             match item {
-                Item::Use(item) if is_public(&item.vis) => self.add_use(&item.tree, at, at.into()),
+                Item::Use(item) if is_public(&item.vis) => self.add_use(&item.tree, at.into()),
                 Item::Mod(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
                     let inside = at.join(item.ident.to_string());
                     match &item.content {
@@ -112,15 +112,15 @@ impl Exported {
         }
     }
 
-    /// What is re-exported from `from`, in the module `at`.
-    fn add_use(&mut self, tree: &UseTree, at: &Path, from: PathBuf) {
+    /// What is re-exported from `from`.
+    fn add_use(&mut self, tree: &UseTree, from: PathBuf) {
         match tree {
             UseTree::Path(path) if path.ident == "crate" => {
-                self.add_use(&path.tree, at, PathBuf::new());
+                self.add_use(&path.tree, PathBuf::new());
             }
-            UseTree::Path(path) if path.ident == "self" => self.add_use(&path.tree, at, from),
+            UseTree::Path(path) if path.ident == "self" => self.add_use(&path.tree, from),
             UseTree::Path(path) => {
-                self.add_use(&path.tree, at, from.join(path.ident.to_string()));
+                self.add_use(&path.tree, from.join(path.ident.to_string()));
             }
             UseTree::Name(name) => {
                 self.names.insert(name.ident.to_string());
@@ -132,7 +132,7 @@ impl Exported {
             }
             UseTree::Group(group) => {
                 for tree in &group.items {
-                    self.add_use(tree, at, from.clone());
+                    self.add_use(tree, from.clone());
                 }
             }
             UseTree::Glob(_) => self.add_module(from),
@@ -364,6 +364,10 @@ fn prelude_in(items: &[Item]) -> BTreeSet<String> {
 }
 
 #[test]
+#[allow(
+    clippy::print_stdout,
+    reason = "the counts are what the test is run for"
+)]
 fn the_names_that_a_user_meets_first_are_few() {
     let core = root().join("fx-core/src");
     let lib = parsed(&core.join("lib.rs"));

@@ -52,6 +52,35 @@ pub trait Output: FromValue + IntoValue {
     }
 }
 
+/// Types that fields of a `#[derive(Tree)]` struct have.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot be a field of a tree",
+    label = "neither a tensor, a plain value nor a structure of them"
+)]
+pub trait TreeField: Sized {
+    /// The field as a value.
+    fn into_field(self) -> Value;
+
+    /// The field of a value.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    fn from_field(value: Value) -> Result<Self>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: IntoValue + FromValue> TreeField for T {
+    #[inline]
+    fn into_field(self) -> Value {
+        self.into_value()
+    }
+
+    #[inline]
+    fn from_field(value: Value) -> Result<Self> {
+        T::from_value(value)
+    }
+}
+
 /// Types that arguments of `#[wrap]` and `#[trace]` functions have.
 #[diagnostic::on_unimplemented(
     message = "an argument of type `{Self}` cannot flow through a graph",

@@ -64,3 +64,12 @@ pub use self::report::{Frozen, Report, ReportEntry};
 pub use self::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use self::scope::{is_recording, is_tracing};
 pub use self::tracer::{NoLeaves, SymbolicTracer, Tracer};
+
+// What the compiler's messages name, so that they do so by a path of the public modules.
+#[doc(hidden)]
+pub use self::{
+    assertion::{Assertable, claim},
+    compare::{Condition, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, condition},
+    convert::{Output, TreeField},
+    returns::Returns,
+};

@@ -2,30 +2,35 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Result, Type};
+use syn::{Data, DeriveInput, Field, Fields, Ident, Type, parse_quote};
 
+use super::stub;
 use crate::options::{FieldKind, FieldOptions};
 use crate::paths;
+use crate::refusal::{self, Refusals};
 use crate::spans::{Ends, call_of_type};
 
 pub fn module(item: TokenStream) -> TokenStream {
-    syn::parse2::<DeriveInput>(item)
-        .and_then(|input| derive(&input))
-        .unwrap_or_else(|error| error.to_compile_error())
+    let mut refusals = Refusals::default();
+    let code = refusals
+        .take(syn::parse2::<DeriveInput>(item))
+        .map(|input| match derive(&input, &mut refusals) {
+            Some(code) if refusals.is_empty() => code,
+            _ => stub::component(&input, &paths::core()),
+        });
+    let errors = refusals.errors();
+    quote!(#errors #code)
 }
 
-fn derive(input: &DeriveInput) -> Result<TokenStream> {
+fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     let core = paths::core();
     let name = &input.ident;
-    if let Some(attr) = input.attrs.iter().find(|a| a.path().is_ident("module")) {
-        return Err(Error::new_spanned(
-            attr,
-            "#[module(..)] goes on a field: it says what the field is",
-        ));
+    for attr in input.attrs.iter().filter(|a| a.path().is_ident("module")) {
+        refusals.add(refusal::module::option_of_the_type(attr));
     }
     let (visit, visit_mut, part, part_mut, duplicate, save, load, types) = match &input.data {
         Data::Struct(data) => {
-            let arm = Arm::of(&data.fields, &core)?;
+            let arm = Arm::of(&data.fields, &core, refusals);
             let (save, load) = (&arm.save, arm.load(&core, &quote!(Self), &quote!(__saved)));
             let pattern = &arm.pattern;
             let (visit, visit_mut, copy) = (&arm.visit, &arm.visit_mut, &arm.copy);
@@ -48,7 +53,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             let mut names = Vec::new();
             let mut types = Vec::new();
             for variant in &data.variants {
-                let arm = Arm::of(&variant.fields, &core)?;
+                let arm = Arm::of(&variant.fields, &core, refusals);
                 let variant = &variant.ident;
                 let text = variant.to_string().trim_start_matches("r#").to_string();
                 let pattern = &arm.pattern;
@@ -99,10 +104,8 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             )
         }
         Data::Union(_) => {
-            return Err(Error::new_spanned(
-                name,
-                "a union cannot be a module: which of its fields is live is not known",
-            ));
+            refusals.add(refusal::module::union(name));
+            return None;
         }
     };
     let mut generics = input.generics.clone();
@@ -122,27 +125,23 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     if !type_params.is_empty() {
         let clause = generics.make_where_clause();
         for param in &type_params {
-            clause
-                .predicates
-                .push(syn::parse2(quote!(#param: 'static))?);
+            clause.predicates.push(parse_quote!(#param: 'static));
         }
         for ty in bounded {
             clause
                 .predicates
-                .push(syn::parse2(quote!(#ty: #core::__private::Component))?);
+                .push(parse_quote!(#ty: #core::__private::Component));
         }
     }
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     // Of a generic type the walk says it, for each type that is made of it.
     let sized = generics.params.is_empty().then(|| {
-        let problem = format!(
-            "the module `{name}` has no size, so that two of them cannot be told apart: add a field `tag: Tag` (`fx_core::module::Tag`, `fx_nn::module::Tag`)"
-        );
+        let problem = refusal::module::no_size(name);
         quote_spanned! {name.span()=>
             const _: () = ::core::assert!(::core::mem::size_of::<#name>() != 0, #problem);
         }
     });
-    Ok(quote! {
+    Some(quote! {
         #sized
         #[automatically_derived]
         #[allow(unused_variables, clippy::borrow_deref_ref, clippy::explicit_auto_deref)]
@@ -201,7 +200,7 @@ struct Arm {
 }
 
 impl Arm {
-    fn of(fields: &Fields, core: &TokenStream) -> Result<Self> {
+    fn of(fields: &Fields, core: &TokenStream, refusals: &mut Refusals) -> Self {
         let mut visit = TokenStream::new();
         let mut visit_mut = TokenStream::new();
         let mut part = TokenStream::new();
@@ -214,7 +213,7 @@ impl Arm {
         let mut loads = Vec::new();
         let mut names = Vec::new();
         for (i, field) in fields.iter().enumerate() {
-            let FieldOptions { kind, name } = FieldOptions::of(field)?;
+            let FieldOptions { kind, name } = FieldOptions::of(field, refusals);
             let name = name.map_or_else(|| field_name(field, i), |name| name.value());
             let ty = &field.ty;
             let ends = Ends::of(ty);
@@ -345,7 +344,7 @@ impl Arm {
             #saves
             ::core::result::Result::Ok::<_, #core::Error>(#core::__private::Json::Object(__fields))
         };
-        Ok(Arm {
+        Arm {
             pattern,
             visit: quote!(#checks #visit),
             visit_mut: quote!(#checks #visit_mut),
@@ -356,7 +355,7 @@ impl Arm {
             loads,
             names,
             types,
-        })
+        }
     }
 
     /// What makes `constructor` of the fields of `saved`, as a `Result`.

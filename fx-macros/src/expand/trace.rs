@@ -2,83 +2,78 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{Error, FnArg, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Type};
+use syn::{ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, ReturnType, Type};
 
 use super::kernel::kernel;
-use super::refused;
+use super::stub;
 use super::wrap::{result_text, result_type, turbofish, twin};
 use crate::body;
 use crate::check::{self, Method};
 use crate::options::{Impure, TraceOptions};
-use crate::parse::callable::Callable;
+use crate::parse::callable::{Callable, without_attributes};
 use crate::paths;
+use crate::refusal::{self, Refusals};
 use crate::spans::call_of_type;
 
 pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed = syn::parse2::<Item>(item.clone());
-    let options = match TraceOptions::parse(options) {
-        Ok(options) => options,
-        Err(error) => return refused(&error, &item),
+    let mut refusals = Refusals::default();
+    let options = TraceOptions::parse(options, &mut refusals);
+    let code = match refusals.take(syn::parse2::<Item>(item.clone())) {
+        Some(Item::Fn(function)) => trace_fn(&options, function, &mut refusals),
+        Some(Item::Impl(block)) => trace_impl(&options, block, &mut refusals),
+        Some(other) => {
+            refusals.add(refusal::trace::item(&check::place(&other)));
+            item
+        }
+        None => item,
     };
-    match parsed {
-        Ok(Item::Fn(mut function)) => match trace_fn(&options, &mut function) {
-            Ok(code) => code,
-            Err(error) => refused(&error, &function.to_token_stream()),
-        },
-        Ok(Item::Impl(mut block)) => match trace_impl(&options, &mut block) {
-            Ok(code) => code,
-            Err(error) => refused(&error, &block.to_token_stream()),
-        },
-        Ok(other) => refused(
-            &check::wrong_item(
-                &other,
-                "#[trace]",
-                "a function, or the `impl` block of a `forward`",
-            ),
-            &item,
-        ),
-        Err(error) => refused(&error, &item),
-    }
+    let errors = refusals.errors();
+    quote!(#errors #code)
 }
 
-fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream> {
+fn trace_fn(options: &TraceOptions, mut function: ItemFn, refusals: &mut Refusals) -> TokenStream {
     let core = paths::core();
-    if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
-        return Err(Error::new_spanned(
-            receiver,
-            "a method is traced by #[trace] on its whole `impl` block",
-        ));
-    }
     if let Some(span) = options.leaf {
-        return Err(Error::new(span, "a function becomes a leaf by #[wrap]"));
+        refusals.add(refusal::trace::leaf_function(span));
     }
     if let Some(path) = &options.path {
-        return Err(Error::new_spanned(
-            path,
-            "`path` is for modules: a traced function has no node, so that nothing is saved under its name",
-        ));
+        refusals.add(refusal::trace::path_of_a_function(path));
     }
     if let Some((_, span)) = &options.impure {
-        return Err(Error::new(
-            *span,
-            "`impure` is for modules: a function is traced into the leaves it calls, and each of them says it",
-        ));
+        refusals.add(refusal::trace::impure_function(*span));
     }
-    let callable = Callable::parse(&mut function.sig, &core)?;
-    for (param, input) in callable.params.iter().zip(&function.sig.inputs) {
-        if param.into {
-            return Err(Error::new_spanned(
-                input,
-                "an argument of a traced function needs a named type, not `impl Trait`",
-            ));
+    if let Some(receiver) = function.sig.receiver() {
+        refusals.add(refusal::trace::method(receiver));
+        without_attributes(&mut function.sig, &core, refusals);
+        rewrite(&mut function.block, &function.sig.output, &core);
+        return function.to_token_stream();
+    }
+    let mut callable = Callable::parse(&mut function.sig, &core, refusals);
+    if let Some(Callable { params, .. }) = &callable
+        && params.iter().any(|param| param.into)
+    {
+        for (_, input) in params
+            .iter()
+            .zip(&function.sig.inputs)
+            .filter(|(param, _)| param.into)
+        {
+            refusals.add(refusal::trace::into_argument(input));
         }
+        stub::name_types(&mut function, params);
+        callable = None;
     }
-    body::rewrite(&mut function.block, &core, true);
+    let handle = options.handle.clone();
+    let handle = &handle.unwrap_or_else(|| function.sig.ident.clone());
+    let Some(callable) = callable else {
+        stub::give_result(&mut function.sig, &function.block, &core);
+        rewrite(&mut function.block, &function.sig.output, &core);
+        let stub = stub::traced(&function, handle, &core);
+        return quote!(#function #stub);
+    };
+    rewrite(&mut function.block, &function.sig.output, &core);
     let name = &function.sig.ident;
     let text = name.to_string();
-    let handle = options.handle.as_ref().unwrap_or(name);
-    let (twin, twin_ty) = twin(function, handle);
+    let (twin, twin_ty) = twin(&function, handle);
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
     let turbofish = turbofish(&function.sig.generics);
     let specs = callable.specs(&core);
@@ -91,7 +86,7 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
         |lent| quote!(#name #turbofish(#(#lent),*)),
     );
     let location = quote_spanned!(name.span()=> ::core::panic::Location::caller());
-    Ok(quote! {
+    quote! {
         #function
         #twin
         #[allow(non_upper_case_globals, dead_code)]
@@ -111,55 +106,71 @@ fn trace_fn(options: &TraceOptions, function: &mut ItemFn) -> Result<TokenStream
                 #kernel_body
             }
         }
-    })
+    }
 }
 
-fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStream> {
+/// Rewrites a body, whose `?` needs a result.
+fn rewrite(block: &mut syn::Block, output: &ReturnType, core: &TokenStream) {
+    body::rewrite(block, core, matches!(output, ReturnType::Type(..)));
+}
+
+fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusals) -> TokenStream {
     let core = paths::core();
-    if let Some((path, _)) = &block.trait_ {
-        return Err(Error::new_spanned(
-            path,
-            "#[trace] goes on the inherent `impl` block that has `forward`",
-        ));
+    for item in &mut block.items {
+        if let ImplItem::Fn(method) = item
+            && (method.sig.receiver().is_some() || method.sig.ident == "forward")
+        {
+            match method.sig.ident == "forward" {
+                true => rewrite(&mut method.block, &method.sig.output, &core),
+                false => body::rewrite(&mut method.block, &core, false),
+            }
+        }
     }
     if let Some(handle) = &options.handle {
-        return Err(Error::new_spanned(
-            handle,
-            "`handle` is for functions: a module is traced by a reference to it",
-        ));
+        refusals.add(refusal::trace::handle_of_a_module(handle));
     }
     if let Some(path) = &options.path
         && !block.generics.params.is_empty()
     {
-        return Err(Error::new_spanned(
-            path,
-            "`path` is one type's: register each instantiation of a generic one with `register_module!`",
-        ));
+        refusals.add(refusal::trace::path_of_a_generic_type(path));
+    }
+    // Neither of these two gets a stub: the type has its own traced `forward` elsewhere, or is of another crate.
+    if let Some((path, _)) = &block.trait_ {
+        refusals.add(refusal::trace::trait_impl(path));
+        for item in &mut block.items {
+            if let ImplItem::Fn(method) = item {
+                without_attributes(&mut method.sig, &core, refusals);
+            }
+        }
+        return block.to_token_stream();
     }
     let self_ty = (*block.self_ty).clone();
-    let Some(position) = block
-        .items
-        .iter()
-        .position(|item| matches!(item, ImplItem::Fn(method) if method.sig.ident == "forward"))
-    else {
-        return Err(Error::new_spanned(
-            &block.self_ty,
-            "#[trace] on an `impl` block makes its `forward` traceable, and this block has none",
-        ));
-    };
+    let mut found = false;
+    let mut module_impl_body = None;
     for item in &mut block.items {
-        if let ImplItem::Fn(method) = item
-            && matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)))
+        if let ImplItem::Fn(forward) = item
+            && forward.sig.ident == "forward"
         {
-            body::rewrite(&mut method.block, &core, method.sig.ident == "forward");
+            found = true;
+            match forward_items(options, forward, &self_ty, &core, refusals) {
+                Some((code, body)) => {
+                    *item = ImplItem::Verbatim(code);
+                    module_impl_body = Some(body);
+                }
+                None => stub::give_result(&mut forward.sig, &forward.block, &core),
+            }
+            break;
         }
     }
-    let ImplItem::Fn(forward) = &mut block.items[position] else {
-        return Err(Error::new(block.span(), "`forward` is a function"));
+    if !found {
+        refusals.add(refusal::trace::no_forward(&block.self_ty));
+        return block.to_token_stream();
+    }
+    let argument = argument(&block, &core);
+    let Some(module_impl_body) = module_impl_body else {
+        let stub = stub::module(&block, &core);
+        return quote!(#block #stub #argument);
     };
-    let (code, module_impl_body) = forward_items(options, forward, &self_ty, &core)?;
-    block.items[position] = ImplItem::Verbatim(code);
-    let argument = argument(block, &core);
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     // Saved files find the type by its path; of a generic one each instantiation has its own.
     let registration = match &options.path {
@@ -171,7 +182,7 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
             #core::__private::inventory::submit! { #core::__private::ModuleType::#registration }
         }
     });
-    Ok(quote! {
+    quote! {
         #block
         #[automatically_derived]
         impl #impl_generics #core::__private::Module for #self_ty #where_clause {
@@ -179,7 +190,7 @@ fn trace_impl(options: &TraceOptions, block: &mut ItemImpl) -> Result<TokenStrea
         }
         #argument
         #registered
-    })
+    }
 }
 
 /// What makes `&Layer` a parameter of `#[wrap]` functions.
@@ -207,17 +218,18 @@ fn argument(block: &ItemImpl, core: &TokenStream) -> TokenStream {
     }
 }
 
-/// The new `forward` with its hidden companions, and the items of the `Module` impl.
+/// The new `forward` with its hidden companions, and the items of the `Module` impl; none of a refused one.
 fn forward_items(
     options: &TraceOptions,
     forward: &mut ImplItemFn,
     self_ty: &Type,
     core: &TokenStream,
-) -> Result<(TokenStream, TokenStream)> {
-    let callable = Callable::parse(&mut forward.sig, core)?;
+    refusals: &mut Refusals,
+) -> Option<(TokenStream, TokenStream)> {
+    let callable = Callable::parse(&mut forward.sig, core, refusals);
+    let fits = check::method(&forward.sig, Method::Forward, refusals);
+    let callable = callable.filter(|_| fits)?;
     let bindings = callable.take_bindings(&mut forward.sig);
-    check::receiver(&forward.sig, Method::Forward)?;
-    check::no_type_parameters(&forward.sig, "a traced `forward`")?;
     let specs = callable.specs(core);
     let params = &callable.params;
     let args = callable.names();
@@ -329,5 +341,5 @@ fn forward_items(
         #leaf
         #impure
     };
-    Ok((code, module_impl_body))
+    Some((code, module_impl_body))
 }

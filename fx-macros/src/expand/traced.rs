@@ -1,26 +1,48 @@
 //! `traced!` and `function!`: handles of annotated functions, and closures as roots.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprClosure, ExprPath, Pat, Result, ReturnType};
+use syn::{Expr, ExprClosure, ExprPath, Pat, ReturnType, parse_quote};
 
 use super::kernel::kernel;
-use crate::parse::callable::{Parameter, parameter, specs};
+use super::stub;
+use crate::body;
+use crate::parse::callable::{Parameter, ParameterAttributes, parameter, specs};
 use crate::paths;
-use crate::{body, check};
+use crate::refusal::{self, Refusals};
 
 pub fn traced(input: TokenStream) -> TokenStream {
-    const EXPECTED: &str = "expected a function marked #[trace], or a closure `|x: &Tensor| ..`";
-    if input.is_empty() {
-        return Error::new(Span::call_site(), EXPECTED).to_compile_error();
+    let core = paths::core();
+    let mut refusals = Refusals::default();
+    let code = if input.is_empty() {
+        refusals.add(refusal::handle::traced_nothing());
+        None
+    } else {
+        match refusals.take(syn::parse2::<Expr>(input)).map(bare) {
+            Some(Expr::Path(path)) => Some(handle(&path)),
+            Some(Expr::Closure(closure)) => traced_closure(closure, &core, &mut refusals),
+            Some(other) => {
+                refusals.add(refusal::handle::traced(&other));
+                None
+            }
+            None => None,
+        }
+    };
+    refused_or(code, refusals, || stub::root(&core))
+}
+
+/// The expression, or what stands for it beside the errors.
+fn refused_or(
+    code: Option<TokenStream>,
+    refusals: Refusals,
+    stub: impl Fn() -> TokenStream,
+) -> TokenStream {
+    let code = code.unwrap_or_else(stub);
+    match refusals.errors() {
+        Some(errors) => quote!({ #errors #code }),
+        None => code,
     }
-    let expanded = syn::parse2::<Expr>(input).and_then(|expr| match bare(expr) {
-        Expr::Path(path) => Ok(handle(&path)),
-        Expr::Closure(closure) => traced_closure(closure),
-        other => Err(Error::new_spanned(other, EXPECTED)),
-    });
-    expanded.unwrap_or_else(|error| error.to_compile_error())
 }
 
 /// An expression without the groups around it: a macro's `$f:expr` comes in one that nobody sees.
@@ -39,35 +61,36 @@ fn handle(path: &ExprPath) -> TokenStream {
 }
 
 pub fn function(input: TokenStream) -> TokenStream {
-    let path = syn::parse2::<Expr>(input.clone()).map(bare);
-    match path {
-        Ok(Expr::Path(path)) => quote_spanned!(path.span()=> <#path>::FUNCTION),
-        _ => Error::new_spanned(input, "expected the name of a function marked #[wrap]")
-            .to_compile_error(),
-    }
+    let mut refusals = Refusals::default();
+    let code = match syn::parse2::<Expr>(input.clone()).map(bare) {
+        Ok(Expr::Path(path)) => Some(quote_spanned!(path.span()=> <#path>::FUNCTION)),
+        _ => {
+            refusals.add(refusal::handle::function(&input));
+            None
+        }
+    };
+    refused_or(code, refusals, || stub::function(&paths::core()))
 }
 
-fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
-    let core = paths::core();
-    let mut problems = None;
+fn traced_closure(
+    mut closure: ExprClosure,
+    core: &TokenStream,
+    refusals: &mut Refusals,
+) -> Option<TokenStream> {
     let mut params = Vec::new();
+    let inputs = closure.inputs.len();
     for input in &mut closure.inputs {
         match input {
-            Pat::Type(typed) => match parameter(&mut typed.attrs, &typed.pat, &typed.ty, &core) {
-                Ok(param) => params.push(param),
-                Err(error) => check::add(&mut problems, error),
-            },
-            other => check::add(
-                &mut problems,
-                Error::new_spanned(
-                    &*other,
-                    "an argument of a traced closure needs its type: `|x: &Tensor| ..`",
-                ),
-            ),
+            Pat::Type(typed) => {
+                let attributes = ParameterAttributes::take(&mut typed.attrs, core, refusals);
+                let param = parameter(attributes, &typed.pat, &typed.ty, core);
+                params.extend(refusals.take(param));
+            }
+            other => refusals.add(refusal::handle::untyped_argument(other)),
         }
     }
-    if let Some(problem) = problems {
-        return Err(problem);
+    if params.len() < inputs {
+        return None;
     }
     let output = match &closure.output {
         ReturnType::Type(_, ty) => ty.to_token_stream(),
@@ -76,18 +99,18 @@ fn traced_closure(mut closure: ExprClosure) -> Result<TokenStream> {
     let bindings: Vec<_> = params.iter().map(Parameter::binding).collect();
     let types: Vec<_> = params.iter().map(|p| &p.ty).collect();
     let inner = &closure.body;
-    let mut block: syn::Block = syn::parse2(quote!({ #inner }))?;
-    body::rewrite(&mut block, &core, true);
-    let specs = specs(&params, &core);
+    let mut block: syn::Block = parse_quote!({ #inner });
+    body::rewrite(&mut block, core, true);
+    let specs = specs(&params, core);
     let run = kernel(
         &params,
         &output,
         &quote!("closure"),
         &quote!(__PARAMS),
-        &core,
+        core,
         |lent| quote!(__body(#(#lent),*)),
     );
-    Ok(quote! {{
+    Some(quote! {{
         const __PARAMS: &[#core::__private::ParamSpec] = #specs;
         let __body = move |#(#bindings: #types),*| -> #output #block;
         #core::__private::TracedFn::closure(__PARAMS, move |__args: &[&#core::__private::Value], __out: &mut #core::__private::Value| { #run })

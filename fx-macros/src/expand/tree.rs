@@ -2,44 +2,54 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Data, DeriveInput, Error, Fields, Ident, Result, parse_quote};
+use syn::{Data, DeriveInput, Fields, Ident, parse_quote};
 
+use super::stub;
 use crate::paths;
+use crate::refusal::{self, Refusals};
+use crate::spans::call_of_type;
 
 pub fn tree(item: TokenStream) -> TokenStream {
-    syn::parse2::<DeriveInput>(item)
-        .and_then(|input| derive(&input))
-        .unwrap_or_else(|error| error.to_compile_error())
+    let mut refusals = Refusals::default();
+    let code = refusals
+        .take(syn::parse2::<DeriveInput>(item))
+        .map(|input| match derive(&input, &mut refusals) {
+            Some(code) if refusals.is_empty() => code,
+            _ => stub::tree(&input, &paths::core()),
+        });
+    let errors = refusals.errors();
+    quote!(#errors #code)
 }
 
-fn derive(input: &DeriveInput) -> Result<TokenStream> {
+fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     let core = paths::core();
     let name = &input.ident;
+    for lifetime in input.generics.lifetimes() {
+        refusals.add(refusal::tree::borrows(lifetime));
+    }
     let fields = match &input.data {
         Data::Struct(data) => &data.fields,
         Data::Enum(data) => {
-            return Err(Error::new_spanned(
-                data.enum_token,
-                "an enum is no tree: which fields it has is known only when the program runs; derive `Tree` for structs",
-            ));
+            refusals.add(refusal::tree::is_enum(&data.enum_token));
+            return None;
         }
         Data::Union(data) => {
-            return Err(Error::new_spanned(
-                data.union_token,
-                "a union is no tree: which of its fields is live is not known",
-            ));
+            refusals.add(refusal::tree::is_union(&data.union_token));
+            return None;
         }
     };
-    if let Some(lifetime) = input.generics.lifetimes().next() {
-        return Err(Error::new_spanned(
-            lifetime,
-            "a tree owns its values: a struct that borrows cannot be made from a graph's results",
-        ));
-    }
     let text = name.to_string();
     let bindings: Vec<Ident> = (0..fields.len())
         .map(|i| format_ident!("__field{i}"))
         .collect();
+    let part = |function: &str| {
+        let field = |(field, binding): (&syn::Field, &Ident)| {
+            let bound = quote!(#core::__private::TreeField);
+            call_of_type(&field.ty, bound, function, Some(quote!(#binding)))
+        };
+        fields.iter().zip(&bindings).map(field).collect::<Vec<_>>()
+    };
+    let (into_fields, from_fields) = (part("into_field"), part("from_field"));
     let (pattern, into, from) = match fields {
         Fields::Named(named) => {
             let idents: Vec<&Ident> = named
@@ -55,7 +65,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 quote!({ #(#idents: #bindings),* }),
                 quote!(#core::__private::Value::Dict(::std::boxed::Box::new(
                     ::core::iter::IntoIterator::into_iter(
-                        [#((::std::sync::Arc::<str>::from(#keys), #core::__private::IntoValue::into_value(#bindings))),*],
+                        [#((::std::sync::Arc::<str>::from(#keys), #into_fields)),*],
                     )
                     .collect(),
                 ))),
@@ -64,14 +74,12 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         Fields::Unnamed(_) => (
             quote!((#(#bindings),*)),
-            quote!(#core::__private::Value::Tuple(::std::boxed::Box::new([#(#core::__private::IntoValue::into_value(#bindings)),*]))),
+            quote!(#core::__private::Value::Tuple(::std::boxed::Box::new([#(#into_fields),*]))),
             quote!(#core::__private::tuple_fields(__value, #text)),
         ),
         Fields::Unit => {
-            return Err(Error::new_spanned(
-                name,
-                "a struct without fields has nothing to carry through a graph",
-            ));
+            refusals.add(refusal::tree::no_fields(name));
+            return None;
         }
     };
     let generics = |bound: TokenStream| {
@@ -95,6 +103,10 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (param_generics, _, _) = param.split_for_impl();
     let ty = quote!(#name #ty_generics);
     let owned = quote!(<#ty as #core::__private::FromValue>::TYPE);
+    // Of one form and place, so that rustc says once that the type is not `Clone`.
+    let cloned =
+        |value: TokenStream| call_of_type(&ty, quote!(::core::clone::Clone), "clone", Some(value));
+    let (of_self, of_guard) = (cloned(quote!(self)), cloned(quote!(guard)));
     let param_body = |of: TokenStream, lend: TokenStream| {
         quote! {
             type Guard = #ty;
@@ -109,8 +121,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 #core::__private::Param::to_value(self).holds_proxy()
             }
             fn to_value(&self) -> #core::__private::Value {
-                let this: &#ty = self;
-                #core::__private::IntoValue::into_value(::core::clone::Clone::clone(this))
+                #core::__private::IntoValue::into_value(#of_self)
             }
         }
     };
@@ -118,8 +129,8 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         quote!(#core::__private::ParamType::Reference(#core::__private::TypePart::Fixed(&#owned))),
         quote!(guard),
     );
-    let by_value = param_body(owned, quote!(::core::clone::Clone::clone(guard)));
-    Ok(quote! {
+    let by_value = param_body(owned, of_guard);
+    Some(quote! {
         #[automatically_derived]
         impl #impl_generics #core::__private::IntoValue for #ty #where_clause {
             fn into_value(self) -> #core::__private::Value {
@@ -130,7 +141,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         #[automatically_derived]
         impl #impl_generics #core::__private::IntoValue for &#ty #where_clause {
             fn into_value(self) -> #core::__private::Value {
-                #core::__private::IntoValue::into_value(<#ty as ::core::clone::Clone>::clone(self))
+                #core::__private::IntoValue::into_value(#of_self)
             }
         }
         #[automatically_derived]
@@ -141,7 +152,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         impl #impl_generics #core::__private::FromValue for #ty #where_clause {
             fn from_value(__value: #core::__private::Value) -> #core::Result<Self> {
                 let [#(#bindings),*] = #from?;
-                #(let #bindings = #core::__private::FromValue::from_value(#bindings)?;)*
+                #(let #bindings = #from_fields?;)*
                 ::core::result::Result::Ok(#name #pattern)
             }
         }

@@ -1,41 +1,36 @@
 //! `#[wrap]`: the caller's function that records or runs, and the hidden kernel and definition behind it.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{
-    Error, FnArg, GenericParam, Ident, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Type,
+    FnArg, GenericParam, Ident, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Result, Type,
+    parse_quote_spanned,
 };
 
 use super::kernel::kernel;
-use super::refused;
+use super::stub;
 use crate::check::{self, Method};
 use crate::options::{MethodOption, WrapOptions};
-use crate::parse::callable::{Callable, Parameter, with_lifetimes};
+use crate::parse::callable::{Callable, Parameter, with_lifetimes, without_attributes};
 use crate::paths;
+use crate::refusal::{self, Refusals};
 use crate::spans::call_of_type;
 
 pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed = syn::parse2::<Item>(item.clone());
-    let options = match WrapOptions::parse(options) {
-        Ok(options) => options,
-        Err(error) => return refused(&error, &item),
+    let mut refusals = Refusals::default();
+    let options = WrapOptions::parse(options, &mut refusals);
+    let code = match refusals.take(syn::parse2::<Item>(item.clone())) {
+        Some(Item::Fn(function)) => wrap_fn(&options, function, &mut refusals),
+        Some(Item::Impl(block)) => wrap_impl(&options, block, &mut refusals),
+        Some(other) => {
+            refusals.add(refusal::wrap::item(&check::place(&other)));
+            item
+        }
+        None => item,
     };
-    match parsed {
-        Ok(Item::Fn(mut function)) => match wrap_fn(&options, &mut function) {
-            Ok(code) => code,
-            Err(error) => refused(&error, &function.to_token_stream()),
-        },
-        Ok(Item::Impl(mut block)) => match wrap_impl(&options, &mut block) {
-            Ok(code) => code,
-            Err(error) => refused(&error, &block.to_token_stream()),
-        },
-        Ok(other) => refused(
-            &check::wrong_item(&other, "#[wrap]", "a function or an `impl` block"),
-            &item,
-        ),
-        Err(error) => refused(&error, &item),
-    }
+    let errors = refusals.errors();
+    quote!(#errors #code)
 }
 
 /// What a leaf is called by and where its hidden items are.
@@ -193,19 +188,23 @@ pub fn result_type(output: &Type, core: &TokenStream) -> TokenStream {
     call_of_type(&output, quote!(#core::__private::Returns), "TYPE", None)
 }
 
-fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> {
+fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals) -> TokenStream {
     let core = paths::core();
-    let callable = Callable::parse(&mut function.sig, &core)?;
-    if callable.has_receiver {
-        return Err(Error::new_spanned(
-            &function.sig.ident,
-            "a method becomes a leaf by #[wrap] on its whole `impl` block",
-        ));
+    if function.sig.receiver().is_some() {
+        refusals.add(refusal::wrap::method(&function.sig.ident));
+        without_attributes(&mut function.sig, &core, refusals);
+        return function.to_token_stream();
     }
+    let Some(callable) = Callable::parse(&mut function.sig, &core, refusals) else {
+        let method = options.method.as_ref().map(|(method, _)| *method);
+        stub::give_result(&mut function.sig, &function.block, &core);
+        let stub = stub::leaf(&function, method, &core);
+        return quote!(#function #stub);
+    };
     let name = function.sig.ident.clone();
     let receiver = match &options.method {
         None => None,
-        Some(_) => Some(receiver_type(&callable, &name)?),
+        Some(_) => refusals.take(receiver_type(&callable, &name)),
     };
     let bare = name.to_string();
     let bare = bare.trim_start_matches("r#");
@@ -220,7 +219,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
         path,
         receiver: receiver.clone(),
     };
-    let (twin, twin_ty) = twin(function, &name);
+    let (twin, twin_ty) = twin(&function, &name);
     let names = HiddenNames {
         params: format_ident!("PARAMS"),
         definition: format_ident!("DEFINITION"),
@@ -250,7 +249,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
     } else {
         quote!(#core::__private::inventory::submit! { #core::__private::Registration(<#twin_ty>::FUNCTION) })
     };
-    let method = receiver.as_ref().map(|_| {
+    let method = options.method.as_ref().map(|_| {
         let record = leaf.record(&quote!(Self::FUNCTION), "Method", None);
         quote! {
             /// The call, recorded as a method's.
@@ -282,7 +281,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
         }
         _ => quote!(),
     };
-    Ok(quote! {
+    quote! {
         #(#doc)* #(#outer)*
         #[track_caller]
         #[inline]
@@ -304,7 +303,7 @@ fn wrap_fn(options: &WrapOptions, function: &mut ItemFn) -> Result<TokenStream> 
         }
         #register
         #inherent
-    })
+    }
 }
 
 /// The twin of a function in the type namespace: it carries the definition under the function's name.
@@ -383,48 +382,38 @@ fn lifetimes(generics: &syn::Generics) -> TokenStream {
 fn receiver_type(callable: &Callable, name: &Ident) -> Result<Type> {
     match callable.params.first().map(|p| &p.ty) {
         Some(Type::Reference(reference)) => Ok((*reference.elem).clone()),
-        Some(other) => Err(Error::new_spanned(
-            other,
-            "#[wrap(method)] needs `&T` as its first argument: the method's receiver",
-        )),
-        None => Err(Error::new_spanned(
-            name,
-            "#[wrap(method)] needs a first argument: the method's receiver",
-        )),
+        Some(other) => Err(refusal::wrap::method_by_value(other)),
+        None => Err(refusal::wrap::method_without_arguments(name)),
     }
 }
 
-fn wrap_impl(options: &WrapOptions, block: &mut ItemImpl) -> Result<TokenStream> {
+fn wrap_impl(options: &WrapOptions, mut block: ItemImpl, refusals: &mut Refusals) -> TokenStream {
     let core = paths::core();
-    if let Some((path, _)) = &block.trait_ {
-        return Err(Error::new_spanned(
-            path,
-            "#[wrap] goes on an inherent `impl` block: a trait's methods have no type to be found by",
-        ));
-    }
     if let Some(path) = &options.path {
-        return Err(Error::new_spanned(
-            path,
-            "methods have no path of their own",
-        ));
+        refusals.add(refusal::wrap::path_of_methods(path));
     }
     if let Some((_, span)) = &options.method {
-        return Err(Error::new(
-            *span,
-            "`method` is for functions: the methods of this block are methods already",
-        ));
+        refusals.add(refusal::wrap::method_of_methods(*span));
+    }
+    if let Some((path, _)) = &block.trait_ {
+        refusals.add(refusal::wrap::trait_impl(path));
+        for item in &mut block.items {
+            if let ImplItem::Fn(method) = item {
+                without_attributes(&mut method.sig, &core, refusals);
+            }
+        }
+        return block.to_token_stream();
     }
     let self_ty = (*block.self_ty).clone();
     let mut items = TokenStream::new();
     let mut submissions = TokenStream::new();
-    let mut problems = None;
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else {
             item.to_tokens(&mut items);
             continue;
         };
-        match wrap_method(options, method, &self_ty, &core) {
-            Ok((code, function)) => {
+        match wrap_method(options, method, &self_ty, &core, refusals) {
+            Some((code, function)) => {
                 items.extend(code);
                 submissions.extend(quote! {
                     #core::__private::inventory::submit! {
@@ -432,25 +421,25 @@ fn wrap_impl(options: &WrapOptions, block: &mut ItemImpl) -> Result<TokenStream>
                     }
                 });
             }
-            Err(error) => check::add(&mut problems, error),
+            None => {
+                stub::give_result(&mut method.sig, &method.block, &core);
+                method.to_tokens(&mut items);
+            }
         }
-    }
-    if let Some(problem) = problems {
-        return Err(problem);
     }
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     let attrs = &block.attrs;
     if has_type_generics(&block.generics) {
         submissions = quote!();
     }
-    Ok(quote! {
+    quote! {
         #(#attrs)*
         #[allow(non_upper_case_globals, clippy::too_many_arguments)]
         impl #impl_generics #self_ty #where_clause {
             #items
         }
         #submissions
-    })
+    }
 }
 
 fn wrap_method(
@@ -458,14 +447,15 @@ fn wrap_method(
     method: &mut ImplItemFn,
     self_ty: &Type,
     core: &TokenStream,
-) -> Result<(TokenStream, Ident)> {
-    let mut callable = Callable::parse(&mut method.sig, core)?;
-    check::receiver(&method.sig, Method::Leaf)?;
-    check::no_type_parameters(&method.sig, "a leaf method")?;
+    refusals: &mut Refusals,
+) -> Option<(TokenStream, Ident)> {
+    let callable = Callable::parse(&mut method.sig, core, refusals);
+    let fits = check::method(&method.sig, Method::Leaf, refusals);
+    let mut callable = callable.filter(|_| fits)?;
     let this = Parameter {
         name: format_ident!("__this"),
         mutability: None,
-        ty: syn::parse2(quote_spanned!(self_ty.span()=> &#self_ty))?,
+        ty: parse_quote_spanned!(self_ty.span()=> &#self_ty),
         into: false,
         keyword: false,
         default: None,
@@ -518,5 +508,5 @@ fn wrap_method(
         }
         #hidden
     };
-    Ok((code, function))
+    Some((code, function))
 }

@@ -5,12 +5,13 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Error, Expr, FnArg, GenericArgument, Ident, Lifetime, Lit, Pat, PathArguments,
-    Result, ReturnType, Signature, Token, Type, TypeParamBound, UnOp,
+    Attribute, Expr, FnArg, GenericArgument, Ident, Lifetime, Lit, Pat, PathArguments, Result,
+    ReturnType, Signature, Token, Type, TypeParamBound, UnOp,
 };
 
 use crate::check;
 use crate::paths::text;
+use crate::refusal::{self, Refusals};
 use crate::spans::{Ends, call_of_type, respanned};
 
 /// One parameter.
@@ -57,48 +58,37 @@ impl Parameter {
 /// A function's parameters and result.
 pub struct Callable {
     pub params: Vec<Parameter>,
-    pub has_receiver: bool,
     pub output: Type,
 }
 
 impl Callable {
-    /// Reads a signature; our attributes on parameters are taken off it.
-    pub fn parse(sig: &mut Signature, core: &TokenStream) -> Result<Self> {
-        let mut problems = check::signature(sig);
+    /// Reads a signature; our attributes on parameters are taken off it. None where the signature cannot be traced.
+    ///
+    /// A refused attribute is left out of the model, which is whole without it.
+    pub fn parse(sig: &mut Signature, core: &TokenStream, refusals: &mut Refusals) -> Option<Self> {
+        let mut problems = Refusals::default();
+        check::signature(sig, &mut problems);
         // A refused function is still written out: rustc need not say the same again.
         sig.constness = None;
+        sig.variadic = None;
         let mut params = Vec::new();
-        let mut has_receiver = false;
         for input in &mut sig.inputs {
-            match input {
-                FnArg::Receiver(_) => has_receiver = true,
-                FnArg::Typed(arg) => match parameter(&mut arg.attrs, &arg.pat, &arg.ty, core) {
-                    Ok(param) => params.push(param),
-                    Err(error) => check::add(&mut problems, error),
-                },
+            if let FnArg::Typed(arg) = input {
+                let attributes = ParameterAttributes::take(&mut arg.attrs, core, refusals);
+                let param = parameter(attributes, &arg.pat, &arg.ty, core);
+                params.extend(problems.take(param));
             }
         }
         let output = match &sig.output {
             ReturnType::Type(_, ty) => (**ty).clone(),
             ReturnType::Default => {
-                check::add(
-                    &mut problems,
-                    Error::new_spanned(
-                        &sig.ident,
-                        "a traced function returns a `Result`: add `-> Result<..>`",
-                    ),
-                );
+                problems.add(refusal::signature::no_result(&sig.ident));
                 Type::Verbatim(quote!(()))
             }
         };
-        match problems {
-            Some(problem) => Err(problem),
-            None => Ok(Callable {
-                params,
-                has_receiver,
-                output,
-            }),
-        }
+        let whole = problems.is_empty();
+        refusals.append(problems);
+        whole.then_some(Callable { params, output })
     }
 
     /// The `ParamSpec`s.
@@ -160,57 +150,68 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
     quote!(&[#(#specs),*])
 }
 
-/// Reads one parameter and takes our attributes off it.
+/// What our attributes say of a parameter.
+#[derive(Default)]
+pub struct ParameterAttributes {
+    keyword: bool,
+    default: Option<TokenStream>,
+}
+
+impl ParameterAttributes {
+    /// Takes our attributes off a parameter, those too that are refused.
+    pub fn take(attrs: &mut Vec<Attribute>, core: &TokenStream, refusals: &mut Refusals) -> Self {
+        let mut found = ParameterAttributes::default();
+        attrs.retain(|attr| {
+            if attr.path().is_ident("kw") {
+                match attr.meta.require_path_only() {
+                    Ok(_) => found.keyword = true,
+                    Err(_) => refusals.add(refusal::signature::keyword_with_a_value(attr)),
+                }
+                false
+            } else if attr.path().is_ident("default") {
+                let value = attr.parse_args::<Expr>().and_then(|e| literal(&e, core));
+                if found.default.is_some() {
+                    refusals.add(refusal::signature::second_default(attr));
+                }
+                if let Some(literal) = refusals.take(value) {
+                    found.default = Some(literal);
+                }
+                false
+            } else {
+                true
+            }
+        });
+        found
+    }
+}
+
+/// Takes our attributes off all parameters of a function that is refused as a whole.
+pub fn without_attributes(sig: &mut Signature, core: &TokenStream, refusals: &mut Refusals) {
+    for input in &mut sig.inputs {
+        if let FnArg::Typed(arg) = input {
+            ParameterAttributes::take(&mut arg.attrs, core, refusals);
+        }
+    }
+}
+
+/// Reads one parameter.
 pub fn parameter(
-    attrs: &mut Vec<Attribute>,
+    attributes: ParameterAttributes,
     pat: &Pat,
     ty: &Type,
     core: &TokenStream,
 ) -> Result<Parameter> {
-    let mut keyword = false;
-    let mut default = None;
-    let mut problem = None;
-    attrs.retain(|attr| {
-        if attr.path().is_ident("kw") {
-            match attr.meta.require_path_only() {
-                Ok(_) => keyword = true,
-                Err(_) => {
-                    problem = Some(Error::new_spanned(
-                        attr,
-                        "#[kw] takes no value: a default is #[default(..)]",
-                    ));
-                }
-            }
-            false
-        } else if attr.path().is_ident("default") {
-            if default.is_some() {
-                problem = Some(Error::new_spanned(attr, "an argument has one default"));
-            }
-            match attr.parse_args::<Expr>().and_then(|e| literal(&e, core)) {
-                Ok(literal) => default = Some(literal),
-                Err(error) => problem = Some(error),
-            }
-            false
-        } else {
-            true
-        }
-    });
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
+    let ParameterAttributes {
+        keyword,
+        mut default,
+    } = attributes;
     let Pat::Ident(name) = pat else {
-        return Err(Error::new_spanned(
-            pat,
-            "an argument of a traced function needs a name, not a pattern: it names the graph's input",
-        ));
+        return Err(refusal::signature::pattern(pat));
     };
     if let Type::Reference(reference) = ty
         && let Some(mutability) = &reference.mutability
     {
-        return Err(Error::new_spanned(
-            mutability,
-            "an argument of a traced function cannot be `&mut`: a graph makes new values and changes none",
-        ));
+        return Err(refusal::signature::mutable_reference(mutability));
     }
     let (ty, into) = match ty {
         Type::ImplTrait(bounds) => (into_target(bounds)?, true),
@@ -240,10 +241,7 @@ fn into_target(bounds: &syn::TypeImplTrait) -> Result<Type> {
     {
         return Ok(ty.clone());
     }
-    Err(Error::new_spanned(
-        bounds,
-        "of `impl Trait` arguments, only `impl Into<T>` can flow through a graph: name the type",
-    ))
+    Err(refusal::signature::impl_trait(bounds))
 }
 
 fn is_option(ty: &Type) -> bool {
@@ -274,10 +272,7 @@ fn literal(expr: &Expr, core: &TokenStream) -> Result<TokenStream> {
         }
         _ => {}
     }
-    Err(Error::new_spanned(
-        expr,
-        "a default is a literal: a number, a string, `true`, `false` or `None`",
-    ))
+    Err(refusal::signature::default_that_is_no_literal(expr))
 }
 
 /// The type with every lifetime, written or elided, replaced.

@@ -8,4 +8,13 @@ pub const fn f(x: &Tensor) -> Result<Tensor> {
     x + x
 }
 
+pub fn graph() -> Result<GraphModule> {
+    symbolic_trace(traced!(f))
+}
+
+#[trace]
+pub fn twice(x: &Tensor) -> Result<Tensor> {
+    f(&f(x)?)
+}
+
 fn main() {}

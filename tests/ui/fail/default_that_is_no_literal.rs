@@ -13,4 +13,13 @@ pub fn f(
     x + dim
 }
 
+pub fn leaf() -> fx_core::ir::Function {
+    function!(f)
+}
+
+#[trace]
+pub fn twice(x: &Tensor) -> Result<Tensor> {
+    f(&f(x, 1)?, 2)
+}
+
 fn main() {}

@@ -13,4 +13,9 @@ impl Layer {
     }
 }
 
+pub fn graphs(layer: Layer, x: &Tensor) -> Result<(Tensor, GraphModule)> {
+    let graph = symbolic_trace(&layer)?;
+    Ok((layer.forward(x)?, graph))
+}
+
 fn main() {}

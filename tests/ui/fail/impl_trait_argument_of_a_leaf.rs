@@ -8,4 +8,13 @@ pub fn f(x: &Tensor, scale: impl Copy) -> Result<Tensor> {
     Ok((x.clone(), scale).0)
 }
 
+pub fn leaf() -> fx_core::ir::Function {
+    function!(f)
+}
+
+#[trace]
+pub fn twice(x: &Tensor) -> Result<Tensor> {
+    f(&f(x, 1)?, 2)
+}
+
 fn main() {}

@@ -13,4 +13,21 @@ impl Relu {
     }
 }
 
+#[derive(Module)]
+pub struct Net {
+    pub relu: Relu,
+    pub scale: Tensor,
+}
+
+#[trace]
+impl Net {
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.relu.forward(x)
+    }
+}
+
+pub fn graphs(relu: &Relu, net: &Net) -> Result<[GraphModule; 2]> {
+    Ok([symbolic_trace(relu)?, symbolic_trace(net)?])
+}
+
 fn main() {}

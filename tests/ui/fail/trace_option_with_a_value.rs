@@ -13,4 +13,20 @@ impl Layer {
     }
 }
 
+#[derive(Module)]
+pub struct Net {
+    pub layer: Layer,
+}
+
+#[trace]
+impl Net {
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.layer.forward(x)
+    }
+}
+
+pub fn graphs(layer: &Layer, net: &Net) -> Result<[GraphModule; 2]> {
+    Ok([symbolic_trace(layer)?, symbolic_trace(net)?])
+}
+
 fn main() {}

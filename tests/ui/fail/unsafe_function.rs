@@ -8,4 +8,8 @@ pub unsafe fn f(x: &Tensor) -> Result<Tensor> {
     x + x
 }
 
+pub fn graph() -> Result<GraphModule> {
+    symbolic_trace(traced!(f))
+}
+
 fn main() {}

@@ -8,4 +8,13 @@ pub fn double(x: Tensor) -> Result<Tensor> {
     Ok(x)
 }
 
+pub fn leaf() -> fx_core::ir::Function {
+    function!(double)
+}
+
+#[trace]
+pub fn twice(x: &Tensor) -> Result<Tensor> {
+    double(double::method(x.clone())?)
+}
+
 fn main() {}

@@ -10,4 +10,9 @@ impl Tensor {
     }
 }
 
+#[trace]
+pub fn twice(x: &Tensor) -> Result<Tensor> {
+    x.double()?.double()
+}
+
 fn main() {}

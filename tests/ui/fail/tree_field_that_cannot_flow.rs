@@ -1,0 +1,23 @@
+use fx_core::prelude::*;
+
+#[derive(Tree, Clone)]
+pub struct Pair {
+    pub one: Float,
+    pub since: std::time::Instant,
+}
+
+#[wrap]
+pub fn keep(pair: Pair) -> Result<Pair> {
+    Ok(pair)
+}
+
+#[trace]
+pub fn f(pair: &Pair) -> Result<Pair> {
+    keep(pair.clone())
+}
+
+pub fn graph() -> Result<GraphModule> {
+    symbolic_trace(traced!(f))
+}
+
+fn main() {}
