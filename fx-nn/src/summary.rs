@@ -106,7 +106,8 @@ pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Su
 fn numel(value: &Value) -> usize {
     ValueMeta::of(value)
         .tensor()
-        .map_or(0, fx_core::ir::TensorMeta::numel)
+        .and_then(fx_core::ir::TensorMeta::numel)
+        .unwrap_or(0)
 }
 
 impl fmt::Display for Summary {
