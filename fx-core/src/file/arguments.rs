@@ -143,15 +143,15 @@ fn to_tagged(
 /// An element type by its name.
 pub(crate) fn to_dtype(saved: &Json) -> Result<DType> {
     let name = json::text(saved)?;
-    DType::ALL
-        .into_iter()
-        .find(|dtype| dtype.name() == name)
+    DType::from_name(name)
         .ok_or_else(|| json::expected("an element type, such as `float32`", saved))
 }
 
 /// A device by its name.
 pub(crate) fn to_device(saved: &Json) -> Result<Device> {
-    json::text(saved)?.parse().map_err(|e: Error| Error::saved(e))
+    json::text(saved)?
+        .parse()
+        .map_err(|e: Error| Error::saved(e))
 }
 
 /// What a graph's `get_attr` names: a tensor, or a plain value.

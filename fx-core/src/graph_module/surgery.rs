@@ -22,6 +22,7 @@ use crate::value::tree::Tree;
 
 /// A module that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReplacedModule {
     /// Its path.
     pub path: String,
@@ -37,6 +38,7 @@ pub struct ReplacedModule {
 
 /// What [`GraphModule::replace_modules`] did, and the means to [undo](Surgery::undo) it; prints as a list.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Surgery {
     /// The modules that were replaced, in the order of the attributes.
     pub replaced: Vec<ReplacedModule>,

@@ -114,6 +114,7 @@ impl fmt::Display for TensorMeta {
 
 /// What a node gave: a tensor's meta, or the structure of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ValueMeta {
     /// A tensor.
     Single(TensorMeta),

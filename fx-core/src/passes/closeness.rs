@@ -8,6 +8,7 @@ use crate::value::value::Value;
 
 /// How far two tensors are apart.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Closeness {
     /// Whether every element equals the expected one or is within `atol + rtol · |expected|` of it; two nans are not.
     pub close: bool,

@@ -36,6 +36,7 @@ pub struct Rewriter {
 
 /// A replacement that a [`Rewriter`] made.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Rewritten {
     /// The rule's name.
     pub rule: String,
@@ -49,6 +50,7 @@ pub struct Rewritten {
 
 /// A node at which a rule nearly fitted, in the last round.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct NearMiss {
     /// The rule's name.
     pub rule: String,
@@ -64,6 +66,7 @@ pub struct NearMiss {
 
 /// What a [`Rewriter`] did: which rule fired where, and what nearly matched.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct RewriteReport {
     /// Replacements, in the order in which they were made.
     pub rewritten: Vec<Rewritten>,

@@ -157,6 +157,7 @@ pub trait Traced: Object + Clone {
 
 /// A borrowed operand of an operator.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum OperandRef<'a> {
     /// A tensor or another object.
     Object(&'a dyn Object),

@@ -23,6 +23,7 @@ use crate::kernels::{chain, view};
 pub use fx_core::tensor::*;
 
 pub use args::{Dims, Pair, Shape, Sizes};
+pub(crate) use dtype::wider;
 pub use dtype::{candle_dtype, fx_dtype};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub use number::{Bound, Number};
