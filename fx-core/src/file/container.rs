@@ -530,7 +530,10 @@ mod tests {
             .tensor("b", "x::T")
             .map(|_| ())
             .map_err(|e| e.to_string());
-        assert_eq!(told, Err("element type F8_E4M3 has no counterpart in fx".into()));
+        assert_eq!(
+            told,
+            Err("element type F8_E4M3 has no counterpart in fx".into())
+        );
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::data::TensorData;
 use crate::value::value::Value;
 
@@ -63,11 +63,11 @@ impl Closeness {
         atol: f64,
     ) -> Result<Closeness> {
         if found.shape() != expected.shape() {
-            return Err(Error::msg(format_args!(
-                "shapes {:?} and {:?} differ",
-                found.shape(),
-                expected.shape()
-            )));
+            let shapes = ErrorKind::Shapes {
+                found: found.shape().to_vec(),
+                expected: expected.shape().to_vec(),
+            };
+            return Err(shapes.into());
         }
         let mut closeness = Closeness {
             close: true,

@@ -192,9 +192,12 @@ fn endless(report: &RewriteReport, limit: usize) -> Error {
             rules.push(&one.rule);
         }
     }
-    Error::msg(format_args!(
-        "more than {limit} replacements: the rules {} make new matches for ever; have one of them not make what it \
+    Error::limit(
+        limit,
+        format_args!(
+            "more than {limit} replacements: the rules {} make new matches for ever; have one of them not make what it \
          looks for, or raise the limit",
-        rules.join(", ")
-    ))
+            rules.join(", ")
+        ),
+    )
 }

@@ -117,10 +117,7 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     /// When the type has no such operator, or the operands do not fit.
     fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
         let _ = (args, out);
-        Err(Error::msg(format_args!(
-            "`{op}` is not defined for {}",
-            short_type_name(self.type_name())
-        )))
+        Err(Error::operator(op, short_type_name(self.type_name())))
     }
 }
 
@@ -138,10 +135,8 @@ pub trait Traced: Object + Clone {
     /// When the type has no such operator, or the operands do not fit.
     fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Self> {
         let _ = operands;
-        Err(Error::msg(format_args!(
-            "`{op}` is not defined for {}",
-            short_type_name(std::any::type_name::<Self>())
-        )))
+        let operand = short_type_name(std::any::type_name::<Self>());
+        Err(Error::operator(op, operand))
     }
 
     /// Runs a binary operator on two known values of this type: [`apply`](Traced::apply), for types that have a
