@@ -117,6 +117,107 @@ pub enum ErrorKind {
         /// What to do, starting with `; `, or nothing.
         hint: String,
     },
+    /// A name, path or pattern that fits nothing of what is there.
+    #[error("{problem}")]
+    Unknown {
+        /// The name, as it was given.
+        name: String,
+        /// What it was looked for in, and what to do.
+        problem: String,
+    },
+    /// A name or path that something else has already, or that two have.
+    #[error("{problem}")]
+    Taken {
+        /// The name or path.
+        path: String,
+        /// What has it, and what to do.
+        problem: String,
+    },
+    /// What is at a path is of another kind or type, or has another signature, than it has to be.
+    #[error("{problem}")]
+    Mismatch {
+        /// The path.
+        path: String,
+        /// What is there, what is needed, and what to do.
+        problem: String,
+    },
+    /// An argument other than the one that a graph was specialised to.
+    #[error(
+        "argument {argument} was specialised to {expected} when this graph was traced, but {found} came: {mend}"
+    )]
+    Guard {
+        /// The argument, as printed.
+        argument: String,
+        /// What it was when the graph was traced.
+        expected: String,
+        /// What came.
+        found: String,
+        /// What to do.
+        mend: String,
+    },
+    /// An assertion of a graph that does not hold, with its message.
+    #[error("{0}")]
+    Assertion(String),
+    /// An operator that its operands do not have.
+    #[error("`{op}` is not defined for {operands}")]
+    Operator {
+        /// The operator's name.
+        op: String,
+        /// What the operands are.
+        operands: String,
+    },
+    /// An index that is outside what it is of.
+    #[error("index {index} is outside {container}")]
+    Index {
+        /// The index, which counts from the end where it is negative.
+        index: i64,
+        /// What it is of.
+        container: String,
+    },
+    /// A key that a dict does not have.
+    #[error("the dict has no key {key:?}")]
+    Key {
+        /// The key.
+        key: String,
+    },
+    /// A computation on numbers that has no result.
+    #[error("{0}")]
+    Arithmetic(String),
+    /// Shapes that have to be the same and are not.
+    #[error("shapes {found:?} and {expected:?} differ")]
+    Shapes {
+        /// The shape that was found.
+        found: Vec<usize>,
+        /// The shape that it has to be.
+        expected: Vec<usize>,
+    },
+    /// A bound that was reached: of nested structures, of comparisons, of replacements.
+    #[error("{problem}")]
+    Limit {
+        /// The bound.
+        limit: usize,
+        /// What reached it, and what to do.
+        problem: String,
+    },
+    /// A text that is no graph.
+    #[error("line {line}, column {column}: {problem}")]
+    Syntax {
+        /// The line, from 1.
+        line: usize,
+        /// The column in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// A pattern that cannot be looked for.
+    #[error("the pattern: {0}")]
+    Pattern(Box<Error>),
+    /// A replacement that does not fit its pattern.
+    #[error("the replacement: {0}")]
+    Replacement(Box<Error>),
+    /// A graph module of which no source can be written that compiles.
+    #[error("{0}")]
+    Source(String),
     /// Weights that do not fit a module.
     #[error("{0}")]
     Weights(String),
@@ -190,6 +291,46 @@ impl Error {
             found: found.to_string(),
         }
         .into()
+    }
+
+    /// A name, path or pattern that fits nothing.
+    pub(crate) fn unknown(name: &str, problem: impl fmt::Display) -> Self {
+        let (name, problem) = (name.to_string(), problem.to_string());
+        ErrorKind::Unknown { name, problem }.into()
+    }
+
+    /// A path that something else has.
+    pub(crate) fn taken(path: &str, problem: impl fmt::Display) -> Self {
+        let (path, problem) = (path.to_string(), problem.to_string());
+        ErrorKind::Taken { path, problem }.into()
+    }
+
+    /// What is at a path is not what it has to be.
+    pub(crate) fn mismatch(path: &str, problem: impl fmt::Display) -> Self {
+        let (path, problem) = (path.to_string(), problem.to_string());
+        ErrorKind::Mismatch { path, problem }.into()
+    }
+
+    /// A bound that was reached.
+    pub(crate) fn limit(limit: usize, problem: impl fmt::Display) -> Self {
+        let problem = problem.to_string();
+        ErrorKind::Limit { limit, problem }.into()
+    }
+
+    /// A computation on numbers without a result.
+    pub(crate) fn arithmetic(problem: impl fmt::Display) -> Self {
+        ErrorKind::Arithmetic(problem.to_string()).into()
+    }
+
+    /// Source that would not compile.
+    pub(crate) fn source_of(problem: impl fmt::Display) -> Self {
+        ErrorKind::Source(problem.to_string()).into()
+    }
+
+    /// An operator that its operands do not have.
+    pub(crate) fn operator(op: impl fmt::Display, operands: impl fmt::Display) -> Self {
+        let (op, operands) = (op.to_string(), operands.to_string());
+        ErrorKind::Operator { op, operands }.into()
     }
 
     /// A problem with a saved file, at a place that the callers [complete](Error::inside).

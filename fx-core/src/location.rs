@@ -6,6 +6,7 @@ use std::panic::Location;
 
 /// File, line and column of an expression in the user's source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct SourceLocation {
     /// The file, as rustc names it.
     pub file: Cow<'static, str>,
@@ -13,6 +14,17 @@ pub struct SourceLocation {
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
+}
+
+impl SourceLocation {
+    /// A line and a column of a file, both from 1.
+    pub fn new(file: impl Into<Cow<'static, str>>, line: u32, column: u32) -> Self {
+        SourceLocation {
+            file: file.into(),
+            line,
+            column,
+        }
+    }
 }
 
 impl From<&'static Location<'static>> for SourceLocation {

@@ -3,6 +3,7 @@
 #[path = "parse/random.rs"]
 mod random;
 
+use fx_core::ErrorKind;
 use fx_core::ir::{Argument, Graph, Op};
 use fx_core::prelude::*;
 
@@ -494,4 +495,24 @@ fn deep_nesting_is_refused_and_long_text_cut_short() {
             &digits[..80]
         )
     );
+}
+
+#[test]
+fn a_program_finds_out_what_kind_of_error_it_was_and_where() -> Result<()> {
+    let error = format!("graph():\n    return {}", "9".repeat(30)).parse::<Graph>();
+    let place = error.err().and_then(|error| match error.kind() {
+        ErrorKind::Syntax { line, column, .. } => Some((*line, *column)),
+        _ => None,
+    });
+    assert_eq!(place, Some((2, 12)));
+
+    let mut gm = symbolic_trace(traced!(|x: Float| x * 2.0))?;
+    gm.add_submodule("a.b", gm.clone())?;
+    let error = gm.add_submodule("a", gm.clone()).err();
+    let taken = error.as_ref().map(Error::kind);
+    assert!(
+        matches!(taken, Some(ErrorKind::Taken { path, .. }) if path == "a"),
+        "{taken:?}"
+    );
+    Ok(())
 }

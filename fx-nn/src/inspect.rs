@@ -33,6 +33,7 @@ pub fn allclose(found: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Resu
 
 /// What a node gave, in numbers.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ValueStats {
     /// The node's name.
     pub node: String,

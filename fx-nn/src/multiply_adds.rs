@@ -23,7 +23,7 @@ use crate::ops;
 /// }
 /// function_table! { MultiplyAdds {
 ///     function!(gram) => MultiplyAdds(|call| {
-///         let columns = call.tensor("x").shape.last().copied().unwrap_or(1);
+///         let columns = call.shape("x").last().copied().unwrap_or(1);
 ///         (call.numel() * columns) as u64
 ///     }),
 /// } }
@@ -64,14 +64,10 @@ impl<'c> CountedCall<'c> {
     }
 
     /// The shape of a tensor argument; that of an empty tensor where there is none.
-    pub fn tensor(&self, param: &str) -> TensorMeta {
-        let meta = self.value(param).map(ValueMeta::of);
-        let tensor = meta.and_then(|meta| meta.tensor().cloned());
-        tensor.unwrap_or(TensorMeta {
-            shape: vec![0],
-            dtype: None,
-            strides: None,
-        })
+    pub fn shape(&self, param: &str) -> Vec<usize> {
+        let object = self.value(param).and_then(Value::as_object);
+        let shape = object.and_then(|object| object.shape());
+        shape.map_or_else(|| vec![0], <[usize]>::to_vec)
     }
 
     /// What the call gave.
@@ -81,7 +77,8 @@ impl<'c> CountedCall<'c> {
 
     /// Elements of the tensor that the call gave.
     pub fn numel(&self) -> usize {
-        self.output.tensor().map_or(0, TensorMeta::numel)
+        let tensor = self.output.tensor();
+        tensor.and_then(TensorMeta::numel).unwrap_or(0)
     }
 }
 
@@ -97,35 +94,39 @@ function_table! { MultiplyAdds {
     function!(ops::einsum) => MultiplyAdds(einsum),
 } }
 
-fn last(meta: &TensorMeta) -> usize {
-    meta.shape.last().copied().unwrap_or(1)
+fn last(shape: &[usize]) -> usize {
+    shape.last().copied().unwrap_or(1)
+}
+
+fn numel(shape: &[usize]) -> usize {
+    shape.iter().product()
 }
 
 /// A product of matrices: each element of the result is a sum over the first operand's last dim.
 fn rows_by_columns(call: &CountedCall<'_>, x: &str) -> u64 {
-    (call.numel() * last(&call.tensor(x))) as u64
+    (call.numel() * last(&call.shape(x))) as u64
 }
 
 fn conv(call: &CountedCall<'_>) -> u64 {
-    let weight = call.tensor("weight");
-    (call.numel() * weight.shape[1..].iter().product::<usize>()) as u64
+    let weight = call.shape("weight");
+    (call.numel() * numel(&weight[1..])) as u64
 }
 
 fn conv_transpose(call: &CountedCall<'_>) -> u64 {
-    let (x, weight) = (call.tensor("x"), call.tensor("weight"));
-    (x.numel() * weight.shape[1..].iter().product::<usize>()) as u64
+    let (x, weight) = (call.shape("x"), call.shape("weight"));
+    (numel(&x) * numel(&weight[1..])) as u64
 }
 
 fn attention(call: &CountedCall<'_>) -> u64 {
-    let [query, key, value] = ["query", "key", "value"].map(|name| call.tensor(name));
-    let rows = query.numel() / last(&query).max(1);
-    let columns = key.shape.iter().rev().nth(1).copied().unwrap_or(0);
+    let [query, key, value] = ["query", "key", "value"].map(|name| call.shape(name));
+    let rows = numel(&query) / last(&query).max(1);
+    let columns = key.iter().rev().nth(1).copied().unwrap_or(0);
     (rows * columns * (last(&query) + last(&value))) as u64
 }
 
 fn lstm(call: &CountedCall<'_>) -> u64 {
-    let x = call.tensor("x");
-    let steps = x.numel() / last(&x).max(1);
+    let x = call.shape("x");
+    let steps = numel(&x) / last(&x).max(1);
     let weights = call.value("params").map(ValueMeta::of);
     (steps * weights.map_or(0, |weights| matrices(&weights))) as u64
 }
@@ -137,7 +138,7 @@ fn matrices(tensors: &ValueMeta) -> usize {
     };
     let matrices = items.iter().filter_map(ValueMeta::tensor);
     let matrices = matrices.filter(|meta| meta.shape.len() == 2);
-    matrices.map(TensorMeta::numel).sum()
+    matrices.filter_map(TensorMeta::numel).sum()
 }
 
 /// The product of all sizes that an equation names, where it has several operands.
@@ -148,15 +149,16 @@ fn einsum(call: &CountedCall<'_>) -> u64 {
         return 0;
     };
     let inputs = equation.split("->").next().unwrap_or_default();
-    let ValueMeta::Sequence(operands) = ValueMeta::of(operands) else {
+    let (Value::List(operands) | Value::Tuple(operands)) = operands else {
         return 0;
     };
     if operands.len() < 2 {
         return 0;
     }
     let mut sizes: HashMap<char, usize> = HashMap::new();
-    for (labels, operand) in inputs.split(',').zip(&operands) {
-        let shape = operand.tensor().map_or(&[][..], |meta| &meta.shape);
+    for (labels, operand) in inputs.split(',').zip(operands.iter()) {
+        let shape = operand.as_object().and_then(|object| object.shape());
+        let shape = shape.unwrap_or_default();
         let labels = labels.chars().filter(|c| c.is_alphabetic());
         sizes.extend(labels.zip(shape.iter().copied()));
     }

@@ -14,6 +14,7 @@ use crate::tensor::Tensor;
 
 /// One module of a [`Summary`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ModuleSummary {
     /// Its path; empty for the root.
     pub path: String,
@@ -29,6 +30,7 @@ pub struct ModuleSummary {
 
 /// A model's modules, made by [`summary`]; prints as a table.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Summary {
     /// The modules, the root first, each before those inside it.
     pub modules: Vec<ModuleSummary>,
@@ -106,7 +108,8 @@ pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Su
 fn numel(value: &Value) -> usize {
     ValueMeta::of(value)
         .tensor()
-        .map_or(0, fx_core::ir::TensorMeta::numel)
+        .and_then(fx_core::ir::TensorMeta::numel)
+        .unwrap_or(0)
 }
 
 impl fmt::Display for Summary {
@@ -199,7 +202,7 @@ fn shapes(meta: &ValueMeta) -> String {
                 .collect();
             format!("{{{}}}", items.join(", "))
         }
-        ValueMeta::Plain(text) => text.clone(),
+        meta => meta.to_string(),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::value::value::Value;
 
 /// The head of a generated function.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FunctionHead {
     /// Its name.
     pub name: String,

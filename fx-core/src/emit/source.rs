@@ -6,6 +6,7 @@ use crate::value::handle::NodeId;
 
 /// One line of a generated body, without its indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CodeLine {
     /// The text.
     pub text: String,

@@ -13,6 +13,7 @@ use super::saver::Saver;
 use crate::error::{Error, Result};
 use crate::ir::argument::Argument;
 use crate::ir::signature::Literal;
+use crate::value::device::Device;
 use crate::value::dtype::DType;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
@@ -119,11 +120,7 @@ fn to_tagged(
         FLOAT => Argument::Float(json::to_float(inner)?),
         ELLIPSIS => Argument::Ellipsis,
         DTYPE => Argument::DType(to_dtype(inner)?),
-        DEVICE => Argument::Device(
-            json::text(inner)?
-                .parse()
-                .map_err(|e: Error| Error::saved(e))?,
-        ),
+        DEVICE => Argument::Device(to_device(inner)?),
         TUPLE => Argument::Tuple(Arc::new(arguments(inner, depth, node)?)),
         SLICE => Argument::Slice(three()?),
         RANGE => Argument::Range(three()?),
@@ -146,10 +143,15 @@ fn to_tagged(
 /// An element type by its name.
 pub(crate) fn to_dtype(saved: &Json) -> Result<DType> {
     let name = json::text(saved)?;
-    DType::ALL
-        .into_iter()
-        .find(|dtype| dtype.name() == name)
+    DType::from_name(name)
         .ok_or_else(|| json::expected("an element type, such as `float32`", saved))
+}
+
+/// A device by its name.
+pub(crate) fn to_device(saved: &Json) -> Result<Device> {
+    json::text(saved)?
+        .parse()
+        .map_err(|e: Error| Error::saved(e))
 }
 
 /// What a graph's `get_attr` names: a tensor, or a plain value.

@@ -13,7 +13,8 @@ use super::meta::{from_entries, to_entries};
 use super::names::{graph_module, node as names, scope as scope_names, source as source_names};
 use super::signature::{check_type, to_type};
 use crate::error::{Error, Result};
-use crate::ir::argument::{Args, Kwargs};
+use crate::ir::args::Args;
+use crate::ir::argument::Kwargs;
 use crate::ir::function::{Function, dynamic_error};
 use crate::ir::graph::Graph;
 use crate::ir::meta::{NodeAction, NodeSource};
@@ -338,7 +339,7 @@ impl GraphReader {
         let scope = inside.map_or(ScopeId::default(), |at| self.scopes[at]);
         self.graph.leave_scope(scope);
         let site = at.map_or(Site::Unknown, |at| Site::Known(self.locations[at]));
-        let args = Args::from_vec(args.unwrap_or_default());
+        let args = Args::from(args.unwrap_or_default());
         let kwargs = kwargs.unwrap_or_default();
         let id = self.graph.insert(op, args, kwargs, Some(name), site)?;
         let given = self.graph.node(id)?.name();

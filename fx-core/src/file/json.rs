@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 pub(crate) use crate::text::Excerpt;
 use crate::text::is_hidden;
 
-/// JSON of a saved file.
+/// JSON of a saved file: serde_json's own type, so that what serde writes and reads can be part of a file.
 pub type Json = serde_json::Value;
-/// A JSON object, in the order in which it was written.
+/// A JSON object, in the order in which it was written; serde_json's own type too.
 pub type JsonMap = serde_json::Map<String, Json>;
 
 /// What a JSON value is, for messages.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use super::arguments::{from_argument, to_argument, to_dtype};
+use super::arguments::{from_argument, to_argument, to_device, to_dtype};
 use super::json::{self, Excerpt, Json, JsonMap, tag};
 use super::limits::check_depth;
 use super::names::argument::DICT;
@@ -18,6 +18,7 @@ use crate::ir::method::RecordedMethod;
 use crate::ir::registry;
 use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
+use crate::value::dim::Dim;
 
 /// A type of entries that files keep: [`register_meta!`](crate::register_meta) it.
 ///
@@ -234,12 +235,18 @@ fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
     Ok(match meta {
         ValueMeta::Single(tensor) => {
             let mut fields = JsonMap::new();
-            fields.insert(value_meta::SHAPE.into(), Json::from(tensor.shape.clone()));
+            fields.insert(value_meta::SHAPE.into(), from_dims(&tensor.shape)?);
             if let Some(dtype) = tensor.dtype {
                 fields.insert(value_meta::DTYPE.into(), Json::from(dtype.name()));
             }
             if let Some(strides) = &tensor.strides {
-                fields.insert(value_meta::STRIDES.into(), Json::from(strides.clone()));
+                fields.insert(value_meta::STRIDES.into(), from_dims(strides)?);
+            }
+            if let Some(requires_grad) = tensor.requires_grad {
+                fields.insert(value_meta::REQUIRES_GRAD.into(), Json::from(requires_grad));
+            }
+            if let Some(device) = tensor.device {
+                fields.insert(value_meta::DEVICE.into(), Json::from(device.to_string()));
             }
             Json::Object(fields)
         }
@@ -258,14 +265,26 @@ fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
     })
 }
 
-fn to_size(saved: &Json) -> Result<usize> {
+/// Sizes as numbers.
+fn from_dims(dims: &[Dim]) -> Result<Json> {
+    let size = |dim: &Dim| match dim.as_known() {
+        Some(size) => Ok(Json::from(size)),
+        None => Err(Error::saved(format_args!(
+            "a file keeps no symbolic size, as `{dim}` is"
+        ))),
+    };
+    dims.iter().map(size).collect()
+}
+
+fn to_dim(saved: &Json) -> Result<Dim> {
     let size = saved.as_u64().and_then(|size| usize::try_from(size).ok());
-    size.ok_or_else(|| json::expected("a size", saved))
+    let size = size.ok_or_else(|| json::expected("a size", saved))?;
+    Ok(Dim::known(size))
 }
 
 fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
     check_depth(depth)?;
-    let sizes = |sizes| json::items(sizes, to_size);
+    let sizes = |sizes| json::items(sizes, to_dim);
     Ok(match saved {
         Json::String(text) => ValueMeta::Plain(text.clone()),
         Json::Array(_) => {
@@ -285,11 +304,13 @@ fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
         }
         Json::Object(fields) => {
             json::known_names(fields, &value_meta::ALL)?;
-            ValueMeta::Single(TensorMeta {
-                shape: json::part(fields, value_meta::SHAPE, sizes)?,
-                dtype: json::optional(fields, value_meta::DTYPE, to_dtype)?,
-                strides: json::optional(fields, value_meta::STRIDES, sizes)?,
-            })
+            let mut tensor = TensorMeta::new(json::part(fields, value_meta::SHAPE, sizes)?);
+            tensor.dtype = json::optional(fields, value_meta::DTYPE, to_dtype)?;
+            tensor.strides = json::optional(fields, value_meta::STRIDES, sizes)?;
+            tensor.requires_grad =
+                json::optional(fields, value_meta::REQUIRES_GRAD, json::boolean)?;
+            tensor.device = json::optional(fields, value_meta::DEVICE, to_device)?;
+            ValueMeta::Single(tensor)
         }
         _ => return Err(json::expected("a tensor, a list, a dict or a text", saved)),
     })

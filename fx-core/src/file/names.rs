@@ -110,6 +110,8 @@ names! {
         SHAPE = "shape",
         DTYPE = "dtype",
         STRIDES = "strides",
+        REQUIRES_GRAD = "requires_grad",
+        DEVICE = "device",
     ]
     /// A part of what a called module returned.
     returned "Fields of `fx_core::Returned`" [

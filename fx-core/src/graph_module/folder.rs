@@ -150,7 +150,7 @@ impl Folder {
         let generated = forward_source(&input, &Hooks::default(), CodeOptions::new(), &|_| None);
         if !generated.problems.is_empty() {
             let told: Vec<String> = generated.problems.iter().take(TOLD).cloned().collect();
-            return Err(Error::msg(format_args!(
+            return Err(Error::source_of(format_args!(
                 "the source of a crate would not compile:\n  {}",
                 told.join("\n  ")
             )));
@@ -423,7 +423,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
         }
     }
     if !unknown.is_empty() {
-        return Err(Error::msg(format_args!(
+        return Err(Error::source_of(format_args!(
             "{count} nodes use what a crate cannot name from outside:\n{}",
             unknown.join("\n")
         )));

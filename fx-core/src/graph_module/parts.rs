@@ -484,11 +484,14 @@ impl GraphModule {
 
 pub(super) fn other_type<M>(path: &str, found: Submodule<'_>) -> Error {
     let wanted = short_type_name(std::any::type_name::<M>());
-    Error::msg(match found.type_name() {
-        Some(name) => format!(
-            "`{path}` is a `{}`, not a `{wanted}`",
-            short_type_name(name)
-        ),
-        None => format!("`{path}` is a container, not a `{wanted}`"),
-    })
+    Error::mismatch(
+        path,
+        match found.type_name() {
+            Some(name) => format!(
+                "`{path}` is a `{}`, not a `{wanted}`",
+                short_type_name(name)
+            ),
+            None => format!("`{path}` is a container, not a `{wanted}`"),
+        },
+    )
 }

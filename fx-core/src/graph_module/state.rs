@@ -44,9 +44,10 @@ impl GraphModule {
     pub fn add_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
         self.check_path(path)?;
         if self.attributes.tensors.contains_key(path) {
-            return Err(Error::msg(format_args!(
-                "`{path}` is a tensor of this module: a module needs another path"
-            )));
+            return Err(Error::taken(
+                path,
+                format_args!("`{path}` is a tensor of this module: a module needs another path"),
+            ));
         }
         let path: Arc<str> = path.into();
         let mut edit = self.graph_mut();
@@ -189,9 +190,12 @@ impl GraphModule {
         }
         match self.attributes.conflict(path) {
             None => Ok(()),
-            Some(other) => Err(Error::msg(format_args!(
-                "`{path}` and the module `{other}` cannot both be there: one is inside the other, which is a whole"
-            ))),
+            Some(other) => Err(Error::taken(
+                path,
+                format_args!(
+                    "`{path}` and the module `{other}` cannot both be there: one is inside the other, which is a whole"
+                ),
+            )),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::value::tree::Tree;
 
 /// A module that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReplacedModule {
     /// Its path.
     pub path: String,
@@ -37,6 +38,7 @@ pub struct ReplacedModule {
 
 /// What [`GraphModule::replace_modules`] did, and the means to [undo](Surgery::undo) it; prints as a list.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Surgery {
     /// The modules that were replaced, in the order of the attributes.
     pub replaced: Vec<ReplacedModule>,
@@ -149,11 +151,14 @@ impl GraphModule {
             const SHOWN: usize = 4;
             let more = if others.len() > SHOWN { ", .." } else { "" };
             others.truncate(SHOWN);
-            return Err(Error::msg(format_args!(
-                "`{pattern}` fits no `{}` of this graph module: {}{more}",
-                short_type_name(std::any::type_name::<M>()),
-                others.join(", ")
-            )));
+            return Err(Error::unknown(
+                pattern,
+                format_args!(
+                    "`{pattern}` fits no `{}` of this graph module: {}{more}",
+                    short_type_name(std::any::type_name::<M>()),
+                    others.join(", ")
+                ),
+            ));
         }
         Ok(surgery)
     }
@@ -204,9 +209,10 @@ impl GraphModule {
             }
         }
         if !is_used {
-            return Err(Error::msg(format_args!(
-                "`{pattern}` is no path of a module that this graph module holds"
-            )));
+            return Err(Error::unknown(
+                pattern,
+                format_args!("`{pattern}` is no path of a module that this graph module holds"),
+            ));
         }
         let bytes_before = bytes(self);
         let mut surgery = Surgery {
@@ -345,13 +351,16 @@ fn check_signature(path: &str, old: &dyn Module, new: &dyn Module) -> Result<()>
             true => "each argument whole".to_string(),
             false => format!("arguments taken apart as {trees:?}"),
         };
-        return Err(Error::msg(format_args!(
-            "the `{}` at `{path}` takes {}, and the `{}` for its place {}: a module in another's place must take the same structures; trace it with arguments of the same structure",
-            short_type_name(old.type_name()),
-            shown(trees.0),
-            short_type_name(new.type_name()),
-            shown(trees.1)
-        )));
+        return Err(Error::mismatch(
+            path,
+            format_args!(
+                "the `{}` at `{path}` takes {}, and the `{}` for its place {}: a module in another's place must take the same structures; trace it with arguments of the same structure",
+                short_type_name(old.type_name()),
+                shown(trees.0),
+                short_type_name(new.type_name()),
+                shown(trees.1)
+            ),
+        ));
     }
     if before.len() <= after.len()
         && before.iter().zip(after).all(same)
@@ -363,11 +372,14 @@ fn check_signature(path: &str, old: &dyn Module, new: &dyn Module) -> Result<()>
         let params: Vec<String> = params.iter().map(ToString::to_string).collect();
         params.join(", ")
     };
-    Err(Error::msg(format_args!(
-        "the `{}` at `{path}` takes ({}), and the `{}` for its place ({}): a module in another's place must take the same parameters",
-        short_type_name(old.type_name()),
-        shown(before),
-        short_type_name(new.type_name()),
-        shown(after)
-    )))
+    Err(Error::mismatch(
+        path,
+        format_args!(
+            "the `{}` at `{path}` takes ({}), and the `{}` for its place ({}): a module in another's place must take the same parameters",
+            short_type_name(old.type_name()),
+            shown(before),
+            short_type_name(new.type_name()),
+            shown(after)
+        ),
+    ))
 }

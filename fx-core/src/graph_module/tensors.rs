@@ -183,9 +183,10 @@ impl GraphModule {
     ) -> Result<bool> {
         self.check_path(path)?;
         if self.attributes.modules.contains_key(path) {
-            return Err(Error::msg(format_args!(
-                "`{whole}` is a module: a tensor needs another path"
-            )));
+            return Err(Error::taken(
+                whole,
+                format_args!("`{whole}` is a module: a tensor needs another path"),
+            ));
         }
         Ok(self.put_own_tensor(path.into(), kind, value))
     }
@@ -225,11 +226,14 @@ fn check_replaced<T: Object>(
             return Err(other_kind(path, kind));
         }
         if any.type_id() != TypeId::of::<T>() {
-            return Err(Error::msg(format_args!(
-                "`{path}` is a `{}`: a `{}` cannot take its place",
-                short_type_name(tensor.type_name()),
-                short_type_name(std::any::type_name::<T>())
-            )));
+            return Err(Error::mismatch(
+                path,
+                format_args!(
+                    "`{path}` is a `{}`: a `{}` cannot take its place",
+                    short_type_name(tensor.type_name()),
+                    short_type_name(std::any::type_name::<T>())
+                ),
+            ));
         }
         Ok(Old {
             id: tensor.object_id(),
@@ -275,9 +279,10 @@ fn name_of(kind: TensorKind) -> &'static str {
 
 fn other_kind(path: &str, kind: TensorKind) -> Error {
     let name = name_of(kind);
-    Error::msg(format_args!(
-        "`{path}` is a {name}: `{name}` and `set_{name}` are for it"
-    ))
+    Error::mismatch(
+        path,
+        format_args!("`{path}` is a {name}: `{name}` and `set_{name}` are for it"),
+    )
 }
 
 /// The error of a tensor that a layer does not have.

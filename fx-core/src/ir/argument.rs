@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::args::Args;
 use super::signature::Literal;
 use crate::error::Result;
 use crate::value::device::Device;
@@ -52,8 +53,6 @@ pub enum Argument {
     Range(Arc<[Argument; 3]>),
 }
 
-/// A node's positional arguments.
-pub type Args = SmallVec<[Argument; 2]>;
 /// A node's keyword arguments, in order.
 pub type Kwargs = Vec<(Arc<str>, Argument)>;
 
@@ -401,7 +400,7 @@ impl IntoArguments for Args {
 
 impl IntoArguments for Vec<Argument> {
     fn into_arguments(self) -> Args {
-        Args::from_vec(self)
+        self.into()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::panic::Location;
 
-use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::args::Args;
+use super::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
 use super::function::Function;
 use super::graph::Graph;
 use super::op::Op;

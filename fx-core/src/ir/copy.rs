@@ -1,8 +1,11 @@
 //! Copies: of one node, of a whole graph, and of one graph into another at a node.
 
+use std::collections::HashMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::argument::{Args, Argument};
+use super::args::Args;
+use super::argument::Argument;
 use super::graph::{Graph, Inputs, Notes};
 use super::node::NodeRef;
 use super::op::Op;
@@ -11,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::value::handle::NodeId;
 
 /// What the nodes of a copied graph became.
-pub type ValueMap = FxHashMap<NodeId, Argument>;
+pub type ValueMap = HashMap<NodeId, Argument>;
 
 impl Graph {
     /// Adds a copy of a node of this or another graph: name (with a number where it is taken), type, place

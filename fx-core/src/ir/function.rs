@@ -196,6 +196,7 @@ pub type WriteCall = fn(&[Argument]) -> Option<Written>;
 
 /// How a method's call is written in Rust: `x.sum_keepdim(1)` for `sum(x, 1, true)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Written {
     /// The method's name.
     pub method: &'static str,
@@ -205,8 +206,27 @@ pub struct Written {
     pub result: Option<ParamType>,
 }
 
+impl Written {
+    /// The call of a method with these arguments, whose result is of the function's type.
+    pub fn new(method: &'static str, args: impl IntoIterator<Item = WrittenArg>) -> Self {
+        Written {
+            method,
+            args: args.into_iter().collect(),
+            result: None,
+        }
+    }
+
+    /// With a result of this type.
+    #[must_use]
+    pub fn with_result(mut self, result: ParamType) -> Self {
+        self.result = Some(result);
+        self
+    }
+}
+
 /// An argument of a method's call as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WrittenArg {
     /// An argument, by its place in the signature; of an optional one the value that is there.
     Of(usize),

@@ -14,6 +14,7 @@ use crate::value::handle::NodeId;
 
 /// What becomes of an entry when its node is copied, or when another takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MetaPolicy {
     /// The copy, or the replacement, has it too.
     Copy,
@@ -57,6 +58,7 @@ pub(crate) struct Entry {
 
 /// What a pass did to make a node what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeSource {
     /// The pass.
     pub pass: Arc<str>,
@@ -68,6 +70,7 @@ pub struct NodeSource {
 
 /// What a pass can do to make a node what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NodeAction {
     /// Made the node.
     Create,

@@ -13,6 +13,7 @@
 //! ```
 
 mod acyclic;
+pub(crate) mod args;
 pub(crate) mod argument;
 pub(crate) mod bound;
 pub(crate) mod build;
@@ -56,7 +57,8 @@ pub(crate) mod value_meta;
 pub(crate) mod version;
 pub(crate) mod walk;
 
-pub use self::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
+pub use self::args::{Args, ArgsIntoIter};
+pub use self::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
 pub use self::bound::BoundArgs;
 pub use self::build::NewNode;
 pub use self::copy::ValueMap;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::args::Args;
+use super::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
 use super::bound::BoundArgs;
 use super::graph::Graph;
 use super::names::Name;

@@ -13,7 +13,7 @@ use super::function::{Effects, Function, FunctionDef};
 use super::param_type::{ParamType, TypePart};
 use super::registry::Registration;
 use super::signature::ParamSpec;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::operator::Operator;
 use crate::value::value::{IntoValue, Value};
 
@@ -160,7 +160,7 @@ fn check_assertion(args: &[&Value], out: &mut Value) -> Result<()> {
         },
     };
     if !holds {
-        return Err(Error::msg(message));
+        return Err(ErrorKind::Assertion(message.to_string()).into());
     }
     *out = Value::None;
     Ok(())
@@ -209,9 +209,13 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
             }
             _ => "trace again for other values".to_string(),
         };
-        return Err(Error::msg(format_args!(
-            "argument {argument} was specialised to {expected} when this graph was traced, but {found} came: {mend}"
-        )));
+        let guard = ErrorKind::Guard {
+            argument: argument.to_string(),
+            expected: expected.to_string(),
+            found,
+            mend,
+        };
+        return Err(guard.into());
     }
     *out = Value::None;
     Ok(())
@@ -260,10 +264,7 @@ fn apply(op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
 fn plain(op: Operator, args: &[&Value]) -> Result<Value> {
     let unfit = || {
         let operands: Vec<String> = args.iter().map(|v| v.describe()).collect();
-        Error::msg(format_args!(
-            "`{op}` is not defined for {}",
-            operands.join(" and ")
-        ))
+        Error::operator(op, operands.join(" and "))
     };
     if let (Operator::Add, [a, b]) = (op, args)
         && let Some(all) = joined(a, b)
@@ -345,7 +346,7 @@ fn ordered(op: Operator, order: Option<Ordering>) -> bool {
 }
 
 fn overflow() -> Error {
-    Error::msg("the integer result does not fit in 64 bits")
+    Error::arithmetic("the integer result does not fit in 64 bits")
 }
 
 fn bools(op: Operator, a: bool, b: bool) -> Option<Value> {
@@ -362,7 +363,7 @@ fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value
     // By 64 and more all bits are out, as by 64.
     let shift = || match b {
         0.. => Ok(u32::try_from(b).unwrap_or(u32::MAX).min(64)),
-        _ => Err(Error::msg("a shift must not be negative")),
+        _ => Err(Error::arithmetic("a shift must not be negative")),
     };
     let whole = |result: Option<i64>| result.map(Value::Int).ok_or_else(overflow);
     match op {
@@ -411,7 +412,7 @@ fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value
 }
 
 fn by_zero() -> Error {
-    Error::msg("a number is divided by zero, or zero raised to a negative power")
+    Error::arithmetic("a number is divided by zero, or zero raised to a negative power")
 }
 
 /// The quotient rounded down and the rest, which has the sign of the divisor, as Python has them for floats.
@@ -438,7 +439,7 @@ fn floats(op: Operator, a: f64, b: f64) -> Result<Option<Value>> {
         return Err(by_zero());
     }
     if op == Operator::Pow && a < 0.0 && a.is_finite() && b.is_finite() && b.fract() != 0.0 {
-        return Err(Error::msg(format_args!(
+        return Err(Error::arithmetic(format_args!(
             "`pow`: {a} to the power of {b} is no real number"
         )));
     }
@@ -513,10 +514,10 @@ fn item(container: &Value, index: &Value) -> Result<Value> {
                 .and_then(|at| items.get(at))
                 .cloned()
                 .ok_or_else(|| {
-                    Error::msg(format_args!(
-                        "index {i} is outside {}",
-                        container.describe()
-                    ))
+                    Error::from(ErrorKind::Index {
+                        index: *i,
+                        container: container.describe(),
+                    })
                 })
         }
         (Value::List(items), Value::Slice(ends)) => {
@@ -525,10 +526,11 @@ fn item(container: &Value, index: &Value) -> Result<Value> {
         (Value::Tuple(items), Value::Slice(ends)) => {
             Ok(Value::Tuple(sliced(items, ends)?.into_boxed_slice()))
         }
-        (Value::Dict(map), Value::Str(key)) => map
-            .get(key)
-            .cloned()
-            .ok_or_else(|| Error::msg(format_args!("the dict has no key {key:?}"))),
+        (Value::Dict(map), Value::Str(key)) => map.get(key).cloned().ok_or_else(|| {
+            Error::from(ErrorKind::Key {
+                key: key.to_string(),
+            })
+        }),
         _ => Err(Error::msg(format_args!(
             "{} cannot be indexed by {}",
             container.describe(),

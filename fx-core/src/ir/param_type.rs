@@ -63,6 +63,7 @@ pub enum ParamType {
 /// A kind of scalars; the order is the one in which operators widen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names say all")]
+#[non_exhaustive]
 pub enum ScalarType {
     Bool,
     Int,

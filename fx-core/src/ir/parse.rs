@@ -9,7 +9,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use self::text::{Text, excerpt, is_word};
-use super::argument::{Args, Argument, Kwargs, MAX_ARGUMENT_DEPTH};
+use super::args::Args;
+use super::argument::{Argument, Kwargs, MAX_ARGUMENT_DEPTH};
 use super::graph::Graph;
 use super::op::{Op, Opcode};
 use super::places::Site;
@@ -428,7 +429,7 @@ impl<'t> Parser<'t> {
                     Err(_) => return Err(self.text.wrong(start, "a device", excerpt(word))),
                 }
             }
-            _ => match DType::ALL.into_iter().find(|d| d.name() == word) {
+            _ => match DType::from_name(word) {
                 Some(dtype) => Argument::DType(dtype),
                 None => return Err(self.text.wrong(start, "a value", excerpt(word))),
             },

@@ -11,6 +11,7 @@ use crate::location::SourceLocation;
 
 /// One level of the module hierarchy that a node was recorded in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Scope {
     /// The module's path; empty for the root.
     pub path: Arc<str>,

@@ -64,9 +64,12 @@ pub fn function(path: &str) -> Result<Option<Function>> {
     match tables().by_path.get(path).map(Vec::as_slice) {
         None | Some([]) => Ok(dynamic().get(path).copied()),
         Some([function]) => Ok(Some(*function)),
-        Some(_) => Err(Error::msg(format_args!(
-            "two functions are registered as `{path}`: give one another path with #[wrap(path = \"..\")]"
-        ))),
+        Some(_) => Err(Error::taken(
+            path,
+            format_args!(
+                "two functions are registered as `{path}`: give one another path with #[wrap(path = \"..\")]"
+            ),
+        )),
     }
 }
 
@@ -110,9 +113,12 @@ impl Function {
         let known = tables().by_path.contains_key(path);
         let mut dynamic = dynamic();
         if known || dynamic.contains_key(path) {
-            return Err(Error::msg(format_args!(
-                "a function `{path}` exists: keep it and call it again, or give this one another path"
-            )));
+            return Err(Error::taken(
+                path,
+                format_args!(
+                    "a function `{path}` exists: keep it and call it again, or give this one another path"
+                ),
+            ));
         }
         let never = |_: &[&Value], _: &mut Value| Err(Error::msg("a closure runs instead"));
         // One for each path, as long as the process runs.

@@ -14,6 +14,7 @@ use crate::value::value::Value;
 /// A plain value that can stand in a signature as a default.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say all")]
+#[non_exhaustive]
 pub enum Literal {
     None,
     Bool(bool),
@@ -48,6 +49,7 @@ impl fmt::Display for Literal {
 
 /// How an argument is given in a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ParamKind {
     /// By position, or by name.
     Positional,

@@ -3,29 +3,103 @@
 use std::fmt;
 
 use super::meta::{Meta, MetaPolicy};
+use crate::value::device::Device;
+use crate::value::dim::Dim;
 use crate::value::dtype::DType;
+use crate::value::object::Object;
 use crate::value::value::Value;
 
-/// A tensor's shape and type.
+/// What is known of a tensor: its shape, and what else it says of itself.
+///
+/// ```
+/// use fx_core::ir::TensorMeta;
+/// use fx_core::value::{DType, Device};
+/// let meta = TensorMeta::new([2, 3]).dtype(DType::F32).device(Device::Cpu);
+/// assert_eq!((meta.numel(), meta.bytes()), (Some(6), Some(24)));
+/// assert_eq!(meta.known_shape(), Some(vec![2, 3]));
+/// assert_eq!(meta.to_string(), "float32[2, 3]");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TensorMeta {
     /// The sizes.
-    pub shape: Vec<usize>,
+    pub shape: Vec<Dim>,
     /// The element type, where the tensor says it.
     pub dtype: Option<DType>,
     /// Elements between neighbours along each dim, where the tensor says it.
-    pub strides: Option<Vec<usize>>,
+    pub strides: Option<Vec<Dim>>,
+    /// Whether gradients are computed for it, where the tensor says it.
+    pub requires_grad: Option<bool>,
+    /// Where its elements are, where the tensor says it.
+    pub device: Option<Device>,
 }
 
 impl TensorMeta {
-    /// How many elements there are; no more than `usize::MAX`, whatever a file said of the shape.
-    pub fn numel(&self) -> usize {
-        self.shape.iter().fold(1, |n, size| n.saturating_mul(*size))
+    /// Of a shape, of numbers or [`Dim`]s, and nothing else known.
+    pub fn new<D: Into<Dim>>(shape: impl IntoIterator<Item = D>) -> Self {
+        TensorMeta {
+            shape: shape.into_iter().map(Into::into).collect(),
+            dtype: None,
+            strides: None,
+            requires_grad: None,
+            device: None,
+        }
     }
 
-    /// The size in bytes, where the element type is known.
+    /// What a tensor says of itself; `None` for other objects.
+    fn of(object: &dyn Object) -> Option<Self> {
+        Some(TensorMeta {
+            shape: object.dims()?.into_owned(),
+            dtype: object.dtype(),
+            strides: object.strides(),
+            requires_grad: object.requires_grad(),
+            device: object.device(),
+        })
+    }
+
+    /// With this element type.
+    #[must_use]
+    pub fn dtype(mut self, dtype: DType) -> Self {
+        self.dtype = Some(dtype);
+        self
+    }
+
+    /// With these elements between neighbours along each dim.
+    #[must_use]
+    pub fn strides<D: Into<Dim>>(mut self, strides: impl IntoIterator<Item = D>) -> Self {
+        self.strides = Some(strides.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Of a tensor that gradients are computed for, or not.
+    #[must_use]
+    pub fn requires_grad(mut self, requires_grad: bool) -> Self {
+        self.requires_grad = Some(requires_grad);
+        self
+    }
+
+    /// On this device.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// The sizes as numbers, unless one is symbolic.
+    pub fn known_shape(&self) -> Option<Vec<usize>> {
+        Dim::all_known(&self.shape)
+    }
+
+    /// How many elements there are, unless a size is symbolic; no more than `usize::MAX`, whatever a file said of the
+    /// shape.
+    pub fn numel(&self) -> Option<usize> {
+        let mut sizes = self.shape.iter().map(Dim::as_known);
+        sizes.try_fold(1, |n: usize, size| Some(n.saturating_mul(size?)))
+    }
+
+    /// The size in bytes, where the sizes and the element type are known.
     pub fn bytes(&self) -> Option<usize> {
-        Some(self.numel().saturating_mul(self.dtype?.size_in_bytes()))
+        Some(self.numel()?.saturating_mul(self.dtype?.size_in_bytes()))
     }
 }
 
@@ -40,6 +114,7 @@ impl fmt::Display for TensorMeta {
 
 /// What a node gave: a tensor's meta, or the structure of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ValueMeta {
     /// A tensor.
     Single(TensorMeta),
@@ -68,15 +143,8 @@ impl ValueMeta {
                 let items = map.iter().map(|(k, v)| (k.to_string(), ValueMeta::of(v)));
                 ValueMeta::Dict(items.collect())
             }
-            value => match value
-                .as_object()
-                .and_then(|o| Some((o, o.shape()?.to_vec())))
-            {
-                Some((object, shape)) => ValueMeta::Single(TensorMeta {
-                    shape,
-                    dtype: object.dtype(),
-                    strides: object.strides(),
-                }),
+            value => match value.as_object().and_then(TensorMeta::of) {
+                Some(tensor) => ValueMeta::Single(tensor),
                 None => ValueMeta::Plain(value.to_string()),
             },
         }

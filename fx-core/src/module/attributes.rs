@@ -20,6 +20,7 @@ use crate::value::value::Value;
 
 /// The modules, parameters, buffers and constants that a graph names.
 #[derive(Default, Clone)]
+#[non_exhaustive]
 pub struct Attributes {
     /// Called modules, by path.
     pub modules: Items<Box<dyn Module>>,

@@ -143,10 +143,13 @@ impl<'g> Call<'g> {
     pub fn bind(&self) -> Result<BoundArgs<'g>> {
         let bound = match &self.callee {
             Callee::Module(module) => BoundArgs::of(self.node, self.node.target(), module.params()),
-            Callee::None => Err(Error::msg(format_args!(
-                "nothing is known at `{}` that could be called: link the crate of a method in, add a module to the attributes",
-                self.node.target()
-            ))),
+            Callee::None => Err(Error::unknown(
+                self.node.target(),
+                format_args!(
+                    "nothing is known at `{}` that could be called: link the crate of a method in, add a module to the attributes",
+                    self.node.target()
+                ),
+            )),
             Callee::Function(function) => {
                 BoundArgs::of(self.node, function.path(), function.params())
             }

@@ -8,14 +8,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::module::Module;
 use super::walk::TensorKind;
 use crate::ir::version::{Version, Versions};
 use crate::value::value::Value;
 
-type Map<T> = IndexMap<Arc<str>, T, FxBuildHasher>;
+type Map<T> = IndexMap<Arc<str>, T>;
 
 /// What can be lent to be changed in place.
 pub trait Item: Clone {
@@ -152,7 +152,7 @@ impl<T: Item> Items<T> {
     /// Nothing, with room for some things.
     pub(crate) fn with_capacity(items: usize) -> Self {
         Items {
-            map: Map::with_capacity_and_hasher(items, FxBuildHasher),
+            map: Map::with_capacity(items),
             ..Items::default()
         }
     }

@@ -120,6 +120,7 @@ fn not_saved<T: ?Sized>(method: &str) -> Error {
 
 /// What a tensor in a module is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TensorKind {
     /// Learned.
     Parameter,

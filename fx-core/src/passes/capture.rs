@@ -152,10 +152,13 @@ impl GraphModule {
             }
         }
         match used.iter().position(|used| !used) {
-            Some(at) => Err(Error::msg(format_args!(
-                "`{}` is no node's name, and no path of a module of which this graph knows what it returned",
-                patterns[at]
-            ))),
+            Some(at) => Err(Error::unknown(
+                patterns[at],
+                format_args!(
+                    "`{}` is no node's name, and no path of a module of which this graph knows what it returned",
+                    patterns[at]
+                ),
+            )),
             None => Ok(chosen),
         }
     }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::data::TensorData;
 use crate::value::value::Value;
 
 /// How far two tensors are apart.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Closeness {
     /// Whether every element equals the expected one or is within `atol + rtol · |expected|` of it; two nans are not.
     pub close: bool,
@@ -62,11 +63,11 @@ impl Closeness {
         atol: f64,
     ) -> Result<Closeness> {
         if found.shape() != expected.shape() {
-            return Err(Error::msg(format_args!(
-                "shapes {:?} and {:?} differ",
-                found.shape(),
-                expected.shape()
-            )));
+            let shapes = ErrorKind::Shapes {
+                found: found.shape().to_vec(),
+                expected: expected.shape().to_vec(),
+            };
+            return Err(shapes.into());
         }
         let mut closeness = Closeness {
             close: true,

@@ -115,11 +115,14 @@ impl DecomposedCall<'_> {
         let value = at.and_then(|at| self.args.get(at));
         let value = value.ok_or_else(|| {
             let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
-            Error::msg(format_args!(
-                "`{}` has no parameter `{name}`: it takes {}",
-                self.function.path(),
-                names.join(", ")
-            ))
+            Error::unknown(
+                name,
+                format_args!(
+                    "`{}` has no parameter `{name}`: it takes {}",
+                    self.function.path(),
+                    names.join(", ")
+                ),
+            )
         })?;
         T::from_value(value.clone())
     }

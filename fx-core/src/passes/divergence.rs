@@ -10,6 +10,7 @@ use crate::trace::call_args::IntoArgs;
 
 /// The first node of which two modules give different numbers: made by [`first_divergence`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Divergence {
     /// The node's name, in both.
     pub node: String,

@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
+use crate::ir::copy::ValueMap;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
@@ -67,7 +66,7 @@ impl GraphModule {
         let (mut body, inner_attributes) = inner.into_parts();
         move_under(&path, &mut body, inner_attributes, attributes)?;
         let inputs: Vec<NodeId> = body.placeholders().map(|node| node.id()).collect();
-        let mut map: FxHashMap<NodeId, Argument> = inputs.into_iter().zip(args).collect();
+        let mut map: ValueMap = inputs.into_iter().zip(args).collect();
         let scope = graph.enter_scope_of(call)?;
         let result = graph.inserting_before(call)?.graph_copy(&body, &mut map);
         graph.leave_scope(scope);

@@ -427,6 +427,7 @@ impl Search<'_> {
 
 /// The pass that changes numbers: made by [`PassManager::bisect`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Culprit {
     /// What the pass did.
     pub record: PassRecord,
@@ -456,6 +457,7 @@ impl fmt::Display for Culprit {
 
 /// What passes did: made by [`PassManager::run`]; prints as a table.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct PassReport {
     /// The round of its group, from 1, and what each pass did, in the order in which they ran.
     pub records: Vec<(usize, PassRecord)>,

@@ -14,6 +14,7 @@ use crate::value::value::Value;
 
 /// What one node cost, over all runs.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct NodeCost {
     /// The node's name.
     pub name: String,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 /// What a pass did: made by [`GraphModule::apply`](crate::GraphModule::apply).
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct PassRecord {
     /// The pass's name.
     pub pass: String,

@@ -9,7 +9,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::args::Args;
+use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;

@@ -10,7 +10,7 @@ use super::compare::{Literals, calls, same_call};
 use super::found::{Match, Shape};
 use super::search::Search;
 use super::subgraph::{IntoSubgraph, Subgraph};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::function::Function;
@@ -485,10 +485,13 @@ impl SubgraphMatcher {
             node.is_ok_and(|node| !matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_)))
         });
         place.map(|place| place as usize).ok_or_else(|| {
-            in_pattern(Error::msg(format_args!(
-                "no call is named `{name}`; it has {}",
-                self.shape.names.join(", ")
-            )))
+            in_pattern(Error::unknown(
+                name,
+                format_args!(
+                    "no call is named `{name}`; it has {}",
+                    self.shape.names.join(", ")
+                ),
+            ))
         })
     }
 
@@ -504,7 +507,7 @@ impl SubgraphMatcher {
 }
 
 fn in_pattern(error: Error) -> Error {
-    Error::msg(format_args!("the pattern: {error}"))
+    ErrorKind::Pattern(Box::new(error)).into()
 }
 
 fn type_of(module: &dyn Module) -> TypeId {

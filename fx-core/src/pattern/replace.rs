@@ -13,7 +13,7 @@ use super::matcher::SubgraphMatcher;
 use super::place::{Place, place};
 use super::search::{Near, Search};
 use super::subgraph::{IntoSubgraph, Subgraph};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::copy::Stamp;
@@ -292,7 +292,7 @@ impl Rule {
 }
 
 fn in_replacement(error: Error) -> Error {
-    Error::msg(format_args!("the replacement: {error}"))
+    ErrorKind::Replacement(Box::new(error)).into()
 }
 
 /// Whether a replacement fits a pattern.

@@ -36,6 +36,7 @@ pub struct Rewriter {
 
 /// A replacement that a [`Rewriter`] made.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Rewritten {
     /// The rule's name.
     pub rule: String,
@@ -49,6 +50,7 @@ pub struct Rewritten {
 
 /// A node at which a rule nearly fitted, in the last round.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct NearMiss {
     /// The rule's name.
     pub rule: String,
@@ -64,6 +66,7 @@ pub struct NearMiss {
 
 /// What a [`Rewriter`] did: which rule fired where, and what nearly matched.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct RewriteReport {
     /// Replacements, in the order in which they were made.
     pub rewritten: Vec<Rewritten>,
@@ -189,9 +192,12 @@ fn endless(report: &RewriteReport, limit: usize) -> Error {
             rules.push(&one.rule);
         }
     }
-    Error::msg(format_args!(
-        "more than {limit} replacements: the rules {} make new matches for ever; have one of them not make what it \
+    Error::limit(
+        limit,
+        format_args!(
+            "more than {limit} replacements: the rules {} make new matches for ever; have one of them not make what it \
          looks for, or raise the limit",
-        rules.join(", ")
-    ))
+            rules.join(", ")
+        ),
+    )
 }

@@ -331,11 +331,14 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let anchor = self.anchor.and_then(|id| self.graph.node(id).ok());
-        let error = Error::msg(format_args!(
-            "the pattern can stand here in so many ways that its budget of {} comparisons is spent: tell its nodes \
+        let error = Error::limit(
+            self.budget as usize,
+            format_args!(
+                "the pattern can stand here in so many ways that its budget of {} comparisons is spent: tell its nodes \
              apart more, or raise `SubgraphMatcher::budget`",
-            self.budget
-        ));
+                self.budget
+            ),
+        );
         Err(match anchor {
             Some(node) => node.blame("matching", error),
             None => error,

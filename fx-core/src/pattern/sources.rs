@@ -18,6 +18,7 @@ use crate::value::object::short_type_name;
 
 /// Where nodes come from: a type of modules, or a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Source {
     /// Modules of a type, called as a whole or traced through.
     Module(&'static str),
@@ -42,6 +43,7 @@ impl Source {
 
 /// The nodes that came from one module, or from one call of a function.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SourcePartition {
     /// The nodes, in the order of the graph.
     pub nodes: Vec<NodeId>,

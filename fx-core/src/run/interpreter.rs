@@ -6,7 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::panic::Location;
 
 use crate::error::{Error, Result};
-use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::args::Args;
+use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;

@@ -11,7 +11,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::report::{Frozen, Report, ReportEntry};
 use crate::error::{Error, Result};
-use crate::ir::argument::{Args, Argument, Kwargs};
+use crate::ir::args::Args;
+use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::meta::MadeFrom;

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use super::blame::escape;
 use super::convert::{FromValue, Output, Param};
 use super::dispatch::{self, CallForm};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ir::operator;
 use crate::ir::param_type::{ParamType, TypePart};
 use crate::value::handle::Proxy;
@@ -57,10 +57,10 @@ impl<T: FromValue + Clone> List<T> {
                     .and_then(|at| items.get(at))
                     .cloned()
                     .ok_or_else(|| {
-                        Error::msg(format_args!(
-                            "index {index} is outside a list of {}",
-                            items.len()
-                        ))
+                        Error::from(ErrorKind::Index {
+                            index,
+                            container: format!("a list of {}", items.len()),
+                        })
                     })
             }
             (Items::Known(_), Sym::Proxy(proxy)) => Err(escape("List::get", proxy)),

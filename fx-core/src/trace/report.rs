@@ -99,6 +99,7 @@ impl fmt::Display for Frozen {
 
 /// One line of a [`Report`].
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ReportEntry {
     /// What is fixed.
     pub what: Frozen,

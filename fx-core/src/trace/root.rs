@@ -11,7 +11,8 @@ use super::report::Report;
 use super::scope::{Active, Running};
 use super::tracer::{SymbolicTracer, Tracer};
 use crate::error::{Error, Result};
-use crate::ir::argument::{Args, Kwargs};
+use crate::ir::args::Args;
+use crate::ir::argument::Kwargs;
 use crate::ir::function::Kernel;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
@@ -141,6 +142,7 @@ impl Root<'_> for TracedFn {
 
 /// What a trace recorded.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The computation.
     pub graph: Graph,

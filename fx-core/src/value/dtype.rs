@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The type of a tensor's elements.
+/// The type of a tensor's elements. More will come: complex numbers, say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DType {
@@ -10,8 +10,12 @@ pub enum DType {
     Bool,
     /// Unsigned, 8 bits.
     U8,
+    /// Unsigned, 16 bits.
+    U16,
     /// Unsigned, 32 bits.
     U32,
+    /// Signed, 8 bits.
+    I8,
     /// Signed, 16 bits.
     I16,
     /// Signed, 32 bits.
@@ -28,12 +32,23 @@ pub enum DType {
     F64,
 }
 
+/// What numbers a type has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    Truths,
+    Unsigned,
+    Signed,
+    Floats,
+}
+
 impl DType {
     /// All of them.
-    pub const ALL: [DType; 10] = [
+    pub const ALL: &'static [DType] = &[
         DType::Bool,
         DType::U8,
+        DType::U16,
         DType::U32,
+        DType::I8,
         DType::I16,
         DType::I32,
         DType::I64,
@@ -48,7 +63,9 @@ impl DType {
         match self {
             DType::Bool => "bool",
             DType::U8 => "uint8",
+            DType::U16 => "uint16",
             DType::U32 => "uint32",
+            DType::I8 => "int8",
             DType::I16 => "int16",
             DType::I32 => "int32",
             DType::I64 => "int64",
@@ -59,62 +76,133 @@ impl DType {
         }
     }
 
+    /// The type of PyTorch's name.
+    ///
+    /// ```
+    /// use fx_core::value::DType;
+    /// assert_eq!(DType::from_name("uint16"), Some(DType::U16));
+    /// assert_eq!(DType::from_name("complex64"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        DType::ALL
+            .iter()
+            .copied()
+            .find(|dtype| dtype.name() == name)
+    }
+
     /// Whether it holds fractions.
     pub fn is_floating_point(self) -> bool {
-        matches!(self, DType::BF16 | DType::F16 | DType::F32 | DType::F64)
+        self.numbers() == Numbers::Floats
+    }
+
+    fn numbers(self) -> Numbers {
+        match self {
+            DType::Bool => Numbers::Truths,
+            DType::U8 | DType::U16 | DType::U32 => Numbers::Unsigned,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => Numbers::Signed,
+            DType::BF16 | DType::F16 | DType::F32 | DType::F64 => Numbers::Floats,
+        }
     }
 
     /// Bytes an element takes.
     pub fn size_in_bytes(self) -> usize {
         match self {
-            DType::Bool | DType::U8 => 1,
-            DType::I16 | DType::BF16 | DType::F16 => 2,
+            DType::Bool | DType::U8 | DType::I8 => 1,
+            DType::U16 | DType::I16 | DType::BF16 | DType::F16 => 2,
             DType::U32 | DType::I32 | DType::F32 => 4,
             DType::I64 | DType::F64 => 8,
         }
     }
 
-    /// The type of the result of an operation on two tensors (`torch.promote_types`).
+    /// The type of the result of an operation on two tensors (`torch.promote_types`). PyTorch refuses `uint16` and
+    /// `uint32` with other integers; here the result is the smallest type that has the numbers of both, as it is in PyTorch
+    /// of `uint8`.
     ///
     /// ```
     /// use fx_core::value::DType;
     /// assert_eq!(DType::I64.promote(DType::F32), DType::F32);
     /// assert_eq!(DType::Bool.promote(DType::U8), DType::U8);
     /// assert_eq!(DType::BF16.promote(DType::F16), DType::F32);
+    /// assert_eq!(DType::I8.promote(DType::U8), DType::I16);
+    /// assert_eq!(DType::U16.promote(DType::I16), DType::I32);
     /// ```
     pub fn promote(self, other: DType) -> DType {
-        use DType::{BF16, F16, F32, I16, I64, U8, U32};
-        let (low, high) = if self.rank() <= other.rank() {
-            (self, other)
-        } else {
-            (other, self)
+        use Numbers::{Floats, Signed, Truths, Unsigned};
+        let wider = match self.size_in_bytes() >= other.size_in_bytes() {
+            true => self,
+            false => other,
         };
-        match (low, high) {
-            (F16, BF16) | (BF16, F16) => F32,
-            (U8, DType::I16) => I16,
-            (U32, DType::I16 | DType::I32) | (I16 | DType::I32, U32) => I64,
-            _ => high,
+        match (self.numbers(), other.numbers()) {
+            _ if self == other => self,
+            // Of one size are only the two kinds of half precision, of which neither has the other's numbers.
+            (Floats, Floats) if self.size_in_bytes() == other.size_in_bytes() => DType::F32,
+            (Truths, _) | (_, Floats) if other.numbers() != self.numbers() => other,
+            (_, Truths) | (Floats, _) if other.numbers() != self.numbers() => self,
+            (Signed, Unsigned) => self.with_unsigned(other),
+            (Unsigned, Signed) => other.with_unsigned(self),
+            _ => wider,
         }
     }
 
-    fn rank(self) -> u8 {
-        match self {
-            DType::Bool => 0,
-            DType::U8 => 1,
-            DType::I16 => 2,
-            DType::I32 => 3,
-            DType::U32 => 4,
-            DType::I64 => 5,
-            DType::F16 => 6,
-            DType::BF16 => 7,
-            DType::F32 => 8,
-            DType::F64 => 9,
-        }
+    /// The smallest signed type that has the numbers of a signed and an unsigned one.
+    fn with_unsigned(self, unsigned: DType) -> DType {
+        let needed = self.size_in_bytes().max(2 * unsigned.size_in_bytes());
+        let mut signed = [DType::I8, DType::I16, DType::I32].into_iter();
+        let found = signed.find(|dtype| dtype.size_in_bytes() == needed);
+        found.unwrap_or(DType::I64)
     }
 }
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DType::{self, *};
+
+    /// PyTorch's `promote_types`, a row for each type but `uint16` and `uint32`, which it refuses with other integers.
+    const TORCH: [(DType, [DType; 10]); 10] = [
+        (Bool, [Bool, U8, I8, I16, I32, I64, BF16, F16, F32, F64]),
+        (U8, [U8, U8, I16, I16, I32, I64, BF16, F16, F32, F64]),
+        (I8, [I8, I16, I8, I16, I32, I64, BF16, F16, F32, F64]),
+        (I16, [I16, I16, I16, I16, I32, I64, BF16, F16, F32, F64]),
+        (I32, [I32, I32, I32, I32, I32, I64, BF16, F16, F32, F64]),
+        (I64, [I64, I64, I64, I64, I64, I64, BF16, F16, F32, F64]),
+        (
+            BF16,
+            [BF16, BF16, BF16, BF16, BF16, BF16, BF16, F32, F32, F64],
+        ),
+        (F16, [F16, F16, F16, F16, F16, F16, F32, F16, F32, F64]),
+        (F32, [F32, F32, F32, F32, F32, F32, F32, F32, F32, F64]),
+        (F64, [F64; 10]),
+    ];
+
+    #[test]
+    fn types_promote_as_pytorch_says() {
+        let types = TORCH.map(|(dtype, _)| dtype);
+        for (a, row) in TORCH {
+            for (b, expected) in types.into_iter().zip(row) {
+                assert_eq!(a.promote(b), expected, "{a} with {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn unsigned_types_promote_to_what_has_the_numbers_of_both() {
+        let expected = [
+            (U16, [U16, U16, I32, I32, I32, I64, BF16, F16, F32, F64]),
+            (U32, [U32, U32, I64, I64, I64, I64, BF16, F16, F32, F64]),
+        ];
+        let types = TORCH.map(|(dtype, _)| dtype);
+        for (a, row) in expected {
+            for (b, expected) in types.into_iter().zip(row) {
+                assert_eq!(a.promote(b), expected, "{a} with {b}");
+                assert_eq!(b.promote(a), expected, "{b} with {a}");
+            }
+        }
+        assert_eq!((U16.promote(U32), U32.promote(U16)), (U32, U32));
     }
 }

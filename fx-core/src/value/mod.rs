@@ -9,6 +9,7 @@
 
 pub(crate) mod data;
 pub(crate) mod device;
+pub(crate) mod dim;
 pub(crate) mod dtype;
 pub(crate) mod handle;
 pub(crate) mod nested;
@@ -23,6 +24,7 @@ pub(crate) mod tree;
 pub(crate) mod value;
 
 pub use self::device::Device;
+pub use self::dim::Dim;
 pub use self::dtype::DType;
 pub use self::handle::{NodeId, Proxy, TraceId};
 pub use self::object::short_type_name;

@@ -93,9 +93,10 @@ pub(crate) fn check_depth<T: Nested>(top: &T, what: &str) -> Result<()> {
     pending.push((top, 0));
     while let Some((one, depth)) = pending.pop() {
         if depth > MAX_DEPTH {
-            return Err(Error::msg(format_args!(
-                "{what} nests deeper than {MAX_DEPTH} levels"
-            )));
+            return Err(Error::limit(
+                MAX_DEPTH,
+                format_args!("{what} nests deeper than {MAX_DEPTH} levels"),
+            ));
         }
         if one.is_structure() {
             let inside = (0..).map_while(|at| one.child(at));

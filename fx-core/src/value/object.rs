@@ -2,10 +2,13 @@
 //! that a running program refills instead of allocating anew.
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use super::data::TensorData;
+use super::device::Device;
+use super::dim::Dim;
 use super::dtype::DType;
 use super::handle::Proxy;
 use super::operator::Operator;
@@ -47,13 +50,30 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// The shape, for tensors.
+    /// The shape, for tensors that have elements: each of its sizes is a number. What has a shape of symbols has none
+    /// here, and says it in [`dims`](Object::dims).
     fn shape(&self) -> Option<&[usize]> {
         None
     }
 
+    /// The sizes, known or symbolic: those of [`shape`](Object::shape), unless a type says more.
+    fn dims(&self) -> Option<Cow<'_, [Dim]>> {
+        let dims = self.shape()?.iter().copied().map(Dim::known);
+        Some(dims.collect())
+    }
+
     /// How many elements lie between neighbours along each dim, for tensors that know it.
-    fn strides(&self) -> Option<Vec<usize>> {
+    fn strides(&self) -> Option<Vec<Dim>> {
+        None
+    }
+
+    /// Whether gradients are computed for it, for tensors that know it.
+    fn requires_grad(&self) -> Option<bool> {
+        None
+    }
+
+    /// Where its elements are, for tensors that know it.
+    fn device(&self) -> Option<Device> {
         None
     }
 
@@ -97,10 +117,7 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     /// When the type has no such operator, or the operands do not fit.
     fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
         let _ = (args, out);
-        Err(Error::msg(format_args!(
-            "`{op}` is not defined for {}",
-            short_type_name(self.type_name())
-        )))
+        Err(Error::operator(op, short_type_name(self.type_name())))
     }
 }
 
@@ -118,10 +135,8 @@ pub trait Traced: Object + Clone {
     /// When the type has no such operator, or the operands do not fit.
     fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Self> {
         let _ = operands;
-        Err(Error::msg(format_args!(
-            "`{op}` is not defined for {}",
-            short_type_name(std::any::type_name::<Self>())
-        )))
+        let operand = short_type_name(std::any::type_name::<Self>());
+        Err(Error::operator(op, operand))
     }
 
     /// Runs a binary operator on two known values of this type: [`apply`](Traced::apply), for types that have a
@@ -137,6 +152,7 @@ pub trait Traced: Object + Clone {
 
 /// A borrowed operand of an operator.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum OperandRef<'a> {
     /// A tensor or another object.
     Object(&'a dyn Object),

@@ -16,11 +16,7 @@ fn written([name, keeping]: [&'static str; 2], args: &[Argument]) -> Option<Writ
         Argument::None => WrittenArg::Text(".."),
         _ => WrittenArg::Of(at),
     });
-    Some(Written {
-        method: if *keepdim { keeping } else { name },
-        args: args.collect(),
-        result: None,
-    })
+    Some(Written::new(if *keepdim { keeping } else { name }, args))
 }
 
 /// The sum over `dim`; of truth values and integers as `int64`.

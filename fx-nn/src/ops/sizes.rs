@@ -30,16 +30,10 @@ mod size_of {
 
     fn written(args: &[Argument]) -> Option<Written> {
         Some(match args.get(1)? {
-            Argument::None => Written {
-                method: "sizes",
-                args: Vec::new(),
-                result: Some(<List<Int> as FromValue>::TYPE),
-            },
-            Argument::Int(_) => Written {
-                method: "size",
-                args: vec![WrittenArg::Of(1)],
-                result: Some(<Int as FromValue>::TYPE),
-            },
+            Argument::None => Written::new("sizes", []).with_result(<List<Int> as FromValue>::TYPE),
+            Argument::Int(_) => {
+                Written::new("size", [WrittenArg::Of(1)]).with_result(<Int as FromValue>::TYPE)
+            }
             _ => return None,
         })
     }

@@ -12,6 +12,7 @@ use crate::counter::Counter;
 
 /// How much room a node takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SizeBytes {
     /// Bytes of what it gives.
     pub output_size: usize,
@@ -21,6 +22,7 @@ pub struct SizeBytes {
 
 /// What one node costs in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeCounts {
     /// Its name.
     pub node: String,
@@ -34,6 +36,7 @@ pub struct NodeCounts {
 
 /// What the nodes of a graph cost in a run, made by [`counts`]; prints as a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// The nodes, in the order of the graph.
     pub nodes: Vec<NodeCounts>,

@@ -58,6 +58,7 @@ pub struct FuseBatchNorm;
 
 /// A layer and the batch norm that is folded into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fusion {
     /// The layer's node, which stays.
     pub layer: String,
@@ -71,6 +72,7 @@ pub struct Fusion {
 
 /// A batch norm that stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Skipped {
     /// Its node.
     pub node: String,
@@ -82,6 +84,7 @@ pub struct Skipped {
 
 /// What [`FuseBatchNorm`] would do; prints as a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FusionPlan {
     /// The pairs that it fuses, in the order of the graph.
     pub fused: Vec<Fusion>,

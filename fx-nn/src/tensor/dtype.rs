@@ -26,6 +26,15 @@ pub fn candle_dtype(dtype: DType) -> Result<candle_core::DType> {
     })
 }
 
+/// The smallest type of candle's that has all numbers of a type that candle has not.
+pub(crate) fn wider(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::I8 => Some(DType::I16),
+        DType::U16 => Some(DType::I32),
+        _ => None,
+    }
+}
+
 /// Fx's type of a candle type.
 pub fn fx_dtype(dtype: candle_core::DType) -> Result<DType> {
     use candle_core::DType as C;

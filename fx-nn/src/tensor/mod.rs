@@ -15,7 +15,7 @@ mod source;
 
 use std::fmt;
 
-use fx_core::value::{DType, Operator, Proxy, Value};
+use fx_core::value::{DType, Device, Dim, Operator, Proxy, Value};
 use fx_core::{Error, Result};
 
 use crate::kernels::{chain, view};
@@ -23,6 +23,7 @@ use crate::kernels::{chain, view};
 pub use fx_core::tensor::*;
 
 pub use args::{Dims, Pair, Shape, Sizes};
+pub(crate) use dtype::wider;
 pub use dtype::{candle_dtype, fx_dtype};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub use number::{Bound, Number};
@@ -175,6 +176,16 @@ fn id_number(id: candle_core::TensorId) -> u64 {
     hasher.finish()
 }
 
+/// Where a tensor's elements are, under PyTorch's name.
+fn device_of(data: &candle_core::Tensor) -> Option<Device> {
+    let number = |number: usize| u32::try_from(number).ok();
+    match data.device().location() {
+        candle_core::DeviceLocation::Cpu => Some(Device::Cpu),
+        candle_core::DeviceLocation::Cuda { gpu_id } => number(gpu_id).map(Device::Cuda),
+        candle_core::DeviceLocation::Metal { gpu_id } => number(gpu_id).map(Device::Metal),
+    }
+}
+
 impl Object for Tensor {
     fn to_value(&self) -> Value {
         Value::object(self.clone())
@@ -201,9 +212,25 @@ impl Object for Tensor {
         }
     }
 
-    fn strides(&self) -> Option<Vec<usize>> {
+    fn strides(&self) -> Option<Vec<Dim>> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Bool(data) => Some(data.stride().to_vec()),
+            Repr::Dense(data) | Repr::Bool(data) => {
+                Some(data.stride().iter().copied().map(Dim::known).collect())
+            }
+            Repr::Proxy(_) => None,
+        }
+    }
+
+    fn requires_grad(&self) -> Option<bool> {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => Some(data.track_op()),
+            Repr::Proxy(_) => None,
+        }
+    }
+
+    fn device(&self) -> Option<Device> {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Bool(data) => device_of(data),
             Repr::Proxy(_) => None,
         }
     }

@@ -19,6 +19,7 @@ use crate::error::Fx;
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Number {
     /// A truth value.
     Bool(bool),
@@ -104,7 +105,9 @@ impl Number {
         match dtype {
             DType::Bool => None,
             DType::U8 => whole(0, u8::MAX.into()),
+            DType::U16 => whole(0, u16::MAX.into()),
             DType::U32 => whole(0, u32::MAX.into()),
+            DType::I8 => whole(i8::MIN.into(), i8::MAX.into()),
             DType::I16 => whole(i16::MIN.into(), i16::MAX.into()),
             DType::I32 => whole(i32::MIN.into(), i32::MAX.into()),
             DType::I64 => whole(i64::MIN, i64::MAX),

@@ -10,11 +10,15 @@ use std::path::Path as FilePath;
 use fx_core::__private::{Container, Outgoing, Prepared};
 use fx_core::module::{Component, ComponentExt, TensorKind, VisitorMut, walk_mut};
 use fx_core::tensor::{Object, TensorData};
+use fx_core::value::DType;
 use fx_core::{Error, ErrorKind, Result};
 use indexmap::IndexMap;
 
 use crate::error::Fx;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, candle_dtype, wider};
+
+/// The name of the tensor type in files.
+const TENSOR: &str = "fx_nn::Tensor";
 
 fn weights(text: String) -> Error {
     ErrorKind::Weights(text).into()
@@ -173,17 +177,70 @@ fn set(
 /// ```
 ///
 /// # Errors
-/// When the file cannot be read or is no whole safetensors file, it has elements of a type that fx has not, and as
-/// [`load_state_dict`]: the module is unchanged then. Where the disk fails in the middle of a file that was whole when
+/// When the file cannot be read or is no whole safetensors file, it has elements of a type that candle has not
+/// ([`load_widened`] reads some of them), and as [`load_state_dict`]: the module is unchanged then. Where the disk fails in the middle of a file that was whole when
 /// it was opened, the error names the tensor; those before it are set.
 pub fn load(module: &mut (impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
-    let path = path.as_ref();
+    load_as(module, path.as_ref(), |tensor| {
+        let wide = match candle_dtype(tensor.dtype()) {
+            Ok(_) => return Ok(tensor),
+            Err(error) => wider(tensor.dtype()).ok_or(error)?,
+        };
+        Err(Error::msg(format_args!(
+            "candle has no element type for {}: `weights::load_widened` reads it as {wide}",
+            tensor.dtype()
+        )))
+    })
+}
+
+/// As [`load`], of a file that may have tensors of `int8` or `uint16` too. Candle has no such tensors: they are read as
+/// `int16` and `int32`, which have the same numbers, and become of the type of the module's tensor, as all others do.
+///
+/// # Errors
+/// As [`load`], which refuses such tensors.
+pub fn load_widened(
+    module: &mut (impl Component + ?Sized),
+    path: impl AsRef<FilePath>,
+) -> Result<()> {
+    load_as(module, path.as_ref(), widened)
+}
+
+/// The elements of a type that candle has not, as they are asked for, as those of a wider type.
+fn widened(tensor: TensorData<'_>) -> Result<TensorData<'_>> {
+    let (dtype, shape) = (tensor.dtype(), tensor.shape().to_vec());
+    let Some(wide) = wider(dtype) else {
+        return candle_dtype(dtype).map(|_| tensor);
+    };
+    TensorData::streamed(TENSOR, wide, shape, move |sink| {
+        tensor.for_each_chunk(&mut |bytes| {
+            let wide: Vec<u8> = match dtype {
+                DType::I8 => {
+                    let elements = bytes.iter().map(|byte| i16::from(byte.cast_signed()));
+                    elements.flat_map(i16::to_le_bytes).collect()
+                }
+                _ => {
+                    let elements = bytes.as_chunks().0.iter();
+                    let elements = elements.map(|bytes| i32::from(u16::from_le_bytes(*bytes)));
+                    elements.flat_map(i32::to_le_bytes).collect()
+                }
+            };
+            sink(&wide)
+        })
+    })
+}
+
+/// Loads a file's tensors, as what `held` makes of them or with its error.
+fn load_as(
+    module: &mut (impl Component + ?Sized),
+    path: &FilePath,
+    held: impl for<'f> Fn(TensorData<'f>) -> Result<TensorData<'f>>,
+) -> Result<()> {
     let in_file = |text: String| weights(format!("{}: {text}", path.display()));
     let file = File::open(path).map_err(|e| in_file(e.to_string()))?;
     let file = Container::open(file).map_err(|e| in_file(e.to_string()))?;
     let mut tensors: IndexMap<&str, TensorData<'_>> = IndexMap::new();
     for name in file.names() {
-        let tensor = file.tensor(name, "fx_nn::Tensor");
+        let tensor = file.tensor(name, TENSOR).and_then(&held);
         let tensor = tensor.map_err(|e| in_file(format!("`{name}`: {e}")))?;
         tensors.insert(name, tensor);
     }

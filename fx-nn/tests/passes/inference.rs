@@ -2,7 +2,7 @@
 
 use fx_nn::models::{mobilenet, resnet};
 use fx_nn::module::ComponentExt;
-use fx_nn::passes::{FuseBatchNorm, RemoveDropout, RemoveIdentity, SizeBytes, counts};
+use fx_nn::passes::{FuseBatchNorm, RemoveDropout, RemoveIdentity, counts};
 use fx_nn::prelude::*;
 
 use crate::{filled, is_close};
@@ -146,11 +146,8 @@ fn counts_are_those_of_the_summary() -> Result<()> {
     let conv = counted.node("conv1")?;
     assert_eq!(conv.multiply_adds, 16 * 16 * 64 * 3 * 7 * 7);
     let given = 64 * 16 * 16 * 4;
-    let size = SizeBytes {
-        output_size: given,
-        total_size: given + 64 * 3 * 7 * 7 * 4,
-    };
-    assert_eq!(conv.size, size);
+    assert_eq!(conv.size.output_size, given);
+    assert_eq!(conv.size.total_size, given + 64 * 3 * 7 * 7 * 4);
     assert!(counted.uncounted.is_empty());
     assert!(counted.node("nothing").is_err());
     // Fewer nodes, the same products.

@@ -1,7 +1,7 @@
 //! Entries of nodes, through a file.
 
 use fx_nn::file::{Json, SavedMeta};
-use fx_nn::ir::{Meta, MetaPolicy, ValueMeta};
+use fx_nn::ir::{Meta, MetaPolicy, TensorMeta, ValueMeta};
 use fx_nn::prelude::*;
 use fx_nn::register_meta;
 use fx_nn::value::IntoValue;
@@ -82,8 +82,42 @@ fn registered_entries_come_back_and_others_do_not() -> Result<()> {
     }
     assert_eq!(
         json_of(&bytes)?["nodes"][0]["meta"].to_string(),
-        r#"{"a_crate::Stage":7,"fx_core::ir::ValueMeta":{"shape":[2,3],"dtype":"float32","strides":[3,1]}}"#
+        r#"{"a_crate::Stage":7,"fx_core::ir::ValueMeta":{"shape":[2,3],"dtype":"float32","strides":[3,1],"requires_grad":false,"device":"cpu"}}"#
     );
+    Ok(())
+}
+
+#[test]
+fn gradients_and_devices_of_nodes_are_kept_where_they_are_known() -> Result<()> {
+    let mut gm = with_entries(false)?;
+    gm.propagate_shapes(&Tensor::ones((2, 3))?.into_parameter()?)?;
+    let first = |gm: &GraphModule| {
+        let tensor = gm.graph().nodes().next().and_then(|node| {
+            let meta: Option<&ValueMeta> = node.meta();
+            meta.and_then(ValueMeta::tensor).cloned()
+        });
+        tensor.ok_or_else(|| Error::msg("the shapes are known"))
+    };
+    let known = TensorMeta::new([2, 3])
+        .dtype(DType::F32)
+        .strides([3, 1])
+        .requires_grad(true)
+        .device(Device::Cpu);
+    let bytes = gm.to_bytes()?;
+    assert_eq!(first(&gm)?, known);
+    assert_eq!(first(&GraphModule::from_bytes(&bytes)?)?, known);
+
+    let mut old = json_of(&bytes)?;
+    for node in old["nodes"].as_array_mut().into_iter().flatten() {
+        let tensor = node["meta"]["fx_core::ir::ValueMeta"].as_object_mut();
+        if let Some(tensor) = tensor {
+            tensor.remove("requires_grad");
+            tensor.remove("device");
+        }
+    }
+    let old = GraphModule::from_bytes(&with_json(&bytes, &old.to_string())?)?;
+    let unknown = TensorMeta::new([2, 3]).dtype(DType::F32).strides([3, 1]);
+    assert_eq!(first(&old)?, unknown);
     Ok(())
 }
 
@@ -104,6 +138,14 @@ fn the_place_of_a_wrong_entry_is_named() -> Result<()> {
     assert_eq!(
         changed(|meta| meta["fx_core::ir::ValueMeta"]["shape"][1] = (-1).into())?,
         "nodes[0].meta.fx_core::ir::ValueMeta.shape[1]: expected a size, found `-1`"
+    );
+    assert_eq!(
+        changed(|meta| meta["fx_core::ir::ValueMeta"]["requires_grad"] = 1.into())?,
+        "nodes[0].meta.fx_core::ir::ValueMeta.requires_grad: expected true or false, found `1`"
+    );
+    assert_eq!(
+        changed(|meta| meta["fx_core::ir::ValueMeta"]["device"] = "tpu".into())?,
+        "nodes[0].meta.fx_core::ir::ValueMeta.device: no device `tpu`: expected `cpu`, `cuda:N` or `metal:N`"
     );
     assert_eq!(
         changed(|meta| meta["fx_core::ir::ValueMeta"] = 1.into())?,

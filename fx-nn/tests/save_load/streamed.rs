@@ -9,13 +9,19 @@ use fx_nn::weights;
 
 use super::support::{Scratch, bits, json_of};
 
+/// The element types that candle has.
+fn held() -> impl Iterator<Item = DType> {
+    let all = DType::ALL.iter().copied();
+    all.filter(|dtype| fx_nn::candle_dtype(*dtype).is_ok())
+}
+
 /// A module with tensors longer than what is read at once, of which no piece is like another.
 fn large() -> Result<GraphModule> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 1.0))?;
     let count = 150_001u32;
     let numbers: Vec<f64> = (0..count).map(|i| f64::from(i) * 0.37 - 11.0).collect();
     let numbers = Tensor::from_vec(numbers, [count as usize])?;
-    for dtype in DType::ALL {
+    for dtype in held() {
         gm.set_buffer(&format!("long.{dtype}"), numbers.to_dtype(dtype)?)?;
     }
     let turned = Tensor::rand((300, 500))?.transpose(0, 1)?;
@@ -83,7 +89,7 @@ struct One {
 #[test]
 fn weights_of_every_element_type_load_into_every_other() -> Result<()> {
     let numbers = Tensor::from_vec(vec![0.0f64, 1.0, 2.0, 100.0, 3.0, 1.0], [2, 3])?;
-    for stored in DType::ALL {
+    for stored in held() {
         let file = Scratch::new("types");
         let weight = numbers.to_dtype(stored)?;
         weights::save(
@@ -92,7 +98,7 @@ fn weights_of_every_element_type_load_into_every_other() -> Result<()> {
             },
             file.path(),
         )?;
-        for dtype in DType::ALL {
+        for dtype in held() {
             let own = Tensor::zeros([2, 3])?.to_dtype(dtype)?;
             for own in [own.clone(), own.into_parameter()?] {
                 let mut module = One {
@@ -107,6 +113,71 @@ fn weights_of_every_element_type_load_into_every_other() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Writes a file of one tensor by hand.
+fn write(file: &Scratch, dtype: &str, shape: &str, elements: &[u8]) -> Result<()> {
+    let header = format!(
+        r#"{{"weight":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[0,{}]}}}}"#,
+        elements.len()
+    );
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(elements);
+    std::fs::write(file.path(), bytes).map_err(Error::other)
+}
+
+#[test]
+fn element_types_that_candle_has_not_are_widened_where_that_is_asked_for() -> Result<()> {
+    let file = Scratch::new("narrow");
+    let small = [-128i8, -1, 0, 127].map(|n| n as u8);
+    let large = [0u16, 1, 32768, 65535].map(u16::to_le_bytes).concat();
+    let cases = [
+        (
+            "I8",
+            DType::I8,
+            "int16",
+            &small[..],
+            [-128.0, -1.0, 0.0, 127.0],
+        ),
+        (
+            "U16",
+            DType::U16,
+            "int32",
+            &large[..],
+            [0.0, 1.0, 32768.0, 65535.0],
+        ),
+    ];
+    for (code, dtype, wide, elements, expected) in cases {
+        write(&file, code, "[2,2]", elements)?;
+        for own in [DType::F32, DType::I32] {
+            let mut module = One {
+                weight: Tensor::zeros((2, 2))?.to_dtype(own)?,
+            };
+            let told = weights::load(&mut module, file.path()).err();
+            let told = told.map(|e| e.to_string()).unwrap_or_default();
+            let end = format!(
+                "`weight`: candle has no element type for {dtype}: `weights::load_widened` reads it as {wide}"
+            );
+            assert!(told.ends_with(&end), "{told}");
+            assert_eq!(module.weight.to_vec()?, [0.0; 4]);
+            weights::load_widened(&mut module, file.path())?;
+            assert_eq!(module.weight.to_vec()?, expected);
+            assert_eq!(module.weight.dtype()?, own);
+        }
+    }
+    write(&file, "F32", "[1,1]", &2.5f32.to_le_bytes())?;
+    let mut module = One {
+        weight: Tensor::zeros((1, 1))?,
+    };
+    weights::load_widened(&mut module, file.path())?;
+    assert_eq!(module.weight.to_vec()?, [2.5]);
+    let refused = module.weight.to_dtype(DType::I8).err();
+    assert_eq!(
+        refused.map(|e| e.to_string()),
+        Some("candle has no element type for int8".into())
+    );
     Ok(())
 }
 

@@ -125,11 +125,7 @@ pub(crate) fn float(json: &Json) -> Result<f64> {
 /// An element type by fx's name.
 pub(crate) fn dtype(json: &Json) -> Result<DType> {
     let name = json.as_str().ok_or_else(|| wrong("dtype", json))?;
-    DType::ALL
-        .iter()
-        .copied()
-        .find(|dtype| dtype.name() == name)
-        .ok_or_else(|| wrong("known dtype", json))
+    DType::from_name(name).ok_or_else(|| wrong("known dtype", json))
 }
 
 /// Sizes.

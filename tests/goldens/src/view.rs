@@ -55,6 +55,7 @@ fn params<'m>(
                     Default::Int(x) => Literal::Int(*x),
                     Default::Float(x) => Literal::Float(*x),
                     Default::Str(x) => Literal::Str(x.to_string()),
+                    other => Literal::Str(other.to_string()),
                 }),
             })
             .collect(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
@@ -82,7 +82,13 @@ impl<'t> Text<'t> {
     pub fn error(&self, at: usize, problem: impl fmt::Display) -> Error {
         let breaks = self.text[..at].bytes().filter(|b| *b == b'\n').count();
         let (line, column) = (breaks + 1, self.column(at));
-        Error::msg(format_args!("line {line}, column {column}: {problem}"))
+        let problem = problem.to_string();
+        ErrorKind::Syntax {
+            line,
+            column,
+            problem,
+        }
+        .into()
     }
 
     pub fn wrong(&self, at: usize, expected: impl fmt::Display, found: impl fmt::Display) -> Error {
