@@ -86,7 +86,7 @@ fn a_wrong_type_of_argument() -> Result<()> {
         &error,
         &[
             "%block_linear",
-            "bad_input.rs:18:29",
+            "bad_input.rs:19:29",
             "in block",
             "`Tensor`",
             "a string",
@@ -106,7 +106,7 @@ fn a_shape_mismatch_inside_a_graph() -> Result<()> {
         &error,
         &[
             "while executing %add",
-            "bad_input.rs:19:9",
+            "bad_input.rs:20:9",
             "in block",
             "[4, 2] and [5, 2] do not broadcast",
         ],
