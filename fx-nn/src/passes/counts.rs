@@ -50,12 +50,13 @@ pub struct Counts {
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// use fx_nn::passes::{SizeBytes, counts};
+/// use fx_nn::passes::counts;
 /// let gm = symbolic_trace(&nn::Sequential::new().push(nn::Linear::new(16, 4)?).push(nn::ReLU::new()))?;
 /// let counts = counts(&gm, &Tensor::rand((2, 16))?)?;
 /// let linear = counts.node("_0")?;
 /// assert_eq!(linear.multiply_adds, 2 * 16 * 4);
-/// assert_eq!(linear.size, SizeBytes { output_size: 2 * 4 * 4, total_size: 2 * 4 * 4 + (16 * 4 + 4) * 4 });
+/// assert_eq!(linear.size.output_size, 2 * 4 * 4);
+/// assert_eq!(linear.size.total_size, 2 * 4 * 4 + (16 * 4 + 4) * 4);
 /// println!("{counts}");
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
