@@ -95,8 +95,9 @@ fn page() -> Result<String> {
          Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test ops`; a stale page fails that test.\n\
          Gradients are held beside central differences in `f64`, eager and through a traced module.\n\n\
          ## Functions\n\n\
-         In `fx_nn::ops`; a method is one of `Tensor` too, and records `call_method`. A `List` has `get(0)?`, and `unpack()?` into \
-         an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a traced tensor, or `x.shape()?`.\n\n\
+         In `fx_nn::ops`; a method is one of `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\
+         and `unpack()?` into an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a\n\
+         traced tensor, or `x.shape()?`.\n\n\
          | name | method | PyTorch | arguments | result | effects | differentiable |\n|---|---|---|---|---|---|---|\n",
     );
     let all = registry::functions();
@@ -140,8 +141,9 @@ fn page() -> Result<String> {
     }
     text.push_str(
         "\n## Layers\n\n\
-         In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear` and `LoraLinear`: leaves for a tracer, but for `Sequential`. All are differentiable, for \
-         their inputs and their parameters. \"Impure\" says when running one does more than give its result.\n\n\
+         In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear` and `LoraLinear`: leaves for a tracer,\n\
+         but for `Sequential`. All are differentiable, for their inputs and their parameters. \"Impure\" says when running\n\
+         one does more than give its result.\n\n\
          | name | for example | `forward` | parameters and buffers | impure |\n|---|---|---|---|---|\n",
     );
     for mut layer in layers()? {
