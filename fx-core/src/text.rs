@@ -20,6 +20,14 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// The first of some names, and `..` where there are more.
+pub(crate) fn first_names(names: impl IntoIterator<Item = String>, most: usize) -> String {
+    let mut names = names.into_iter();
+    let shown: Vec<String> = names.by_ref().take(most).collect();
+    let more = if names.next().is_some() { ", .." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
 /// A name, or the first of `name_1`, `name_2`, .. that is not taken.
 pub(crate) fn free_name(name: &str, mut is_taken: impl FnMut(&str) -> bool) -> String {
     let mut free = name.to_string();

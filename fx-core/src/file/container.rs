@@ -225,11 +225,14 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     }
 }
 
+/// What a header says of each tensor, by name.
+type Tensors = IndexMap<String, TensorInfo, FxBuildHasher>;
+
 /// A header as it stands in a file.
 #[derive(Default)]
 struct Header {
     metadata: HashMap<String, String>,
-    tensors: IndexMap<String, TensorInfo, FxBuildHasher>,
+    tensors: Tensors,
 }
 
 impl<'de> Deserialize<'de> for Header {
@@ -274,7 +277,7 @@ pub struct Container<R> {
     /// Where the first tensor begins.
     start: u64,
     metadata: HashMap<String, String>,
-    tensors: IndexMap<String, TensorInfo, FxBuildHasher>,
+    tensors: Tensors,
 }
 
 impl<R: Read + Seek> Container<R> {
@@ -309,26 +312,22 @@ impl<R: Read + Seek> Container<R> {
         input.read_exact(&mut header).map_err(unread)?;
         let header: Header = serde_json::from_slice(&header)
             .map_err(|e| not_whole(format_args!("its header is not as it should be: {e}")))?;
-        let mut container = Container {
-            input: RefCell::new(input),
-            start,
-            metadata: header.metadata,
-            tensors: header.tensors,
-        };
-        let mut in_order = container.tensors.iter().collect::<Vec<_>>();
-        in_order.sort_by_key(|(_, info)| info.data_offsets);
+        let mut tensors = header.tensors;
+        tensors.sort_by(|_, a, _, b| a.data_offsets.cmp(&b.data_offsets));
         let end =
-            check(&in_order, len - start).map_err(|(name, e)| not_whole(of_tensor(name, e)))?;
+            check(&tensors, len - start).map_err(|(name, e)| not_whole(of_tensor(name, e)))?;
         if end != len - start {
             return Err(not_whole(format_args!(
                 "its last tensor ends at byte {} and the file at {len}",
                 start + end
             )));
         }
-        container
-            .tensors
-            .sort_by(|_, a, _, b| a.data_offsets.cmp(&b.data_offsets));
-        Ok(container)
+        Ok(Container {
+            input: RefCell::new(input),
+            start,
+            metadata: header.metadata,
+            tensors,
+        })
     }
 
     /// The text under a key of the metadata, taken out of it.
@@ -374,9 +373,9 @@ impl<R: Read + Seek> Container<R> {
         })?;
         let (start, end) = info.data_offsets;
         // Both are within the file, whose length is a `u64`.
-        let start = SeekFrom::Start(self.start + start as u64);
-        input.seek(start).map_err(unread)?;
-        let mut left = end - info.data_offsets.0;
+        let place = SeekFrom::Start(self.start + start as u64);
+        input.seek(place).map_err(unread)?;
+        let mut left = end - start;
         let mut piece = vec![0; left.min(PIECE)];
         while left > 0 {
             piece.truncate(left);
@@ -390,7 +389,7 @@ impl<R: Read + Seek> Container<R> {
 
 /// Checks tensors in the order of their places: each begins where the one before ends, has as many bytes as its shape
 /// and type say, and ends within the file. Gives where the last one ends; else the name of the one that is wrong.
-fn check<'h>(tensors: &[(&'h String, &TensorInfo)], len: u64) -> Result<u64, (&'h str, String)> {
+fn check(tensors: &Tensors, len: u64) -> Result<u64, (&str, String)> {
     let mut at = 0;
     for (name, info) in tensors {
         let wrong = |problem: String| (name.as_str(), problem);

@@ -82,13 +82,13 @@ pub(crate) fn beside(path: &Path) -> Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
-/// Reads a file; errors of `read` are told to be about it.
+/// Reads a file; errors of `read` name it.
 pub(crate) fn open<T>(path: &Path, read: impl FnOnce(File) -> Result<T>) -> Result<T> {
     let file = File::open(path).map_err(Error::saved);
     file.and_then(read).map_err(|e| in_file(path, e))
 }
 
-/// The error, told to be about a file.
+/// The error with the name of the file.
 pub(crate) fn in_file(path: &Path, error: Error) -> Error {
     match error.kind() {
         ErrorKind::Saved { place, problem } => {

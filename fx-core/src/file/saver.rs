@@ -1,4 +1,4 @@
-//! `Saver`: what a module's parts are told while they are saved; it collects the tensors under their paths,
+//! `Saver`: what a module's parts write to while they are saved; it collects the tensors under their paths,
 //! sharing their elements.
 //!
 //! Invariant: a tensor is kept once, under its first path; every other path of it is an alias.

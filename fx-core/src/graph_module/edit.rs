@@ -424,7 +424,7 @@ impl GraphEdit<'_> {
     /// # Errors
     /// When a node cannot be erased.
     pub fn erase_unused(&mut self, nodes: &[NodeId]) -> Result<()> {
-        let (graph, attributes) = self.parts();
+        let (graph, _) = self.parts();
         let mut paths: FxHashSet<Arc<str>> = FxHashSet::default();
         for id in nodes.iter().rev() {
             let Some(node) = graph.node(*id).ok().filter(|node| node.num_users() == 0) else {
@@ -435,6 +435,13 @@ impl GraphEdit<'_> {
             }
             graph.erase_node(*id)?;
         }
+        self.remove_unnamed(paths);
+        Ok(())
+    }
+
+    /// Removes the modules and tensors at those of the paths that no node names.
+    pub(crate) fn remove_unnamed(&mut self, mut paths: FxHashSet<Arc<str>>) {
+        let (graph, attributes) = self.parts();
         paths.retain(|path| {
             !graph.has_op(&Op::GetAttr(path.clone()))
                 && !graph.has_op(&Op::CallModule(path.clone()))
@@ -443,7 +450,6 @@ impl GraphEdit<'_> {
             attributes.tensors.retain(|path, _| !paths.contains(path));
             attributes.modules.retain(|path, _| !paths.contains(path));
         }
-        Ok(())
     }
 }
 

@@ -525,8 +525,7 @@ impl GraphModule {
         observer: Option<&mut StepObserver<'_>>,
     ) -> Result<Value> {
         let args = self.flatten(args)?;
-        let lent: Vec<&Value> = args.iter().collect();
-        if is_symbolic_call(&lent) {
+        if is_symbolic_call(&args) {
             if observer.is_some() {
                 return Err(Error::msg(
                     "symbolic values are recorded, not computed, so that there is nothing to observe; use `interpret`",

@@ -1,7 +1,7 @@
 //! `Submodule` and `SubmoduleMut`: what is at a path of a graph module, in containers, called layers and nested graph
 //! modules.
 //!
-//! Invariant: what may have changed is told before it is lent: results of calls are forgotten, and the version is another.
+//! Invariant: before a module is lent to be changed, what is known of its calls is forgotten and the version advances.
 
 use std::any::Any;
 use std::fmt;
@@ -13,11 +13,14 @@ use super::GraphModule;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
 use crate::module::attributes::{Attributes, is_inside};
+use crate::module::hierarchy::SetTraining;
 use crate::module::module::Module;
+use crate::module::parts::below;
 use crate::module::registry::{as_module, as_module_mut};
 use crate::module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, walk, walk_mut, walk_mut_by,
 };
+use crate::text::first_names;
 use crate::trace::call_args::IntoArgs;
 use crate::trace::convert::FromValue;
 use crate::trace::forward::Forward;
@@ -93,7 +96,7 @@ impl<'m> Submodule<'m> {
                 return Some(Submodule(At::Below(module, &key[..path.len()])));
             };
             let found = modules.get(around)?;
-            path = &path[around.len() + 1..];
+            path = below(path, around).unwrap_or_default();
             match as_graph_module(&**found) {
                 Some(inner) => module = inner,
                 None => return found.part(path).filter(holds_parts).map(Self::of),
@@ -194,10 +197,7 @@ impl<'m> Submodule<'m> {
 }
 
 fn shown(names: &IndexSet<String>) -> String {
-    const SHOWN: usize = 8;
-    let quoted = names.iter().take(SHOWN).map(|name| format!("`{name}`"));
-    let more = if names.len() > SHOWN { ", .." } else { "" };
-    format!("{}{more}", quoted.collect::<Vec<_>>().join(", "))
+    first_names(names.iter().map(|name| format!("`{name}`")), 8)
 }
 
 /// Whether there is a module or a container of some; plain data and tensors are neither.
@@ -224,11 +224,6 @@ pub(super) fn as_graph_module(module: &dyn Module) -> Option<&GraphModule> {
     any.downcast_ref()
 }
 
-/// What is left of a path behind the one around it.
-pub(super) fn rest<'p>(path: &'p str, around: &str) -> &'p str {
-    path.get(around.len() + 1..).unwrap_or("")
-}
-
 impl Component for Submodule<'_> {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         match self.0 {
@@ -237,11 +232,12 @@ impl Component for Submodule<'_> {
             At::Below(module, around) => {
                 let Attributes { modules, tensors } = &module.attributes;
                 for (path, module) in modules.iter().filter(|(path, _)| is_inside(path, around)) {
-                    walk.child(rest(path, around), module);
+                    walk.child(below(path, around).unwrap_or_default(), module);
                 }
                 for (path, (kind, value)) in tensors {
                     if let Some(tensor) = value.as_object().filter(|_| is_inside(path, around)) {
-                        walk.tensor_at(rest(path, around), *kind, tensor);
+                        let path = below(path, around).unwrap_or_default();
+                        walk.tensor_at(path, *kind, tensor);
                     }
                 }
             }
@@ -314,13 +310,7 @@ impl<'m> SubmoduleMut<'m> {
 
     /// Sets the training flag of everything inside.
     pub fn set_training(&mut self, mode: bool) {
-        struct Mode(bool);
-        impl VisitorMut for Mode {
-            fn training(&mut self, _: &str, training: &mut bool) {
-                *training = self.0;
-            }
-        }
-        self.walk_mut(&mut Mode(mode));
+        self.walk_mut(&mut SetTraining(mode));
     }
 }
 
@@ -369,8 +359,7 @@ impl GraphModule {
     /// As [`submodule`](GraphModule::submodule).
     pub fn submodule_mut(&mut self, path: &str) -> Result<SubmoduleMut<'_>> {
         self.submodule(path)?;
-        let missing = self.no_submodule(path);
-        self.lend_part(path).ok_or(missing)
+        self.lend_part(path).ok_or_else(|| not_lent(path))
     }
 
     /// The module at a path, as its own type.
@@ -391,9 +380,10 @@ impl GraphModule {
     /// When there is none, or it is of another type.
     pub fn submodule_as_mut<M: Module>(&mut self, path: &str) -> Result<&mut M> {
         self.submodule_as::<M>(path)?;
-        let missing = self.no_submodule(path);
         let found = self.lend_part(path);
-        found.and_then(SubmoduleMut::downcast_mut).ok_or(missing)
+        found
+            .and_then(SubmoduleMut::downcast_mut)
+            .ok_or_else(|| not_lent(path))
     }
 
     fn no_submodule(&self, path: &str) -> Error {
@@ -445,7 +435,7 @@ impl GraphModule {
         if called.len() == path.len() {
             return Some(SubmoduleMut(AtMut::Module(&mut **module)));
         }
-        let rest = rest(path, &called);
+        let rest = below(path, &called).unwrap_or_default();
         if as_graph_module(&**module).is_some() {
             let any: &mut dyn Any = &mut **module;
             return any.downcast_mut::<GraphModule>()?.lend_part(rest);
@@ -480,6 +470,16 @@ impl GraphModule {
             AtMut::Below(..) => None,
         }
     }
+}
+
+/// The error of a component that shows a part and does not lend it.
+fn not_lent(path: &str) -> Error {
+    ErrorKind::NotFound {
+        what: "module to change",
+        path: path.to_string(),
+        hint: ": the component around it has no `part_mut` for it".to_string(),
+    }
+    .into()
 }
 
 pub(super) fn other_type<M>(path: &str, found: Submodule<'_>) -> Error {

@@ -17,6 +17,7 @@ use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::path_pattern::fits;
 use crate::module::walk::{TensorKind, Visitor, walk};
+use crate::text::first_names;
 use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
 
@@ -148,15 +149,12 @@ impl GraphModule {
             }
         })?;
         if surgery.replaced.is_empty() {
-            const SHOWN: usize = 4;
-            let more = if others.len() > SHOWN { ", .." } else { "" };
-            others.truncate(SHOWN);
             return Err(Error::unknown(
                 pattern,
                 format_args!(
-                    "`{pattern}` fits no `{}` of this graph module: {}{more}",
+                    "`{pattern}` fits no `{}` of this graph module: {}",
                     short_type_name(std::any::type_name::<M>()),
-                    others.join(", ")
+                    first_names(others, 4)
                 ),
             ));
         }

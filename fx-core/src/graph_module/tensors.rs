@@ -7,15 +7,16 @@ use std::any::{Any, TypeId};
 use std::sync::Arc;
 
 use super::GraphModule;
-use super::parts::{as_graph_module, rest};
+use super::parts::as_graph_module;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
-use crate::module::attributes::not_found;
+use crate::module::attributes::{is_inside, not_found};
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
-use crate::module::parts::tensor_at;
+use crate::module::parts::{below, tensor_at};
 use crate::module::walk::{TensorKind, VisitorMut, walk_mut};
+use crate::text::first_names;
 use crate::value::object::{Object, short_type_name};
 use crate::value::value::Value;
 
@@ -50,7 +51,7 @@ impl GraphModule {
                 return Err(not_found(name_of(wanted), path));
             };
             let layer = module.attributes.module(around)?;
-            at = rest(at, around);
+            at = below(at, around).unwrap_or_default();
             if let Some(inner) = as_graph_module(layer) {
                 module = inner;
                 continue;
@@ -134,7 +135,8 @@ impl GraphModule {
             return self.set_own_tensor(whole, path, kind, value.clone());
         };
         let modules = &mut self.attributes.modules;
-        let (at, below) = (modules.get_index_of(&around), rest(path, &around));
+        let at = modules.get_index_of(&around);
+        let below = below(path, &around).unwrap_or_default();
         let Some((at, layer)) = at.and_then(|at| Some((at, modules.get_index(at)?.1))) else {
             return Err(not_found("module", &around));
         };
@@ -287,33 +289,24 @@ fn other_kind(path: &str, kind: TensorKind) -> Error {
 
 /// The error of a tensor that a layer does not have.
 fn not_in(layer: &dyn Module, kind: TensorKind, path: &str, below: &str) -> Error {
-    const SHOWN: usize = 8;
     let tensors = match kind {
         TensorKind::Parameter => layer.named_parameters(),
         TensorKind::Buffer => layer.named_buffers(),
     };
     // Those beside what was asked for, where there are some.
     let beside = below.rsplit_once('.').map(|(around, _)| around);
-    let is_beside = |name: &&String| {
-        beside.is_none_or(|around| {
-            name.strip_prefix(around)
-                .is_some_and(|r| r.starts_with('.'))
-        })
-    };
-    let mut names: Vec<String> = tensors
-        .keys()
-        .filter(is_beside)
-        .map(|n| format!("`{n}`"))
-        .collect();
+    let is_beside = |name: &&String| beside.is_none_or(|around| is_inside(name, around));
+    let mut names: Vec<&String> = tensors.keys().filter(is_beside).collect();
     if names.is_empty() {
-        names = tensors.keys().map(|name| format!("`{name}`")).collect();
+        names = tensors.keys().collect();
     }
-    let more = if names.len() > SHOWN { ", .." } else { "" };
-    names.truncate(SHOWN);
     let layer = short_type_name(layer.type_name());
     let hint = match names.is_empty() {
         true => format!("; the `{layer}` there has none"),
-        false => format!("; the `{layer}` there has {}{more}", names.join(", ")),
+        false => {
+            let names = names.iter().map(|name| format!("`{name}`"));
+            format!("; the `{layer}` there has {}", first_names(names, 8))
+        }
     };
     ErrorKind::NotFound {
         what: name_of(kind),

@@ -77,13 +77,7 @@ pub trait ComponentExt: Component {
 
     /// Sets the training flag of everything inside.
     fn set_training(&mut self, mode: bool) {
-        struct Mode(bool);
-        impl VisitorMut for Mode {
-            fn training(&mut self, _: &str, training: &mut bool) {
-                *training = self.0;
-            }
-        }
-        walk_mut(self, &mut Mode(mode));
+        walk_mut(self, &mut SetTraining(mode));
     }
 
     /// Training mode: dropout drops, batch norm uses the batch's statistics.
@@ -98,6 +92,15 @@ pub trait ComponentExt: Component {
 }
 
 impl<C: Component + ?Sized> ComponentExt for C {}
+
+/// Sets every training flag of a walk.
+pub(crate) struct SetTraining(pub bool);
+
+impl VisitorMut for SetTraining {
+    fn training(&mut self, _: &str, training: &mut bool) {
+        *training = self.0;
+    }
+}
 
 fn tensors(
     component: &(impl Component + ?Sized),

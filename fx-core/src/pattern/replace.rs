@@ -387,7 +387,7 @@ impl Work<'_> {
         }
         drop(graph);
         drop(edit);
-        self.drop_uncalled(gm);
+        gm.graph_mut().remove_unnamed(self.called);
         Ok(done)
     }
 
@@ -408,22 +408,8 @@ impl Work<'_> {
                 done.push(one);
             }
         }
-        self.drop_uncalled(gm);
+        gm.graph_mut().remove_unnamed(self.called);
         Ok(done)
-    }
-
-    /// Modules that replaced nodes called, and that nothing calls any more, go.
-    fn drop_uncalled(&self, gm: &mut GraphModule) {
-        if self.called.is_empty() {
-            return;
-        }
-        let mut edit = gm.graph_mut();
-        let (graph, attributes) = edit.parts();
-        attributes.modules.retain(|path, _| {
-            !self.called.contains(path)
-                || graph.has_op(&Op::CallModule(path.clone()))
-                || graph.has_op(&Op::GetAttr(path.clone()))
-        });
     }
 
     fn computed(

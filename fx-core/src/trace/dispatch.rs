@@ -203,8 +203,9 @@ pub(crate) fn call_values_at(
     out: Value,
     location: &'static Location<'static>,
 ) -> Result<Value> {
-    let is_symbolic = scope::may_record() || args.iter().any(Value::holds_proxy);
-    if is_symbolic && let Some(value) = record(function, form, args.clone(), location)? {
+    if is_symbolic_call(&args)
+        && let Some(value) = record(function, form, args.clone(), location)?
+    {
         return Ok(value);
     }
     run_function(function, &args, out)
@@ -420,6 +421,6 @@ pub(crate) fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) 
 }
 
 /// Whether a call on these values may have to be recorded.
-pub(crate) fn is_symbolic_call(args: &[&Value]) -> bool {
-    scope::may_record() || args.iter().any(|value| value.holds_proxy())
+pub(crate) fn is_symbolic_call(args: &[Value]) -> bool {
+    scope::may_record() || args.iter().any(Value::holds_proxy)
 }

@@ -10,7 +10,7 @@ mod data;
 mod dtype;
 mod index;
 mod number;
-mod saved;
+pub(crate) mod saved;
 mod source;
 
 use std::fmt;

@@ -13,7 +13,7 @@ use super::{Tensor, candle_dtype};
 use crate::error::Fx;
 
 /// The name of the tensor type in files.
-const PATH: &str = "fx_nn::Tensor";
+pub(crate) const PATH: &str = "fx_nn::Tensor";
 
 /// How many bytes are handed over at once.
 const PIECE: usize = 1 << 18;

@@ -15,10 +15,8 @@ use fx_core::{Error, ErrorKind, Result};
 use indexmap::IndexMap;
 
 use crate::error::Fx;
+use crate::tensor::saved::PATH;
 use crate::tensor::{Tensor, candle_dtype, wider};
-
-/// The name of the tensor type in files.
-const TENSOR: &str = "fx_nn::Tensor";
 
 fn weights(text: String) -> Error {
     ErrorKind::Weights(text).into()
@@ -178,8 +176,8 @@ fn set(
 ///
 /// # Errors
 /// When the file cannot be read or is no whole safetensors file, it has elements of a type that candle has not
-/// ([`load_widened`] reads some of them), and as [`load_state_dict`]: the module is unchanged then. Where the disk fails in the middle of a file that was whole when
-/// it was opened, the error names the tensor; those before it are set.
+/// ([`load_widened`] reads some of them), and as [`load_state_dict`]: the module is unchanged then. Where the disk fails
+/// in the middle of a file that was whole when it was opened, the error names the tensor; those before it are set.
 pub fn load(module: &mut (impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
     load_as(module, path.as_ref(), |tensor| {
         let wide = match candle_dtype(tensor.dtype()) {
@@ -211,7 +209,7 @@ fn widened(tensor: TensorData<'_>) -> Result<TensorData<'_>> {
     let Some(wide) = wider(dtype) else {
         return candle_dtype(dtype).map(|_| tensor);
     };
-    TensorData::streamed(TENSOR, wide, shape, move |sink| {
+    TensorData::streamed(PATH, wide, shape, move |sink| {
         tensor.for_each_chunk(&mut |bytes| {
             let wide: Vec<u8> = match dtype {
                 DType::I8 => {
@@ -240,7 +238,7 @@ fn load_as(
     let file = Container::open(file).map_err(|e| in_file(e.to_string()))?;
     let mut tensors: IndexMap<&str, TensorData<'_>> = IndexMap::new();
     for name in file.names() {
-        let tensor = file.tensor(name, TENSOR).and_then(&held);
+        let tensor = file.tensor(name, PATH).and_then(&held);
         let tensor = tensor.map_err(|e| in_file(format!("`{name}`: {e}")))?;
         tensors.insert(name, tensor);
     }
