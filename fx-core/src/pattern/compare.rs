@@ -1,5 +1,7 @@
 //! When a node of a pattern and a node of a graph do the same: op, literals, arguments in the order of the signature.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use crate::ir::argument::Argument;
@@ -45,7 +47,7 @@ pub(super) fn same_literal(a: &Argument, b: &Argument) -> bool {
 }
 
 /// An argument of the pattern beside what the graph has in its place.
-pub(super) type Pair<'p> = (&'p Argument, Argument);
+pub(super) type Pair<'p> = (&'p Argument, Cow<'p, Argument>);
 
 /// What stands beside a parameter of a call.
 pub(super) enum Literals<'r> {
@@ -64,17 +66,14 @@ pub(super) enum Literals<'r> {
 /// Why they do not fit.
 pub(super) fn pairs<'p, 'r>(
     pattern: NodeRef<'p>,
-    node: NodeRef<'_>,
-    attributes: &Attributes,
+    node: NodeRef<'p>,
+    attributes: &'p Attributes,
     rule: Option<&dyn Fn(&str) -> Literals<'r>>,
 ) -> Result<SmallVec<[Pair<'p>; 4]>, String> {
     let positional = pattern.kwargs().is_empty() && node.kwargs().is_empty();
     if rule.is_none() && positional && pattern.args().len() == node.args().len() {
-        return Ok(pattern
-            .args()
-            .iter()
-            .zip(node.args().iter().cloned())
-            .collect());
+        let theirs = node.args().iter().map(Cow::Borrowed);
+        return Ok(pattern.args().iter().zip(theirs).collect());
     }
     let call = Call::of(node, attributes);
     let Some(params) = call.params() else {
@@ -87,7 +86,6 @@ pub(super) fn pairs<'p, 'r>(
     let mut pairs = SmallVec::new();
     for (ours, (param, theirs)) in ours.into_iter().zip(theirs.iter()) {
         let literals = rule.map_or(Literals::Equal, |rule| rule(&param.name));
-        let theirs = theirs.into_owned();
         match literals {
             Literals::Any if theirs.as_node().is_none() => continue,
             Literals::Where(holds) if theirs.as_node().is_none() => {
@@ -120,7 +118,7 @@ fn equals_default(arg: &Argument, default: Option<&Literal>) -> bool {
 /// Without a signature: positions beside positions, names beside names.
 fn by_position<'p>(
     pattern: NodeRef<'p>,
-    node: NodeRef<'_>,
+    node: NodeRef<'p>,
 ) -> Result<SmallVec<[Pair<'p>; 4]>, String> {
     if pattern.args().len() != node.args().len() || pattern.kwargs().len() != node.kwargs().len() {
         return Err(format!("%{} has another number of arguments", node.name()));
@@ -128,11 +126,11 @@ fn by_position<'p>(
     let mut pairs: SmallVec<[Pair<'p>; 4]> = pattern
         .args()
         .iter()
-        .zip(node.args().iter().cloned())
+        .zip(node.args().iter().map(Cow::Borrowed))
         .collect();
     for (name, ours) in pattern.kwargs() {
         match node.kwargs().iter().find(|(key, _)| key == name) {
-            Some((_, theirs)) => pairs.push((ours, theirs.clone())),
+            Some((_, theirs)) => pairs.push((ours, Cow::Borrowed(theirs))),
             None => return Err(format!("%{} has no `{name}`", node.name())),
         }
     }

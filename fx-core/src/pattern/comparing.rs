@@ -2,6 +2,8 @@
 //!
 //! Invariant: a comparison that fails names all that it looked at: itself, and what stands for the places that it met.
 
+use std::borrow::Cow;
+
 use super::choices::{NONE, Next};
 use super::compare::{Literals, pairs, same_literal, shown};
 use super::search::{Left, Search, Task};
@@ -16,17 +18,18 @@ impl<'a> Search<'a> {
     pub(super) fn argument(
         &mut self,
         ours: &'a Argument,
-        theirs: &Argument,
+        theirs: Cow<'a, Argument>,
         cause: u32,
         left: &mut u32,
     ) -> Result<bool> {
         let items = |a: &'a [Argument], b: &[Argument], left: &mut u32, rest: &mut Left<'a>| {
             for (a, b) in a.iter().zip(b).rev() {
-                *left = rest.push(Task::Argument(a, b.clone()), cause, *left);
+                let task = Task::Argument(a, Cow::Owned(b.clone()));
+                *left = rest.push(task, cause, *left);
             }
             a.len() == b.len()
         };
-        Ok(match (ours, theirs) {
+        Ok(match (ours, &*theirs) {
             (Argument::Node(id), theirs) => {
                 let place = self.matcher.place_of(*id);
                 let pattern = self.matcher.node_at(place)?;
@@ -58,7 +61,8 @@ impl<'a> Search<'a> {
                 let same =
                     a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, _), (l, _))| k == l);
                 for ((_, a), (_, b)) in a.iter().zip(b.iter()).rev() {
-                    *left = self.left.push(Task::Argument(a, b.clone()), cause, *left);
+                    let task = Task::Argument(a, Cow::Owned(b.clone()));
+                    *left = self.left.push(task, cause, *left);
                 }
                 same || self.mismatch(cause, || "a dict has other keys".to_string())
             }
@@ -125,7 +129,8 @@ impl<'a> Search<'a> {
             self.entangled = true;
             let first = pattern.args().first();
             return first.map_or(Ok(false), |first| {
-                self.argument(first, &Argument::Node(node.id()), cause, left)
+                let node = Cow::Owned(Argument::Node(node.id()));
+                self.argument(first, node, cause, left)
             });
         }
         if let Some(why) = self.hopeless.get(&(place, node.id().index)) {
@@ -137,7 +142,7 @@ impl<'a> Search<'a> {
             && let Some(first) = pattern.args().first()
         {
             let choice = self.choices.next();
-            let way = Task::Argument(first, Argument::Node(node.id()));
+            let way = Task::Argument(first, Cow::Owned(Argument::Node(node.id())));
             let without = self.left.push(way, choice, *left);
             self.choose(without, place, cause, Some((place, node.id())));
             cause = choice;
@@ -224,8 +229,8 @@ impl<'a> Search<'a> {
             }
             self.choose(crossed, NONE, cause, Some((place, node.id())));
         }
-        for (ours, theirs) in pairs.iter().rev() {
-            let task = Task::Argument(ours, theirs.clone());
+        for (ours, theirs) in pairs.into_iter().rev() {
+            let task = Task::Argument(ours, theirs);
             *left = self.left.push(task, way, *left);
         }
         Ok(true)

@@ -355,6 +355,26 @@ impl Replaced {
     }
 }
 
+/// What a replacement makes.
+struct Made {
+    /// What takes the places of the pattern's values.
+    values: Vec<Argument>,
+    /// Whether it makes nodes that take no value's place: these tell what they come from by themselves.
+    has_inner: bool,
+}
+
+impl Made {
+    fn by(replacement: &Subgraph) -> Result<Self> {
+        let values = replacement.returned()?.values;
+        let returned: FxHashSet<NodeId> = values.iter().filter_map(Argument::as_node).collect();
+        let mut nodes = replacement.graph.nodes();
+        let has_inner = nodes.any(|node| {
+            !matches!(node.op(), Op::Placeholder(_) | Op::Output) && !returned.contains(&node.id())
+        });
+        Ok(Made { values, has_inner })
+    }
+}
+
 /// Replacements under way.
 struct Work<'r> {
     rule: &'r Rule,
@@ -376,12 +396,12 @@ impl Work<'_> {
         fixed: &Subgraph,
     ) -> Result<Vec<Match>> {
         let mut done = Vec::with_capacity(found.len());
-        let values = fixed.returned()?.values;
+        let replacement = Made::by(fixed)?;
         let mut stamp = Stamp::new(&fixed.graph);
         let mut edit = gm.graph_mut();
         let mut graph = edit.in_pass(self.rule.name.clone());
         for mut one in found {
-            if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
+            if self.replace(&mut graph, &mut one, &mut stamp, &replacement)? {
                 done.push(one);
             }
         }
@@ -400,11 +420,11 @@ impl Work<'_> {
         let mut done = Vec::with_capacity(found.len());
         for mut one in found {
             let computed = self.computed(gm, &one, compute)?;
-            let values = computed.returned()?.values;
+            let replacement = Made::by(&computed)?;
             let mut stamp = Stamp::new(&computed.graph);
             let mut edit = gm.graph_mut();
             let mut graph = edit.in_pass(self.rule.name.clone());
-            if self.replace(&mut graph, &mut one, &mut stamp, &values)? {
+            if self.replace(&mut graph, &mut one, &mut stamp, &replacement)? {
                 done.push(one);
             }
         }
@@ -512,7 +532,7 @@ impl Work<'_> {
         graph: &mut Graph,
         one: &mut Match,
         stamp: &mut Stamp<'_>,
-        values: &[Argument],
+        replacement: &Made,
     ) -> Result<bool> {
         type Ids = SmallVec<[NodeId; 8]>;
         let (mut calls, mut parameters) = (Ids::new(), Ids::new());
@@ -535,12 +555,16 @@ impl Work<'_> {
             return Ok(false);
         };
         let scope = graph.enter_scope_of(outputs[0])?;
-        let made_from = graph.make_from(&outputs);
+        let made_from = replacement
+            .has_inner
+            .then(|| graph.make_from(&outputs));
         let copied = match place {
             Place::After(node) => stamp.copy(&mut *graph.inserting_after(node)?, &inputs),
             Place::Before(node) => stamp.copy(&mut *graph.inserting_before(node)?, &inputs),
         };
-        graph.made_from_before(made_from);
+        if let Some(made_from) = made_from {
+            graph.made_from_before(made_from);
+        }
         graph.leave_scope(scope);
         copied?;
         one.replacements = stamp.made().collect();
@@ -549,7 +573,7 @@ impl Work<'_> {
             true => calls.iter().copied().collect(),
             false => FxHashSet::default(),
         };
-        for (output, value) in outputs.iter().zip(values) {
+        for (output, value) in outputs.iter().zip(&replacement.values) {
             let new = stamp.now(value);
             match &new {
                 Argument::Node(new) if self.uses_returned => {

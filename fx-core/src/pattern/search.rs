@@ -3,6 +3,8 @@
 //! Invariants: what is bound is on the trail, and undone to the choice that is taken back; what fails is told with the
 //! choices that it depends on, so that no others are tried again for it; work beyond the budget is an error.
 
+use std::borrow::Cow;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -21,7 +23,7 @@ use crate::value::handle::NodeId;
 /// A comparison that is left.
 #[derive(Clone)]
 pub(super) enum Task<'p> {
-    Argument(&'p Argument, Argument),
+    Argument(&'p Argument, Cow<'p, Argument>),
     Node(u32, NodeId),
 }
 
@@ -83,7 +85,7 @@ pub(super) struct Search<'a> {
     pub(super) has_optional: bool,
     /// The most users that what stands for each place can have in a match.
     pub(super) users: Vec<usize>,
-    /// How many of a place's users have an op, by the place and the op's number.
+    /// How many of a place's users have an op, by the place and the op's number; a place is counted when it is asked for.
     pub(super) needed: FxHashMap<(u32, u32), usize>,
     pub(super) lists: Lists,
     /// Places, and the indices of nodes that stand for them in no match, with the reason where reasons are asked for.
@@ -135,7 +137,6 @@ impl<'a> Search<'a> {
             depths[id.index as usize] = depth_of(node, &depths, is_there);
         }
         let mut users = vec![0usize; matcher.order.len()];
-        let mut needed: FxHashMap<(u32, u32), usize> = FxHashMap::default();
         for (place, id) in matcher.order.iter().enumerate().rev() {
             let node = pattern.node(*id)?;
             for user in node.users().filter(|user| *user.op() != Op::Output) {
@@ -147,7 +148,6 @@ impl<'a> Search<'a> {
                     true => users[at as usize].max(1),
                     false => 1,
                 };
-                *needed.entry((place as u32, ops[at as usize])).or_default() += 1;
             }
         }
         let first = matcher.anchors[0] as usize;
@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
             ops,
             has_optional: matcher.rules.iter().any(|rule| rule.optional),
             users,
-            needed,
+            needed: FxHashMap::default(),
             lists: Lists::default(),
             hopeless: FxHashMap::default(),
             entangled: false,
@@ -231,7 +231,11 @@ impl<'a> Search<'a> {
                 let bound = self.bound[*place as usize].as_ref()?;
                 Some(bound.as_node()?.index)
             });
-            if is_only || given.insert(anchors.collect()) {
+            let anchors: SmallVec<[u32; 4]> = match is_only {
+                true => SmallVec::new(),
+                false => anchors.collect(),
+            };
+            if !given.contains(&anchors) {
                 let found = Match {
                     shape: matcher.shape.clone(),
                     bound: self.bound.clone().into(),
@@ -241,9 +245,10 @@ impl<'a> Search<'a> {
                     self.take_nodes();
                     return Ok(());
                 }
-            }
-            if is_only {
-                return Ok(());
+                if is_only {
+                    return Ok(());
+                }
+                given.insert(anchors);
             }
             self.spend(matcher.order.len() + 8)?;
             self.conflict = self.choices.candidates();
@@ -386,7 +391,7 @@ impl<'a> Search<'a> {
                         self.node(place, node, cause, &mut left)?
                     }
                     Task::Argument(ours, theirs) => {
-                        self.argument(ours, &theirs, cause, &mut left)?
+                        self.argument(ours, theirs, cause, &mut left)?
                     }
                 }
             };

@@ -10,6 +10,7 @@ use super::place::dependence;
 use super::search::{Search, Task};
 use crate::error::Result;
 use crate::ir::argument::Argument;
+use crate::ir::op::Op;
 use crate::value::handle::NodeId;
 
 /// A place that is not bound although one of its inputs is.
@@ -63,8 +64,7 @@ impl Search<'_> {
             value,
         } = *unknown;
         let cause = self.causes[input as usize];
-        let needed = self.needed.get(&(input, self.ops[place as usize]));
-        let needed = needed.copied().unwrap_or(1);
+        let needed = self.needed(input, place)?;
         let (candidates, enough) = self.candidates(place, value, needed)?;
         let first = (enough || self.has_optional)
             .then(|| self.candidate(place, candidates))
@@ -92,6 +92,22 @@ impl Search<'_> {
         self.choices.push(cause, next, None, trail, tasks);
         let task = Task::Node(place, tried);
         Ok(Some(self.left.push(task, below, NONE)))
+    }
+
+    /// How many users of an input in the pattern have the op of a place.
+    fn needed(&mut self, input: u32, place: u32) -> Result<usize> {
+        let op = self.ops[place as usize];
+        if let Some(known) = self.needed.get(&(input, op)) {
+            return Ok(*known);
+        }
+        let matcher = self.matcher;
+        for user in matcher.node_at(input)?.users() {
+            if *user.op() != Op::Output {
+                let op = self.ops[matcher.place_of(user.id()) as usize];
+                *self.needed.entry((input, op)).or_default() += 1;
+            }
+        }
+        Ok(self.needed.get(&(input, op)).copied().unwrap_or(1))
     }
 
     /// The users of a value that have the op of a place, in order, and whether that many are in no match.
