@@ -73,7 +73,7 @@ pub mod __private {
     pub use crate::ir::function::{Effects, Function, FunctionDef};
     pub use crate::ir::param_type::{ParamType, TypePart};
     pub use crate::ir::registry::Registration;
-    pub use crate::ir::signature::{Literal, ParamKind, ParamSpec};
+    pub use crate::ir::signature::{Literal, ParamSpec};
     pub use crate::ir::table::TableEntry;
     pub use crate::module::argument::{OfModule, module_of, module_value};
     pub use crate::module::module::Module;

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// A library whose functions and types generated crates may name; [`register_crate!`](crate::register_crate) makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CrateInfo {
     /// The first segment of its paths.
     pub library: &'static str,
@@ -32,6 +33,27 @@ impl CrateInfo {
             prelude: None,
             core: None,
         }
+    }
+
+    /// In a git repository of this address.
+    #[must_use]
+    pub const fn repository(mut self, address: &'static str) -> Self {
+        self.repository = Some(address);
+        self
+    }
+
+    /// Whose names generated code uses from this module, without a path.
+    #[must_use]
+    pub const fn prelude(mut self, module: &'static str) -> Self {
+        self.prelude = Some(module);
+        self
+    }
+
+    /// Which has all items of fx-core under this path.
+    #[must_use]
+    pub const fn core(mut self, path: &'static str) -> Self {
+        self.core = Some(path);
+        self
     }
 }
 
@@ -82,14 +104,12 @@ pub(crate) fn root_of(path: &str) -> &str {
 macro_rules! register_crate {
     ($($what:ident = $value:literal),* $(,)?) => {
         $crate::__private::inventory::submit! {
-            $crate::__private::CrateInfo {
-                $($what: ::core::option::Option::Some($value),)*
-                ..$crate::__private::CrateInfo::new(
-                    ::core::module_path!(),
-                    ::core::env!("CARGO_PKG_NAME"),
-                    ::core::env!("CARGO_MANIFEST_DIR"),
-                )
-            }
+            $crate::__private::CrateInfo::new(
+                ::core::module_path!(),
+                ::core::env!("CARGO_PKG_NAME"),
+                ::core::env!("CARGO_MANIFEST_DIR"),
+            )
+            $(.$what($value))*
         }
     };
 }

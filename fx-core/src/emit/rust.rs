@@ -91,13 +91,8 @@ pub(crate) fn result_type(input: &Input<'_>) -> String {
     Writer::new(input).result()
 }
 
-/// The source of `forward`; `annotate` tells what is known of a node's value beyond its type.
-pub(crate) fn forward_source(
-    input: &Input<'_>,
-    hooks: &Hooks,
-    options: CodeOptions,
-    annotate: &dyn Fn(NodeRef<'_>) -> Option<String>,
-) -> Generated {
+/// The source of `forward`.
+pub(crate) fn forward_source(input: &Input<'_>, hooks: &Hooks, options: &CodeOptions) -> Generated {
     let graph = input.graph;
     let mut writer = Writer::new(input);
     writer.last_users = graph.last_users();
@@ -117,7 +112,7 @@ pub(crate) fn forward_source(
             continue;
         }
         let before = writer.lines.len();
-        writer.statement(node, options, annotate);
+        writer.statement(node, options);
         if options.verbose
             && writer.lines.len() > before
             && let Some(place) = places.next(node)
@@ -408,12 +403,7 @@ impl Writer<'_> {
             .all(|user| *user.op() == Op::CallFunction(operator::assert_specialized))
     }
 
-    fn statement(
-        &mut self,
-        node: NodeRef<'_>,
-        options: CodeOptions,
-        annotate: &dyn Fn(NodeRef<'_>) -> Option<String>,
-    ) {
+    fn statement(&mut self, node: NodeRef<'_>, options: &CodeOptions) {
         let Some(expression) = self.expression(node) else {
             return;
         };
@@ -423,10 +413,8 @@ impl Writer<'_> {
             _ if self.types.of(node).is_scalar() => Hold::Plain,
             _ => Hold::Owned,
         };
-        let shape = match options.verbose {
-            true => annotate(node).map(|shape| format!(" /* {shape} */")),
-            false => None,
-        };
+        let beside = options.beside(node);
+        let beside = beside.map(|text| format!(" /* {} */", Comment(&text)));
         let mut text = match node.num_users() {
             0 if expression.ends_with('}') => expression,
             0 if expression.ends_with("clone()") => format!("let _ = {expression};"),
@@ -434,7 +422,7 @@ impl Writer<'_> {
             _ => format!(
                 "let {}{} = {expression};",
                 node.name(),
-                shape.unwrap_or_default()
+                beside.unwrap_or_default()
             ),
         };
         let mut before = "  ";

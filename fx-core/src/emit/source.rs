@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::ir::meta::Meta;
+use crate::ir::node::NodeRef;
+use crate::ir::value_meta::ValueMeta;
 use crate::value::handle::NodeId;
 
 /// One line of a generated body, without its indentation.
@@ -39,12 +42,17 @@ impl From<String> for CodeLine {
 /// assert!(verbose.source().contains("    // ") && verbose.source().contains(".rs:"));
 /// # Ok::<(), Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct CodeOptions {
     pub(crate) verbose: bool,
+    pub(crate) details: bool,
     pub(crate) color: bool,
     pub(crate) expanded: bool,
+    metas: Vec<ShownMeta>,
 }
+
+/// The text of an entry, where a node has it.
+type ShownMeta = fn(NodeRef<'_>) -> Option<String>;
 
 impl CodeOptions {
     /// The computation alone, as [`code`](crate::GraphModule::code) has it.
@@ -58,6 +66,69 @@ impl CodeOptions {
     pub fn verbose(mut self, yes: bool) -> Self {
         self.verbose = yes;
         self
+    }
+
+    /// Whether strides, devices and what requires gradients stand beside the shapes too.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::emit::CodeOptions;
+    /// use fx_core::ir::{TensorMeta, ValueMeta};
+    /// use fx_core::value::{DType, Device};
+    /// let mut gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
+    /// let mul = gm.graph().find_name("mul").map(|node| node.id()).ok_or_else(|| Error::msg("it multiplies"))?;
+    /// let meta = TensorMeta::new([2, 3]).dtype(DType::F32).strides([3, 1]).device(Device::Cpu);
+    /// gm.graph_mut().node_mut(mul)?.set_meta(ValueMeta::Single(meta));
+    /// let code = gm.rust_code(&CodeOptions::new().details(true)).to_string();
+    /// assert!(code.contains("let mul /* float32[2, 3], strides [3, 1], cpu */ = (x * 2.0)?;"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn details(mut self, yes: bool) -> Self {
+        self.details = yes;
+        self
+    }
+
+    /// Entries of this type stand beside the names of the nodes that have one (torch.fx's `additional_meta`).
+    ///
+    /// ```
+    /// use std::fmt;
+    /// use fx_core::prelude::*;
+    /// use fx_core::emit::CodeOptions;
+    /// use fx_core::ir::{Meta, MetaPolicy};
+    /// struct Stage(u32);
+    /// impl Meta for Stage {
+    ///     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    ///     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+    /// }
+    /// impl fmt::Display for Stage {
+    ///     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, "stage {}", self.0) }
+    /// }
+    /// let mut gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
+    /// let mul = gm.graph().find_name("mul").map(|node| node.id()).ok_or_else(|| Error::msg("it multiplies"))?;
+    /// gm.graph_mut().node_mut(mul)?.set_meta(Stage(2));
+    /// let code = gm.rust_code(&CodeOptions::new().meta::<Stage>()).to_string();
+    /// assert!(code.contains("let mul /* stage 2 */ = (x * 2.0)?;"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn meta<T: Meta + fmt::Display>(mut self) -> Self {
+        self.metas
+            .push(|node| node.meta::<T>().map(ToString::to_string));
+        self
+    }
+
+    /// What stands beside the name of a node.
+    pub(super) fn beside(&self, node: NodeRef<'_>) -> Option<String> {
+        let value = match node.meta() {
+            // What a number was on the sample run says nothing of the next one.
+            None | Some(ValueMeta::Plain(_)) => None,
+            Some(value) if self.details => Some(format!("{value:#}")),
+            Some(value) => self.verbose.then(|| value.to_string()),
+        };
+        let metas = self.metas.iter().filter_map(|shown| shown(node));
+        let shown: Vec<String> = value.into_iter().chain(metas).collect();
+        (!shown.is_empty()).then(|| shown.join("; "))
     }
 
     /// Whether names and comments have the colours of a terminal.

@@ -147,7 +147,7 @@ impl Folder {
             definitions: &definitions,
         };
         let input = gm.source_input(Some(own), core);
-        let generated = forward_source(&input, &Hooks::default(), CodeOptions::new(), &|_| None);
+        let generated = forward_source(&input, &Hooks::default(), &CodeOptions::new());
         if !generated.problems.is_empty() {
             let told: Vec<String> = generated.problems.iter().take(TOLD).cloned().collect();
             return Err(Error::source_of(format_args!(

@@ -11,11 +11,9 @@ use crate::emit::hooks::{CodeGen, CodeHook};
 use crate::emit::rust::{Input, Own, forward_source, result_type};
 use crate::emit::source::{CodeLine, CodeOptions, RustCode};
 use crate::emit::types::tensor_of as tensor_of_graph;
-use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
-use crate::ir::value_meta::ValueMeta;
 use crate::module::registry::path_of;
 use crate::text::Comment;
 use crate::value::data::tensor_type;
@@ -43,7 +41,7 @@ impl GraphModule {
     /// The source with what the options ask for, and with its map from lines to nodes.
     pub fn rust_code(&self, options: &CodeOptions) -> RustCode {
         let input = self.source_input(None, self.core_path());
-        forward_source(&input, &self.hooks, *options, &shape_of).code
+        forward_source(&input, &self.hooks, options).code
     }
 
     /// The path under which the libraries that the graph names have fx-core's items.
@@ -112,6 +110,22 @@ impl GraphModule {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn print_readable(&self) -> String {
+        self.readable(&CodeOptions::new().verbose(true))
+    }
+
+    /// As [`print_readable`](GraphModule::print_readable), with what the options ask for.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::emit::CodeOptions;
+    /// let inner = symbolic_trace(traced!(|x: Float| x * 2.0))?;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// gm.add_submodule("inner", inner)?;
+    /// let text = gm.readable(&CodeOptions::new().expanded_head(true));
+    /// assert_eq!(text.matches("\n        x: Float,\n").count(), 2);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn readable(&self, options: &CodeOptions) -> String {
         let mut text = String::new();
         let mut left = vec![(String::new(), self)];
         while let Some((path, module)) = left.pop() {
@@ -123,7 +137,7 @@ impl GraphModule {
                 Ok(class @ RustType::Path(_)) => writeln!(text, "impl {class} {{"),
                 _ => writeln!(text, "// {}\nimpl Traced {{", Comment(&class)),
             };
-            let code = module.rust_code(&CodeOptions::new().verbose(true));
+            let code = module.rust_code(options);
             for line in code.source().lines() {
                 match line.is_empty() {
                     true => text.push('\n'),
@@ -178,13 +192,5 @@ impl GraphModule {
     /// Has source generated, and calls made, as usual again.
     pub fn reset_codegen(&mut self) {
         self.hooks.set_codegen(None);
-    }
-}
-
-/// What a node is known to give, where shapes were propagated.
-pub(super) fn shape_of(node: NodeRef<'_>) -> Option<String> {
-    match node.meta::<ValueMeta>()? {
-        ValueMeta::Plain(_) => None,
-        meta => Some(meta.to_string()),
     }
 }

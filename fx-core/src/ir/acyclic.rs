@@ -18,10 +18,21 @@ impl Graph {
     /// # Errors
     /// When one of them would depend on itself; nothing changes then.
     pub(super) fn admit(&mut self, defs: &[u32], users: &[u32]) -> Result<()> {
-        let order = self.detour.as_deref().unwrap_or(&self.order);
-        let Some(first) = users.iter().copied().min_by_key(|user| order.key(*user)) else {
-            return Ok(());
-        };
+        let order = self.order_of_uses();
+        match users.iter().copied().min_by_key(|user| order.key(*user)) {
+            Some(first) => self.admit_from(defs, users, first),
+            None => Ok(()),
+        }
+    }
+
+    /// An order in which every node comes after its inputs.
+    pub(super) fn order_of_uses(&self) -> &Order {
+        self.detour.as_deref().unwrap_or(&self.order)
+    }
+
+    /// As [`admit`](Graph::admit), where the first user [in that order](Graph::order_of_uses) is known.
+    pub(super) fn admit_from(&mut self, defs: &[u32], users: &[u32], first: u32) -> Result<()> {
+        let order = self.order_of_uses();
         if defs.iter().all(|def| order.is_before(*def, first)) {
             return Ok(());
         }

@@ -10,6 +10,7 @@ use super::graph::{Graph, Inputs, Notes};
 use super::node::NodeRef;
 use super::op::Op;
 use super::places::{LocationId, ScopeId, Site};
+use super::value_meta::ValueMeta;
 use crate::error::{Error, Result};
 use crate::value::handle::NodeId;
 
@@ -137,7 +138,8 @@ impl Graph {
     }
 
     /// Replaces a node by another graph's computation: its inputs are the node's arguments, by position or by
-    /// name, or their own defaults; its result is used where the node was, and the node is erased.
+    /// name, or their own defaults; its result is used where the node was ([`substitute`](Graph::substitute)), and the node
+    /// is erased.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -157,29 +159,55 @@ impl Graph {
     /// # Ok::<(), fx_core::Error>(())
     /// ```
     ///
+    /// A graph that returns several values gives them to the users that take items of the node:
+    ///
+    /// ```
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::{Argument, Graph};
+    /// let mut inner = Graph::new();
+    /// let a = inner.placeholder("a")?;
+    /// let (less, more) = (inner.call_function(operator::neg, (a,), ())?, inner.call_function(operator::abs, (a,), ())?);
+    /// inner.output(vec![less, more])?;
+    ///
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let call = graph.call_method("both", (x,), ())?;
+    /// let second = graph.call_function(operator::getitem, (call, 1), ())?;
+    /// let output = graph.output(second)?;
+    /// graph.inline(call, &inner)?;
+    /// let abs = graph.find_name("abs").map(|node| Argument::Node(node.id()));
+    /// assert_eq!(graph.node(output)?.args().first(), abs.as_ref());
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// When the arguments do not fit the inputs, or the result is no node. Nothing changes then.
+    /// When the arguments do not fit the inputs, or the graph has no output, or lacks an item that a user takes. Nothing
+    /// changes then.
     pub fn inline(&mut self, node: NodeId, other: &Graph) -> Result<()> {
         let mut map = self.bound_inputs(node, other)?;
-        let returned = other.output_node();
-        let returned = returned.and_then(|output| output.args().first().cloned());
-        let is_node = match returned {
-            Some(Argument::Node(id)) => map.get(&id).is_none_or(|arg| arg.as_node().is_some()),
-            _ => false,
-        };
-        if !is_node {
-            return Err(Error::msg(
-                "inline: the graph's result is not one node, so nothing can stand for it",
-            ));
-        }
         other.lint()?;
-        self.edit(|graph| {
-            let result = graph.inserting_before(node)?.graph_copy(other, &mut map)?;
-            if let Some(Argument::Node(result)) = result {
-                graph.node_mut(node)?.replace_all_uses_with(result)?;
-            }
-            graph.erase_node(node)
-        })
+        self.edit(|graph| graph.replace_by_body(node, other, &mut map))
+    }
+
+    /// Replaces a call by a graph, whose inputs are in `map`.
+    pub(crate) fn replace_by_body(
+        &mut self,
+        call: NodeId,
+        body: &Graph,
+        map: &mut ValueMap,
+    ) -> Result<()> {
+        let result = self.inserting_before(call)?.graph_copy(body, map)?;
+        let result = result.ok_or_else(|| {
+            let error = Error::msg("the graph has no output, so nothing can stand for the call");
+            self.node(call)
+                .map_or_else(|e| e, |node| node.blame("inlining", error))
+        })?;
+        // It is what the call gave.
+        if let Some(meta) = self.node(call)?.meta::<ValueMeta>().cloned() {
+            self.learn(&result, &meta)?;
+        }
+        self.substitute(call, &result)?;
+        self.erase_node(call)
     }
 
     /// What a node's arguments are to the inputs of a graph that it calls.

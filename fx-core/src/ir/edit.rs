@@ -361,20 +361,32 @@ impl Graph {
         if new_index == old {
             return Ok(SmallVec::new());
         }
-        let users: SmallVec<[u32; 4]> = self
-            .uses
-            .users(old)
-            .filter(|user| filter(NodeRef::new(self, *user)) && *user != new_index)
-            .collect();
-        self.admit(&[new_index], &users)?;
-        for user in &users {
-            self.replace_input(*user, old, new);
+        // One walk along the users finds all that is asked of them: there may be many.
+        let order = self.order_of_uses();
+        let count = self.uses.count(old) as usize;
+        let mut users: SmallVec<[u32; 4]> = SmallVec::with_capacity(count);
+        let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(count);
+        let mut first: Option<(u64, u32)> = None;
+        for user in self.uses.users(old) {
+            if filter(NodeRef::new(self, user)) && user != new_index {
+                let key = order.key(user);
+                if first.is_none_or(|(least, _)| key < least) {
+                    first = Some((key, user));
+                }
+                users.push(user);
+                ids.push(self.id_of(user));
+            }
         }
-        if !users.is_empty() {
-            self.note_replaced(old, new_index);
-            self.move_returned(old, new_index);
+        let Some((_, first)) = first else {
+            return Ok(ids);
+        };
+        self.admit_from(&[new_index], &users, first)?;
+        for user in users {
+            self.replace_input(user, old, new);
         }
-        Ok(users.into_iter().map(|user| self.id_of(user)).collect())
+        self.note_replaced(old, new_index);
+        self.move_returned(old, new_index);
+        Ok(ids)
     }
 
     /// One node uses `new` in the place of `old`, if it uses that.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::graph::Graph;
-use super::names::Name;
 use super::node::{NodeMut, NodeRef};
 use crate::error::Result;
 use crate::value::handle::NodeId;
@@ -325,17 +324,52 @@ impl Graph {
     /// Nodes that the pass at work makes from now on come from these, by name; gives what
     /// [`made_from_before`](Graph::made_from_before) goes back to.
     pub(crate) fn make_from(&mut self, nodes: &[NodeId]) -> MadeFrom {
+        let created = self.created_from(nodes);
+        let pass = self.pass.0.as_mut().zip(created);
+        MadeFrom(pass.map(|(pass, created)| std::mem::replace(&mut pass.created, created)))
+    }
+
+    /// What nodes have that the pass at work makes from others.
+    fn created_from(&self, nodes: &[NodeId]) -> Option<Arc<Extra>> {
+        let pass = self.pass.0.as_ref()?;
         let names = nodes.iter().filter_map(|id| self.node(*id).ok());
-        let from: Vec<String> = names.map(|node| node.name().to_string()).collect();
-        MadeFrom(self.pass.0.as_mut().map(|pass| {
-            let mut created = Extra::default();
-            created.sources.push(NodeSource {
-                pass: pass.name.clone(),
-                action: NodeAction::Create,
-                from,
-            });
-            std::mem::replace(&mut pass.created, Arc::new(created))
-        }))
+        let mut from = Vec::with_capacity(nodes.len());
+        from.extend(names.map(|node| String::from(node.name())));
+        let mut created = Extra::default();
+        created.sources.push(NodeSource {
+            pass: pass.name.clone(),
+            action: NodeAction::Create,
+            from,
+        });
+        Some(Arc::new(created))
+    }
+
+    /// Nodes that the pass at work made just now come from these, by name.
+    pub(crate) fn note_made_from(&mut self, made: impl Iterator<Item = NodeId>, from: &[NodeId]) {
+        let mut made = made.peekable();
+        if made.peek().is_none() {
+            return;
+        }
+        let Some((created, bare)) = self
+            .created_from(from)
+            .zip(self.pass.0.as_ref().map(|pass| pass.created.clone()))
+        else {
+            return;
+        };
+        for node in made {
+            let Ok(index) = self.index(node) else {
+                continue;
+            };
+            match &mut self.notes_of_mut(index).extra {
+                Some(extra) if !Arc::ptr_eq(extra, &bare) => {
+                    let sources = &mut Arc::make_mut(extra).sources;
+                    sources.pop();
+                    sources.extend(created.sources.iter().cloned());
+                }
+                extra => *extra = Some(created.clone()),
+            }
+            self.tell_changed(index);
+        }
     }
 
     pub(crate) fn made_from_before(&mut self, former: MadeFrom) {
@@ -424,7 +458,7 @@ impl Graph {
             return;
         };
         self.inherit_sources(old, new);
-        let from = self.name_of(old).to_string();
+        let from = String::from(self.name_of(old));
         let sources = &mut self.extra_of_mut(new).sources;
         let is_made_here = sources
             .last()
@@ -507,12 +541,5 @@ impl Graph {
             });
         }
         Ok(lines.join("\n"))
-    }
-}
-
-/// A name that outlives its graph.
-impl From<Name<'_>> for String {
-    fn from(name: Name<'_>) -> Self {
-        name.to_string()
     }
 }

@@ -40,9 +40,21 @@ impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.base)?;
         if self.number != BARE {
-            write!(f, "_{}", self.number)?;
+            f.write_str("_")?;
+            f.write_str(itoa::Buffer::new().format(self.number))?;
         }
         Ok(())
+    }
+}
+
+/// As [`to_string`](ToString::to_string), without the machinery of formatting.
+impl From<Name<'_>> for String {
+    fn from(name: Name<'_>) -> Self {
+        let mut digits = itoa::Buffer::new();
+        match name.number {
+            BARE => name.base.to_string(),
+            number => [name.base, "_", digits.format(number)].concat(),
+        }
     }
 }
 

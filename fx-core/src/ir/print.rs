@@ -6,6 +6,7 @@ use super::argument::Argument;
 use super::graph::Graph;
 use super::node::NodeRef;
 use super::op::Op;
+use super::value_meta::ValueMeta;
 
 /// An argument as it is printed, `%name` for a node.
 struct Shown<'g> {
@@ -129,9 +130,32 @@ fn write_kwargs(f: &mut fmt::Formatter<'_>, node: NodeRef<'_>) -> fmt::Result {
     f.write_str("}")
 }
 
+/// torch.fx's `format_node`; `{:#}` adds what is known of the node's value (`include_tensor_metadata`).
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::ir::{TensorMeta, ValueMeta};
+/// use fx_core::value::DType;
+/// let mut gm = symbolic_trace(traced!(|x: Float| -x))?;
+/// let neg = gm.graph().find_name("neg").map(|node| node.id()).ok_or_else(|| Error::msg("it negates"))?;
+/// let meta = TensorMeta::new([2, 3]).dtype(DType::F32).strides([3, 1]);
+/// gm.graph_mut().node_mut(neg)?.set_meta(ValueMeta::Single(meta));
+/// let text = format!("{:#}", gm.graph().node(neg)?);
+/// assert!(text.ends_with("(args = (%x,), kwargs = {})  # float32[2, 3], strides [3, 1]"));
+/// # Ok::<(), Error>(())
+/// ```
 impl fmt::Display for NodeRef<'_> {
-    /// torch.fx's `format_node`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.line(f)?;
+        match self.meta::<ValueMeta>() {
+            Some(meta) if f.alternate() => write!(f, "  # {meta:#}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl NodeRef<'_> {
+    fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let graph = self.graph();
         let plain = self.kwargs().is_empty() && self.num_users() == 0 && self.type_expr().is_none();
         if *self.op() == Op::Output && plain {
@@ -161,11 +185,13 @@ impl fmt::Display for NodeRef<'_> {
     }
 }
 
+/// A line for each node; `{:#}` adds what is known of their values.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("graph():")?;
         for node in self.nodes() {
-            write!(f, "\n    {node}")?;
+            f.write_str("\n    ")?;
+            node.fmt(f)?;
         }
         Ok(())
     }

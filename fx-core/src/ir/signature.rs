@@ -58,7 +58,14 @@ pub enum ParamKind {
 }
 
 /// One parameter of a function or of a module's `forward`.
+///
+/// ```
+/// use fx_core::ir::{Literal, ParamKind, ParamSpec};
+/// let dim = ParamSpec::of_text("dim", "i64").keyword().default(Literal::Int(-1));
+/// assert_eq!((dim.kind, dim.default), (ParamKind::Keyword, Some(Literal::Int(-1))));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ParamSpec {
     /// Its name.
     pub name: Cow<'static, str>,
@@ -88,6 +95,36 @@ impl ParamSpec {
             symbolic: true,
             into: false,
         }
+    }
+
+    /// Recorded by name.
+    #[must_use]
+    pub const fn keyword(mut self) -> Self {
+        self.kind = ParamKind::Keyword;
+        self
+    }
+
+    /// What it is when it is not given.
+    #[must_use]
+    pub const fn default(mut self, default: Literal) -> Self {
+        let former = std::mem::replace(&mut self.default, Some(default));
+        // Nothing is dropped while compiling; a default is given once.
+        std::mem::forget(former);
+        self
+    }
+
+    /// Whether it can be symbolic while tracing.
+    #[must_use]
+    pub const fn symbolic(mut self, symbolic: bool) -> Self {
+        self.symbolic = symbolic;
+        self
+    }
+
+    /// Whether callers may give what converts into the type.
+    #[must_use]
+    pub const fn takes_into(mut self, into: bool) -> Self {
+        self.into = into;
+        self
     }
 
     /// A positional parameter without a default, whose type is known by its text: any value's where that is no type.

@@ -18,6 +18,7 @@ use crate::value::value::Value;
 /// assert_eq!((meta.numel(), meta.bytes()), (Some(6), Some(24)));
 /// assert_eq!(meta.known_shape(), Some(vec![2, 3]));
 /// assert_eq!(meta.to_string(), "float32[2, 3]");
+/// assert_eq!(format!("{meta:#}"), "float32[2, 3], cpu");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -103,13 +104,33 @@ impl TensorMeta {
     }
 }
 
+/// Element type and sizes; `{:#}` adds strides, device and whether gradients are computed, where they are known.
 impl fmt::Display for TensorMeta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.dtype {
-            Some(dtype) => write!(f, "{}{:?}", dtype.name(), self.shape),
-            None => write!(f, "{:?}", self.shape),
+        if let Some(dtype) = self.dtype {
+            f.write_str(dtype.name())?;
+        }
+        sizes(f, &self.shape)?;
+        if !f.alternate() {
+            return Ok(());
+        }
+        if let Some(strides) = &self.strides {
+            f.write_str(", strides ")?;
+            sizes(f, strides)?;
+        }
+        if let Some(device) = &self.device {
+            write!(f, ", {device}")?;
+        }
+        match self.requires_grad {
+            Some(true) => f.write_str(", requires_grad"),
+            _ => Ok(()),
         }
     }
+}
+
+/// A list on one line, also where `{:#}` is asked for.
+fn sizes(f: &mut fmt::Formatter<'_>, sizes: &[Dim]) -> fmt::Result {
+    write!(f, "{sizes:?}")
 }
 
 /// What a node gave: a tensor's meta, or the structure of several.
@@ -173,16 +194,23 @@ fn total<'m>(items: impl Iterator<Item = &'m ValueMeta>) -> usize {
     items.fold(0, |sum, item| sum.saturating_add(item.bytes()))
 }
 
+/// As [`TensorMeta`] is shown, structures in parentheses and braces; `{:#}` as well.
 impl fmt::Display for ValueMeta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let in_full = f.alternate();
+        let shown = |meta: &ValueMeta| match in_full {
+            true => format!("{meta:#}"),
+            false => meta.to_string(),
+        };
         match self {
             ValueMeta::Single(meta) => meta.fmt(f),
             ValueMeta::Sequence(items) => {
-                let items: Vec<String> = items.iter().map(ValueMeta::to_string).collect();
+                let items: Vec<String> = items.iter().map(shown).collect();
                 write!(f, "({})", items.join(", "))
             }
             ValueMeta::Dict(items) => {
-                let items: Vec<String> = items.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+                let items = items.iter().map(|(k, v)| format!("{k}: {}", shown(v)));
+                let items: Vec<String> = items.collect();
                 write!(f, "{{{}}}", items.join(", "))
             }
             ValueMeta::Plain(text) => f.write_str(text),

@@ -178,6 +178,10 @@ impl<'g> Call<'g> {
         if !calls_same {
             return false;
         }
+        if let (Some(a), Some(b)) = (self.plain_arguments(), other.plain_arguments()) {
+            let mut args = a.iter().zip(b);
+            return a.len() == b.len() && args.all(|(a, b)| identical_but(a, b, same));
+        }
         let ((a, a_named), (b, b_named)) = (self.arguments(), other.arguments());
         let mut args = a.iter().zip(&b);
         a.len() == b.len()
@@ -192,6 +196,9 @@ impl<'g> Call<'g> {
             Some(function) => function.hash(hasher),
             None => self.node.op_number().hash(hasher),
         }
+        if let Some(args) = self.plain_arguments() {
+            return args.iter().for_each(|arg| hash_argument(arg, hasher, node));
+        }
         let (args, named) = self.arguments();
         for argument in &args {
             hash_argument(argument, hasher, node);
@@ -200,6 +207,13 @@ impl<'g> Call<'g> {
             name.hash(hasher);
             hash_argument(argument, hasher, node);
         }
+    }
+
+    /// The arguments, where each parameter is given one by its position: nothing is to bind then.
+    fn plain_arguments(&self) -> Option<&'g [Argument]> {
+        let args = self.node.args();
+        let is_plain = self.node.kwargs().is_empty() && self.params()?.len() == args.len();
+        is_plain.then_some(args)
     }
 
     /// The arguments in the order of the signature, defaults filled in; where there is no signature, or they do not fit

@@ -4,7 +4,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
 
 use super::walk::{Component, ComponentKey, TensorKind, Visitor, walk};
 use crate::error::{Error, Result};
@@ -65,6 +65,14 @@ pub(crate) struct PathCheck {
 }
 
 impl PathCheck {
+    /// Room for a model of some hundred tensors.
+    pub fn with_room() -> Self {
+        PathCheck {
+            seen: FxHashSet::with_capacity_and_hasher(256, FxBuildHasher),
+            ..PathCheck::default()
+        }
+    }
+
     /// A component or a tensor is at a path.
     pub fn add(&mut self, path: &str) {
         let mut hasher = FxHasher::default();

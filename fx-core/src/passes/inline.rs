@@ -11,7 +11,6 @@ use crate::ir::bound::BoundArgs;
 use crate::ir::copy::ValueMap;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
-use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::text::free_name;
@@ -68,15 +67,9 @@ impl GraphModule {
         let inputs: Vec<NodeId> = body.placeholders().map(|node| node.id()).collect();
         let mut map: ValueMap = inputs.into_iter().zip(args).collect();
         let scope = graph.enter_scope_of(call)?;
-        let result = graph.inserting_before(call)?.graph_copy(&body, &mut map);
+        let replaced = graph.replace_by_body(call, &body, &mut map);
         graph.leave_scope(scope);
-        let result = result?.ok_or_else(|| Error::msg("the module's graph has no output"))?;
-        // It is what the call gave.
-        if let Some(meta) = graph.node(call)?.meta::<ValueMeta>().cloned() {
-            graph.learn(&result, &meta)?;
-        }
-        graph.substitute(call, &result)?;
-        graph.erase_node(call)?;
+        replaced?;
         drop(edit);
         self.lint()
     }

@@ -180,9 +180,10 @@ impl GraphModule {
     fn add_new_submodule(&mut self, path: &str, module: GraphModule) -> Result<()> {
         let attributes = self.attributes();
         if attributes.modules.contains_key(path) || attributes.tensors.contains_key(path) {
-            return Err(Error::msg(format_args!(
-                "`{path}` is taken: give the new module another path"
-            )));
+            return Err(Error::taken(
+                path,
+                format_args!("`{path}` is taken: give the new module another path"),
+            ));
         }
         self.add_submodule(path, module)
     }

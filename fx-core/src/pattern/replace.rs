@@ -359,19 +359,21 @@ impl Replaced {
 struct Made {
     /// What takes the places of the pattern's values.
     values: Vec<Argument>,
-    /// Whether it makes nodes that take no value's place: these tell what they come from by themselves.
-    has_inner: bool,
+    /// Its nodes that take no value's place: what they come from is noted apart.
+    inner: Vec<Argument>,
 }
 
 impl Made {
     fn by(replacement: &Subgraph) -> Result<Self> {
         let values = replacement.returned()?.values;
         let returned: FxHashSet<NodeId> = values.iter().filter_map(Argument::as_node).collect();
-        let mut nodes = replacement.graph.nodes();
-        let has_inner = nodes.any(|node| {
-            !matches!(node.op(), Op::Placeholder(_) | Op::Output) && !returned.contains(&node.id())
-        });
-        Ok(Made { values, has_inner })
+        let nodes = replacement.graph.nodes();
+        let nodes = nodes.filter(|node| !matches!(node.op(), Op::Placeholder(_) | Op::Output));
+        let inner = nodes
+            .map(|node| node.id())
+            .filter(|id| !returned.contains(id));
+        let inner = inner.map(Argument::Node).collect();
+        Ok(Made { values, inner })
     }
 }
 
@@ -555,19 +557,18 @@ impl Work<'_> {
             return Ok(false);
         };
         let scope = graph.enter_scope_of(outputs[0])?;
-        let made_from = replacement
-            .has_inner
-            .then(|| graph.make_from(&outputs));
         let copied = match place {
             Place::After(node) => stamp.copy(&mut *graph.inserting_after(node)?, &inputs),
             Place::Before(node) => stamp.copy(&mut *graph.inserting_before(node)?, &inputs),
         };
-        if let Some(made_from) = made_from {
-            graph.made_from_before(made_from);
-        }
         graph.leave_scope(scope);
         copied?;
         one.replacements = stamp.made().collect();
+        let inner = replacement
+            .inner
+            .iter()
+            .filter_map(|node| stamp.now(node).as_node());
+        graph.note_made_from(inner, &outputs);
         // Users inside go with the match; they come before what takes its place.
         let inside: FxHashSet<NodeId> = match self.uses_returned {
             true => calls.iter().copied().collect(),

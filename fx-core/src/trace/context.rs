@@ -56,7 +56,7 @@ impl RootIndex {
             text: String::with_capacity(4096),
             components: FxHashMap::with_capacity_and_hasher(64, FxBuildHasher),
             tensors: FxHashMap::with_capacity_and_hasher(128, FxBuildHasher),
-            paths: PathCheck::default(),
+            paths: PathCheck::with_room(),
         }
     }
 
@@ -177,7 +177,7 @@ impl TraceContext {
             report: RefCell::default(),
             parts: RefCell::default(),
             fresh: RefCell::default(),
-            calls: RefCell::default(),
+            calls: RefCell::new(FxHashMap::with_capacity_and_hasher(64, FxBuildHasher)),
             location: Cell::new(Location::caller()),
             origin: RefCell::default(),
             method: Cell::default(),
@@ -615,6 +615,12 @@ impl TraceContext {
     /// A call of a module gave a value: the nodes in it remember that, so that it can be shown what the module returned.
     /// A node that calls the module says so itself.
     pub(super) fn note_returned(&self, path: &Arc<str>, call: u32, value: &Value) -> Result<()> {
+        if let Some(proxy) = value.as_proxy()
+            && proxy.trace == self.id
+            && calls(&*self.graph()?, proxy.node, path)?
+        {
+            return Ok(());
+        }
         let mut nodes = Vec::new();
         let whole = match self.whole_of(value) {
             Some(whole) => {
@@ -625,9 +631,7 @@ impl TraceContext {
         };
         let mut graph = self.graph_mut()?;
         for (node, at) in nodes {
-            let is_call =
-                matches!(graph.node(node)?.op(), Op::CallModule(called) if called == path);
-            if !is_call {
+            if !calls(&graph, node, path)? {
                 let part = ReturnedPart {
                     module: path.clone(),
                     call,
@@ -730,6 +734,12 @@ impl TraceContext {
         let path = graph.current_scope()?.path.to_string();
         (!path.is_empty()).then_some(path)
     }
+}
+
+/// Whether a node calls the module at a path.
+fn calls(graph: &Graph, node: NodeId, path: &Arc<str>) -> Result<bool> {
+    let node = graph.node(node)?;
+    Ok(matches!(node.op(), Op::CallModule(called) if called == path))
 }
 
 fn held() -> Error {

@@ -122,29 +122,18 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
             name => name,
         };
         let ty_text = text(&param.ty);
-        let kind = if param.keyword {
-            quote!(Keyword)
-        } else {
-            quote!(Positional)
-        };
-        let default = match &param.default {
-            Some(default) => quote!(::core::option::Option::Some(#default)),
-            None => quote!(::core::option::Option::None),
-        };
+        let keyword = param.keyword.then(|| quote!(.keyword()));
+        let default = param.default.iter();
         let into = param.into;
         let ty = with_lifetimes(&param.ty, "'_");
         let symbolic = call_of_type(&ty, quote!(#core::__private::Param<'_>), "SYMBOLIC", None);
         let param_type = call_of_type(&ty, quote!(#core::__private::Param<'_>), "TYPE", None);
         quote! {
-            #core::__private::ParamSpec {
-                name: #core::__private::Cow::Borrowed(#name),
-                ty: #core::__private::Cow::Borrowed(#ty_text),
-                param_type: #param_type,
-                kind: #core::__private::ParamKind::#kind,
-                default: #default,
-                symbolic: #symbolic,
-                into: #into,
-            }
+            #core::__private::ParamSpec::positional(#name, #ty_text, #param_type)
+                #keyword
+                #(.default(#default))*
+                .symbolic(#symbolic)
+                .takes_into(#into)
         }
     });
     quote!(&[#(#specs),*])
