@@ -480,6 +480,11 @@ impl Graph {
         self.places.get_scope(id)
     }
 
+    /// Makes room for calls of modules, where it is known how many come.
+    pub(crate) fn expect_scopes(&mut self, calls: usize) {
+        self.places.reserve_scopes(calls);
+    }
+
     /// Nodes made from now on were recorded inside this call of a module; returns the scope before.
     pub(crate) fn enter_scope(
         &mut self,

@@ -1,6 +1,7 @@
 //! Where nodes come from: interned source locations and module scopes, one small id each a node.
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::location::SourceLocation;
 
 /// One level of the module hierarchy that a node was recorded in.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scope {
     /// The module's path; empty for the root.
@@ -20,6 +21,15 @@ pub struct Scope {
     /// How often the module had been called before, in the trace that recorded the node: 0 in its first call.
     pub call: u32,
     pub(crate) parent: ScopeId,
+}
+
+/// A path and the number of a call tell scopes apart but for a few.
+impl Hash for Scope {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.path.hash(state);
+        self.call.hash(state);
+        self.parent.hash(state);
+    }
 }
 
 /// Where a new node comes from.
@@ -63,6 +73,11 @@ impl Places {
     /// Makes room for locations, where it is known how many come.
     pub fn reserve(&mut self, locations: usize) {
         self.locations.reserve(locations);
+    }
+
+    /// Makes room for scopes, where it is known how many come.
+    pub fn reserve_scopes(&mut self, scopes: usize) {
+        self.scopes.reserve(scopes);
     }
 
     pub fn site(&mut self, site: Site<'_>) -> LocationId {

@@ -34,6 +34,9 @@ impl Graph {
     /// # Errors
     /// When `new` has nodes that are not in this graph or come after a user, or lacks an item that a user takes.
     pub fn substitute(&mut self, node: NodeId, new: &Argument) -> Result<()> {
+        if let Argument::Node(new) = new {
+            return self.node_mut(node)?.give_uses_to(*new);
+        }
         // A worklist, because an item may be a structure too.
         let mut pending = vec![(node, new.clone())];
         let mut items = Vec::new();

@@ -4,18 +4,18 @@
 //! another one afterwards.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::Index;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::module::Module;
 use super::walk::TensorKind;
 use crate::ir::version::{Version, Versions};
 use crate::value::value::Value;
 
-type Map<T> = IndexMap<Arc<str>, T>;
+type Map<T> = IndexMap<Arc<str>, T, FxBuildHasher>;
 
 /// What can be lent to be changed in place.
 pub trait Item: Clone {
@@ -45,7 +45,7 @@ impl Item for Box<dyn Module> {
     }
 }
 
-/// Things by path, in the order in which they were added. It derefs to the map, to read.
+/// Things by path, in the order in which they were added.
 pub struct Items<T> {
     map: Map<T>,
     edits: Edits<T>,
@@ -97,10 +97,76 @@ pub(crate) struct ItemsStart {
     version: Version,
 }
 
-impl<T> Deref for Items<T> {
-    type Target = Map<T>;
-    fn deref(&self) -> &Map<T> {
-        &self.map
+impl<T> Items<T> {
+    /// What is at a path.
+    pub fn get(&self, path: &str) -> Option<&T> {
+        self.map.get(path)
+    }
+
+    /// Whether anything is at a path.
+    pub fn contains_key(&self, path: &str) -> bool {
+        self.map.contains_key(path)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// The paths.
+    pub fn keys(&self) -> indexmap::map::Keys<'_, Arc<str>, T> {
+        self.map.keys()
+    }
+
+    /// The things.
+    pub fn values(&self) -> indexmap::map::Values<'_, Arc<str>, T> {
+        self.map.values()
+    }
+
+    /// Paths and things.
+    pub fn iter(&self) -> indexmap::map::Iter<'_, Arc<str>, T> {
+        self.map.iter()
+    }
+
+    /// What is at a path, with the path that it is kept under.
+    pub(crate) fn get_key_value(&self, path: &str) -> Option<(&Arc<str>, &T)> {
+        self.map.get_key_value(path)
+    }
+
+    /// What is at a position.
+    pub(crate) fn get_index(&self, at: usize) -> Option<(&Arc<str>, &T)> {
+        self.map.get_index(at)
+    }
+
+    /// What is at a path, with its position.
+    pub(crate) fn get_full(&self, path: &str) -> Option<(usize, &Arc<str>, &T)> {
+        self.map.get_full(path)
+    }
+
+    /// The position of a path.
+    pub(crate) fn get_index_of(&self, path: &str) -> Option<usize> {
+        self.map.get_index_of(path)
+    }
+}
+
+/// What is at a position. Panics where there is nothing, as slices do.
+impl<T> Index<usize> for Items<T> {
+    type Output = T;
+    fn index(&self, at: usize) -> &T {
+        &self.map[at]
+    }
+}
+
+/// What is at a path. Panics where there is nothing, as maps do; [`get`](Items::get) does not.
+impl<T> Index<&str> for Items<T> {
+    type Output = T;
+    fn index(&self, path: &str) -> &T {
+        &self.map[path]
     }
 }
 
@@ -152,7 +218,7 @@ impl<T: Item> Items<T> {
     /// Nothing, with room for some things.
     pub(crate) fn with_capacity(items: usize) -> Self {
         Items {
-            map: Map::with_capacity(items),
+            map: Map::with_capacity_and_hasher(items, FxBuildHasher),
             ..Items::default()
         }
     }

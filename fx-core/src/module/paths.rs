@@ -68,7 +68,7 @@ impl PathCheck {
     /// Room for a model of some hundred tensors.
     pub fn with_room() -> Self {
         PathCheck {
-            seen: FxHashSet::with_capacity_and_hasher(256, FxBuildHasher),
+            seen: FxHashSet::with_capacity_and_hasher(512, FxBuildHasher),
             ..PathCheck::default()
         }
     }

@@ -161,11 +161,15 @@ impl TraceContext {
             walk(root, &mut index);
         }
         let paths = std::mem::take(&mut index.paths);
+        // Most modules are called once.
+        let calls = index.components.len();
+        let mut graph = Graph::with_capacity(calls * 5 / 4 + 8);
+        graph.expect_scopes(calls);
         TraceContext {
             id: fresh_id(),
-            graph: RefCell::new(Graph::with_capacity(index.components.len() * 5 / 4 + 8)),
+            graph: RefCell::new(graph),
             attributes: RefCell::new(Attributes {
-                modules: Items::with_capacity(index.components.len()),
+                modules: Items::with_capacity(calls),
                 ..Attributes::default()
             }),
             root: index,
@@ -177,7 +181,7 @@ impl TraceContext {
             report: RefCell::default(),
             parts: RefCell::default(),
             fresh: RefCell::default(),
-            calls: RefCell::new(FxHashMap::with_capacity_and_hasher(64, FxBuildHasher)),
+            calls: RefCell::new(FxHashMap::with_capacity_and_hasher(calls, FxBuildHasher)),
             location: Cell::new(Location::caller()),
             origin: RefCell::default(),
             method: Cell::default(),
