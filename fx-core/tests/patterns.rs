@@ -213,7 +213,7 @@ fn a_replacement_knows_where_it_came_from() -> Result<()> {
     assert_snapshot!(without_lines(story), @"
     %mul : [num_users=1] = call_function[target=fx_core::operator::mul](args = (%x, 2.0), kwargs = {})
       written at fx-core/tests/patterns.rs:_
-      made by pass `doubled` from %abs
+      made by pass `doubled`
       stands for %abs since pass `doubled`
     ");
     Ok(())

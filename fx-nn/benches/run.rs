@@ -93,8 +93,13 @@ fn resnet() -> Result<(f64, f64)> {
 /// Compiling a chain of `n` nodes, in seconds.
 fn compile(n: usize, runs: usize) -> Result<f64> {
     let mut gm = chain(n)?;
+    let node = gm.graph().nodes().last().map(|node| node.id());
+    let node = node.ok_or_else(|| Error::msg("a chain has nodes"))?;
     let mut best = f64::INFINITY;
     for _ in 0..runs {
+        // A graph that is as it was when it was compiled is not compiled again.
+        let args = gm.graph().node(node)?.args().to_vec();
+        gm.graph_mut().node_mut(node)?.set_args(args)?;
         best = best.min(time(|| gm.recompile())?.as_secs_f64());
     }
     Ok(best)

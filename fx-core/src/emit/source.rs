@@ -96,6 +96,7 @@ impl CodeOptions {
     /// use fx_core::prelude::*;
     /// use fx_core::emit::CodeOptions;
     /// use fx_core::ir::{Meta, MetaPolicy};
+    /// #[derive(Debug)]
     /// struct Stage(u32);
     /// impl Meta for Stage {
     ///     const ON_COPY: MetaPolicy = MetaPolicy::Copy;

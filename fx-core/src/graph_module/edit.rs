@@ -16,6 +16,7 @@ use crate::ir::changes::Changes;
 use crate::ir::graph::Graph;
 use crate::ir::journal::{self, moved_out};
 use crate::ir::meta::Entries;
+use crate::ir::node::NodeRef;
 use crate::ir::op::{Op, Opcode};
 use crate::ir::signature::{Literal, ParamSpec};
 use crate::ir::version::Version;
@@ -355,19 +356,23 @@ impl GraphModule {
     /// Parameters that are not as their placeholders are read off anew; the rest keep kind and type.
     pub(super) fn follow_placeholders(&mut self) {
         self.followed = self.graph.inputs_version();
-        let read = params_of(&self.graph);
+        let inputs = self.graph.find_opcode(Opcode::Placeholder);
         if !self.trees.is_empty() {
             // The flat names were made from the parameters': the signature stays while there are as many.
             let flat = self.trees.iter().map(Tree::leaves).sum::<usize>();
             let is_flat = self.trees.iter().all(Tree::is_leaf);
-            if flat == read.len() && !is_flat {
+            if flat == inputs.len() && !is_flat {
                 return;
             }
             self.trees = Arc::default();
         }
-        let same = |(a, b): (&ParamSpec, &ParamSpec)| a.name == b.name && a.default == b.default;
-        if self.params.len() != read.len() || !self.params.iter().zip(&read).all(same) {
-            self.params = Arc::new(read);
+        let mut both = self.params.iter().zip(&inputs);
+        let same = self.params.len() == inputs.len()
+            && both.all(|(param, node)| {
+                param.name == node.target() && param.default == default_of(*node)
+            });
+        if !same {
+            self.params = Arc::new(params_of(&self.graph));
         }
     }
 }
@@ -376,20 +381,20 @@ impl GraphModule {
 pub(super) fn params_of(graph: &Graph) -> Vec<ParamSpec> {
     let placeholders = graph.find_opcode(Opcode::Placeholder).into_iter();
     placeholders
-        .map(|node| {
-            let default = node.args().first().and_then(|arg| {
-                Some(match arg {
-                    Argument::None => Literal::None,
-                    Argument::Bool(x) => Literal::Bool(*x),
-                    Argument::Int(x) => Literal::Int(*x),
-                    Argument::Float(x) => Literal::Float(*x),
-                    Argument::Str(x) => Literal::Str(x.to_string().into()),
-                    _ => return None,
-                })
-            });
-            ParamSpec::of_input(node.target(), node.type_expr(), default)
-        })
+        .map(|node| ParamSpec::of_input(node.target(), node.type_expr(), default_of(node)))
         .collect()
+}
+
+/// What a placeholder is when no input comes.
+fn default_of(placeholder: NodeRef<'_>) -> Option<Literal> {
+    Some(match placeholder.args().first()? {
+        Argument::None => Literal::None,
+        Argument::Bool(x) => Literal::Bool(*x),
+        Argument::Int(x) => Literal::Int(*x),
+        Argument::Float(x) => Literal::Float(*x),
+        Argument::Str(x) => Literal::Str(x.to_string().into()),
+        _ => return None,
+    })
 }
 
 /// Edit access to a graph module's graph; parameters follow the placeholders, and the program the graph, when it ends.

@@ -147,6 +147,17 @@ impl Entry {
 }
 
 impl Extra {
+    /// What a node has that a pass makes from others.
+    fn created(pass: Arc<str>, from: Vec<String>) -> Arc<Self> {
+        let mut created = Extra::default();
+        created.sources.push(NodeSource {
+            pass,
+            action: NodeAction::Create,
+            from,
+        });
+        Arc::new(created)
+    }
+
     /// What a copy of the node has; computed entries only where it `gives_same`.
     pub fn copied(self: &Arc<Self>, gives_same: bool) -> Option<Arc<Extra>> {
         let is_copied =
@@ -311,13 +322,7 @@ impl Graph {
     /// [`in_pass`](Graph::in_pass) without a guard: gives the pass that [`end_pass`](Graph::end_pass) goes back to.
     pub(crate) fn start_pass(&mut self, name: impl Into<Arc<str>>) -> Option<Pass> {
         let name = name.into();
-        let mut created = Extra::default();
-        created.sources.push(NodeSource {
-            pass: name.clone(),
-            action: NodeAction::Create,
-            from: Vec::new(),
-        });
-        let created = Arc::new(created);
+        let created = Extra::created(name.clone(), Vec::new());
         self.pass.0.replace(Pass { name, created })
     }
 
@@ -335,13 +340,7 @@ impl Graph {
         let names = nodes.iter().filter_map(|id| self.node(*id).ok());
         let mut from = Vec::with_capacity(nodes.len());
         from.extend(names.map(|node| String::from(node.name())));
-        let mut created = Extra::default();
-        created.sources.push(NodeSource {
-            pass: pass.name.clone(),
-            action: NodeAction::Create,
-            from,
-        });
-        Some(Arc::new(created))
+        Some(Extra::created(pass.name.clone(), from))
     }
 
     /// Nodes that the pass at work made just now come from these, by name.

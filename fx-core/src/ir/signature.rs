@@ -107,7 +107,7 @@ impl ParamSpec {
     /// What it is when it is not given.
     #[must_use]
     pub const fn default(mut self, default: Literal) -> Self {
-        let former = std::mem::replace(&mut self.default, Some(default));
+        let former = self.default.replace(default);
         // Nothing is dropped while compiling; a default is given once.
         std::mem::forget(former);
         self

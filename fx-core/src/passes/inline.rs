@@ -81,8 +81,8 @@ fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attribute
         let names = from.modules.keys().chain(from.tensors.keys());
         names.into_iter().any(|name| {
             let new = format!("{prefix}.{name}");
-            to.modules.contains_key(&*new)
-                || to.tensors.contains_key(&*new)
+            to.modules.contains_key(&new)
+                || to.tensors.contains_key(&new)
                 || to.conflict(&new).is_some()
         })
     });

@@ -162,6 +162,8 @@ pub struct Outcome {
 #[must_use = "a trace runs when its graph is asked for"]
 pub struct Trace<'r> {
     root: Rooted<'r>,
+    /// Of what module a function is a method.
+    owner: Option<&'r dyn Module>,
     tracer: Rc<dyn Tracer>,
     specialised: Specialised,
 }
@@ -171,6 +173,7 @@ impl<'r> Trace<'r> {
     pub fn new(root: impl Root<'r>) -> Self {
         Trace {
             root: root.into_rooted(),
+            owner: None,
             tracer: Rc::new(SymbolicTracer),
             specialised: Specialised::default(),
         }
@@ -179,6 +182,38 @@ impl<'r> Trace<'r> {
     /// Uses another tracer.
     pub fn tracer(mut self, tracer: impl Tracer) -> Self {
         self.tracer = Rc::new(tracer);
+        self
+    }
+
+    /// Traces a function as a method of a module beside `forward` (torch.fx's `traced_func_name`): the layers and tensors
+    /// of the module that it uses have their paths in it.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use fx_core::prelude::*;
+    /// #[derive(Module)]
+    /// struct Scale { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    ///
+    /// #[derive(Module)]
+    /// struct Coder { scale: Scale }
+    /// #[trace]
+    /// impl Coder { fn forward(&self, x: Float) -> Result<Float> { self.encode(x)? - 1.0 } }
+    /// impl Coder { fn encode(&self, x: Float) -> Result<Float> { self.scale.forward(x)? + 1.0 } }
+    ///
+    /// let coder = Rc::new(Coder { scale: Scale { by: 2.0 } });
+    /// let same = coder.clone();
+    /// let encode = traced!(move |x: Float| same.encode(x));
+    /// let gm = Trace::new(encode).method_of(&*coder).graph_module()?;
+    /// assert_eq!(gm.graph().find_name("scale").map(|node| node.target()), Some("scale"));
+    /// assert_eq!(gm.forward::<f64>(3.0)?, 7.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// The function has to use the module itself, which an `Rc` shares, and no copy. Of a trace of a module nothing changes.
+    pub fn method_of<M: Module + ?Sized>(mut self, module: &'r M) -> Self {
+        self.owner = Some(module.as_module());
         self
     }
 
@@ -244,7 +279,7 @@ impl<'r> Trace<'r> {
     /// # Errors
     /// What the root's forward says, and what cannot be traced.
     pub fn run(self) -> Result<Outcome> {
-        trace(self.tracer, &self.root, self.specialised)
+        trace(self.tracer, &self.root, self.owner, self.specialised)
     }
 
     /// Runs the trace and gives its graph.
@@ -259,15 +294,16 @@ impl<'r> Trace<'r> {
 pub(super) fn trace(
     tracer: Rc<dyn Tracer>,
     root: &Rooted<'_>,
+    owner: Option<&dyn Module>,
     mut specialised: Specialised,
 ) -> Result<Outcome> {
+    let type_of = |module: &dyn Module| crate::value::object::short_type_name(module.type_name());
     let (module, name, params) = match root {
-        Rooted::Module(module) => (
-            Some(*module),
-            crate::value::object::short_type_name(module.type_name()),
-            module.params(),
-        ),
-        Rooted::Function(function) => (None, function.name.to_string(), function.params),
+        Rooted::Module(module) => (Some(*module), type_of(*module), module.params()),
+        Rooted::Function(function) => {
+            let name = owner.map_or_else(|| function.name.to_string(), type_of);
+            (owner, name, function.params)
+        }
     };
     if let Rooted::Function(TracedFn {
         unlike: Some(found),
@@ -282,7 +318,7 @@ pub(super) fn trace(
             location.line()
         )));
     }
-    if let Some(module) = module {
+    if let Rooted::Module(module) = root {
         for (param, tree) in params.iter().zip(module.input_trees()) {
             if !tree.is_leaf() && !specialised.values.contains_key(param.name.as_ref()) {
                 let value = all_symbolic(tree)?;
@@ -309,14 +345,19 @@ pub(super) fn trace(
         let args = active.tracer.create_args_for_root(context, params)?;
         let args: Vec<&Value> = args.iter().collect();
         let mut out = Value::None;
-        match root {
-            Rooted::Module(module) => {
-                context.in_scope("".into(), *module, || module.run(&args, &mut out))?
+        let mut run = || match root {
+            Rooted::Module(module) => module.run(&args, &mut out),
+            Rooted::Function(function) => {
+                context.set_body(function.location);
+                match &function.body {
+                    Body::Function(kernel) => kernel(&args, &mut out),
+                    Body::Closure(body) => body(&args, &mut out),
+                }
             }
-            Rooted::Function(function) => match &function.body {
-                Body::Function(kernel) => kernel(&args, &mut out)?,
-                Body::Closure(body) => body(&args, &mut out)?,
-            },
+        };
+        match module {
+            Some(module) => context.in_scope("".into(), module, run)?,
+            None => run()?,
         }
         context.at_body();
         context.repacked(out)

@@ -565,7 +565,12 @@ pub trait Tracer: 'static {
     where
         Self: Sized,
     {
-        super::root::trace(Rc::new(self), &root.into_rooted(), Specialised::default())
+        super::root::trace(
+            Rc::new(self),
+            &root.into_rooted(),
+            None,
+            Specialised::default(),
+        )
     }
 }
 

@@ -416,3 +416,32 @@ fn a_sound_graph_passes_lint_and_a_broken_one_does_not() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn an_item_that_an_inlined_graph_lacks_leaves_the_graph_as_it_was() -> Result<()> {
+    let mut inner = Graph::new();
+    let a = inner.placeholder("a")?;
+    let b = inner.call_function(operator::neg, (a,), ())?;
+    inner.output(vec![a, b])?;
+
+    let mut graph = Graph::new();
+    let x = graph.placeholder("x")?;
+    let call = graph.call_method("both", (x,), ())?;
+    let item = graph.call_function(operator::getitem, (call, 5), ())?;
+    graph.output(item)?;
+    let before = graph.to_string();
+    let error = graph.inline(call, &inner).unwrap_err();
+    assert!(error.to_string().contains("has no such item"), "{error}");
+    assert_eq!(error.node(), Some("getitem"));
+    assert_eq!(graph.to_string(), before);
+
+    graph.node_mut(item)?.update_arg(1, -1)?;
+    graph.inline(call, &inner)?;
+    assert_eq!(
+        graph.to_string(),
+        "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    \
+         %neg : [num_users=1] = call_function[target=fx_core::operator::neg](args = (%x,), kwargs = {})\n    \
+         return %neg"
+    );
+    Ok(())
+}
