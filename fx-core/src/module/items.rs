@@ -61,6 +61,15 @@ struct Edits<T> {
     lent: FxHashMap<Arc<str>, usize>,
 }
 
+impl<T> Edits<T> {
+    /// What was lent is there no more.
+    fn forget_lent(&mut self, path: &str) {
+        if !self.lent.is_empty() {
+            self.lent.remove(path);
+        }
+    }
+}
+
 impl<T> Default for Edits<T> {
     fn default() -> Self {
         Edits {
@@ -226,7 +235,7 @@ impl<T: Item> Items<T> {
     /// Puts something at a path, at the end where nothing is there; gives whether something was.
     pub fn insert(&mut self, path: Arc<str>, item: T) -> bool {
         self.version.advance();
-        self.edits.lent.remove(&path);
+        self.edits.forget_lent(&path);
         let (at, former) = self.map.insert_full(path, item);
         let is_there = former.is_some();
         if self.is_open() {
@@ -245,7 +254,7 @@ impl<T: Item> Items<T> {
             return false;
         };
         self.version.advance();
-        self.edits.lent.remove(&path);
+        self.edits.forget_lent(&path);
         if self.is_open() {
             let record = Record::Removed(vec![(at, path, item)]);
             self.edits.records.push(record);
@@ -270,7 +279,7 @@ impl<T: Item> Items<T> {
             if kept[at] {
                 self.map.insert(path, item);
             } else {
-                self.edits.lent.remove(&path);
+                self.edits.forget_lent(&path);
                 removed.push((at, path, item));
             }
         }
