@@ -28,7 +28,7 @@ use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::registry::path_of;
-use crate::text::{Excerpt, is_hidden};
+use crate::text::{Excerpt, count as counted, is_hidden};
 use crate::value::data::{Registered, tensor_type, tensor_types};
 
 /// How many items that cannot be named are told at once.
@@ -424,7 +424,8 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     }
     if !unknown.is_empty() {
         return Err(Error::source_of(format_args!(
-            "{count} nodes use what a crate cannot name from outside:\n{}",
+            "what a crate cannot name from outside is used by {}:\n{}",
+            counted(count, "node"),
             unknown.join("\n")
         )));
     }

@@ -130,7 +130,7 @@ fn what_cannot_be_named_from_outside_is_refused_before_anything_is_written() -> 
         .map(|e| e.to_string())
         .unwrap_or_default();
     assert_snapshot!(without_lines(text), @"
-    1 nodes use what a crate cannot name from outside:
+    what a crate cannot name from outside is used by 1 node:
       %of_this_test (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_core::register_crate!();` into its lib.rs; else move the item into a library, or trace through it
     ");
     assert!(!scratch.0.exists());
@@ -227,7 +227,7 @@ fn what_cannot_be_named_inside_of_a_graph_module_is_refused_too() -> Result<()> 
         .source(&gm)
         .unwrap_or_else(|e| e.to_string());
     assert_snapshot!(without_lines(told), @"
-    1 nodes use what a crate cannot name from outside:
+    what a crate cannot name from outside is used by 1 node:
       %of_this_test of the graph module `inner` (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_core::register_crate!();` into its lib.rs; else move the item into a library, or trace through it
     ");
     Ok(())
