@@ -28,7 +28,7 @@ use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::registry::path_of;
-use crate::text::{Excerpt, count as counted, is_hidden};
+use crate::text::{Excerpt, count, is_hidden};
 use crate::value::data::{Registered, tensor_type, tensor_types};
 
 /// How many items that cannot be named are told at once.
@@ -351,7 +351,7 @@ fn refuse_uncallable(gm: &GraphModule) -> Result<()> {
 fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateInfo>> {
     let mut crates = BTreeMap::new();
     let mut unknown: Vec<String> = Vec::new();
-    let mut count = 0;
+    let mut uses = 0;
     let core = crate_of("fx_core");
     crates.extend(core.map(|info| (info.library, info)));
     let mut is_known = |path: &str| match crate_of(path) {
@@ -377,7 +377,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     for (outer, gm, node) in nodes {
         let path = match node.op() {
             Op::CallFunction(function) if function.is_dynamic() => {
-                count += 1;
+                uses += 1;
                 let why = dynamic_error(*function).to_string();
                 unknown.push(told(outer, node, function.path(), &why));
                 continue;
@@ -387,7 +387,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
                 Functions::One(method) => method.path(),
                 Functions::None => continue,
                 Functions::Several(several) => {
-                    count += 1;
+                    uses += 1;
                     unknown.push(told(outer, node, name, &several_methods(name, &several)));
                     continue;
                 }
@@ -397,7 +397,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
                 match path_of(module) {
                     Some(ty) => ty,
                     None => {
-                        count += 1;
+                        uses += 1;
                         unknown.push(told(
                             outer,
                             node,
@@ -412,7 +412,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
         };
         let is_public = !path.contains(['{', '<']) || matches!(node.op(), Op::CallModule(_));
         if !is_public || !is_known(path) {
-            count += 1;
+            uses += 1;
             if unknown.len() < TOLD {
                 let why = format!(
                     "no library `{}` is known: if it is one, put `fx_core::register_crate!();` into its lib.rs; else move the item into a library, or trace through it",
@@ -425,7 +425,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     if !unknown.is_empty() {
         return Err(Error::source_of(format_args!(
             "what a crate cannot name from outside is used by {}:\n{}",
-            counted(count, "node"),
+            count(uses, "node"),
             unknown.join("\n")
         )));
     }

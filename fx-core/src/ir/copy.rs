@@ -198,9 +198,7 @@ impl Graph {
     ) -> Result<()> {
         let result = self.inserting_before(call)?.graph_copy(body, map)?;
         let result = result.ok_or_else(|| {
-            let error = Error::msg("the graph has no output, so nothing can stand for the call");
-            self.node(call)
-                .map_or_else(|e| e, |node| node.blame("inlining", error))
+            Error::msg("the graph has no output, so nothing can stand for the call")
         })?;
         // It is what the call gave.
         if let Some(meta) = self.node(call)?.meta::<ValueMeta>().cloned() {

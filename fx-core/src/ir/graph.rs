@@ -57,17 +57,18 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Has every mention of a node be one of another.
     pub(super) fn swap_node(&mut self, old: u32, new: NodeId) {
-        let swap = |arg: &mut Argument| match arg {
-            Argument::Node(id) if id.index == old => *id = new,
-            leaf if leaf.is_leaf() => {}
-            nested => {
-                *nested = nested
-                    .map_nodes(&mut |id| Argument::Node(if id.index == old { new } else { id }));
+        let Inputs { args, kwargs } = self;
+        let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
+        for arg in args.iter_mut().chain(kwargs) {
+            match arg {
+                Argument::Node(id) if id.index == old => *id = new,
+                leaf if leaf.is_leaf() => {}
+                nested => {
+                    *nested = nested.map_nodes(&mut |id| {
+                        Argument::Node(if id.index == old { new } else { id })
+                    });
+                }
             }
-        };
-        self.args.iter_mut().for_each(swap);
-        if let Some(kwargs) = &mut self.kwargs {
-            kwargs.iter_mut().for_each(|(_, arg)| swap(arg));
         }
     }
 }

@@ -73,16 +73,7 @@ impl Wide {
     }
 }
 
-#[inline]
 fn has_many(inputs: &Inputs) -> bool {
-    // Most arguments are a few leaves.
-    match inputs.kwargs {
-        None if inputs.args.iter().all(Argument::is_leaf) => inputs.args.len() > MANY,
-        _ => holds_many(inputs),
-    }
-}
-
-fn holds_many(inputs: &Inputs) -> bool {
     fn count(arg: &Argument, left: usize) -> usize {
         let mut counted = 1;
         for child in (0..).map_while(|at| child(arg, at)) {

@@ -329,34 +329,28 @@ impl Graph {
     /// Nodes that the pass at work makes from now on come from these, by name; gives what
     /// [`made_from_before`](Graph::made_from_before) goes back to.
     pub(crate) fn make_from(&mut self, nodes: &[NodeId]) -> MadeFrom {
-        let created = self.created_from(nodes);
+        let created = self.pass.0.as_ref();
+        let created = created.map(|pass| self.created_from(pass, nodes));
         let pass = self.pass.0.as_mut().zip(created);
         MadeFrom(pass.map(|(pass, created)| std::mem::replace(&mut pass.created, created)))
     }
 
-    /// What nodes have that the pass at work makes from others.
-    fn created_from(&self, nodes: &[NodeId]) -> Option<Arc<Extra>> {
-        let pass = self.pass.0.as_ref()?;
+    /// What nodes have that a pass makes from others.
+    fn created_from(&self, pass: &Pass, nodes: &[NodeId]) -> Arc<Extra> {
         let names = nodes.iter().filter_map(|id| self.node(*id).ok());
         let mut from = Vec::with_capacity(nodes.len());
         from.extend(names.map(|node| String::from(node.name())));
-        Some(Extra::created(pass.name.clone(), from))
+        Extra::created(pass.name.clone(), from)
     }
 
     /// Nodes that the pass at work made just now come from these, by name.
-    pub(crate) fn note_made_from(&mut self, made: impl Iterator<Item = NodeId>, from: &[NodeId]) {
-        let mut made = made.peekable();
-        if made.peek().is_none() {
-            return;
-        }
-        let Some((created, bare)) = self
-            .created_from(from)
-            .zip(self.pass.0.as_ref().map(|pass| pass.created.clone()))
-        else {
+    pub(crate) fn note_made_from(&mut self, made: &[NodeId], from: &[NodeId]) {
+        let Some(pass) = self.pass.0.as_ref().filter(|_| !made.is_empty()) else {
             return;
         };
+        let (created, bare) = (self.created_from(pass, from), pass.created.clone());
         for node in made {
-            let Ok(index) = self.index(node) else {
+            let Ok(index) = self.index(*node) else {
                 continue;
             };
             match &mut self.notes_of_mut(index).extra {

@@ -110,13 +110,12 @@ impl fmt::Display for TensorMeta {
         if let Some(dtype) = self.dtype {
             f.write_str(dtype.name())?;
         }
-        sizes(f, &self.shape)?;
+        write!(f, "{:?}", self.shape)?;
         if !f.alternate() {
             return Ok(());
         }
         if let Some(strides) = &self.strides {
-            f.write_str(", strides ")?;
-            sizes(f, strides)?;
+            write!(f, ", strides {strides:?}")?;
         }
         if let Some(device) = &self.device {
             write!(f, ", {device}")?;
@@ -126,11 +125,6 @@ impl fmt::Display for TensorMeta {
             _ => Ok(()),
         }
     }
-}
-
-/// A list on one line, also where `{:#}` is asked for.
-fn sizes(f: &mut fmt::Formatter<'_>, sizes: &[Dim]) -> fmt::Result {
-    write!(f, "{sizes:?}")
 }
 
 /// What a node gave: a tensor's meta, or the structure of several.

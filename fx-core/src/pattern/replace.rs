@@ -564,11 +564,9 @@ impl Work<'_> {
         graph.leave_scope(scope);
         copied?;
         one.replacements = stamp.made().collect();
-        let inner = replacement
-            .inner
-            .iter()
-            .filter_map(|node| stamp.now(node).as_node());
-        graph.note_made_from(inner, &outputs);
+        let inner = replacement.inner.iter();
+        let inner: Ids = inner.filter_map(|node| stamp.now(node).as_node()).collect();
+        graph.note_made_from(&inner, &outputs);
         // Users inside go with the match; they come before what takes its place.
         let inside: FxHashSet<NodeId> = match self.uses_returned {
             true => calls.iter().copied().collect(),

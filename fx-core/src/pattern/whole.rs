@@ -107,7 +107,8 @@ impl Search<'_> {
                 *self.needed.entry((input, op)).or_default() += 1;
             }
         }
-        Ok(self.needed.get(&(input, op)).copied().unwrap_or(1))
+        let needed = self.needed.get(&(input, op)).copied();
+        Ok(needed.expect("a place is among the users of its input"))
     }
 
     /// The users of a value that have the op of a place, in order, and whether that many are in no match.
