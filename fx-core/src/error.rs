@@ -183,6 +183,34 @@ pub enum ErrorKind {
     /// A computation on numbers that has no result.
     #[error("{0}")]
     Arithmetic(String),
+    /// Several things fit a name where one is meant.
+    #[error("{problem}")]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// What fits, and what to do.
+        problem: String,
+    },
+    /// A type or function that nothing is registered for, or that cannot be named outside of its process.
+    #[error("{problem}")]
+    Unregistered {
+        /// The type's name or the function's path.
+        name: String,
+        /// What is missing, and what to do.
+        problem: String,
+    },
+    /// A graph that is borrowed where it is to be read or changed.
+    #[error("{0}")]
+    Borrowed(String),
+    /// Nodes that cannot be lifted out, parts that cannot be split, or a call that cannot be inlined.
+    #[error("{0}")]
+    Region(String),
+    /// Constraints between passes that their order breaks, or that no order keeps.
+    #[error("{0}")]
+    Constraint(String),
+    /// Numbers that passes had to keep and changed, or that cannot be compared.
+    #[error("{0}")]
+    Numbers(String),
     /// Shapes that have to be the same and are not.
     #[error("shapes {found:?} and {expected:?} differ")]
     Shapes {
@@ -291,6 +319,23 @@ impl Error {
             found: found.to_string(),
         }
         .into()
+    }
+
+    /// Several things that fit a name.
+    pub(crate) fn ambiguous(name: &str, problem: impl fmt::Display) -> Self {
+        let (name, problem) = (name.to_string(), problem.to_string());
+        ErrorKind::Ambiguous { name, problem }.into()
+    }
+
+    /// A type or function that is not registered.
+    pub(crate) fn unregistered(name: &str, problem: impl fmt::Display) -> Self {
+        let (name, problem) = (name.to_string(), problem.to_string());
+        ErrorKind::Unregistered { name, problem }.into()
+    }
+
+    /// Nodes, parts or a call that cannot be taken out or put in.
+    pub(crate) fn region(problem: impl fmt::Display) -> Self {
+        ErrorKind::Region(problem.to_string()).into()
     }
 
     /// A name, path or pattern that fits nothing.

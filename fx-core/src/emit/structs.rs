@@ -206,7 +206,7 @@ impl Structs {
                 continue;
             }
             if places[at].holds.is_some() || places[at].children.contains_key("") {
-                return Err(Error::msg(format_args!(
+                return Err(Error::source_of(format_args!(
                     "the paths at and inside of {} are none of fields: something is there and inside of it, or a name is empty",
                     Excerpt(&places[at].path)
                 )));

@@ -109,14 +109,14 @@ impl Folder {
         let is_type = name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.bytes().all(|b| b.is_ascii_alphanumeric());
         if !is_type {
-            return Err(Error::msg(format_args!(
+            return Err(Error::source_of(format_args!(
                 "{} is no name for a module's type: write it as `ResNet18`",
                 Excerpt(name)
             )));
         }
         let mut taken = Taken::default();
         if !taken.take(name) {
-            return Err(Error::msg(format_args!(
+            return Err(Error::source_of(format_args!(
                 "`{name}` is a name that the generated source needs itself: give the module's type another"
             )));
         }
@@ -245,7 +245,7 @@ impl Folder {
         if Path::new(folder).join("Cargo.toml").is_file() {
             return Ok(format!("path = {}", toml(folder)));
         }
-        Err(Error::msg(format_args!(
+        Err(Error::source_of(format_args!(
             "the crate would depend on `{library}`, which was built in {}, where it is no more: write the crate where the library is, or say which repository it is in: `{library}`'s lib.rs has `register_crate!(repository = \"..\")`",
             Excerpt(folder)
         )))
@@ -273,7 +273,7 @@ fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
     let mut found: Option<(TypeId, &'static str)> = None;
     for (path, (_, value)) in &gm.attributes.tensors {
         let Some(object) = value.as_object() else {
-            return Err(Error::msg(format_args!(
+            return Err(Error::source_of(format_args!(
                 "{} is {}, and no tensor: no field of a module gives it to a trace again; put it into the graph as an argument",
                 Excerpt(path),
                 value.describe()
@@ -283,7 +283,7 @@ fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
         let (id, name) = (any.type_id(), object.type_name());
         match found {
             Some((known, other)) if known != id => {
-                return Err(Error::msg(format_args!(
+                return Err(Error::source_of(format_args!(
                     "the tensors are of several types, `{other}` and `{name}`: a crate is written of modules with one"
                 )));
             }
@@ -295,9 +295,12 @@ fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
     };
     match tensor_type(id) {
         Some(registered) => Ok(Some(registered)),
-        None => Err(Error::msg(format_args!(
-            "the tensors are of the type `{name}`, which is not registered: write `fx_core::register_tensor!(..)` for it"
-        ))),
+        None => Err(Error::unregistered(
+            name,
+            format_args!(
+                "the tensors are of the type `{name}`, which is not registered: write `fx_core::register_tensor!(..)` for it"
+            ),
+        )),
     }
 }
 
@@ -340,7 +343,7 @@ fn refuse_uncallable(gm: &GraphModule) -> Result<()> {
             continue;
         };
         if let Some(problem) = gm.attributes.module(path)?.source_problem() {
-            let error = Error::msg(format_args!("`{path}` {problem}"));
+            let error = Error::source_of(format_args!("`{path}` {problem}"));
             return Err(node.blame("writing a crate", error));
         }
     }

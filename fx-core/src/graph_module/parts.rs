@@ -125,10 +125,13 @@ impl<'m> Submodule<'m> {
 
     fn no_module(self) -> Error {
         match self.type_name() {
-            Some(name) => Error::msg(format_args!(
-                "a `{0}` here is not known as a module: if it has a `forward`, write `fx_core::register_module!({0});`",
-                short_type_name(name)
-            )),
+            Some(name) => Error::unregistered(
+                name,
+                format_args!(
+                    "a `{0}` here is not known as a module: if it has a `forward`, write `fx_core::register_module!({0});`",
+                    short_type_name(name)
+                ),
+            ),
             None => Error::msg(format_args!(
                 "this is a container, which has no `forward`: ask for what is in it ({})",
                 shown(&self.names())

@@ -58,10 +58,13 @@ impl<'g> BoundArgs<'g> {
         let named = |(param, arg): (&'g ParamSpec, _)| (&*param.name, arg);
         for other in all {
             if !other?.iter().map(named).eq(first.iter().map(named)) {
-                return Err(Error::msg(format_args!(
-                    "several types have a method `{}` that takes these arguments, each in its own way: the receiver's type decides, and a graph does not know it",
-                    node.target()
-                )));
+                return Err(Error::ambiguous(
+                    node.target(),
+                    format_args!(
+                        "several types have a method `{}` that takes these arguments, each in its own way: the receiver's type decides, and a graph does not know it",
+                        node.target()
+                    ),
+                ));
             }
         }
         Ok(first)

@@ -198,7 +198,7 @@ impl Graph {
     ) -> Result<()> {
         let result = self.inserting_before(call)?.graph_copy(body, map)?;
         let result = result.ok_or_else(|| {
-            Error::msg("the graph has no output, so nothing can stand for the call")
+            Error::region("the graph has no output, so nothing can stand for the call")
         })?;
         // It is what the call gave.
         if let Some(meta) = self.node(call)?.meta::<ValueMeta>().cloned() {
@@ -211,7 +211,12 @@ impl Graph {
     /// What a node's arguments are to the inputs of a graph that it calls.
     fn bound_inputs(&self, node: NodeId, other: &Graph) -> Result<ValueMap> {
         let node = self.node(node)?;
-        let fail = |text: String| Err(Error::msg(format_args!("inline: %{} {text}", node.name())));
+        let fail = |text: String| {
+            Err(Error::region(format_args!(
+                "inline: %{} {text}",
+                node.name()
+            )))
+        };
         let mut map = ValueMap::default();
         let mut given = node.args().iter();
         let mut named: Vec<(&str, &Argument)> =

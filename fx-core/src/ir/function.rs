@@ -297,10 +297,13 @@ impl Function {
 
 /// Why a function made at run time is in no file and in no source.
 pub(crate) fn dynamic_error(function: Function) -> Error {
-    Error::msg(format_args!(
-        "`{}` was made at run time, by `Function::dynamic`, and nothing else can name it: declare it with #[wrap] in a library, or decompose its calls first",
-        function.path()
-    ))
+    Error::unregistered(
+        function.path(),
+        format_args!(
+            "`{}` was made at run time, by `Function::dynamic`, and nothing else can name it: declare it with #[wrap] in a library, or decompose its calls first",
+            function.path()
+        ),
+    )
 }
 
 impl PartialEq for Function {

@@ -333,7 +333,10 @@ impl NameSpace {
 
 /// Base and number of a name: `add_3` is `add` and 3; `foo_1_1` is `foo_1` and 1.
 fn split(name: &str) -> (&str, Option<u32>) {
-    if let Some((stem, digits)) = name.rsplit_once('_')
+    // Most names end in a letter.
+    let is_digit = name.as_bytes().last().is_some_and(u8::is_ascii_digit);
+    if is_digit
+        && let Some((stem, digits)) = name.rsplit_once('_')
         && !stem.is_empty()
         && let Some(number) = canonical_number(digits)
     {
@@ -355,20 +358,32 @@ fn canonical_number(digits: &str) -> Option<u32> {
 
 /// The candidate as an identifier in snake case.
 fn sanitize(candidate: &str) -> Cow<'_, str> {
-    let bytes = candidate.as_bytes();
-    let clean = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_';
-    if bytes.iter().all(clean) && bytes.first().is_some_and(|b| !b.is_ascii_digit()) {
-        return candidate.into();
-    }
-    let mut text = String::with_capacity(candidate.len());
-    if bytes.first().is_some_and(u8::is_ascii_digit) {
-        text.push('_');
-    }
+    let clean = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    let starts_with_digit = candidate.as_bytes().first().is_some_and(u8::is_ascii_digit);
+    let mut rest = candidate;
+    let mut text = String::new();
     let mut previous = ' ';
-    for c in candidate.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' {
+    loop {
+        // What is clean is copied as a whole.
+        let dirty = rest.bytes().position(|b| !clean(b));
+        let (run, others) = rest.split_at(dirty.unwrap_or(rest.len()));
+        if dirty.is_none() && text.is_empty() && !run.is_empty() && !starts_with_digit {
+            return run.into();
+        }
+        if text.is_empty() {
+            text.reserve(candidate.len());
+            if starts_with_digit {
+                text.push('_');
+            }
+        }
+        text.push_str(run);
+        previous = run.chars().next_back().unwrap_or(previous);
+        let Some(c) = others.chars().next() else {
+            break;
+        };
+        if c.is_ascii_uppercase() {
             // `ReLU` is `re_lu`, as torch.fx has it.
-            if c.is_ascii_uppercase() && previous.is_ascii_lowercase() {
+            if previous.is_ascii_lowercase() {
                 text.push('_');
             }
             text.push(c.to_ascii_lowercase());
@@ -377,6 +392,7 @@ fn sanitize(candidate: &str) -> Cow<'_, str> {
             text.push('_');
         }
         previous = c;
+        rest = &others[c.len_utf8()..];
     }
     if text.is_empty() {
         text.push_str("_unnamed");
@@ -404,6 +420,7 @@ pub(crate) fn as_name(text: &str) -> Option<Cow<'_, str>> {
 
 /// Whether a name cannot be a variable of generated Rust.
 pub(crate) fn is_reserved(name: &str) -> bool {
+    const LONGEST: usize = "abstract".len();
     const KEYWORDS: &[&str] = &[
         "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
         "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
@@ -411,7 +428,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
         "ref", "return", "self", "static", "struct", "super", "trait", "true", "try", "type",
         "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "_",
     ];
-    KEYWORDS.contains(&name)
+    name.len() <= LONGEST && KEYWORDS.contains(&name)
 }
 
 #[cfg(test)]

@@ -234,11 +234,14 @@ impl<'g> NodeRef<'g> {
         let known: Vec<String> = arguments.iter().map(|(name, _)| name.clone()).collect();
         let found = arguments.into_iter().find(|(known, _)| known == name);
         found.map(|(_, argument)| argument).ok_or_else(|| {
-            let missing = Error::msg(format_args!(
-                "`{}` has no parameter `{name}`: it takes {}",
-                self.target(),
-                known.join(", ")
-            ));
+            let missing = Error::unknown(
+                name,
+                format_args!(
+                    "`{}` has no parameter `{name}`: it takes {}",
+                    self.target(),
+                    known.join(", ")
+                ),
+            );
             self.blame("reading", missing)
         })
     }

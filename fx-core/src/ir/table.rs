@@ -134,10 +134,13 @@ impl<T: Any + Send + Sync> FunctionTable<T> {
             .entry(TypeId::of::<T>())
             .or_insert_with(Self::put_together);
         let table = known.map_err(|path| {
-            Error::msg(format_args!(
-                "two entries of type `{}` are registered for `{path}`: remove one of them",
-                std::any::type_name::<T>()
-            ))
+            Error::ambiguous(
+                path,
+                format_args!(
+                    "two entries of type `{}` are registered for `{path}`: remove one of them",
+                    std::any::type_name::<T>()
+                ),
+            )
         })?;
         let table = table.downcast_ref::<FunctionTable<T>>();
         Ok(table.expect("a table is kept under its entries' type"))

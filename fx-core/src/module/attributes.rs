@@ -179,7 +179,7 @@ fn collected_module(module: &(impl Component + ?Sized), path: &str) -> Result<Bo
     let part = module.part(path);
     let part = part.ok_or_else(|| not_collected("module", path))?;
     let called = part.as_any().and_then(as_module).ok_or_else(|| {
-        Error::msg(format_args!(
+        Error::unregistered(path, format_args!(
             "what is at `{path}` is not known as a module: if it has a `forward`, register its type with `fx_core::register_module!`"
         ))
     })?;

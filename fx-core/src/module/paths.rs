@@ -135,7 +135,7 @@ impl Precise {
                 path => format!("at `{path}`"),
             };
             self.problem.get_or_insert_with(|| {
-                Error::msg(format_args!(
+                Error::taken(path, format_args!(
                     "two parts are {place}, {} and {}: parameters, nodes and files are found by path, so rename one of them",
                     other.what, part.what
                 ))

@@ -209,11 +209,14 @@ impl Decompositions {
                 && let Some(rule) = self.rules.get(function)
             {
                 if depth >= DEEPEST {
-                    let endless = Error::msg(format_args!(
-                        "the rule for `{}` goes on for ever: {DEEPEST} decompositions deep there is still a call of it; have the rule \
+                    let endless = Error::limit(
+                        DEEPEST,
+                        format_args!(
+                            "the rule for `{}` goes on for ever: {DEEPEST} decompositions deep there is still a call of it; have the rule \
                          not make what the table decomposes",
-                        function.path()
-                    ));
+                            function.path()
+                        ),
+                    );
                     return Err(node.blame("decomposing", endless));
                 }
                 pending.push((node.id(), function, rule.clone(), depth + 1));

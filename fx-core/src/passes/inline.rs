@@ -35,17 +35,19 @@ impl GraphModule {
     fn inlined(&mut self, call: NodeId) -> Result<()> {
         let node = self.graph().node(call)?;
         let Op::CallModule(path) = node.op() else {
-            return Err(Error::msg("only the call of a graph module can be inlined"));
+            return Err(Error::region(
+                "only the call of a graph module can be inlined",
+            ));
         };
         let path = path.clone();
         let module: &dyn std::any::Any = self.attributes().module(&path)?;
         let Some(inner) = module.downcast_ref::<GraphModule>() else {
-            return Err(Error::msg(format_args!(
+            return Err(Error::region(format_args!(
                 "`{path}` is no graph module: trace it first, or trace the whole with a tracer to which it is no leaf"
             )));
         };
         if !inner.trees().iter().all(Tree::is_leaf) {
-            return Err(Error::msg(format_args!(
+            return Err(Error::region(format_args!(
                 "`{path}` takes structures apart, which a node's arguments do not: inline a module whose inputs are single values"
             )));
         }

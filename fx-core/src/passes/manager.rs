@@ -9,7 +9,7 @@ use super::divergence::{Divergence, first_divergence};
 use super::pass::Pass;
 use super::record::PassRecord;
 use super::schedule;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::graph_module::GraphModule;
 use crate::trace::call_args::{CallArgs, IntoArgs};
 use crate::value::value::Value;
@@ -243,11 +243,14 @@ impl PassManager {
             let records = report.records[last..].iter();
             let restless = records.filter(|(_, r)| r.changed).map(|(_, r)| &*r.pass);
             let restless: Vec<&str> = restless.collect();
-            return Err(Error::msg(format_args!(
-                "the passes do not settle: after {MOST_ROUNDS} rounds {} still changed something; have each say `false` when it \
+            return Err(Error::limit(
+                MOST_ROUNDS,
+                format_args!(
+                    "the passes do not settle: after {MOST_ROUNDS} rounds {} still changed something; have each say `false` when it \
                  changed nothing, or give a number of rounds with `steps`",
-                restless.join(", ")
-            )));
+                    restless.join(", ")
+                ),
+            ));
         }
         Ok(())
     }
@@ -340,7 +343,7 @@ fn expected(gm: &GraphModule, samples: &[Sample]) -> Result<Vec<Value>> {
     let expected = samples.iter().enumerate().map(|(at, sample)| {
         let value: Result<Value> = gm.forward(sample.call.clone());
         value.map_err(|error| {
-            Error::msg(format_args!(
+            numbers(format_args!(
                 "comparing numbers: the module does not run on sample {}: {error}",
                 at + 1
             ))
@@ -352,7 +355,7 @@ fn expected(gm: &GraphModule, samples: &[Sample]) -> Result<Vec<Value>> {
     {
         // Numbers that change from run to run tell nothing about passes.
         compare(gm, samples, &expected).map_err(|_| {
-            Error::msg(format_args!(
+            numbers(format_args!(
                 "comparing numbers: two runs of the module give different numbers before any pass, because %{} draws random \
                  numbers or changes state; call `eval()` on the module first",
                 impure.name()
@@ -362,11 +365,15 @@ fn expected(gm: &GraphModule, samples: &[Sample]) -> Result<Vec<Value>> {
     Ok(expected)
 }
 
+fn numbers(problem: impl fmt::Display) -> Error {
+    ErrorKind::Numbers(problem.to_string()).into()
+}
+
 fn compare(gm: &GraphModule, samples: &[Sample], expected: &[Value]) -> Result<()> {
     for (at, (sample, expected)) in samples.iter().zip(expected).enumerate() {
         let found: Value = gm.forward(sample.call.clone())?;
         if let Some(difference) = difference(&found, expected, sample.rtol, sample.atol) {
-            return Err(Error::msg(format_args!(
+            return Err(numbers(format_args!(
                 "the numbers changed on sample {}: {difference}; `PassManager::bisect` finds the node",
                 at + 1
             )));

@@ -4,8 +4,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The names of the passes that are moved together, a list for each item.
 type Items = [Vec<String>];
@@ -22,7 +23,7 @@ pub(super) fn validate(items: &Items, constraints: &[(String, String)]) -> Resul
         let late = late.ok_or_else(|| unknown(first, &names))?;
         let early = early.ok_or_else(|| unknown(second, &names))?;
         if late > early {
-            return Err(Error::msg(format_args!(
+            return Err(broken(format_args!(
                 "pass `{first}` must run before `{second}`, but is number {} and `{second}` is number {}; add them in another order, \
                  or have `PassManager::sorted` find one",
                 late + 1,
@@ -33,12 +34,19 @@ pub(super) fn validate(items: &Items, constraints: &[(String, String)]) -> Resul
     Ok(())
 }
 
+fn broken(problem: impl fmt::Display) -> Error {
+    ErrorKind::Constraint(problem.to_string()).into()
+}
+
 fn unknown(name: &str, names: &[&String]) -> Error {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    Error::msg(format_args!(
-        "a constraint names the pass `{name}`, and there is none: there are {}",
-        names.join(", ")
-    ))
+    Error::unknown(
+        name,
+        format_args!(
+            "a constraint names the pass `{name}`, and there is none: there are {}",
+            names.join(", ")
+        ),
+    )
 }
 
 /// The places of the items in an order that keeps the constraints; of those that may come next, the first added does.
@@ -88,7 +96,7 @@ pub(super) fn sorted(items: &Items, constraints: &[(String, String)]) -> Result<
     if order.len() == items.len() {
         return Ok(order);
     }
-    Err(Error::msg(format_args!(
+    Err(broken(format_args!(
         "the constraints go in a circle: {}; take one of them away",
         circle(items, &after, &waits_for).join(" before ")
     )))

@@ -55,7 +55,7 @@ impl GraphModule {
     /// nodes are not [one piece](Region::is_convex), which the error names. Nothing changes then.
     pub fn lift_subgraph(&mut self, nodes: &[NodeId], path: &str) -> Result<NodeId> {
         if nodes.is_empty() {
-            return Err(Error::msg("there are no nodes to lift"));
+            return Err(Error::region("there are no nodes to lift"));
         }
         let made = self.split_into(vec![(path.into(), nodes.to_vec())])?;
         let made = made.first().map(|part| part.call);
@@ -108,14 +108,14 @@ impl GraphModule {
                 let node = graph.node(*id)?;
                 if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
                     let error =
-                        Error::msg("inputs and the output cannot be lifted: leave them out");
+                        Error::region("inputs and the output cannot be lifted: leave them out");
                     return Err(node.blame("lifting", error));
                 }
                 part_of[node.id().index as usize] = Some(number);
             }
             let region = Region::of(graph, nodes.iter().copied())?;
             if region.outputs().is_empty() {
-                return Err(Error::msg(format_args!(
+                return Err(Error::region(format_args!(
                     "nothing outside uses the nodes of `{path}`: a module of them would give nothing"
                 )));
             }
@@ -228,7 +228,7 @@ fn no_order(
         .find_map(|region| region.check_convex(graph, attributes).err());
     broken.unwrap_or_else(|| {
         let paths: Vec<String> = parts.iter().map(|(path, _)| format!("`{path}`")).collect();
-        Error::msg(format_args!(
+        Error::region(format_args!(
             "the parts {} need each other: a node of one uses one of another, and the other way round; make other parts",
             paths.join(", ")
         ))

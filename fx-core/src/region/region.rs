@@ -132,7 +132,7 @@ impl Region {
 }
 
 fn not_one_piece(node: NodeRef<'_>, between: NodeRef<'_>, why: &str) -> Error {
-    let error = Error::msg(format_args!(
+    let error = Error::region(format_args!(
         "the nodes are not one piece: %{} is not among them, {why}; take it in, or leave this one out",
         between.name()
     ));

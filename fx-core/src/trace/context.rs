@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::report::{Frozen, Report, ReportEntry};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::function::Function;
@@ -747,9 +747,9 @@ fn calls(graph: &Graph, node: NodeId, path: &Arc<str>) -> Result<bool> {
 }
 
 fn held() -> Error {
-    Error::msg(
-        "the graph of this trace is borrowed: let go of `graph()`/`graph_mut()` before recording",
-    )
+    let problem =
+        "the graph of this trace is borrowed: let go of `graph()`/`graph_mut()` before recording";
+    ErrorKind::Borrowed(problem.to_string()).into()
 }
 
 fn fresh_id() -> TraceId {

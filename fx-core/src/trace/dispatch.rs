@@ -294,12 +294,15 @@ fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> R
     let mut its = registry::methods(name).iter().filter(is_its);
     let found = its.next();
     if receiver.is_none() && its.next().is_some() {
-        return Err(Error::msg(format_args!(
-            "several types have a method `{name}`, and the receiver, {}, does not say which: call it on a value of the type",
-            call.args
-                .first()
-                .map_or_else(|| "nothing".to_string(), Value::describe)
-        )));
+        return Err(Error::ambiguous(
+            name,
+            format_args!(
+                "several types have a method `{name}`, and the receiver, {}, does not say which: call it on a value of the type",
+                call.args
+                    .first()
+                    .map_or_else(|| "nothing".to_string(), Value::describe)
+            ),
+        ));
     }
     let Some(method) = found else {
         return Err(ErrorKind::NotFound {

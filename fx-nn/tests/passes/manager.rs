@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fx_nn::ErrorKind;
 use fx_nn::ir::{NodeAction, Op};
 use fx_nn::operator;
 use fx_nn::passes::{Cse, DeadCode, Pass, PassManager, pass_fn};
@@ -173,6 +174,7 @@ fn constraints_order_passes() -> Result<()> {
 
     // The order is told as it is: torch.fx prints it backwards.
     let error = five().before("3", "1").run(&mut sums()?).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Constraint(_)));
     assert!(
         error
             .to_string()
@@ -300,6 +302,7 @@ fn numbers_are_checked_after_every_pass_and_bisect_finds_the_one_that_changes_th
         .check_numbers((&x, &x), 0.0, 0.0)
         .run(&mut gm)
         .unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Numbers(_)));
     let text = error.to_string();
     assert!(
         text.starts_with("in pass `add_to_mul` after `DeadCode`, `Cse`: the numbers changed on sample 1: not close: 2 elements differ"),
