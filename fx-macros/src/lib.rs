@@ -47,7 +47,8 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a struct or enum a part of modules: its fields are children, parameters, buffers or plain data.
 ///
 /// Field options: `#[module(buffer)]`, `#[module(skip)]`, `#[module(flatten)]`, `#[module(training)]`;
-/// a field `training: bool` is the training flag without saying so.
+/// a field `training: bool` is the training flag without saying so. A buffer that the constructor computes and that no weight
+/// file has is `#[module(buffer, persistent = false)]`.
 ///
 /// A module is known by its address, which a type without a size does not have: a struct without data has a field
 /// `tag: Tag` (`fx_core::module::Tag`, in the preludes), and does not compile without it.

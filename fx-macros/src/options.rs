@@ -135,6 +135,16 @@ fn segment_value(option: &Opt) -> Result<LitStr> {
     Err(refusal::module::name_that_is_no_segment(&option.name))
 }
 
+fn bool_value(option: &Opt) -> Result<bool> {
+    match option.value.as_ref().map(without_group) {
+        Some(Expr::Lit(lit)) => match &lit.lit {
+            Lit::Bool(value) => Ok(value.value),
+            _ => Err(refusal::module::no_truth(&option.name)),
+        },
+        _ => Err(refusal::module::no_truth(&option.name)),
+    }
+}
+
 /// The constants that `effects(..)` names.
 fn effects(option: &Opt, refusals: &mut Refusals) -> Vec<Ident> {
     let known = ["random", "reads", "writes", "io"];
@@ -257,7 +267,9 @@ fn without_group(mut expr: &Expr) -> &Expr {
 pub enum FieldKind {
     #[default]
     Child,
-    Buffer,
+    Buffer {
+        persistent: bool,
+    },
     Skip,
     Flatten,
     Training,
@@ -275,18 +287,32 @@ impl FieldOptions {
     pub fn of(field: &syn::Field, refusals: &mut Refusals) -> Self {
         let mut kind = None;
         let mut path_name = None;
+        let mut persistent = None;
         for attr in field.attrs.iter().filter(|a| a.path().is_ident("module")) {
             let list = refusals.take(attr.meta.require_list());
             let tokens = list.map(|list| list.tokens.clone()).unwrap_or_default();
-            let known = &["buffer", "skip", "flatten", "training", "name"];
+            let known = &[
+                "buffer",
+                "skip",
+                "flatten",
+                "training",
+                "name",
+                "persistent",
+            ];
             for option in parse_options(tokens, known, refusals) {
                 if option.name == "name" {
                     path_name = refusals.take(segment_value(&option));
                     continue;
                 }
+                if option.name == "persistent" {
+                    persistent = refusals
+                        .take(bool_value(&option))
+                        .map(|is| (option.name, is));
+                    continue;
+                }
                 no_value(&option, refusals);
                 let found = match option.name.to_string().as_str() {
-                    "buffer" => FieldKind::Buffer,
+                    "buffer" => FieldKind::Buffer { persistent: true },
                     "skip" => FieldKind::Skip,
                     "flatten" => FieldKind::Flatten,
                     _ => FieldKind::Training,
@@ -295,6 +321,11 @@ impl FieldOptions {
                     refusals.add(refusal::module::field_of_two_kinds(&option.name));
                 }
             }
+        }
+        match (&mut kind, persistent) {
+            (_, None) => {}
+            (Some(FieldKind::Buffer { persistent }), Some((_, is))) => *persistent = is,
+            (_, Some((name, _))) => refusals.add(refusal::module::persistent_of_no_buffer(&name)),
         }
         let is_flag = || {
             field.ident.as_ref().is_some_and(|name| name == "training")

@@ -364,6 +364,20 @@ pub mod module {
         )
     }
 
+    pub fn no_truth(option: &Ident) -> Error {
+        at(
+            option,
+            &format!("`{option}` takes `true` or `false`: write `{option} = false`"),
+        )
+    }
+
+    pub fn persistent_of_no_buffer(option: &Ident) -> Error {
+        at(
+            option,
+            "only a buffer is persistent or not: write `#[module(buffer, persistent = false)]`",
+        )
+    }
+
     pub fn field_of_two_kinds(option: &Ident) -> Error {
         at(option, "a field is one of: buffer, skip, flatten, training")
     }

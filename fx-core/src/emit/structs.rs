@@ -23,7 +23,9 @@ enum Holds {
     /// A module, by the path of its type.
     Module(String),
     Parameter,
-    Buffer,
+    Buffer {
+        persistent: bool,
+    },
     /// What a struct of its own has.
     Shape(usize),
 }
@@ -194,7 +196,8 @@ impl Structs {
             let at = enter(&mut places, path);
             places[at].holds = Some(match kind {
                 TensorKind::Parameter => Holds::Parameter,
-                TensorKind::Buffer => Holds::Buffer,
+                TensorKind::Buffer => Holds::Buffer { persistent: true },
+                TensorKind::NonPersistentBuffer => Holds::Buffer { persistent: false },
             });
         }
         // A place's children come after it.
@@ -346,7 +349,8 @@ impl Structs {
         let _ = writeln!(text, "/// {of}\n#[derive(Module)]");
         let typed = |field: &Field| {
             let buffer = match field.holds {
-                Holds::Buffer => "#[module(buffer)] ",
+                Holds::Buffer { persistent: true } => "#[module(buffer)] ",
+                Holds::Buffer { persistent: false } => "#[module(buffer, persistent = false)] ",
                 _ => "",
             };
             (buffer, self.type_of(&field.holds))
@@ -417,7 +421,7 @@ impl Structs {
             match &field.holds {
                 Holds::Module(_) => format!("saved.take_submodule({at})?"),
                 Holds::Parameter => format!("FromValue::from_value(saved.parameter({at})?)?"),
-                Holds::Buffer => format!("FromValue::from_value(saved.buffer({at})?)?"),
+                Holds::Buffer { .. } => format!("FromValue::from_value(saved.buffer({at})?)?"),
                 Holds::Shape(shape) => {
                     format!("{}::take(saved, {at})?", self.structs[*shape].name)
                 }
@@ -445,7 +449,7 @@ impl Structs {
     fn type_of(&self, holds: &Holds) -> String {
         match holds {
             Holds::Module(path) => path.clone(),
-            Holds::Parameter | Holds::Buffer => self.tensor.clone(),
+            Holds::Parameter | Holds::Buffer { .. } => self.tensor.clone(),
             Holds::Shape(shape) => self.structs[*shape].name.clone(),
         }
     }

@@ -82,7 +82,12 @@ pub struct Outgoing {
     shape: Vec<usize>,
     len: usize,
     tensor: Value,
+    /// What gives it in the type that it is saved as, where that is another.
+    cast: Option<Cast>,
 }
+
+/// Gives a tensor in another element type.
+type Cast = fn(&dyn Object, DType) -> Result<Value>;
 
 impl Outgoing {
     /// Of a tensor, which is shared, not copied, where its type shares its elements.
@@ -98,15 +103,43 @@ impl Outgoing {
             shape: data.shape().to_vec(),
             len: data.byte_len(),
             tensor: tensor.to_value(),
+            cast: None,
         })
     }
 
+    /// As [`of`](Outgoing::of), in another element type, which `cast` gives it in while it is written.
+    ///
+    /// # Errors
+    /// As `of`, and when there are more bytes than can be counted.
+    pub fn cast(tensor: &dyn Object, dtype: DType, cast: Cast) -> Result<Self> {
+        let own = Outgoing::of(tensor)?;
+        let count = own.len / own.dtype.size_in_bytes();
+        let len = count.checked_mul(dtype.size_in_bytes());
+        Ok(Outgoing {
+            dtype,
+            len: len.ok_or_else(|| Error::saved("the tensor would be too large"))?,
+            cast: Some(cast),
+            ..own
+        })
+    }
+
+    /// The bytes that its elements take in the file.
+    pub fn byte_len(&self) -> usize {
+        self.len
+    }
+
     fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let Some(tensor) = self.tensor.as_object() else {
-            return Err(Error::saved(format_args!(
+        let no_tensor = || {
+            Error::saved(format_args!(
                 "{} is no tensor, as which it would be saved",
                 self.tensor.describe()
-            )));
+            ))
+        };
+        let tensor = self.tensor.as_object().ok_or_else(no_tensor)?;
+        let cast = self.cast.map(|cast| cast(tensor, self.dtype)).transpose()?;
+        let tensor = match &cast {
+            Some(cast) => cast.as_object().ok_or_else(no_tensor)?,
+            None => tensor,
         };
         let data = tensor.to_data()?;
         if (data.dtype(), data.shape()) != (self.dtype, &self.shape) {
@@ -338,6 +371,14 @@ impl<R: Read + Seek> Container<R> {
     /// The names of the tensors, in the order in which the file has them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
+    }
+
+    /// What the header says of each tensor, in the file's order: name, shape and the bytes of its elements.
+    pub fn infos(&self) -> impl Iterator<Item = (&str, &[usize], usize)> {
+        self.tensors.iter().map(|(name, info)| {
+            let (start, end) = info.data_offsets;
+            (name.as_str(), &*info.shape, end - start)
+        })
     }
 
     /// A tensor, whose elements are read when they are asked for; of a type that is registered as `type_path`.

@@ -246,6 +246,7 @@ fn kind_name(kind: TensorKind) -> &'static str {
     match kind {
         TensorKind::Parameter => "parameter",
         TensorKind::Buffer => "buffer",
+        TensorKind::NonPersistentBuffer => "non_persistent_buffer",
     }
 }
 
@@ -253,6 +254,10 @@ fn to_kind(saved: &Json) -> Result<TensorKind> {
     match json::text(saved)? {
         "parameter" => Ok(TensorKind::Parameter),
         "buffer" => Ok(TensorKind::Buffer),
-        _ => Err(json::expected("`parameter` or `buffer`", saved)),
+        "non_persistent_buffer" => Ok(TensorKind::NonPersistentBuffer),
+        _ => Err(json::expected(
+            "`parameter`, `buffer` or `non_persistent_buffer`",
+            saved,
+        )),
     }
 }

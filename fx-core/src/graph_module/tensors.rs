@@ -42,7 +42,7 @@ impl GraphModule {
         let (mut module, mut at) = (self, path);
         loop {
             if let Some((kind, value)) = module.attributes.tensors.get(at) {
-                return match *kind == wanted {
+                return match kind.is_buffer() == wanted.is_buffer() {
                     true => Ok(value.clone()),
                     false => Err(other_kind(path, *kind)),
                 };
@@ -275,7 +275,7 @@ impl<T: Object> VisitorMut for Put<'_, T> {
 fn name_of(kind: TensorKind) -> &'static str {
     match kind {
         TensorKind::Parameter => "parameter",
-        TensorKind::Buffer => "buffer",
+        TensorKind::Buffer | TensorKind::NonPersistentBuffer => "buffer",
     }
 }
 
@@ -291,7 +291,7 @@ fn other_kind(path: &str, kind: TensorKind) -> Error {
 fn not_in(layer: &dyn Module, kind: TensorKind, path: &str, below: &str) -> Error {
     let tensors = match kind {
         TensorKind::Parameter => layer.named_parameters(),
-        TensorKind::Buffer => layer.named_buffers(),
+        TensorKind::Buffer | TensorKind::NonPersistentBuffer => layer.named_buffers(),
     };
     // Those beside what was asked for, where there are some.
     let beside = below.rsplit_once('.').map(|(around, _)| around);

@@ -20,12 +20,12 @@ pub trait ComponentExt: Component {
 
     /// Paths and values of the buffers, in the order of the fields.
     fn named_buffers(&self) -> IndexMap<String, Value> {
-        tensors(self, |kind| kind == TensorKind::Buffer, true)
+        tensors(self, TensorKind::is_buffer, true)
     }
 
-    /// Parameters and buffers, shared ones under each of their names.
+    /// Parameters and persistent buffers, shared ones under each of their names.
     fn state_dict(&self) -> IndexMap<String, Value> {
-        tensors(self, |_| true, false)
+        tensors(self, TensorKind::is_persistent, false)
     }
 
     /// Paths and type names of the modules inside, the root (`""`) first.

@@ -167,7 +167,7 @@ impl Visitor for Precise {
     fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
         let what = match kind {
             TensorKind::Parameter => "a parameter",
-            TensorKind::Buffer => "a buffer",
+            TensorKind::Buffer | TensorKind::NonPersistentBuffer => "a buffer",
         };
         let shape = tensor.shape().map(|shape| format!(" of shape {shape:?}"));
         let part = Part {

@@ -126,6 +126,20 @@ pub enum TensorKind {
     Parameter,
     /// State that is saved but not learned.
     Buffer,
+    /// State that is neither learned nor among the weights: the module's constructor computes it.
+    NonPersistentBuffer,
+}
+
+impl TensorKind {
+    /// Whether it is a buffer, persistent or not.
+    pub fn is_buffer(self) -> bool {
+        self != TensorKind::Parameter
+    }
+
+    /// Whether it is among a module's weights, which [`state_dict`](super::hierarchy::ComponentExt::state_dict) lists.
+    pub fn is_persistent(self) -> bool {
+        self != TensorKind::NonPersistentBuffer
+    }
 }
 
 /// Tells a component from every other: its address and type. What is inside of another type's value may have its address,
@@ -272,11 +286,11 @@ impl<'v> Walk<'_, 'v> {
         self.trail.leave(before);
     }
 
-    /// A named child whose tensors are buffers.
-    pub fn buffer(&mut self, name: &str, child: &(impl Component + ?Sized)) {
-        let kind = std::mem::replace(&mut self.kind, TensorKind::Buffer);
+    /// A named child whose tensors are buffers, of one of the two kinds.
+    pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &(impl Component + ?Sized)) {
+        let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
-        self.kind = kind;
+        self.kind = former;
     }
 
     /// A tensor is at a path below.
@@ -360,11 +374,11 @@ impl WalkMut<'_, '_> {
         self.trail.leave(before);
     }
 
-    /// A named child whose tensors are buffers.
-    pub fn buffer(&mut self, name: &str, child: &mut (impl Component + ?Sized)) {
-        let kind = std::mem::replace(&mut self.kind, TensorKind::Buffer);
+    /// A named child whose tensors are buffers, of one of the two kinds.
+    pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &mut (impl Component + ?Sized)) {
+        let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
-        self.kind = kind;
+        self.kind = former;
     }
 
     /// A tensor is at a path below.

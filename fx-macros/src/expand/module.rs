@@ -227,9 +227,18 @@ impl Arm {
                     visit.extend(quote_spanned!(span=> walk.child(#name, #shared #binding);));
                     visit_mut.extend(quote_spanned!(span=> walk.child(#name, #unique #binding);));
                 }
-                FieldKind::Buffer => {
-                    visit.extend(quote_spanned!(span=> walk.buffer(#name, #shared #binding);));
-                    visit_mut.extend(quote_spanned!(span=> walk.buffer(#name, #unique #binding);));
+                FieldKind::Buffer { persistent } => {
+                    let kind = match persistent {
+                        true => quote!(Buffer),
+                        false => quote!(NonPersistentBuffer),
+                    };
+                    let kind = quote!(#core::module::TensorKind::#kind);
+                    visit.extend(
+                        quote_spanned!(span=> walk.buffer(#name, #kind, #shared #binding);),
+                    );
+                    visit_mut.extend(
+                        quote_spanned!(span=> walk.buffer(#name, #kind, #unique #binding);),
+                    );
                 }
                 FieldKind::Flatten => {
                     visit.extend(
@@ -258,7 +267,7 @@ impl Arm {
                 )
             };
             match kind {
-                FieldKind::Child | FieldKind::Buffer => {
+                FieldKind::Child | FieldKind::Buffer { .. } => {
                     for (part, method) in [
                         (&mut part, "here_or_below"),
                         (&mut part_mut, "here_or_below_mut"),
@@ -313,7 +322,7 @@ impl Arm {
                 loads.push(quote!(__loader.field(__fields, #name, |__saved, __loader| #load)?));
                 names.push(name.clone());
             }
-            if kind == FieldKind::Child || kind == FieldKind::Buffer {
+            if matches!(kind, FieldKind::Child | FieldKind::Buffer { .. }) {
                 let known =
                     call_of_type(ty, quote!(#core::__private::Component), "duplicate", None);
                 checks.extend(quote!(let _ = #known;));

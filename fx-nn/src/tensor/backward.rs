@@ -1,4 +1,6 @@
-//! The backward pass, on a stack that is large enough for its graph.
+//! Gradients: the backward pass, on a stack that is large enough for its graph, and scopes without one.
+
+use std::cell::Cell;
 
 use candle_core::backprop::GradStore;
 use fx_core::{Error, Result};
@@ -13,6 +15,74 @@ const STACK_EACH: usize = 4 << 10;
 /// Stack for a backward pass over a graph of any few operations.
 const STACK_LEAST: usize = 64 << 20;
 
+/// The gradients of one number with respect to the parameters that it was computed from.
+#[derive(Debug)]
+pub struct Gradients(GradStore);
+
+impl Gradients {
+    /// The gradient with respect to a parameter; none where the number does not depend on it.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    pub fn get(&self, tensor: &Tensor) -> Result<Option<Tensor>> {
+        let gradient = self.0.get(tensor.data("grad")?);
+        Ok(gradient.map(|gradient| Tensor::from(gradient.detach())))
+    }
+
+    /// Replaces the gradient with respect to a parameter, for the optimizer's step to take.
+    ///
+    /// # Errors
+    /// When a tensor is symbolic, or the gradient has another shape than the parameter.
+    pub fn set(&mut self, tensor: &Tensor, gradient: &Tensor) -> Result<()> {
+        let (own, new) = (tensor.data("grad")?, gradient.data("grad")?);
+        if own.dims() != new.dims() {
+            return Err(Error::msg(format_args!(
+                "a gradient of shape {:?} is of no parameter of shape {:?}",
+                new.dims(),
+                own.dims()
+            )));
+        }
+        self.0.insert(own, new.detach());
+        Ok(())
+    }
+
+    /// Adds the gradients of another number, as those of several batches before one step are added.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// let w = Tensor::from_vec(vec![2.0f32], 1)?.into_parameter()?;
+    /// let mut gradients = w.square()?.sum(..)?.backward()?;
+    /// gradients.accumulate(&(&w * 3.0)?.sum(..)?.backward()?)?;
+    /// assert_eq!(gradients.get(&w)?.map(|g| g.to_vec()).transpose()?, Some(vec![7.0]));
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of candle's addition.
+    pub fn accumulate(&mut self, other: &Gradients) -> Result<()> {
+        for id in other.0.get_ids() {
+            if let Some(new) = other.0.get_id(*id) {
+                let sum = match self.0.get_id(*id) {
+                    Some(own) => (own + new).fx()?,
+                    None => new.clone(),
+                };
+                self.0.insert_id(*id, sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// Candle's, by candle's tensors.
+    pub fn candle(&self) -> &GradStore {
+        &self.0
+    }
+
+    /// Candle's, to change.
+    pub fn candle_mut(&mut self) -> &mut GradStore {
+        &mut self.0
+    }
+}
+
 impl Tensor {
     /// The gradients of this one number with respect to every parameter that it was computed from: candle's `backward`,
     /// on a stack that is large enough for the graph, which candle's own walks by recursion.
@@ -21,14 +91,13 @@ impl Tensor {
     /// use fx_nn::prelude::*;
     /// let w = Tensor::from_vec(vec![2.0f32, 3.0], 2)?.into_parameter()?;
     /// let gradients = (&w * &w)?.sum(..)?.backward()?;
-    /// let of_w = gradients.get(w.candle()?).map(|g| Tensor::from(g.clone()).to_vec()).transpose()?;
-    /// assert_eq!(of_w, Some(vec![4.0, 6.0]));
+    /// assert_eq!(gradients.get(&w)?.map(|g| g.to_vec()).transpose()?, Some(vec![4.0, 6.0]));
     /// # Ok::<(), fx_nn::Error>(())
     /// ```
     ///
     /// # Errors
     /// When the tensor is symbolic, an operation has no gradient, or there is no stack for so large a graph.
-    pub fn backward(&self) -> Result<GradStore> {
+    pub fn backward(&self) -> Result<Gradients> {
         let data = self.data("backward")?;
         let results = chain::results();
         let stack = results
@@ -39,12 +108,77 @@ impl Tensor {
                 .stack_size(stack)
                 .spawn_scoped(scope, || data.backward());
             match pass.map(std::thread::ScopedJoinHandle::join) {
-                Ok(Ok(gradients)) => gradients.fx(),
+                Ok(Ok(gradients)) => gradients.map(Gradients).fx(),
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
                 Err(error) => Err(Error::msg(format_args!(
                     "backward: no stack of {stack} bytes for a graph of about {results} operations: {error}"
                 ))),
             }
         })
+    }
+
+    /// The gradients of this one number with respect to some tensors, PyTorch's `autograd.grad`: zeros where it does not
+    /// depend on one.
+    ///
+    /// # Errors
+    /// Those of [`backward`](Tensor::backward), and when one of the tensors is no parameter, so that nothing remembers what
+    /// came of it.
+    pub fn grad(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let gradients = self.backward()?;
+        let of = |input: &&Tensor| match gradients.get(input)? {
+            Some(gradient) => Ok(gradient),
+            None if input.requires_grad()? => crate::ops::zeros_like(&input.detach()?),
+            None => Err(Error::msg(
+                "grad: a tensor is no parameter: make it one with `into_parameter` before computing with it",
+            )),
+        };
+        inputs.iter().map(of).collect()
+    }
+
+    /// Whether gradients are computed with respect to this tensor, or run through it.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    pub fn requires_grad(&self) -> Result<bool> {
+        Ok(self.data("requires_grad")?.track_op())
+    }
+}
+
+thread_local! {
+    /// How many scopes without gradients the thread is in.
+    static WITHOUT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Runs `body` with results that remember nothing of how they came about: no gradients run through them, and what they were
+/// computed from is freed at once.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let layer = nn::Linear::new(4, 4)?;
+/// let x = Tensor::ones((1, 4))?;
+/// assert!(layer.forward(&x)?.requires_grad()?);
+/// assert!(!fx_nn::no_grad(|| layer.forward(&x))?.requires_grad()?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+pub fn no_grad<R>(body: impl FnOnce() -> R) -> R {
+    /// Leaves the scope, also on unwinding.
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            WITHOUT.set(WITHOUT.get() - 1);
+        }
+    }
+    WITHOUT.set(WITHOUT.get() + 1);
+    let _leave = Leave;
+    body()
+}
+
+/// What an operation gave, without its history where there are no gradients.
+#[inline]
+pub(super) fn remembered(data: candle_core::Tensor) -> candle_core::Tensor {
+    if data.track_op() && !data.is_variable() && WITHOUT.get() > 0 {
+        data.detach()
+    } else {
+        data
     }
 }

@@ -23,6 +23,7 @@ use crate::kernels::{chain, view};
 pub use fx_core::tensor::*;
 
 pub use args::{Dims, Pair, Shape, Sizes};
+pub use backward::{Gradients, no_grad};
 pub(crate) use dtype::wider;
 pub use dtype::{candle_dtype, fx_dtype};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
@@ -95,7 +96,7 @@ impl Tensor {
     /// What an operation gave.
     #[inline]
     pub(crate) fn made(data: candle_core::Tensor) -> Self {
-        Tensor::from(chain::linked(data))
+        Tensor::from(chain::linked(backward::remembered(data)))
     }
 
     /// The same element type with other data.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: piece by piece both ways, so that a tensor is never in memory twice.
 
-use candle_core::{CpuStorage, Device, Storage, Var, WithDType};
+use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Storage, Var, WithDType};
 use fx_core::tensor::TensorData;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
@@ -155,6 +155,17 @@ impl Tensor {
         source.for_each_chunk(&mut |bytes| {
             for bytes in bytes.chunks(PIECE) {
                 let count = bytes.len() / size;
+                let fill = Fill {
+                    from: source.dtype(),
+                    to: dtype,
+                    at,
+                    bytes,
+                };
+                if fill.is_direct() {
+                    flat.inplace_op1(&fill).fx()?;
+                    at += count;
+                    continue;
+                }
                 let piece = TensorData::new(PATH, source.dtype(), vec![count], bytes)?;
                 let piece = from_data(&piece)?.cast(dtype)?;
                 let piece = piece.data("read_from")?;
@@ -163,6 +174,65 @@ impl Tensor {
             }
             Ok(())
         })
+    }
+}
+
+/// Writes the elements of a file into a tensor's memory from an element on.
+struct Fill<'b> {
+    from: DType,
+    to: DType,
+    at: usize,
+    bytes: &'b [u8],
+}
+
+impl Fill<'_> {
+    /// Whether elements go there one by one, as they are or as more precise floats.
+    fn is_direct(&self) -> bool {
+        match (self.from, self.to) {
+            // Whoever wrote the file may have other truths than 1.
+            (DType::Bool, _) => false,
+            (DType::BF16 | DType::F16, DType::F32) => true,
+            (from, to) => from == to,
+        }
+    }
+
+    fn put<T: Copy, const N: usize>(
+        &self,
+        elements: &mut [T],
+        start: usize,
+        from_bytes: impl Fn([u8; N]) -> T,
+    ) {
+        let elements = elements.get_mut(start + self.at..).unwrap_or_default();
+        for (element, bytes) in elements.iter_mut().zip(self.bytes.as_chunks().0) {
+            *element = from_bytes(*bytes);
+        }
+    }
+}
+
+impl InplaceOp1 for Fill<'_> {
+    fn name(&self) -> &'static str {
+        "fill"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> candle_core::Result<()> {
+        let start = layout.start_offset();
+        match storage {
+            CpuStorage::U8(all) => self.put(all, start, u8::from_le_bytes),
+            CpuStorage::U32(all) => self.put(all, start, u32::from_le_bytes),
+            CpuStorage::I16(all) => self.put(all, start, i16::from_le_bytes),
+            CpuStorage::I32(all) => self.put(all, start, i32::from_le_bytes),
+            CpuStorage::I64(all) => self.put(all, start, i64::from_le_bytes),
+            CpuStorage::BF16(all) => self.put(all, start, bf16::from_le_bytes),
+            CpuStorage::F16(all) => self.put(all, start, f16::from_le_bytes),
+            CpuStorage::F32(all) => match self.from {
+                DType::BF16 => self.put(all, start, |b| bf16::from_le_bytes(b).to_f32()),
+                DType::F16 => self.put(all, start, |b| f16::from_le_bytes(b).to_f32()),
+                _ => self.put(all, start, f32::from_le_bytes),
+            },
+            CpuStorage::F64(all) => self.put(all, start, f64::from_le_bytes),
+            _ => candle_core::bail!("fill: candle's type has no counterpart in fx"),
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,472 @@
+//! Schedules of the learning rate, with PyTorch's names and numbers.
+//!
+//! Invariant: a schedule is a function of the step, so that the step is all that a run has to save; what depends on the course
+//! of a run ([`ReduceLROnPlateau`]) is no schedule.
+
+use std::f64::consts::PI;
+
+use fx_core::{Error, Result};
+
+use super::optimizer::Optimizer;
+
+/// The learning rate at each step.
+pub trait Schedule {
+    /// What the base rate is multiplied by at a step, from 0 on.
+    fn factor(&self, step: u64) -> f64;
+}
+
+/// A schedule at work: sets the rate of an optimizer step by step.
+///
+/// ```
+/// use fx_nn::optim::{Optimizer, SGD, Scheduler, StepLR};
+/// use fx_nn::prelude::*;
+/// let mut optimizer = SGD::new(&nn::Linear::new(2, 2)?)?.lr(0.8);
+/// let mut scheduler = Scheduler::new(StepLR::new(2, 0.5), &mut optimizer);
+/// let mut rates = vec![optimizer.learning_rate()];
+/// for _ in 0..4 {
+///     scheduler.step(&mut optimizer);
+///     rates.push(optimizer.learning_rate());
+/// }
+/// assert_eq!(rates, [0.8, 0.8, 0.4, 0.4, 0.2]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Scheduler<S> {
+    schedule: S,
+    base: f64,
+    step: u64,
+}
+
+impl<S: Schedule> Scheduler<S> {
+    /// Begins a schedule with the rate that an optimizer has, and sets the rate of step 0.
+    pub fn new(schedule: S, optimizer: &mut impl Optimizer) -> Self {
+        let base = optimizer.learning_rate();
+        let scheduler = Scheduler {
+            schedule,
+            base,
+            step: 0,
+        };
+        scheduler.resume_at(0, optimizer)
+    }
+
+    /// Goes on at a step that was saved: the base rate is the one that the schedule began with.
+    #[must_use]
+    pub fn resume_at(mut self, step: u64, optimizer: &mut impl Optimizer) -> Self {
+        self.step = step;
+        optimizer.set_learning_rate(self.base * self.schedule.factor(step));
+        self
+    }
+
+    /// How many steps were taken: what a run saves.
+    pub fn last_step(&self) -> u64 {
+        self.step
+    }
+
+    /// One step on.
+    pub fn step(&mut self, optimizer: &mut impl Optimizer) {
+        self.step += 1;
+        optimizer.set_learning_rate(self.base * self.schedule.factor(self.step));
+    }
+}
+
+/// A number of steps as a float, as factors are computed with.
+fn float(steps: u64) -> f64 {
+    steps as f64
+}
+
+/// Multiplied by `gamma` after every `step_size` steps.
+#[derive(Debug, Clone, Copy)]
+pub struct StepLR {
+    step_size: u64,
+    gamma: f64,
+}
+
+impl StepLR {
+    /// Of a number of steps, at least 1, and a factor.
+    pub fn new(step_size: u64, gamma: f64) -> Self {
+        let step_size = step_size.max(1);
+        StepLR { step_size, gamma }
+    }
+}
+
+impl Schedule for StepLR {
+    fn factor(&self, step: u64) -> f64 {
+        self.gamma.powf(float(step / self.step_size))
+    }
+}
+
+/// Multiplied by `gamma` at each milestone.
+#[derive(Debug, Clone)]
+pub struct MultiStepLR {
+    milestones: Vec<u64>,
+    gamma: f64,
+}
+
+impl MultiStepLR {
+    /// Of the steps at which the rate changes, and a factor.
+    pub fn new(milestones: impl Into<Vec<u64>>, gamma: f64) -> Self {
+        let milestones = milestones.into();
+        MultiStepLR { milestones, gamma }
+    }
+}
+
+impl Schedule for MultiStepLR {
+    fn factor(&self, step: u64) -> f64 {
+        let passed = self.milestones.iter().filter(|at| **at <= step).count();
+        self.gamma.powf(passed as f64)
+    }
+}
+
+/// A constant factor for the first `total_iters` steps.
+#[derive(Debug, Clone, Copy)]
+pub struct ConstantLR {
+    factor: f64,
+    total_iters: u64,
+}
+
+impl ConstantLR {
+    /// Of a factor and a number of steps.
+    pub fn new(factor: f64, total_iters: u64) -> Self {
+        ConstantLR {
+            factor,
+            total_iters,
+        }
+    }
+}
+
+impl Schedule for ConstantLR {
+    fn factor(&self, step: u64) -> f64 {
+        if step < self.total_iters {
+            self.factor
+        } else {
+            1.0
+        }
+    }
+}
+
+/// From one factor to another in equal steps: a warm-up.
+#[derive(Debug, Clone, Copy)]
+pub struct LinearLR {
+    start: f64,
+    end: f64,
+    total_iters: u64,
+}
+
+impl LinearLR {
+    /// Of the first factor, the last, and the number of steps between.
+    pub fn new(start_factor: f64, end_factor: f64, total_iters: u64) -> Self {
+        LinearLR {
+            start: start_factor,
+            end: end_factor,
+            total_iters,
+        }
+    }
+}
+
+impl Schedule for LinearLR {
+    fn factor(&self, step: u64) -> f64 {
+        if step >= self.total_iters {
+            return self.end;
+        }
+        self.start + (self.end - self.start) * float(step) / float(self.total_iters)
+    }
+}
+
+/// Multiplied by `gamma` after every step.
+#[derive(Debug, Clone, Copy)]
+pub struct ExponentialLR {
+    gamma: f64,
+}
+
+impl ExponentialLR {
+    /// Of a factor.
+    pub fn new(gamma: f64) -> Self {
+        ExponentialLR { gamma }
+    }
+}
+
+impl Schedule for ExponentialLR {
+    fn factor(&self, step: u64) -> f64 {
+        self.gamma.powf(float(step))
+    }
+}
+
+/// Down to 0 as a power of what is left of `total_iters` steps.
+#[derive(Debug, Clone, Copy)]
+pub struct PolynomialLR {
+    total_iters: u64,
+    power: f64,
+}
+
+impl PolynomialLR {
+    /// Of a number of steps and a power.
+    pub fn new(total_iters: u64, power: f64) -> Self {
+        PolynomialLR { total_iters, power }
+    }
+}
+
+impl Schedule for PolynomialLR {
+    fn factor(&self, step: u64) -> f64 {
+        let done = float(step.min(self.total_iters)) / float(self.total_iters.max(1));
+        (1.0 - done).powf(self.power)
+    }
+}
+
+/// Half a cosine down to `least` in `t_max` steps, and up again.
+#[derive(Debug, Clone, Copy)]
+pub struct CosineAnnealingLR {
+    t_max: u64,
+    least: f64,
+}
+
+impl CosineAnnealingLR {
+    /// Of the steps of half a wave, and the least factor: PyTorch's `eta_min` over the base rate.
+    pub fn new(t_max: u64, least: f64) -> Self {
+        let t_max = t_max.max(1);
+        CosineAnnealingLR { t_max, least }
+    }
+}
+
+impl Schedule for CosineAnnealingLR {
+    fn factor(&self, step: u64) -> f64 {
+        cosine(1.0, self.least, float(step) / float(self.t_max))
+    }
+}
+
+/// From `start` to `end` by half a cosine.
+fn cosine(start: f64, end: f64, done: f64) -> f64 {
+    end + (start - end) * (1.0 + (PI * done).cos()) / 2.0
+}
+
+/// Half a cosine down to `least`, begun anew at its end; each takes `t_mult` times as many steps as the one before.
+#[derive(Debug, Clone, Copy)]
+pub struct CosineAnnealingWarmRestarts {
+    t_0: u64,
+    t_mult: u64,
+    least: f64,
+}
+
+impl CosineAnnealingWarmRestarts {
+    /// Of the steps of the first one, how much longer each is than the one before, and the least factor.
+    pub fn new(t_0: u64, t_mult: u64, least: f64) -> Self {
+        CosineAnnealingWarmRestarts {
+            t_0: t_0.max(1),
+            t_mult: t_mult.max(1),
+            least,
+        }
+    }
+}
+
+impl Schedule for CosineAnnealingWarmRestarts {
+    fn factor(&self, step: u64) -> f64 {
+        let (mut at, mut length) = (step, self.t_0);
+        if self.t_mult == 1 {
+            at %= length;
+        } else {
+            while at >= length {
+                at -= length;
+                length = length.saturating_mul(self.t_mult);
+            }
+        }
+        cosine(1.0, self.least, float(at) / float(length))
+    }
+}
+
+/// Up to the largest rate and down to nearly nothing, in one cycle of `total_steps`, by cosines; the base rate is the largest.
+#[derive(Debug, Clone, Copy)]
+pub struct OneCycleLR {
+    total_steps: u64,
+    pct_start: f64,
+    div_factor: f64,
+    final_div_factor: f64,
+}
+
+impl OneCycleLR {
+    /// Of a number of steps: 0.3 of them go up from the largest rate over 25, the others down to a 10,000th of that.
+    pub fn new(total_steps: u64) -> Self {
+        OneCycleLR {
+            total_steps,
+            pct_start: 0.3,
+            div_factor: 25.0,
+            final_div_factor: 1e4,
+        }
+    }
+
+    /// The part of the steps that go up.
+    #[must_use]
+    pub fn pct_start(mut self, pct_start: f64) -> Self {
+        self.pct_start = pct_start;
+        self
+    }
+
+    /// The largest rate over the first one.
+    #[must_use]
+    pub fn div_factor(mut self, div_factor: f64) -> Self {
+        self.div_factor = div_factor;
+        self
+    }
+
+    /// The first rate over the last one.
+    #[must_use]
+    pub fn final_div_factor(mut self, final_div_factor: f64) -> Self {
+        self.final_div_factor = final_div_factor;
+        self
+    }
+}
+
+impl Schedule for OneCycleLR {
+    fn factor(&self, step: u64) -> f64 {
+        let (first, top) = (1.0 / self.div_factor, 1.0);
+        let last = first / self.final_div_factor;
+        let turn = self.pct_start * float(self.total_steps) - 1.0;
+        let end = float(self.total_steps) - 1.0;
+        let step = float(step).min(end);
+        match step <= turn {
+            true => cosine(first, top, step / turn),
+            false => cosine(top, last, (step - turn) / (end - turn)),
+        }
+    }
+}
+
+/// A function of the step.
+#[derive(Debug, Clone, Copy)]
+pub struct LambdaLR<F>(F);
+
+impl<F: Fn(u64) -> f64> LambdaLR<F> {
+    /// Of a function that gives the factor at a step.
+    pub fn new(factor: F) -> Self {
+        LambdaLR(factor)
+    }
+}
+
+impl<F: Fn(u64) -> f64> Schedule for LambdaLR<F> {
+    fn factor(&self, step: u64) -> f64 {
+        (self.0)(step)
+    }
+}
+
+impl Schedule for Box<dyn Schedule> {
+    fn factor(&self, step: u64) -> f64 {
+        (**self).factor(step)
+    }
+}
+
+/// One schedule after another, each from its own step 0.
+///
+/// ```
+/// use fx_nn::optim::{CosineAnnealingLR, LinearLR, Schedule, SequentialLR};
+/// let warm = SequentialLR::new(LinearLR::new(0.1, 1.0, 10)).then(10, CosineAnnealingLR::new(90, 0.0));
+/// assert_eq!((warm.factor(0), warm.factor(10)), (0.1, 1.0));
+/// assert!(warm.factor(100) < 1e-9);
+/// ```
+pub struct SequentialLR {
+    /// Where each begins.
+    schedules: Vec<(u64, Box<dyn Schedule>)>,
+}
+
+impl SequentialLR {
+    /// Begins with a schedule.
+    pub fn new(first: impl Schedule + 'static) -> Self {
+        SequentialLR {
+            schedules: vec![(0, Box::new(first))],
+        }
+    }
+
+    /// Has another one from a step on.
+    #[must_use]
+    pub fn then(mut self, step: u64, next: impl Schedule + 'static) -> Self {
+        self.schedules.push((step, Box::new(next)));
+        self
+    }
+}
+
+impl Schedule for SequentialLR {
+    fn factor(&self, step: u64) -> f64 {
+        let now = self.schedules.iter().rev().find(|(from, _)| *from <= step);
+        now.map_or(1.0, |(from, schedule)| schedule.factor(step - from))
+    }
+}
+
+/// Lowers the rate where a measure, such as the loss of a validation, has stopped falling.
+///
+/// ```
+/// use fx_nn::optim::{Optimizer, ReduceLROnPlateau, SGD};
+/// use fx_nn::prelude::*;
+/// let mut optimizer = SGD::new(&nn::Linear::new(2, 2)?)?.lr(1.0);
+/// let mut plateau = ReduceLROnPlateau::new(0.1, 1);
+/// for loss in [3.0, 2.0, 2.0, 2.0] {
+///     plateau.step(loss, &mut optimizer)?;
+/// }
+/// assert_eq!(optimizer.learning_rate(), 0.1);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ReduceLROnPlateau {
+    factor: f64,
+    patience: u64,
+    threshold: f64,
+    min_lr: f64,
+    best: f64,
+    bad_steps: u64,
+}
+
+impl ReduceLROnPlateau {
+    /// Of a factor, and how many steps without a fall are waited for.
+    pub fn new(factor: f64, patience: u64) -> Self {
+        ReduceLROnPlateau {
+            factor,
+            patience,
+            threshold: 1e-4,
+            min_lr: 0.0,
+            best: f64::INFINITY,
+            bad_steps: 0,
+        }
+    }
+
+    /// The part of the best measure that a fall has to be: 1e-4.
+    #[must_use]
+    pub fn threshold(mut self, threshold: f64) -> Self {
+        self.threshold = threshold;
+        self
+    }
+
+    /// The least rate: 0.
+    #[must_use]
+    pub fn min_lr(mut self, min_lr: f64) -> Self {
+        self.min_lr = min_lr;
+        self
+    }
+
+    /// The best measure and the steps without a fall: what a run saves.
+    pub fn state(&self) -> (f64, u64) {
+        (self.best, self.bad_steps)
+    }
+
+    /// Goes on from what [`state`](ReduceLROnPlateau::state) gave.
+    #[must_use]
+    pub fn resume_at(mut self, (best, bad_steps): (f64, u64)) -> Self {
+        (self.best, self.bad_steps) = (best, bad_steps);
+        self
+    }
+
+    /// Takes the measure of one more step.
+    ///
+    /// # Errors
+    /// When it is not a number.
+    pub fn step(&mut self, measure: f64, optimizer: &mut impl Optimizer) -> Result<()> {
+        if measure.is_nan() {
+            return Err(Error::msg("ReduceLROnPlateau: the measure is not a number"));
+        }
+        if measure < self.best * (1.0 - self.threshold) || self.best.is_infinite() {
+            (self.best, self.bad_steps) = (measure, 0);
+        } else {
+            self.bad_steps += 1;
+        }
+        if self.bad_steps > self.patience {
+            let lr = optimizer.learning_rate();
+            optimizer.set_learning_rate((lr * self.factor).max(self.min_lr));
+            self.bad_steps = 0;
+        }
+        Ok(())
+    }
+}

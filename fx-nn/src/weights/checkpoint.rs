@@ -1,0 +1,395 @@
+//! `Checkpoint`: the tensors of one file or several, by name, to load a module from.
+//!
+//! Invariants: a name leads to one tensor; everything is checked before anything of a module is changed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path as FilePath, PathBuf};
+
+use fx_core::module::Component;
+use fx_core::{Error, ErrorKind, Result};
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+
+use super::part::{Info, Part};
+use super::report::Report;
+use super::state::{fit, set};
+use crate::tensor::Tensor;
+
+/// The tensors of a checkpoint by name: of a safetensors file, a PyTorch file (`.pth`, `.pt`, `.bin`), a GGUF file, or of a
+/// folder in which several files have them, as an index says.
+///
+/// Nothing is read but what the files say of their tensors, until they are asked for one by one.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_nn::weights::Checkpoint;
+/// #[derive(Module)]
+/// struct Head { proj: nn::Linear }
+/// # #[derive(Module)] struct Body { head: Head }
+/// # #[derive(Module)] struct Model { body: Body }
+/// # let path = std::env::temp_dir().join(format!("fx_doc_checkpoint_{}.safetensors", std::process::id()));
+/// # let proj = nn::Linear::new(4, 2)?;
+/// # fx_nn::weights::save(&Model { body: Body { head: Head { proj } } }, &path)?;
+/// let mut head = Head { proj: nn::Linear::new(4, 2)? };
+/// let checkpoint = Checkpoint::open(&path)?;
+/// assert_eq!(checkpoint.names().collect::<Vec<_>>(), ["body.head.proj.bias", "body.head.proj.weight"]);
+/// checkpoint.prefix("body.head.").load(&mut head)?;
+/// # std::fs::remove_file(&path).map_err(Error::other)?;
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Checkpoint {
+    path: PathBuf,
+    parts: Vec<Part>,
+    tensors: IndexMap<String, Place>,
+    widen: bool,
+    progress: Option<Box<OnProgress>>,
+}
+
+/// Told before each tensor is read, and once all are.
+type OnProgress = dyn Fn(Progress<'_>);
+
+struct Place {
+    part: usize,
+    /// The name in the file.
+    name: String,
+    shape: Vec<usize>,
+    bytes: u64,
+}
+
+/// How far a load is.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// The tensor that is read next; empty once all are read.
+    pub name: &'a str,
+    /// The bytes of the tensors that were read.
+    pub bytes: u64,
+    /// The bytes of all tensors that will be.
+    pub total: u64,
+}
+
+impl fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("path", &self.path)
+            .field("tensors", &self.tensors.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The files that a folder's tensors are looked for in, the first that is there: indices before files.
+const IN_FOLDERS: [&str; 4] = [
+    "model.safetensors.index.json",
+    "model.safetensors",
+    "pytorch_model.bin.index.json",
+    "pytorch_model.bin",
+];
+
+impl Checkpoint {
+    /// Opens a file, an index of several files (`.index.json`), or a folder as Hugging Face's have it.
+    ///
+    /// # Errors
+    /// When a file is not there, is none of the kinds, or was cut; when an index names a file or a tensor that is not there;
+    /// when two files have a tensor of one name. All of them, a line each.
+    pub fn open(path: impl AsRef<FilePath>) -> Result<Self> {
+        let path = path.as_ref();
+        let open = || match path.is_dir() {
+            true => Self::open_folder(path),
+            false if path.extension().is_some_and(|e| e == "json") => Self::open_index(path),
+            false => Self::open_files(&[path.to_path_buf()]),
+        };
+        let mut checkpoint = open().map_err(|e| in_file(path, &e))?;
+        checkpoint.path = path.to_path_buf();
+        Ok(checkpoint)
+    }
+
+    fn open_folder(folder: &FilePath) -> Result<Self> {
+        let known = IN_FOLDERS.iter().map(|name| folder.join(name));
+        match known.into_iter().find(|path| path.is_file()) {
+            Some(path) if path.extension().is_some_and(|e| e == "json") => Self::open_index(&path),
+            Some(path) => Self::open_files(&[path]),
+            None => Err(Error::msg(format_args!(
+                "the folder has no weights: there is none of {}",
+                IN_FOLDERS.join(", ")
+            ))),
+        }
+    }
+
+    fn open_index(path: &FilePath) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::msg)?;
+        let index: serde_json::Value = serde_json::from_str(&text).map_err(Error::msg)?;
+        let map = index.get("weight_map").and_then(|map| map.as_object());
+        let map = map.ok_or_else(|| {
+            Error::msg("it is no index: there is no `weight_map` from names of tensors to files")
+        })?;
+        let mut files = BTreeSet::new();
+        let mut problems = Vec::new();
+        for (name, file) in map {
+            // A file beside the index, and nothing else that a text can lead to.
+            match file.as_str().filter(|file| {
+                let mut parts = FilePath::new(file).components();
+                matches!(parts.next(), Some(std::path::Component::Normal(_)))
+                    && parts.next().is_none()
+            }) {
+                Some(file) => {
+                    files.insert(file);
+                }
+                None => problems.push(format!("`{name}` is in {file}, which is no file's name")),
+            }
+        }
+        let folder = path.parent().unwrap_or(FilePath::new(""));
+        let files: Vec<PathBuf> = files.into_iter().map(|file| folder.join(file)).collect();
+        let checkpoint = match Self::open_files(&files) {
+            Ok(checkpoint) => checkpoint,
+            Err(error) => {
+                problems.push(error.to_string());
+                return Err(Error::msg(problems.join("\n")));
+            }
+        };
+        let absent = map
+            .keys()
+            .filter(|name| !checkpoint.tensors.contains_key(*name));
+        problems.extend(absent.map(|name| format!("`{name}` is in the index, and in no file")));
+        match problems.is_empty() {
+            true => Ok(checkpoint),
+            false => Err(Error::msg(problems.join("\n"))),
+        }
+    }
+
+    fn open_files(paths: &[PathBuf]) -> Result<Self> {
+        let mut checkpoint = Checkpoint {
+            path: PathBuf::new(),
+            parts: Vec::with_capacity(paths.len()),
+            tensors: IndexMap::new(),
+            widen: false,
+            progress: None,
+        };
+        let mut problems = Vec::new();
+        for path in paths {
+            let file = path.file_name().unwrap_or_default().display();
+            let named = |problem: &dyn fmt::Display| match paths {
+                [_] => problem.to_string(),
+                _ => format!("{file}: {problem}"),
+            };
+            match Part::open(path) {
+                Ok((part, infos)) => {
+                    let at = checkpoint.parts.len();
+                    checkpoint.parts.push(part);
+                    for Info { name, shape, bytes } in infos {
+                        match checkpoint.tensors.entry(name) {
+                            Entry::Occupied(taken) => problems.push(named(&format_args!(
+                                "`{}` is in another file too",
+                                taken.key()
+                            ))),
+                            Entry::Vacant(place) => {
+                                let name = place.key().clone();
+                                let part = at;
+                                place.insert(Place {
+                                    part,
+                                    name,
+                                    shape,
+                                    bytes,
+                                });
+                            }
+                        }
+                    }
+                }
+                Err(error) => problems.push(named(&error)),
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(checkpoint),
+            false => Err(Error::msg(problems.join("\n"))),
+        }
+    }
+
+    /// The names of the tensors, as rules have made them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// The shape of a tensor; none where there is no such tensor.
+    pub fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|place| &*place.shape)
+    }
+
+    /// How a tensor of a GGUF file is quantised, such as `Q4K`; none for other tensors.
+    pub fn quantization(&self, name: &str) -> Option<String> {
+        let place = self.tensors.get(name)?;
+        let dtype = self.parts[place.part].quantization(&place.name)?;
+        Some(format!("{dtype:?}"))
+    }
+
+    /// What a GGUF file says of its model under a key, such as `general.architecture`, as text; none where it says nothing.
+    pub fn metadata(&self, key: &str) -> Option<String> {
+        use candle_core::quantized::gguf_file::Value;
+        let mut all = self.parts.iter().filter_map(Part::metadata);
+        Some(match all.find_map(|metadata| metadata.get(key))? {
+            Value::String(text) => text.clone(),
+            Value::U8(n) => n.to_string(),
+            Value::I8(n) => n.to_string(),
+            Value::U16(n) => n.to_string(),
+            Value::I16(n) => n.to_string(),
+            Value::U32(n) => n.to_string(),
+            Value::I32(n) => n.to_string(),
+            Value::U64(n) => n.to_string(),
+            Value::I64(n) => n.to_string(),
+            Value::F32(x) => x.to_string(),
+            Value::F64(x) => x.to_string(),
+            Value::Bool(b) => b.to_string(),
+            Value::Array(items) => format!("{items:?}"),
+        })
+    }
+
+    /// Reads one tensor, in the element type of the file; a quantised one as `float32`.
+    ///
+    /// # Errors
+    /// When there is none of that name, candle has no such elements, or the file cannot be read.
+    pub fn tensor(&self, name: &str) -> Result<Tensor> {
+        let Some(place) = self.tensors.get(name) else {
+            let error = Error::msg(format_args!("the checkpoint has no tensor `{name}`"));
+            return Err(in_file(&self.path, &error));
+        };
+        let tensor = self.parts[place.part].tensor(&place.name, self.widen);
+        tensor.map_err(|e| in_file(&self.path, &format_args!("`{name}`: {e}")))
+    }
+
+    /// Only the tensors whose names begin so, without that beginning: `"model."` makes `norm.weight` of `model.norm.weight`.
+    #[must_use]
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        let tensors = std::mem::take(&mut self.tensors);
+        let inside = tensors.into_iter().filter_map(|(name, place)| {
+            let name = name.strip_prefix(prefix)?.to_string();
+            Some((name, place))
+        });
+        self.tensors = inside.collect();
+        self
+    }
+
+    /// Gives tensors the names that the module has for them.
+    ///
+    /// ```
+    /// # use fx_nn::prelude::*;
+    /// # use fx_nn::weights::Checkpoint;
+    /// # let path = std::env::temp_dir().join(format!("fx_doc_rename_{}.safetensors", std::process::id()));
+    /// # #[derive(Module)] struct Saved { gamma: Tensor, beta: Tensor }
+    /// # fx_nn::weights::save(&Saved { gamma: Tensor::ones(4)?, beta: Tensor::zeros(4)? }, &path)?;
+    /// let mut norm = nn::LayerNorm::new(4)?;
+    /// Checkpoint::open(&path)?
+    ///     .rename(|name| name.replace("gamma", "weight").replace("beta", "bias"))?
+    ///     .load(&mut norm)?;
+    /// # std::fs::remove_file(&path).map_err(Error::other)?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When two tensors get one name.
+    pub fn rename(mut self, rule: impl Fn(&str) -> String) -> Result<Self> {
+        let tensors = std::mem::take(&mut self.tensors);
+        for (name, place) in tensors {
+            match self.tensors.entry(rule(&name)) {
+                Entry::Vacant(free) => {
+                    free.insert(place);
+                }
+                Entry::Occupied(taken) => {
+                    let problem = format!(
+                        "`{}` and `{}` both become `{}`: rename one of them to something else, or leave it out with `retain`",
+                        taken.get().name,
+                        place.name,
+                        taken.key()
+                    );
+                    return Err(in_file(&self.path, &problem));
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// Only the tensors whose names the rule keeps.
+    #[must_use]
+    pub fn retain(mut self, keep: impl Fn(&str) -> bool) -> Self {
+        self.tensors.retain(|name, _| keep(name));
+        self
+    }
+
+    /// Reads `int8` as `int16` and `uint16` as `int32`, which have the same numbers, since candle has no such tensors; what
+    /// the module has decides the type as for all others.
+    #[must_use]
+    pub fn widen(mut self) -> Self {
+        self.widen = true;
+        self
+    }
+
+    /// Calls `on_progress` before each tensor that a load reads, and once all are read.
+    #[must_use]
+    pub fn on_progress(mut self, on_progress: impl Fn(Progress<'_>) + 'static) -> Self {
+        self.progress = Some(Box::new(on_progress));
+        self
+    }
+
+    /// Sets every parameter and buffer of a module; dtypes are converted to the module's. A tensor with several names is set
+    /// by any of them.
+    ///
+    /// # Errors
+    /// Every tensor that is missing, unexpected, of another shape, or of elements that candle does not have, a line each; the
+    /// module is unchanged then. Where the disk fails in the middle of a file that was whole when it was opened, the error
+    /// names the tensor; those before it are set.
+    pub fn load(&self, module: &mut (impl Component + ?Sized)) -> Result<()> {
+        self.load_where(module, Report::strict).map(drop)
+    }
+
+    /// Sets those parameters and buffers of a module that the checkpoint has in the same shape, and reports the others.
+    ///
+    /// # Errors
+    /// When one that fits has elements that candle does not have, and as [`load`](Checkpoint::load) where a file cannot be
+    /// read.
+    pub fn load_partial(&self, module: &mut (impl Component + ?Sized)) -> Result<Report> {
+        self.load_where(module, |_| Ok(()))
+    }
+
+    fn load_where(
+        &self,
+        module: &mut (impl Component + ?Sized),
+        accept: impl FnOnce(&Report) -> Result<()>,
+    ) -> Result<Report> {
+        let given = self.tensors.iter();
+        let given = given.map(|(name, place)| (name.as_str(), &*place.shape));
+        let (names, report) = fit(module, &given.collect())?;
+        accept(&report).map_err(|e| in_file(&self.path, &format_args!("\n{e}")))?;
+        let wanted: BTreeSet<&str> = names.values().copied().collect();
+        let unread = wanted.iter().filter_map(|name| {
+            let place = &self.tensors[*name];
+            let error = self.parts[place.part]
+                .check(&place.name, self.widen)
+                .err()?;
+            Some(format!("`{name}`: {error}"))
+        });
+        let unread: Vec<String> = unread.collect();
+        if !unread.is_empty() {
+            return Err(in_file(&self.path, &unread.join("\n")));
+        }
+        let total = wanted.iter().map(|name| self.tensors[*name].bytes).sum();
+        let tell = |name: &str, bytes: u64| {
+            if let Some(progress) = &self.progress {
+                progress(Progress { name, bytes, total });
+            }
+        };
+        let mut bytes = 0;
+        set(module, &names, |name, own| {
+            tell(name, bytes);
+            let place = &self.tensors[name];
+            self.parts[place.part].read_into(&place.name, self.widen, own)?;
+            bytes += place.bytes;
+            Ok(())
+        })
+        .map_err(|e| in_file(&self.path, &e))?;
+        tell("", total);
+        Ok(report)
+    }
+}
+
+/// The error of a file, with its path.
+pub(super) fn in_file(path: &FilePath, problem: &dyn fmt::Display) -> Error {
+    ErrorKind::Weights(format!("{}: {problem}", path.display())).into()
+}

@@ -1,0 +1,253 @@
+//! `Part`: one file of a checkpoint, of any kind, read tensor by tensor.
+//!
+//! Invariant: a file is one of its kind as a whole, by what it says of itself, before a tensor of it is read.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use candle_core::Device;
+use candle_core::pickle::{PthTensors, TensorInfo};
+use candle_core::quantized::gguf_file::Content;
+use candle_core::quantized::{GgmlDType, QTensor};
+use fx_core::__private::Container;
+use fx_core::tensor::TensorData;
+use fx_core::value::DType;
+use fx_core::{Error, Result};
+
+use crate::error::Fx;
+use crate::tensor::saved::PATH;
+use crate::tensor::{Tensor, candle_dtype, fx_dtype, wider};
+
+/// One file of a checkpoint.
+pub(super) enum Part {
+    Safetensors(Container<File>),
+    /// PyTorch's own format.
+    Pickle(PthTensors),
+    Gguf {
+        content: Content,
+        file: RefCell<BufReader<File>>,
+    },
+}
+
+/// What a part says of a tensor.
+pub(super) struct Info {
+    pub name: String,
+    pub shape: Vec<usize>,
+    /// The bytes that its elements take once they are loaded, in the type that they are read as.
+    pub bytes: u64,
+}
+
+impl Part {
+    /// Opens a file; what it is, its first bytes tell.
+    pub fn open(path: &Path) -> Result<(Self, Vec<Info>)> {
+        let mut file = File::open(path).map_err(Error::msg)?;
+        let mut first = [0; 4];
+        let is_long = file.read_exact(&mut first).is_ok();
+        file.rewind().map_err(Error::msg)?;
+        match &first {
+            b"GGUF" if is_long => Part::gguf(file),
+            b"PK\x03\x04" if is_long => Part::pickle(path),
+            [0x80, 2..=5, ..] if is_long => Err(Error::msg(
+                "it is a pickle of PyTorch before 1.6, without a zip file around it: save it again with a newer PyTorch",
+            )),
+            _ => Part::safetensors(file),
+        }
+    }
+
+    fn safetensors(file: File) -> Result<(Self, Vec<Info>)> {
+        let file = Container::open(file)?;
+        let infos = file.infos().map(|(name, shape, bytes)| Info {
+            name: name.to_string(),
+            shape: shape.to_vec(),
+            bytes: bytes as u64,
+        });
+        let infos = infos.collect();
+        Ok((Part::Safetensors(file), infos))
+    }
+
+    fn pickle(path: &Path) -> Result<(Self, Vec<Info>)> {
+        let length = path.metadata().map_err(Error::msg)?.len();
+        let open = |key| unpanicked(|| PthTensors::new(path, key));
+        let mut file = open(None)?;
+        if file.tensor_infos().is_empty() {
+            // A training checkpoint has the tensors of the model among others.
+            let keys = ["state_dict", "model_state_dict", "model"];
+            let inner = keys.into_iter().filter_map(|key| open(Some(key)).ok());
+            let mut inner = inner.filter(|file| !file.tensor_infos().is_empty());
+            file = inner
+                .next()
+                .ok_or_else(|| Error::msg("it has no tensors by name: save a `state_dict`"))?;
+        }
+        let infos = file
+            .tensor_infos()
+            .values()
+            .map(|info| pickled(info, length));
+        let mut infos = infos.collect::<Result<Vec<_>>>()?;
+        // They come from a map without an order.
+        infos.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok((Part::Pickle(file), infos))
+    }
+
+    fn gguf(file: File) -> Result<(Self, Vec<Info>)> {
+        let length = file.metadata().map_err(Error::msg)?.len();
+        let mut file = BufReader::new(file);
+        let content = unpanicked(|| Content::read(&mut file))?;
+        let mut infos = Vec::with_capacity(content.tensor_infos.len());
+        for (name, info) in &content.tensor_infos {
+            let dims = info.shape.dims();
+            let count = count(dims).filter(|count| {
+                let blocks = count.div_ceil(info.ggml_dtype.block_size());
+                blocks
+                    .checked_mul(info.ggml_dtype.type_size())
+                    .is_some_and(|bytes| bytes as u64 <= length)
+            });
+            let Some(count) = count else {
+                return Err(Error::msg(format_args!(
+                    "`{name}` of shape {dims:?} has more elements than the file has bytes for"
+                )));
+            };
+            infos.push(Info {
+                name: name.clone(),
+                shape: dims.to_vec(),
+                bytes: (count * size_of::<f32>()) as u64,
+            });
+        }
+        infos.sort_by(|one, other| one.name.cmp(&other.name));
+        let file = RefCell::new(file);
+        Ok((Part::Gguf { content, file }, infos))
+    }
+
+    /// Reads a tensor into the memory of one of its shape, in that one's type.
+    pub fn read_into(&self, name: &str, widen: bool, own: &mut Tensor) -> Result<()> {
+        match self {
+            Part::Safetensors(file) => own.read_from(&held(file.tensor(name, PATH)?, widen)?),
+            _ => own.copy_from(&self.tensor(name, widen)?),
+        }
+    }
+
+    /// Why a tensor cannot be read, where its type tells that before it is.
+    pub fn check(&self, name: &str, widen: bool) -> Result<()> {
+        match self {
+            Part::Safetensors(file) => held(file.tensor(name, PATH)?, widen).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// A tensor, in the type that it has in the file; quantised ones as `float32`.
+    pub fn tensor(&self, name: &str, widen: bool) -> Result<Tensor> {
+        match self {
+            Part::Safetensors(file) => {
+                crate::tensor::saved::from_data(&held(file.tensor(name, PATH)?, widen)?)
+            }
+            Part::Pickle(file) => {
+                let tensor = unpanicked(|| file.get(name))?;
+                tensor.map(Tensor::from).ok_or_else(|| no_tensor(name))
+            }
+            Part::Gguf { .. } => {
+                let tensor = self.quantized(name)?;
+                tensor.dequantize(&Device::Cpu).map(Tensor::from).fx()
+            }
+        }
+    }
+
+    /// A tensor as it is quantised in a GGUF file.
+    pub fn quantized(&self, name: &str) -> Result<QTensor> {
+        let Part::Gguf { content, file } = self else {
+            return Err(Error::msg("only GGUF files have quantised tensors"));
+        };
+        let mut file = file.borrow_mut();
+        unpanicked(|| content.tensor(&mut *file, name, &Device::Cpu))
+    }
+
+    /// How a tensor is quantised.
+    pub fn quantization(&self, name: &str) -> Option<GgmlDType> {
+        match self {
+            Part::Gguf { content, .. } => Some(content.tensor_infos.get(name)?.ggml_dtype),
+            _ => None,
+        }
+    }
+
+    /// What a GGUF file says of its model, in words.
+    pub fn metadata(&self) -> Option<&HashMap<String, candle_core::quantized::gguf_file::Value>> {
+        match self {
+            Part::Gguf { content, .. } => Some(&content.metadata),
+            _ => None,
+        }
+    }
+}
+
+fn no_tensor(name: &str) -> Error {
+    Error::msg(format_args!("the file has no tensor `{name}`"))
+}
+
+fn count(dims: &[usize]) -> Option<usize> {
+    dims.iter()
+        .try_fold(1usize, |count, dim| count.checked_mul(*dim))
+}
+
+/// What a pickle says of a tensor, which is in the file of that many bytes as it is in memory.
+fn pickled(info: &TensorInfo, length: u64) -> Result<Info> {
+    let (name, dims) = (&info.name, info.layout.dims());
+    let dtype = fx_dtype(info.dtype).map_err(|e| Error::msg(format_args!("`{name}`: {e}")))?;
+    let bytes = count(dims).and_then(|count| count.checked_mul(dtype.size_in_bytes()));
+    let bytes = bytes.filter(|bytes| *bytes as u64 <= length);
+    let bytes = bytes.ok_or_else(|| {
+        Error::msg(format_args!(
+            "`{name}` of shape {dims:?} has more elements than the file has bytes for"
+        ))
+    })?;
+    Ok(Info {
+        name: name.clone(),
+        shape: dims.to_vec(),
+        bytes: bytes as u64,
+    })
+}
+
+/// What candle's readers give; a file that makes them panic is one that they cannot read.
+fn unpanicked<T>(read: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.fx(),
+        Err(_) => Err(Error::msg("the file is damaged: its reader gave up")),
+    }
+}
+
+/// The elements of a type that candle has, or as those of a wider type where that is wanted.
+fn held(tensor: TensorData<'_>, widen: bool) -> Result<TensorData<'_>> {
+    match (candle_dtype(tensor.dtype()), wider(tensor.dtype())) {
+        (Ok(_), _) => Ok(tensor),
+        (Err(_), Some(_)) if widen => widened(tensor),
+        (Err(_), Some(wide)) => Err(Error::msg(format_args!(
+            "candle has no element type for {}: `weights::load_widened` reads it as {wide}",
+            tensor.dtype()
+        ))),
+        (Err(error), None) => Err(error),
+    }
+}
+
+/// The elements of a type that candle has not, as they are asked for, as those of a wider type.
+fn widened(tensor: TensorData<'_>) -> Result<TensorData<'_>> {
+    let (dtype, shape) = (tensor.dtype(), tensor.shape().to_vec());
+    let Some(wide) = wider(dtype) else {
+        return candle_dtype(dtype).map(|_| tensor);
+    };
+    TensorData::streamed(PATH, wide, shape, move |sink| {
+        tensor.for_each_chunk(&mut |bytes| {
+            let wide: Vec<u8> = match dtype {
+                DType::I8 => {
+                    let elements = bytes.iter().map(|byte| i16::from(byte.cast_signed()));
+                    elements.flat_map(i16::to_le_bytes).collect()
+                }
+                _ => {
+                    let elements = bytes.as_chunks().0.iter();
+                    let elements = elements.map(|bytes| i32::from(u16::from_le_bytes(*bytes)));
+                    elements.flat_map(i32::to_le_bytes).collect()
+                }
+            };
+            sink(&wide)
+        })
+    })
+}
