@@ -3,7 +3,7 @@
 use fx_core::{Error, Module, Result, trace};
 
 use super::batch_norm2d::{count_batch, no_batches};
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -58,8 +58,8 @@ impl BatchNorm1d {
     pub fn new(channels: usize) -> Result<Self> {
         let shape = [channels];
         Ok(BatchNorm1d {
-            weight: Some(init::constant(&shape, 1.0)?),
-            bias: Some(init::constant(&shape, 0.0)?),
+            weight: Some(parameter::constant(&shape, 1.0)?),
+            bias: Some(parameter::constant(&shape, 0.0)?),
             running_mean: Some(Tensor::zeros(channels)?),
             running_var: Some(Tensor::ones(channels)?),
             num_batches_tracked: Some(no_batches()?),

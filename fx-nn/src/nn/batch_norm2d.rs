@@ -3,7 +3,7 @@
 use candle_core::{Device, Var};
 use fx_core::{Error, Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::error::Fx;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -59,8 +59,8 @@ impl BatchNorm2d {
     pub fn new(channels: usize) -> Result<Self> {
         let shape = [channels];
         Ok(BatchNorm2d {
-            weight: Some(init::constant(&shape, 1.0)?),
-            bias: Some(init::constant(&shape, 0.0)?),
+            weight: Some(parameter::constant(&shape, 1.0)?),
+            bias: Some(parameter::constant(&shape, 0.0)?),
             running_mean: Some(Tensor::zeros(channels)?),
             running_var: Some(Tensor::ones(channels)?),
             num_batches_tracked: Some(no_batches()?),

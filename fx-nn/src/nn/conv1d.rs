@@ -2,7 +2,7 @@
 
 use fx_core::{Error, Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -81,10 +81,12 @@ impl Conv1d {
                 "conv1d: groups must divide in_channels and out_channels, and {groups} does not divide {in_channels} and {out_channels}"
             )));
         }
-        let bound = init::fan_in_bound((in_channels / groups).saturating_mul(kernel_size));
-        let bias = options.bias.then(|| init::uniform(&[out_channels], bound));
+        let bound = parameter::fan_in_bound((in_channels / groups).saturating_mul(kernel_size));
+        let bias = options
+            .bias
+            .then(|| parameter::uniform(&[out_channels], bound));
         Ok(Conv1d {
-            weight: init::uniform(&[out_channels, in_channels / groups, kernel_size], bound)?,
+            weight: parameter::uniform(&[out_channels, in_channels / groups, kernel_size], bound)?,
             bias: bias.transpose()?,
             stride: options.stride,
             padding: options.padding,

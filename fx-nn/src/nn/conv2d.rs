@@ -2,7 +2,7 @@
 
 use fx_core::{Error, Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
@@ -90,16 +90,16 @@ impl Conv2d {
             )));
         }
         let kernel = kernel_size.into();
-        let bound = init::fan_in_bound(
+        let bound = parameter::fan_in_bound(
             (in_channels / groups)
                 .saturating_mul(kernel.0)
                 .saturating_mul(kernel.1),
         );
         let shape = [out_channels, in_channels / groups, kernel.0, kernel.1];
         Ok(Conv2d {
-            weight: init::uniform(&shape, bound)?,
+            weight: parameter::uniform(&shape, bound)?,
             bias: bias
-                .then(|| init::uniform(&[out_channels], bound))
+                .then(|| parameter::uniform(&[out_channels], bound))
                 .transpose()?,
             stride,
             padding,

@@ -2,7 +2,7 @@
 
 use fx_core::{Error, Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
@@ -90,10 +90,13 @@ impl ConvTranspose2d {
         }
         let kernel = kernel_size.into();
         let shape = [in_channels, out_channels / groups, kernel.0, kernel.1];
-        let bound = init::fan_in_bound(shape[1].saturating_mul(kernel.0).saturating_mul(kernel.1));
-        let bias = options.bias.then(|| init::uniform(&[out_channels], bound));
+        let bound =
+            parameter::fan_in_bound(shape[1].saturating_mul(kernel.0).saturating_mul(kernel.1));
+        let bias = options
+            .bias
+            .then(|| parameter::uniform(&[out_channels], bound));
         Ok(ConvTranspose2d {
-            weight: init::uniform(&shape, bound)?,
+            weight: parameter::uniform(&shape, bound)?,
             bias: bias.transpose()?,
             stride: options.stride,
             padding: options.padding,

@@ -3,7 +3,7 @@
 use candle_core::Var;
 use fx_core::{Error, Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::error::Fx;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -33,7 +33,7 @@ impl Embedding {
     /// When candle has no room for it.
     pub fn new(num_embeddings: usize, embedding_dim: usize) -> Result<Self> {
         Ok(Embedding {
-            weight: init::normal(&[num_embeddings, embedding_dim])?,
+            weight: parameter::normal(&[num_embeddings, embedding_dim])?,
             padding_idx: None,
         })
     }

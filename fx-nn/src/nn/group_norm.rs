@@ -2,7 +2,7 @@
 
 use fx_core::{Error, Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -40,8 +40,8 @@ impl GroupNorm {
             )));
         }
         Ok(GroupNorm {
-            weight: Some(init::constant(&[num_channels], 1.0)?),
-            bias: Some(init::constant(&[num_channels], 0.0)?),
+            weight: Some(parameter::constant(&[num_channels], 1.0)?),
+            bias: Some(parameter::constant(&[num_channels], 0.0)?),
             num_groups,
             eps: 1e-5,
         })

@@ -1,40 +1,279 @@
-//! Initial values of parameters, PyTorch's defaults.
+//! Initial values of parameters, PyTorch's `torch.nn.init`: each function overwrites a tensor in place.
+//!
+//! ```
+//! use fx_nn::prelude::*;
+//! use fx_nn::nn::init::{self, FanMode, Nonlinearity};
+//! let mut conv = nn::Conv2d::new(3, 8, 3, Default::default())?;
+//! init::kaiming_normal(&mut conv.weight, FanMode::FanOut, Nonlinearity::ReLU)?;
+//! if let Some(bias) = &mut conv.bias {
+//!     init::zeros(bias)?;
+//! }
+//! # Ok::<(), fx_nn::Error>(())
+//! ```
 
-use candle_core::{Device, Var};
-use fx_core::Result;
+use candle_core::Device;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
+use crate::random;
 use crate::tensor::Tensor;
-use crate::{random, room};
 
-/// A parameter of uniform random numbers in [-bound, bound].
-pub(super) fn uniform(shape: &[usize], bound: f64) -> Result<Tensor> {
-    parameter(random::uniform(shape, -bound as f32, bound as f32))
+/// What the numbers of a layer's results go through, which decides how large its weights are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Nonlinearity {
+    /// Nothing.
+    Linear,
+    /// The sigmoid.
+    Sigmoid,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The rectifier.
+    ReLU,
+    /// The rectifier with this slope below zero.
+    LeakyReLU(f64),
+    /// The scaled exponential rectifier.
+    SELU,
 }
 
-/// A parameter of one number everywhere.
-pub(super) fn constant(shape: &[usize], value: f32) -> Result<Tensor> {
-    let number = candle_core::Tensor::new(value, &Device::Cpu).fx()?;
-    parameter(room::full("a parameter", shape, &number))
+/// What a layer keeps the size of: its results' or its gradients'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FanMode {
+    /// Results': by the number of inputs to an output.
+    FanIn,
+    /// Gradients': by the number of outputs of an input.
+    FanOut,
 }
 
-/// A parameter of normal random numbers: mean 0, deviation 1.
-pub(super) fn normal(shape: &[usize]) -> Result<Tensor> {
-    parameter(random::normal(shape))
-}
-
-fn parameter(values: candle_core::Result<candle_core::Tensor>) -> Result<Tensor> {
-    values
-        .and_then(|t| Var::from_tensor(&t))
-        .map(|var| var.as_tensor().clone().into())
-        .fx()
-}
-
-/// The bound of layers with this many inputs to an output: 1 / sqrt(fan_in), 0 for none.
-pub(super) fn fan_in_bound(fan_in: usize) -> f64 {
-    if fan_in == 0 {
-        0.0
-    } else {
-        1.0 / (fan_in as f64).sqrt()
+/// The factor for a nonlinearity.
+pub fn calculate_gain(nonlinearity: Nonlinearity) -> f64 {
+    match nonlinearity {
+        Nonlinearity::Linear | Nonlinearity::Sigmoid => 1.0,
+        Nonlinearity::Tanh => 5.0 / 3.0,
+        Nonlinearity::ReLU => std::f64::consts::SQRT_2,
+        Nonlinearity::LeakyReLU(slope) => (2.0 / (1.0 + slope * slope)).sqrt(),
+        Nonlinearity::SELU => 0.75,
     }
+}
+
+/// Uniform numbers from `low` to `high`.
+///
+/// # Errors
+/// When the tensor is symbolic.
+pub fn uniform(tensor: &mut Tensor, low: f64, high: f64) -> Result<()> {
+    let values = random::uniform(tensor.dims()?, low as f32, high as f32).fx()?;
+    tensor.copy_from(&values.into())
+}
+
+/// Normal numbers.
+///
+/// # Errors
+/// When the tensor is symbolic.
+pub fn normal(tensor: &mut Tensor, mean: f64, std: f64) -> Result<()> {
+    let values = random::normal(tensor.dims()?);
+    let values = values.and_then(|values| values.affine(std, mean)).fx()?;
+    tensor.copy_from(&values.into())
+}
+
+/// Normal numbers that are between `least` and `most`; those outside are drawn again.
+///
+/// # Errors
+/// When the tensor is symbolic, or no normal number is likely to be in there.
+pub fn trunc_normal(tensor: &mut Tensor, mean: f64, std: f64, least: f64, most: f64) -> Result<()> {
+    if !(least < most) || mean < least - 2.0 * std || mean > most + 2.0 * std {
+        return Err(Error::msg(format_args!(
+            "trunc_normal: the mean {mean} is more than two deviations of {std} from [{least}, {most}]"
+        )));
+    }
+    let dims = tensor.dims()?;
+    let count = dims.iter().product();
+    let mut values: Vec<f32> = Vec::with_capacity(count);
+    while values.len() < count {
+        let more = random::normal(&[count - values.len()]).fx()?;
+        let more = more.to_vec1::<f32>().fx()?;
+        let more = more.into_iter().map(|x| f64::from(x) * std + mean);
+        let inside = more.filter(|x| (least..=most).contains(x));
+        values.extend(inside.map(|x| x as f32));
+    }
+    let values = candle_core::Tensor::from_vec(values, dims, &Device::Cpu).fx()?;
+    tensor.copy_from(&values.into())
+}
+
+/// One number everywhere.
+///
+/// # Errors
+/// When the tensor is symbolic.
+pub fn constant(tensor: &mut Tensor, value: f64) -> Result<()> {
+    let dims = tensor.dims()?;
+    let value = candle_core::Tensor::new(value, &Device::Cpu);
+    let values = value.and_then(|value| value.broadcast_as(dims)).fx()?;
+    tensor.copy_from(&values.into())
+}
+
+/// Ones.
+///
+/// # Errors
+/// When the tensor is symbolic.
+pub fn ones(tensor: &mut Tensor) -> Result<()> {
+    constant(tensor, 1.0)
+}
+
+/// Zeros.
+///
+/// # Errors
+/// When the tensor is symbolic.
+pub fn zeros(tensor: &mut Tensor) -> Result<()> {
+    constant(tensor, 0.0)
+}
+
+/// The identity matrix: ones where both indices are the same.
+///
+/// # Errors
+/// When the tensor has not two dims.
+pub fn eye(tensor: &mut Tensor) -> Result<()> {
+    let &[rows, columns] = tensor.dims()? else {
+        return Err(of_dims("eye", "two", tensor));
+    };
+    let mut values = vec![0f32; rows * columns];
+    (0..rows.min(columns)).for_each(|i| values[i * columns + i] = 1.0);
+    tensor.copy_from(&Tensor::from_vec(values, (rows, columns))?)
+}
+
+/// A convolution that gives its input: a one in the middle of each kernel of a channel to itself, in each of `groups`.
+///
+/// # Errors
+/// When the tensor has not three to five dims, or `groups` does not divide the first.
+pub fn dirac(tensor: &mut Tensor, groups: usize) -> Result<()> {
+    let dims = tensor.dims()?.to_vec();
+    if !(3..=5).contains(&dims.len()) {
+        return Err(of_dims("dirac", "three to five", tensor));
+    }
+    if groups == 0 || !dims[0].is_multiple_of(groups) {
+        return Err(Error::msg(format_args!(
+            "dirac: {groups} groups do not divide {} output channels",
+            dims[0]
+        )));
+    }
+    let (outputs, inputs) = (dims[0] / groups, dims[1]);
+    let kernel: usize = dims[2..].iter().product();
+    let middle = dims[2..].iter().fold(0, |at, size| at * size + size / 2);
+    let mut values = vec![0f32; dims.iter().product()];
+    if kernel > 0 {
+        for group in 0..groups {
+            for channel in 0..outputs.min(inputs) {
+                let output = group * outputs + channel;
+                values[(output * inputs + channel) * kernel + middle] = 1.0;
+            }
+        }
+    }
+    tensor.copy_from(&Tensor::from_vec(values, dims)?)
+}
+
+/// Glorot's uniform numbers, which keep the size of results and gradients alike.
+///
+/// # Errors
+/// When the tensor has fewer than two dims.
+pub fn xavier_uniform(tensor: &mut Tensor, gain: f64) -> Result<()> {
+    let bound = 3f64.sqrt() * xavier(tensor, gain)?;
+    uniform(tensor, -bound, bound)
+}
+
+/// Glorot's normal numbers, which keep the size of results and gradients alike.
+///
+/// # Errors
+/// When the tensor has fewer than two dims.
+pub fn xavier_normal(tensor: &mut Tensor, gain: f64) -> Result<()> {
+    let std = xavier(tensor, gain)?;
+    normal(tensor, 0.0, std)
+}
+
+/// He's uniform numbers, for layers before a nonlinearity.
+///
+/// # Errors
+/// When the tensor has fewer than two dims.
+pub fn kaiming_uniform(
+    tensor: &mut Tensor,
+    mode: FanMode,
+    nonlinearity: Nonlinearity,
+) -> Result<()> {
+    let bound = 3f64.sqrt() * kaiming(tensor, mode, nonlinearity)?;
+    uniform(tensor, -bound, bound)
+}
+
+/// He's normal numbers, for layers before a nonlinearity.
+///
+/// # Errors
+/// When the tensor has fewer than two dims.
+pub fn kaiming_normal(
+    tensor: &mut Tensor,
+    mode: FanMode,
+    nonlinearity: Nonlinearity,
+) -> Result<()> {
+    let std = kaiming(tensor, mode, nonlinearity)?;
+    normal(tensor, 0.0, std)
+}
+
+/// Normal numbers, of which a part of each column is zero.
+///
+/// # Errors
+/// When the tensor has not two dims, or the part is not in [0, 1].
+pub fn sparse(tensor: &mut Tensor, sparsity: f64, std: f64) -> Result<()> {
+    let &[rows, columns] = tensor.dims()? else {
+        return Err(of_dims("sparse", "two", tensor));
+    };
+    if !(0.0..=1.0).contains(&sparsity) {
+        return Err(Error::msg(format_args!(
+            "sparse: {sparsity} is no part of a column: give a number in [0, 1]"
+        )));
+    }
+    let zeros = (sparsity * rows as f64).ceil() as usize;
+    let values = random::normal(&[rows, columns]).and_then(|values| values.affine(std, 0.0));
+    let mut values: Vec<f32> = values
+        .and_then(|values| values.flatten_all()?.to_vec1())
+        .fx()?;
+    for column in 0..columns {
+        // The rows with the smallest keys of a random order.
+        let keys = random::uniform(&[rows], 0.0, 1.0).and_then(|keys| keys.to_vec1::<f32>());
+        let keys = keys.fx()?;
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
+        order[..zeros]
+            .iter()
+            .for_each(|row| values[row * columns + column] = 0.0);
+    }
+    tensor.copy_from(&Tensor::from_vec(values, (rows, columns))?)
+}
+
+/// How many inputs an output has, and how many outputs an input.
+fn fans(tensor: &Tensor) -> Result<(f64, f64)> {
+    match tensor.dims()? {
+        [outputs, inputs, kernel @ ..] => {
+            let kernel: usize = kernel.iter().product();
+            Ok(((inputs * kernel) as f64, (outputs * kernel) as f64))
+        }
+        dims => Err(Error::msg(format_args!(
+            "a tensor of shape {dims:?} has no inputs and outputs to count: it needs two dims at least"
+        ))),
+    }
+}
+
+fn xavier(tensor: &Tensor, gain: f64) -> Result<f64> {
+    let (inputs, outputs) = fans(tensor)?;
+    Ok(gain * (2.0 / (inputs + outputs).max(1.0)).sqrt())
+}
+
+fn kaiming(tensor: &Tensor, mode: FanMode, nonlinearity: Nonlinearity) -> Result<f64> {
+    let (inputs, outputs) = fans(tensor)?;
+    let fan = match mode {
+        FanMode::FanIn => inputs,
+        FanMode::FanOut => outputs,
+    };
+    Ok(calculate_gain(nonlinearity) / fan.max(1.0).sqrt())
+}
+
+fn of_dims(what: &str, wanted: &str, tensor: &Tensor) -> Error {
+    Error::msg(format_args!(
+        "{what}: the tensor has shape {:?}, and needs {wanted} dims",
+        tensor.dims().unwrap_or_default()
+    ))
 }

@@ -2,7 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::{Shape, Tensor};
 
@@ -36,8 +36,8 @@ impl LayerNorm {
     pub fn new(normalized_shape: impl Into<Shape>) -> Result<Self> {
         let Shape(normalized_shape) = normalized_shape.into();
         Ok(LayerNorm {
-            weight: Some(init::constant(&normalized_shape, 1.0)?),
-            bias: Some(init::constant(&normalized_shape, 0.0)?),
+            weight: Some(parameter::constant(&normalized_shape, 1.0)?),
+            bias: Some(parameter::constant(&normalized_shape, 0.0)?),
             normalized_shape,
             eps: 1e-5,
         })

@@ -2,7 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -31,10 +31,10 @@ impl Linear {
     /// # Errors
     /// When candle has no room for it.
     pub fn new(in_features: usize, out_features: usize) -> Result<Self> {
-        let bound = init::fan_in_bound(in_features);
+        let bound = parameter::fan_in_bound(in_features);
         Ok(Linear {
-            weight: init::uniform(&[out_features, in_features], bound)?,
-            bias: Some(init::uniform(&[out_features], bound)?),
+            weight: parameter::uniform(&[out_features, in_features], bound)?,
+            bias: Some(parameter::uniform(&[out_features], bound)?),
         })
     }
 

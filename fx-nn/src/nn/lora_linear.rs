@@ -2,8 +2,8 @@
 
 use fx_core::{Error, Module, Result, trace};
 
-use super::init;
 use super::linear::Linear;
+use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -48,7 +48,7 @@ impl LoraLinear {
             )));
         }
         let dtype = linear.weight.dtype()?;
-        let a = init::uniform(&[rank, columns], init::fan_in_bound(columns))?;
+        let a = parameter::uniform(&[rank, columns], parameter::fan_in_bound(columns))?;
         let typed = |t: Tensor| t.detach()?.cast(dtype)?.into_parameter();
         Ok(LoraLinear {
             base: Linear {
@@ -56,7 +56,7 @@ impl LoraLinear {
                 bias: linear.bias.as_ref().map(Tensor::detach).transpose()?,
             },
             lora_a: typed(a)?,
-            lora_b: typed(init::constant(&[rows, rank], 0.0)?)?,
+            lora_b: typed(parameter::constant(&[rows, rank], 0.0)?)?,
             scale,
         })
     }

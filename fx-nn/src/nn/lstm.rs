@@ -4,7 +4,7 @@ use candle_core::DType;
 use fx_core::{Error, Module, Result, trace};
 use indexmap::IndexMap;
 
-use super::init;
+use super::parameter;
 use crate::error::Fx;
 use crate::tensor::Tensor;
 use crate::{ops, room};
@@ -108,7 +108,7 @@ impl LSTM {
         }
         let each = hidden_size.saturating_add(input_size).saturating_mul(4);
         room::of("lstm", &[num_layers, each, hidden_size], DType::F32).fx()?;
-        let bound = init::fan_in_bound(hidden_size);
+        let bound = parameter::fan_in_bound(hidden_size);
         // A size that does not fit has no room either, and the draw of the weights says so.
         let gates = hidden_size.saturating_mul(4);
         let directions: &[&str] = if bidirectional {
@@ -125,7 +125,7 @@ impl LSTM {
             for direction in directions {
                 let mut add = |name: &str, shape: &[usize]| -> Result<()> {
                     let name = format!("{name}_l{layer}{direction}");
-                    weights.insert(name, init::uniform(shape, bound)?);
+                    weights.insert(name, parameter::uniform(shape, bound)?);
                     Ok(())
                 };
                 add("weight_ih", &[gates, inputs])?;

@@ -2,7 +2,7 @@
 
 use fx_core::{Error, Module, Result, trace};
 
-use super::{Linear, init};
+use super::{Linear, parameter};
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -54,10 +54,10 @@ impl MultiheadAttention {
         let width = embed_dim.saturating_mul(3);
         let bound = (6.0 / (4.0 * embed_dim as f64)).sqrt();
         Ok(MultiheadAttention {
-            in_proj_weight: init::uniform(&[width, embed_dim], bound)?,
-            in_proj_bias: Some(init::constant(&[width], 0.0)?),
+            in_proj_weight: parameter::uniform(&[width, embed_dim], bound)?,
+            in_proj_bias: Some(parameter::constant(&[width], 0.0)?),
             out_proj: Linear {
-                bias: Some(init::constant(&[embed_dim], 0.0)?),
+                bias: Some(parameter::constant(&[embed_dim], 0.0)?),
                 ..Linear::new(embed_dim, embed_dim)?
             },
             num_heads,

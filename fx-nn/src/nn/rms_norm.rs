@@ -2,7 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
-use super::init;
+use super::parameter;
 use crate::ops;
 use crate::tensor::{Shape, Tensor};
 
@@ -34,7 +34,7 @@ impl RMSNorm {
     pub fn new(normalized_shape: impl Into<Shape>) -> Result<Self> {
         let Shape(normalized_shape) = normalized_shape.into();
         Ok(RMSNorm {
-            weight: Some(init::constant(&normalized_shape, 1.0)?),
+            weight: Some(parameter::constant(&normalized_shape, 1.0)?),
             normalized_shape,
             eps: 1e-6,
         })
