@@ -3,6 +3,8 @@
 pub mod alexnet;
 pub mod autoencoder;
 pub mod bert;
+mod config;
+pub mod decoder;
 pub mod dict_out;
 pub mod gpt2;
 pub mod lstm_classifier;

@@ -26,7 +26,7 @@ pub use matrix::{einsum, linear, matmul};
 pub use norm::{batch_norm, group_norm, layer_norm, log_softmax, rms_norm, softmax};
 pub use pointwise::{
     clamp, cos, erf, exp, isfinite, isnan, log, maximum, minimum, neg, reciprocal, rsqrt, sin,
-    sqrt, square, to_dtype,
+    sqrt, square, to_dtype, type_as,
 };
 pub use pool::{adaptive_avg_pool2d, avg_pool2d, max_pool2d};
 pub use reduce::{amax, amin, argmax, cumsum, max, mean, std, sum, topk, var};

@@ -115,6 +115,22 @@ pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     x.cast(dtype)
 }
 
+/// The same elements as the type of another tensor.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let half = Tensor::ones(2)?.to_dtype(DType::BF16)?;
+/// assert_eq!(Tensor::zeros(3)?.type_as(&half)?.dtype()?, DType::BF16);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// None of its own.
+#[wrap(method, path = "fx_nn::ops::type_as")]
+pub fn type_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
+    x.cast(other.dtype()?)
+}
+
 /// Each element held between `min` and `max`, integers or floats; `None` leaves that side open.
 ///
 /// A float beside integers makes them `float32`; a nan makes every element nan.

@@ -51,7 +51,8 @@ impl Part {
         match &first {
             b"GGUF" if is_long => Part::gguf(file),
             b"PK\x03\x04" if is_long => Part::pickle(path),
-            [0x80, 2..=5, ..] if is_long => Err(Error::msg(
+            // The number by which PyTorch's older files begin; as a header's length it would be too large.
+            [0x80, 0x02, 0x8a, 0x0a] if is_long => Err(Error::msg(
                 "it is a pickle of PyTorch before 1.6, without a zip file around it: save it again with a newer PyTorch",
             )),
             _ => Part::safetensors(file),

@@ -1,0 +1,115 @@
+//! `Fields`: a model's `config.json`, read field by field.
+//!
+//! Invariant: every problem of a file is in one error.
+
+use std::path::Path;
+
+use fx_core::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+
+/// The fields of a configuration, and what is wrong with those that were read.
+pub(crate) struct Fields {
+    fields: Map<String, Value>,
+    problems: Vec<String>,
+}
+
+impl Fields {
+    /// # Errors
+    /// When the text is no JSON object.
+    pub fn parse(text: &str) -> Result<Self> {
+        match serde_json::from_str(text).map_err(config)? {
+            Value::Object(fields) => Ok(Fields {
+                fields,
+                problems: Vec::new(),
+            }),
+            _ => Err(config("it is no JSON object")),
+        }
+    }
+
+    /// Of the file `config.json` in a folder, read by `read`.
+    ///
+    /// # Errors
+    /// When there is none, and what `read` finds.
+    pub fn of_folder<T>(folder: &Path, read: impl FnOnce(&str) -> Result<T>) -> Result<T> {
+        let path = folder.join("config.json");
+        let in_file = |e: &dyn std::fmt::Display| config(format!("{}: {e}", path.display()));
+        let text = std::fs::read_to_string(&path).map_err(|e| in_file(&e))?;
+        read(&text).map_err(|e| in_file(&e))
+    }
+
+    /// A field that is there and not `null`.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    fn read<T: Clone>(
+        &mut self,
+        name: &str,
+        default: Option<T>,
+        wanted: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let Some(value) = self.get(name) else {
+            if default.is_none() {
+                self.problems.push(format!("`{name}` is missing: {wanted}"));
+            }
+            return default;
+        };
+        let found = read(value);
+        if found.is_none() {
+            let problem = format!("`{name}` is {value}, and no {wanted}");
+            self.problems.push(problem);
+        }
+        found.or(default)
+    }
+
+    /// A size, of at least 1.
+    pub fn size(&mut self, name: &str) -> usize {
+        self.size_or(name, None)
+    }
+
+    /// A size, of at least 1, with a default.
+    pub fn size_or(&mut self, name: &str, default: impl Into<Option<usize>>) -> usize {
+        let size = |value: &Value| usize::try_from(value.as_u64()?).ok().filter(|n| *n > 0);
+        let found = self.read(name, default.into(), "whole number above 0", size);
+        found.unwrap_or(1)
+    }
+
+    /// A number above 0, with a default.
+    pub fn number_or(&mut self, name: &str, default: f64) -> f64 {
+        let number = |value: &Value| value.as_f64().filter(|x| *x > 0.0 && x.is_finite());
+        let found = self.read(name, Some(default), "number above 0", number);
+        found.unwrap_or(default)
+    }
+
+    /// A truth value, with a default.
+    pub fn flag_or(&mut self, name: &str, default: bool) -> bool {
+        let found = self.read(name, Some(default), "truth value", Value::as_bool);
+        found.unwrap_or(default)
+    }
+
+    /// A text, with a default.
+    pub fn text_or(&mut self, name: &str, default: impl Into<Option<&'static str>>) -> String {
+        let text = |value: &Value| value.as_str().map(str::to_string);
+        let default = default.into().map(str::to_string);
+        self.read(name, default, "text", text).unwrap_or_default()
+    }
+
+    /// Something is wrong with what was read.
+    pub fn problem(&mut self, problem: impl Into<String>) {
+        self.problems.push(problem.into());
+    }
+
+    /// # Errors
+    /// Every problem of the fields that were read, a line each.
+    pub fn finish(self) -> Result<()> {
+        match self.problems.is_empty() {
+            true => Ok(()),
+            false => Err(config(self.problems.join("\n"))),
+        }
+    }
+}
+
+fn config(problem: impl std::fmt::Display) -> Error {
+    ErrorKind::Weights(problem.to_string()).into()
+}
