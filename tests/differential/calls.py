@@ -57,6 +57,15 @@ def _(s):
     return [s.any(), bound(), bound()]
 
 
+@op("type_as", lambda x, other: x.type_as(other))
+def _(s):
+    # What a float outside of an integer's range becomes is undefined in PyTorch.
+    x, other = s.any(style="small"), s.any()
+    if not other.tensor.is_floating_point() and x.tensor.is_floating_point():
+        x = T(x.tensor.abs())
+    return [x, other]
+
+
 @op("to_dtype", lambda x, d: x.to(d))
 def _(s):
     to = s.pick(*ALL)

@@ -66,6 +66,7 @@ fn pointwise(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     held!(seen: "maximum"(x: [2, 3], y: [3]) ops::maximum(x, y));
     held!(seen: "minimum"(x: [2, 3], y: [3]) ops::minimum(x, y));
     held!(seen: "to_dtype"(x: [2, 3]) ops::to_dtype(x, DType::F64));
+    held!(seen: "type_as"(x: [2, 3]) ops::type_as(x, &Tensor::ones(1)?.to_dtype(DType::F64)?));
     Ok(())
 }
 

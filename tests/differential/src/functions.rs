@@ -106,6 +106,7 @@ calls! {
     "t" => ops::t(a.next()?),
     "tanh" => ops::tanh(a.next()?),
     "to_dtype" => ops::to_dtype(a.next()?, a.next()?),
+    "type_as" => ops::type_as(a.next()?, a.next()?),
     "topk" => ops::topk(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "transpose" => ops::transpose(a.next()?, a.next()?, a.next()?),
     "tril" => ops::tril(a.next()?, a.next()?),

@@ -71,6 +71,7 @@ calls! {
     "t" => x!(a).t(),
     "tanh" => x!(a).tanh(),
     "to_dtype" => x!(a).to_dtype(a.next()?),
+    "type_as" => x!(a).type_as(a.next()?),
     "topk" => x!(a).topk(a.next()?, a.next()?, a.next()?, a.next()?),
     "transpose" => x!(a).transpose(a.next()?, a.next()?),
     "tril" => x!(a).tril(a.next()?),
