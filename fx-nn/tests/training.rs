@@ -135,48 +135,21 @@ include!("training/recorded.rs");
 
 #[test]
 fn optimizers_step_as_pytorchs_do() -> Result<()> {
-    let check = |mut optimizer: Box<dyn FnMut(&Point) -> Result<Vec<f64>>>, expected: &[f64]| {
-        let found = optimizer(&point()?)?;
-        same(&found, expected);
-        Ok::<_, Error>(())
-    };
+    fn check<O: Optimizer>(make: impl FnOnce(&Point) -> Result<O>, expected: &[f64]) -> Result<()> {
+        let point = point()?;
+        same(&run(&mut make(&point)?, &point, 5)?, expected);
+        Ok(())
+    }
+    check(|p| Ok(SGD::new(p)?.lr(0.05)), &SGD_PLAIN)?;
+    let momentum = |p: &Point| Ok::<_, Error>(SGD::new(p)?.lr(0.05).momentum(0.9));
     check(
-        Box::new(|p| run(&mut SGD::new(p)?.lr(0.05), p, 5)),
-        &SGD_PLAIN,
-    )?;
-    check(
-        Box::new(|p| {
-            let sgd = SGD::new(p)?
-                .lr(0.05)
-                .momentum(0.9)
-                .dampening(0.3)
-                .weight_decay(0.1);
-            run(&mut { sgd }, p, 5)
-        }),
+        |p| Ok(momentum(p)?.dampening(0.3).weight_decay(0.1)),
         &SGD_MOMENTUM,
     )?;
-    check(
-        Box::new(|p| {
-            run(
-                &mut SGD::new(p)?.lr(0.05).momentum(0.9).nesterov(true),
-                p,
-                5,
-            )
-        }),
-        &SGD_NESTEROV,
-    )?;
-    check(
-        Box::new(|p| {
-            let adam = Adam::new(p)?
-                .lr(0.1)
-                .betas(0.8, 0.95)
-                .eps(1e-6)
-                .weight_decay(0.1);
-            run(&mut { adam }, p, 5)
-        }),
-        &ADAM,
-    )?;
-    check(Box::new(|p| run(&mut AdamW::new(p)?.lr(0.1), p, 5)), &ADAMW)?;
+    check(|p| Ok(momentum(p)?.nesterov(true)), &SGD_NESTEROV)?;
+    let adam = |p: &Point| Ok::<_, Error>(Adam::new(p)?.lr(0.1).betas(0.8, 0.95));
+    check(|p| Ok(adam(p)?.eps(1e-6).weight_decay(0.1)), &ADAM)?;
+    check(|p| Ok(AdamW::new(p)?.lr(0.1)), &ADAMW)?;
     let refused = SGD::new(&point()?)?
         .nesterov(true)
         .step(&loss(&point()?)?.backward()?);

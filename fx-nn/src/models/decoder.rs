@@ -173,7 +173,7 @@ impl Config {
                 config.num_key_value_heads
             ));
         }
-        if config.head_dim % 2 != 0 {
+        if !config.head_dim.is_multiple_of(2) {
             fields.problem(format!(
                 "`head_dim` is {}, and no even number",
                 config.head_dim

@@ -80,7 +80,10 @@ pub fn normal(tensor: &mut Tensor, mean: f64, std: f64) -> Result<()> {
 /// # Errors
 /// When the tensor is symbolic, or no normal number is likely to be in there.
 pub fn trunc_normal(tensor: &mut Tensor, mean: f64, std: f64, least: f64, most: f64) -> Result<()> {
-    if !(least < most) || mean < least - 2.0 * std || mean > most + 2.0 * std {
+    if least.partial_cmp(&most) != Some(std::cmp::Ordering::Less)
+        || mean < least - 2.0 * std
+        || mean > most + 2.0 * std
+    {
         return Err(Error::msg(format_args!(
             "trunc_normal: the mean {mean} is more than two deviations of {std} from [{least}, {most}]"
         )));
