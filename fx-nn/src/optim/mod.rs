@@ -13,7 +13,7 @@
 //!     let loss = (model.forward(&x)? - &y)?.square()?.mean(..)?;
 //!     optimizer.step(&loss.backward()?)?;
 //! }
-//! let error = (model.forward(&x)? - &y)?.abs()?.amax(.., false)?;
+//! let error = (model.forward(&x)? - &y)?.abs()?.amax(..)?;
 //! assert!(error.item()? < 0.01, "{}", error.item()?);
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
