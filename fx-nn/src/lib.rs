@@ -15,6 +15,7 @@ pub mod optim;
 pub mod passes;
 mod random;
 mod room;
+mod scope;
 mod summary;
 pub mod tensor;
 pub mod weights;

@@ -79,12 +79,18 @@ pub fn set_requires_grad(
 /// # Errors
 /// When a parameter is symbolic.
 pub fn variables(module: &(impl Component + ?Sized)) -> Result<Vec<Var>> {
+    let named = named_variables(module)?.into_iter();
+    Ok(named.map(|(_, variable)| variable).collect())
+}
+
+/// The parameters that are trained, with their paths.
+pub(crate) fn named_variables(module: &(impl Component + ?Sized)) -> Result<Vec<(String, Var)>> {
     let mut found = Vec::new();
-    for (_, value) in module.named_parameters() {
+    for (path, value) in module.named_parameters() {
         if let Some(tensor) = value.downcast_ref::<Tensor>() {
             let data = tensor.candle()?;
             if data.is_variable() {
-                found.push(Var::from_tensor(data).fx()?);
+                found.push((path, Var::from_tensor(data).fx()?));
             }
         }
     }

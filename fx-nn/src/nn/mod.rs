@@ -49,6 +49,7 @@ pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
 pub use gelu::GELU;
+pub(crate) use grad::named_variables;
 pub use grad::{set_requires_grad, variables};
 pub use group_norm::GroupNorm;
 pub use identity::Identity;

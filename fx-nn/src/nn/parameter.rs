@@ -7,7 +7,7 @@ use fx_core::Result;
 
 use crate::error::Fx;
 use crate::tensor::Tensor;
-use crate::{random, room};
+use crate::{random, room, scope};
 
 thread_local! {
     /// How many scopes without initial values the thread is in.
@@ -23,16 +23,7 @@ thread_local! {
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 pub fn skip_init<R>(body: impl FnOnce() -> R) -> R {
-    /// Leaves the scope, also on unwinding.
-    struct Leave;
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            SKIPPED.set(SKIPPED.get() - 1);
-        }
-    }
-    SKIPPED.set(SKIPPED.get() + 1);
-    let _leave = Leave;
-    body()
+    scope::within(&SKIPPED, body)
 }
 
 /// A parameter of uniform random numbers in [-bound, bound].

@@ -1,6 +1,6 @@
 //! Clipping of gradients: all by their common norm, or each by its size.
 
-use candle_core::{DType, Tensor as Candle};
+use candle_core::{DType, Tensor as Candle, Var};
 use fx_core::Result;
 use fx_core::module::Component;
 
@@ -32,9 +32,10 @@ pub fn clip_grad_norm(
     max_norm: f64,
     norm_type: f64,
 ) -> Result<f64> {
+    let variables = variables(module)?;
     let mut norms = Vec::new();
-    for var in variables(module)? {
-        if let Some(gradient) = gradients.candle().get(&var) {
+    for var in &variables {
+        if let Some(gradient) = gradients.candle().get(var) {
             norms.push(norm(gradient, norm_type).fx()?);
         }
     }
@@ -54,7 +55,7 @@ pub fn clip_grad_norm(
     // As PyTorch has it: a hair more than nothing, so that no norm divides by zero.
     let scale = max_norm / (total + 1e-6);
     if scale < 1.0 || scale.is_nan() {
-        change(module, gradients, |gradient| gradient * scale)?;
+        change(&variables, gradients, |gradient| gradient * scale)?;
     }
     Ok(total)
 }
@@ -68,7 +69,7 @@ pub fn clip_grad_value(
     gradients: &mut Gradients,
     clip_value: f64,
 ) -> Result<()> {
-    change(module, gradients, |gradient| {
+    change(&variables(module)?, gradients, |gradient| {
         gradient.clamp(-clip_value, clip_value)
     })
 }
@@ -94,14 +95,14 @@ fn norm(gradient: &Candle, p: f64) -> candle_core::Result<f64> {
 }
 
 fn change(
-    module: &(impl Component + ?Sized),
+    variables: &[Var],
     gradients: &mut Gradients,
     changed: impl Fn(&Candle) -> candle_core::Result<Candle>,
 ) -> Result<()> {
-    for var in variables(module)? {
-        if let Some(gradient) = gradients.candle().get(&var) {
+    for var in variables {
+        if let Some(gradient) = gradients.candle().get(var) {
             let gradient = changed(&gradient.detach()).fx()?;
-            gradients.candle_mut().insert(&var, gradient);
+            gradients.candle_mut().insert(var, gradient);
         }
     }
     Ok(())

@@ -3,11 +3,12 @@
 //! Invariant: a shared parameter is here once, under its first path; what is remembered has its shape.
 
 use candle_core::{Tensor as Candle, Var};
-use fx_core::module::{Component, ComponentExt};
+use fx_core::module::Component;
 use fx_core::{Error, ErrorKind, Result};
 use indexmap::IndexMap;
 
 use crate::error::Fx;
+use crate::nn::named_variables;
 use crate::tensor::{Gradients, Number, Tensor};
 
 /// A parameter that is trained.
@@ -54,21 +55,15 @@ impl Trained {
     /// # Errors
     /// When a parameter is symbolic, or none is trained.
     pub fn of(module: &(impl Component + ?Sized), names: &'static [&'static str]) -> Result<Self> {
-        let mut parameters = IndexMap::new();
-        for (path, value) in module.named_parameters() {
-            let Some(tensor) = value.downcast_ref::<Tensor>() else {
-                continue;
+        let parameters = named_variables(module)?.into_iter().map(|(path, var)| {
+            let parameter = Parameter {
+                var,
+                step: 0,
+                remembered: Vec::new(),
             };
-            let data = tensor.candle()?;
-            if data.is_variable() {
-                let parameter = Parameter {
-                    var: Var::from_tensor(data).fx()?,
-                    step: 0,
-                    remembered: Vec::new(),
-                };
-                parameters.insert(path, parameter);
-            }
-        }
+            (path, parameter)
+        });
+        let parameters: IndexMap<String, Parameter> = parameters.collect();
         match parameters.is_empty() {
             true => Err(Error::msg(
                 "the module has no parameters to train: unfreeze some with `nn::set_requires_grad`",

@@ -8,6 +8,7 @@ use fx_core::{Error, Result};
 use super::Tensor;
 use crate::error::Fx;
 use crate::kernels::chain;
+use crate::scope;
 
 /// Stack for each result that a backward pass visits: candle takes about 300 bytes for each of the nodes behind one.
 const STACK_EACH: usize = 4 << 10;
@@ -164,16 +165,7 @@ thread_local! {
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 pub fn no_grad<R>(body: impl FnOnce() -> R) -> R {
-    /// Leaves the scope, also on unwinding.
-    struct Leave;
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            WITHOUT.set(WITHOUT.get() - 1);
-        }
-    }
-    WITHOUT.set(WITHOUT.get() + 1);
-    let _leave = Leave;
-    body()
+    scope::within(&WITHOUT, body)
 }
 
 /// What an operation gave, without its history where there are no gradients.

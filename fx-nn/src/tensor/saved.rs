@@ -163,13 +163,11 @@ impl Tensor {
                 };
                 if fill.is_direct() {
                     flat.inplace_op1(&fill).fx()?;
-                    at += count;
-                    continue;
+                } else {
+                    let piece = TensorData::new(PATH, source.dtype(), vec![count], bytes)?;
+                    let piece = from_data(&piece)?.cast(dtype)?;
+                    flat.slice_set(piece.data("read_from")?, 0, at).fx()?;
                 }
-                let piece = TensorData::new(PATH, source.dtype(), vec![count], bytes)?;
-                let piece = from_data(&piece)?.cast(dtype)?;
-                let piece = piece.data("read_from")?;
-                flat.slice_set(piece, 0, at).fx()?;
                 at += count;
             }
             Ok(())

@@ -140,21 +140,18 @@ impl Checkpoint {
         }
         let folder = path.parent().unwrap_or(FilePath::new(""));
         let files: Vec<PathBuf> = files.into_iter().map(|file| folder.join(file)).collect();
-        let checkpoint = match Self::open_files(&files) {
-            Ok(checkpoint) => checkpoint,
-            Err(error) => {
-                problems.push(error.to_string());
-                return Err(Error::msg(problems.join("\n")));
+        let checkpoint = Self::open_files(&files);
+        match &checkpoint {
+            Ok(checkpoint) => {
+                let names = map.keys();
+                let absent = names.filter(|name| !checkpoint.tensors.contains_key(*name));
+                let told = absent.map(|name| format!("`{name}` is in the index, and in no file"));
+                problems.extend(told);
             }
-        };
-        let absent = map
-            .keys()
-            .filter(|name| !checkpoint.tensors.contains_key(*name));
-        problems.extend(absent.map(|name| format!("`{name}` is in the index, and in no file")));
-        match problems.is_empty() {
-            true => Ok(checkpoint),
-            false => Err(Error::msg(problems.join("\n"))),
+            Err(error) => problems.push(error.to_string()),
         }
+        no_problems(&problems)?;
+        checkpoint
     }
 
     fn open_files(paths: &[PathBuf]) -> Result<Self> {
@@ -198,10 +195,8 @@ impl Checkpoint {
                 Err(error) => problems.push(named(&error)),
             }
         }
-        match problems.is_empty() {
-            true => Ok(checkpoint),
-            false => Err(Error::msg(problems.join("\n"))),
-        }
+        no_problems(&problems)?;
+        Ok(checkpoint)
     }
 
     /// The names of the tensors, as rules have made them.
@@ -366,9 +361,7 @@ impl Checkpoint {
             Some(format!("`{name}`: {error}"))
         });
         let unread: Vec<String> = unread.collect();
-        if !unread.is_empty() {
-            return Err(in_file(&self.path, &unread.join("\n")));
-        }
+        no_problems(&unread).map_err(|e| in_file(&self.path, &e))?;
         let total = wanted.iter().map(|name| self.tensors[*name].bytes).sum();
         let tell = |name: &str, bytes: u64| {
             if let Some(progress) = &self.progress {
@@ -386,6 +379,15 @@ impl Checkpoint {
         .map_err(|e| in_file(&self.path, &e))?;
         tell("", total);
         Ok(report)
+    }
+}
+
+/// # Errors
+/// The problems, a line each, where there are some.
+fn no_problems(problems: &[String]) -> Result<()> {
+    match problems {
+        [] => Ok(()),
+        problems => Err(Error::msg(problems.join("\n"))),
     }
 }
 

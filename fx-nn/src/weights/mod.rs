@@ -63,7 +63,7 @@ pub fn save_tensors(
     tensors: impl IntoIterator<Item = (String, Tensor)>,
     path: impl AsRef<FilePath>,
 ) -> Result<()> {
-    save::write_file(tensors, path.as_ref())
+    Save::new().write_tensors(tensors.into_iter(), path.as_ref())
 }
 
 /// Saves a module's parameters and persistent buffers as a safetensors file, tensor by tensor. A symbolic link stays one, and

@@ -1,6 +1,6 @@
 //! `Part`: one file of a checkpoint, of any kind, read tensor by tensor.
 //!
-//! Invariant: a file is one of its kind as a whole, by what it says of itself, before a tensor of it is read.
+//! Invariant: a file's header is read and checked against its length before any tensor is read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use std::path::Path;
 
 use candle_core::Device;
 use candle_core::pickle::{PthTensors, TensorInfo};
+use candle_core::quantized::GgmlDType;
 use candle_core::quantized::gguf_file::Content;
-use candle_core::quantized::{GgmlDType, QTensor};
 use fx_core::__private::Container;
 use fx_core::tensor::TensorData;
 use fx_core::value::DType;
@@ -100,17 +100,10 @@ impl Part {
         let mut infos = Vec::with_capacity(content.tensor_infos.len());
         for (name, info) in &content.tensor_infos {
             let dims = info.shape.dims();
-            let count = count(dims).filter(|count| {
-                let blocks = count.div_ceil(info.ggml_dtype.block_size());
-                blocks
-                    .checked_mul(info.ggml_dtype.type_size())
-                    .is_some_and(|bytes| bytes as u64 <= length)
-            });
-            let Some(count) = count else {
-                return Err(Error::msg(format_args!(
-                    "`{name}` of shape {dims:?} has more elements than the file has bytes for"
-                )));
-            };
+            let (block, size) = (info.ggml_dtype.block_size(), info.ggml_dtype.type_size());
+            let count = count(name, dims, length, |count| {
+                count.div_ceil(block).checked_mul(size)
+            })?;
             infos.push(Info {
                 name: name.clone(),
                 shape: dims.to_vec(),
@@ -148,20 +141,12 @@ impl Part {
                 let tensor = unpanicked(|| file.get(name))?;
                 tensor.map(Tensor::from).ok_or_else(|| no_tensor(name))
             }
-            Part::Gguf { .. } => {
-                let tensor = self.quantized(name)?;
+            Part::Gguf { content, file } => {
+                let mut file = file.borrow_mut();
+                let tensor = unpanicked(|| content.tensor(&mut *file, name, &Device::Cpu))?;
                 tensor.dequantize(&Device::Cpu).map(Tensor::from).fx()
             }
         }
-    }
-
-    /// A tensor as it is quantised in a GGUF file.
-    pub fn quantized(&self, name: &str) -> Result<QTensor> {
-        let Part::Gguf { content, file } = self else {
-            return Err(Error::msg("only GGUF files have quantised tensors"));
-        };
-        let mut file = file.borrow_mut();
-        unpanicked(|| content.tensor(&mut *file, name, &Device::Cpu))
     }
 
     /// How a tensor is quantised.
@@ -185,26 +170,36 @@ fn no_tensor(name: &str) -> Error {
     Error::msg(format_args!("the file has no tensor `{name}`"))
 }
 
-fn count(dims: &[usize]) -> Option<usize> {
-    dims.iter()
-        .try_fold(1usize, |count, dim| count.checked_mul(*dim))
+/// How many elements a tensor has, whose bytes are in a file of that length.
+///
+/// # Errors
+/// When the file cannot have them.
+fn count(
+    name: &str,
+    dims: &[usize],
+    length: u64,
+    bytes: impl Fn(usize) -> Option<usize>,
+) -> Result<usize> {
+    let mut sizes = dims.iter();
+    let count = sizes.try_fold(1usize, |count, size| count.checked_mul(*size));
+    let fits = |count: &usize| bytes(*count).is_some_and(|bytes| bytes as u64 <= length);
+    count.filter(fits).ok_or_else(|| {
+        Error::msg(format_args!(
+            "`{name}` of shape {dims:?} has more elements than the file has bytes for"
+        ))
+    })
 }
 
 /// What a pickle says of a tensor, which is in the file of that many bytes as it is in memory.
 fn pickled(info: &TensorInfo, length: u64) -> Result<Info> {
     let (name, dims) = (&info.name, info.layout.dims());
     let dtype = fx_dtype(info.dtype).map_err(|e| Error::msg(format_args!("`{name}`: {e}")))?;
-    let bytes = count(dims).and_then(|count| count.checked_mul(dtype.size_in_bytes()));
-    let bytes = bytes.filter(|bytes| *bytes as u64 <= length);
-    let bytes = bytes.ok_or_else(|| {
-        Error::msg(format_args!(
-            "`{name}` of shape {dims:?} has more elements than the file has bytes for"
-        ))
-    })?;
+    let size = dtype.size_in_bytes();
+    let count = count(name, dims, length, |count| count.checked_mul(size))?;
     Ok(Info {
         name: name.clone(),
         shape: dims.to_vec(),
-        bytes: bytes as u64,
+        bytes: (count * size) as u64,
     })
 }
 
@@ -220,7 +215,7 @@ fn unpanicked<T>(read: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
 fn held(tensor: TensorData<'_>, widen: bool) -> Result<TensorData<'_>> {
     match (candle_dtype(tensor.dtype()), wider(tensor.dtype())) {
         (Ok(_), _) => Ok(tensor),
-        (Err(_), Some(_)) if widen => widened(tensor),
+        (Err(_), Some(wide)) if widen => widened(tensor, wide),
         (Err(_), Some(wide)) => Err(Error::msg(format_args!(
             "candle has no element type for {}: `weights::load_widened` reads it as {wide}",
             tensor.dtype()
@@ -230,11 +225,8 @@ fn held(tensor: TensorData<'_>, widen: bool) -> Result<TensorData<'_>> {
 }
 
 /// The elements of a type that candle has not, as they are asked for, as those of a wider type.
-fn widened(tensor: TensorData<'_>) -> Result<TensorData<'_>> {
+fn widened(tensor: TensorData<'_>, wide: DType) -> Result<TensorData<'_>> {
     let (dtype, shape) = (tensor.dtype(), tensor.shape().to_vec());
-    let Some(wide) = wider(dtype) else {
-        return candle_dtype(dtype).map(|_| tensor);
-    };
     TensorData::streamed(PATH, wide, shape, move |sink| {
         tensor.for_each_chunk(&mut |bytes| {
             let wide: Vec<u8> = match dtype {

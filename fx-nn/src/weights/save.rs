@@ -73,15 +73,25 @@ impl Save {
             let problem = format!("floats cannot be saved as {dtype}: give a floating point type");
             return Err(in_file(path, &problem));
         }
-        let mut tensors = Vec::new();
-        for (name, value) in module.state_dict() {
-            if let Some(tensor) = value.downcast_ref::<Tensor>() {
-                let outgoing = self.outgoing(tensor);
-                let outgoing =
-                    outgoing.map_err(|e| in_file(path, &format_args!("`{name}`: {e}")))?;
-                tensors.push((name, outgoing));
-            }
-        }
+        let state = module.state_dict().into_iter();
+        self.write_tensors(
+            state.filter_map(|(name, value)| Some((name, value.downcast_ref::<Tensor>()?.clone()))),
+            path,
+        )
+    }
+
+    /// As [`write`](Save::write), of tensors by name.
+    pub(super) fn write_tensors(
+        &self,
+        tensors: impl Iterator<Item = (String, Tensor)>,
+        path: &FilePath,
+    ) -> Result<()> {
+        let tensors = tensors.map(|(name, tensor)| {
+            let outgoing = self.outgoing(&tensor);
+            let outgoing = outgoing.map_err(|e| in_file(path, &format_args!("`{name}`: {e}")))?;
+            Ok((name, outgoing))
+        });
+        let tensors = tensors.collect::<Result<_>>()?;
         match self.max_shard_size {
             None => prepared(tensors).map_err(|e| in_file(path, &e))?.save(path),
             Some(size) => shards(tensors, size, path),
@@ -97,21 +107,6 @@ impl Save {
             _ => Outgoing::of(tensor),
         }
     }
-}
-
-/// One file of tensors by name, each in its own type.
-pub(super) fn write_file(
-    tensors: impl IntoIterator<Item = (String, Tensor)>,
-    path: &FilePath,
-) -> Result<()> {
-    let outgoing = tensors.into_iter().map(|(name, tensor)| {
-        let outgoing = Outgoing::of(&tensor);
-        let outgoing = outgoing.map_err(|e| in_file(path, &format_args!("`{name}`: {e}")))?;
-        Ok((name, outgoing))
-    });
-    prepared(outgoing.collect::<Result<_>>()?)
-        .map_err(|e| in_file(path, &e))?
-        .save(path)
 }
 
 fn cast(tensor: &dyn Object, dtype: DType) -> Result<Value> {
