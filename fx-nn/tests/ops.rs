@@ -6,5 +6,7 @@ mod gradients;
 mod layers;
 #[path = "ops/page.rs"]
 mod page;
+#[path = "ops/structure.rs"]
+mod structure;
 #[path = "ops/support.rs"]
 mod support;

@@ -748,3 +748,8 @@ def dropped(args):
 
 
 RANDOM["dropout"] = dropped
+
+
+# The generators of the other files go into the same table.
+import structure  # noqa: E402, F401
+import windows  # noqa: E402, F401

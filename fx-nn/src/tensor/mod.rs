@@ -11,6 +11,7 @@ mod dtype;
 mod index;
 mod number;
 pub(crate) mod saved;
+mod sections;
 mod source;
 
 use std::fmt;
@@ -22,12 +23,13 @@ use crate::kernels::{chain, view};
 
 pub use fx_core::tensor::*;
 
-pub use args::{Dims, Pair, Shape, Sizes};
+pub use args::{Dims, Pair, Shape, Sizes, Triple};
 pub use backward::{Gradients, no_grad};
 pub(crate) use dtype::wider;
 pub use dtype::{candle_dtype, fx_dtype};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub use number::{Bound, Number};
+pub use sections::Sections;
 
 /// A multi-dimensional array.
 ///

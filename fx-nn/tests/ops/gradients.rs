@@ -40,7 +40,10 @@ macro_rules! held {
     }};
 }
 
-fn ints(values: &[i64], shape: &[usize]) -> Result<Tensor> {
+pub(crate) use held;
+
+/// Integers of a shape.
+pub fn ints(values: &[i64], shape: &[usize]) -> Result<Tensor> {
     Tensor::from_vec(values.to_vec(), shape)
 }
 
@@ -203,6 +206,7 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
         images,
         norms,
         losses,
+        crate::structure::all,
     ] {
         family(&mut seen)?;
     }

@@ -15,6 +15,7 @@ const FUNCTIONAL: &[&str] = &[
     "adaptive_avg_pool2d",
     "avg_pool2d",
     "batch_norm",
+    "bilinear",
     "conv1d",
     "conv2d",
     "conv_transpose2d",
@@ -34,7 +35,10 @@ const FUNCTIONAL: &[&str] = &[
     "max_pool2d",
     "mse_loss",
     "nll_loss",
+    "normalize",
     "one_hot",
+    "pad",
+    "pairwise_distance",
     "relu",
     "relu6",
     "rms_norm",
@@ -53,6 +57,10 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("expand", "Tensor.expand"),
     ("contiguous", "Tensor.contiguous"),
     ("masked_fill", "Tensor.masked_fill"),
+    ("multi_dot", "torch.linalg.multi_dot"),
+    ("repeat", "Tensor.repeat"),
+    ("scatter_value", "torch.scatter"),
+    ("tensordot_dims", "torch.tensordot"),
 ];
 
 fn pytorch(name: &str) -> String {

@@ -1,7 +1,7 @@
 //! A call's arguments as the Rust types that the signatures ask for, one after another.
 
 use fx_nn::prelude::*;
-use fx_nn::{Bound, Error, Number, Pair, Result, Sizes};
+use fx_nn::{Bound, Error, Number, Pair, Result, Sections, Sizes, Triple};
 
 use crate::call::Arg;
 
@@ -151,6 +151,24 @@ impl<'a> Take<'a> for Pair {
         match Vec::<usize>::take(arg, tensors)?[..] {
             [height, width] => Some(Pair(height, width)),
             _ => None,
+        }
+    }
+}
+
+impl<'a> Take<'a> for Triple {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        match Vec::<usize>::take(arg, tensors)?[..] {
+            [depth, height, width] => Some(Triple(depth, height, width)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Take<'a> for Sections {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        match arg {
+            Arg::Int(count) => Some(Sections::Count(*count)),
+            arg => Vec::take(arg, tensors).map(Sections::At),
         }
     }
 }

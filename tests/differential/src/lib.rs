@@ -11,6 +11,7 @@ mod methods;
 mod operators;
 mod report;
 mod run;
+mod structure;
 mod tensor;
 
 pub use call::{Arg, Call, Kind, Outcome};
