@@ -24,8 +24,8 @@ pub use multiply_adds::{CountedCall, MultiplyAdds};
 pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
-    Bound, Dims, Ellipsis, Index, NewAxis, Number, Pair, Shape, Sizes, Slice, Tensor, candle_dtype,
-    every, fx_dtype,
+    Bound, Dims, Ellipsis, Index, NewAxis, Number, Pair, Shape, Sizes, Slice, Tensor,
+    TensorOrNumber, candle_dtype, every, fx_dtype,
 };
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");

@@ -2,8 +2,13 @@
 
 mod activation;
 mod attention;
+mod blend;
+mod compare;
 mod conv;
+mod couples;
 mod create;
+mod draw;
+mod elementary;
 mod loss;
 mod matrix;
 mod norm;
@@ -14,13 +19,36 @@ mod resample;
 mod rnn;
 mod select;
 mod shape;
+mod shrink;
 mod sizes;
 mod views;
 
-pub use activation::{dropout, elu, gelu, leaky_relu, relu, relu6, sigmoid, silu, softplus, tanh};
+pub use activation::{
+    celu, dropout, elu, gelu, leaky_relu, logsigmoid, mish, relu, relu6, selu, sigmoid, silu,
+    softplus, softsign, tanh, tanhshrink,
+};
 pub use attention::{cosine_similarity, mask_scores, scaled_dot_product_attention};
+pub use blend::{addcdiv, addcmul, clip, lerp};
+pub use compare::{allclose, equal, isclose, isinf, isneginf, isposinf, nan_to_num, signbit};
 pub use conv::{conv_transpose2d, conv1d, conv2d};
-pub use create::{arange, ones, ones_like, rand, rand_like, randn, randn_like, zeros, zeros_like};
+pub use couples::{
+    atan2, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift,
+    bitwise_xor, copysign, floor_divide, fmax, fmin, fmod, gcd, heaviside, hypot, lcm, logaddexp,
+    logaddexp2, logical_and, logical_not, logical_or, logical_xor, remainder, xlogy,
+};
+pub use create::{
+    arange, empty, empty_like, eye, full, full_like, linspace, logspace, new_empty, new_full,
+    new_ones, new_zeros, ones, ones_like, tril_indices, triu_indices, zeros, zeros_like,
+};
+pub use draw::{
+    bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like,
+    randperm,
+};
+pub use elementary::{
+    absolute, acos, acosh, asin, asinh, atan, atanh, ceil, cosh, deg2rad, erfc, erfinv, exp2,
+    expm1, fix, floor, frac, log1p, log2, log10, logit, positive, rad2deg, round, sgn, sign, sinc,
+    sinh, tan, trunc,
+};
 pub use loss::{cross_entropy, l1_loss, mse_loss, nll_loss};
 pub use matrix::{einsum, linear, matmul};
 pub use norm::{batch_norm, group_norm, layer_norm, log_softmax, rms_norm, softmax};
@@ -34,6 +62,9 @@ pub use resample::interpolate;
 pub use rnn::lstm;
 pub use select::{embedding, gather, index_select, masked_fill, one_hot, tril, triu, r#where};
 pub use shape::{cat, flatten, stack};
+pub use shrink::{
+    glu, hardshrink, hardsigmoid, hardswish, hardtanh, prelu, rrelu, softmin, softshrink, threshold,
+};
 pub use sizes::size;
 pub use views::{
     chunk, contiguous, expand, permute, reshape, split, split_with_sizes, squeeze, t, transpose,

@@ -12,6 +12,7 @@ mod index;
 mod number;
 pub(crate) mod saved;
 mod source;
+mod tensor_or_number;
 
 use std::fmt;
 
@@ -23,10 +24,11 @@ use crate::kernels::{chain, view};
 pub use fx_core::tensor::*;
 
 pub use args::{Dims, Pair, Shape, Sizes};
-pub(crate) use dtype::wider;
 pub use dtype::{candle_dtype, fx_dtype};
+pub(crate) use dtype::{common_of, wider};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub use number::{Bound, Number};
+pub use tensor_or_number::TensorOrNumber;
 
 /// A multi-dimensional array.
 ///
