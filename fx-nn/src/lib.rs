@@ -26,7 +26,7 @@ pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
     Bound, Dims, Ellipsis, Gradients, Index, NewAxis, Number, Pair, Sections, Shape, Sizes, Slice,
-    Tensor, Triple, candle_dtype, every, fx_dtype, no_grad,
+    Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype, no_grad,
 };
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");

@@ -1,5 +1,7 @@
 //! Every operation and every layer: its gradient, and its row in `docs/ops.md`.
 
+#[path = "ops/elementwise.rs"]
+mod elementwise;
 #[path = "ops/gradients.rs"]
 mod gradients;
 #[path = "ops/layers.rs"]

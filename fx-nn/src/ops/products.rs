@@ -526,7 +526,7 @@ pub fn vander(
         false => x.clone(),
     };
     let mut powers = Vec::with_capacity(n);
-    let mut power = crate::ops::ones_like(&x)?;
+    let mut power = crate::ops::ones_like(&x, None)?;
     for at in 0..n {
         powers.push(power.clone());
         if at + 1 < n {

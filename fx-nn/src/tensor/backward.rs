@@ -127,7 +127,7 @@ impl Tensor {
         let gradients = self.backward()?;
         let of = |input: &&Tensor| match gradients.get(input)? {
             Some(gradient) => Ok(gradient),
-            None if input.requires_grad()? => crate::ops::zeros_like(&input.detach()?),
+            None if input.requires_grad()? => crate::ops::zeros_like(&input.detach()?, None),
             None => Err(Error::msg(
                 "grad: a tensor is no parameter: make it one with `into_parameter` before computing with it",
             )),

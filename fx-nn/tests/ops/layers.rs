@@ -104,6 +104,26 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::Sigmoid::new(), [[2, 3]]);
     sample!(nn::Tanh::new(), [[2, 3]]);
     sample!(nn::Upsample::new(2.0), [[1, 2, 3, 2]]);
+    sample!(nn::CELU::default(), [[2, 3]]);
+    sample!(nn::ELU::default(), [[2, 3]]);
+    sample!(nn::GLU::default(), [[2, 4]]);
+    sample!(nn::Hardshrink::default(), [[2, 3]]);
+    sample!(nn::Hardsigmoid::new(), [[2, 3]]);
+    sample!(nn::Hardswish::new(), [[2, 3]]);
+    sample!(nn::Hardtanh::default(), [[2, 3]]);
+    sample!(nn::LogSigmoid::new(), [[2, 3]]);
+    sample!(nn::LogSoftmax::new(-1), [[2, 3]]);
+    sample!(nn::Mish::new(), [[2, 3]]);
+    sample!(nn::PReLU::new()?, [[2, 3]]);
+    sample!(nn::RReLU::default(), [[2, 3]]);
+    sample!(nn::SELU::new(), [[2, 3]]);
+    sample!(nn::Softmax::new(-1), [[2, 3]]);
+    sample!(nn::Softmin::new(-1), [[2, 3]]);
+    sample!(nn::Softplus::default(), [[2, 3]]);
+    sample!(nn::Softshrink::default(), [[2, 3]]);
+    sample!(nn::Softsign::new(), [[2, 3]]);
+    sample!(nn::Tanhshrink::new(), [[2, 3]]);
+    sample!(nn::Threshold::new(0.1, 0.3), [[2, 3]]);
     Ok(all)
 }
 

@@ -1,7 +1,7 @@
 //! A call's arguments as the Rust types that the signatures ask for, one after another.
 
 use fx_nn::prelude::*;
-use fx_nn::{Bound, Error, Number, Pair, Result, Sections, Sizes, Triple};
+use fx_nn::{Bound, Error, Number, Pair, Result, Sections, Sizes, TensorOrNumber, Triple};
 
 use crate::call::Arg;
 
@@ -104,6 +104,15 @@ impl<'a> Take<'a> for Number {
             Arg::Int(n) => Some(Number::Int(*n)),
             Arg::Float(x) => Some(Number::Float(*x)),
             _ => None,
+        }
+    }
+}
+
+impl<'a> Take<'a> for TensorOrNumber {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        match arg {
+            Arg::Tensor(_) => <&Tensor>::take(arg, tensors).map(TensorOrNumber::from),
+            arg => Number::take(arg, tensors).map(TensorOrNumber::from),
         }
     }
 }

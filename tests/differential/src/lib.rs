@@ -1,8 +1,10 @@
 //! Calls of every operation, method, operator and layer, compared with what PyTorch gave for them: the calls are JSON
 //! lines that `run.py` makes, and a recorded sample of them runs in the tests.
 
+mod activations;
 mod args;
 mod call;
+mod elementwise;
 mod excuses;
 mod functions;
 mod judge;
