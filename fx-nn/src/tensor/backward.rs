@@ -127,7 +127,10 @@ impl Tensor {
         let gradients = self.backward()?;
         let of = |input: &&Tensor| match gradients.get(input)? {
             Some(gradient) => Ok(gradient),
-            None if input.requires_grad()? => crate::ops::zeros_like(&input.detach()?, None),
+            None if input.requires_grad()? => {
+                let zeros = input.data("grad")?.detach().zeros_like().fx()?;
+                Ok(input.with_data(zeros))
+            }
             None => Err(Error::msg(
                 "grad: a tensor is no parameter: make it one with `into_parameter` before computing with it",
             )),
