@@ -462,7 +462,7 @@ def ordered(call):
     return lambda x, d, r: call(x, dim=d, descending=r, stable=True)
 
 
-for name, call in [("sort", ordered(torch.sort)), ("argsort", ordered(torch.argsort))]:
+for name, call in [("sort", ordered(torch.sort)), ("argsort", lambda x, d, r: ordered(torch.sort)(x, d, r)[1])]:
 
     def generator(s):
         x = s.any() if s.chance(0.5) else distinct(s, s.shape(numel=90), s.pick(*FLOATS, *INTS))
@@ -501,7 +501,7 @@ def unique(x, inverse, counts, d):
 
 
 op("unique", lambda x, o, i, c, d: groups(unique)(x, i, c, d))(lambda s: (lambda a: [a[0], True, *a[1:]])(repeated(s)))
-op("unique_consecutive", groups(lambda x, i, c, d: torch.unique_consecutive(x, i, c, d)))(repeated)
+op("unique_consecutive", groups(lambda x, i, c, d: torch.unique_consecutive(x, return_inverse=i, return_counts=c, dim=d)))(repeated)
 
 
 @op("bincount", lambda x, w, n: torch.bincount(x, w, n), 16)
@@ -530,7 +530,7 @@ def _(s):
     sorter = None
     if s.chance(0.2):
         unsorted = s.tensor(list(sequence.tensor.shape), dtype, "small")
-        sequence, sorter = unsorted, T(torch.argsort(unsorted.tensor, -1, stable=True).contiguous())
+        sequence, sorter = unsorted, T(torch.argsort(unsorted.tensor, dim=-1, stable=True).contiguous())
     right = s.chance(0.4)
     side = s.pick(None, None, "right" if right or s.chance(0.9) else "left")
     return [sequence, values, s.chance(0.3), right, side, sorter]
@@ -596,7 +596,8 @@ def summed(name, shapes):
 
 
 summed("addmm", lambda s, a, b, c, n: ([a, c], [a, b], [off(s, b), c]))
-summed("addmv", lambda s, a, b, c, n: ([a], [a, b], [off(s, b)]))
+# PyTorch gives the input as it is where the matrix is empty.
+summed("addmv", lambda s, a, b, c, n: ([a], [a, b or 1], [off(s, b or 1)]))
 summed("addbmm", lambda s, a, b, c, n: ([a, c], [n, a, b], [n, off(s, b), c]))
 summed("baddbmm", lambda s, a, b, c, n: ([n, a, c], [n, a, b], [n, off(s, b), c]))
 summed("addr", lambda s, a, b, c, n: ([a, b], [a], [b]))
@@ -669,7 +670,7 @@ MODES = ["use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot
 
 @op("cdist", lambda a, b, p, m: torch.cdist(a, b, p, m), 64)
 def _(s):
-    dtype = s.pick("float32", "float64") if not s.chance(0.02) else s.dtype()
+    dtype = s.pick("float32", "float64") if not s.chance(0.02) else s.pick(*INTS)
     width, batch = s.size(0, 4), s.shape(0, 2, 6)
     rows = s.r.randint(26, 30) if s.chance(0.1) else s.size(0, 5)
     left = [*(batch if s.chance(0.7) else []), rows, width]

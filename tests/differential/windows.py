@@ -80,7 +80,9 @@ for count in [1, 2, 3]:
 
         def average(s, count=count):
             k = numbers(s, count, 1)
-            return [space(s, count, 2, 6), k, numbers(s, count, 1), half(s, k), s.chance(0.3), s.chance(0.6)]
+            # PyTorch has none of volumes in half precision.
+            dtype = s.pick("float32", "float64") if count == 3 else None
+            return [space(s, count, 3 if count == 3 else 2, 6, dtype), k, numbers(s, count, 1), half(s, k), s.chance(0.3), s.chance(0.6)]
 
         call = getattr(F, f"avg_pool{count}d")
         op(f"avg_pool{count}d", lambda x, k, s, p, c, i, call=call: call(x, k, s, p, c, i), 16)(average)
@@ -98,14 +100,13 @@ for count in [1, 2, 3]:
             if all(len(set(row.tolist())) == row.numel() for row in flat.reshape(-1, flat.shape[-1])):
                 break
             stride = k
-        size = None
-        if s.chance(0.3):
-            size = list(data.shape)[-count:]
-        try:
-            back(y, at, k, stride, 0, size)
-        except (RuntimeError, ValueError):
-            size = None
-        return [T(y), T(at), k, stride, half(s, k) if s.chance(0.05) else 0 if count == 1 else [0] * count, size]
+        size = list(data.shape)[-count:] if s.chance(0.3) else None
+        if size is None:
+            try:
+                back(y, at, k, stride, 0)
+            except (RuntimeError, ValueError):
+                size = list(data.shape)[-count:]
+        return [T(y), T(at), k, stride, 0 if count == 1 else [0] * count, size]
 
     call = getattr(F, f"max_unpool{count}d")
     op(f"max_unpool{count}d", lambda x, i, k, s, p, o, call=call: call(x, i, k, s, p, o))(unpool)
@@ -152,7 +153,7 @@ def _(s):
 @op("pixel_unshuffle", F.pixel_unshuffle)
 def _(s):
     r = s.r.randint(1, 3)
-    return [s.tensor([*s.shape(0, 2, 4), s.r.randint(1, 2), r * s.size(1, 2) + (1 if s.chance(0.02) else 0), r * s.size(1, 2)], s.dtype()), r]
+    return [s.tensor([*s.shape(0, 2, 4, 1), s.r.randint(1, 2), r * s.size(1, 2) + (1 if s.chance(0.02) else 0), r * s.size(1, 2)], s.dtype()), r]
 
 
 @op("channel_shuffle", lambda x, g: torch.channel_shuffle(x, g))
@@ -244,7 +245,9 @@ def _(s):
 @op("local_response_norm", lambda x, n, a, b, k: F.local_response_norm(x, n, a, b, k), 32)
 def _(s):
     shape = [s.size(1, 2), s.size(1, 5), *s.shape(1 if not s.chance(0.03) else 0, 2, 12, 1)]
-    return [s.tensor(shape, s.dtype(1, 0, 0), "normal"), s.r.randint(1, 4), s.pick(1e-4, 0.1), s.pick(0.75, 0.5), s.pick(1.0, 2.0)]
+    # PyTorch averages the channels of images as volumes, which it has not in half precision.
+    dtype = s.dtype(1, 0, 0) if len(shape) == 3 else s.pick("float32", "float64")
+    return [s.tensor(shape, dtype, "normal"), s.r.randint(1, 4), s.pick(1e-4, 0.1), s.pick(0.75, 0.5), s.pick(1.0, 2.0)]
 
 
 # Dropouts

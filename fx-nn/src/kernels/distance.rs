@@ -170,6 +170,7 @@ mod tests {
         let x = [strided(&varied(&[2, 3, 4])?)?, varied(&[5, 4])?];
         for p in [0.7, 1.0, 1.5, 2.0, 3.0, f64::INFINITY] {
             check(&x[..1], |v| length(&v[0], p, 1, false))?;
+            eprintln!("p {p}");
             check(&x, |v| pairs("cdist", &v[0], &v[1], p, Some(true)))?;
         }
         let zero = Var::zeros((1, 2), DType::F64, &Device::Cpu)?;

@@ -92,7 +92,7 @@ pub fn repeated(op: &str, x: &Tensor, sides: &[Sides], edge: Edge) -> Result<Ten
         if *sides == (0, 0) {
             continue;
         }
-        let size = x.dims()[dim];
+        let (size, mut sides) = (x.dims()[dim], *sides);
         let most = match edge {
             Edge::Reflect => size.saturating_sub(1),
             Edge::Replicate if size == 0 => 0,
@@ -108,8 +108,8 @@ pub fn repeated(op: &str, x: &Tensor, sides: &[Sides], edge: Edge) -> Result<Ten
                 x.dims()
             )
         }
-        let count = grown(op, size, *sides)?;
-        if count == 0 {
+        let count = grown(op, size, sides)?;
+        if count == 0 && edge != Edge::Circular {
             bail!(
                 "{op}: padding of {} and {} leaves nothing of input {:?}",
                 sides.0,
@@ -120,12 +120,19 @@ pub fn repeated(op: &str, x: &Tensor, sides: &[Sides], edge: Edge) -> Result<Ten
         let mut shape = y.dims().to_vec();
         shape[dim] = count;
         room::of(op, &shape, y.dtype())?;
-        let size = size as i64;
+        let mut size = size as i64;
+        let mut first = 0;
+        if edge == Edge::Circular {
+            // What is taken off does not come back at the other end.
+            first = -sides.0.min(0);
+            size += sides.0.min(0) + sides.1.min(0);
+            sides = (sides.0.max(0), sides.1.max(0));
+        }
         let ids = (0..count as i64).map(|i| {
             let at = i - sides.0;
             let inside = match edge {
                 Edge::Replicate => at.clamp(0, size - 1),
-                Edge::Circular => at.rem_euclid(size),
+                Edge::Circular => first + at.rem_euclid(size.max(1)),
                 Edge::Reflect if at < 0 => -at,
                 Edge::Reflect if at >= size => 2 * (size - 1) - at,
                 Edge::Reflect => at,
@@ -158,7 +165,7 @@ mod tests {
         near(&edge(Edge::Reflect, (2, 1))?, &[3., 2., 1., 2., 3., 2.])?;
         near(&edge(Edge::Replicate, (2, 1))?, &[1., 1., 1., 2., 3., 3.])?;
         near(&edge(Edge::Circular, (2, 1))?, &[2., 3., 1., 2., 3., 1.])?;
-        near(&edge(Edge::Circular, (-1, 1))?, &[2., 3., 1.])?;
+        near(&edge(Edge::Circular, (-1, 1))?, &[2., 3., 2.])?;
         assert!(edge(Edge::Reflect, (3, 0)).is_err());
         assert!(edge(Edge::Circular, (4, 0)).is_err());
         assert!(constant("pad", &x, &[(i64::MAX, 1)], &nine).is_err());

@@ -80,8 +80,12 @@ pub fn slices(
         [] => (vec![1], vec![1]),
         dims => (dims.to_vec(), dims.to_vec()),
     };
+    dims[of] = index.elem_count();
+    if x.elem_count() == 0 {
+        // No index is looked at, as in PyTorch.
+        return Ok((dims, Vec::new()));
+    }
     let ids = places::indices(op, index, own[of], from_end)?;
-    dims[of] = ids.len();
     let mut strides = places::strides(&own);
     let step = strides[of] as i64;
     strides[of] = 0;
@@ -196,6 +200,8 @@ pub fn reduce(
             how.integers(a, b)
         });
         if how == Reduce::Mean {
+            // The sum wraps around in its own type, before it is divided.
+            all = super::integers::elements(&super::integers::tensor(all, x.dims(), x)?)?;
             for (value, count) in all.iter_mut().zip(counts) {
                 *value = value.div_euclid(i64::from(count.max(1)));
             }

@@ -220,16 +220,17 @@ pub fn is_in(x: &Elements, others: &Elements) -> Vec<u8> {
 /// When a number is negative, the weights are not as many, or there is no room for so many numbers.
 pub fn bincount(x: &Tensor, weights: Option<&Tensor>, least: usize) -> Result<Tensor> {
     let op = "bincount";
+    if x.dims() == [0] {
+        room::of(op, &[least], DType::I64)?;
+        return Tensor::zeros(least, DType::I64, x.device());
+    }
     if x.rank() != 1 || weights.is_some_and(|w| w.dims() != x.dims()) {
         bail!(
             "{op}: input {:?} must be a vector, and the weights as long",
             x.dims()
         )
     }
-    let numbers = match x.elem_count() {
-        0 => Vec::new(),
-        _ => integers::elements(x)?,
-    };
+    let numbers = integers::elements(x)?;
     if let Some(number) = numbers.iter().find(|n| **n < 0) {
         bail!("{op}: {number} is below 0")
     }
@@ -249,11 +250,9 @@ pub fn bincount(x: &Tensor, weights: Option<&Tensor>, least: usize) -> Result<Te
         return Tensor::from_vec(counts, size, x.device());
     };
     let mut sums = vec![0f64; size];
-    if !numbers.is_empty() {
-        let weights = weights.detach().to_dtype(DType::F64)?.to_vec1::<f64>()?;
-        for (n, weight) in numbers.iter().zip(weights) {
-            sums[*n as usize] += weight;
-        }
+    let weights = weights.detach().to_dtype(DType::F64)?.to_vec1::<f64>()?;
+    for (n, weight) in numbers.iter().zip(weights) {
+        sums[*n as usize] += weight;
     }
     Tensor::from_vec(sums, size, x.device())?.to_dtype(dtype)
 }

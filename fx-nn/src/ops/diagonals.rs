@@ -84,17 +84,16 @@ pub fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
         .fx()
 }
 
-/// The sum of the diagonal of a matrix; of truth values and integers as `int64`.
+/// The sum of the diagonal of a matrix; of integers as `int64`.
 ///
 /// # Errors
-/// When there are not two dims.
+/// When there are not two dims, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::trace")]
 pub fn trace(x: &Tensor) -> Result<Tensor> {
     let data = x.data("trace")?;
-    if data.rank() != 2 {
+    if data.rank() != 2 || x.is_bool() {
         return Err(Error::msg(format_args!(
-            "trace: shape {:?} is no matrix",
-            data.dims()
+            "trace: {x:?} is no matrix of numbers: convert truth values with to_dtype"
         )));
     }
     kernels::diagonal("trace", data, 0, 0, 1)

@@ -1,6 +1,7 @@
 //! Tensors put side by side by NumPy's names, as blocks, and in all combinations.
 
 use fx_core::trace::List;
+use fx_core::value::DType;
 use fx_core::{Error, Result, wrap};
 
 use super::dims::{atleast_1d, atleast_2d, atleast_3d};
@@ -94,7 +95,8 @@ pub fn block_diag(tensors: &[Tensor]) -> Result<Tensor> {
     if tensors.is_empty() {
         return Tensor::zeros((1, 0));
     }
-    let blocks = each(tensors, |x| atleast_2d(x))?;
+    let common = of_all(tensors)?;
+    let blocks = each(tensors, |x| atleast_2d(&x.cast(common)?))?;
     let wide: usize = blocks.iter().filter_map(|x| Some(x.dims().ok()?[1])).sum();
     let high: usize = blocks.iter().filter_map(|x| Some(x.dims().ok()?[0])).sum();
     joined(op, &blocks, |data| {
@@ -109,6 +111,28 @@ pub fn block_diag(tensors: &[Tensor]) -> Result<Tensor> {
         });
         shape::cat(&rows.collect::<candle_core::Result<Vec<_>>>()?, 0)
     })
+}
+
+/// The type of all tensors, where one without dims does not decide it within its category.
+fn of_all(tensors: &[Tensor]) -> Result<DType> {
+    let (mut all, mut dims) = (None::<Tensor>, None::<Tensor>);
+    for x in tensors {
+        let kind = if x.dims()?.is_empty() {
+            &mut all
+        } else {
+            &mut dims
+        };
+        let joint = match kind.take() {
+            Some(other) => x.cast(other.dtype()?.promote(x.dtype()?))?,
+            None => x.clone(),
+        };
+        *kind = Some(joint);
+    }
+    match (all, dims) {
+        (Some(a), Some(b)) => a.common(&b),
+        (Some(one), None) | (None, Some(one)) => one.dtype(),
+        (None, None) => Ok(DType::F32),
+    }
 }
 
 /// The coordinates of a grid: each of the vectors along a dim of its own, repeated along the others. `indexing` of

@@ -474,6 +474,7 @@ fn cheapest(xs: &[Tensor]) -> Result<Tensor> {
 #[wrap(method, path = "fx_nn::ops::cross")]
 pub fn cross(x: &Tensor, other: &Tensor, dim: impl Into<Option<i64>>) -> Result<Tensor> {
     let op = "cross";
+    dim::same_dtype(op, x.data(op)?, other.data(op)?).fx()?;
     let (own, theirs) = (x.dims()?, other.dims()?);
     if own.len() != theirs.len() {
         return Err(Error::msg(format_args!(
@@ -521,9 +522,9 @@ pub fn vander(
     };
     let n = n.unwrap_or(size);
     crate::room::of(op, &[size, n], candle_core::DType::I64).fx()?;
-    let x = match x.is_bool() {
-        true => x.cast(fx_core::value::DType::I64)?,
-        false => x.clone(),
+    let x = match x.dtype()?.is_floating_point() {
+        true => x.clone(),
+        false => x.cast(fx_core::value::DType::I64)?,
     };
     let mut powers = Vec::with_capacity(n);
     let mut power = crate::ops::ones_like(&x, None)?;

@@ -166,14 +166,9 @@ fn searched(
     right: bool,
     sorter: Option<&Tensor>,
 ) -> Result<Tensor> {
+    let common = sorted.dtype()?.promote(values.dtype()?);
+    let (sorted, values) = (sorted.cast(common)?, values.cast(common)?);
     let (rows, data) = (sorted.data(op)?, values.data(op)?);
-    if sorted.dtype()? != values.dtype()? {
-        return Err(Error::msg(format_args!(
-            "{op}: boundaries of {} and values of {}: convert one with to_dtype",
-            sorted.dtype()?,
-            values.dtype()?
-        )));
-    }
     let Some((size, lead)) = rows.dims().split_last() else {
         return Err(Error::msg(format_args!(
             "{op}: the boundaries have no dims"
@@ -235,7 +230,7 @@ fn searched(
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, the types differ, or `right` and `side` contradict each other.
+/// When the shapes do not fit, or `right` and `side` contradict each other.
 #[wrap(path = "fx_nn::ops::searchsorted")]
 pub fn searchsorted(
     sorted_sequence: &Tensor,
@@ -266,7 +261,7 @@ pub fn searchsorted(
 /// For each element the number of `boundaries` before it, and under `right` those that are equal to it too.
 ///
 /// # Errors
-/// When the boundaries are no vector, or the types differ.
+/// When the boundaries are no vector.
 #[wrap(path = "fx_nn::ops::bucketize")]
 pub fn bucketize(
     x: &Tensor,

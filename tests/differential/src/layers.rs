@@ -2,7 +2,7 @@
 
 use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
-use fx_nn::{Error, Pair, Result, weights};
+use fx_nn::{Error, Pair, Result, Triple, weights};
 use serde_json::{Map, Value as Json};
 
 use crate::call::{Made, float};
@@ -38,6 +38,21 @@ impl Options<'_> {
         }
     }
 
+    pub(crate) fn triple(&self, name: &str) -> Result<Triple> {
+        match crate::call::sizes(self.get(name))?[..] {
+            [depth, height, width] => Ok(Triple(depth, height, width)),
+            _ => Err(Error::msg(format_args!(
+                "the generator gave no triple `{name}`"
+            ))),
+        }
+    }
+
+    pub(crate) fn ints(&self, name: &str) -> Result<Vec<i64>> {
+        let items = self.get(name).as_array().map(Vec::as_slice);
+        let ints = items.unwrap_or_default().iter().filter_map(Json::as_i64);
+        Ok(ints.collect())
+    }
+
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.get(name).as_bool().unwrap_or_default()
     }
@@ -60,6 +75,9 @@ impl Options<'_> {
 
 /// A layer, its weights set and its mode chosen.
 pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
+    if let Some(layer) = crate::structure_layers::layer(name, made) {
+        return layer;
+    }
     let o = Options(&made.options);
     macro_rules! done {
         ($layer:expr) => {

@@ -14,6 +14,7 @@ mod operators;
 mod report;
 mod run;
 mod structure;
+mod structure_layers;
 mod tensor;
 
 pub use call::{Arg, Call, Kind, Outcome};
