@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use candle_core::{DType, Device, Result, Tensor};
 use rand::distr::{Distribution, Uniform};
 use rand::rngs::StdRng;
-use rand::{RngCore, SeedableRng};
-use rand_distr::StandardNormal;
+use rand::seq::SliceRandom;
+use rand::{Rng, RngCore, SeedableRng};
+use rand_distr::{Exp1, StandardNormal};
 
 use crate::room;
 
@@ -49,4 +50,58 @@ pub(crate) fn uniform(shape: &[usize], low: f32, high: f32) -> Result<Tensor> {
 /// Normal numbers of mean 0 and deviation 1.
 pub(crate) fn normal(shape: &[usize]) -> Result<Tensor> {
     draw(shape, |stream| StandardNormal.sample(stream))
+}
+
+/// Integers from `low` to before `high`, which is above it.
+pub(crate) fn integers(shape: &[usize], low: i64, high: i64) -> Result<Tensor> {
+    let count = room::of("random", shape, DType::I64)?;
+    let Ok(range) = Uniform::new(low, high) else {
+        candle_core::bail!("random: there is no integer from {low} to before {high}")
+    };
+    let numbers: Vec<i64> =
+        STREAM.with_borrow_mut(|stream| range.sample_iter(stream).take(count).collect());
+    Tensor::from_vec(numbers, shape, &Device::Cpu)
+}
+
+/// The numbers from 0 to before `count` in a random order.
+pub(crate) fn permutation(count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    STREAM.with_borrow_mut(|stream| order.shuffle(stream));
+    order
+}
+
+/// `count` places, each drawn with its share of the sum; without `replacement`, those of no share come last.
+pub(crate) fn places(shares: &[f64], count: usize, replacement: bool) -> Vec<usize> {
+    STREAM.with_borrow_mut(|stream| {
+        if !replacement {
+            // The first of races whose speeds are the shares.
+            let mut times: Vec<(f64, usize)> = (0..)
+                .zip(shares)
+                .map(|(at, share)| {
+                    let time: f64 = Exp1.sample(stream);
+                    (time / share, at)
+                })
+                .collect();
+            times.sort_by(|a, b| a.0.total_cmp(&b.0));
+            return times.into_iter().take(count).map(|(_, at)| at).collect();
+        }
+        let sums: Vec<f64> = shares
+            .iter()
+            .scan(0.0, |sum, share| {
+                *sum += share;
+                Some(*sum)
+            })
+            .collect();
+        let total = sums.last().copied().unwrap_or_default();
+        let last = shares
+            .iter()
+            .rposition(|share| *share > 0.0)
+            .unwrap_or_default();
+        (0..count)
+            .map(|_| {
+                let drawn = stream.random::<f64>() * total;
+                sums.partition_point(|sum| *sum <= drawn).min(last)
+            })
+            .collect()
+    })
 }

@@ -178,8 +178,8 @@ fn types_and_values_that_an_operation_does_not_take() -> Result<()> {
         &["mse_loss", "\"mean\"", "\"average\""],
     );
     says(ops::dropout(&x, 1.5, true), &["dropout", "[0, 1]", "1.5"]);
-    says(ops::arange(0, 5, 0), &["arange", "steps of 0"]);
-    says(ops::arange(5, 0, 1), &["arange", "from 5 to 0"]);
+    says(ops::arange(0, 5, 0, None), &["arange", "steps of 0"]);
+    says(ops::arange(5, 0, 1, None), &["arange", "from 5 to 0"]);
     says(
         ops::interpolate(&ones(&[1, 1, 2, 2])?, None, 2.0, "cubic", None),
         &["interpolate", "\"cubic\""],

@@ -26,11 +26,10 @@ def unary(*names, call=None):
 
 
 unary("cos", "erf", "exp", "log", "sqrt", "rsqrt", "sin", "tanh", "sigmoid", "square", "reciprocal", "neg", "isnan", "isfinite", "relu")
-unary("ones_like", "zeros_like")
 unary("contiguous", call=lambda x: x.contiguous())
 unary("t", call=torch.t)
 FUNCTIONS["t"] = (torch.t, lambda s: [s.tensor(s.shape()[: 2 if not s.chance(0.04) else 3], s.dtype())], 2)
-for name, call in [("relu6", F.relu6), ("silu", F.silu), ("softplus", F.softplus)]:
+for name, call in [("relu6", F.relu6), ("silu", F.silu)]:
     FUNCTIONS[name] = (call, lambda s: [s.tensor(s.shape(), s.dtype(12, 1, 0))], 2)
 
 
@@ -721,25 +720,7 @@ def _(s):
     return [places(s, s.shape(0, 3), count, dtype), s.pick(-1, count, count + 2)]
 
 
-# What makes tensors
-
-
-for name in ["zeros", "ones"]:
-    FUNCTIONS[name] = (getattr(torch, name), lambda s: [s.shape() if not s.chance(0.03) else [2, -1]], 2)
-for name in ["rand", "randn"]:
-    FUNCTIONS[name] = (getattr(torch, name), lambda s: [s.shape()], 2)
-    FUNCTIONS[name + "_like"] = (getattr(torch, name + "_like"), lambda s: [s.any(dtype=s.dtype(12, 1, 0))], 2)
-for name, edge in [("rand", 1.0), ("randn", 40.0)]:
-    RANDOM[name] = RANDOM[name + "_like"] = lambda args, edge=edge: (0.0 if edge == 1.0 else -edge, edge)
-
-
-@op("arange", torch.arange)
-def _(s):
-    step = s.r.choice([1, 1, 2, 3, -1, -2]) if not s.chance(0.03) else 0
-    a, b = s.r.randint(-9, 9), s.r.randint(-9, 30)
-    if (b < a) != (step < 0) and not s.chance(0.04):
-        a, b = b, a
-    return [a, b, step]
+# Dropout
 
 
 @op("dropout", lambda x, p, t: F.dropout(x, p, t))
@@ -757,3 +738,8 @@ def dropped(args):
 
 
 RANDOM["dropout"] = dropped
+
+
+# The generators of the other files go into the same table.
+import structure  # noqa: E402, F401
+import windows  # noqa: E402, F401

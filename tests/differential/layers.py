@@ -303,3 +303,7 @@ def filled(s, module, dtype):
     if isinstance(module, Int8):
         module.stored = DTYPES[dtype]
     return module
+
+
+# The generators of the other file go into the same table.
+import structure_layers  # noqa: E402, F401

@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor, bail};
 use super::curve::Curve;
 use super::widen::widened;
 
-fn floating(op: &str, x: &Tensor) -> Result<()> {
+pub(super) fn floating(op: &str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_float() {
         bail!(
             "{op}: input {:?} of dtype {:?} must be floating point",
@@ -17,7 +17,7 @@ fn floating(op: &str, x: &Tensor) -> Result<()> {
 }
 
 /// `value` everywhere, like `x`.
-fn like(x: &Tensor, value: f64) -> Result<Tensor> {
+pub(super) fn like(x: &Tensor, value: f64) -> Result<Tensor> {
     Tensor::full(value, (), x.device())?
         .to_dtype(x.dtype())?
         .broadcast_as(x.dims())
@@ -54,12 +54,23 @@ pub fn hardtanh(op: &str, x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
     x.ge(&high)?.where_cond(&high, &y)
 }
 
-/// `x` above 0, `alpha * (exp(x) - 1)` elsewhere.
+/// A straight line above 0 and an exponential below, which end at `-bottom`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bend {
+    /// The slope above 0.
+    pub slope: f64,
+    /// How far below 0 the exponential ends.
+    pub bottom: f64,
+    /// How fast it ends there.
+    pub rate: f64,
+}
+
+/// `slope * x` above 0, `bottom * (exp(rate * x) - 1)` elsewhere.
 ///
 /// # Errors
 /// When `x` is not floating point.
-pub fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
-    floating("elu", x)?;
+pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
+    floating(op, x)?;
     if x.elem_count() == 0 {
         return Ok(x.clone());
     }
@@ -68,17 +79,41 @@ pub fn elu(x: &Tensor, alpha: f64) -> Result<Tensor> {
         let above = x.gt(&zero)?;
         // The exponential of what is above 0 is not used: 0 in its place keeps it, and its gradient, finite.
         let low = above.where_cond(&zero, &x)?;
-        above.where_cond(&x, &Curve::ExpMinusOne.of(&low)?.affine(alpha, 0.0)?)
+        let low = match bend.rate == 1.0 {
+            true => low,
+            false => low.affine(bend.rate, 0.0)?,
+        };
+        let high = match bend.slope == 1.0 {
+            true => x,
+            false => x.affine(bend.slope, 0.0)?,
+        };
+        let low = Curve::ExpMinusOne.of(&low)?.affine(bend.bottom, 0.0)?;
+        above.where_cond(&high, &low)
     })
 }
 
-/// `log(1 + exp(x))`, without overflow: `x` where it is above 20, as in PyTorch.
+/// `log(1 + exp(beta * x)) / beta`, without overflow: `x` where `beta * x` is above `threshold`, as in PyTorch.
 ///
 /// # Errors
 /// When `x` is not floating point.
-pub fn softplus(x: &Tensor) -> Result<Tensor> {
+pub fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
     floating("softplus", x)?;
-    widened(x, x, |x| Curve::Softplus.of(&x))
+    widened(x, x, |x| {
+        let curve = Curve::Softplus(threshold);
+        match beta == 1.0 {
+            true => curve.of(&x),
+            false => curve.of(&x.affine(beta, 0.0)?)?.affine(1.0 / beta, 0.0),
+        }
+    })
+}
+
+/// `x tanh(log(1 + exp(x)))`.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn mish(x: &Tensor) -> Result<Tensor> {
+    floating("mish", x)?;
+    widened(x, x, |x| x.mul(&Curve::Softplus(20.0).of(&x)?.tanh()?))
 }
 
 /// `x` times the probability that a normal variable is below it; `tanh` takes the usual approximation.
@@ -108,18 +143,30 @@ mod tests {
     use crate::kernels::testing::{check, f64s, near, strided, varied};
     use candle_core::{Device, Var};
 
+    const BEND: Bend = Bend {
+        slope: 1.0,
+        bottom: 2.0,
+        rate: 1.0,
+    };
+
     #[test]
     fn small_numbers() -> Result<()> {
         let x = Tensor::new(&[[-2f64, 0.], [0.5, 8.]], &Device::Cpu)?;
         let x = strided(&x)?;
         near(&leaky_relu(&x, 0.1)?, &[-0.2, 0., 0.5, 8.])?;
         near(&hardtanh("relu6", &x, 0., 6.)?, &[0., 0., 0.5, 6.])?;
-        near(&elu(&x, 2.)?, &[2. * ((-2f64).exp() - 1.), 0., 0.5, 8.])?;
+        near(
+            &bent("elu", &x, BEND)?,
+            &[2. * ((-2f64).exp() - 1.), 0., 0.5, 8.],
+        )?;
         let softplus_of = |x: f64| x.exp().ln_1p();
-        near(&softplus(&x)?, &[-2., 0., 0.5, 8.].map(softplus_of))?;
+        near(
+            &softplus(&x, 1., 20.)?,
+            &[-2., 0., 0.5, 8.].map(softplus_of),
+        )?;
         let large = Tensor::new(&[1000f64, -1000.], &Device::Cpu)?;
-        near(&softplus(&large)?, &[1000., 0.])?;
-        near(&elu(&large, 1.)?, &[1000., -1.])?;
+        near(&softplus(&large, 1., 20.)?, &[1000., 0.])?;
+        near(&bent("elu", &large, BEND)?, &[1000., -2.])?;
         // PyTorch: gelu(0.5) and gelu(-2), exact and by tanh.
         let y = f64s(&gelu(&x, false)?)?;
         assert!((y[2] - 0.345_731_230_637_089_5).abs() < 1e-12, "{y:?}");
@@ -136,8 +183,16 @@ mod tests {
         let x = [strided(&varied(&[3, 4])?.affine(3.0, 0.0)?)?];
         check(&x, |v| leaky_relu(&v[0], 0.2))?;
         check(&x, |v| hardtanh("hardtanh", &v[0], -1., 1.5))?;
-        check(&x, |v| elu(&v[0], 1.5))?;
-        check(&x, |v| softplus(&v[0]))?;
+        check(&x, |v| bent("elu", &v[0], BEND))?;
+        let bend = Bend {
+            slope: 1.1,
+            bottom: 0.7,
+            rate: 0.5,
+        };
+        check(&x, |v| bent("elu", &v[0], bend))?;
+        check(&x, |v| softplus(&v[0], 0.5, 20.))?;
+        check(&x, |v| mish(&v[0]))?;
+        check(&x, |v| softplus(&v[0], 1., 20.))?;
         check(&x, |v| gelu(&v[0], false))?;
         check(&x, |v| gelu(&v[0], true))
     }

@@ -3,7 +3,9 @@
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::{activation, pointwise};
+use crate::kernels::activation::{self, Bend};
+use crate::kernels::elementary::Elementary;
+use crate::kernels::pointwise;
 use crate::tensor::Tensor;
 
 /// max(x, 0).
@@ -51,6 +53,12 @@ pub fn leaky_relu(
         .fx()
 }
 
+fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
+    activation::bent(op, x.data(op)?, bend)
+        .map(Tensor::made)
+        .fx()
+}
+
 /// x where it is above 0, `alpha` · (exp(x) - 1) elsewhere.
 ///
 /// # Errors
@@ -62,9 +70,89 @@ pub fn elu(
     #[default(1.0)]
     alpha: f64,
 ) -> Result<Tensor> {
-    activation::elu(x.data("elu")?, alpha)
+    let bend = Bend {
+        slope: 1.0,
+        bottom: alpha,
+        rate: 1.0,
+    };
+    bent("elu", x, bend)
+}
+
+/// ELU with the slope and the bottom that keep a mean of 0 and a variance of 1.
+///
+/// # Errors
+/// When the tensor is not float.
+#[wrap(path = "fx_nn::ops::selu")]
+pub fn selu(x: &Tensor) -> Result<Tensor> {
+    let (alpha, slope) = (1.673_263_242_354_377_2, 1.050_700_987_355_480_5);
+    let bend = Bend {
+        slope,
+        bottom: alpha * slope,
+        rate: 1.0,
+    };
+    bent("selu", x, bend)
+}
+
+/// x where it is above 0, `alpha` · (exp(x / alpha) - 1) elsewhere, which has one slope at 0.
+///
+/// # Errors
+/// When the tensor is not float, or `alpha` is 0.
+#[wrap(path = "fx_nn::ops::celu")]
+pub fn celu(
+    x: &Tensor,
+    #[kw]
+    #[default(1.0)]
+    alpha: f64,
+) -> Result<Tensor> {
+    if alpha == 0.0 {
+        return Err(Error::msg("celu: alpha is not 0"));
+    }
+    let bend = Bend {
+        slope: 1.0,
+        bottom: alpha,
+        rate: 1.0 / alpha,
+    };
+    bent("celu", x, bend)
+}
+
+/// x · tanh(log(1 + exp(x))).
+///
+/// # Errors
+/// When the tensor is not float.
+#[wrap(path = "fx_nn::ops::mish")]
+pub fn mish(x: &Tensor) -> Result<Tensor> {
+    activation::mish(x.data("mish")?).map(Tensor::made).fx()
+}
+
+/// log(sigmoid(x)), without overflow.
+///
+/// # Errors
+/// When the tensor is not float.
+#[wrap(path = "fx_nn::ops::logsigmoid")]
+pub fn logsigmoid(x: &Tensor) -> Result<Tensor> {
+    super::elementary::floating("logsigmoid", x)?;
+    Elementary::LogSigmoid
+        .of(x.data("logsigmoid")?)
         .map(Tensor::made)
         .fx()
+}
+
+/// x / (1 + |x|).
+///
+/// # Errors
+/// For bool tensors.
+#[wrap(path = "fx_nn::ops::softsign")]
+pub fn softsign(x: &Tensor) -> Result<Tensor> {
+    x / (x.abs()? + 1)?
+}
+
+/// x - tanh(x).
+///
+/// # Errors
+/// For bool tensors.
+#[wrap(path = "fx_nn::ops::tanhshrink")]
+pub fn tanhshrink(x: &Tensor) -> Result<Tensor> {
+    x - tanh(x)?
 }
 
 /// x · Φ(x), the share of a normal distribution below x; `approximate` is `"none"`, or `"tanh"` for the usual
@@ -93,13 +181,17 @@ pub fn gelu(
         .fx()
 }
 
-/// log(1 + exp(x)).
+/// log(1 + exp(beta · x)) / beta, and x where beta · x is above `threshold`.
 ///
 /// # Errors
 /// When the tensor is not float.
 #[wrap(path = "fx_nn::ops::softplus")]
-pub fn softplus(x: &Tensor) -> Result<Tensor> {
-    activation::softplus(x.data("softplus")?)
+pub fn softplus(
+    x: &Tensor,
+    #[default(1.0)] beta: f64,
+    #[default(20.0)] threshold: f64,
+) -> Result<Tensor> {
+    activation::softplus(x.data("softplus")?, beta, threshold)
         .map(Tensor::made)
         .fx()
 }

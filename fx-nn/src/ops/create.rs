@@ -1,68 +1,169 @@
-//! New tensors.
+//! New tensors: of one number, of numbers in a row, of places in a matrix.
 
 use candle_core::{DType as C, Device, Tensor as Data};
 use fx_core::value::{DType, Int};
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::tensor::{Sizes, Tensor};
-use crate::{random, room};
+use crate::room;
+use crate::tensor::{Number, Sizes, Tensor, candle_dtype};
 
-/// The sizes on a run, none below 0, for which there is room as `float32`.
-fn dims(op: &str, sizes: &Sizes) -> Result<Vec<usize>> {
+/// The sizes on a run, none below 0, for which there is room as a type.
+pub(super) fn dims(op: &str, sizes: &Sizes, dtype: DType) -> Result<Vec<usize>> {
     let sizes = sizes.known()?;
     let dims: Option<Vec<usize>> = sizes.iter().map(|n| usize::try_from(*n).ok()).collect();
     let dims =
         dims.ok_or_else(|| Error::msg(format_args!("{op}: sizes {sizes:?} are not below 0")))?;
-    room::of(op, &dims, C::F32).fx()?;
+    room::of(op, &dims, candle_dtype(dtype)?).fx()?;
     Ok(dims)
 }
 
-/// Zeros, as `float32`; sizes of a traced tensor can be among the sizes.
-///
-/// # Errors
-/// When there is no room for it.
-#[wrap(path = "fx_nn::ops::zeros")]
-pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
-    Data::zeros(dims("zeros", &shape)?, C::F32, &Device::Cpu)
-        .map(Tensor::from)
+/// A number on a run.
+pub(super) fn known(op: &str, n: Int) -> Result<i64> {
+    n.concrete().ok_or_else(|| {
+        Error::msg(format_args!(
+            "{op}: a number is symbolic where the operation runs"
+        ))
+    })
+}
+
+/// A number of things on a run.
+pub(super) fn count(op: &str, n: Int) -> Result<usize> {
+    let n = known(op, n)?;
+    usize::try_from(n).map_err(|_| Error::msg(format_args!("{op}: a count is not below 0: {n}")))
+}
+
+/// Candle's elements as a tensor of a type: truth values are held as `u8`.
+fn of_type(data: Data, dtype: DType) -> Tensor {
+    match dtype {
+        DType::Bool => Tensor::from_bools(data),
+        _ => data.into(),
+    }
+}
+
+/// One number in a shape.
+fn filled(op: &str, dims: &[usize], number: Number, dtype: DType) -> Result<Tensor> {
+    let number = number.checked(op, dtype)?;
+    room::full(op, dims, &number)
+        .map(|data| of_type(data, dtype))
         .fx()
 }
 
-/// Ones, as `float32`.
-///
-/// # Errors
-/// When there is no room for it.
-#[wrap(path = "fx_nn::ops::ones")]
-pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
-    Data::ones(dims("ones", &shape)?, C::F32, &Device::Cpu)
-        .map(Tensor::from)
-        .fx()
+/// What a number is as a tensor of its own, as PyTorch has it.
+fn own_type(number: Number) -> DType {
+    match number {
+        Number::Bool(_) => DType::Bool,
+        Number::Int(_) => DType::I64,
+        Number::Float(_) => DType::F32,
+    }
 }
 
-/// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run draws anew.
-///
-/// # Errors
-/// When there is no room for it.
-#[wrap(random, always, path = "fx_nn::ops::rand")]
-pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
-    random::uniform(&dims("rand", &shape)?, 0.0, 1.0)
-        .map(Tensor::from)
-        .fx()
+macro_rules! constants {
+    ($($name:ident $like:ident $new:ident $path:literal $like_path:literal $new_path:literal $number:literal $what:literal;)*) => {$(
+        #[doc = concat!($what, ", of a type: `float32` unless given.")]
+        ///
+        /// # Errors
+        /// When there is no room for it.
+        #[wrap(path = $path)]
+        pub fn $name(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
+            let op = stringify!($name);
+            let dtype = dtype.unwrap_or(DType::F32);
+            filled(op, &dims(op, &shape, dtype)?, Number::Int($number), dtype)
+        }
+
+        #[doc = concat!($what, ", of the shape of `x`, and of its type unless another is given.")]
+        ///
+        /// # Errors
+        /// When there is no room for it.
+        #[wrap(path = $like_path)]
+        pub fn $like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
+            let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
+            filled(stringify!($like), x.dims()?, Number::Int($number), dtype)
+        }
+
+        #[doc = concat!($what, " in a shape, of the type of `x` unless another is given.")]
+        ///
+        /// # Errors
+        /// When there is no room for it.
+        #[wrap(method, path = $new_path)]
+        pub fn $new(x: &Tensor, shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
+            let op = stringify!($new);
+            let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
+            filled(op, &dims(op, &shape, dtype)?, Number::Int($number), dtype)
+        }
+    )*};
 }
 
-/// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run draws anew.
-///
-/// # Errors
-/// When there is no room for it.
-#[wrap(random, always, path = "fx_nn::ops::randn")]
-pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
-    random::normal(&dims("randn", &shape)?)
-        .map(Tensor::from)
-        .fx()
+constants! {
+    zeros zeros_like new_zeros "fx_nn::ops::zeros" "fx_nn::ops::zeros_like" "fx_nn::ops::new_zeros" 0 "Zeros";
+    ones ones_like new_ones "fx_nn::ops::ones" "fx_nn::ops::ones_like" "fx_nn::ops::new_ones" 1 "Ones";
+    empty empty_like new_empty "fx_nn::ops::empty" "fx_nn::ops::empty_like" "fx_nn::ops::new_empty" 0
+        "Elements to be written over, which are zeros";
 }
 
-/// The integers from `start` to before `end`, by `step`, as `int64`.
+/// One number in a shape: of `float32`, `int64` or `bool`, whichever the number is of, unless a type is given.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = ops::full((2, 2), 7, None)?;
+/// assert_eq!((x.dtype()?, x.to_vec()?), (DType::I64, vec![7.0; 4]));
+/// assert_eq!(ops::full(2, 7, Some(DType::F16))?.dtype()?, DType::F16);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When there is no room for it, or the type does not hold the number.
+#[wrap(path = "fx_nn::ops::full")]
+pub fn full(
+    size: impl Into<Sizes>,
+    fill_value: impl Into<Number>,
+    #[kw] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or_else(|| own_type(fill_value));
+    filled("full", &dims("full", &size, dtype)?, fill_value, dtype)
+}
+
+/// One number in the shape of `x`, of its type unless another is given.
+///
+/// # Errors
+/// When there is no room for it, or the type does not hold the number.
+#[wrap(path = "fx_nn::ops::full_like")]
+pub fn full_like(
+    x: &Tensor,
+    fill_value: impl Into<Number>,
+    #[kw] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
+    filled("full_like", x.dims()?, fill_value, dtype)
+}
+
+/// One number in a shape, of the type of `x` unless another is given.
+///
+/// # Errors
+/// When there is no room for it, or the type does not hold the number.
+#[wrap(method, path = "fx_nn::ops::new_full")]
+pub fn new_full(
+    x: &Tensor,
+    size: impl Into<Sizes>,
+    fill_value: impl Into<Number>,
+    #[kw] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
+    let dims = dims("new_full", &size, dtype)?;
+    filled("new_full", &dims, fill_value, dtype)
+}
+
+/// Refuses truth values in a row.
+fn in_a_row(op: &str, dtype: DType) -> Result<DType> {
+    match dtype {
+        DType::Bool => Err(Error::msg(format_args!(
+            "{op}: truth values do not stand in a row: name a type of numbers"
+        ))),
+        dtype => Ok(dtype),
+    }
+}
+
+/// The integers from `start` to before `end`, by `step`, as `int64` unless a type is given.
 ///
 /// # Errors
 /// When `step` is 0, or leads away from `end`, or there is no room for so many.
@@ -71,13 +172,14 @@ pub fn arange(
     start: impl Into<Int>,
     end: impl Into<Int>,
     #[default(1)] step: impl Into<Int>,
+    #[kw] dtype: Option<DType>,
 ) -> Result<Tensor> {
-    let (Some(start), Some(end), Some(step)) = (start.concrete(), end.concrete(), step.concrete())
-    else {
-        return Err(Error::msg(
-            "arange: an end is symbolic where the operation runs",
-        ));
-    };
+    let (start, end, step) = (
+        known("arange", start)?,
+        known("arange", end)?,
+        known("arange", step)?,
+    );
+    let dtype = in_a_row("arange", dtype.unwrap_or(DType::I64))?;
     if step == 0 || (end != start && (end > start) != (step > 0)) {
         return Err(Error::msg(format_args!(
             "arange: steps of {step} do not lead from {start} to {end}"
@@ -90,44 +192,152 @@ pub fn arange(
     let numbers: Vec<i64> = std::iter::successors(Some(start), |n| Some(n.wrapping_add(step)))
         .take(count)
         .collect();
-    Tensor::from_vec(numbers, count)
+    Tensor::from_vec(numbers, count)?.cast(dtype)
 }
 
-/// The element type, if random numbers can be of it.
-fn floats(op: &str, x: &Tensor) -> Result<DType> {
-    match x.dtype()? {
-        dtype if dtype.is_floating_point() => Ok(dtype),
-        dtype => Err(Error::msg(format_args!(
-            "{op}: random numbers are floats, not {dtype}: convert the tensor with to_dtype"
-        ))),
+/// So many numbers from `start` to `end`, both among them, at equal distances.
+fn spaced(op: &str, [start, end]: [Number; 2], steps: Int, dtype: DType) -> Result<Vec<f64>> {
+    let steps = count(op, steps)?;
+    room::of(op, &[steps], C::F64).fx()?;
+    start.checked(op, dtype)?;
+    end.checked(op, dtype)?;
+    let cut = |number: Number| match number {
+        Number::Float(x) if !dtype.is_floating_point() => x.trunc(),
+        number => number.as_f64(),
+    };
+    let (start, end) = (cut(start), cut(end));
+    let step = (end - start) / steps.saturating_sub(1).max(1) as f64;
+    // From the nearer end, so that both are exact.
+    Ok((0..steps)
+        .map(|at| match at < steps / 2 || steps == 1 {
+            true => start + step * at as f64,
+            false => end - step * (steps - at - 1) as f64,
+        })
+        .collect())
+}
+
+/// So many numbers (`steps`) from `start` to `end`, both among them, at equal distances; as `float32` unless a type is
+/// given.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// assert_eq!(ops::linspace(0, 1, 5, None)?.to_vec()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
+/// assert_eq!(ops::logspace(0, 2, 3, 10.0, None)?.to_vec()?, [1.0, 10.0, 100.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When `steps` is below 0, or the type does not hold an end.
+#[wrap(path = "fx_nn::ops::linspace")]
+pub fn linspace(
+    start: impl Into<Number>,
+    end: impl Into<Number>,
+    steps: impl Into<Int>,
+    #[kw] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = in_a_row("linspace", dtype.unwrap_or(DType::F32))?;
+    let numbers = spaced("linspace", [start, end], steps, dtype)?;
+    let count = numbers.len();
+    Tensor::from_vec(numbers, count)?.cast(dtype)
+}
+
+/// `base` to the powers of so many numbers from `start` to `end` at equal distances.
+///
+/// # Errors
+/// When `steps` is below 0.
+#[wrap(path = "fx_nn::ops::logspace")]
+pub fn logspace(
+    start: impl Into<Number>,
+    end: impl Into<Number>,
+    steps: impl Into<Int>,
+    #[default(10.0)] base: f64,
+    #[kw] dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = in_a_row("logspace", dtype.unwrap_or(DType::F32))?;
+    let numbers = spaced("logspace", [start, end], steps, dtype)?;
+    let count = numbers.len();
+    let numbers: Vec<f64> = numbers.into_iter().map(|x| base.powf(x)).collect();
+    Tensor::from_vec(numbers, count)?.cast(dtype)
+}
+
+/// Ones on the diagonal of `n` rows and `m` columns (as many unless given), zeros elsewhere; as `float32` unless a type is
+/// given.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// assert_eq!(ops::eye(2, Some(3.into()), None)?.to_vec()?, [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When a size is below 0, or there is no room for so many.
+#[wrap(path = "fx_nn::ops::eye")]
+pub fn eye(n: impl Into<Int>, m: Option<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
+    let rows = count("eye", n)?;
+    let columns = m.map_or(Ok(rows), |m| count("eye", m))?;
+    let dtype = dtype.unwrap_or(DType::F32);
+    let mut ones = vec![0u8; room::of("eye", &[rows, columns], candle_dtype(dtype)?).fx()?];
+    for at in 0..rows.min(columns) {
+        ones[at * columns + at] = 1;
     }
+    Tensor::from_vec(ones, (rows, columns))?.cast(dtype)
 }
 
-macro_rules! alike {
-    ($($name:ident $path:literal $what:literal ($($options:tt)*) |$x:ident, $data:ident| $make:expr;)*) => {$(
-        #[doc = concat!($what, ", of the shape and type of `x`.")]
-        ///
-        /// # Errors
-        /// When there is no room for it; for random numbers, when the type is no float.
-        #[wrap($($options)* path = $path)]
-        pub fn $name($x: &Tensor) -> Result<Tensor> {
-            let $data = $x.data(stringify!($name))?;
-            $make
+/// The rows and columns, one under the other, of the places of a matrix that `holds`.
+fn places(op: &str, row: Int, col: Int, holds: impl Fn(i64, i64) -> bool) -> Result<Tensor> {
+    let (rows, columns) = (count(op, row)?, count(op, col)?);
+    room::of(op, &[2, rows, columns], C::I64).fx()?;
+    let (mut at_rows, mut at_columns) = (Vec::new(), Vec::new());
+    for row in 0..rows as i64 {
+        for column in (0..columns as i64).filter(|column| holds(row, *column)) {
+            at_rows.push(row);
+            at_columns.push(column);
         }
-    )*};
+    }
+    let count = at_rows.len();
+    at_rows.append(&mut at_columns);
+    Data::from_vec(at_rows, (2, count), &Device::Cpu)
+        .map(Tensor::from)
+        .fx()
 }
 
-alike! {
-    zeros_like "fx_nn::ops::zeros_like" "Zeros" () |x, data| data.zeros_like().map(|d| x.with_data(d)).fx();
-    ones_like "fx_nn::ops::ones_like" "Ones" () |x, data| data.ones_like().map(|d| x.with_data(d)).fx();
-    rand_like "fx_nn::ops::rand_like" "Uniform random numbers in [0, 1)" (random,) |x, data| {
-        let dtype = floats("rand_like", x)?;
-        Tensor::from(random::uniform(data.dims(), 0.0, 1.0).fx()?).cast(dtype)
-    };
-    randn_like "fx_nn::ops::randn_like" "Normal random numbers of mean 0 and deviation 1" (random,) |x, data| {
-        let dtype = floats("randn_like", x)?;
-        Tensor::from(random::normal(data.dims()).fx()?).cast(dtype)
-    };
+/// The places on and below a diagonal of a matrix of `row` times `col`: `[2, n]`, their rows above their columns
+/// (`int64`).
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// assert_eq!(ops::tril_indices(2, 3, 0)?.to_vec()?, [0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
+/// assert_eq!(ops::triu_indices(2, 2, 0)?.to_vec()?, [0.0, 0.0, 1.0, 0.0, 1.0, 1.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When a size is below 0, or there is no room for so many.
+#[wrap(path = "fx_nn::ops::tril_indices")]
+pub fn tril_indices(
+    row: impl Into<Int>,
+    col: impl Into<Int>,
+    #[default(0)] offset: i64,
+) -> Result<Tensor> {
+    places("tril_indices", row, col, |row, column| {
+        column.saturating_sub(row) <= offset
+    })
+}
+
+/// The places on and above a diagonal of a matrix of `row` times `col`: `[2, n]`, their rows above their columns
+/// (`int64`).
+///
+/// # Errors
+/// When a size is below 0, or there is no room for so many.
+#[wrap(path = "fx_nn::ops::triu_indices")]
+pub fn triu_indices(
+    row: impl Into<Int>,
+    col: impl Into<Int>,
+    #[default(0)] offset: i64,
+) -> Result<Tensor> {
+    places("triu_indices", row, col, |row, column| {
+        column.saturating_sub(row) >= offset
+    })
 }
 
 impl Tensor {
@@ -136,7 +346,7 @@ impl Tensor {
     /// # Errors
     /// When there is no room for it.
     pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
-        zeros(shape)
+        zeros(shape, None)
     }
 
     /// Ones, as `float32`.
@@ -144,26 +354,7 @@ impl Tensor {
     /// # Errors
     /// When there is no room for it.
     pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
-        ones(shape)
-    }
-
-    /// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run draws anew.
-    ///
-    /// # Errors
-    /// When there is no room for it.
-    #[track_caller]
-    pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
-        rand(shape)
-    }
-
-    /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run
-    /// draws anew.
-    ///
-    /// # Errors
-    /// When there is no room for it.
-    #[track_caller]
-    pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
-        randn(shape)
+        ones(shape, None)
     }
 
     /// The integers from `start` to before `end`, as `int64`; sizes of a traced tensor can be either.
@@ -181,6 +372,6 @@ impl Tensor {
     /// When `start` is after `end`.
     #[track_caller]
     pub fn arange(start: impl Into<Int>, end: impl Into<Int>) -> Result<Tensor> {
-        arange(start, end, 1)
+        arange(start, end, 1, None)
     }
 }

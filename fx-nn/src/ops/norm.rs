@@ -86,7 +86,7 @@ pub fn batch_norm(
 }
 
 /// running = (1 - momentum) running + momentum batch, in place.
-fn move_towards(
+pub(super) fn move_towards(
     running: &candle_core::Tensor,
     batch: &candle_core::Tensor,
     momentum: f64,

@@ -49,7 +49,8 @@ pub fn stack(
     joined("stack", tensors, |data| shape::stack(data, dim))
 }
 
-fn joined(
+/// Tensors of their common type, joined.
+pub(super) fn joined(
     what: &str,
     tensors: &[Tensor],
     join: impl FnOnce(&[candle_core::Tensor]) -> candle_core::Result<candle_core::Tensor>,

@@ -12,9 +12,12 @@ use crate::tensor::{Dims, Sizes, Tensor};
 /// The sizes that a request with at most one -1 stands for.
 fn resolve(op: &str, x: &Tensor, sizes: &Sizes) -> Result<Vec<usize>> {
     let data = x.data(op)?;
-    let count = data.elem_count();
-    let sizes = sizes.known()?;
-    let shown = || format!("{op}: shape {:?} cannot become {sizes:?}", data.dims());
+    fitted(op, data.dims(), data.elem_count(), &sizes.known()?)
+}
+
+/// The sizes, of which at most one is -1, that `count` elements of `dims` have.
+pub(super) fn fitted(op: &str, dims: &[usize], count: usize, sizes: &[i64]) -> Result<Vec<usize>> {
+    let shown = || format!("{op}: shape {dims:?} cannot become {sizes:?}");
     let unknown = sizes.iter().filter(|n| **n == -1).count();
     if unknown > 1 || sizes.iter().any(|n| *n < -1) {
         return Err(Error::msg(format_args!(
@@ -81,11 +84,16 @@ pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
 /// When a dim of another size would change, or there is no room for what is computed from so many elements.
 #[wrap(method, path = "fx_nn::ops::expand")]
 pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
-    let data = x.data("expand")?;
+    expanded("expand", x, &size)
+}
+
+/// The same for the operation `op`.
+pub(super) fn expanded(op: &str, x: &Tensor, size: &Sizes) -> Result<Tensor> {
+    let data = x.data(op)?;
     let wanted = size.known()?;
     let fail = || {
         Error::msg(format_args!(
-            "expand: shape {:?} cannot become {wanted:?}: only dims of size 1 are repeated, and new ones are in front",
+            "{op}: shape {:?} cannot become {wanted:?}: only dims of size 1 are repeated, and new ones are in front",
             data.dims()
         ))
     };

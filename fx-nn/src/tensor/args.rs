@@ -363,6 +363,10 @@ impl Pair {
     pub(crate) fn tuple(self) -> (usize, usize) {
         (self.0, self.1)
     }
+
+    pub(crate) fn array(self) -> [usize; 2] {
+        [self.0, self.1]
+    }
 }
 
 impl From<usize> for Pair {
@@ -402,5 +406,55 @@ impl fx_core::module::Component for Pair {
         loader: &mut fx_core::file::Loader<'_>,
     ) -> Result<Self> {
         <(usize, usize)>::from_saved(saved, loader).map(Pair::from)
+    }
+}
+
+/// Depth, height and width of a window, a stride or a padding: one number, or three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Triple(pub usize, pub usize, pub usize);
+
+impl Triple {
+    pub(crate) fn array(self) -> [usize; 3] {
+        [self.0, self.1, self.2]
+    }
+}
+
+impl From<usize> for Triple {
+    fn from(n: usize) -> Self {
+        Triple(n, n, n)
+    }
+}
+
+impl From<(usize, usize, usize)> for Triple {
+    fn from((depth, height, width): (usize, usize, usize)) -> Self {
+        Triple(depth, height, width)
+    }
+}
+
+impl IntoValue for Triple {
+    fn into_value(self) -> Value {
+        (self.0, self.1, self.2).into_value()
+    }
+}
+
+plain_param!(Triple, value => match value {
+    Value::Int(_) => Ok(usize::from_value(value.clone())?.into()),
+    other => Ok(<(usize, usize, usize)>::from_value(other.clone())?.into()),
+});
+
+impl fx_core::module::Component for Triple {
+    fn duplicate(&self) -> Self {
+        *self
+    }
+
+    fn to_saved(&self, saver: &mut fx_core::file::Saver) -> Result<fx_core::file::Json> {
+        (self.0, self.1, self.2).to_saved(saver)
+    }
+
+    fn from_saved(
+        saved: &fx_core::file::Json,
+        loader: &mut fx_core::file::Loader<'_>,
+    ) -> Result<Self> {
+        <(usize, usize, usize)>::from_saved(saved, loader).map(Triple::from)
     }
 }

@@ -65,15 +65,29 @@ fn category(dtype: DType) -> u8 {
     }
 }
 
+/// The type that an operation on all of them computes in, PyTorch's `result_type`: tensors without dims do not decide
+/// it within its category.
+pub(crate) fn common_of(tensors: &[&Tensor]) -> Result<DType> {
+    let (mut with_dims, mut without) = (None, None);
+    for tensor in tensors {
+        let dtype = tensor.dtype()?;
+        let seen = match tensor.dims()?.is_empty() {
+            true => &mut without,
+            false => &mut with_dims,
+        };
+        *seen = Some(seen.map_or(dtype, |seen: DType| seen.promote(dtype)));
+    }
+    match (with_dims, without) {
+        (Some(dtype), Some(other)) if category(other) <= category(dtype) => Ok(dtype),
+        (Some(dtype), Some(other)) => Ok(dtype.promote(other)),
+        (Some(dtype), None) | (None, Some(dtype)) => Ok(dtype),
+        (None, None) => Err(Error::msg("no tensor says which type there is")),
+    }
+}
+
 impl Tensor {
-    /// The type that an operation on both computes in, PyTorch's `result_type`: a tensor without dims does not decide it
-    /// within its category.
+    /// The type that an operation on both computes in.
     pub(crate) fn common(&self, other: &Tensor) -> Result<DType> {
-        let (own, theirs) = (self.dtype()?, other.dtype()?);
-        Ok(match (self.dims()?.is_empty(), other.dims()?.is_empty()) {
-            (true, false) if category(own) <= category(theirs) => theirs,
-            (false, true) if category(theirs) <= category(own) => own,
-            _ => own.promote(theirs),
-        })
+        common_of(&[self, other])
     }
 }

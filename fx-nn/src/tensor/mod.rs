@@ -11,7 +11,9 @@ mod dtype;
 mod index;
 mod number;
 pub(crate) mod saved;
+mod sections;
 mod source;
+mod tensor_or_number;
 
 use std::fmt;
 
@@ -22,12 +24,14 @@ use crate::kernels::{chain, view};
 
 pub use fx_core::tensor::*;
 
-pub use args::{Dims, Pair, Shape, Sizes};
+pub use args::{Dims, Pair, Shape, Sizes, Triple};
 pub use backward::{Gradients, no_grad};
-pub(crate) use dtype::wider;
 pub use dtype::{candle_dtype, fx_dtype};
+pub(crate) use dtype::{common_of, wider};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub use number::{Bound, Number};
+pub use sections::Sections;
+pub use tensor_or_number::TensorOrNumber;
 
 /// A multi-dimensional array.
 ///

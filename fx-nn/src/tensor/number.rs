@@ -99,7 +99,7 @@ impl Number {
     }
 
     /// The least and the largest number of a type; `None` for truth values, which every number converts to.
-    fn limits(dtype: DType) -> Option<(f64, f64, i64, i64)> {
+    pub(crate) fn limits(dtype: DType) -> Option<(f64, f64, i64, i64)> {
         let float = |max: f64| Some((-max, max, i64::MIN, i64::MAX));
         let whole = |min: i64, max: i64| Some((min as f64, max as f64, min, max));
         match dtype {

@@ -84,21 +84,27 @@ fn defect_r09_sizes_that_do_not_fit_are_errors() -> Result<()> {
         [1 << 45, 1],
         [1 << 40, 1 << 40],
     ] {
-        no_room("zeros", ops::zeros(shape));
-        no_room("ones", ops::ones(shape));
-        no_room("rand", ops::rand(shape));
-        no_room("randn", ops::randn(shape));
+        no_room("zeros", ops::zeros(shape, None));
+        no_room("ones", ops::ones(shape, None));
+        no_room("rand", ops::rand(shape, None));
+        no_room("randn", ops::randn(shape, None));
         let shape = Shape(shape.iter().map(|n| *n as usize).collect());
         no_room("full", Tensor::full(shape, 1, DType::I64));
     }
-    no_room("zeros", ops::zeros((0, 1i64 << 40, 1i64 << 40)));
+    no_room("zeros", ops::zeros((0, 1i64 << 40, 1i64 << 40), None));
     no_room(
         "from_vec",
         Tensor::from_vec(Vec::<f32>::new(), (0, 1 << 40, 1 << 40)),
     );
-    no_room("arange", ops::arange(i64::MIN, i64::MAX, 1));
-    assert_eq!(ops::arange(i64::MIN, i64::MAX, i64::MAX)?.dims()?, [3]);
-    assert_eq!(ops::arange(i64::MAX, i64::MIN, i64::MIN)?.dims()?, [2]);
+    no_room("arange", ops::arange(i64::MIN, i64::MAX, 1, None));
+    assert_eq!(
+        ops::arange(i64::MIN, i64::MAX, i64::MAX, None)?.dims()?,
+        [3]
+    );
+    assert_eq!(
+        ops::arange(i64::MAX, i64::MIN, i64::MIN, None)?.dims()?,
+        [2]
+    );
 
     let x = Tensor::ones((1, 1, 4, 4))?;
     let sequence = Tensor::ones((2, 1, 3))?;

@@ -104,6 +104,137 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::Sigmoid::new(), [[2, 3]]);
     sample!(nn::Tanh::new(), [[2, 3]]);
     sample!(nn::Upsample::new(2.0), [[1, 2, 3, 2]]);
+    sample!(nn::CELU::default(), [[2, 3]]);
+    sample!(nn::ELU::default(), [[2, 3]]);
+    sample!(nn::GLU::default(), [[2, 4]]);
+    sample!(nn::Hardshrink::default(), [[2, 3]]);
+    sample!(nn::Hardsigmoid::new(), [[2, 3]]);
+    sample!(nn::Hardswish::new(), [[2, 3]]);
+    sample!(nn::Hardtanh::default(), [[2, 3]]);
+    sample!(nn::LogSigmoid::new(), [[2, 3]]);
+    sample!(nn::LogSoftmax::new(-1), [[2, 3]]);
+    sample!(nn::Mish::new(), [[2, 3]]);
+    sample!(nn::PReLU::new()?, [[2, 3]]);
+    sample!(nn::RReLU::default(), [[2, 3]]);
+    sample!(nn::SELU::new(), [[2, 3]]);
+    sample!(nn::Softmax::new(-1), [[2, 3]]);
+    sample!(nn::Softmin::new(-1), [[2, 3]]);
+    sample!(nn::Softplus::default(), [[2, 3]]);
+    sample!(nn::Softshrink::default(), [[2, 3]]);
+    sample!(nn::Softsign::new(), [[2, 3]]);
+    sample!(nn::Tanhshrink::new(), [[2, 3]]);
+    sample!(nn::Threshold::new(0.1, 0.3), [[2, 3]]);
+    let small = || nn::TransformerLayerOptions {
+        dim_feedforward: 3,
+        activation: "gelu".to_string(),
+        ..Default::default()
+    };
+    sample!(nn::ReflectionPad1d::new([1, 1]), [[1, 2, 3]]);
+    sample!(nn::ReflectionPad2d::new([1, 1, 1, 1]), [[1, 2, 3, 3]]);
+    sample!(
+        nn::ReflectionPad3d::new([1, 1, 1, 1, 1, 1]),
+        [[1, 1, 2, 3, 3]]
+    );
+    sample!(nn::ReplicationPad1d::new([1, 1]), [[1, 2, 3]]);
+    sample!(nn::ReplicationPad2d::new([1, 1, 1, 1]), [[1, 2, 3, 3]]);
+    sample!(
+        nn::ReplicationPad3d::new([1, 1, 1, 1, 1, 1]),
+        [[1, 1, 2, 3, 3]]
+    );
+    sample!(nn::CircularPad1d::new([1, 1]), [[1, 2, 3]]);
+    sample!(nn::CircularPad2d::new([1, 1, 1, 1]), [[1, 2, 3, 3]]);
+    sample!(
+        nn::CircularPad3d::new([1, 1, 1, 1, 1, 1]),
+        [[1, 1, 2, 3, 3]]
+    );
+    sample!(nn::ZeroPad1d::new([1, 1]), [[1, 2, 3]]);
+    sample!(nn::ZeroPad2d::new([1, 1, 1, 1]), [[1, 2, 3, 3]]);
+    sample!(nn::ZeroPad3d::new([1, 1, 1, 1, 1, 1]), [[1, 1, 2, 3, 3]]);
+    sample!(nn::ConstantPad1d::new([1, 1], 0.5), [[1, 2, 3]]);
+    sample!(nn::MaxPool1d::new(2), [[1, 2, 5]]);
+    sample!(nn::AvgPool1d::new(2), [[1, 2, 5]]);
+    sample!(nn::AdaptiveAvgPool1d::new(2), [[1, 2, 5]]);
+    sample!(nn::AdaptiveMaxPool1d::new(2), [[1, 2, 5]]);
+    sample!(nn::LPPool1d::new(1.0, 2), [[1, 2, 5]]);
+    sample!(
+        nn::MaxUnpool1d::new(2),
+        [[1, 1, 2]],
+        Some(Tensor::from_vec(vec![0i64, 2], (1, 1, 2))?)
+    );
+    sample!(nn::Dropout1d::new(0.5)?, [[1, 2, 5]]);
+    sample!(nn::InstanceNorm1d::affine(2)?, [[1, 2, 5]]);
+    sample!(nn::ConstantPad2d::new([1, 1, 1, 1], 0.5), [[1, 2, 3, 3]]);
+    sample!(nn::AdaptiveMaxPool2d::new(2), [[1, 2, 4, 5]]);
+    sample!(nn::LPPool2d::new(1.0, 2), [[1, 2, 4, 5]]);
+    sample!(
+        nn::MaxUnpool2d::new(2),
+        [[1, 1, 1, 2]],
+        Some(Tensor::from_vec(vec![0i64, 2], (1, 1, 1, 2))?)
+    );
+    sample!(nn::Dropout2d::new(0.5)?, [[1, 2, 4, 5]]);
+    sample!(nn::InstanceNorm2d::affine(2)?, [[1, 2, 4, 5]]);
+    sample!(
+        nn::ConstantPad3d::new([1, 1, 1, 1, 1, 1], 0.5),
+        [[1, 1, 2, 3, 3]]
+    );
+    sample!(nn::MaxPool3d::new(2), [[1, 1, 4, 3, 4]]);
+    sample!(nn::AvgPool3d::new(2), [[1, 1, 4, 3, 4]]);
+    sample!(nn::AdaptiveAvgPool3d::new(2), [[1, 1, 4, 3, 4]]);
+    sample!(nn::AdaptiveMaxPool3d::new(2), [[1, 1, 4, 3, 4]]);
+    sample!(
+        nn::MaxUnpool3d::new(2),
+        [[1, 1, 1, 1, 2]],
+        Some(Tensor::from_vec(vec![0i64, 2], (1, 1, 1, 1, 2))?)
+    );
+    sample!(nn::Dropout3d::new(0.5)?, [[1, 1, 4, 3, 4]]);
+    sample!(nn::InstanceNorm3d::affine(1)?, [[1, 1, 4, 3, 4]]);
+    sample!(nn::Unfold::new(2), [[1, 2, 3, 3]]);
+    sample!(nn::Fold::new(3, 2), [[1, 4, 4]]);
+    sample!(nn::PixelShuffle::new(2), [[1, 4, 2, 2]]);
+    sample!(nn::PixelUnshuffle::new(2), [[1, 1, 4, 2]]);
+    sample!(nn::ChannelShuffle::new(2), [[1, 4, 2]]);
+    sample!(nn::Unflatten::new(1, [2, -1]), [[2, 6]]);
+    sample!(nn::CosineSimilarity::new(), [[2, 3], [2, 3]]);
+    sample!(nn::PairwiseDistance::new(), [[2, 3], [2, 3]]);
+    sample!(nn::AlphaDropout::new(0.5)?, [[2, 3]]);
+    sample!(nn::FeatureAlphaDropout::new(0.5)?, [[2, 3]]);
+    sample!(nn::StochasticDepth::new(0.5, "row")?, [[2, 3]]);
+    sample!(nn::LocalResponseNorm::new(2), [[1, 3, 4]]);
+    sample!(nn::BatchNorm3d::new(2)?, [[2, 2, 2, 1, 2]]);
+    sample!(
+        nn::Conv3d::new(2, 3, 2, nn::Conv3dOptions::default())?,
+        [[1, 2, 3, 3, 2]]
+    );
+    sample!(
+        nn::ConvTranspose1d::new(2, 3, 2, nn::ConvTranspose1dOptions::default())?,
+        [[1, 2, 3]]
+    );
+    sample!(
+        nn::ConvTranspose3d::new(2, 3, 2, nn::ConvTranspose3dOptions::default())?,
+        [[1, 2, 2, 1, 2]]
+    );
+    sample!(nn::Bilinear::new(3, 2, 4, true)?, [[2, 3], [2, 2]]);
+    sample!(nn::GRU::new(2, 3, nn::GRUOptions::default())?, [[4, 2, 2]]);
+    sample!(nn::RNN::new(2, 3, nn::RNNOptions::default())?, [[4, 2, 2]]);
+    sample!(nn::GRUCell::new(2, 3, true)?, [[2, 2]]);
+    sample!(nn::RNNCell::new(2, 3, true)?, [[2, 2]]);
+    sample!(nn::LSTMCell::new(2, 3, true)?, [[2, 2]]);
+    sample!(
+        nn::TransformerEncoderLayer::new(4, 2, small())?,
+        [[3, 2, 4]]
+    );
+    sample!(
+        nn::TransformerDecoderLayer::new(4, 2, small())?,
+        [[3, 2, 4], [2, 2, 4]]
+    );
+    sample!(
+        nn::TransformerEncoder::new(&nn::TransformerEncoderLayer::new(2, 1, small())?, 2, None)?,
+        [[2, 1, 2]]
+    );
+    sample!(
+        nn::TransformerDecoder::new(&nn::TransformerDecoderLayer::new(2, 1, small())?, 1, None)?,
+        [[2, 1, 2], [1, 1, 2]]
+    );
     Ok(all)
 }
 

@@ -106,7 +106,9 @@ fn calls_with_equal_nested_lists_are_one() -> Result<()> {
 
 #[test]
 fn equal_constructors_are_one() -> Result<()> {
-    let mut gm = symbolic_trace(traced!(|x: &Tensor| ops::ones_like(x)? + ops::ones_like(x)?))?;
+    let mut gm = symbolic_trace(traced!(
+        |x: &Tensor| ops::ones_like(x, None)? + ops::ones_like(x, None)?
+    ))?;
     assert!(keeps_numbers(&mut gm, &Cse::new(), &x()?)?);
     assert_eq!(count(&gm, "ones_like"), 1);
     Ok(())
@@ -179,7 +181,9 @@ fn what_is_skipped_stays() -> Result<()> {
 
 #[test]
 fn draws_like_a_tensor_stay_two() -> Result<()> {
-    let mut gm = symbolic_trace(traced!(|x: &Tensor| ops::rand_like(x)? + ops::rand_like(x)?))?;
+    let mut gm = symbolic_trace(traced!(
+        |x: &Tensor| ops::rand_like(x, None)? + ops::rand_like(x, None)?
+    ))?;
     assert!(!gm.apply(&Cse::new())?.changed);
     assert_eq!(count(&gm, "rand_like"), 2);
     Ok(())
@@ -188,7 +192,7 @@ fn draws_like_a_tensor_stay_two() -> Result<()> {
 #[test]
 fn draws_of_a_shape_stay_two() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
-        let (a, b) = (ops::randn((2, 2))?, ops::randn((2, 2))?);
+        let (a, b) = (ops::randn((2, 2), None)?, ops::randn((2, 2), None)?);
         (x + a)? + b
     }))?;
     assert!(!gm.apply(&Cse::new())?.changed);
@@ -202,7 +206,7 @@ fn merging_keeps_results_and_draws() -> Result<()> {
         let (a, b) = (x.cos()?, x.cos()?);
         let y = (a * 2.0)?;
         let z = (b * 2.0)?;
-        let noise = (ops::rand_like(x)? * 0.0)?;
+        let noise = (ops::rand_like(x, None)? * 0.0)?;
         Ok(((y + z)?, (x * 2)?, noise))
     }))?;
     assert!(keeps_numbers(&mut gm, &Cse::new(), &x()?)?);

@@ -342,7 +342,7 @@ fn a_list_and_an_item_of_it_are_folded_together() -> Result<()> {
 #[test]
 fn what_draws_is_not_folded_and_what_is_skipped_is_left() -> Result<()> {
     module!(Draws, |self, x| -> Tensor {
-        let noise = (ops::rand(2)? + &self.two.a)?;
+        let noise = (ops::rand(2, None)? + &self.two.a)?;
         (x + noise)? + (&self.two.a * 2.0)?
     });
     let mut gm = Draws::traced()?;

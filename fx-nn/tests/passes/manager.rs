@@ -331,7 +331,7 @@ fn numbers_are_checked_after_every_pass_and_bisect_finds_the_one_that_changes_th
     assert_eq!(count(&gm, "add"), 3);
 
     // A module that draws cannot be checked, and says so.
-    let mut draws = symbolic_trace(traced!(|x: &Tensor| x + ops::rand_like(x)?))?;
+    let mut draws = symbolic_trace(traced!(|x: &Tensor| x + ops::rand_like(x, None)?))?;
     let refused = PassManager::new()
         .pass(DeadCode)
         .bisect(&draws, &x, 0.0, 0.0);

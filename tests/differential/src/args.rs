@@ -1,7 +1,7 @@
 //! A call's arguments as the Rust types that the signatures ask for, one after another.
 
 use fx_nn::prelude::*;
-use fx_nn::{Bound, Error, Number, Pair, Result, Sizes};
+use fx_nn::{Bound, Error, Number, Pair, Result, Sections, Sizes, TensorOrNumber, Triple};
 
 use crate::call::Arg;
 
@@ -108,6 +108,15 @@ impl<'a> Take<'a> for Number {
     }
 }
 
+impl<'a> Take<'a> for TensorOrNumber {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        match arg {
+            Arg::Tensor(_) => <&Tensor>::take(arg, tensors).map(TensorOrNumber::from),
+            arg => Number::take(arg, tensors).map(TensorOrNumber::from),
+        }
+    }
+}
+
 impl<'a> Take<'a> for Bound {
     fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
         <Option<Number> as Take<'_>>::take(arg, tensors).map(Bound)
@@ -151,6 +160,24 @@ impl<'a> Take<'a> for Pair {
         match Vec::<usize>::take(arg, tensors)?[..] {
             [height, width] => Some(Pair(height, width)),
             _ => None,
+        }
+    }
+}
+
+impl<'a> Take<'a> for Triple {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        match Vec::<usize>::take(arg, tensors)?[..] {
+            [depth, height, width] => Some(Triple(depth, height, width)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Take<'a> for Sections {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        match arg {
+            Arg::Int(count) => Some(Sections::Count(*count)),
+            arg => Vec::take(arg, tensors).map(Sections::At),
         }
     }
 }

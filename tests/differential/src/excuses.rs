@@ -20,7 +20,7 @@ pub struct Excuse {
 /// The table.
 pub const EXCUSES: &[Excuse] = &[
     Excuse {
-        names: &["view"],
+        names: &["view", "kron", "take_along_dim"],
         kind: Kind::Refusal,
         when: |_, difference| !difference.is_ours(),
         reason: "a view that would need a copy is copied: a tensor here has no strides that a program relies on",
@@ -54,7 +54,14 @@ pub const EXCUSES: &[Excuse] = &[
         reason: "a condition of uint8 is deprecated in PyTorch",
     },
     Excuse {
-        names: &["conv_transpose2d", "ConvTranspose2d"],
+        names: &[
+            "conv_transpose1d",
+            "conv_transpose2d",
+            "conv_transpose3d",
+            "ConvTranspose1d",
+            "ConvTranspose2d",
+            "ConvTranspose3d",
+        ],
         kind: Kind::Refusal,
         when: |_, difference| difference.is_ours() && difference.text.contains("leaves nothing"),
         reason: "an image without pixels is refused, which PyTorch does for some element types",

@@ -2,21 +2,21 @@
 
 use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
-use fx_nn::{Error, Pair, Result, weights};
+use fx_nn::{Error, Pair, Result, Triple, weights};
 use serde_json::{Map, Value as Json};
 
 use crate::call::{Made, float};
 use crate::tensor;
 
 /// The options of a layer's constructor.
-struct Options<'a>(&'a Map<String, Json>);
+pub(crate) struct Options<'a>(pub(crate) &'a Map<String, Json>);
 
 impl Options<'_> {
-    fn get(&self, name: &str) -> &Json {
+    pub(crate) fn get(&self, name: &str) -> &Json {
         self.0.get(name).unwrap_or(&Json::Null)
     }
 
-    fn size(&self, name: &str) -> Result<usize> {
+    pub(crate) fn size(&self, name: &str) -> Result<usize> {
         let size = self
             .get(name)
             .as_u64()
@@ -24,12 +24,12 @@ impl Options<'_> {
         size.ok_or_else(|| Error::msg(format_args!("the generator gave no size `{name}`")))
     }
 
-    fn int(&self, name: &str) -> Result<i64> {
+    pub(crate) fn int(&self, name: &str) -> Result<i64> {
         let int = self.get(name).as_i64();
         int.ok_or_else(|| Error::msg(format_args!("the generator gave no integer `{name}`")))
     }
 
-    fn pair(&self, name: &str) -> Result<Pair> {
+    pub(crate) fn pair(&self, name: &str) -> Result<Pair> {
         match crate::call::sizes(self.get(name))?[..] {
             [height, width] => Ok(Pair(height, width)),
             _ => Err(Error::msg(format_args!(
@@ -38,19 +38,34 @@ impl Options<'_> {
         }
     }
 
-    fn flag(&self, name: &str) -> bool {
+    pub(crate) fn triple(&self, name: &str) -> Result<Triple> {
+        match crate::call::sizes(self.get(name))?[..] {
+            [depth, height, width] => Ok(Triple(depth, height, width)),
+            _ => Err(Error::msg(format_args!(
+                "the generator gave no triple `{name}`"
+            ))),
+        }
+    }
+
+    pub(crate) fn ints(&self, name: &str) -> Result<Vec<i64>> {
+        let items = self.get(name).as_array().map(Vec::as_slice);
+        let ints = items.unwrap_or_default().iter().filter_map(Json::as_i64);
+        Ok(ints.collect())
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.get(name).as_bool().unwrap_or_default()
     }
 
-    fn float(&self, name: &str) -> Result<f64> {
+    pub(crate) fn float(&self, name: &str) -> Result<f64> {
         float(self.get(name))
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.get(name).as_str().unwrap_or_default().to_string()
     }
 
-    fn tensor(&self, name: &str) -> Result<Option<Tensor>> {
+    pub(crate) fn tensor(&self, name: &str) -> Result<Option<Tensor>> {
         match self.get(name) {
             Json::Null => Ok(None),
             json => tensor::parse(json).map(Some),
@@ -60,6 +75,9 @@ impl Options<'_> {
 
 /// A layer, its weights set and its mode chosen.
 pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
+    if let Some(layer) = crate::structure_layers::layer(name, made) {
+        return layer;
+    }
     let o = Options(&made.options);
     macro_rules! done {
         ($layer:expr) => {
@@ -226,7 +244,8 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
             align_corners: o.get("align_corners").as_bool(),
             ..nn::Upsample::new(o.float("scale_factor")?)
         }),
-        _ => Err(Error::msg(format_args!("no layer `{name}`"))),
+        _ => crate::activations::layer(name, made)
+            .unwrap_or_else(|| Err(Error::msg(format_args!("no layer `{name}`")))),
     }
 }
 
@@ -237,7 +256,7 @@ fn set(layer: &mut (impl Component + ?Sized), made: &Made) -> Result<()> {
     weights::load_state_dict(layer, &made.state.iter().cloned().collect())
 }
 
-fn finished(mut layer: impl Module, made: &Made) -> Result<Box<dyn Module>> {
+pub(crate) fn finished(mut layer: impl Module, made: &Made) -> Result<Box<dyn Module>> {
     set(&mut layer, made)?;
     match made.training {
         true => layer.train(),

@@ -1,8 +1,10 @@
 //! Calls of every operation, method, operator and layer, compared with what PyTorch gave for them: the calls are JSON
 //! lines that `run.py` makes, and a recorded sample of them runs in the tests.
 
+mod activations;
 mod args;
 mod call;
+mod elementwise;
 mod excuses;
 mod functions;
 mod judge;
@@ -11,6 +13,8 @@ mod methods;
 mod operators;
 mod report;
 mod run;
+mod structure;
+mod structure_layers;
 mod tensor;
 
 pub use call::{Arg, Call, Kind, Outcome};

@@ -13,7 +13,7 @@ use fx_nn::{Error, GraphModule, Result};
 use crate::args::Args;
 use crate::call::{Arg, Call, Kind};
 use crate::judge::{Difference, Kind as DifferenceKind, judge};
-use crate::{functions, layers, methods, operators};
+use crate::{elementwise, functions, layers, methods, operators, structure};
 
 /// How a call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,9 +104,15 @@ fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
         )))
     };
     match call.kind {
-        Kind::Method => methods::method(&call.name, args).unwrap_or_else(unknown),
+        Kind::Method => methods::method(&call.name, args)
+            .or_else(|| structure::method(&call.name, args))
+            .or_else(|| elementwise::method(&call.name, args))
+            .unwrap_or_else(unknown),
         Kind::Operator => operators::operator(&call.name, args),
-        _ => functions::function(&call.name, args).unwrap_or_else(unknown),
+        _ => functions::function(&call.name, args)
+            .or_else(|| structure::function(&call.name, args))
+            .or_else(|| elementwise::function(&call.name, args))
+            .unwrap_or_else(unknown),
     }
 }
 

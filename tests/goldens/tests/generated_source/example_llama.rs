@@ -157,9 +157,9 @@ impl Generated {
         let getitem = cos.i(size..add)?;
         let sin = &self.sin;
         let getitem_1 = sin.i(size..add)?;
-        let arange = fx_nn::ops::arange(size, add, 1)?;
+        let arange = fx_nn::ops::arange(size, add, 1, None)?;
         let unsqueeze = arange.unsqueeze(1)?;  drop(arange);
-        let arange_1 = fx_nn::ops::arange(0, add, 1)?;
+        let arange_1 = fx_nn::ops::arange(0, add, 1, None)?;
         let unsqueeze_1 = arange_1.unsqueeze(0)?;  drop(arange_1);
         let ge = (&unsqueeze >= &unsqueeze_1)?;  drop(unsqueeze); drop(unsqueeze_1);
         let embed_tokens = self.embed_tokens.forward(tokens)?;

@@ -8,7 +8,7 @@ use crate::kernels::select;
 use crate::tensor::{Number, Tensor};
 
 /// Truth values, as zeros and ones.
-fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> {
+pub(super) fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> {
     if !mask.is_bool() {
         return Err(Error::msg(format_args!(
             "{op}: the condition is of truth values, not {}: compare first",
@@ -19,7 +19,7 @@ fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> 
 }
 
 /// Places, which are of the types that PyTorch takes for them.
-fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core::Tensor> {
+pub(super) fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core::Tensor> {
     match index.dtype()? {
         DType::I32 | DType::I64 => index.data(op),
         other => Err(Error::msg(format_args!(

@@ -1,0 +1,169 @@
+//! Activation functions of straight pieces, with PyTorch's values and gradients at their corners.
+
+use candle_core::{Result, Tensor, bail};
+
+use super::activation::{floating, like};
+use super::widen::widened;
+
+/// 0 up to -3, `x` from 3 on, and `x (x + 3) / 6` between.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn hardswish(x: &Tensor) -> Result<Tensor> {
+    floating("hardswish", x)?;
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    widened(x, x, |x| {
+        let (low, high) = (like(&x, -3.0)?, like(&x, 3.0)?);
+        let middle = x.mul(&x.affine(1.0, 3.0)?)?.affine(1.0 / 6.0, 0.0)?;
+        let is_low = x.le(&low)?;
+        // What is infinite below times 0 is nan, as PyTorch has it.
+        let y = is_low.where_cond(&x.detach().affine(0.0, 0.0)?, &middle)?;
+        x.ge(&high)?.where_cond(&x, &y)
+    })
+}
+
+/// 0 up to -3, 1 from 3 on, and `x / 6 + 1 / 2` between.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
+    floating("hardsigmoid", x)?;
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    widened(x, x, |x| {
+        let middle = x.affine(1.0, 3.0)?.affine(1.0 / 6.0, 0.0)?;
+        let y = x
+            .le(&like(&x, -3.0)?)?
+            .where_cond(&like(&x, 0.0)?, &middle)?;
+        x.ge(&like(&x, 3.0)?)?.where_cond(&like(&x, 1.0)?, &y)
+    })
+}
+
+/// `x` outside of `[-lambda, lambda]`, 0 within.
+///
+/// # Errors
+/// When `x` is not floating point.
+pub fn hardshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
+    floating("hardshrink", x)?;
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let inside = x.ge(&like(x, -lambda)?)?.mul(&x.le(&like(x, lambda)?)?)?;
+    inside.where_cond(&like(x, 0.0)?, x)
+}
+
+/// `x` moved by `lambda` towards 0, and 0 within it.
+///
+/// # Errors
+/// When `x` is not floating point, or `lambda` is below 0.
+pub fn softshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
+    floating("softshrink", x)?;
+    if !(lambda >= 0.0 && lambda.is_finite()) {
+        bail!("softshrink: lambd is a number that is not below 0, not {lambda}")
+    }
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    widened(x, x, |x| {
+        let above = x.gt(&like(&x, lambda)?)?;
+        let below = x.lt(&like(&x, -lambda)?)?;
+        // Nan times 0 stays nan.
+        let flat = x.detach().affine(0.0, 0.0)?;
+        let y = below.where_cond(&x.affine(1.0, lambda)?, &flat)?;
+        above.where_cond(&x.affine(1.0, -lambda)?, &y)
+    })
+}
+
+/// `x` above `threshold`, `value` elsewhere; both are of the dtype of `x`, without dimensions.
+///
+/// # Errors
+/// Only those of candle.
+pub fn threshold(x: &Tensor, threshold: &Tensor, value: &Tensor) -> Result<Tensor> {
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    let (threshold, value) = (
+        threshold.broadcast_as(x.dims())?,
+        value.broadcast_as(x.dims())?,
+    );
+    x.le(&threshold)?.where_cond(&value, x)
+}
+
+/// `x` above 0, elsewhere times `weight`, which broadcasts.
+///
+/// # Errors
+/// When the shapes do not broadcast.
+pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    if x.elem_count() == 0 {
+        return Ok(x.clone());
+    }
+    widened(x, (x, weight), |(x, weight)| {
+        let low = super::binary::mul(&x, &weight)?;
+        x.gt(&like(&x, 0.0)?)?.where_cond(&x, &low)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::testing::{check, f64s, near, varied};
+    use candle_core::{Device, Var};
+
+    #[test]
+    fn small_numbers() -> Result<()> {
+        let x = Tensor::new(&[-4f64, -3., -0.5, 0., 1., 3., 4.], &Device::Cpu)?;
+        near(&hardswish(&x)?, &[0., 0., -1.25 / 6., 0., 4. / 6., 3., 4.])?;
+        near(&hardsigmoid(&x)?, &[0., 0., 2.5 / 6., 0.5, 4. / 6., 1., 1.])?;
+        near(&hardshrink(&x, 0.5)?, &[-4., -3., 0., 0., 1., 3., 4.])?;
+        near(&softshrink(&x, 0.5)?, &[-3.5, -2.5, 0., 0., 0.5, 2.5, 3.5])?;
+        let (one, ten) = (
+            Tensor::new(1f64, x.device())?,
+            Tensor::new(10f64, x.device())?,
+        );
+        near(
+            &threshold(&x, &one, &ten)?,
+            &[10., 10., 10., 10., 10., 3., 4.],
+        )?;
+        near(
+            &prelu(&x, &one.affine(0.5, 0.)?)?,
+            &[-2., -1.5, -0.25, 0., 1., 3., 4.],
+        )?;
+        assert!(softshrink(&x, -1.).is_err());
+        let nan = Tensor::new(&[f64::NAN], &Device::Cpu)?;
+        for y in [
+            hardswish(&nan)?,
+            hardsigmoid(&nan)?,
+            hardshrink(&nan, 1.)?,
+            softshrink(&nan, 1.)?,
+        ] {
+            assert!(f64s(&y)?[0].is_nan());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn gradients_match() -> Result<()> {
+        let x = [varied(&[3, 4])?.affine(5.0, 0.0)?];
+        check(&x, |v| hardswish(&v[0]))?;
+        check(&x, |v| hardsigmoid(&v[0]))?;
+        check(&x, |v| hardshrink(&v[0], 0.5))?;
+        check(&x, |v| softshrink(&v[0], 0.5))?;
+        check(&[varied(&[3, 4])?, varied(&[4])?], |v| prelu(&v[0], &v[1]))
+    }
+
+    #[test]
+    fn gradients_at_corners_are_pytorchs() -> Result<()> {
+        let x = Var::new(&[-3f64, 3., -0.5, 0.5], &Device::Cpu)?;
+        let slope = |y: Tensor| -> Result<Vec<f64>> {
+            f64s(y.sum_all()?.backward()?.get(&x).expect("a gradient"))
+        };
+        assert_eq!(slope(hardswish(x.as_tensor())?)?[..2], [0., 1.]);
+        assert_eq!(slope(hardsigmoid(x.as_tensor())?)?[..2], [0., 0.]);
+        assert_eq!(slope(hardshrink(x.as_tensor(), 0.5)?)?[2..], [0., 0.]);
+        assert_eq!(slope(softshrink(x.as_tensor(), 0.5)?)?[2..], [0., 0.]);
+        Ok(())
+    }
+}

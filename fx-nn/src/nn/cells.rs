@@ -1,0 +1,241 @@
+//! Single steps of recurrent networks.
+
+use fx_core::{Error, Module, Result, trace};
+
+use super::parameter;
+use crate::error::Fx;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// The parameters of a step.
+struct Parts {
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Option<Tensor>,
+    bias_hh: Option<Tensor>,
+}
+
+fn parts(input_size: usize, hidden_size: usize, gates: usize, bias: bool) -> Result<Parts> {
+    let bound = parameter::fan_in_bound(hidden_size);
+    let rows = hidden_size.saturating_mul(gates);
+    let bias_of = || bias.then(|| parameter::uniform(&[rows], bound)).transpose();
+    Ok(Parts {
+        weight_ih: parameter::uniform(&[rows, input_size], bound)?,
+        weight_hh: parameter::uniform(&[rows, hidden_size], bound)?,
+        bias_ih: bias_of()?,
+        bias_hh: bias_of()?,
+    })
+}
+
+/// A vector as a batch of one.
+fn batched(x: &Tensor) -> Result<(Tensor, bool)> {
+    match x.dims()?.len() {
+        1 => Ok((x.unsqueeze(0)?, true)),
+        _ => Ok((x.clone(), false)),
+    }
+}
+
+fn unbatched(h: Tensor, single: bool) -> Result<Tensor> {
+    if single { h.squeeze(0) } else { Ok(h) }
+}
+
+/// Zeros in the shape of a state.
+fn first(x: &Tensor, weight_hh: &Tensor) -> Result<Tensor> {
+    let (Some(batch), Some(hidden)) = (x.dims()?.first(), weight_hh.dims()?.last()) else {
+        return Err(Error::msg("a recurrent step: input and weights have dims"));
+    };
+    let data = x.data("a recurrent step")?;
+    candle_core::Tensor::zeros((*batch, *hidden), data.dtype(), data.device())
+        .map(Tensor::from)
+        .fx()
+}
+
+/// One step of a gated recurrent unit.
+#[derive(Module, Clone, Debug)]
+pub struct GRUCell {
+    /// `[3 · hidden_size, input_size]`.
+    pub weight_ih: Tensor,
+    /// `[3 · hidden_size, hidden_size]`.
+    pub weight_hh: Tensor,
+    /// `[3 · hidden_size]`.
+    pub bias_ih: Option<Tensor>,
+    /// `[3 · hidden_size]`.
+    pub bias_hh: Option<Tensor>,
+}
+
+impl GRUCell {
+    /// A layer initialised as PyTorch's.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(input_size: usize, hidden_size: usize, bias: bool) -> Result<Self> {
+        let Parts {
+            weight_ih,
+            weight_hh,
+            bias_ih,
+            bias_hh,
+        } = parts(input_size, hidden_size, 3, bias)?;
+        Ok(GRUCell {
+            weight_ih,
+            weight_hh,
+            bias_ih,
+            bias_hh,
+        })
+    }
+}
+
+#[trace(leaf, path = "fx_nn::nn::GRUCell")]
+impl GRUCell {
+    /// The next state of `x` `[N, input_size]` and the state `hx` `[N, hidden_size]`, zeros where none is given; both
+    /// without N too.
+    ///
+    /// # Errors
+    /// When a shape does not fit.
+    pub fn forward(&self, x: &Tensor, hx: Option<&Tensor>) -> Result<Tensor> {
+        let (x, single) = batched(x)?;
+        let h = match hx {
+            Some(hx) => batched(hx)?.0,
+            None => first(&x, &self.weight_hh)?,
+        };
+        let h = ops::gru_cell(
+            &x,
+            &h,
+            &self.weight_ih,
+            &self.weight_hh,
+            self.bias_ih.as_ref(),
+            self.bias_hh.as_ref(),
+        )?;
+        unbatched(h, single)
+    }
+}
+
+/// One step of a plain recurrent network.
+#[derive(Module, Clone, Debug)]
+pub struct RNNCell {
+    /// `[hidden_size, input_size]`.
+    pub weight_ih: Tensor,
+    /// `[hidden_size, hidden_size]`.
+    pub weight_hh: Tensor,
+    /// `[hidden_size]`.
+    pub bias_ih: Option<Tensor>,
+    /// `[hidden_size]`.
+    pub bias_hh: Option<Tensor>,
+    /// `"tanh"` or `"relu"`.
+    pub nonlinearity: String,
+}
+
+impl RNNCell {
+    /// A layer initialised as PyTorch's.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(input_size: usize, hidden_size: usize, bias: bool) -> Result<Self> {
+        let Parts {
+            weight_ih,
+            weight_hh,
+            bias_ih,
+            bias_hh,
+        } = parts(input_size, hidden_size, 1, bias)?;
+        Ok(RNNCell {
+            weight_ih,
+            weight_hh,
+            bias_ih,
+            bias_hh,
+            nonlinearity: "tanh".to_string(),
+        })
+    }
+}
+
+#[trace(leaf, path = "fx_nn::nn::RNNCell")]
+impl RNNCell {
+    /// The next state of `x` `[N, input_size]` and the state `hx` `[N, hidden_size]`, zeros where none is given; both
+    /// without N too.
+    ///
+    /// # Errors
+    /// When a shape does not fit, or the nonlinearity is another.
+    pub fn forward(&self, x: &Tensor, hx: Option<&Tensor>) -> Result<Tensor> {
+        let run = match self.nonlinearity.as_str() {
+            "tanh" => ops::rnn_tanh_cell,
+            "relu" => ops::rnn_relu_cell,
+            other => {
+                return Err(Error::msg(format_args!(
+                    "rnn_cell: nonlinearity is \"tanh\" or \"relu\", not {other:?}"
+                )));
+            }
+        };
+        let (x, single) = batched(x)?;
+        let h = match hx {
+            Some(hx) => batched(hx)?.0,
+            None => first(&x, &self.weight_hh)?,
+        };
+        let h = run(
+            &x,
+            &h,
+            &self.weight_ih,
+            &self.weight_hh,
+            self.bias_ih.as_ref(),
+            self.bias_hh.as_ref(),
+        )?;
+        unbatched(h, single)
+    }
+}
+
+/// One step of long short-term memory.
+#[derive(Module, Clone, Debug)]
+pub struct LSTMCell {
+    /// `[4 · hidden_size, input_size]`.
+    pub weight_ih: Tensor,
+    /// `[4 · hidden_size, hidden_size]`.
+    pub weight_hh: Tensor,
+    /// `[4 · hidden_size]`.
+    pub bias_ih: Option<Tensor>,
+    /// `[4 · hidden_size]`.
+    pub bias_hh: Option<Tensor>,
+}
+
+impl LSTMCell {
+    /// A layer initialised as PyTorch's.
+    ///
+    /// # Errors
+    /// When candle has no room for it.
+    pub fn new(input_size: usize, hidden_size: usize, bias: bool) -> Result<Self> {
+        let Parts {
+            weight_ih,
+            weight_hh,
+            bias_ih,
+            bias_hh,
+        } = parts(input_size, hidden_size, 4, bias)?;
+        Ok(LSTMCell {
+            weight_ih,
+            weight_hh,
+            bias_ih,
+            bias_hh,
+        })
+    }
+}
+
+#[trace(leaf, path = "fx_nn::nn::LSTMCell")]
+impl LSTMCell {
+    /// The next hidden and cell states of `x` `[N, input_size]` and the states `hx`, both `[N, hidden_size]`, zeros where
+    /// none are given; all without N too.
+    ///
+    /// # Errors
+    /// When a shape does not fit.
+    pub fn forward(&self, x: &Tensor, hx: Option<(Tensor, Tensor)>) -> Result<(Tensor, Tensor)> {
+        let (x, single) = batched(x)?;
+        let (h, c) = match hx {
+            Some((h, c)) => (batched(&h)?.0, batched(&c)?.0),
+            None => (first(&x, &self.weight_hh)?, first(&x, &self.weight_hh)?),
+        };
+        let (h, c) = ops::lstm_cell(
+            &x,
+            &h,
+            &c,
+            &self.weight_ih,
+            &self.weight_hh,
+            self.bias_ih.as_ref(),
+            self.bias_hh.as_ref(),
+        )?;
+        Ok((unbatched(h, single)?, unbatched(c, single)?))
+    }
+}

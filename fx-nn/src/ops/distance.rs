@@ -1,0 +1,109 @@
+//! Distances of vectors, and vectors of length one.
+
+use fx_core::{Error, Result, wrap};
+
+use crate::error::Fx;
+use crate::kernels::{dim, distance as kernels, expand, pointwise};
+use crate::tensor::Tensor;
+
+/// The distance of each row of `x1` `[.., P, M]` from each of `x2` `[.., R, M]`, by the norm `p`: `[.., P, R]`.
+///
+/// `compute_mode` says when Euclid's is computed by a product of matrices, which is faster and less exact:
+/// `"use_mm_for_euclid_dist_if_necessary"` (above 25 rows), `"use_mm_for_euclid_dist"` or
+/// `"donot_use_mm_for_euclid_dist"`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let (a, b) = (Tensor::zeros((1, 2))?, Tensor::from_vec(vec![3.0f32, 4.0], (1, 2))?);
+/// let mode = "use_mm_for_euclid_dist_if_necessary";
+/// assert_eq!(ops::cdist(&a, &b, 2.0, mode)?.to_vec()?, [5.0]);
+/// assert_eq!(ops::cdist(&a, &b, 1.0, mode)?.to_vec()?, [7.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When the shapes do not fit, `p` is below 0, or the tensors are not floats of one type.
+#[wrap(path = "fx_nn::ops::cdist")]
+pub fn cdist(
+    x1: &Tensor,
+    x2: &Tensor,
+    #[default(2.0)] p: f64,
+    #[default("use_mm_for_euclid_dist_if_necessary")] compute_mode: &str,
+) -> Result<Tensor> {
+    let op = "cdist";
+    let (a, b) = (x1.data(op)?, x2.data(op)?);
+    kernels::floats(op, a)
+        .and_then(|()| dim::same_dtype(op, a, b))
+        .fx()?;
+    if p < 0.0 || p.is_nan() {
+        return Err(Error::msg(format_args!("{op}: p is at least 0, not {p}")));
+    }
+    let products = match compute_mode {
+        "use_mm_for_euclid_dist_if_necessary" => None,
+        "use_mm_for_euclid_dist" => Some(true),
+        "donot_use_mm_for_euclid_dist" => Some(false),
+        other => {
+            return Err(Error::msg(format_args!(
+                "{op}: {other:?} is no compute_mode: see its documentation"
+            )));
+        }
+    };
+    crate::kernels::widen::widened(a, (a, b), |(a, b)| kernels::pairs(op, &a, &b, p, products))
+        .map(Tensor::made)
+        .fx()
+}
+
+/// The length of x1 - x2 + `eps` along the last dim, by the norm `p`; shapes broadcast.
+///
+/// # Errors
+/// When the shapes do not broadcast.
+#[wrap(path = "fx_nn::ops::pairwise_distance")]
+pub fn pairwise_distance(
+    x1: &Tensor,
+    x2: &Tensor,
+    #[default(2.0)] p: f64,
+    #[default(1e-6)] eps: f64,
+    #[default(false)] keepdim: bool,
+) -> Result<Tensor> {
+    let op = "pairwise_distance";
+    let apart = ((x1 - x2)? + eps)?;
+    let data = apart.data(op)?;
+    let Some(last) = data.rank().checked_sub(1) else {
+        return Err(Error::msg(format_args!(
+            "{op}: tensors without dims are no vectors"
+        )));
+    };
+    kernels::floats(op, data)
+        .and_then(|()| kernels::length(data, p, last, keepdim))
+        .map(Tensor::made)
+        .fx()
+}
+
+/// x over its length along `dim`, by the norm `p`; a length below `eps` counts as `eps`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![3.0f64, 4.0], (1, 2))?;
+/// assert_eq!(ops::normalize(&x, 2.0, 1, 1e-12)?.to_vec()?, [0.6, 0.8]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When there is no such dim, or the tensor is not float.
+#[wrap(path = "fx_nn::ops::normalize")]
+pub fn normalize(
+    x: &Tensor,
+    #[default(2.0)] p: f64,
+    #[default(1)] dim: i64,
+    #[default(1e-12)] eps: f64,
+) -> Result<Tensor> {
+    let op = "normalize";
+    let data = x.data(op)?;
+    let at = dim::dim(op, dim, data.rank()).fx()?;
+    kernels::floats(op, data)
+        .and_then(|()| kernels::length(data, p, at, true))
+        .and_then(|length| pointwise::clamp(&length, Some(eps), None))
+        .and_then(|length| crate::kernels::binary::div(data, &expand::to(&length, data.dims())?))
+        .map(Tensor::made)
+        .fx()
+}

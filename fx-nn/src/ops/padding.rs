@@ -1,0 +1,83 @@
+//! Padding: elements around a tensor.
+
+use fx_core::{Error, Result, wrap};
+
+use crate::error::Fx;
+use crate::kernels::pad::{Edge, Sides, constant, repeated};
+use crate::tensor::{Bound, Number, Sizes, Tensor};
+
+/// Elements around the last dims of `x`: `pad` is how many before and after the last dim, then the one before it, and
+/// so on; negative ones take elements off.
+///
+/// `mode` says what they are: `"constant"`, which is `value`; `"reflect"`, `"replicate"` or `"circular"`, which are
+/// `x`'s own, around the last one, two or three dims of an image without or with a batch.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![1.0f32, 2.0, 3.0], (1, 3))?;
+/// assert_eq!(ops::pad(&x, (1, 2), "constant", 9.0)?.to_vec()?, [9.0, 1.0, 2.0, 3.0, 9.0, 9.0]);
+/// assert_eq!(ops::pad(&x, (2, 1), "reflect", None)?.to_vec()?, [3.0, 2.0, 1.0, 2.0, 3.0, 2.0]);
+/// assert_eq!(ops::pad(&x, (2, 1), "replicate", None)?.to_vec()?, [1.0, 1.0, 1.0, 2.0, 3.0, 3.0]);
+/// assert_eq!(ops::pad(&x, (2, 1), "circular", None)?.to_vec()?, [2.0, 3.0, 1.0, 2.0, 3.0, 1.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When `pad` is not two numbers a dim, a mode does not have so many, nothing is left of a dim, or `value` is given
+/// for another mode than `"constant"`.
+#[wrap(path = "fx_nn::ops::pad")]
+pub fn pad(
+    x: &Tensor,
+    pad: impl Into<Sizes>,
+    #[default("constant")] mode: &str,
+    #[default(None)] value: impl Into<Bound>,
+) -> Result<Tensor> {
+    let data = x.data("pad")?;
+    let given = pad.known()?;
+    let (pairs, rest) = given.as_chunks::<2>();
+    if !rest.is_empty() || pairs.len() > data.rank() {
+        return Err(Error::msg(format_args!(
+            "pad: {given:?} are not two numbers for each of some of the {} dims of shape {:?}",
+            data.rank(),
+            data.dims()
+        )));
+    }
+    let sides: Vec<Sides> = pairs
+        .iter()
+        .map(|[before, after]| (*before, *after))
+        .collect();
+    let edge = match mode {
+        "constant" => {
+            let value = value
+                .0
+                .unwrap_or(Number::Int(0))
+                .checked("pad", x.dtype()?)?;
+            return constant("pad", data, &sides, &value)
+                .map(|data| x.with_data(data))
+                .fx();
+        }
+        "reflect" => Edge::Reflect,
+        "replicate" => Edge::Replicate,
+        "circular" => Edge::Circular,
+        other => {
+            return Err(Error::msg(format_args!(
+                "pad: mode is \"constant\", \"reflect\", \"replicate\" or \"circular\", not {other:?}"
+            )));
+        }
+    };
+    if value.0.is_some_and(|value| value.as_f64() != 0.0) {
+        return Err(Error::msg(format_args!(
+            "pad: a value is for the mode \"constant\", not {mode:?}"
+        )));
+    }
+    let dims = sides.len();
+    if !(1..=3).contains(&dims) || !(dims + 1..=dims + 2).contains(&data.rank()) {
+        return Err(Error::msg(format_args!(
+            "pad: mode {mode:?} pads one, two or three dims of an image [C, ..] or [N, C, ..], not {dims} of shape {:?}",
+            data.dims()
+        )));
+    }
+    repeated("pad", data, &sides, edge)
+        .map(|data| x.with_data(data))
+        .fx()
+}

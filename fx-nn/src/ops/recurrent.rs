@@ -1,0 +1,323 @@
+//! Recurrent networks with one state over sequences, and single steps of all of them.
+
+use candle_core::Tensor as Data;
+use fx_core::{Error, Result, wrap};
+
+use super::activation::dropout;
+use crate::error::Fx;
+use crate::kernels::lstm::{Weights, layer as lstm_layer};
+use crate::kernels::recurrent::{Unit, layer};
+use crate::room;
+use crate::tensor::Tensor;
+
+/// How a network is put together.
+#[derive(Clone, Copy)]
+struct Plan {
+    has_biases: bool,
+    num_layers: usize,
+    dropout: f64,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+}
+
+fn network(
+    op: &str,
+    unit: Unit,
+    x: &Tensor,
+    h_0: Option<&Tensor>,
+    params: &[Tensor],
+    plan: Plan,
+) -> Result<(Tensor, Tensor)> {
+    let data = x.data(op)?;
+    let (batched, mut x) = match data.rank() {
+        3 if plan.batch_first => (true, data.transpose(0, 1).fx()?),
+        3 => (true, data.clone()),
+        2 => (false, data.unsqueeze(1).fx()?),
+        _ => {
+            return Err(Error::msg(format_args!(
+                "{op}: input {:?} must be [L, N, in], [N, L, in] with batch_first, or [L, in]",
+                data.dims()
+            )));
+        }
+    };
+    let directions = if plan.bidirectional { 2 } else { 1 };
+    let each = if plan.has_biases { 4 } else { 2 };
+    let count = plan.num_layers.checked_mul(directions * each);
+    if count != Some(params.len()) || plan.num_layers == 0 {
+        return Err(Error::msg(format_args!(
+            "{op}: {} layers in {directions} directions have {} parameters each, and {} are given",
+            plan.num_layers,
+            directions * each,
+            params.len()
+        )));
+    }
+    let params = params
+        .iter()
+        .map(|p| p.data(op))
+        .collect::<Result<Vec<_>>>()?;
+    let hidden = params[1].dims().last().copied().unwrap_or(0);
+    let shape = [plan.num_layers * directions, x.dims()[1], hidden];
+    let first = match h_0 {
+        None => {
+            room::of(op, &shape, x.dtype()).fx()?;
+            Data::zeros(shape.as_slice(), x.dtype(), x.device()).fx()?
+        }
+        Some(given) => {
+            let given = given.data(op)?;
+            let given = match batched {
+                true => given.clone(),
+                false => given.unsqueeze(1).fx()?,
+            };
+            if given.dims() != shape {
+                return Err(Error::msg(format_args!(
+                    "{op}: a state {:?} does not fit, it must be {shape:?}",
+                    given.dims()
+                )));
+            }
+            given
+        }
+    };
+    let mut last = Vec::new();
+    for at in 0..plan.num_layers {
+        if at > 0 && plan.train && plan.dropout > 0.0 {
+            x = dropout(&x.into(), plan.dropout, true)?.data(op)?.clone();
+        }
+        let mut sides = Vec::with_capacity(directions);
+        for direction in 0..directions {
+            let index = at * directions + direction;
+            let own = &params[index * each..(index + 1) * each];
+            let weights = Weights {
+                of_input: own[0],
+                of_hidden: own[1],
+                bias: plan.has_biases.then(|| (own[2], own[3])),
+            };
+            let h = first.get(index).fx()?;
+            let (states, h) = layer(op, unit, &x, weights, &h, direction == 1).fx()?;
+            sides.push(states);
+            last.push(h);
+        }
+        x = Data::cat(&sides, 2).fx()?;
+    }
+    let last = Data::stack(&last, 0).fx()?;
+    if !batched {
+        return Ok((x.squeeze(1).fx()?.into(), last.squeeze(1).fx()?.into()));
+    }
+    let y = match plan.batch_first {
+        true => x.transpose(0, 1).and_then(|x| x.contiguous()).fx()?,
+        false => x,
+    };
+    Ok((y.into(), last.into()))
+}
+
+/// Gated recurrent units over `x` `[L, N, in]`, `[N, L, in]` with `batch_first`, or `[L, in]`.
+///
+/// `params` are, for each layer and each direction in it, the weights of the input `[3 · hidden, in]` and of the hidden
+/// state `[3 · hidden, hidden]` and, with `has_biases`, their two biases `[3 · hidden]`; gates are in the order reset,
+/// update, new. The states `h_0` `[layers · directions, N, hidden]` are zeros where none are given. Gives the last
+/// layer's hidden states (of both directions side by side), and the last states of all layers.
+///
+/// # Errors
+/// When a shape does not fit, or the number of parameters.
+#[wrap(random, path = "fx_nn::ops::gru")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
+pub fn gru(
+    x: &Tensor,
+    h_0: Option<&Tensor>,
+    params: &[Tensor],
+    has_biases: bool,
+    num_layers: usize,
+    dropout_p: f64,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Result<(Tensor, Tensor)> {
+    let plan = Plan {
+        has_biases,
+        num_layers,
+        dropout: dropout_p,
+        train,
+        bidirectional,
+        batch_first,
+    };
+    network("gru", Unit::Gru, x, h_0, params, plan)
+}
+
+/// A plain recurrent network with the hyperbolic tangent, otherwise as [`gru`]: its weights have `hidden` rows.
+///
+/// # Errors
+/// When a shape does not fit, or the number of parameters.
+#[wrap(random, path = "fx_nn::ops::rnn_tanh")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
+pub fn rnn_tanh(
+    x: &Tensor,
+    h_0: Option<&Tensor>,
+    params: &[Tensor],
+    has_biases: bool,
+    num_layers: usize,
+    dropout_p: f64,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Result<(Tensor, Tensor)> {
+    let plan = Plan {
+        has_biases,
+        num_layers,
+        dropout: dropout_p,
+        train,
+        bidirectional,
+        batch_first,
+    };
+    network("rnn_tanh", Unit::Tanh, x, h_0, params, plan)
+}
+
+/// A plain recurrent network with max(x, 0), otherwise as [`gru`]: its weights have `hidden` rows.
+///
+/// # Errors
+/// When a shape does not fit, or the number of parameters.
+#[wrap(random, path = "fx_nn::ops::rnn_relu")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
+pub fn rnn_relu(
+    x: &Tensor,
+    h_0: Option<&Tensor>,
+    params: &[Tensor],
+    has_biases: bool,
+    num_layers: usize,
+    dropout_p: f64,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Result<(Tensor, Tensor)> {
+    let plan = Plan {
+        has_biases,
+        num_layers,
+        dropout: dropout_p,
+        train,
+        bidirectional,
+        batch_first,
+    };
+    network("rnn_relu", Unit::Relu, x, h_0, params, plan)
+}
+
+/// The biases of a step, which come together.
+fn biases<'a>(
+    op: &str,
+    b_ih: Option<&'a Tensor>,
+    b_hh: Option<&'a Tensor>,
+) -> Result<Option<(&'a Data, &'a Data)>> {
+    match (b_ih, b_hh) {
+        (Some(a), Some(b)) => Ok(Some((a.data(op)?, b.data(op)?))),
+        (None, None) => Ok(None),
+        _ => Err(Error::msg(format_args!(
+            "{op}: b_ih and b_hh come together: give both or neither"
+        ))),
+    }
+}
+
+/// One step of one layer: a sequence of one.
+fn step(
+    op: &str,
+    unit: Unit,
+    [x, hx, w_ih, w_hh]: [&Tensor; 4],
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Result<Tensor> {
+    let (data, h) = (x.data(op)?, hx.data(op)?);
+    if data.rank() != 2 {
+        return Err(Error::msg(format_args!(
+            "{op}: input {:?} must be [N, in]",
+            data.dims()
+        )));
+    }
+    let weights = Weights {
+        of_input: w_ih.data(op)?,
+        of_hidden: w_hh.data(op)?,
+        bias: biases(op, b_ih, b_hh)?,
+    };
+    let row = data.unsqueeze(0).fx()?;
+    layer(op, unit, &row, weights, h, false)
+        .map(|(_, h)| Tensor::made(h))
+        .fx()
+}
+
+/// One step of [`gru`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`.
+///
+/// # Errors
+/// When a shape does not fit.
+#[wrap(path = "fx_nn::ops::gru_cell")]
+pub fn gru_cell(
+    x: &Tensor,
+    hx: &Tensor,
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Result<Tensor> {
+    step("gru_cell", Unit::Gru, [x, hx, w_ih, w_hh], b_ih, b_hh)
+}
+
+/// One step of [`rnn_tanh`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`.
+///
+/// # Errors
+/// When a shape does not fit.
+#[wrap(path = "fx_nn::ops::rnn_tanh_cell")]
+pub fn rnn_tanh_cell(
+    x: &Tensor,
+    hx: &Tensor,
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Result<Tensor> {
+    step("rnn_tanh_cell", Unit::Tanh, [x, hx, w_ih, w_hh], b_ih, b_hh)
+}
+
+/// One step of [`rnn_relu`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`.
+///
+/// # Errors
+/// When a shape does not fit.
+#[wrap(path = "fx_nn::ops::rnn_relu_cell")]
+pub fn rnn_relu_cell(
+    x: &Tensor,
+    hx: &Tensor,
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Result<Tensor> {
+    step("rnn_relu_cell", Unit::Relu, [x, hx, w_ih, w_hh], b_ih, b_hh)
+}
+
+/// One step of [`lstm`](super::lstm): the next hidden and cell states `[N, hidden]` of `x` `[N, in]` and the states
+/// `h` and `c`.
+///
+/// # Errors
+/// When a shape does not fit.
+#[wrap(path = "fx_nn::ops::lstm_cell")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
+pub fn lstm_cell(
+    x: &Tensor,
+    h: &Tensor,
+    c: &Tensor,
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Result<(Tensor, Tensor)> {
+    let op = "lstm_cell";
+    let data = x.data(op)?;
+    if data.rank() != 2 {
+        return Err(Error::msg(format_args!(
+            "{op}: input {:?} must be [N, in]",
+            data.dims()
+        )));
+    }
+    let weights = Weights {
+        of_input: w_ih.data(op)?,
+        of_hidden: w_hh.data(op)?,
+        bias: biases(op, b_ih, b_hh)?,
+    };
+    let row = data.unsqueeze(0).fx()?;
+    let (_, h, c) = lstm_layer(&row, weights, h.data(op)?, c.data(op)?, false).fx()?;
+    Ok((Tensor::made(h), Tensor::made(c)))
+}

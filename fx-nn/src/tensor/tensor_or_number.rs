@@ -1,0 +1,111 @@
+//! `TensorOrNumber`: what stands beside a tensor where PyTorch takes a tensor or a number.
+
+use fx_core::tensor::{Object, Param, Traced};
+use fx_core::trace::FromValue;
+use fx_core::value::{DType, IntoValue, Value};
+use fx_core::{Error, Result};
+
+use super::{Number, Tensor};
+
+/// A tensor, or a number that does not decide the type beside one: `&x`, `2`, `0.5` and `true` convert into it.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![-7i64, 7], 2)?;
+/// assert_eq!(x.fmod(4)?.to_vec()?, [-3.0, 3.0]);
+/// assert_eq!(x.fmod(&x)?.to_vec()?, [0.0, 0.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub enum TensorOrNumber {
+    /// A tensor.
+    Tensor(Tensor),
+    /// A number.
+    Number(Number),
+}
+
+impl TensorOrNumber {
+    /// As a tensor beside one of type `own`; a number is one without dims, of the type that PyTorch gives it there.
+    pub(crate) fn beside(&self, own: DType) -> Result<Tensor> {
+        match self {
+            TensorOrNumber::Tensor(tensor) => Ok(tensor.clone()),
+            TensorOrNumber::Number(number) => {
+                let dtype = number.beside(own);
+                let data = number.wrapped(dtype)?;
+                Ok(match dtype {
+                    DType::Bool => Tensor::from_bools(data),
+                    _ => data.into(),
+                })
+            }
+        }
+    }
+}
+
+impl From<&Tensor> for TensorOrNumber {
+    fn from(tensor: &Tensor) -> Self {
+        TensorOrNumber::Tensor(tensor.clone())
+    }
+}
+
+impl From<Tensor> for TensorOrNumber {
+    fn from(tensor: Tensor) -> Self {
+        TensorOrNumber::Tensor(tensor)
+    }
+}
+
+// The same types as `Number` takes, so that a literal has one.
+macro_rules! from_number {
+    ($($t:ty),*) => {$(
+        impl From<$t> for TensorOrNumber {
+            fn from(number: $t) -> Self {
+                TensorOrNumber::Number(number.into())
+            }
+        }
+    )*};
+}
+from_number!(bool, i64, f64, Number);
+
+impl IntoValue for TensorOrNumber {
+    fn into_value(self) -> Value {
+        match self {
+            TensorOrNumber::Tensor(tensor) => tensor.into_value(),
+            TensorOrNumber::Number(number) => number.into_value(),
+        }
+    }
+}
+
+impl FromValue for TensorOrNumber {
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
+                Number::from_value(value).map(TensorOrNumber::Number)
+            }
+            Value::Proxy(proxy) => Ok(TensorOrNumber::Tensor(Tensor::from_proxy(proxy))),
+            Value::Object(_) => Tensor::from_value(value).map(TensorOrNumber::Tensor),
+            other => Err(Error::expected("a tensor or a number", other.describe())),
+        }
+    }
+}
+
+impl<'v> Param<'v> for TensorOrNumber {
+    type Guard = TensorOrNumber;
+
+    fn guard(value: &'v Value) -> Result<TensorOrNumber> {
+        TensorOrNumber::from_value(value.clone())
+    }
+
+    fn lend(guard: &'v TensorOrNumber) -> TensorOrNumber {
+        guard.clone()
+    }
+
+    fn is_symbolic(&self) -> bool {
+        match self {
+            TensorOrNumber::Tensor(tensor) => tensor.proxy().is_some(),
+            TensorOrNumber::Number(_) => false,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        self.clone().into_value()
+    }
+}
