@@ -10,17 +10,20 @@ mod create;
 mod draw;
 mod elementary;
 mod loss;
+mod margins;
 mod matrix;
-mod norm;
+mod norms;
 mod pointwise;
 mod pool;
 mod reduce;
 mod resample;
 mod rnn;
+mod scan;
 mod select;
 mod shape;
 mod shrink;
 mod sizes;
+mod statistics;
 mod views;
 
 pub use activation::{
@@ -50,8 +53,14 @@ pub use elementary::{
     sinh, tan, trunc,
 };
 pub use loss::{cross_entropy, l1_loss, mse_loss, nll_loss};
+pub use margins::{
+    binary_cross_entropy, binary_cross_entropy_with_logits, cosine_embedding_loss,
+    gaussian_nll_loss, hinge_embedding_loss, huber_loss, kl_div, margin_ranking_loss,
+    multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss, pairwise_distance,
+    poisson_nll_loss, smooth_l1_loss, soft_margin_loss, triplet_margin_loss,
+};
 pub use matrix::{einsum, linear, matmul};
-pub use norm::{batch_norm, group_norm, layer_norm, log_softmax, rms_norm, softmax};
+pub use norms::{batch_norm, group_norm, layer_norm, log_softmax, rms_norm, softmax};
 pub use pointwise::{
     clamp, cos, erf, exp, isfinite, isnan, log, maximum, minimum, neg, reciprocal, rsqrt, sin,
     sqrt, square, to_dtype,
@@ -60,12 +69,19 @@ pub use pool::{adaptive_avg_pool2d, avg_pool2d, max_pool2d};
 pub use reduce::{amax, amin, argmax, cumsum, max, mean, std, sum, topk, var};
 pub use resample::interpolate;
 pub use rnn::lstm;
+pub use scan::{
+    cummax, cummin, cumprod, diff, logcumsumexp, logsumexp, norm, normalize, prod, vector_norm,
+};
 pub use select::{embedding, gather, index_select, masked_fill, one_hot, tril, triu, r#where};
 pub use shape::{cat, flatten, stack};
 pub use shrink::{
     glu, hardshrink, hardsigmoid, hardswish, hardtanh, prelu, rrelu, softmin, softshrink, threshold,
 };
 pub use sizes::size;
+pub use statistics::{
+    all, aminmax, any, corrcoef, count_nonzero, cov, histc, kthvalue, median, mode, nanmean,
+    nanmedian, nanquantile, nansum, quantile, std_mean, var_mean,
+};
 pub use views::{
     chunk, contiguous, expand, permute, reshape, split, split_with_sizes, squeeze, t, transpose,
     unbind, unsqueeze, view,
