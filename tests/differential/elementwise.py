@@ -228,7 +228,9 @@ def _(s):
     a, b, dtype = end(s), end(s), dtype_or_none(s)
     if dtype == torch.uint8:
         a, b = abs(a), abs(b)
-    return [a, b, s.r.randint(-1 if s.chance(0.05) else 0, 9), dtype]
+    # Truth values are refused, which PyTorch does only where there are several.
+    least = 2 if dtype == torch.bool else -1 if s.chance(0.05) else 0
+    return [a, b, s.r.randint(least, 9), dtype]
 
 
 @op("logspace", lambda a, b, n, base, d: torch.logspace(a, b, n, base, dtype=d))

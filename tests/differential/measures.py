@@ -93,9 +93,16 @@ def _(s):
     return [x, None if s.chance(0.3) else s.dim(x.tensor.dim()), s.chance(0.5)]
 
 
+def finite_spread(s):
+    """Of an infinity this mean is nan, by the formula that finds both, where `mean` has it right."""
+    x, *rest = spread(s)
+    style = s.pick("normal", "small")
+    return [s.tensor(list(x.tensor.shape), str(x.tensor.dtype)[6:], style) if x.tensor.numel() < 400 else x, *rest]
+
+
 for name in ["std_mean", "var_mean"]:
     call = getattr(torch, name)
-    FUNCTIONS[name] = (lambda x, d, u, k, call=call: call(x, dim=d, correction=int(u), keepdim=k), spread, 16)
+    FUNCTIONS[name] = (lambda x, d, u, k, call=call: call(x, dim=d, correction=int(u), keepdim=k), finite_spread, 16)
 
 
 def ordered(s):
@@ -144,13 +151,15 @@ for name in ["quantile", "nanquantile"]:
 @op("cov", lambda x, c: torch.cov(x, correction=c), 16)
 def _(s):
     shape = [s.size(1), s.size(2)][s.r.randint(0, 1) :] if not s.chance(0.05) else s.shape()
-    return [s.tensor(shape, s.dtype(), s.pick("normal", "small")), s.pick(1, 1, 0)]
+    dtype = s.dtype()
+    return [s.tensor(shape, dtype, s.pick("normal", "small") if dtype in FLOATS else "small"), s.pick(1, 1, 0)]
 
 
 @op("corrcoef", torch.corrcoef, 64)
 def _(s):
     shape = [s.size(1), s.size(3)][s.r.randint(0, 1) :] if not s.chance(0.05) else s.shape(3, 3)
-    return [s.tensor(shape, s.dtype(1, 0, 0), "normal")]
+    # Of half precision each step is rounded there, and a deviation may become 0.
+    return [s.tensor(shape, s.pick("float32", "float64"), "normal")]
 
 
 @op("histc", lambda x, b, lo, hi: torch.histc(x, b, lo, hi))
@@ -303,8 +312,10 @@ def loss_layer(name, function, made, kept=2):
         o = {key: args[at] for key, at in made.items()}
         if o.get("reduction") == "other":
             o["reduction"] = "sum"
-        if o.get("delta") == 0.0:
-            o["delta"] = 1.0
+        # What a constructor refuses.
+        for key, bad in [("delta", 0.0), ("p", 3), ("margin", -1.0), ("beta", -1.0)]:
+            if o.get(key) == bad:
+                o[key] = 1
         return o, lambda: getattr(nn, name)(**o), args[:kept]
 
     layer(name, 16)(generator)

@@ -91,7 +91,7 @@ functions! {
     /// The inverse of the hyperbolic cosine.
     Acosh "acosh" (f64::acosh, |x, _| x.sqr()?.affine(1.0, -1.0)?.sqrt()?.recip());
     /// The inverse of the hyperbolic tangent.
-    Atanh "atanh" (f64::atanh, |x, _| x.sqr()?.affine(-1.0, 1.0)?.recip());
+    Atanh "atanh" (|x: f64| x.abs().atanh().copysign(x), |x, _| x.sqr()?.affine(-1.0, 1.0)?.recip());
     /// `log(1 + x)`, also where x is small.
     Log1p "log1p" (f64::ln_1p, |x, _| x.affine(1.0, 1.0)?.recip());
     /// The logarithm to the base 2.
@@ -131,6 +131,8 @@ functions! {
     Frac "frac" (|x: f64| x - x.trunc(), |x, _| x.ones_like());
     /// 1 above 0, -1 below it, else 0.
     Sign "sign" (sign, flat);
+    /// `x - tanh(x)`.
+    Tanhshrink "tanhshrink" (|x: f64| x - x.tanh(), |x, y| x.sub(y)?.sqr());
     /// `log(sigmoid(x))`.
     LogSigmoid "logsigmoid" (|x: f64| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x, _| {
         x.exp()?.affine(1.0, 1.0)?.recip()

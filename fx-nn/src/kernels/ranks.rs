@@ -91,12 +91,11 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     let low = sorted.gather(&place(low)?, 1)?;
     let high = sorted.gather(&place(high)?, 1)?;
     let weights = Tensor::from_vec(weights, (rows, q.len()), x.device())?.to_dtype(x.dtype())?;
-    // The nearer end is exact, and two equal infinities are no nan.
+    if !matches!(between, Between::Linear | Between::Midpoint) {
+        return Ok(low);
+    }
+    // From the nearer end, so that both are exact; between two infinities is nan, as in PyTorch.
     let way = sub(&high, &low)?;
-    let way = low
-        .detach()
-        .eq(&high.detach())?
-        .where_cond(&low.zeros_like()?, &way)?;
     let from_low = add(&low, &mul(&way, &weights)?)?;
     let from_high = sub(&high, &mul(&way, &weights.affine(-1.0, 1.0)?)?)?;
     let half = weights.ones_like()?.affine(0.5, 0.0)?;

@@ -8,7 +8,7 @@ use super::elementary::floating;
 use crate::error::Fx;
 use crate::kernels::loss::Reduction;
 use crate::kernels::widen::widened;
-use crate::kernels::{binary, margins, reduce};
+use crate::kernels::{binary, expand, margins, reduce};
 use crate::tensor::{Tensor, TensorOrNumber, common_of};
 
 fn word(op: &str, reduction: &str) -> Result<Reduction> {
@@ -68,7 +68,9 @@ pub fn smooth_l1_loss(
     if beta.is_nan() || beta < 0.0 {
         return Err(wrong(op, format_args!("beta is not below 0: {beta}")));
     }
-    of_floats(op, [x, target], word(op, reduction)?, |[x, target]| {
+    let dtype = x.dtype()?.promote(target.dtype()?);
+    let (x, target) = (x.cast(dtype)?, target.cast(dtype)?);
+    of_floats(op, [&x, &target], word(op, reduction)?, |[x, target]| {
         margins::smooth_l1(&binary::sub(&x, &target)?, beta)
     })
 }
@@ -101,8 +103,8 @@ pub fn huber_loss(
         return Err(wrong(op, format_args!("delta is above 0, not {delta}")));
     }
     let dtype = x.dtype()?.promote(target.dtype()?);
-    floating(op, &x.cast(dtype)?)?;
-    of_floats(op, [x, target], word(op, reduction)?, |[x, target]| {
+    let (x, target) = (x.cast(dtype)?, target.cast(dtype)?);
+    of_floats(op, [&x, &target], word(op, reduction)?, |[x, target]| {
         margins::huber(&binary::sub(&x, &target)?, delta)
     })
 }
@@ -164,7 +166,7 @@ pub fn binary_cross_entropy(
             return Err(wrong(op, format_args!("{what} {p} is not in [0, 1]")));
         }
     }
-    let weight = weighing(x, weight)?;
+    let weight = weighing(op, x, weight)?;
     of_floats(
         op,
         [x, target, &weight],
@@ -174,9 +176,18 @@ pub fn binary_cross_entropy(
 }
 
 /// The weights, of the type of `x`: ones where there are none.
-fn weighing(x: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+fn weighing(op: &str, x: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
     match weight {
-        Some(weight) => weight.cast(x.dtype()?),
+        Some(weight) => {
+            let (dims, own) = (x.dims()?, weight.dims()?);
+            if expand::shape(op, dims, own).fx()? != dims {
+                return Err(wrong(
+                    op,
+                    format_args!("weight {own:?} does not broadcast to input {dims:?}"),
+                ));
+            }
+            weight.cast(x.dtype()?)
+        }
         None => super::create::ones((), Some(x.dtype()?)),
     }
 }
@@ -200,8 +211,8 @@ pub fn binary_cross_entropy_with_logits(
     floating(op, x)?;
     floating(op, target)?;
     alike(op, x, target, false)?;
-    let weight = weighing(x, weight)?;
-    let positive = pos_weight.cloned().map_or_else(|| weighing(x, None), Ok)?;
+    let weight = weighing(op, x, weight)?;
+    let positive = weighing(op, x, pos_weight)?;
     let all = [x, target, &weight, &positive];
     of_floats(op, all, reduction, |[x, target, weight, positive]| {
         let positive = pos_weight.map(|_| &positive);
@@ -476,7 +487,7 @@ pub fn multilabel_soft_margin_loss(
             "target is of numbers: convert truth values with to_dtype",
         ));
     }
-    let weight = weighing(x, weight)?;
+    let weight = weighing(op, x, weight)?;
     of_floats(
         op,
         [x, target, &weight],

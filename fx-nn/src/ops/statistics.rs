@@ -325,6 +325,12 @@ fn quantiles(
     skip_nan: bool,
 ) -> Result<Tensor> {
     let between = Between::parse(op, interpolation).fx()?;
+    if x.dims()?.contains(&0) {
+        return Err(Error::msg(format_args!(
+            "{op}: a tensor without elements has no quantiles: its shape is {:?}",
+            x.dims()?
+        )));
+    }
     let dtype = x.dtype()?;
     if !matches!(dtype, DType::F32 | DType::F64) {
         return Err(Error::msg(format_args!(
@@ -462,9 +468,9 @@ fn covariances(op: &str, x: &Tensor, correction: i64) -> Result<Tensor> {
                 .map_err(candle_core::Error::wrap)?
                 .to_dtype(products.dtype())?,
         )?;
-        match x.rank() {
-            2 => Ok(found),
-            _ => found.reshape(()),
+        match found.dims() {
+            [1, 1] => found.reshape(()),
+            _ => Ok(found),
         }
     });
     result.map(Tensor::made).fx()

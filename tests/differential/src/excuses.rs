@@ -218,6 +218,9 @@ pub const EXCUSES: &[Excuse] = &[
             "huber_loss",
             "SmoothL1Loss",
             "HuberLoss",
+            "cosine_embedding_loss",
+            "CosineEmbeddingLoss",
+            "prod",
         ],
         kind: Kind::Value,
         when: |call, difference| {
@@ -226,7 +229,7 @@ pub const EXCUSES: &[Excuse] = &[
                     .floats
                     .is_some_and(|(found, expected)| found.is_finite() && !expected.is_finite())
         },
-        reason: "a loss is computed in float32 and rounded once; PyTorch's float16 overflows on the way",
+        reason: "a loss or a product is computed in float32 and rounded once; PyTorch's float16 overflows on the way",
     },
     Excuse {
         names: &[
