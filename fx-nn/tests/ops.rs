@@ -6,6 +6,8 @@ mod elementwise;
 mod gradients;
 #[path = "ops/layers.rs"]
 mod layers;
+#[path = "ops/measures.rs"]
+mod measures;
 #[path = "ops/page.rs"]
 mod page;
 #[path = "ops/structure.rs"]

@@ -11,7 +11,7 @@ unary("erfc", "erfinv", "sinc", "floor", "ceil", "trunc", "fix", "frac", "sign",
 unary("isinf", "isposinf", "isneginf", "signbit", "bitwise_not", "logical_not")
 
 
-@op("round", lambda x, d: torch.round(x, decimals=d))
+@op("round", lambda x, d: torch.round(x, decimals=d) if d else torch.round(x))
 def _(s):
     x = s.any()
     return [x, s.pick(0, 0, 1, 2, -1)]
@@ -27,11 +27,13 @@ def _(s):
 
 @op("nan_to_num", lambda x, n, p, m: torch.nan_to_num(x, n, p, m))
 def _(s):
-    x = s.any(style=s.pick(None, "special"))
-    return [x, s.pick(None, 0.5, -7.0), s.pick(None, 9.0, 1e9), s.pick(None, -9.0, -1e9)]
+    # What stands for infinities unless given is of the type, and the judge is of another.
+    if s.chance(0.3):
+        return [s.any(style=s.pick("normal", "small")), s.pick(None, 0.5), None, None]
+    return [s.any(style=s.pick(None, "special")), s.pick(None, 0.5, -7.0), s.pick(9.0, 1e4), s.pick(-9.0, -1e4)]
 
 
-for name in ["atan2", "hypot", "logaddexp", "logaddexp2", "fmax", "fmin", "logical_and", "logical_or", "logical_xor", "gcd", "lcm"]:
+for name in ["atan2", "hypot", "logaddexp", "logaddexp2", "fmax", "fmin", "logical_and", "logical_or", "logical_xor"]:
     FUNCTIONS[name] = (getattr(torch, name), two, 2)
 
 
@@ -43,7 +45,19 @@ def beside(s):
     return [x, s.number()]
 
 
-for name in ["fmod", "remainder", "floor_divide", "copysign", "xlogy", "bitwise_and", "bitwise_or", "bitwise_xor"]:
+def divided(s):
+    """What PyTorch divides: the least integer by -1 ends its process."""
+    if s.chance(0.6):
+        return two(s, style="small")
+    x = s.any(style="small")
+    return [x, s.pick(s.r.randint(-4, 9), 2.5, -0.7, 300, True if s.chance(0.2) else 3)]
+
+
+for name in ["fmod", "remainder", "floor_divide"]:
+    FUNCTIONS[name] = (getattr(torch, name), divided, 2)
+for name in ["gcd", "lcm"]:
+    FUNCTIONS[name] = (getattr(torch, name), lambda s: two(s, [*INTS, *INTS, "bool", "float32"], "small"), 2)
+for name in ["copysign", "xlogy", "bitwise_and", "bitwise_or", "bitwise_xor"]:
     FUNCTIONS[name] = (getattr(torch, name), beside, 2)
 
 
@@ -152,7 +166,8 @@ def _(s):
 @op("rrelu", lambda x, a, b, t: F.rrelu(x, a, b, t))
 def _(s):
     x = s.tensor(s.shape(), s.dtype(12, 1, 0) if s.chance(0.1) else s.dtype(1, 0, 0), s.pick("normal", "small"))
-    return [x, *s.pick((0.125, 0.5), (0.25, 0.25), (0.5, 0.125) if s.chance(0.2) else (0.1, 0.3)), s.chance(0.3)]
+    training = x.tensor.dtype in [torch.float32, torch.float64] and s.chance(0.4)
+    return [x, *s.pick((0.125, 0.5), (0.25, 0.25), (0.5, 0.125) if s.chance(0.2) else (0.1, 0.3)), training]
 
 
 def sloped(args):
@@ -210,7 +225,12 @@ def end(s):
 
 @op("linspace", lambda a, b, n, d: torch.linspace(a, b, n, dtype=d))
 def _(s):
-    return [end(s), end(s), s.r.randint(-1 if s.chance(0.05) else 0, 9), dtype_or_none(s)]
+    a, b, dtype = end(s), end(s), dtype_or_none(s)
+    if dtype == torch.uint8:
+        a, b = abs(a), abs(b)
+    # Truth values are refused, which PyTorch does only where there are several.
+    least = 2 if dtype == torch.bool else -1 if s.chance(0.05) else 0
+    return [a, b, s.r.randint(least, 9), dtype]
 
 
 @op("logspace", lambda a, b, n, base, d: torch.logspace(a, b, n, base, dtype=d))
@@ -232,7 +252,7 @@ for name in ["tril_indices", "triu_indices"]:
 
 for name in ["rand", "randn"]:
     some = lambda s: dtype_or_none(s, FLOATS if not s.chance(0.05) else INTS)  # noqa: E731
-    FUNCTIONS[name] = (lambda n, d, name=name: getattr(torch, name)(n, dtype=d), lambda s, some=some: [sizes(s), some(s)], 2)
+    FUNCTIONS[name] = (lambda n, d, name=name: getattr(torch, name)(n, dtype=d), lambda s, some=some: [[n + 1 for n in s.shape()] if s.chance(0.9) else [2, -1], some(s)], 2)
     FUNCTIONS[name + "_like"] = (
         lambda x, d, name=name: getattr(torch, name + "_like")(x, dtype=d),
         lambda s, some=some: [s.any(dtype=s.dtype(12, 1, 0)), some(s)],

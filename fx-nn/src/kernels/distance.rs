@@ -1,71 +1,13 @@
-//! Lengths of vectors by any power, and distances of them.
+//! Distances of vectors, in pairs and each with each.
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::binary::sub;
 use super::matmul::matmul;
+use super::norms::{but_at_zero, norm};
 use super::pointwise::clamp;
-use super::widen::widened;
 use super::{expand, reduce};
 use crate::room;
-
-/// Zeros where `at_zero` holds, whatever `f` gives of the ones that stand there instead; no gradient runs there.
-fn guarded(
-    x: &Tensor,
-    at_zero: &Tensor,
-    f: impl FnOnce(&Tensor) -> Result<Tensor>,
-) -> Result<Tensor> {
-    let y = f(&at_zero.where_cond(&x.ones_like()?, x)?)?;
-    at_zero.where_cond(&y.zeros_like()?, &y)
-}
-
-/// The length of the vectors of a floating point `x` along `dim`: the sum of `|x|ᵖ`, to the power `1 / p`; the largest or
-/// smallest magnitude where `p` is infinite, the count of what is not 0 where it is 0.
-///
-/// The gradient of a length of 0 is 0.
-///
-/// # Errors
-/// When `dim` is not a dimension of `x`, or it has no largest element.
-pub fn length(x: &Tensor, p: f64, dim: usize, keepdim: bool) -> Result<Tensor> {
-    widened(x, x, |x| {
-        if x.rank() == 0 {
-            return match p {
-                0.0 => x.ne(&x.zeros_like()?)?.to_dtype(x.dtype()),
-                _ => x.abs(),
-            };
-        }
-        let dims = [dim];
-        if p == f64::INFINITY {
-            return reduce::max(&x.abs()?, &dims, keepdim);
-        }
-        if p == f64::NEG_INFINITY {
-            return reduce::min(&x.abs()?, &dims, keepdim);
-        }
-        let zero = x.detach().zeros_like()?;
-        if p == 0.0 {
-            let used = x.detach().ne(&zero)?.to_dtype(x.dtype())?;
-            return reduce::sum(&used, &dims, keepdim);
-        }
-        if p == 1.0 {
-            return reduce::sum(&x.abs()?, &dims, keepdim);
-        }
-        let total = match p {
-            2.0 => reduce::sum(&x.sqr()?, &dims, keepdim)?,
-            _ if p > 0.0 => {
-                let powers = guarded(&x.abs()?, &x.detach().eq(&zero)?, |x| x.powf(p))?;
-                reduce::sum(&powers, &dims, keepdim)?
-            }
-            _ => reduce::sum(&x.abs()?.powf(p)?, &dims, keepdim)?,
-        };
-        if total.elem_count() == 0 {
-            return Ok(total);
-        }
-        let none = total.detach().eq(&total.detach().zeros_like()?)?;
-        guarded(&total, &none, |total| match p {
-            2.0 => total.sqrt(),
-            _ => total.powf(1.0 / p),
-        })
-    })
-}
 
 /// More rows than this on a side are compared by their products, where the distance is Euclid's.
 const ROWS: usize = 25;
@@ -107,7 +49,7 @@ pub fn pairs(op: &str, a: &Tensor, b: &Tensor, p: f64, products: Option<bool>) -
     room::of(op, &full, a.dtype())?;
     let a = expand::to(&a.unsqueeze(a.rank() - 1)?, &full)?;
     let b = expand::to(&b.unsqueeze(b.rank() - 2)?, &full)?;
-    length(&a.sub(&b)?, p, full.len() - 1, false)
+    norm(op, &a.sub(&b)?, p, &[full.len() - 1], false)
 }
 
 /// Euclid's distances: `|a|² + |b|² - 2 a·b`, and its root.
@@ -121,8 +63,26 @@ fn euclid(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         .add(&expand::to(&own, &dims)?)?
         .add(&expand::to(&other.t()?, &dims)?)?;
     let squares = clamp(&squares, Some(0.0), None)?;
-    let none = squares.detach().eq(&squares.detach().zeros_like()?)?;
-    guarded(&squares, &none, Tensor::sqrt)
+    but_at_zero(&squares, Tensor::sqrt)
+}
+
+/// The `p`-norm of `a - b + eps` along the last dimension.
+///
+/// # Errors
+/// When the shapes do not broadcast, or there is no dimension.
+pub fn along_rows(
+    op: &str,
+    a: &Tensor,
+    b: &Tensor,
+    p: f64,
+    eps: f64,
+    keepdim: bool,
+) -> Result<Tensor> {
+    let way = sub(a, b)?.affine(1.0, eps)?;
+    let Some(last) = way.rank().checked_sub(1) else {
+        bail!("{op}: points have a dimension at least")
+    };
+    norm(op, &way, p, &[last], keepdim)
 }
 
 /// Refuses what has no lengths.

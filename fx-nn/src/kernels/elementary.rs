@@ -6,21 +6,25 @@ use super::curve::Curve;
 use super::pointwise::clamp;
 use super::widen::widened;
 
-/// `f` of each element; `f32` is computed in `f64` and rounded once.
+/// `f` of each element; `f32` is computed in `f64` and rounded once, but where there is a function for it.
 fn each(
     name: &str,
     storage: &CpuStorage,
     layout: &Layout,
     f: impl Fn(f64) -> f64,
+    single: Option<fn(f32) -> f32>,
 ) -> Result<(CpuStorage, Shape)> {
     let Some((from, to)) = layout.contiguous_offsets() else {
         bail!("{name}: the tensor is not contiguous")
     };
     let y = match storage {
-        CpuStorage::F32(x) => {
-            let y = x[from..to].iter().map(|x| f(f64::from(*x)) as f32);
-            CpuStorage::F32(y.collect())
-        }
+        CpuStorage::F32(x) => CpuStorage::F32(match single {
+            Some(single) => x[from..to].iter().map(|x| single(*x)).collect(),
+            None => x[from..to]
+                .iter()
+                .map(|x| f(f64::from(*x)) as f32)
+                .collect(),
+        }),
         CpuStorage::F64(x) => CpuStorage::F64(x[from..to].iter().map(|x| f(*x)).collect()),
         _ => bail!("{name}: the dtype is neither f32 nor f64"),
     };
@@ -44,7 +48,7 @@ macro_rules! functions {
 
             fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
                 match self {
-                    $(Elementary::$variant => each($name, storage, layout, $of),)*
+                    $(Elementary::$variant => each($name, storage, layout, $of, self.single()),)*
                 }
             }
 
@@ -87,7 +91,7 @@ functions! {
     /// The inverse of the hyperbolic cosine.
     Acosh "acosh" (f64::acosh, |x, _| x.sqr()?.affine(1.0, -1.0)?.sqrt()?.recip());
     /// The inverse of the hyperbolic tangent.
-    Atanh "atanh" (f64::atanh, |x, _| x.sqr()?.affine(-1.0, 1.0)?.recip());
+    Atanh "atanh" (|x: f64| x.abs().atanh().copysign(x), |x, _| x.sqr()?.affine(-1.0, 1.0)?.recip());
     /// `log(1 + x)`, also where x is small.
     Log1p "log1p" (f64::ln_1p, |x, _| x.affine(1.0, 1.0)?.recip());
     /// The logarithm to the base 2.
@@ -127,6 +131,8 @@ functions! {
     Frac "frac" (|x: f64| x - x.trunc(), |x, _| x.ones_like());
     /// 1 above 0, -1 below it, else 0.
     Sign "sign" (sign, flat);
+    /// `x - tanh(x)`.
+    Tanhshrink "tanhshrink" (|x: f64| x - x.tanh(), |x, y| x.sub(y)?.sqr());
     /// `log(sigmoid(x))`.
     LogSigmoid "logsigmoid" (|x: f64| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x, _| {
         x.exp()?.affine(1.0, 1.0)?.recip()
@@ -140,6 +146,14 @@ fn sign(x: f64) -> f64 {
 
 fn sinc(x: f64) -> f64 {
     match x * std::f64::consts::PI {
+        _ if x == 0.0 => 1.0,
+        turn => turn.sin() / turn,
+    }
+}
+
+/// As PyTorch rounds the turn: whole numbers are not quite at the zeros.
+fn single_sinc(x: f32) -> f32 {
+    match x * std::f32::consts::PI {
         _ if x == 0.0 => 1.0,
         turn => turn.sin() / turn,
     }
@@ -169,6 +183,14 @@ fn erfinv(x: f64) -> f64 {
 }
 
 impl Elementary {
+    /// The function of `f32`, where that is not the one of `f64`.
+    fn single(self) -> Option<fn(f32) -> f32> {
+        match self {
+            Elementary::Sinc => Some(single_sinc),
+            _ => None,
+        }
+    }
+
     /// The function of each element of `x`, of any shape.
     ///
     /// # Errors
@@ -178,7 +200,7 @@ impl Elementary {
     }
 }
 
-/// `x` rounded to `decimals` places, which may be below 0; half precision is rounded after each step, as in PyTorch.
+/// `x` rounded to `decimals` places, which may be below 0.
 ///
 /// # Errors
 /// When the dtype is not floating point.
@@ -187,12 +209,14 @@ pub fn round_to(x: &Tensor, decimals: i64) -> Result<Tensor> {
         return Elementary::Round.of(x);
     }
     let tens = 10f64.powi(i32::try_from(decimals.unsigned_abs()).unwrap_or(i32::MAX));
-    let tens = Tensor::new(tens, x.device())?.to_dtype(x.dtype())?;
-    let tens = tens.broadcast_as(x.dims())?;
-    match decimals > 0 {
-        true => Elementary::Round.of(&x.mul(&tens)?)?.div(&tens),
-        false => Elementary::Round.of(&x.div(&tens)?)?.mul(&tens),
-    }
+    widened(x, x, |x| {
+        let tens = Tensor::new(tens, x.device())?.to_dtype(x.dtype())?;
+        let tens = tens.broadcast_as(x.dims())?;
+        match decimals > 0 {
+            true => Elementary::Round.of(&x.mul(&tens)?)?.div(&tens),
+            false => Elementary::Round.of(&x.div(&tens)?)?.mul(&tens),
+        }
+    })
 }
 
 /// `exp(x) - 1`, also where x is small.
@@ -208,13 +232,11 @@ pub fn expm1(x: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When the dtype is not floating point.
 pub fn logit(x: &Tensor, eps: Option<f64>) -> Result<Tensor> {
-    widened(x, x, |x| {
-        let x = match eps {
-            Some(eps) => clamp(&x, Some(eps), Some(1.0 - eps))?,
-            None => x,
-        };
-        Elementary::Logit.of(&x)
-    })
+    // The bounds are of the type of `x`: of half precision 1 - eps may be 1.
+    match eps {
+        Some(eps) => Elementary::Logit.of(&clamp(x, Some(eps), Some(1.0 - eps))?),
+        None => Elementary::Logit.of(x),
+    }
 }
 
 #[cfg(test)]

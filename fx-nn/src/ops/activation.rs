@@ -152,7 +152,13 @@ pub fn softsign(x: &Tensor) -> Result<Tensor> {
 /// For bool tensors.
 #[wrap(path = "fx_nn::ops::tanhshrink")]
 pub fn tanhshrink(x: &Tensor) -> Result<Tensor> {
-    x - tanh(x)?
+    if x.is_bool() {
+        return Err(Error::msg("tanhshrink: bool tensors have no difference"));
+    }
+    Elementary::Tanhshrink
+        .of(x.as_float()?.data("tanhshrink")?)
+        .map(Tensor::made)
+        .fx()
 }
 
 /// x · Φ(x), the share of a normal distribution below x; `approximate` is `"none"`, or `"tanh"` for the usual

@@ -2,7 +2,7 @@
 
 use fx_core::{Error, Result, wrap};
 
-use super::norm::{batch_norm, group_norm, move_towards};
+use super::norms::{batch_norm, group_norm, move_towards};
 use crate::error::Fx;
 use crate::kernels::avg_pool::avg_pool2d;
 use crate::kernels::{binary, norm, pad, widen};

@@ -109,7 +109,7 @@ pub fn logaddexp2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// When the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::copysign")]
 pub fn copysign(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
-    let (x, other) = floats(x, &other.beside(x.dtype()?)?)?;
+    let (x, other) = floats(x, &other.float_beside(x.dtype()?)?)?;
     couple(Couple::Copysign, "copysign", &x, &other)
 }
 
@@ -126,7 +126,7 @@ pub fn copysign(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> 
 /// When the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::xlogy")]
 pub fn xlogy(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
-    let (x, other) = floats(x, &other.beside(x.dtype()?)?)?;
+    let (x, other) = floats(x, &other.float_beside(x.dtype()?)?)?;
     couple(Couple::Xlogy, "xlogy", &x, &other)
 }
 

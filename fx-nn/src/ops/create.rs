@@ -202,6 +202,8 @@ fn spaced(op: &str, [start, end]: [Number; 2], steps: Int, dtype: DType) -> Resu
     start.checked(op, dtype)?;
     end.checked(op, dtype)?;
     let cut = |number: Number| match number {
+        // Below 0 an unsigned type wraps around, as PyTorch has it.
+        Number::Int(n) if dtype == DType::U8 => f64::from(n as u8),
         Number::Float(x) if !dtype.is_floating_point() => x.trunc(),
         number => number.as_f64(),
     };

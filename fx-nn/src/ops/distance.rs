@@ -1,9 +1,11 @@
-//! Distances of vectors, and vectors of length one.
+//! Distances of vectors, in pairs and each with each.
 
 use fx_core::{Error, Result, wrap};
 
+use super::margins::of_floats;
 use crate::error::Fx;
-use crate::kernels::{dim, distance as kernels, expand, pointwise};
+use crate::kernels::distance as kernels;
+use crate::kernels::loss::Reduction;
 use crate::tensor::Tensor;
 
 /// The distance of each row of `x1` `[.., P, M]` from each of `x2` `[.., R, M]`, by the norm `p`: `[.., P, R]`.
@@ -66,44 +68,7 @@ pub fn pairwise_distance(
     #[default(false)] keepdim: bool,
 ) -> Result<Tensor> {
     let op = "pairwise_distance";
-    let apart = ((x1 - x2)? + eps)?;
-    let data = apart.data(op)?;
-    let Some(last) = data.rank().checked_sub(1) else {
-        return Err(Error::msg(format_args!(
-            "{op}: tensors without dims are no vectors"
-        )));
-    };
-    kernels::floats(op, data)
-        .and_then(|()| kernels::length(data, p, last, keepdim))
-        .map(Tensor::made)
-        .fx()
-}
-
-/// x over its length along `dim`, by the norm `p`; a length below `eps` counts as `eps`.
-///
-/// ```
-/// use fx_nn::prelude::*;
-/// let x = Tensor::from_vec(vec![3.0f64, 4.0], (1, 2))?;
-/// assert_eq!(ops::normalize(&x, 2.0, 1, 1e-12)?.to_vec()?, [0.6, 0.8]);
-/// # Ok::<(), fx_nn::Error>(())
-/// ```
-///
-/// # Errors
-/// When there is no such dim, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::normalize")]
-pub fn normalize(
-    x: &Tensor,
-    #[default(2.0)] p: f64,
-    #[default(1)] dim: i64,
-    #[default(1e-12)] eps: f64,
-) -> Result<Tensor> {
-    let op = "normalize";
-    let data = x.data(op)?;
-    let at = dim::dim(op, dim, data.rank()).fx()?;
-    kernels::floats(op, data)
-        .and_then(|()| kernels::length(data, p, at, true))
-        .and_then(|length| pointwise::clamp(&length, Some(eps), None))
-        .and_then(|length| crate::kernels::binary::div(data, &expand::to(&length, data.dims())?))
-        .map(Tensor::made)
-        .fx()
+    of_floats(op, [x1, x2], Reduction::None, |[a, b]| {
+        kernels::along_rows(op, &a, &b, p, eps, keepdim)
+    })
 }

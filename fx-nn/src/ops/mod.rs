@@ -17,8 +17,9 @@ mod dropouts;
 mod elementary;
 mod join;
 mod loss;
+mod margins;
 mod matrix;
-mod norm;
+mod norms;
 mod order;
 mod padding;
 mod pieces;
@@ -30,12 +31,14 @@ mod recurrent;
 mod reduce;
 mod resample;
 mod rnn;
+mod scan;
 mod scattering;
 mod selection;
 mod shape;
 mod shrink;
 mod sizes;
 mod sorting;
+mod statistics;
 mod views;
 mod volumes;
 
@@ -65,7 +68,7 @@ pub use dims::{
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, moveaxis, movedim, narrow,
     ravel, select, swapaxes, swapdims, unflatten,
 };
-pub use distance::{cdist, normalize, pairwise_distance};
+pub use distance::{cdist, pairwise_distance};
 pub use draw::{
     bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like,
     randperm,
@@ -83,8 +86,14 @@ pub use join::{
     vstack,
 };
 pub use loss::{cross_entropy, l1_loss, mse_loss, nll_loss};
+pub use margins::{
+    binary_cross_entropy, binary_cross_entropy_with_logits, cosine_embedding_loss,
+    gaussian_nll_loss, hinge_embedding_loss, huber_loss, kl_div, margin_ranking_loss,
+    multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss, poisson_nll_loss,
+    smooth_l1_loss, soft_margin_loss, triplet_margin_loss,
+};
 pub use matrix::{einsum, linear, matmul};
-pub use norm::{batch_norm, group_norm, layer_norm, log_softmax, rms_norm, softmax};
+pub use norms::{batch_norm, group_norm, layer_norm, log_softmax, rms_norm, softmax};
 pub use order::{flip, fliplr, flipud, repeat, repeat_interleave, roll, rot90, tile};
 pub use padding::pad;
 pub use pieces::{dsplit, hsplit, tensor_split, vsplit};
@@ -108,6 +117,9 @@ pub use recurrent::{gru, gru_cell, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh,
 pub use reduce::{amax, amin, argmax, cumsum, max, mean, std, sum, topk, var};
 pub use resample::interpolate;
 pub use rnn::lstm;
+pub use scan::{
+    cummax, cummin, cumprod, diff, logcumsumexp, logsumexp, norm, normalize, prod, vector_norm,
+};
 pub use scattering::{
     diagonal_scatter, index_add, index_copy, index_fill, index_put, masked_scatter, scatter,
     scatter_add, scatter_reduce, scatter_value, select_scatter, slice_scatter,
@@ -121,6 +133,10 @@ pub use sizes::size;
 pub use sorting::{
     argsort, argwhere, bincount, bucketize, isin, masked_select, msort, nonzero, searchsorted,
     sort, take, take_along_dim, unique, unique_consecutive,
+};
+pub use statistics::{
+    all, aminmax, any, corrcoef, count_nonzero, cov, histc, kthvalue, median, mode, nanmean,
+    nanmedian, nanquantile, nansum, quantile, std_mean, var_mean,
 };
 pub use views::{
     chunk, contiguous, expand, permute, reshape, split, split_with_sizes, squeeze, t, transpose,

@@ -104,7 +104,7 @@ pub fn amin(
 }
 
 /// The indices of the dims that are reduced: an empty list names all of them, as in PyTorch.
-fn reduced(op: &str, dim: &Dims, data: &candle_core::Tensor) -> Result<Vec<usize>> {
+pub(super) fn reduced(op: &str, dim: &Dims, data: &candle_core::Tensor) -> Result<Vec<usize>> {
     let dims = dim.resolve(op, data.rank()).fx()?;
     // The one dim that a tensor without dims can be asked for is none.
     Ok(match dims.is_empty() || data.rank() == 0 {
@@ -180,7 +180,7 @@ pub fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
 }
 
 /// Refuses truth values, which PyTorch does not put in order either.
-fn no_truth(op: &str, x: &Tensor) -> Result<()> {
+pub(super) fn no_truth(op: &str, x: &Tensor) -> Result<()> {
     if x.is_bool() {
         return Err(Error::msg(format_args!(
             "{op}: truth values are not in order: convert them with to_dtype"

@@ -230,5 +230,5 @@ pub fn rrelu(
 /// When there is no such dim, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::softmin")]
 pub fn softmin(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
-    super::norm::softmax(&(-x)?, dim)
+    super::norms::softmax(&(-x)?, dim)
 }

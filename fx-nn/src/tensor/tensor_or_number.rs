@@ -41,6 +41,17 @@ impl TensorOrNumber {
     }
 }
 
+impl TensorOrNumber {
+    /// As a tensor beside one of type `own` in a function of floats, which a number enters as it is, however narrow the
+    /// integers are.
+    pub(crate) fn float_beside(&self, own: DType) -> Result<Tensor> {
+        match own.is_floating_point() {
+            true => self.beside(own),
+            false => self.beside(DType::F32),
+        }
+    }
+}
+
 impl From<&Tensor> for TensorOrNumber {
     fn from(tensor: &Tensor) -> Self {
         TensorOrNumber::Tensor(tensor.clone())

@@ -6,6 +6,7 @@ use fx_nn::ir::registry;
 use fx_nn::prelude::*;
 
 use crate::elementwise;
+use crate::measures;
 use crate::support::{NO_GRADIENT, check, varied};
 
 /// Holds one operation's gradient, and notes its name.
@@ -211,6 +212,8 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
         elementwise::functions,
         elementwise::couples,
         elementwise::activations,
+        measures::measures,
+        measures::losses,
     ] {
         family(&mut seen)?;
     }

@@ -235,7 +235,64 @@ pub fn layers() -> Result<Vec<Layer>> {
         nn::TransformerDecoder::new(&nn::TransformerDecoderLayer::new(2, 1, small())?, 1, None)?,
         [[2, 1, 2], [1, 1, 2]]
     );
+    losses(&mut all)?;
     Ok(all)
+}
+
+/// Samples of the losses.
+fn losses(all: &mut Vec<Layer>) -> Result<()> {
+    macro_rules! sample {
+        ($made:expr, [$($shape:expr),*]) => { sample!($made, [$($shape),*], None) };
+        ($made:expr, [$($shape:expr),*], $integers:expr) => {
+            all.push(layer(stringify!($made), $made, &[$(&$shape),*], $integers)?)
+        };
+    }
+    let classes = Tensor::from_vec(vec![1i64, 2], 2)?;
+    let labels = Tensor::from_vec(vec![1i64, -1, -1, 0, 2, -1], (2, 3))?;
+    let signs = Tensor::from_vec(vec![1i64, -1], 2)?;
+    sample!(nn::BCELoss::default(), [[2, 3], [2, 3]]);
+    sample!(nn::BCEWithLogitsLoss::default(), [[2, 3], [2, 3]]);
+    let var = Tensor::from_vec(vec![1.5f64; 6], (2, 3))?;
+    sample!(nn::GaussianNLLLoss::default(), [[2, 3], [2, 3]], Some(var));
+    sample!(
+        nn::CosineEmbeddingLoss::default(),
+        [[2, 3], [2, 3]],
+        Some(signs.clone())
+    );
+    sample!(nn::CosineSimilarity::default(), [[2, 3], [2, 3]]);
+    sample!(
+        nn::HingeEmbeddingLoss::default(),
+        [[2]],
+        Some(signs.clone())
+    );
+    sample!(nn::HuberLoss::default(), [[2, 3], [2, 3]]);
+    sample!(
+        nn::KLDivLoss {
+            log_target: true,
+            ..nn::KLDivLoss::default()
+        },
+        [[2, 3], [2, 3]]
+    );
+    sample!(nn::L1Loss::default(), [[2, 3], [2, 3]]);
+    sample!(
+        nn::MarginRankingLoss::default(),
+        [[2], [2]],
+        Some(signs.clone())
+    );
+    sample!(nn::MultiLabelMarginLoss::default(), [[2, 3]], Some(labels));
+    sample!(nn::MultiLabelSoftMarginLoss::default(), [[2, 3], [2, 3]]);
+    sample!(
+        nn::MultiMarginLoss::default(),
+        [[2, 3]],
+        Some(classes.clone())
+    );
+    sample!(nn::NLLLoss::default(), [[2, 3]], Some(classes));
+    sample!(nn::PairwiseDistance::default(), [[2, 3], [2, 3]]);
+    sample!(nn::PoissonNLLLoss::default(), [[2, 3], [2, 3]]);
+    sample!(nn::SmoothL1Loss::default(), [[2, 3], [2, 3]]);
+    sample!(nn::SoftMarginLoss::default(), [[2]], Some(signs));
+    sample!(nn::TripletMarginLoss::default(), [[2, 3], [2, 3], [2, 3]]);
+    Ok(())
 }
 
 /// The first tensor of a result.
@@ -256,7 +313,12 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
     for layer in layers()? {
         let mut of = Vec::new();
         for (seed, shape) in (1..).zip(&layer.inputs) {
-            of.push(varied(shape, seed)?.into_parameter()?);
+            let mut x = varied(shape, seed)?;
+            if layer.name == "BCELoss" {
+                // It takes probabilities.
+                x = ((x * 0.4)? + 0.5)?;
+            }
+            of.push(x.into_parameter()?);
         }
         let mut args: Vec<Value> = of.iter().cloned().map(Value::object).collect();
         args.extend(layer.integers.clone().map(Value::object));

@@ -4,7 +4,9 @@ use fx_nn::prelude::*;
 
 /// Operations through which no gradient runs, and why.
 pub const NO_GRADIENT: &[(&str, &str)] = &[
+    ("all", "gives truth values"),
     ("allclose", "gives truth values"),
+    ("any", "gives truth values"),
     ("arange", "has no tensor among its arguments"),
     ("argmax", "gives places"),
     ("argsort", "gives places"),
@@ -23,6 +25,7 @@ pub const NO_GRADIENT: &[(&str, &str)] = &[
     ("bitwise_right_shift", "takes and gives integers"),
     ("bitwise_xor", "takes and gives integers"),
     ("ceil", "is flat"),
+    ("count_nonzero", "gives numbers of elements"),
     ("empty", "has no tensor among its arguments"),
     ("empty_like", "depends on the shape alone"),
     ("equal", "gives truth values"),
@@ -34,6 +37,7 @@ pub const NO_GRADIENT: &[(&str, &str)] = &[
     ("full_like", "depends on the shape alone"),
     ("gcd", "takes and gives integers"),
     ("heaviside", "is flat"),
+    ("histc", "gives numbers of elements"),
     ("isclose", "gives truth values"),
     ("isinf", "gives truth values"),
     ("isneginf", "gives truth values"),

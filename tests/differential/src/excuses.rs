@@ -36,7 +36,14 @@ pub const EXCUSES: &[Excuse] = &[
         reason: "gelu of infinity is infinity, of which PyTorch's vectorized kernel makes NaN",
     },
     Excuse {
-        names: &["softmax", "log_softmax"],
+        names: &[
+            "softmax",
+            "log_softmax",
+            "softmin",
+            "Softmax",
+            "LogSoftmax",
+            "Softmin",
+        ],
         kind: Kind::Refusal,
         when: |call, difference| difference.is_ours() && call.has_no_elements(),
         reason: "a softmax of integers is refused, which PyTorch does only where there are elements",
@@ -135,6 +142,10 @@ pub const EXCUSES: &[Excuse] = &[
             "LoraLinear",
             "Int8Linear",
             "Sequential",
+            "tanhshrink",
+            "Tanhshrink",
+            "var_mean",
+            "std_mean",
         ],
         kind: Kind::Value,
         when: |call, difference| {
@@ -166,6 +177,15 @@ pub const EXCUSES: &[Excuse] = &[
             "mse_loss",
             "MSELoss",
             "l1_loss",
+            "L1Loss",
+            "NLLLoss",
+            "smooth_l1_loss",
+            "huber_loss",
+            "SmoothL1Loss",
+            "HuberLoss",
+            "cosine_embedding_loss",
+            "CosineEmbeddingLoss",
+            "prod",
         ],
         kind: Kind::Value,
         when: |call, difference| {
@@ -174,7 +194,7 @@ pub const EXCUSES: &[Excuse] = &[
                     .floats
                     .is_some_and(|(found, expected)| found.is_finite() && !expected.is_finite())
         },
-        reason: "a loss is computed in float32 and rounded once; PyTorch's float16 overflows on the way",
+        reason: "a loss or a product is computed in float32 and rounded once; PyTorch's float16 overflows on the way",
     },
     Excuse {
         names: &[
@@ -213,7 +233,7 @@ pub const EXCUSES: &[Excuse] = &[
         reason: "0 divided by a subnormal number is 0; PyTorch multiplies 0 by its reciprocal, which is infinite",
     },
     Excuse {
-        names: &["rand_like", "randn_like"],
+        names: &["rand_like", "randn_like", "bernoulli"],
         kind: Kind::Refusal,
         when: |call, difference| difference.is_ours() && call.has_no_elements(),
         reason: "random integers are refused, which PyTorch does only where there are elements",

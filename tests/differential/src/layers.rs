@@ -245,6 +245,7 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
             ..nn::Upsample::new(o.float("scale_factor")?)
         }),
         _ => crate::activations::layer(name, made)
+            .or_else(|| crate::measures::layer(name, made))
             .unwrap_or_else(|| Err(Error::msg(format_args!("no layer `{name}`")))),
     }
 }

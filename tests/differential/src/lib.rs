@@ -9,6 +9,7 @@ mod excuses;
 mod functions;
 mod judge;
 mod layers;
+mod measures;
 mod methods;
 mod operators;
 mod report;
