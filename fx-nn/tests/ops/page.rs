@@ -12,33 +12,69 @@ use crate::support::NO_GRADIENT;
 
 /// Those that PyTorch keeps in `torch.nn.functional`; the others are in `torch`.
 const FUNCTIONAL: &[&str] = &[
+    "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "affine_grid",
+    "alpha_dropout",
+    "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
     "bilinear",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose1d",
     "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_similarity",
     "cross_entropy",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
     "embedding",
+    "feature_alpha_dropout",
+    "fold",
     "gelu",
+    "grid_sample",
     "group_norm",
+    "instance_norm",
     "interpolate",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
+    "local_response_norm",
     "log_softmax",
+    "lp_pool1d",
+    "lp_pool2d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
     "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mse_loss",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "relu",
     "relu6",
     "rms_norm",
@@ -46,6 +82,7 @@ const FUNCTIONAL: &[&str] = &[
     "silu",
     "softmax",
     "softplus",
+    "unfold",
 ];
 
 /// Those whose name PyTorch does not have, and what it has instead.
@@ -60,6 +97,7 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("multi_dot", "torch.linalg.multi_dot"),
     ("repeat", "Tensor.repeat"),
     ("scatter_value", "torch.scatter"),
+    ("stochastic_depth", "torchvision.ops.stochastic_depth"),
     ("tensordot_dims", "torch.tensordot"),
 ];
 
@@ -149,7 +187,7 @@ fn page() -> Result<String> {
     }
     text.push_str(
         "\n## Layers\n\n\
-         In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear` and `LoraLinear`: leaves for a tracer,\n\
+         In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear`, `LoraLinear` and `StochasticDepth`: leaves for a tracer,\n\
          but for `Sequential`. All are differentiable, for their inputs and their parameters. \"Impure\" says when running\n\
          one does more than give its result.\n\n\
          | name | for example | `forward` | parameters and buffers | impure |\n|---|---|---|---|---|\n",
