@@ -108,7 +108,7 @@ class Maker:
             if judge:
                 module = module.to(torch.float32 if dtype == "float64" else torch.float64)
             result = module(*[plain(arg, judge) if not isinstance(arg, list) else tuple(plain(arg, judge)) for arg in args])
-            if training and hasattr(module, "running_mean"):
+            if training and getattr(module, "running_mean", None) is not None:
                 return [result, module.running_mean, module.running_var]
             return result
 

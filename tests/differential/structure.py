@@ -358,6 +358,8 @@ def _(s):
 @op("index_fill", torch.index_fill)
 def _(s):
     x, d, index, _ = slices(s)
+    while x.tensor.numel() == 0:
+        x, d, index, _ = slices(s)
     return [x, d, index, s.pick(0, 1, 2.0)]
 
 
@@ -545,7 +547,7 @@ def _(s):
 @op("isin", lambda x, t, u, i: torch.isin(x, t, assume_unique=u, invert=i))
 def _(s):
     dtype = s.dtype(8, 4, 0)
-    x, t = s.tensor(s.shape(), dtype, s.pick("small", None)), s.tensor(s.shape(), dtype if s.chance(0.8) else s.dtype(8, 4, 0), "small")
+    x, t = s.tensor(s.shape(), dtype, "small"), s.tensor(s.shape(), dtype if s.chance(0.8) else s.dtype(8, 4, 0), "small")
     return [x, t, False, s.chance(0.3)]
 
 

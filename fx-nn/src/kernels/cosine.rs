@@ -4,7 +4,8 @@ use candle_core::{Result, Tensor};
 
 use super::binary::broadcast_dims;
 use super::expand;
-use super::pointwise::clamp;
+use super::norms::norm;
+use super::pointwise::{abs, clamp};
 use super::reduce;
 use super::widen::widened;
 
@@ -25,8 +26,8 @@ pub fn cosine_similarity(op: &str, a: &Tensor, b: &Tensor, dim: usize, eps: f64)
         let direction = |x: &Tensor| -> Result<Tensor> {
             let x = expand::to(x, &dims)?;
             let length = match dims.get(dim) {
-                Some(1) => x.abs()?,
-                _ => reduce::sum(&x.sqr()?, axes, true)?.sqrt()?,
+                Some(1) => abs(&x)?,
+                _ => norm(op, &x, 2.0, axes, true)?,
             };
             let length = clamp(&length, Some(eps), None)?;
             x.div(&length.broadcast_as(dims.as_slice())?)

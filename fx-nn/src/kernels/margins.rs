@@ -5,6 +5,7 @@ use candle_core::{DType, Result, Tensor, bail};
 use super::binary::{add, div, maximum, mul, sub};
 use super::curve::Curve;
 use super::elementary::Elementary;
+use super::pointwise::abs;
 use super::reduce;
 use super::select::{choose, gather};
 
@@ -27,7 +28,7 @@ fn at_least(x: &Tensor, low: f64) -> Result<Tensor> {
 /// # Errors
 /// Only those of candle.
 pub fn huber(difference: &Tensor, edge: f64) -> Result<Tensor> {
-    let far = difference.abs()?;
+    let far = abs(&difference)?;
     let line = far.affine(edge, -0.5 * edge * edge)?;
     let is_near = far
         .detach()
@@ -46,7 +47,7 @@ pub fn huber(difference: &Tensor, edge: f64) -> Result<Tensor> {
 /// Only those of candle.
 pub fn smooth_l1(difference: &Tensor, edge: f64) -> Result<Tensor> {
     match edge == 0.0 {
-        true => difference.abs(),
+        true => abs(&difference),
         false => huber(difference, edge)?.affine(1.0 / edge, 0.0),
     }
 }

@@ -3,16 +3,9 @@
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::binary::sub;
+use super::pointwise::{abs, but_at_zero};
 use super::reduce::{max, min, sum};
 use super::widen::widened;
-
-/// `f` of `x` where it is not 0, and 0 with no gradient elsewhere.
-pub fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
-    let zero = x.zeros_like()?;
-    let is_zero = x.detach().eq(&zero)?;
-    let safe = is_zero.where_cond(&x.ones_like()?, x)?;
-    is_zero.where_cond(&zero, &f(&safe)?)
-}
 
 /// The `p`-norm over `dims` (none when empty), shaped as by [`sum`]; the gradient of a norm that is 0 is 0.
 ///
@@ -31,7 +24,7 @@ pub fn norm(op: &str, x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Resu
     }
     widened(x, x, |x| {
         if p.is_infinite() {
-            let all = x.abs()?;
+            let all = abs(&x)?;
             return match p > 0.0 {
                 true => max(&all, dims, keepdim),
                 false => min(&all, dims, keepdim),
@@ -42,14 +35,14 @@ pub fn norm(op: &str, x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Resu
             return sum(&is_any.to_dtype(x.dtype())?, dims, keepdim);
         }
         if p == 1.0 {
-            return sum(&x.abs()?, dims, keepdim);
+            return sum(&abs(&x)?, dims, keepdim);
         }
         if p == 2.0 {
             return but_at_zero(&sum(&x.sqr()?, dims, keepdim)?, |x| x.sqrt());
         }
         let powers = match p < 0.0 {
-            true => x.abs()?.powf(p)?,
-            false => but_at_zero(&x.abs()?, |x| x.powf(p))?,
+            true => abs(&x)?.powf(p)?,
+            false => but_at_zero(&abs(&x)?, |x| x.powf(p))?,
         };
         let total = sum(&powers, dims, keepdim)?;
         match p > 0.0 {

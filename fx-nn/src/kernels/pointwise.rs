@@ -91,6 +91,31 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
     }
 }
 
+/// `f` of `x` where it is not 0, and 0 without a gradient elsewhere.
+///
+/// # Errors
+/// Those of `f`.
+pub fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    if x.elem_count() == 0 {
+        return f(x);
+    }
+    let zero = x.detach().zeros_like()?;
+    let is_zero = x.detach().eq(&zero)?;
+    let safe = is_zero.where_cond(&x.detach().ones_like()?, x)?;
+    is_zero.where_cond(&zero, &f(&safe)?)
+}
+
+/// `|x|` of any shape, whose gradient at 0 is 0, as in PyTorch.
+///
+/// # Errors
+/// Only those of candle.
+pub fn abs(x: &Tensor) -> Result<Tensor> {
+    match x.track_op() {
+        true => but_at_zero(x, Tensor::abs),
+        false => x.abs(),
+    }
+}
+
 /// `1 / (1 + exp(-x))` of any shape.
 ///
 /// # Errors

@@ -3,7 +3,6 @@
 use fx_core::{Error, Module, Result, trace};
 
 use super::parameter;
-use crate::error::Fx;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -25,29 +24,6 @@ fn parts(input_size: usize, hidden_size: usize, gates: usize, bias: bool) -> Res
         bias_ih: bias_of()?,
         bias_hh: bias_of()?,
     })
-}
-
-/// A vector as a batch of one.
-fn batched(x: &Tensor) -> Result<(Tensor, bool)> {
-    match x.dims()?.len() {
-        1 => Ok((x.unsqueeze(0)?, true)),
-        _ => Ok((x.clone(), false)),
-    }
-}
-
-fn unbatched(h: Tensor, single: bool) -> Result<Tensor> {
-    if single { h.squeeze(0) } else { Ok(h) }
-}
-
-/// Zeros in the shape of a state.
-fn first(x: &Tensor, weight_hh: &Tensor) -> Result<Tensor> {
-    let (Some(batch), Some(hidden)) = (x.dims()?.first(), weight_hh.dims()?.last()) else {
-        return Err(Error::msg("a recurrent step: input and weights have dims"));
-    };
-    let data = x.data("a recurrent step")?;
-    candle_core::Tensor::zeros((*batch, *hidden), data.dtype(), data.device())
-        .map(Tensor::from)
-        .fx()
 }
 
 /// One step of a gated recurrent unit.
@@ -92,20 +68,14 @@ impl GRUCell {
     /// # Errors
     /// When a shape does not fit.
     pub fn forward(&self, x: &Tensor, hx: Option<&Tensor>) -> Result<Tensor> {
-        let (x, single) = batched(x)?;
-        let h = match hx {
-            Some(hx) => batched(hx)?.0,
-            None => first(&x, &self.weight_hh)?,
-        };
-        let h = ops::gru_cell(
-            &x,
-            &h,
+        ops::gru_cell(
+            x,
+            hx,
             &self.weight_ih,
             &self.weight_hh,
             self.bias_ih.as_ref(),
             self.bias_hh.as_ref(),
-        )?;
-        unbatched(h, single)
+        )
     }
 }
 
@@ -163,20 +133,14 @@ impl RNNCell {
                 )));
             }
         };
-        let (x, single) = batched(x)?;
-        let h = match hx {
-            Some(hx) => batched(hx)?.0,
-            None => first(&x, &self.weight_hh)?,
-        };
-        let h = run(
-            &x,
-            &h,
+        run(
+            x,
+            hx,
             &self.weight_ih,
             &self.weight_hh,
             self.bias_ih.as_ref(),
             self.bias_hh.as_ref(),
-        )?;
-        unbatched(h, single)
+        )
     }
 }
 
@@ -222,20 +186,15 @@ impl LSTMCell {
     /// # Errors
     /// When a shape does not fit.
     pub fn forward(&self, x: &Tensor, hx: Option<(Tensor, Tensor)>) -> Result<(Tensor, Tensor)> {
-        let (x, single) = batched(x)?;
-        let (h, c) = match hx {
-            Some((h, c)) => (batched(&h)?.0, batched(&c)?.0),
-            None => (first(&x, &self.weight_hh)?, first(&x, &self.weight_hh)?),
-        };
-        let (h, c) = ops::lstm_cell(
-            &x,
-            &h,
-            &c,
+        let (h, c) = hx.unzip();
+        ops::lstm_cell(
+            x,
+            h.as_ref(),
+            c.as_ref(),
             &self.weight_ih,
             &self.weight_hh,
             self.bias_ih.as_ref(),
             self.bias_hh.as_ref(),
-        )?;
-        Ok((unbatched(h, single)?, unbatched(c, single)?))
+        )
     }
 }

@@ -7,7 +7,7 @@ use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// Each channel of each sample of rows `[N, C, L]` (or `[C, L]`) normalised by its own statistics, or by running ones in
+/// Each channel of each sample of rows `[N, C, L]` normalised by its own statistics, or by running ones in
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm1d {
@@ -89,15 +89,13 @@ impl InstanceNorm1d {
     /// When the channels of `x` do not fit, or one has a single element.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let known = fx_core::tensor::Object::shape(x).map(<[usize]>::len);
-        if known.is_some_and(|rank| rank != 3 && rank != 2) {
+        if known.is_some_and(|rank| rank != 3) {
             return Err(Error::msg(format_args!(
-                "instance_norm1d: input {x:?} must be [N, C, L] or [C, L]"
+                "instance_norm1d: input {x:?} must be [N, C, L]: unsqueeze(0) makes a batch of one"
             )));
         }
-        let single = known == Some(2);
-        let batch = if single { x.unsqueeze(0)? } else { x.clone() };
         let y = ops::instance_norm(
-            &batch,
+            x,
             self.running_mean.as_ref(),
             self.running_var.as_ref(),
             self.weight.as_ref(),
@@ -109,11 +107,11 @@ impl InstanceNorm1d {
         if self.updates_statistics() {
             count_batch(self.num_batches_tracked.as_ref())?;
         }
-        if single { y.squeeze(0) } else { Ok(y) }
+        Ok(y)
     }
 }
 
-/// Each channel of each sample of images `[N, C, H, W]` (or `[C, H, W]`) normalised by its own statistics, or by running ones in
+/// Each channel of each sample of images `[N, C, H, W]` normalised by its own statistics, or by running ones in
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm2d {
@@ -195,15 +193,13 @@ impl InstanceNorm2d {
     /// When the channels of `x` do not fit, or one has a single element.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let known = fx_core::tensor::Object::shape(x).map(<[usize]>::len);
-        if known.is_some_and(|rank| rank != 4 && rank != 3) {
+        if known.is_some_and(|rank| rank != 4) {
             return Err(Error::msg(format_args!(
-                "instance_norm2d: input {x:?} must be [N, C, H, W] or [C, H, W]"
+                "instance_norm2d: input {x:?} must be [N, C, H, W]: unsqueeze(0) makes a batch of one"
             )));
         }
-        let single = known == Some(3);
-        let batch = if single { x.unsqueeze(0)? } else { x.clone() };
         let y = ops::instance_norm(
-            &batch,
+            x,
             self.running_mean.as_ref(),
             self.running_var.as_ref(),
             self.weight.as_ref(),
@@ -215,11 +211,11 @@ impl InstanceNorm2d {
         if self.updates_statistics() {
             count_batch(self.num_batches_tracked.as_ref())?;
         }
-        if single { y.squeeze(0) } else { Ok(y) }
+        Ok(y)
     }
 }
 
-/// Each channel of each sample of volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) normalised by its own statistics, or by running ones in
+/// Each channel of each sample of volumes `[N, C, D, H, W]` normalised by its own statistics, or by running ones in
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm3d {
@@ -301,15 +297,13 @@ impl InstanceNorm3d {
     /// When the channels of `x` do not fit, or one has a single element.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let known = fx_core::tensor::Object::shape(x).map(<[usize]>::len);
-        if known.is_some_and(|rank| rank != 5 && rank != 4) {
+        if known.is_some_and(|rank| rank != 5) {
             return Err(Error::msg(format_args!(
-                "instance_norm3d: input {x:?} must be [N, C, D, H, W] or [C, D, H, W]"
+                "instance_norm3d: input {x:?} must be [N, C, D, H, W]: unsqueeze(0) makes a batch of one"
             )));
         }
-        let single = known == Some(4);
-        let batch = if single { x.unsqueeze(0)? } else { x.clone() };
         let y = ops::instance_norm(
-            &batch,
+            x,
             self.running_mean.as_ref(),
             self.running_var.as_ref(),
             self.weight.as_ref(),
@@ -321,7 +315,7 @@ impl InstanceNorm3d {
         if self.updates_statistics() {
             count_batch(self.num_batches_tracked.as_ref())?;
         }
-        if single { y.squeeze(0) } else { Ok(y) }
+        Ok(y)
     }
 }
 

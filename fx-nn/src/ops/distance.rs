@@ -4,8 +4,8 @@ use fx_core::{Error, Result, wrap};
 
 use super::margins::of_floats;
 use crate::error::Fx;
-use crate::kernels::distance as kernels;
 use crate::kernels::loss::Reduction;
+use crate::kernels::{dim, distance as kernels};
 use crate::tensor::Tensor;
 
 /// The distance of each row of `x1` `[.., P, M]` from each of `x2` `[.., R, M]`, by the norm `p`: `[.., P, R]`.

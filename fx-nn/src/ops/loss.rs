@@ -3,9 +3,9 @@
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::binary;
 use crate::kernels::loss::{self, Reduction};
 use crate::kernels::widen::widened;
+use crate::kernels::{binary, pointwise};
 use crate::tensor::Tensor;
 
 /// The cross entropy of scores `x` `[N, C, ..]` (or `[C]`) and classes `target` `[N, ..]` (`int64`), or
@@ -139,7 +139,7 @@ pub fn l1_loss(
     }
     let common = x.dtype()?.promote(target.dtype()?);
     if common.is_floating_point() {
-        return differences("l1_loss", x, target, reduction, |d| d.abs());
+        return differences("l1_loss", x, target, reduction, pointwise::abs);
     }
     // Integers wrap around and stay integers; they have no mean.
     let losses = (x.cast(common)? - target.cast(common)?)?.abs()?;

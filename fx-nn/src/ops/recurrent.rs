@@ -214,82 +214,114 @@ fn biases<'a>(
     }
 }
 
+/// An input and a state as batches, zeros where no state is given, and whether they were single vectors.
+fn batch(op: &str, x: &Tensor, hx: Option<&Tensor>, w_hh: &Tensor) -> Result<(Data, Data, bool)> {
+    let data = x.data(op)?;
+    let single = data.rank() == 1;
+    let rows = |t: &Data| {
+        if single {
+            t.unsqueeze(0)
+        } else {
+            Ok(t.clone())
+        }
+    };
+    let data = rows(data).fx()?;
+    if data.rank() != 2 {
+        return Err(Error::msg(format_args!(
+            "{op}: input {:?} must be [N, in] or [in]",
+            data.dims()
+        )));
+    }
+    let h = match hx {
+        Some(hx) => rows(hx.data(op)?).fx()?,
+        None => {
+            let hidden = w_hh.dims()?.last().copied().unwrap_or(0);
+            let shape = [data.dims()[0], hidden];
+            room::of(op, &shape, data.dtype()).fx()?;
+            Data::zeros(shape.as_slice(), data.dtype(), data.device()).fx()?
+        }
+    };
+    Ok((data.unsqueeze(0).fx()?, h, single))
+}
+
+/// A state as it was given: of a batch, or of a single vector.
+fn given(h: Data, single: bool) -> Result<Tensor> {
+    let h = if single { h.squeeze(0).fx()? } else { h };
+    Ok(Tensor::made(h))
+}
+
 /// One step of one layer: a sequence of one.
 fn step(
     op: &str,
     unit: Unit,
-    [x, hx, w_ih, w_hh]: [&Tensor; 4],
+    [x, w_ih, w_hh]: [&Tensor; 3],
+    hx: Option<&Tensor>,
     b_ih: Option<&Tensor>,
     b_hh: Option<&Tensor>,
 ) -> Result<Tensor> {
-    let (data, h) = (x.data(op)?, hx.data(op)?);
-    if data.rank() != 2 {
-        return Err(Error::msg(format_args!(
-            "{op}: input {:?} must be [N, in]",
-            data.dims()
-        )));
-    }
+    let (row, h, single) = batch(op, x, hx, w_hh)?;
     let weights = Weights {
         of_input: w_ih.data(op)?,
         of_hidden: w_hh.data(op)?,
         bias: biases(op, b_ih, b_hh)?,
     };
-    let row = data.unsqueeze(0).fx()?;
-    layer(op, unit, &row, weights, h, false)
-        .map(|(_, h)| Tensor::made(h))
-        .fx()
+    let (_, h) = layer(op, unit, &row, weights, &h, false).fx()?;
+    given(h, single)
 }
 
-/// One step of [`gru`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`.
+/// One step of [`gru`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`, zeros where
+/// none is given; both without N too.
 ///
 /// # Errors
 /// When a shape does not fit.
 #[wrap(path = "fx_nn::ops::gru_cell")]
 pub fn gru_cell(
     x: &Tensor,
-    hx: &Tensor,
+    hx: Option<&Tensor>,
     w_ih: &Tensor,
     w_hh: &Tensor,
     b_ih: Option<&Tensor>,
     b_hh: Option<&Tensor>,
 ) -> Result<Tensor> {
-    step("gru_cell", Unit::Gru, [x, hx, w_ih, w_hh], b_ih, b_hh)
+    step("gru_cell", Unit::Gru, [x, w_ih, w_hh], hx, b_ih, b_hh)
 }
 
-/// One step of [`rnn_tanh`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`.
+/// One step of [`rnn_tanh`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`, zeros where
+/// none is given; both without N too.
 ///
 /// # Errors
 /// When a shape does not fit.
 #[wrap(path = "fx_nn::ops::rnn_tanh_cell")]
 pub fn rnn_tanh_cell(
     x: &Tensor,
-    hx: &Tensor,
+    hx: Option<&Tensor>,
     w_ih: &Tensor,
     w_hh: &Tensor,
     b_ih: Option<&Tensor>,
     b_hh: Option<&Tensor>,
 ) -> Result<Tensor> {
-    step("rnn_tanh_cell", Unit::Tanh, [x, hx, w_ih, w_hh], b_ih, b_hh)
+    step("rnn_tanh_cell", Unit::Tanh, [x, w_ih, w_hh], hx, b_ih, b_hh)
 }
 
-/// One step of [`rnn_relu`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`.
+/// One step of [`rnn_relu`]: the next state `[N, hidden]` of `x` `[N, in]` and the state `hx`, zeros where
+/// none is given; both without N too.
 ///
 /// # Errors
 /// When a shape does not fit.
 #[wrap(path = "fx_nn::ops::rnn_relu_cell")]
 pub fn rnn_relu_cell(
     x: &Tensor,
-    hx: &Tensor,
+    hx: Option<&Tensor>,
     w_ih: &Tensor,
     w_hh: &Tensor,
     b_ih: Option<&Tensor>,
     b_hh: Option<&Tensor>,
 ) -> Result<Tensor> {
-    step("rnn_relu_cell", Unit::Relu, [x, hx, w_ih, w_hh], b_ih, b_hh)
+    step("rnn_relu_cell", Unit::Relu, [x, w_ih, w_hh], hx, b_ih, b_hh)
 }
 
 /// One step of [`lstm`](super::lstm): the next hidden and cell states `[N, hidden]` of `x` `[N, in]` and the states
-/// `h` and `c`.
+/// `h` and `c`, zeros where none are given; all without N too.
 ///
 /// # Errors
 /// When a shape does not fit.
@@ -297,27 +329,21 @@ pub fn rnn_relu_cell(
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn lstm_cell(
     x: &Tensor,
-    h: &Tensor,
-    c: &Tensor,
+    h: Option<&Tensor>,
+    c: Option<&Tensor>,
     w_ih: &Tensor,
     w_hh: &Tensor,
     b_ih: Option<&Tensor>,
     b_hh: Option<&Tensor>,
 ) -> Result<(Tensor, Tensor)> {
     let op = "lstm_cell";
-    let data = x.data(op)?;
-    if data.rank() != 2 {
-        return Err(Error::msg(format_args!(
-            "{op}: input {:?} must be [N, in]",
-            data.dims()
-        )));
-    }
+    let (row, h, single) = batch(op, x, h, w_hh)?;
+    let (_, c, _) = batch(op, x, c, w_hh)?;
     let weights = Weights {
         of_input: w_ih.data(op)?,
         of_hidden: w_hh.data(op)?,
         bias: biases(op, b_ih, b_hh)?,
     };
-    let row = data.unsqueeze(0).fx()?;
-    let (_, h, c) = lstm_layer(&row, weights, h.data(op)?, c.data(op)?, false).fx()?;
-    Ok((Tensor::made(h), Tensor::made(c)))
+    let (_, h, c) = lstm_layer(&row, weights, &h, &c, false).fx()?;
+    Ok((given(h, single)?, given(c, single)?))
 }

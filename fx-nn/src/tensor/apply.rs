@@ -66,7 +66,7 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
     }
     match op {
         Operator::Neg => data.neg().map(Tensor::made).fx(),
-        Operator::Abs => data.abs().map(Tensor::made).fx(),
+        Operator::Abs => pointwise::abs(data).map(Tensor::made).fx(),
         op => Err(unsupported(op, "float tensors")),
     }
 }

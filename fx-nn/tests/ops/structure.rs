@@ -124,9 +124,90 @@ fn multiplied(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     Ok(())
 }
 
+fn windows(seen: &mut BTreeSet<&'static str>) -> Result<()> {
+    held!(seen: "conv3d"(x: [1, 2, 3, 3, 2], w: [2, 1, 2, 2, 1], b: [2]) ops::conv3d(x, w, Some(b), 1, 1, 1, 2));
+    held!(seen: "conv_transpose1d"(x: [1, 2, 3], w: [2, 1, 2], b: [1]) {
+        ops::conv_transpose1d(x, w, Some(b), 2, 1, 1, 1, 1)
+    });
+    held!(seen: "conv_transpose3d"(x: [1, 2, 2, 2, 1], w: [2, 1, 2, 1, 2], b: [1]) {
+        ops::conv_transpose3d(x, w, Some(b), 2, 0, 1, 1, 1)
+    });
+    held!(seen: "max_pool1d"(x: [1, 2, 5]) ops::max_pool1d(x, 2, 2, 0, 1, true));
+    held!(seen: "max_pool3d"(x: [1, 3, 3, 4]) ops::max_pool3d(x, 2, 1, 0, 1, false));
+    held!(seen: "max_pool1d_with_indices"(x: [1, 5]) Ok(ops::max_pool1d_with_indices(x, 3, 1, 1, 1, false)?.0));
+    held!(seen: "max_pool2d_with_indices"(x: [1, 4, 3]) Ok(ops::max_pool2d_with_indices(x, 2, 1, 0, 1, false)?.0));
+    held!(seen: "max_pool3d_with_indices"(x: [1, 2, 4, 3]) {
+        Ok(ops::max_pool3d_with_indices(x, 2, 1, 0, 1, false)?.0)
+    });
+    held!(seen: "adaptive_max_pool1d"(x: [1, 5]) ops::adaptive_max_pool1d(x, 2));
+    held!(seen: "adaptive_max_pool2d"(x: [1, 5, 4]) ops::adaptive_max_pool2d(x, (2, 3)));
+    held!(seen: "adaptive_max_pool3d"(x: [1, 2, 3, 4]) ops::adaptive_max_pool3d(x, (2, 2, 3)));
+    held!(seen: "adaptive_max_pool1d_with_indices"(x: [1, 5]) Ok(ops::adaptive_max_pool1d_with_indices(x, 3)?.0));
+    held!(seen: "adaptive_max_pool2d_with_indices"(x: [1, 3, 4]) {
+        Ok(ops::adaptive_max_pool2d_with_indices(x, 2)?.0)
+    });
+    held!(seen: "adaptive_max_pool3d_with_indices"(x: [1, 2, 3, 4]) {
+        Ok(ops::adaptive_max_pool3d_with_indices(x, 2)?.0)
+    });
+    held!(seen: "avg_pool1d"(x: [1, 2, 5]) ops::avg_pool1d(x, 3, 2, 1, false, true));
+    held!(seen: "avg_pool3d"(x: [1, 3, 4, 3]) ops::avg_pool3d(x, 2, (1, 2, 1), 1, true, false));
+    held!(seen: "adaptive_avg_pool1d"(x: [1, 5]) ops::adaptive_avg_pool1d(x, 3));
+    held!(seen: "adaptive_avg_pool3d"(x: [1, 2, 3, 4]) ops::adaptive_avg_pool3d(x, (2, 2, 3)));
+    held!(seen: "lp_pool1d"(x: [1, 5]) ops::lp_pool1d(&(x + 2.0)?, 3.0, 2, 1, false));
+    held!(seen: "lp_pool2d"(x: [1, 4, 3]) ops::lp_pool2d(x, 2.0, 2, 1, false));
+    let at = ints(&[1, 2], &[1, 2])?;
+    held!(seen: "max_unpool1d"(x: [1, 2]) using at: ops::max_unpool1d(x, &at, 2, 2, 0, None));
+    let at = ints(&[1, 6], &[1, 1, 2])?;
+    held!(seen: "max_unpool2d"(x: [1, 1, 2]) using at: ops::max_unpool2d(x, &at, 2, 2, 0, None));
+    let at = ints(&[1, 15], &[1, 1, 1, 2])?;
+    held!(seen: "max_unpool3d"(x: [1, 1, 1, 2]) using at: ops::max_unpool3d(x, &at, 2, 2, 0, None));
+    held!(seen: "unfold"(x: [1, 2, 3, 4]) ops::unfold(x, 2, 1, 1, 2));
+    held!(seen: "fold"(x: [1, 8, 4]) ops::fold(x, 3, 2, 1, 0, 1));
+    held!(seen: "pixel_shuffle"(x: [4, 2, 1]) ops::pixel_shuffle(x, 2));
+    held!(seen: "pixel_unshuffle"(x: [1, 2, 4]) ops::pixel_unshuffle(x, 2));
+    held!(seen: "channel_shuffle"(x: [1, 4, 2]) ops::channel_shuffle(x, 2));
+    held!(seen: "grid_sample"(x: [1, 2, 3, 3], grid: [1, 2, 2, 2]) {
+        let zeros = ops::grid_sample(x, grid, "bilinear", "zeros", false)?;
+        zeros * ops::grid_sample(x, &(grid * 1.7)?, "bilinear", "reflection", true)?
+    });
+    held!(seen: "affine_grid"(theta: [1, 2, 3]) ops::affine_grid(theta, (1, 1, 2, 3), false));
+    Ok(())
+}
+
+fn others(seen: &mut BTreeSet<&'static str>) -> Result<()> {
+    held!(seen: "gru"(x: [3, 2, 2], w: [6, 2], u: [6, 2], h: [1, 2, 2]) {
+        let (y, h) = ops::gru(x, Some(h), &[w.clone(), u.clone()], false, 1, 0.0, false, false, false)?;
+        y * h
+    });
+    held!(seen: "rnn_tanh"(x: [3, 2, 2], w: [2, 2], u: [2, 2], h: [1, 2, 2]) {
+        Ok(ops::rnn_tanh(x, Some(h), &[w.clone(), u.clone()], false, 1, 0.0, false, false, false)?.0)
+    });
+    held!(seen: "rnn_relu"(x: [3, 2, 2], w: [2, 2], u: [2, 2], h: [1, 2, 2]) {
+        Ok(ops::rnn_relu(x, Some(h), &[w.clone(), u.clone()], false, 1, 0.0, false, false, false)?.0)
+    });
+    held!(seen: "gru_cell"(x: [2, 2], w: [6, 2], u: [6, 2], h: [2, 2]) ops::gru_cell(x, Some(h), w, u, None, None));
+    held!(seen: "rnn_tanh_cell"(x: [2, 2], w: [2, 2], u: [2, 2], h: [2, 2]) ops::rnn_tanh_cell(x, Some(h), w, u, None, None));
+    held!(seen: "rnn_relu_cell"(x: [2, 2], w: [2, 2], u: [2, 2], h: [2, 2]) ops::rnn_relu_cell(x, Some(h), w, u, None, None));
+    held!(seen: "lstm_cell"(x: [2, 2], w: [8, 2], u: [8, 2], h: [2, 2]) {
+        let (h, c) = ops::lstm_cell(x, Some(h), Some(h), w, u, None, None)?;
+        h * c
+    });
+    held!(seen: "instance_norm"(x: [2, 2, 3], w: [2], b: [2]) {
+        ops::instance_norm(x, None, None, Some(w), Some(b), true, 0.1, 1e-3)
+    });
+    held!(seen: "local_response_norm"(x: [1, 4, 2]) ops::local_response_norm(x, 3, 0.5, 0.75, 1.0));
+    held!(seen: "dropout1d"(x: [2, 3]) ops::dropout1d(x, 0.5, false));
+    held!(seen: "dropout2d"(x: [2, 3]) ops::dropout2d(x, 0.5, false));
+    held!(seen: "dropout3d"(x: [2, 3]) ops::dropout3d(x, 0.5, false));
+    held!(seen: "alpha_dropout"(x: [2, 3]) ops::alpha_dropout(x, 0.5, false));
+    held!(seen: "feature_alpha_dropout"(x: [2, 3]) ops::feature_alpha_dropout(x, 0.5, false));
+    held!(seen: "stochastic_depth"(x: [2, 3]) ops::stochastic_depth(x, 0.5, "row", false));
+    Ok(())
+}
+
 /// Holds all of them.
 pub fn all(seen: &mut BTreeSet<&'static str>) -> Result<()> {
-    for family in [rearranged, picked, multiplied] {
+    for family in [rearranged, picked, multiplied, windows, others] {
         family(seen)?;
     }
     Ok(())

@@ -20,7 +20,7 @@ pub struct Excuse {
 /// The table.
 pub const EXCUSES: &[Excuse] = &[
     Excuse {
-        names: &["view", "kron", "take_along_dim"],
+        names: &["view", "isin", "kron", "take_along_dim"],
         kind: Kind::Refusal,
         when: |_, difference| !difference.is_ours(),
         reason: "a view that would need a copy is copied: a tensor here has no strides that a program relies on",
