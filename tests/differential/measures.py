@@ -290,14 +290,16 @@ def _(s):
     return [s.tensor(shape, dtype, "normal"), s.tensor(broadcast(s, shape), dtype, "normal"), s.pick(2.0, 1.0, 3.0), s.pick(1e-6, 1e-3), s.chance(0.4)]
 
 
-@op("triplet_margin_loss", lambda a, p, n, m, q, e, w, r: F.triplet_margin_loss(a, p, n, m, q, e, w, reduction=r), 16)
+# Distances are taken from each other.
+@op("triplet_margin_loss", lambda a, p, n, m, q, e, w, r: F.triplet_margin_loss(a, p, n, m, q, e, w, reduction=r), 64)
 def _(s):
     shape, dtype = s.shape(1), s.dtype(1, 0, 0)
     three = [s.tensor(shape, dtype, "normal") for _ in range(3)]
     return [*three, s.pick(1.0, 0.5, -1.0 if s.chance(0.1) else 2.0), s.pick(2.0, 1.0), s.pick(1e-6, 1e-3), s.chance(0.4), loss_reduction(s)]
 
 
-@op("cosine_embedding_loss", lambda a, b, t, m, r: F.cosine_embedding_loss(a, b, t, m, reduction=r), 16)
+# A cosine near 0 is far smaller than the products that it is made of.
+@op("cosine_embedding_loss", lambda a, b, t, m, r: F.cosine_embedding_loss(a, b, t, m, reduction=r), 512)
 def _(s):
     shape, dtype = s.shape(1, 2), s.dtype(1, 0, 0)
     target = signs(s, shape[:-1], s.pick(dtype, "int64"))
@@ -318,7 +320,7 @@ def loss_layer(name, function, made, kept=2):
                 o[key] = 1
         return o, lambda: getattr(nn, name)(**o), args[:kept]
 
-    layer(name, 16)(generator)
+    layer(name, FUNCTIONS[function][2])(generator)
 
 
 loss_layer("L1Loss", "l1_loss", {"reduction": 2})
@@ -337,8 +339,6 @@ loss_layer("MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", {"reductio
 loss_layer("SoftMarginLoss", "soft_margin_loss", {"reduction": 2})
 loss_layer("TripletMarginLoss", "triplet_margin_loss", {"margin": 3, "p": 4, "eps": 5, "swap": 6, "reduction": 7}, 3)
 loss_layer("CosineEmbeddingLoss", "cosine_embedding_loss", {"margin": 3, "reduction": 4}, 3)
-loss_layer("PairwiseDistance", "pairwise_distance", {"p": 2, "eps": 3, "keepdim": 4})
-loss_layer("CosineSimilarity", "cosine_similarity", {"dim": 2, "eps": 3})
 
 
 @layer("GaussianNLLLoss", 16)

@@ -273,4 +273,5 @@ for name in ["TransformerDecoder", "TransformerDecoderLayer"]:
         whole = make if name.endswith("Layer") else lambda: nn.TransformerDecoder(make(), all_options["num_layers"])
         return all_options, whole, [sequence(length), sequence(keys), mask(s, length, length, dtype), mask(s, length, keys, dtype), None, None, False, False]
 
-    layer(name, 64)(decoder)
+    # Each of three norms divides by the deviation of a few features, which may be near 0.
+    layer(name, 1024)(decoder)

@@ -119,7 +119,7 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
     if x.dtype() == DType::F16 && e.is_finite() && e.abs() > 65504.0 {
         candle_core::bail!("pow: the exponent {e} is out of the range of float16")
     }
-    // PyTorch rounds the exponent to the type of the base.
+    // PyTorch rounds the exponent to the type of a half base.
     let e = match is_half(x.dtype()) {
         true => Tensor::new(e, x.device())?
             .to_dtype(x.dtype())?
@@ -139,6 +139,9 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
         rsqrt(x)
     } else if e.is_nan() {
         power(x, &x.ones_like()?.affine(e, 0.0)?)
+    } else if x.dtype() == DType::F32 && f64::from(e as f32) != e {
+        // PyTorch does not round the exponent to the type of a base of float32.
+        x.to_dtype(DType::F64)?.powf(e)?.to_dtype(DType::F32)
     } else {
         widened(x, x, |x| x.powf(e))
     }

@@ -28,15 +28,20 @@ fn at_least(x: &Tensor, low: f64) -> Result<Tensor> {
 /// # Errors
 /// Only those of candle.
 pub fn huber(difference: &Tensor, edge: f64) -> Result<Tensor> {
-    let far = abs(&difference)?;
-    let line = far.affine(edge, -0.5 * edge * edge)?;
+    curve_and_line("huber_loss", difference, edge, edge)
+}
+
+/// A parabola up to `edge`, and the straight line of slope `slope` that touches it there beyond.
+fn curve_and_line(op: &str, difference: &Tensor, edge: f64, slope: f64) -> Result<Tensor> {
+    let far = abs(difference)?;
+    let line = far.affine(slope, -0.5 * edge * slope)?;
     let is_near = far
         .detach()
         .lt(&number(&far, edge)?.broadcast_as(far.dims())?)?;
     choose(
-        "huber_loss",
+        op,
         &is_near,
-        &difference.sqr()?.affine(0.5, 0.0)?,
+        &difference.sqr()?.affine(0.5 * slope / edge, 0.0)?,
         &line,
     )
 }
@@ -47,8 +52,8 @@ pub fn huber(difference: &Tensor, edge: f64) -> Result<Tensor> {
 /// Only those of candle.
 pub fn smooth_l1(difference: &Tensor, edge: f64) -> Result<Tensor> {
     match edge == 0.0 {
-        true => abs(&difference),
-        false => huber(difference, edge)?.affine(1.0 / edge, 0.0),
+        true => abs(difference),
+        false => curve_and_line("smooth_l1_loss", difference, edge, 1.0),
     }
 }
 

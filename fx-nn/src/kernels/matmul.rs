@@ -87,8 +87,11 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         return whole(&left, &right, [count, m, k, n])?.reshape(shape);
     } else if la == 0 && lb == 0 {
         left.matmul(&right)?
-    } else if lb == 0 {
-        // One right side: all rows of the left side in one product.
+    } else if right.dims()[..lb].iter().all(|n| *n == 1) {
+        // One right side: all rows of the left side in one product. Candle's batches of one broadcast right side are
+        // wrong where the left side is transposed.
+        let left = expand::to(&left, &[batch.as_slice(), &[m, k]].concat())?;
+        let right = (0..lb).try_fold(right, |right, _| right.squeeze(0))?;
         left.contiguous()?.reshape((count * m, k))?.matmul(&right)?
     } else if la == 0 {
         let right = batch_of_matrices(&right)?;
@@ -199,6 +202,16 @@ mod tests {
         assert_eq!(matmul(&v, &v)?.to_scalar::<f64>()?, 61.);
         near(&linear(&v, &a, Some(&v))?, &[22., 45.])?;
         near(&linear(&a, &a, None)?, &[5., 11., 11., 25.])
+    }
+
+    #[test]
+    fn one_right_side_for_transposed_left_sides() -> Result<()> {
+        let (a, b) = (strided(&varied(&[2, 3, 4])?)?, varied(&[1, 4, 5])?);
+        let want = f64s(&matmul(&a.contiguous()?, &b.squeeze(0)?)?)?;
+        near(&matmul(&a, &b)?, &want)?;
+        let row = varied(&[2, 4, 1])?.transpose(1, 2)?;
+        let want = f64s(&matmul(&row.force_contiguous()?, &b.squeeze(0)?)?)?;
+        near(&matmul(&row, &b)?, &want)
     }
 
     #[test]

@@ -87,6 +87,14 @@ pub fn constant(op: &str, x: &Tensor, sides: &[Sides], value: &Tensor) -> Result
 /// # Errors
 /// When a padding is larger than the rule allows, or nothing is left of a dim.
 pub fn repeated(op: &str, x: &Tensor, sides: &[Sides], edge: Edge) -> Result<Tensor> {
+    // Only the batch, where there is one, may be empty.
+    let batch = usize::from(x.rank() == sides.len() + 2);
+    if edge != Edge::Circular && x.dims().iter().skip(batch).any(|n| *n == 0) {
+        bail!(
+            "{op}: input {:?} has a dim of size 0 beside the batch",
+            x.dims()
+        )
+    }
     let mut y = x.clone();
     for (dim, sides) in (0..x.rank()).rev().zip(sides) {
         if *sides == (0, 0) {

@@ -15,7 +15,12 @@ fn moved(op: &str, x: &Tensor, source: &Dims, destination: &Dims) -> Result<Tens
     let data = x.data(op)?;
     let of = |dims: &Dims| dims.resolve(op, data.rank()).fx();
     let (from, to) = (of(source)?, of(destination)?);
-    if from.len() != to.len() || matches!((source, destination), (Dims::All, _) | (_, Dims::All)) {
+    let count = |dims: &Dims| match dims {
+        Dims::All => None,
+        Dims::One(_) => Some(1),
+        Dims::Many(dims) => Some(dims.len()),
+    };
+    if count(source).is_none() || count(source) != count(destination) {
         return Err(Error::msg(format_args!(
             "{op}: {source:?} and {destination:?} are not as many dims"
         )));

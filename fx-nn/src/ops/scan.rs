@@ -140,12 +140,15 @@ pub fn diff(
     #[kw] append: Option<&Tensor>,
 ) -> Result<Tensor> {
     let rank = x.dims()?.len();
-    let at = dim::dim("diff", dim, rank).fx()?;
     if rank == 0 || n < 0 {
         return Err(Error::msg(format_args!(
             "diff: the tensor has a dim, and n is not below 0: of {rank} dims, with n {n}"
         )));
     }
+    if n == 0 && prepend.is_none() && append.is_none() {
+        return Ok(x.clone());
+    }
+    let at = dim::dim("diff", dim, rank).fx()?;
     if n == 0 {
         return Ok(x.clone());
     }

@@ -408,6 +408,12 @@ pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>)
         }
         expand::to(t, &dims)
     };
+    // An index goes around, as in PyTorch.
+    let index = match data.dims().get(at) {
+        Some(size) if *size > 0 => super::couples::remainder(indices, *size as i64)?,
+        _ => indices.clone(),
+    };
+    let index = index.data(op)?;
     wide(data)
         .and_then(|data| select::gather(&data, dim, &wide(index)?))
         .map(|data| x.with_data(data))

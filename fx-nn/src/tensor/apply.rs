@@ -121,6 +121,13 @@ fn int_power(x: &Tensor, exponent: Number) -> Result<Tensor> {
         }
         _ => {}
     }
+    if own.is_floating_point() {
+        return with_scalar(
+            Operator::Pow,
+            &x.cast(own)?,
+            OperandRef::Float(exponent.as_f64()),
+        );
+    }
     both(Operator::Pow, x, &exponent.checked("pow", own)?.into())
 }
 
