@@ -227,7 +227,8 @@ for name in ["GRUCell", "RNNCell", "LSTMCell"]:
         hx = None if s.chance(0.4) else [state(), state()] if name == "LSTMCell" else state()
         return o, lambda: getattr(nn, name)(**o), [s.float([*lead, o["input_size"]], "normal", dtype), hx]
 
-    layer(name, 16)(cell)
+    # What the gates add up may be far larger than what comes of it.
+    layer(name, 64)(cell)
 
 
 def transformer(s):

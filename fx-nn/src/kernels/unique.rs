@@ -125,7 +125,9 @@ pub fn unique(op: &str, x: &Tensor, d: Option<i64>, sorted: bool) -> Result<[Ten
                     x.dims()
                 )
             }
-            let rows = whole.transpose(0, of)?.contiguous()?;
+            let others = (0..whole.rank()).filter(|i| *i != of);
+            let order: Vec<usize> = std::iter::once(of).chain(others).collect();
+            let rows = whole.permute(order)?.contiguous()?;
             let groups = groups(&Elements::of(&rows)?, count, width, sorted);
             (
                 along(op, &whole, of, groups.firsts.clone())?,

@@ -264,6 +264,12 @@ pub const EXCUSES: &[Excuse] = &[
         reason: "no index into a tensor without elements is looked at, whatever its type",
     },
     Excuse {
+        names: &["unique"],
+        kind: Kind::Value,
+        when: |call, _| !call.is_finite(),
+        reason: "each NaN is an element of its own; which of them comes first, PyTorch leaves open",
+    },
+    Excuse {
         names: &["addmv"],
         kind: Kind::Shape,
         when: |call, _| call.has_no_elements(),
