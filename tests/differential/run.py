@@ -205,9 +205,14 @@ def record(arguments):
     kept, number = {name: [] for name in maker.all}, 0
     while any(len(lines) < arguments.each for lines in kept.values()):
         lines = kept[maker.all[number % len(maker.all)]]
+        # What is made of much, as layers of transformers are, gets longer lines once short ones are not found.
+        longest = 800 + 20 * (number // len(maker.all))
+        if len(lines) == arguments.each:
+            number += 1
+            continue
         text = json.dumps(maker.line(number)[1], separators=(",", ":"))
         number += 1
-        if len(lines) < arguments.each and len(text) < 2600:
+        if len(text) < longest:
             lines.append(text)
     text = "".join(line + "\n" for lines in kept.values() for line in lines)
     RECORDED.write_text(text)
@@ -225,7 +230,7 @@ def main():
     parser.add_argument("--show", type=int, default=2, help="differences to print of each kind")
     parser.add_argument("--keep", action="store_true", help="print the lines of the differences")
     parser.add_argument("--record", action="store_true", help="write the recorded sample")
-    parser.add_argument("--each", type=int, default=24, help="calls of each name in the sample")
+    parser.add_argument("--each", type=int, default=20, help="calls of each name in the sample")
     arguments = parser.parse_args()
     record(arguments) if arguments.record else compare(arguments)
 

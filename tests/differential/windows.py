@@ -226,7 +226,7 @@ def cell(gates, states):
 
 for name, gates in [("gru_cell", 3), ("rnn_tanh_cell", 1), ("rnn_relu_cell", 1)]:
     op(name, getattr(torch, name), 16)(cell(gates, 1))
-op("lstm_cell", lambda x, h, c, *rest: torch.lstm_cell(x, (h, c), *rest), 16)(cell(4, 2))
+op("lstm_cell", lambda x, h, c, *rest: torch.lstm_cell(x, (h, c), *rest), 64)(cell(4, 2))
 
 
 # Norms
