@@ -78,7 +78,8 @@ fn largest<T: PartialOrd + Copy>(data: &[T], dims: [usize; 3], spans: &[Vec<Span
                             let row = &data[row * width..(row + 1) * width];
                             for k in 0..across.count {
                                 let value = row[across.start + k * across.step];
-                                if top.is_none_or(|top| value > top) || value != value {
+                                let is_nan = value.partial_cmp(&value).is_none();
+                                if is_nan || top.is_none_or(|top| value > top) {
                                     let line = deep.start + i * deep.step;
                                     best = (line * height + down.start + j * down.step) * width
                                         + across.start
@@ -221,7 +222,9 @@ mod tests {
                 .reshape((6, 42))?
                 .gather(&at.reshape((6, ()))?, 1)?;
             near(&picked, &f64s(&y)?)?;
-            check(&[x.clone()], |v| Ok(pool("p", &v[0], spans.clone())?.0))?;
+            check(std::slice::from_ref(&x), |v| {
+                Ok(pool("p", &v[0], spans.clone())?.0)
+            })?;
         }
         Ok(())
     }

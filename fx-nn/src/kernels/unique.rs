@@ -163,7 +163,7 @@ pub fn search(
         right: bool,
     ) -> Vec<i64> {
         let place = |(i, value): (usize, &T)| {
-            let start = if each == 0 { 0 } else { i / each * size };
+            let start = i.checked_div(each).unwrap_or(0) * size;
             let (mut low, mut high) = (0, size);
             while low < high {
                 let middle = low + (high - low) / 2;

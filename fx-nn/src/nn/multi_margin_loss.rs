@@ -5,7 +5,7 @@ use fx_core::{Module, Result, trace};
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// The mean over classes of max(0, margin - x[target] + x[i])^p for all `i` but the target.
+/// The mean over classes of `max(0, margin - x[target] + x[i])^p` for all `i` but the target.
 ///
 /// ```
 /// use fx_nn::prelude::*;

@@ -5,7 +5,7 @@ use fx_core::{Module, Result, trace};
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// The mean over classes of max(0, 1 - x[t] + x[i]) for all targets `t`, up to the first -1, and all other classes.
+/// The mean over classes of `max(0, 1 - x[t] + x[i])` for all targets `t`, up to the first -1, and all other classes.
 ///
 /// ```
 /// use fx_nn::prelude::*;

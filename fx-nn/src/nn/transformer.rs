@@ -294,6 +294,7 @@ impl TransformerDecoderLayer {
     }
 }
 
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 #[trace(leaf, impure = draws, path = "fx_nn::nn::TransformerDecoderLayer")]
 impl TransformerDecoderLayer {
     /// Applies the layer; masks are as those of [`TransformerEncoderLayer`].
@@ -417,6 +418,7 @@ impl TransformerDecoder {
     }
 }
 
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 #[trace(leaf, impure = draws, path = "fx_nn::nn::TransformerDecoder")]
 impl TransformerDecoder {
     /// Applies the layers; masks are as those of [`TransformerEncoderLayer`].

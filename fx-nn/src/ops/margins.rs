@@ -395,7 +395,7 @@ fn of_rows(x: &Tensor, losses: &Data, reduction: Reduction, keeps: bool) -> Resu
     }
 }
 
-/// The mean over classes of max(0, margin - x[target] + x[i])^p for all `i` but the target, of scores x `[N, C]` (or
+/// The mean over classes of `max(0, margin - x[target] + x[i])^p` for all `i` but the target, of scores x `[N, C]` (or
 /// `[C]`) and classes `target` `[N]` (`int64`); `weight` is how much each class counts.
 ///
 /// ```
@@ -442,7 +442,7 @@ fn single(op: &str, x: &Tensor) -> Result<()> {
     }
 }
 
-/// The mean over classes of max(0, 1 - x[t] + x[i]) for all targets `t` and all other classes `i`, of scores x `[N, C]`
+/// The mean over classes of `max(0, 1 - x[t] + x[i])` for all targets `t` and all other classes `i`, of scores x `[N, C]`
 /// (or `[C]`) and targets of that shape (`int64`), of which those before the first -1 count.
 ///
 /// # Errors
@@ -505,6 +505,7 @@ pub fn multilabel_soft_margin_loss(
 /// # Errors
 /// When the tensors have different numbers of dims, the shapes do not broadcast, `margin` is not above 0, or no tensor is
 /// float.
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 #[wrap(path = "fx_nn::ops::triplet_margin_loss")]
 pub fn triplet_margin_loss(
     anchor: &Tensor,

@@ -398,7 +398,8 @@ pub fn select_scatter(x: &Tensor, src: &Tensor, dim: i64, index: impl Into<Int>)
     let index = position(op, own, of, known(op, &index)?)?;
     let (mut dims, mut strides) = (own.to_vec(), places::strides(own));
     let start = index * strides[of];
-    (dims.remove(of), strides.remove(of));
+    dims.remove(of);
+    strides.remove(of);
     let at = places::view(op, start, &dims, &strides).fx()?;
     part(op, x, src, &dims, &at)
 }

@@ -485,7 +485,8 @@ fn covariances(op: &str, x: &Tensor, correction: i64) -> Result<Tensor> {
 pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
     let found = covariances("corrcoef", x, 1)?;
     let [count, _] = *found.dims()? else {
-        return &found / &found;
+        let variance = found.clone();
+        return found / variance;
     };
     let diagonal: Vec<i64> = (0..count as i64)
         .map(|at| at * (count as i64 + 1))

@@ -12,7 +12,10 @@ pub(crate) fn layer(name: &str, made: &Made) -> Option<Result<Box<dyn Module>>> 
     macro_rules! table {
         ($($name:literal => $layer:expr,)*) => {
             match name {
-                $($name => Some((|| finished($layer, made))()),)*
+                $($name => {
+                    let layer = || finished($layer, made);
+                    Some(layer())
+                })*
                 _ => None,
             }
         };
