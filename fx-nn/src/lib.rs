@@ -4,6 +4,7 @@
 //! `#[derive(Module)]` type, as users write their own.
 
 mod counter;
+mod device;
 mod error;
 mod inspect;
 mod kernels;
@@ -20,6 +21,7 @@ mod summary;
 pub mod tensor;
 pub mod weights;
 
+pub use device::with_device;
 pub use fx_core::*;
 pub use inspect::{ValueStats, allclose, trace_values};
 pub use multiply_adds::{CountedCall, MultiplyAdds};

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use rand::distr::{Distribution, Uniform};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_distr::{Exp1, StandardNormal};
 
+use crate::device;
 use crate::room;
 
 thread_local! {
@@ -36,14 +37,14 @@ fn draw(shape: &[usize], mut number: impl FnMut(&mut dyn RngCore) -> f32) -> Res
             .take(count)
             .collect()
     });
-    Tensor::from_vec(numbers, shape, &Device::Cpu)
+    Tensor::from_vec(numbers, shape, &device::current())
 }
 
 /// Uniform numbers from `low` to before `high`, or `low` everywhere where that is nothing.
 pub(crate) fn uniform(shape: &[usize], low: f32, high: f32) -> Result<Tensor> {
     match Uniform::new(low, high) {
         Ok(range) => draw(shape, |stream| range.sample(stream)),
-        Err(_) => room::full("random", shape, &Tensor::new(low, &Device::Cpu)?),
+        Err(_) => room::full("random", shape, &Tensor::new(low, &device::current())?),
     }
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn integers(shape: &[usize], low: i64, high: i64) -> Result<Tensor> {
     };
     let numbers: Vec<i64> =
         STREAM.with_borrow_mut(|stream| range.sample_iter(stream).take(count).collect());
-    Tensor::from_vec(numbers, shape, &Device::Cpu)
+    Tensor::from_vec(numbers, shape, &device::current())
 }
 
 /// The numbers from 0 to before `count` in a random order.

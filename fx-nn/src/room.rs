@@ -40,16 +40,16 @@ pub fn of(op: &str, dims: &[usize], dtype: DType) -> Result<usize> {
     }
 }
 
-/// Zeros of a shape.
+/// Zeros of a shape on a device.
 ///
 /// # Errors
 /// When there is no room for them.
-pub fn zeros(op: &str, dims: &[usize], dtype: DType) -> Result<Tensor> {
+pub fn zeros(op: &str, dims: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
     of(op, dims, dtype)?;
-    Tensor::zeros(dims, dtype, &Device::Cpu)
+    Tensor::zeros(dims, dtype, device)
 }
 
-/// One number in a shape; `number` has no dimensions.
+/// One number in a shape, on its device; `number` has no dimensions.
 ///
 /// # Errors
 /// When there is no room for it.
@@ -57,7 +57,7 @@ pub fn full(op: &str, dims: &[usize], number: &Tensor) -> Result<Tensor> {
     of(op, dims, number.dtype())?;
     // Strides of 0 would be left of an empty one.
     if dims.contains(&0) {
-        return Tensor::zeros(dims, number.dtype(), &Device::Cpu);
+        return Tensor::zeros(dims, number.dtype(), number.device());
     }
     number.broadcast_as(dims)?.contiguous()
 }

@@ -65,6 +65,11 @@ def _(s):
     return [x, other]
 
 
+@op("to_device", lambda x, d: x.to(d))
+def _(s):
+    return [s.any(), "cpu" if s.chance(0.9) else "cuda:100"]
+
+
 @op("to_dtype", lambda x, d: x.to(d))
 def _(s):
     to = s.pick(*ALL)
@@ -158,16 +163,15 @@ def _(s):
     return [x, s.dim(x.tensor.dim())]
 
 
-@op("argmax", lambda x, d, k: torch.argmax(x, dim=d, keepdim=k))
-def _(s):
+def along(s):
     x = reduced(s, large=0.0)
     return [x, s.dim(x.tensor.dim()), s.chance(0.5)]
 
 
-@op("max", lambda x, d, k: torch.max(x, d, k))
-def _(s):
-    x = reduced(s, large=0.0)
-    return [x, s.dim(x.tensor.dim()), s.chance(0.5)]
+FUNCTIONS["argmax"] = (lambda x, d, k: torch.argmax(x, dim=d, keepdim=k), along, 2)
+FUNCTIONS["argmin"] = (lambda x, d, k: torch.argmin(x, dim=d, keepdim=k), along, 2)
+FUNCTIONS["max"] = (lambda x, d, k: torch.max(x, d, k), along, 2)
+FUNCTIONS["min"] = (lambda x, d, k: torch.min(x, d, k), along, 2)
 
 
 def distinct(s, shape, dtype):

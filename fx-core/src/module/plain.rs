@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use super::walk::Component;
 use crate::error::{Error, Result};
-use crate::file::arguments::to_dtype;
+use crate::file::arguments::{to_device, to_dtype};
 use crate::file::json::{self, Json};
 use crate::file::loader::Loader;
 use crate::file::saver::Saver;
+use crate::value::device::Device;
 use crate::value::dtype::DType;
 
 /// Plain types: how each becomes JSON, and comes back.
@@ -48,6 +49,7 @@ plain_components! {
     &'static str, this => Json::from(*this), saved => interned(json::text(saved)?);
     PathBuf, this => path_text(this)?, saved => Ok(json::text(saved)?.into());
     DType, this => Json::from(this.name()), saved => to_dtype(saved);
+    Device, this => Json::from(this.to_string()), saved => to_device(saved);
 }
 
 fn null(saved: &Json) -> Result<()> {

@@ -9,6 +9,7 @@ use super::blame::escape;
 use super::dispatch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
+use crate::value::device::Device;
 use crate::value::dtype::DType;
 use crate::value::handle::Proxy;
 use crate::value::object::{Traced, short_type_name};
@@ -286,6 +287,18 @@ impl Scalar for DType {
     }
 }
 
+impl Scalar for Device {
+    const PLAIN_TYPE: ParamType = ParamType::Named(TypeName::of::<Device>());
+    const SCALAR_TYPE: ParamType = ParamType::Named(TypeName::of::<Sym<Device>>());
+
+    fn scalar(value: &Value) -> Option<Self> {
+        match value {
+            Value::Device(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
 /// A plain value where a symbolic one came: it has to be specialised, or it escaped.
 fn plain<T>(value: &Value) -> Error {
     match value {
@@ -326,7 +339,7 @@ macro_rules! plain_param {
         }
     )*};
 }
-plain_param!(bool, i64, f64, usize, DType);
+plain_param!(bool, i64, f64, usize, DType, Device);
 
 impl FromValue for String {
     const TYPE: ParamType = ParamType::Str;

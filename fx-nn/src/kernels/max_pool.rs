@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor, bail};
 
-use super::reduce::{first_argmax, has_nan};
+use super::reduce::{Side, first_extreme, has_nan};
 use super::window::{Axis, NOTHING, image, like, pooled};
 
 /// The largest value of each window of `x [c, h, w]` or `[n, c, h, w]`, as
@@ -41,7 +41,7 @@ pub fn max_pool2d(
     let (places, hollow) = places(&axes, [oh, ow]);
     let places = Tensor::from_vec(places, oh * ow * size, x.device())?;
     let seen = flat.detach().index_select(&places, 1)?;
-    let best = first_argmax(&seen.reshape((n * c, oh * ow, size))?)?.squeeze(2)?;
+    let best = first_extreme(&seen.reshape((n * c, oh * ow, size))?, Side::Max)?.squeeze(2)?;
     // From the position in a window to the position in the image.
     let starts: Vec<u32> = (0..oh * ow).map(|o| (o * size) as u32).collect();
     let starts = Tensor::from_vec(starts, (1, oh * ow), x.device())?;

@@ -151,9 +151,12 @@ pub fn spread(
     })
 }
 
-#[derive(Clone, Copy)]
-enum Side {
+/// Which extreme is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Side {
+    /// The largest.
     Max,
+    /// The smallest.
     Min,
 }
 
@@ -162,6 +165,13 @@ impl Side {
         match self {
             Self::Max => "max",
             Self::Min => "min",
+        }
+    }
+
+    fn places(self, x: &Tensor, d: usize) -> Result<Tensor> {
+        match self {
+            Self::Max => x.argmax_keepdim(d),
+            Self::Min => x.argmin_keepdim(d),
         }
     }
 
@@ -241,15 +251,15 @@ fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
     fixed.add(&zero)
 }
 
-/// The index (`u32`, kept dimension) of the first largest value along the last dimension of a
+/// The index (`u32`, kept dimension) of the first largest or smallest value along the last dimension of a
 /// contiguous `x`; the first nan when there is one.
 ///
 /// # Errors
 /// When the last dimension is empty.
-pub fn first_argmax(x: &Tensor) -> Result<Tensor> {
+pub fn first_extreme(x: &Tensor, side: Side) -> Result<Tensor> {
     let x = x.detach();
     let last = x.rank().saturating_sub(1);
-    let at = x.argmax_keepdim(last)?;
+    let at = side.places(&x, last)?;
     if !has_nan(&x)? {
         return Ok(at);
     }
@@ -258,20 +268,21 @@ pub fn first_argmax(x: &Tensor) -> Result<Tensor> {
     any.where_cond(&nan.argmax_keepdim(last)?, &at)
 }
 
-/// The largest values along `dim` and their first indices (`i64`), as `torch.max(x, dim)`.
+/// The largest or smallest values along `dim` and their first indices (`i64`), as `torch.max(x, dim)`.
 ///
 /// Both results drop `dim`, or keep it with size 1 under `keepdim`. A nan wins.
 ///
 /// # Errors
 /// When `dim` is not a dimension of `x` or is empty.
-pub fn max_dim(x: &Tensor, dim: usize, keepdim: bool) -> Result<(Tensor, Tensor)> {
+pub fn extreme_dim(x: &Tensor, dim: usize, keepdim: bool, side: Side) -> Result<(Tensor, Tensor)> {
+    let op = side.name();
     if x.rank() == 0 && dim == 0 {
         return Ok((x.clone(), Tensor::zeros((), DType::I64, x.device())?));
     }
-    let dims = valid("max", x, &[dim])?;
+    let dims = valid(op, x, &[dim])?;
     let shape = without(x, &dims, keepdim);
     if x.dims()[dim] == 0 {
-        bail!("max: shape {:?} is empty over dim {dim}", x.dims())
+        bail!("{op}: shape {:?} is empty over dim {dim}", x.dims())
     }
     if x.elem_count() == 0 {
         return Ok((
@@ -281,7 +292,7 @@ pub fn max_dim(x: &Tensor, dim: usize, keepdim: bool) -> Result<(Tensor, Tensor)
     }
     let last = x.rank() - 1;
     let x = x.transpose(dim, last)?.contiguous()?;
-    let at = first_argmax(&x)?;
+    let at = first_extreme(&x, side)?;
     let values = x.gather(&at, last)?.transpose(dim, last)?;
     let at = at.to_dtype(DType::I64)?.transpose(dim, last)?;
     Ok((values.reshape(shape.as_slice())?, at.reshape(shape)?))
@@ -308,10 +319,13 @@ mod tests {
             near(&sum(&x, &[0, 1], false)?, &[18.])?;
             near(&mean(&x, &[0, 1], false)?, &[3.])?;
             near(&min(&x, &[0, 1], false)?, &[0.])?;
-            let (values, at) = max_dim(&x, 1, false)?;
+            let (values, at) = extreme_dim(&x, 1, false, Side::Max)?;
             near(&values, &[5., 6.])?;
             assert_eq!(at.to_vec1::<i64>()?, [1, 2]);
-            let (values, at) = max_dim(&x, 0, true)?;
+            let (values, at) = extreme_dim(&x, 1, false, Side::Min)?;
+            near(&values, &[1., 0.])?;
+            assert_eq!(at.to_vec1::<i64>()?, [0, 1]);
+            let (values, at) = extreme_dim(&x, 0, true, Side::Max)?;
             assert_eq!((values.dims(), at.dims()), (&[1, 3][..], &[1, 3][..]));
         }
         let ints = Tensor::new(&[200u8, 100], &Device::Cpu)?;
@@ -325,10 +339,12 @@ mod tests {
         near(&sum(&x, &[0], false)?, &[0., 0., 0.])?;
         assert!(f64s(&mean(&x, &[0, 1], false)?)?[0].is_nan());
         assert_eq!(max(&x, &[1], false)?.dims(), &[0]);
-        assert_eq!(max_dim(&x, 1, true)?.1.dims(), &[0, 1]);
+        assert_eq!(extreme_dim(&x, 1, true, Side::Max)?.1.dims(), &[0, 1]);
         for text in [
             max(&x, &[0], false).unwrap_err().to_string(),
-            max_dim(&x, 0, false).unwrap_err().to_string(),
+            extreme_dim(&x, 0, false, Side::Max)
+                .unwrap_err()
+                .to_string(),
         ] {
             assert!(text.contains("max: shape [0, 3] is empty"), "{text}");
         }
@@ -352,7 +368,7 @@ mod tests {
         let x = Tensor::new(&[[1f32, f32::NAN, 2.], [3., 1., 3.]], &Device::Cpu)?;
         let y = f64s(&max(&x, &[1], false)?)?;
         assert!(y[0].is_nan() && y[1] == 3.0, "{y:?}");
-        let (values, at) = max_dim(&x, 1, false)?;
+        let (values, at) = extreme_dim(&x, 1, false, Side::Max)?;
         assert!(f64s(&values)?[0].is_nan());
         assert_eq!(at.to_vec1::<i64>()?, [1, 0]);
         Ok(())
@@ -372,7 +388,10 @@ mod tests {
         let got = f64s(grads.get(&x).expect("a gradient"))?;
         assert_eq!(got[..6], [0.5, 0.5, 0., 1., 0., 0.]);
         assert!(got.iter().all(|g| !g.is_nan()), "{got:?}");
-        let grads = max_dim(x.as_tensor(), 1, false)?.0.sum_all()?.backward()?;
+        let grads = extreme_dim(x.as_tensor(), 1, false, Side::Max)?
+            .0
+            .sum_all()?
+            .backward()?;
         near(
             grads.get(&x).expect("a gradient"),
             &[1., 0., 0., 1., 0., 0., 1., 0., 0.],
@@ -402,6 +421,6 @@ mod tests {
         check(&x, |v| mean(&v[0], &[1], true))?;
         check(&x, |v| max(&v[0], &[0, 2], true))?;
         check(&x, |v| min(&v[0], &[1], false))?;
-        check(&x, |v| Ok(max_dim(&v[0], 1, false)?.0))
+        check(&x, |v| Ok(extreme_dim(&v[0], 1, false, Side::Max)?.0))
     }
 }

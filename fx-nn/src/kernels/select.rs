@@ -1,6 +1,6 @@
 //! Picking elements: by a condition, by their place in a matrix, by index.
 
-use candle_core::{DType, Device, Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use super::dim::dim;
 use super::expand;
@@ -205,13 +205,14 @@ pub fn one_hot(x: &Tensor, classes: Option<usize>) -> Result<Tensor> {
         // In range, as checked above.
         rows[row * classes + *at as usize] = 1;
     }
-    Tensor::from_vec(rows, shape, &Device::Cpu)
+    Tensor::from_vec(rows, shape, x.device())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels::testing::{check, f64s, near, strided, varied};
+    use candle_core::Device;
 
     fn ids(values: &[i64], dims: &[usize]) -> Result<Tensor> {
         Tensor::from_vec(values.to_vec(), dims, &Device::Cpu)

@@ -1,9 +1,10 @@
 //! `BatchNorm2d`: each channel normalised by its statistics.
 
-use candle_core::{Device, Var};
+use candle_core::Var;
 use fx_core::{Error, Module, Result, trace};
 
 use super::parameter;
+use crate::device;
 use crate::error::Fx;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -78,7 +79,7 @@ impl BatchNorm2d {
 /// The count of a layer that has seen no batch.
 pub(super) fn no_batches() -> Result<Tensor> {
     // A variable, because a tensor without dims can only be changed in place through one.
-    let count = Var::new(0i64, &Device::Cpu).fx()?;
+    let count = Var::new(0i64, &device::current()).fx()?;
     Ok(count.as_tensor().clone().into())
 }
 

@@ -11,9 +11,9 @@
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
 
-use candle_core::Device;
 use fx_core::{Error, Result};
 
+use crate::device::PROCESSOR;
 use crate::error::Fx;
 use crate::random;
 use crate::tensor::Tensor;
@@ -98,7 +98,7 @@ pub fn trunc_normal(tensor: &mut Tensor, mean: f64, std: f64, least: f64, most: 
         let inside = more.filter(|x| (least..=most).contains(x));
         values.extend(inside.map(|x| x as f32));
     }
-    let values = candle_core::Tensor::from_vec(values, dims, &Device::Cpu).fx()?;
+    let values = candle_core::Tensor::from_vec(values, dims, &PROCESSOR).fx()?;
     tensor.copy_from(&values.into())
 }
 
@@ -108,7 +108,7 @@ pub fn trunc_normal(tensor: &mut Tensor, mean: f64, std: f64, least: f64, most: 
 /// When the tensor is symbolic.
 pub fn constant(tensor: &mut Tensor, value: f64) -> Result<()> {
     let dims = tensor.dims()?;
-    let value = candle_core::Tensor::new(value, &Device::Cpu);
+    let value = candle_core::Tensor::new(value, &PROCESSOR);
     let values = value.and_then(|value| value.broadcast_as(dims)).fx()?;
     tensor.copy_from(&values.into())
 }

@@ -95,7 +95,7 @@ pub use batch_norm3d::BatchNorm3d;
 pub use bce_loss::BCELoss;
 pub use bce_with_logits_loss::BCEWithLogitsLoss;
 pub use bilinear::Bilinear;
-pub use cast::to_dtype;
+pub use cast::{to_device, to_dtype};
 pub use cells::{GRUCell, LSTMCell, RNNCell};
 pub use celu::CELU;
 pub use channel_norms::{InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LocalResponseNorm};

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
-use candle_core::{DType, Device, Var};
+use candle_core::{DType, Var};
 use fx_core::Result;
 
+use crate::device;
 use crate::error::Fx;
 use crate::tensor::Tensor;
 use crate::{random, room, scope};
@@ -36,7 +37,7 @@ pub(super) fn uniform(shape: &[usize], bound: f64) -> Result<Tensor> {
 /// A parameter of one number everywhere.
 pub(super) fn constant(shape: &[usize], value: f32) -> Result<Tensor> {
     parameter(shape, || {
-        let number = candle_core::Tensor::new(value, &Device::Cpu)?;
+        let number = candle_core::Tensor::new(value, &device::current())?;
         room::full("a parameter", shape, &number)
     })
 }
@@ -53,7 +54,7 @@ fn parameter(
     let var = match SKIPPED.get() {
         0 => values().and_then(|values| Var::from_tensor(&values)),
         _ => room::of("a parameter", shape, DType::F32)
-            .and_then(|_| Var::zeros(shape, DType::F32, &Device::Cpu)),
+            .and_then(|_| Var::zeros(shape, DType::F32, &device::current())),
     };
     var.map(|var| var.as_tensor().clone().into()).fx()
 }

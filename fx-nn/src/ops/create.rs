@@ -1,9 +1,10 @@
 //! New tensors: of one number, of numbers in a row, of places in a matrix.
 
-use candle_core::{DType as C, Device, Tensor as Data};
+use candle_core::{DType as C, Tensor as Data};
 use fx_core::value::{DType, Int};
 use fx_core::{Error, Result, wrap};
 
+use crate::device;
 use crate::error::Fx;
 use crate::room;
 use crate::tensor::{Number, Sizes, Tensor, candle_dtype};
@@ -44,7 +45,9 @@ fn of_type(data: Data, dtype: DType) -> Tensor {
 /// One number in a shape.
 fn filled(op: &str, dims: &[usize], number: Number, dtype: DType) -> Result<Tensor> {
     let number = number.checked(op, dtype)?;
-    room::full(op, dims, &number)
+    number
+        .to_device(&device::current())
+        .and_then(|number| room::full(op, dims, &number))
         .map(|data| of_type(data, dtype))
         .fx()
 }
@@ -78,7 +81,8 @@ macro_rules! constants {
         #[wrap(path = $like_path)]
         pub fn $like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
-            filled(stringify!($like), x.dims()?, Number::Int($number), dtype)
+            let (op, number) = (stringify!($like), Number::Int($number));
+            device::on(x.data(op)?.device(), || filled(op, x.dims()?, number, dtype))
         }
 
         #[doc = concat!($what, " in a shape, of the type of `x` unless another is given.")]
@@ -89,7 +93,8 @@ macro_rules! constants {
         pub fn $new(x: &Tensor, shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let op = stringify!($new);
             let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
-            filled(op, &dims(op, &shape, dtype)?, Number::Int($number), dtype)
+            let (dims, number) = (dims(op, &shape, dtype)?, Number::Int($number));
+            device::on(x.data(op)?.device(), || filled(op, &dims, number, dtype))
         }
     )*};
 }
@@ -134,7 +139,10 @@ pub fn full_like(
     #[kw] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
-    filled("full_like", x.dims()?, fill_value, dtype)
+    let op = "full_like";
+    device::on(x.data(op)?.device(), || {
+        filled(op, x.dims()?, fill_value, dtype)
+    })
 }
 
 /// One number in a shape, of the type of `x` unless another is given.
@@ -149,8 +157,11 @@ pub fn new_full(
     #[kw] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
-    let dims = dims("new_full", &size, dtype)?;
-    filled("new_full", &dims, fill_value, dtype)
+    let op = "new_full";
+    let dims = dims(op, &size, dtype)?;
+    device::on(x.data(op)?.device(), || {
+        filled(op, &dims, fill_value, dtype)
+    })
 }
 
 /// Refuses truth values in a row.
@@ -209,11 +220,11 @@ fn spaced(op: &str, [start, end]: [Number; 2], steps: Int, dtype: DType) -> Resu
     };
     let (start, end) = (cut(start), cut(end));
     let step = (end - start) / steps.saturating_sub(1).max(1) as f64;
-    // From the nearer end, so that both are exact.
+    // From the nearer end, so that both are exact; rounded once, which decides where an integer is met or missed.
     Ok((0..steps)
         .map(|at| match at < steps / 2 || steps == 1 {
-            true => start + step * at as f64,
-            false => end - step * (steps - at - 1) as f64,
+            true => step.mul_add(at as f64, start),
+            false => step.mul_add(-((steps - at - 1) as f64), end),
         })
         .collect())
 }
@@ -298,7 +309,7 @@ fn places(op: &str, row: Int, col: Int, holds: impl Fn(i64, i64) -> bool) -> Res
     }
     let count = at_rows.len();
     at_rows.append(&mut at_columns);
-    Data::from_vec(at_rows, (2, count), &Device::Cpu)
+    Data::from_vec(at_rows, (2, count), &device::current())
         .map(Tensor::from)
         .fx()
 }

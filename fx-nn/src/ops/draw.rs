@@ -1,10 +1,11 @@
 //! Random tensors. Those without a tensor among their arguments are recorded while tracing, so that each run draws anew.
 
-use candle_core::{Device, Tensor as Data};
+use candle_core::Tensor as Data;
 use fx_core::value::{DType, Int};
 use fx_core::{Error, Result, wrap};
 
 use super::create::{count, dims, known};
+use crate::device;
 use crate::error::Fx;
 use crate::random;
 use crate::room;
@@ -69,7 +70,7 @@ pub fn randn(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tens
 #[wrap(random, path = "fx_nn::ops::rand_like")]
 pub fn rand_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("rand_like", dtype.map_or_else(|| x.dtype(), Ok)?)?;
-    uniform(x.dims()?, dtype)
+    device::on(x.data("rand_like")?.device(), || uniform(x.dims()?, dtype))
 }
 
 /// Normal random numbers of mean 0 and deviation 1, of the shape of `x`, and of its type unless another is given.
@@ -79,7 +80,9 @@ pub fn rand_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
 #[wrap(random, path = "fx_nn::ops::randn_like")]
 pub fn randn_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("randn_like", dtype.map_or_else(|| x.dtype(), Ok)?)?;
-    normal_numbers(x.dims()?, dtype)
+    device::on(x.data("randn_like")?.device(), || {
+        normal_numbers(x.dims()?, dtype)
+    })
 }
 
 /// Normal random numbers of a mean and a deviation, as `float32` unless a type is given. Recorded while tracing, so that
@@ -165,7 +168,10 @@ pub fn randint_like(
     #[kw] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
-    integers("randint_like", [low, high], x.dims()?, dtype)
+    let op = "randint_like";
+    device::on(x.data(op)?.device(), || {
+        integers(op, [low, high], x.dims()?, dtype)
+    })
 }
 
 /// The integers from 0 to before `n` in a random order, as `int64` unless a type is given. Recorded while tracing, so
@@ -210,7 +216,9 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
             "bernoulli: {p} is not a probability in [0, 1]"
         )));
     }
-    let drawn = Tensor::from(random::uniform(x.dims()?, 0.0, 1.0).fx()?);
+    let data = x.data("bernoulli")?;
+    let drawn = device::on(data.device(), || random::uniform(data.dims(), 0.0, 1.0)).fx()?;
+    let drawn = Tensor::from(drawn);
     drawn.cast(DType::F64)?.lt(x.cast(DType::F64)?)?.cast(dtype)
 }
 
@@ -270,7 +278,7 @@ pub fn multinomial(
     if let Some(last) = shape.last_mut() {
         *last = samples;
     }
-    Data::from_vec(found, shape, &Device::Cpu)
+    Data::from_vec(found, shape, x.data("multinomial")?.device())
         .map(Tensor::from)
         .fx()
 }

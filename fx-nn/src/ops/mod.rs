@@ -99,7 +99,7 @@ pub use padding::pad;
 pub use pieces::{dsplit, hsplit, tensor_split, vsplit};
 pub use pointwise::{
     clamp, cos, erf, exp, isfinite, isnan, log, maximum, minimum, neg, reciprocal, rsqrt, sin,
-    sqrt, square, to_dtype, type_as,
+    sqrt, square, to_device, to_dtype, type_as,
 };
 pub use pool::{adaptive_avg_pool2d, avg_pool2d, max_pool2d};
 pub use pooling::{
@@ -114,7 +114,7 @@ pub use products::{
     mm, multi_dot, mv, outer, tensordot, tensordot_dims, vander, vdot,
 };
 pub use recurrent::{gru, gru_cell, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell};
-pub use reduce::{amax, amin, argmax, cumsum, max, mean, std, sum, topk, var};
+pub use reduce::{amax, amin, argmax, argmin, cumsum, max, mean, min, std, sum, topk, var};
 pub use resample::interpolate;
 pub use rnn::lstm;
 pub use scan::{

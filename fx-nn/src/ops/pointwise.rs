@@ -1,8 +1,9 @@
 //! Operations on each element alone.
 
-use fx_core::value::DType;
+use fx_core::value::{DType, Device};
 use fx_core::{Error, Result, wrap};
 
+use crate::device;
 use crate::error::Fx;
 use crate::kernels::{binary, pointwise};
 use crate::room;
@@ -113,6 +114,25 @@ pub fn isfinite(x: &Tensor) -> Result<Tensor> {
 #[wrap(method, path = "fx_nn::ops::to_dtype")]
 pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     x.cast(dtype)
+}
+
+/// The same elements on a device.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::ones(3)?;
+/// assert_eq!(x.to_device(Device::Cpu)?.device()?, Device::Cpu);
+/// assert!(x.to_device(Device::Cuda(100)).is_err());
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When there is no such device, or the crate was built without the feature that drives it (`cuda`, `metal`).
+#[wrap(method, path = "fx_nn::ops::to_device")]
+pub fn to_device(x: &Tensor, device: Device) -> Result<Tensor> {
+    let device = device::open(device)?;
+    let data = x.data("to_device")?.to_device(&device).fx()?;
+    Ok(x.with_data(data))
 }
 
 /// The same elements as the type of another tensor.

@@ -4,7 +4,8 @@ use fx_core::ir::{Argument, Written, WrittenArg};
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::{self, reduce::Spread};
+use crate::kernels;
+use crate::kernels::reduce::{Side, Spread};
 use crate::tensor::{Dims, Tensor};
 
 /// How a reduction's method is written: by one of two names, `..` for all dims.
@@ -202,11 +203,31 @@ pub fn argmax(
     keepdim: bool,
 ) -> Result<Tensor> {
     no_truth("argmax", x)?;
-    let data = x.data("argmax")?;
-    let (_, indices) = kernels::dim::dim("argmax", dim, data.rank())
-        .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
+    extremes("argmax", x, dim, keepdim, Side::Max).map(|(_, at)| at)
+}
+
+/// Where the smallest element along `dim` is (`int64`); the first of several.
+///
+/// # Errors
+/// When there is no such dim, it is empty, or the tensor is of truth values.
+#[wrap(method, path = "fx_nn::ops::argmin")]
+pub fn argmin(
+    x: &Tensor,
+    dim: i64,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<Tensor> {
+    no_truth("argmin", x)?;
+    extremes("argmin", x, dim, keepdim, Side::Min).map(|(_, at)| at)
+}
+
+fn extremes(op: &str, x: &Tensor, dim: i64, keepdim: bool, side: Side) -> Result<(Tensor, Tensor)> {
+    let data = x.data(op)?;
+    let (values, at) = kernels::dim::dim(op, dim, data.rank())
+        .and_then(|dim| kernels::reduce::extreme_dim(data, dim, keepdim, side))
         .fx()?;
-    Ok(indices.into())
+    Ok((x.with_data(values), at.into()))
 }
 
 /// The largest elements along `dim` and where they are (`int64`), PyTorch's `max(x, dim)`.
@@ -221,11 +242,30 @@ pub fn max(
     #[default(false)]
     keepdim: bool,
 ) -> Result<(Tensor, Tensor)> {
-    let data = x.data("max")?;
-    let (values, indices) = kernels::dim::dim("max", dim, data.rank())
-        .and_then(|dim| kernels::reduce::max_dim(data, dim, keepdim))
-        .fx()?;
-    Ok((x.with_data(values), indices.into()))
+    extremes("max", x, dim, keepdim, Side::Max)
+}
+
+/// The smallest elements along `dim` and where they are (`int64`), PyTorch's `min(x, dim)`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![3.0f32, 1.0, 2.0], 3)?;
+/// let (values, indices) = x.min(0, false)?;
+/// assert_eq!((values.to_vec()?, indices.to_vec()?), (vec![1.0], vec![1.0]));
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When there is no such dim, or it is empty.
+#[wrap(method, path = "fx_nn::ops::min")]
+pub fn min(
+    x: &Tensor,
+    dim: i64,
+    #[kw]
+    #[default(false)]
+    keepdim: bool,
+) -> Result<(Tensor, Tensor)> {
+    extremes("min", x, dim, keepdim, Side::Min)
 }
 
 /// The `k` largest (or smallest) elements along `dim`, in order, and where they are (`int64`).

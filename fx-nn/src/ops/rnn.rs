@@ -63,7 +63,13 @@ pub fn lstm(
     let states = |given: Option<&Tensor>| -> Result<Data> {
         let shape = (num_layers * directions, batch, hidden);
         let Some(given) = given else {
-            return room::zeros("lstm", &[shape.0, shape.1, shape.2], data.dtype()).fx();
+            return room::zeros(
+                "lstm",
+                &[shape.0, shape.1, shape.2],
+                data.dtype(),
+                data.device(),
+            )
+            .fx();
         };
         let given = given.data("lstm")?;
         let given = if batched {

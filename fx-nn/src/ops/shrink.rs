@@ -218,7 +218,7 @@ pub fn rrelu(
             .fx();
     }
     random::uniform(data.dims(), lower as f32, upper as f32)
-        .and_then(|slopes| slopes.to_dtype(data.dtype()))
+        .and_then(|slopes| slopes.to_device(data.device())?.to_dtype(data.dtype()))
         .and_then(|slopes| shrink::prelu(data, &slopes))
         .map(Tensor::made)
         .fx()

@@ -491,7 +491,7 @@ pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
     let diagonal: Vec<i64> = (0..count as i64)
         .map(|at| at * (count as i64 + 1))
         .collect();
-    let at = Data::from_vec(diagonal, count, &candle_core::Device::Cpu).fx()?;
+    let at = Data::from_vec(diagonal, count, found.data("corrcoef")?.device()).fx()?;
     let deviations = found
         .data("corrcoef")?
         .flatten_all()

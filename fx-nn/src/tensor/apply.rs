@@ -150,7 +150,8 @@ fn scalar_like(number: Number, other: &Tensor, op: Operator) -> Result<Tensor> {
         dtype if op == Operator::Truediv && !dtype.is_floating_point() => DType::F32,
         dtype => dtype,
     };
-    let data = number.wrapped(dtype)?;
+    let device = other.data(op.name())?.device();
+    let data = number.wrapped(dtype)?.to_device(device).fx()?;
     Ok(if dtype == DType::Bool {
         Tensor::from_bools(data)
     } else {

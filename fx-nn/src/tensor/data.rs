@@ -1,10 +1,11 @@
 //! A tensor's data: making it, its shape and type, reading it out, training it.
 
-use candle_core::{Device, Var};
-use fx_core::value::DType;
+use candle_core::Var;
+use fx_core::value::{DType, Device};
 use fx_core::{Error, Result};
 
 use super::{Number, Shape, Tensor, candle_dtype, fx_dtype};
+use crate::device;
 use crate::error::Fx;
 use crate::room;
 
@@ -40,7 +41,7 @@ fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
             floats.into_iter().map(cut).collect()
         }
     };
-    candle_core::Tensor::from_vec(whole, data.dims(), &Device::Cpu)
+    candle_core::Tensor::from_vec(whole, data.dims(), data.device())
         .and_then(|t| t.to_dtype(held))
         .map(Tensor::from)
         .fx()
@@ -57,7 +58,7 @@ impl Tensor {
     ) -> Result<Tensor> {
         let shape = shape.into().0;
         room::count("from_vec", &shape)
-            .and_then(|_| candle_core::Tensor::from_vec(data, shape, &Device::Cpu))
+            .and_then(|_| candle_core::Tensor::from_vec(data, shape, &device::current()))
             .map(Tensor::from)
             .fx()
     }
@@ -68,12 +69,23 @@ impl Tensor {
     /// When the type does not hold the value, or there is no room for the tensor.
     pub fn full(shape: impl Into<Shape>, value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
         let number = value.into().checked("full", dtype)?;
+        let number = number.to_device(&device::current()).fx()?;
         let data = room::full("full", &shape.into().0, &number).fx()?;
         Ok(if dtype == DType::Bool {
             Tensor::from_bools(data)
         } else {
             data.into()
         })
+    }
+
+    /// Where the elements are.
+    ///
+    /// # Errors
+    /// When the tensor is symbolic.
+    #[track_caller]
+    pub fn device(&self) -> Result<Device> {
+        let data = self.data("device")?;
+        device::of(data).ok_or_else(|| Error::msg("device: its number is beyond 32 bits"))
     }
 
     /// The element type.

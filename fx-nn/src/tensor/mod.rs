@@ -181,16 +181,6 @@ fn id_number(id: candle_core::TensorId) -> u64 {
     hasher.finish()
 }
 
-/// Where a tensor's elements are, under PyTorch's name.
-fn device_of(data: &candle_core::Tensor) -> Option<Device> {
-    let number = |number: usize| u32::try_from(number).ok();
-    match data.device().location() {
-        candle_core::DeviceLocation::Cpu => Some(Device::Cpu),
-        candle_core::DeviceLocation::Cuda { gpu_id } => number(gpu_id).map(Device::Cuda),
-        candle_core::DeviceLocation::Metal { gpu_id } => number(gpu_id).map(Device::Metal),
-    }
-}
-
 impl Object for Tensor {
     fn to_value(&self) -> Value {
         Value::object(self.clone())
@@ -235,7 +225,7 @@ impl Object for Tensor {
 
     fn device(&self) -> Option<Device> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Bool(data) => device_of(data),
+            Repr::Dense(data) | Repr::Bool(data) => crate::device::of(data),
             Repr::Proxy(_) => None,
         }
     }

@@ -1,12 +1,13 @@
 //! `Number` and `Bound`: scalars as operations take them, held as what they are: no integer goes through a float.
 
-use candle_core::{Device, Tensor as Data};
+use candle_core::Tensor as Data;
 use fx_core::tensor::Param;
 use fx_core::trace::FromValue;
 use fx_core::value::{DType, IntoValue, Value};
 use fx_core::{Error, Result};
 
 use super::candle_dtype;
+use crate::device::PROCESSOR;
 use crate::error::Fx;
 
 /// A truth value, an integer or a float, where PyTorch takes any of them: `1`, `1.0` and `true` convert into it.
@@ -75,23 +76,23 @@ impl Number {
     /// In one element of a type; integers wrap around, as PyTorch's operators have it.
     pub(crate) fn wrapped(self, dtype: DType) -> Result<Data> {
         let one = match (self, dtype) {
-            (number, DType::Bool) => Data::new(u8::from(number.as_f64() != 0.0), &Device::Cpu),
+            (number, DType::Bool) => Data::new(u8::from(number.as_f64() != 0.0), &PROCESSOR),
             (Number::Bool(b), dtype) => {
-                let one = Data::new(u8::from(b), &Device::Cpu).fx()?;
+                let one = Data::new(u8::from(b), &PROCESSOR).fx()?;
                 one.to_dtype(candle_dtype(dtype)?)
             }
             // Rounded once.
-            (Number::Int(n), DType::F32) => Data::new(n as f32, &Device::Cpu),
+            (Number::Int(n), DType::F32) => Data::new(n as f32, &PROCESSOR),
             (Number::Int(n), DType::F16 | DType::BF16) => {
-                let one = Data::new(n as f32, &Device::Cpu).fx()?;
+                let one = Data::new(n as f32, &PROCESSOR).fx()?;
                 one.to_dtype(candle_dtype(dtype)?)
             }
             (Number::Int(n), dtype) => {
-                let one = Data::new(n, &Device::Cpu).fx()?;
+                let one = Data::new(n, &PROCESSOR).fx()?;
                 one.to_dtype(candle_dtype(dtype)?)
             }
             (Number::Float(x), dtype) => {
-                let one = Data::new(x, &Device::Cpu).fx()?;
+                let one = Data::new(x, &PROCESSOR).fx()?;
                 one.to_dtype(candle_dtype(dtype)?)
             }
         };

@@ -2,7 +2,7 @@
 //!
 //! Invariant: piece by piece both ways, so that a tensor is never in memory twice.
 
-use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Storage, Var, WithDType};
+use candle_core::{CpuStorage, InplaceOp1, Layout, Storage, Var, WithDType};
 use fx_core::tensor::TensorData;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
@@ -10,6 +10,7 @@ use half::{bf16, f16};
 
 use super::source::Spelling;
 use super::{Tensor, candle_dtype};
+use crate::device::{self, PROCESSOR};
 use crate::error::Fx;
 
 /// The name of the tensor type in files.
@@ -31,7 +32,7 @@ pub(super) fn to_data(tensor: &Tensor) -> Result<TensorData<'static>> {
 /// Hands the elements to a sink, from where they are.
 fn hand_over(data: &candle_core::Tensor, sink: &mut Sink<'_>) -> Result<()> {
     // Where it is on the CPU already, this is the same tensor.
-    let data = data.to_device(&Device::Cpu).fx()?;
+    let data = data.to_device(&PROCESSOR).fx()?;
     let (storage, _) = data.storage_and_layout();
     let Storage::Cpu(storage) = &*storage else {
         return Err(Error::msg("to_data: the tensor is not on the CPU"));
@@ -126,8 +127,10 @@ fn made<T: WithDType, const N: usize>(
         Ok(())
     })?;
     match data.is_parameter() {
-        true => Var::from_vec(elements, dims, &Device::Cpu).map(|var| var.as_tensor().clone()),
-        false => candle_core::Tensor::from_vec(elements, dims, &Device::Cpu),
+        true => {
+            Var::from_vec(elements, dims, &device::current()).map(|var| var.as_tensor().clone())
+        }
+        false => candle_core::Tensor::from_vec(elements, dims, &device::current()),
     }
     .fx()
 }

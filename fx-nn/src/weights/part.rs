@@ -9,7 +9,6 @@ use std::io::{BufReader, Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use candle_core::Device;
 use candle_core::pickle::{PthTensors, TensorInfo};
 use candle_core::quantized::GgmlDType;
 use candle_core::quantized::gguf_file::Content;
@@ -18,6 +17,7 @@ use fx_core::tensor::TensorData;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
+use crate::device::PROCESSOR;
 use crate::error::Fx;
 use crate::tensor::saved::PATH;
 use crate::tensor::{Tensor, candle_dtype, fx_dtype, wider};
@@ -143,8 +143,8 @@ impl Part {
             }
             Part::Gguf { content, file } => {
                 let mut file = file.borrow_mut();
-                let tensor = unpanicked(|| content.tensor(&mut *file, name, &Device::Cpu))?;
-                tensor.dequantize(&Device::Cpu).map(Tensor::from).fx()
+                let tensor = unpanicked(|| content.tensor(&mut *file, name, &PROCESSOR))?;
+                tensor.dequantize(&PROCESSOR).map(Tensor::from).fx()
             }
         }
     }

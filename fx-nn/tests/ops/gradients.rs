@@ -71,6 +71,7 @@ fn pointwise(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     held!(seen: "maximum"(x: [2, 3], y: [3]) ops::maximum(x, y));
     held!(seen: "minimum"(x: [2, 3], y: [3]) ops::minimum(x, y));
     held!(seen: "to_dtype"(x: [2, 3]) ops::to_dtype(x, DType::F64));
+    held!(seen: "to_device"(x: [2, 3]) ops::to_device(x, Device::Cpu));
     held!(seen: "type_as"(x: [2, 3]) ops::type_as(x, &Tensor::ones(1)?.to_dtype(DType::F64)?));
     Ok(())
 }
@@ -132,6 +133,7 @@ fn reductions(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     held!(seen: "std"(x: [2, 3, 2]) ops::std(x, .., false, false));
     held!(seen: "amax"(x: [2, 3, 2]) ops::amax(x, 1, false));
     held!(seen: "amin"(x: [2, 3, 2]) ops::amin(x, .., false));
+    held!(seen: "min"(x: [2, 5]) Ok(ops::min(x, 0, true)?.0));
     held!(seen: "max"(x: [2, 5]) Ok(ops::max(x, -1, false)?.0));
     held!(seen: "topk"(x: [2, 5]) Ok(ops::topk(x, 2, -1, true, true)?.0));
     held!(seen: "cumsum"(x: [2, 5]) ops::cumsum(x, 1));

@@ -118,6 +118,7 @@ const FUNCTIONAL: &[&str] = &[
 
 /// Those whose name PyTorch does not have, and what it has instead.
 const OWN_NAMES: &[(&str, &str)] = &[
+    ("to_device", "Tensor.to"),
     ("to_dtype", "Tensor.to"),
     ("type_as", "Tensor.type_as"),
     ("mask_scores", "the masks of torch.nn.MultiheadAttention"),

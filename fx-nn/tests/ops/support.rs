@@ -9,6 +9,7 @@ pub const NO_GRADIENT: &[(&str, &str)] = &[
     ("any", "gives truth values"),
     ("arange", "has no tensor among its arguments"),
     ("argmax", "gives places"),
+    ("argmin", "gives places"),
     ("argsort", "gives places"),
     ("argwhere", "gives places"),
     ("bincount", "counts integers"),

@@ -94,6 +94,7 @@ take! {
     usize: Arg::Int(n) => usize::try_from(*n).ok();
     &'a str: Arg::Str(text) => Some(text.as_str());
     DType: Arg::DType(dtype) => Some(*dtype);
+    Device: Arg::Str(text) => text.parse().ok();
     Int: Arg::Int(n) => Some(Int::from(*n));
 }
 

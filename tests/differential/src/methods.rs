@@ -29,6 +29,7 @@ calls! {
     method, a:
     "amax" => keeping!(a, amax, amax_keepdim),
     "amin" => keeping!(a, amin, amin_keepdim),
+    "argmin" => x!(a).argmin(a.next()?, a.next()?),
     "argmax" => x!(a).argmax(a.next()?, a.next()?),
     "chunk" => x!(a).chunk(a.next()?, a.next()?),
     "clamp" => x!(a).clamp(a.next::<Bound>()?, a.next::<Bound>()?),
@@ -47,6 +48,7 @@ calls! {
     "log_softmax" => x!(a).log_softmax(a.next()?),
     "masked_fill" => x!(a).masked_fill(a.next()?, a.next::<Number>()?),
     "matmul" => x!(a).matmul(a.next()?),
+    "min" => x!(a).min(a.next()?, a.next()?),
     "max" => x!(a).max(a.next()?, a.next()?),
     "maximum" => x!(a).maximum(a.next()?),
     "mean" => keeping!(a, mean, mean_keepdim),
@@ -70,6 +72,7 @@ calls! {
     "sum" => keeping!(a, sum, sum_keepdim),
     "t" => x!(a).t(),
     "tanh" => x!(a).tanh(),
+    "to_device" => x!(a).to_device(a.next()?),
     "to_dtype" => x!(a).to_dtype(a.next()?),
     "type_as" => x!(a).type_as(a.next()?),
     "topk" => x!(a).topk(a.next()?, a.next()?, a.next()?, a.next()?),

@@ -1,0 +1,89 @@
+//! Devices: the one place that opens them, and where a thread makes tensors that have none to inherit one from.
+//!
+//! Invariant: a device is opened once, and the scope of [`with_device`] is left when its body ends, also on unwinding.
+
+use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::{Device as Opened, DeviceLocation, Tensor};
+use fx_core::value::Device;
+use fx_core::{Error, Result};
+
+/// The processor, on which kernels that hand elements over one by one work.
+pub(crate) static PROCESSOR: Opened = Opened::Cpu;
+
+thread_local! {
+    static CURRENT: RefCell<Opened> = const { RefCell::new(Opened::Cpu) };
+}
+
+/// Runs `body`, in which layers, parameters and new tensors are made on a device: PyTorch's `with torch.device(..)`.
+///
+/// What is made of another tensor is on the device of that one, here as elsewhere.
+///
+/// ```
+/// use fx_nn::{prelude::*, with_device};
+/// let layer = with_device(Device::Cpu, || nn::Linear::new(4, 5))??;
+/// assert_eq!(layer.weight.device()?, Device::Cpu);
+/// assert!(with_device(Device::Cuda(100), || ()).is_err());
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When there is no such device, or the crate was built without the feature that drives it (`cuda`, `metal`).
+pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> Result<R> {
+    let device = open(device)?;
+    Ok(on(&device, body))
+}
+
+/// Runs `body`, in which new tensors are made on a device.
+pub(crate) fn on<R>(device: &Opened, body: impl FnOnce() -> R) -> R {
+    struct Back(Opened);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            CURRENT.with_borrow_mut(|current| std::mem::swap(current, &mut self.0));
+        }
+    }
+    let _back = Back(CURRENT.replace(device.clone()));
+    body()
+}
+
+/// Where the thread makes what inherits no device.
+pub(crate) fn current() -> Opened {
+    CURRENT.with_borrow(Opened::clone)
+}
+
+/// A device as candle has it.
+pub(crate) fn open(device: Device) -> Result<Opened> {
+    static OPENED: Mutex<Vec<(Device, Opened)>> = Mutex::new(Vec::new());
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, found)) = opened.iter().find(|(known, _)| *known == device) {
+        return Ok(found.clone());
+    }
+    let (made, feature) = match device {
+        Device::Cpu => return Ok(Opened::Cpu),
+        Device::Cuda(n) => (Opened::new_cuda(n as usize), "cuda"),
+        Device::Metal(n) => (Opened::new_metal(n as usize), "metal"),
+        other => {
+            return Err(Error::msg(format_args!(
+                "{other}: tensors are on no such device"
+            )));
+        }
+    };
+    let made = made.map_err(|error| {
+        Error::msg(format_args!(
+            "{device} cannot be used: {error} (the feature `{feature}` of fx-nn drives such devices)"
+        ))
+    })?;
+    opened.push((device, made.clone()));
+    Ok(made)
+}
+
+/// Where a tensor's elements are, under PyTorch's name.
+pub(crate) fn of(data: &Tensor) -> Option<Device> {
+    let number = |number: usize| u32::try_from(number).ok();
+    match data.device().location() {
+        DeviceLocation::Cpu => Some(Device::Cpu),
+        DeviceLocation::Cuda { gpu_id } => number(gpu_id).map(Device::Cuda),
+        DeviceLocation::Metal { gpu_id } => number(gpu_id).map(Device::Metal),
+    }
+}
