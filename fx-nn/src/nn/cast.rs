@@ -1,13 +1,10 @@
 //! A module's element type and its device, changed for all its parameters and buffers at once.
 
-use std::any::Any;
-use std::collections::HashMap;
-
-use fx_core::module::{Component, TensorKind, VisitorMut, walk_mut};
-use fx_core::tensor::Object;
+use fx_core::module::Component;
 use fx_core::value::{DType, Device};
 use fx_core::{Error, Result};
 
+use super::replace::replace;
 use crate::device;
 use crate::error::Fx;
 use crate::tensor::Tensor;
@@ -31,11 +28,12 @@ pub fn to_dtype(module: &mut (impl Component + ?Sized), dtype: DType) -> Result<
             "to_dtype: a module's type is floating point, not {dtype}"
         )));
     }
-    convert(module, |tensor| {
+    replace(module, |_, _, tensor| {
         if !tensor.dtype()?.is_floating_point() {
             return Ok(None);
         }
-        tensor.detach()?.cast(dtype).map(Some)
+        let cast = tensor.detach()?.cast(dtype)?;
+        as_before(tensor, cast).map(Some)
     })
 }
 
@@ -54,64 +52,20 @@ pub fn to_dtype(module: &mut (impl Component + ?Sized), dtype: DType) -> Result<
 /// When there is no such device, and then nothing is changed, or when a tensor is symbolic.
 pub fn to_device(module: &mut (impl Component + ?Sized), device: Device) -> Result<()> {
     let device = device::open(device)?;
-    convert(module, |tensor| {
+    replace(module, |_, _, tensor| {
         let data = tensor
             .detach()?
             .data("to_device")?
             .to_device(&device)
             .fx()?;
-        Ok(Some(tensor.with_data(data)))
+        as_before(tensor, tensor.with_data(data)).map(Some)
     })
 }
 
-/// Puts what `change` makes of them, without a gradient, in the place of a module's tensors; `None` leaves one as it is.
-fn convert(
-    module: &mut (impl Component + ?Sized),
-    change: impl Fn(&Tensor) -> Result<Option<Tensor>>,
-) -> Result<()> {
-    struct Convert<F> {
-        change: F,
-        /// New tensors by the id of the old one, so that tied ones stay tied.
-        done: HashMap<u64, Tensor>,
-        problem: Result<()>,
+/// What is made of a tensor: a parameter if that is one.
+fn as_before(tensor: &Tensor, changed: Tensor) -> Result<Tensor> {
+    match tensor.candle()?.is_variable() {
+        true => changed.into_parameter(),
+        false => Ok(changed),
     }
-    impl<F: Fn(&Tensor) -> Result<Option<Tensor>>> Convert<F> {
-        fn changed(&self, tensor: &Tensor) -> Result<Option<Tensor>> {
-            let is_parameter = tensor.candle()?.is_variable();
-            match (self.change)(tensor)? {
-                Some(changed) if is_parameter => changed.into_parameter().map(Some),
-                changed => Ok(changed),
-            }
-        }
-    }
-    impl<F: Fn(&Tensor) -> Result<Option<Tensor>>> VisitorMut for Convert<F> {
-        fn tensor(&mut self, _: &str, _: TensorKind, tensor: &mut dyn Object) {
-            let any: &mut dyn Any = tensor;
-            let Some(tensor) = any.downcast_mut::<Tensor>() else {
-                return;
-            };
-            if self.problem.is_err() {
-                return;
-            }
-            let id = tensor.object_id();
-            let known = id.and_then(|id| self.done.get(&id).cloned());
-            match known.map_or_else(|| self.changed(tensor), |known| Ok(Some(known))) {
-                Ok(None) => {}
-                Ok(Some(changed)) => {
-                    if let Some(id) = id {
-                        self.done.insert(id, changed.clone());
-                    }
-                    *tensor = changed;
-                }
-                Err(error) => self.problem = Err(error),
-            }
-        }
-    }
-    let mut visitor = Convert {
-        change,
-        done: HashMap::new(),
-        problem: Ok(()),
-    };
-    walk_mut(module, &mut visitor);
-    visitor.problem
 }

@@ -1,10 +1,15 @@
 //! Whether parameters are trained: trained ones remember how results came from them, frozen ones do not.
 
-use candle_core::Var;
-use fx_core::Result;
-use fx_core::module::{Component, ComponentExt, TensorKind, VisitorMut, walk_mut};
-use fx_core::tensor::Object;
+use std::collections::HashSet;
 
+use candle_core::Var;
+use fast_glob::glob_match;
+use fx_core::module::{Component, ComponentExt, TensorKind};
+use fx_core::tensor::Object;
+use fx_core::value::Value;
+use fx_core::{ErrorKind, Result};
+
+use super::replace::replace;
 use crate::error::Fx;
 use crate::tensor::Tensor;
 
@@ -24,45 +29,75 @@ pub fn set_requires_grad(
     module: &mut (impl Component + ?Sized),
     requires_grad: bool,
 ) -> Result<()> {
-    struct Grad {
-        requires: bool,
-        /// New tensors by the id of the old one, so that tied parameters stay tied.
-        done: std::collections::HashMap<u64, Tensor>,
-        problem: Result<()>,
+    replace(module, |_, kind, tensor| match kind {
+        TensorKind::Parameter => trained(tensor, requires_grad).map(Some),
+        _ => Ok(None),
+    })
+}
+
+/// Makes the parameters at the paths that a pattern matches trainable, or freezes them; returns how many parameters.
+///
+/// `*` stands for any part of a path up to the next dot, `**` for any number of parts, `?` for one character, `[a-c]`
+/// for one of several, and `{0,1,norm}` for one of several texts. A parameter with several paths is one, and each of
+/// its paths may match.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let mut net = nn::Sequential::new();
+/// for _ in 0..4 {
+///     net = net.push(nn::Linear::new(3, 3)?);
+/// }
+/// assert_eq!(nn::set_requires_grad_at(&mut net, "{0,1}.**", false)?, 4);
+/// assert_eq!(nn::set_requires_grad_at(&mut net, "*.bias", false)?, 4);
+/// assert_eq!(nn::variables(&net)?.len(), 2);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When the pattern matches no parameter, or one is symbolic.
+pub fn set_requires_grad_at(
+    module: &mut (impl Component + ?Sized),
+    pattern: &str,
+    requires_grad: bool,
+) -> Result<usize> {
+    // The separator that the pattern's language knows.
+    let slashes = |path: &str| path.replace('.', "/");
+    let glob = slashes(pattern);
+    let id = |value: &Value| value.downcast_ref::<Tensor>()?.object_id();
+    let parameters = module.named_parameters();
+    let all: HashSet<u64> = parameters.values().filter_map(id).collect();
+    // The state has every path of what is shared.
+    let matching: HashSet<u64> = module
+        .state_dict()
+        .iter()
+        .filter(|(path, _)| glob_match(&glob, slashes(path)))
+        .filter_map(|(_, value)| id(value).filter(|id| all.contains(id)))
+        .collect();
+    if matching.is_empty() {
+        let some: Vec<&str> = parameters.keys().map(String::as_str).take(4).collect();
+        let (name, problem) = (
+            pattern.to_string(),
+            format!("no parameter is at such a path; the first are {some:?}"),
+        );
+        return Err(ErrorKind::Unknown { name, problem }.into());
     }
-    impl VisitorMut for Grad {
-        fn tensor(&mut self, _: &str, kind: TensorKind, tensor: &mut dyn Object) {
-            let any: &mut dyn std::any::Any = tensor;
-            let Some(tensor) = any.downcast_mut::<Tensor>() else {
-                return;
-            };
-            let Some(id) = tensor.object_id() else {
-                return;
-            };
-            if kind != TensorKind::Parameter || self.problem.is_err() {
-                return;
-            }
-            let changed = match self.done.get(&id) {
-                Some(done) => Ok(done.clone()),
-                None if self.requires => tensor.clone().into_parameter(),
-                None => tensor.detach(),
-            };
-            match changed {
-                Ok(changed) => {
-                    *tensor = changed.clone();
-                    self.done.insert(id, changed);
-                }
-                Err(error) => self.problem = Err(error),
-            }
+    drop(parameters);
+    replace(module, |_, kind, tensor| {
+        let is_one = tensor.object_id().is_some_and(|id| matching.contains(&id));
+        match kind {
+            TensorKind::Parameter if is_one => trained(tensor, requires_grad).map(Some),
+            _ => Ok(None),
         }
+    })?;
+    Ok(matching.len())
+}
+
+/// A tensor as a trained parameter, or as a frozen one.
+fn trained(tensor: &Tensor, requires_grad: bool) -> Result<Tensor> {
+    match requires_grad {
+        true => tensor.clone().into_parameter(),
+        false => tensor.detach(),
     }
-    let mut visitor = Grad {
-        requires: requires_grad,
-        done: std::collections::HashMap::new(),
-        problem: Ok(()),
-    };
-    walk_mut(module, &mut visitor);
-    visitor.problem
 }
 
 /// The parameters that are trained, as candle's optimizers take them: they share the module's data, and a shared
