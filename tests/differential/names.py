@@ -1,7 +1,7 @@
-"""Writes `names.txt`: the functions and layers of PyTorch 2.15 that a share of is measured by the example `coverage`.
+"""Writes `names.txt`: the functions and layers of PyTorch 2.15 that the example `coverage` counts.
 
-A name is in the list where `torch`, `torch.nn.functional` or `torch.nn` has it, documented, and it is none of what fx
-leaves out: operations in place, and sparse, quantised, complex, distributed, lazy and JIT ones.
+The list has the documented callables of `torch`, `torch.nn.functional` and `torch.nn`, without what fx leaves out:
+operations in place, and sparse, quantised, complex, distributed, lazy and JIT ones.
 
     python tests/differential/names.py
 """

@@ -50,10 +50,7 @@ impl Couple {
                 true => 0.0,
                 false => a * b.ln(),
             },
-            Couple::LogAddExp => |a, b| match a == b && a.is_infinite() {
-                true => a,
-                false => a.max(b) + (-(a - b).abs()).exp().ln_1p(),
-            },
+            Couple::LogAddExp => log_add_exp,
             Couple::LogAddExp2 => |a, b| match a == b && a.is_infinite() {
                 true => a,
                 false => {
@@ -62,6 +59,14 @@ impl Couple {
                 }
             },
         }
+    }
+}
+
+/// `log(exp(a) + exp(b))` without overflow.
+pub fn log_add_exp(a: f64, b: f64) -> f64 {
+    match a == b && a.is_infinite() {
+        true => a,
+        false => a.max(b) + (-(a - b).abs()).exp().ln_1p(),
     }
 }
 

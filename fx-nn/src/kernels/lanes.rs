@@ -2,6 +2,7 @@
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
+use super::couples::log_add_exp;
 use super::dim::dim;
 use super::integers;
 use super::widen::widened;
@@ -29,7 +30,7 @@ impl Run {
                 Some(*product)
             })),
             Run::LogSum => y.extend(x.iter().scan(f64::NEG_INFINITY, |sum, x| {
-                *sum = log_add(*sum, *x);
+                *sum = log_add_exp(*sum, *x);
                 Some(*sum)
             })),
         }
@@ -77,13 +78,6 @@ impl Run {
                 out[start..].reverse();
             }
         }
-    }
-}
-
-fn log_add(a: f64, b: f64) -> f64 {
-    match a == b && a.is_infinite() {
-        true => a,
-        false => a.max(b) + (-(a - b).abs()).exp().ln_1p(),
     }
 }
 

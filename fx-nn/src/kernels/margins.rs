@@ -2,10 +2,10 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
-use super::binary::{add, div, maximum, mul, sub};
+use super::binary::{add, div, eq, maximum, mul, sub};
 use super::curve::Curve;
 use super::elementary::Elementary;
-use super::pointwise::abs;
+use super::pointwise::{abs, but_at_zero, clamp};
 use super::reduce;
 use super::select::{choose, gather};
 
@@ -14,13 +14,14 @@ fn number(x: &Tensor, value: f64) -> Result<Tensor> {
     Tensor::new(value, x.device())?.to_dtype(x.dtype())
 }
 
-/// `max(x, low)`, whose gradient at `low` runs through as in PyTorch.
+/// Where the target is 1 or -1.
+fn is_sign(target: &Tensor, sign: f64) -> Result<Tensor> {
+    eq(&target.detach(), &number(target, sign)?)
+}
+
+/// `max(x, low)`.
 fn at_least(x: &Tensor, low: f64) -> Result<Tensor> {
-    let low = number(x, low)?.broadcast_as(x.dims())?;
-    if x.elem_count() == 0 {
-        return Ok(x.clone());
-    }
-    x.lt(&low)?.where_cond(&low, x)
+    clamp(x, Some(low), None)
 }
 
 /// `x² / 2` up to `edge`, a straight line of slope `edge` beyond it.
@@ -95,10 +96,7 @@ pub fn binary_cross_entropy_of_scores(
 /// # Errors
 /// When the shapes do not broadcast.
 pub fn divergence(x: &Tensor, target: &Tensor) -> Result<Tensor> {
-    let zero = target.zeros_like()?;
-    let is_zero = target.detach().eq(&zero)?;
-    let safe = choose("kl_div", &is_zero, &target.ones_like()?, target)?;
-    let entropy = choose("kl_div", &is_zero, &zero, &mul(target, &safe.log()?)?)?;
+    let entropy = but_at_zero(target, |target| mul(target, &target.log()?))?;
     sub(&entropy, &mul(target, x)?)
 }
 
@@ -150,12 +148,9 @@ pub fn hinge_embedding(x: &Tensor, target: &Tensor, margin: f64) -> Result<Tenso
     let op = "hinge_embedding_loss";
     let zero = x.zeros_like()?;
     let far = at_least(&x.affine(-1.0, margin)?, 0.0)?;
-    let is = |sign: f64| -> Result<Tensor> {
-        super::binary::eq(&target.detach(), &number(target, sign)?)
-    };
     add(
-        &choose(op, &is(1.0)?, &zero, &far)?,
-        &choose(op, &is(-1.0)?, &zero, x)?,
+        &choose(op, &is_sign(target, 1.0)?, &zero, &far)?,
+        &choose(op, &is_sign(target, -1.0)?, &zero, x)?,
     )
 }
 
@@ -223,7 +218,7 @@ pub fn multi_margin(
         losses = mul(&losses, &gather(&weight.unsqueeze(0)?, 1, &at.t()?)?.t()?)?;
     }
     let places = Tensor::arange(0i64, classes as i64, x.device())?.unsqueeze(0)?;
-    let is_own = super::binary::eq(&at, &places)?;
+    let is_own = eq(&at, &places)?;
     let losses = choose(op, &is_own, &losses.zeros_like()?, &losses)?;
     reduce::sum(&losses, &[1], false)?.affine(1.0 / classes as f64, 0.0)
 }
@@ -281,14 +276,11 @@ pub fn cosine_embedding(a: &Tensor, b: &Tensor, target: &Tensor, margin: f64) ->
     let product = |a: &Tensor, b: &Tensor| reduce::sum(&mul(a, b)?, &[last], false);
     let length = |x: &Tensor| product(x, x)?.affine(1.0, 1e-12);
     let cos = div(&product(a, b)?, &mul(&length(a)?, &length(b)?)?.sqrt()?)?;
-    let is = |sign: f64| -> Result<Tensor> {
-        super::binary::eq(&target.detach(), &number(target, sign)?)
-    };
     let zero = cos.zeros_like()?;
-    let near = choose(op, &is(1.0)?, &cos.affine(-1.0, 1.0)?, &zero)?;
+    let near = choose(op, &is_sign(target, 1.0)?, &cos.affine(-1.0, 1.0)?, &zero)?;
     let far = choose(
         op,
-        &is(-1.0)?,
+        &is_sign(target, -1.0)?,
         &at_least(&cos.affine(1.0, -margin)?, 0.0)?,
         &zero,
     )?;

@@ -7,16 +7,18 @@ use super::pointwise::{abs, but_at_zero};
 use super::reduce::{max, min, sum};
 use super::widen::widened;
 
+/// How many elements are reduced to one; a dimension that is not there counts as one.
+fn count(x: &Tensor, dims: &[usize]) -> usize {
+    let sizes = dims.iter().map(|d| x.dims().get(*d).copied().unwrap_or(1));
+    sizes.product()
+}
+
 /// The `p`-norm over `dims` (none when empty), shaped as by [`sum`]; the gradient of a norm that is 0 is 0.
 ///
 /// # Errors
 /// As [`sum`], and when there is no largest or smallest of nothing.
 pub fn norm(op: &str, x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Result<Tensor> {
-    let count: usize = dims
-        .iter()
-        .map(|d| x.dims().get(*d).copied().unwrap_or(1))
-        .product();
-    if count == 0 && (p < 0.0 || p.is_infinite()) {
+    if count(x, dims) == 0 && (p < 0.0 || p.is_infinite()) {
         bail!(
             "{op}: nothing has no largest or smallest, of shape {:?} over {dims:?}",
             x.dims()
@@ -58,11 +60,7 @@ pub fn norm(op: &str, x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Resu
 /// As [`sum`].
 pub fn log_sum_exp(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     widened(x, x, |x| {
-        let count: usize = dims
-            .iter()
-            .map(|d| x.dims().get(*d).copied().unwrap_or(1))
-            .product();
-        if count == 0 || x.elem_count() == 0 {
+        if count(&x, dims) == 0 || x.elem_count() == 0 {
             return sum(&x, dims, keepdim)?.exp()?.affine(0.0, 0.0)?.log();
         }
         let top = max(&x.detach(), dims, true)?;

@@ -28,7 +28,7 @@ pub fn to_dtype(module: &mut (impl Component + ?Sized), dtype: DType) -> Result<
             "to_dtype: a module's type is floating point, not {dtype}"
         )));
     }
-    replace(module, |_, _, tensor| {
+    replace(module, |_, tensor| {
         if !tensor.dtype()?.is_floating_point() {
             return Ok(None);
         }
@@ -52,7 +52,7 @@ pub fn to_dtype(module: &mut (impl Component + ?Sized), dtype: DType) -> Result<
 /// When there is no such device, and then nothing is changed, or when a tensor is symbolic.
 pub fn to_device(module: &mut (impl Component + ?Sized), device: Device) -> Result<()> {
     let device = device::open(device)?;
-    replace(module, |_, _, tensor| {
+    replace(module, |_, tensor| {
         let data = tensor
             .detach()?
             .data("to_device")?

@@ -29,7 +29,7 @@ pub fn set_requires_grad(
     module: &mut (impl Component + ?Sized),
     requires_grad: bool,
 ) -> Result<()> {
-    replace(module, |_, kind, tensor| match kind {
+    replace(module, |kind, tensor| match kind {
         TensorKind::Parameter => trained(tensor, requires_grad).map(Some),
         _ => Ok(None),
     })
@@ -81,8 +81,7 @@ pub fn set_requires_grad_at(
         );
         return Err(ErrorKind::Unknown { name, problem }.into());
     }
-    drop(parameters);
-    replace(module, |_, kind, tensor| {
+    replace(module, |kind, tensor| {
         let is_one = tensor.object_id().is_some_and(|id| matching.contains(&id));
         match kind {
             TensorKind::Parameter if is_one => trained(tensor, requires_grad).map(Some),

@@ -11,10 +11,10 @@ use fx_core::tensor::Object;
 
 use crate::tensor::Tensor;
 
-/// Puts what `change` makes of them in the place of a module's tensors; `None` leaves one as it is.
+/// Replaces each tensor of a module by what `change` returns; `None` keeps the tensor.
 pub(super) fn replace(
     module: &mut (impl Component + ?Sized),
-    change: impl FnMut(&str, TensorKind, &Tensor) -> Result<Option<Tensor>>,
+    change: impl FnMut(TensorKind, &Tensor) -> Result<Option<Tensor>>,
 ) -> Result<()> {
     struct Replace<F> {
         change: F,
@@ -22,8 +22,8 @@ pub(super) fn replace(
         done: HashMap<u64, Tensor>,
         problem: Result<()>,
     }
-    impl<F: FnMut(&str, TensorKind, &Tensor) -> Result<Option<Tensor>>> VisitorMut for Replace<F> {
-        fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &mut dyn Object) {
+    impl<F: FnMut(TensorKind, &Tensor) -> Result<Option<Tensor>>> VisitorMut for Replace<F> {
+        fn tensor(&mut self, _: &str, kind: TensorKind, tensor: &mut dyn Object) {
             let any: &mut dyn Any = tensor;
             let Some(tensor) = any.downcast_mut::<Tensor>() else {
                 return;
@@ -33,10 +33,7 @@ pub(super) fn replace(
             }
             let id = tensor.object_id();
             let known = id.and_then(|id| self.done.get(&id).cloned());
-            match known.map_or_else(
-                || (self.change)(path, kind, tensor),
-                |known| Ok(Some(known)),
-            ) {
+            match known.map_or_else(|| (self.change)(kind, tensor), |known| Ok(Some(known))) {
                 Ok(None) => {}
                 Ok(Some(changed)) => {
                     if let Some(id) = id {

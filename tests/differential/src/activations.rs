@@ -4,23 +4,12 @@ use fx_nn::module::Module;
 use fx_nn::prelude::*;
 
 use crate::call::Made;
-use crate::layers::{Options, finished};
+use crate::layers::{Options, finished, finished_layer};
 
 /// A layer, `None` where the name is unknown.
 pub(crate) fn layer(name: &str, made: &Made) -> Option<Result<Box<dyn Module>>> {
     let o = Options(&made.options);
-    macro_rules! table {
-        ($($name:literal => $layer:expr,)*) => {
-            match name {
-                $($name => {
-                    let layer = || finished($layer, made);
-                    Some(layer())
-                })*
-                _ => None,
-            }
-        };
-    }
-    table! {
+    finished_layer! { name, made,
         "CELU" => nn::CELU { alpha: o.float("alpha")? },
         "ELU" => nn::ELU { alpha: o.float("alpha")? },
         "GLU" => nn::GLU { dim: o.int("dim")? },

@@ -257,6 +257,20 @@ fn set(layer: &mut (impl Component + ?Sized), made: &Made) -> Result<()> {
     weights::load_state_dict(layer, &made.state.iter().cloned().collect())
 }
 
+/// The layer of a name in a table of names and how each is made, `None` where the name is unknown.
+macro_rules! finished_layer {
+    ($of:expr, $made:expr, $($name:literal => $layer:expr,)*) => {
+        match $of {
+            $($name => {
+                let layer = || finished($layer, $made);
+                Some(layer())
+            })*
+            _ => None,
+        }
+    };
+}
+pub(crate) use finished_layer;
+
 pub(crate) fn finished(mut layer: impl Module, made: &Made) -> Result<Box<dyn Module>> {
     set(&mut layer, made)?;
     match made.training {

@@ -7,7 +7,7 @@ use fx_nn::{Result, TensorOrNumber};
 use crate::args::Args;
 use crate::call::Made;
 use crate::functions::calls;
-use crate::layers::{Options, finished};
+use crate::layers::{Options, finished, finished_layer};
 
 calls! {
     /// The call of a function, `None` where the name is unknown.
@@ -88,18 +88,7 @@ calls! {
 /// A layer of a loss, `None` where the name is unknown.
 pub(crate) fn layer(name: &str, made: &Made) -> Option<Result<Box<dyn Module>>> {
     let o = Options(&made.options);
-    macro_rules! table {
-        ($($name:literal => $layer:expr,)*) => {
-            match name {
-                $($name => {
-                    let layer = || finished($layer, made);
-                    Some(layer())
-                })*
-                _ => None,
-            }
-        };
-    }
-    table! {
+    finished_layer! { name, made,
         "BCELoss" => nn::BCELoss { reduction: o.text("reduction"), ..nn::BCELoss::default() },
         "BCEWithLogitsLoss" => nn::BCEWithLogitsLoss { reduction: o.text("reduction"), ..nn::BCEWithLogitsLoss::default() },
         "CosineEmbeddingLoss" => nn::CosineEmbeddingLoss { margin: o.float("margin")?, reduction: o.text("reduction") },
