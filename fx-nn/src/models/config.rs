@@ -1,11 +1,16 @@
-//! `Fields`: a model's `config.json`, read field by field.
+//! A model's folder: the fields of its `config.json`, and the module with the weights of its checkpoint.
 //!
 //! Invariant: every problem of a file is in one error.
 
 use std::path::Path;
 
+use fx_core::module::{Component, ComponentExt};
+use fx_core::value::DType;
 use fx_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
+
+use crate::nn;
+use crate::weights::Checkpoint;
 
 /// The fields of a configuration, and what is wrong with those that were read.
 pub(crate) struct Fields {
@@ -95,6 +100,22 @@ impl Fields {
         self.read(name, default, "text", text).unwrap_or_default()
     }
 
+    /// The type that the weights are saved in, `float32` where none is named.
+    pub fn dtype(&mut self) -> DType {
+        let name = self.get("dtype").map_or("torch_dtype", |_| "dtype");
+        match self.text_or(name, "float32").as_str() {
+            "float32" => DType::F32,
+            "bfloat16" => DType::BF16,
+            "float16" => DType::F16,
+            other => {
+                self.problem(format!(
+                    "`{name}` is `{other}`: supported are float32, bfloat16 and float16"
+                ));
+                DType::F32
+            }
+        }
+    }
+
     /// Something is wrong with what was read.
     pub fn problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
@@ -108,6 +129,25 @@ impl Fields {
             false => Err(config(self.problems.join("\n"))),
         }
     }
+}
+
+/// The module that `new` makes, in a type, with the weights of a checkpoint, frozen, for running.
+///
+/// # Errors
+/// All problems of the weights.
+pub(crate) fn loaded<M: Component>(
+    new: impl FnOnce() -> Result<M>,
+    dtype: DType,
+    checkpoint: &Checkpoint,
+) -> Result<M> {
+    let mut model = nn::skip_init(new)?;
+    nn::set_requires_grad(&mut model, false)?;
+    model.eval();
+    if dtype != DType::F32 {
+        nn::to_dtype(&mut model, dtype)?;
+    }
+    checkpoint.load(&mut model)?;
+    Ok(model)
 }
 
 fn config(problem: impl std::fmt::Display) -> Error {

@@ -26,7 +26,8 @@ use fx_core::prelude::*;
 use fx_core::value::DType;
 use serde_json::Value as Json;
 
-use super::config::Fields;
+use super::activation::Activation;
+use super::config::{Fields, loaded};
 use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
@@ -75,20 +76,6 @@ pub struct Config {
     pub dtype: DType,
 }
 
-/// What is applied to the gate of an `mlp`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Module)]
-#[non_exhaustive]
-pub enum Activation {
-    /// x * sigmoid(x).
-    SiLU,
-    /// x by the normal distribution.
-    GELU,
-    /// The same by a hyperbolic tangent.
-    GELUTanh,
-    /// The rectifier.
-    ReLU,
-}
-
 /// How rotary angles are scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -127,23 +114,16 @@ impl Config {
         let hidden_size = fields.size("hidden_size");
         let num_attention_heads = fields.size("num_attention_heads");
         let num_hidden_layers = fields.size("num_hidden_layers");
-        let gelu = if is_gemma {
-            "gelu_pytorch_tanh"
-        } else {
-            "silu"
+        let default = match is_gemma {
+            true => "gelu_pytorch_tanh",
+            false => "silu",
         };
         let name = fields.get("hidden_activation").map(|_| "hidden_activation");
-        let activation = match fields.text_or(name.unwrap_or("hidden_act"), gelu).as_str() {
+        let activation = Activation::of(&mut fields, name.unwrap_or("hidden_act"), default);
+        let activation = match activation {
             // Gemma's first configurations say `gelu` and mean this.
-            "gelu" if is_gemma => Activation::GELUTanh,
-            "silu" | "swish" => Activation::SiLU,
-            "gelu" => Activation::GELU,
-            "gelu_pytorch_tanh" | "gelu_new" => Activation::GELUTanh,
-            "relu" => Activation::ReLU,
-            other => {
-                fields.problem(format!("`hidden_act` is `{other}`, which is not supported"));
-                Activation::SiLU
-            }
+            Activation::GELU if is_gemma => Activation::GELUTanh,
+            other => other,
         };
         let bias = fields.flag_or("attention_bias", is_qwen);
         let config = Config {
@@ -165,7 +145,7 @@ impl Config {
             windows: windows(&mut fields, is_qwen, num_hidden_layers),
             activation,
             is_gemma,
-            dtype: dtype(&mut fields),
+            dtype: fields.dtype(),
         };
         if !num_attention_heads.is_multiple_of(config.num_key_value_heads) {
             fields.problem(format!(
@@ -254,21 +234,6 @@ fn rope_scaling(fields: &mut Fields) -> RopeScaling {
                 "the rotary scaling is `{other}`: supported are default, linear and llama3"
             ));
             RopeScaling::None
-        }
-    }
-}
-
-fn dtype(fields: &mut Fields) -> DType {
-    let name = fields.get("dtype").map_or("torch_dtype", |_| "dtype");
-    match fields.text_or(name, "float32").as_str() {
-        "float32" => DType::F32,
-        "bfloat16" => DType::BF16,
-        "float16" => DType::F16,
-        other => {
-            fields.problem(format!(
-                "`{name}` is `{other}`: supported are float32, bfloat16 and float16"
-            ));
-            DType::F32
         }
     }
 }
@@ -381,12 +346,7 @@ impl Mlp {
 impl Mlp {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let gate = self.gate_proj.forward(x)?;
-        let gate = match self.activation {
-            Activation::SiLU => ops::silu(&gate)?,
-            Activation::GELU => ops::gelu(&gate, "none")?,
-            Activation::GELUTanh => ops::gelu(&gate, "tanh")?,
-            Activation::ReLU => ops::relu(&gate)?,
-        };
+        let gate = self.activation.apply(&gate)?;
         self.down_proj.forward(&(gate * self.up_proj.forward(x)?)?)
     }
 }
@@ -622,13 +582,7 @@ impl CausalLM {
     /// # Errors
     /// All problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
-        let mut model = nn::skip_init(|| CausalLM::new(config))?;
-        nn::set_requires_grad(&mut model, false)?;
-        if config.dtype != DType::F32 {
-            nn::to_dtype(&mut model, config.dtype)?;
-        }
-        checkpoint.load(&mut model)?;
-        Ok(model)
+        loaded(|| CausalLM::new(config), config.dtype, checkpoint)
     }
 
     /// What is seen before the first word: nothing, for each layer.

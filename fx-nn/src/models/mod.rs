@@ -1,5 +1,6 @@
 //! Models under the names that public checkpoints have, and small ones that exercise one thing each.
 
+pub mod activation;
 pub mod alexnet;
 pub mod autoencoder;
 pub mod bert;

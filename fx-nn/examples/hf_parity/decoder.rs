@@ -1,0 +1,41 @@
+//! Llama, Mistral, Qwen2 and Gemma: a prompt in one pass, and word by word with a cache.
+
+use std::path::Path;
+
+use fx_nn::models::decoder::{Cache, CausalLM};
+use fx_nn::prelude::*;
+use fx_nn::weights::Checkpoint;
+
+use crate::found::Found;
+
+type Step<'s> = dyn Fn(&Tensor, Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> + 's;
+
+/// Scores of all words, read one after another.
+fn one_by_one(tokens: &Tensor, caches: Vec<Cache>, step: &Step<'_>) -> Result<Tensor> {
+    let mut caches = caches;
+    let mut scores = Vec::new();
+    for at in 0..tokens.dims()?[1] {
+        let word = tokens.i((.., at..at + 1))?;
+        let (score, updated) = step(&word, caches)?;
+        scores.push(score);
+        caches = updated;
+    }
+    ops::cat(&scores, 1)
+}
+
+pub fn compare(folder: &Path, io: &Checkpoint) -> Result<Found> {
+    let (tokens, expected) = (io.tensor("tokens")?, io.tensor("expected")?);
+    let model = CausalLM::from_folder(folder)?;
+    let batch = tokens.dims()?[0];
+    let gm = model.trace()?;
+    let eager = |tokens: &Tensor, caches| model.forward(tokens, caches);
+    let traced = |tokens: &Tensor, caches: Vec<Cache>| gm.forward((tokens, caches));
+    let mut found = Found::default();
+    let (at_once, _) = eager(&tokens, model.caches(batch)?)?;
+    let (of_graph, _) = traced(&tokens, model.caches(batch)?)?;
+    found.add("one pass", &at_once, &of_graph, &expected)?;
+    let cached = one_by_one(&tokens, model.caches(batch)?, &eager)?;
+    let of_graph = one_by_one(&tokens, model.caches(batch)?, &traced)?;
+    found.add("cached", &cached, &of_graph, &expected)?;
+    Ok(found)
+}

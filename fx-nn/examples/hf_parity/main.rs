@@ -1,0 +1,60 @@
+//! Models of Hugging Face's families beside the library itself: the folders that `fx-nn/tests/hf/make.py DIR` wrote, each with
+//! its inputs and outputs.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+mod decoder;
+mod found;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fx_nn::prelude::*;
+use fx_nn::weights::Checkpoint;
+
+use found::Found;
+
+fn compare(family: &str, folder: &Path) -> Result<Found> {
+    let io = Checkpoint::open(folder.join("io.safetensors"))?;
+    match family {
+        "gemma" | "llama" | "mistral" | "qwen2" => decoder::compare(folder, &io),
+        other => Err(Error::msg(format_args!("no model of the family {other}"))),
+    }
+}
+
+fn main() -> Result<()> {
+    let folder = std::env::args().nth(1);
+    let folder = folder.ok_or_else(|| Error::msg("give the folder that make.py wrote"))?;
+    let entries = std::fs::read_dir(&folder).map_err(Error::other)?;
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry.map_err(Error::other)?.path()))
+        .collect::<Result<_>>()?;
+    folders.sort();
+    let mut families = BTreeSet::new();
+    let (mut single, mut half, mut differing) = (0f64, 0f64, 0);
+    for folder in &folders {
+        let name = folder.file_name().unwrap_or_default().display().to_string();
+        let Some((family, dtype)) = name.rsplit_once('-') else {
+            continue;
+        };
+        let found = compare(family, folder)?;
+        let most = match dtype {
+            "float32" => &mut single,
+            _ => &mut half,
+        };
+        for (mode, distance) in &found.distances {
+            println!("{family} {dtype} {mode}: {distance:.1e}");
+            *most = most.max(*distance);
+        }
+        println!(
+            "{family} {dtype} eager and traced differ in: {}",
+            found.differing
+        );
+        differing += found.differing;
+        families.insert(family.to_string());
+    }
+    println!("families: {}", families.len());
+    println!("max_rel_err_f32: {single:.1e}");
+    println!("max_rel_err_bf16: {half:.1e}");
+    println!("eager_vs_traced: {differing}");
+    Ok(())
+}
