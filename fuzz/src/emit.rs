@@ -94,7 +94,7 @@ impl Seeds {
         let mut mlp = fx_nn::models::mlp::Mlp::new(3, 4, 2)?;
         mlp.eval();
         let convolution = nn::Sequential::new()
-            .push(nn::Conv2d::new(1, 2, 3, nn::Conv2dOptions::default())?)
+            .push(nn::Conv2d::new(1, 2, 3)?)
             .push(nn::ReLU::new())
             .push(nn::MaxPool2d::new(2));
         let cache = tree!({"k": PH, "n": 3});

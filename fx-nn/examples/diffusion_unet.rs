@@ -16,17 +16,13 @@ const STEPS: usize = 20;
 
 /// A convolution over 3x3 pixels that keeps the image's size at stride 1, and halves it at stride 2.
 fn conv3x3(in_channels: usize, out_channels: usize, stride: usize) -> Result<nn::Conv2d> {
-    let options = nn::Conv2dOptions {
-        stride: stride.into(),
-        padding: 1.into(),
-        ..Default::default()
-    };
-    nn::Conv2d::new(in_channels, out_channels, 3, options)
+    let conv = nn::Conv2d::new(in_channels, out_channels, 3)?;
+    Ok(conv.stride(stride).padding(1))
 }
 
 /// A linear layer of each pixel's channels.
 fn conv1x1(in_channels: usize, out_channels: usize) -> Result<nn::Conv2d> {
-    nn::Conv2d::new(in_channels, out_channels, 1, nn::Conv2dOptions::default())
+    nn::Conv2d::new(in_channels, out_channels, 1)
 }
 
 /// Timesteps `[N]`, as integers, to vectors `[N, TIME_DIM]`.

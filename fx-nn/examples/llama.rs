@@ -119,7 +119,8 @@ impl Llama {
     fn new(config: &Config) -> Result<Self> {
         let width = config.hidden_size;
         let head_dim = width / config.num_heads;
-        let linear = nn::Linear::without_bias;
+        let linear =
+            |inputs, outputs| -> Result<_> { Ok(nn::Linear::new(inputs, outputs)?.bias(false)) };
         let layer = || -> Result<Layer> {
             Ok(Layer {
                 input_layernorm: nn::RMSNorm::new(width)?,

@@ -24,12 +24,8 @@ struct Net {
 
 impl Net {
     fn new() -> Result<Self> {
-        let options = nn::Conv2dOptions {
-            padding: 1.into(),
-            ..Default::default()
-        };
         Ok(Net {
-            conv: nn::Conv2d::new(1, 8, 3, options)?,
+            conv: nn::Conv2d::new(1, 8, 3)?.padding(1),
             bn: nn::BatchNorm2d::new(8)?,
             pool: nn::MaxPool2d::new(2),
             drop: nn::Dropout::new(0.3)?,

@@ -55,7 +55,7 @@ fn wrong_ranks() -> Result<()> {
         ops::scaled_dot_product_attention(&x.i(0)?, &x, &x, None, 0.0, false, None, false),
         &["scaled_dot_product_attention", "[3]", "[.., L, E]"],
     );
-    let lstm = nn::LSTM::new(3, 4, nn::LSTMOptions::default())?;
+    let lstm = nn::LSTM::new(3, 4)?;
     says(
         lstm.forward(&ones(&[2])?, None),
         &["lstm", "[2]", "[L, N, in]"],
@@ -235,7 +235,7 @@ fn tensors_of_nothing() -> Result<()> {
     says(empty.argmax(0, false), &["0"]);
     says(empty.item(), &["item", "0 elements"]);
     let images = ones(&[0, 2, 4, 4])?;
-    let conv = nn::Conv2d::new(2, 3, 3, nn::Conv2dOptions::default())?;
+    let conv = nn::Conv2d::new(2, 3, 3)?;
     assert_eq!(conv.forward(&images)?.dims()?, [0, 3, 2, 2]);
     assert_eq!(
         ops::interpolate(&images, None, 2.0, "nearest", None)?.dims()?,
@@ -245,7 +245,7 @@ fn tensors_of_nothing() -> Result<()> {
         ops::interpolate(&ones(&[1, 2, 0, 4])?, None, 2.0, "nearest", None),
         &["interpolate", "at least one pixel"],
     );
-    let lstm = nn::LSTM::new(3, 4, nn::LSTMOptions::default())?;
+    let lstm = nn::LSTM::new(3, 4)?;
     says(
         lstm.forward(&ones(&[0, 2, 3])?, None),
         &["lstm", "no time steps"],

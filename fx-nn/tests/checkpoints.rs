@@ -381,7 +381,7 @@ fn damaged_files_are_errors_that_name_them() -> Result<()> {
     let whole = fs::read(&file).map_err(Error::other)?;
     for cut in [5, 20, 60, whole.len() - 100] {
         fs::write(&file, &whole[..cut]).map_err(Error::other)?;
-        let mut layer = nn::Linear::without_bias(64, 4)?;
+        let mut layer = nn::Linear::new(64, 4)?.bias(false);
         let before = layer.weight.to_vec()?;
         let problem = told(weights::load(&mut layer, &file));
         assert!(problem.contains("model.gguf: "), "{problem}");

@@ -157,14 +157,14 @@ fn attention_and_recurrence_are_counted() -> Result<()> {
     let expected = l * e * e + 2 * s * e * e + l * e * e + 2 * l * s * e;
     assert_eq!(counted.modules[0].multiply_adds, expected as u64);
 
-    let lstm = nn::LSTM::new(3, 8, nn::LSTMOptions::default())?;
+    let lstm = nn::LSTM::new(3, 8)?;
     let counted = summary(&lstm, &Tensor::rand((6, 2, 3))?)?;
     assert_eq!(
         counted.modules[0].multiply_adds,
         6 * 2 * (4 * 8 * 3 + 4 * 8 * 8)
     );
 
-    let up = nn::ConvTranspose2d::new(4, 2, 3, nn::ConvTranspose2dOptions::default())?;
+    let up = nn::ConvTranspose2d::new(4, 2, 3)?;
     let counted = summary(&up, &Tensor::rand((1, 4, 5, 5))?)?;
     assert_eq!(counted.modules[0].multiply_adds, 5 * 5 * 4 * 2 * 9);
     Ok(())

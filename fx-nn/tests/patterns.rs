@@ -572,7 +572,7 @@ impl ConvReluPool {
 
 #[test]
 fn groups_with_weights_know_what_they_connect_to() -> Result<()> {
-    let conv = |c: usize| nn::Conv2d::new(c, 4, 3, nn::Conv2dOptions::default());
+    let conv = |c: usize| nn::Conv2d::new(c, 4, 3);
     let model = ConvReluPool {
         conv1: conv(3)?,
         conv2: conv(4)?,
@@ -647,7 +647,7 @@ impl ConvBnRelu {
 }
 
 fn conv_bn_conv_relu() -> Result<GraphModule> {
-    let conv = || nn::Conv2d::new(3, 3, 3, nn::Conv2dOptions::default());
+    let conv = || nn::Conv2d::new(3, 3, 3);
     symbolic_trace(&ConvBnRelu {
         conv: conv()?,
         bn: nn::BatchNorm2d::new(3)?,

@@ -228,6 +228,13 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
     }
 
     fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        if saved.is_array() {
+            // A list that became a map keeps its names.
+            let items = loader.items(saved, T::from_saved)?.into_iter().enumerate();
+            return items
+                .map(|(i, item)| Ok((K::from_text(&i.to_string())?, item)))
+                .collect();
+        }
         let fields = json::object(saved)?;
         let mut map = IndexMap::with_capacity_and_hasher(fields.len(), S::default());
         for name in fields.keys() {

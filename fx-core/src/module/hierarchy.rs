@@ -1,5 +1,8 @@
 //! What a module holds, as lists: named modules, parameters, buffers; and the training flag of all of it.
 
+use std::any::Any;
+use std::marker::PhantomData;
+
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
@@ -49,6 +52,40 @@ pub trait ComponentExt: Component {
         };
         walk(self, &mut visitor);
         visitor.found
+    }
+
+    /// Calls `change` with the path of each module of type `M`, and the module, to change it in place: the outer ones first,
+    /// one that is shared once. The walk goes on into what `change` left.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// # #[derive(Module)] struct Scale { by: f64 }
+    /// # #[trace(leaf)] impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// #[derive(Module)]
+    /// struct Net { scales: Vec<Scale> }
+    /// let mut net = Net { scales: vec![Scale { by: 2.0 }, Scale { by: 3.0 }] };
+    /// let mut paths = Vec::new();
+    /// net.modules_mut::<Scale>(|path, scale| {
+    ///     scale.by *= 10.0;
+    ///     paths.push(path.to_string());
+    /// });
+    /// assert_eq!((net.scales[0].by, net.scales[1].by), (20.0, 30.0));
+    /// assert_eq!(paths, ["scales.0", "scales.1"]);
+    /// ```
+    fn modules_mut<M: Any>(&mut self, change: impl FnMut(&str, &mut M)) {
+        struct Modules<M, F> {
+            change: F,
+            of: PhantomData<M>,
+        }
+        impl<M: Any, F: FnMut(&str, &mut M)> VisitorMut for Modules<M, F> {
+            fn module(&mut self, path: &str, module: &mut dyn Any) {
+                if let Some(module) = module.downcast_mut() {
+                    (self.change)(path, module);
+                }
+            }
+        }
+        let of = PhantomData;
+        walk_mut(self, &mut Modules { change, of });
     }
 
     /// Refuses a hierarchy in which a path leads to two modules or tensors, or a map has a key that is empty or has a dot.

@@ -94,3 +94,9 @@ pub trait Module: Component + Any + Send + Sync {
         std::any::type_name::<Self>()
     }
 }
+
+impl<M: Module> From<M> for Box<dyn Module> {
+    fn from(module: M) -> Self {
+        Box::new(module)
+    }
+}

@@ -318,6 +318,11 @@ pub trait VisitorMut {
         let _ = (path, kind, tensor);
     }
 
+    /// A module, before what is inside.
+    fn module(&mut self, path: &str, module: &mut dyn Any) {
+        let _ = (path, module);
+    }
+
     /// A training flag.
     fn training(&mut self, path: &str, training: &mut bool) {
         let _ = (path, training);
@@ -379,6 +384,11 @@ impl WalkMut<'_, '_> {
         let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
         self.kind = former;
+    }
+
+    /// A module is here; what is inside follows.
+    pub fn module(&mut self, module: &mut dyn Any) {
+        self.visitor.module(&self.trail.0, module);
     }
 
     /// A tensor is at a path below.

@@ -150,6 +150,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
                 walk.component(self, |walk| { #visit });
             }
             fn visit_mut(&mut self, walk: &mut #core::__private::WalkMut<'_, '_>) {
+                walk.module(self);
                 #visit_mut
             }
             fn part(&self, __path: &str) -> ::core::option::Option<&dyn #core::__private::Component> {

@@ -28,30 +28,19 @@ pub struct AlexNet {
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 pub fn alexnet(num_classes: usize) -> Result<AlexNet> {
-    let conv = |c_in: usize, c_out: usize, kernel: usize, stride: usize, padding: usize| {
-        let options = nn::Conv2dOptions {
-            stride: stride.into(),
-            padding: padding.into(),
-            ..Default::default()
-        };
-        nn::Conv2d::new(c_in, c_out, kernel, options)
-    };
-    let pool = || nn::MaxPool2d {
-        stride: 2.into(),
-        ..nn::MaxPool2d::new(3)
-    };
+    let pool = || nn::MaxPool2d::new(3).stride(2);
     let features = nn::Sequential::new()
-        .push(conv(3, 64, 11, 4, 2)?)
+        .push(nn::Conv2d::new(3, 64, 11)?.stride(4).padding(2))
         .push(nn::ReLU::new())
         .push(pool())
-        .push(conv(64, 192, 5, 1, 2)?)
+        .push(nn::Conv2d::new(64, 192, 5)?.padding(2))
         .push(nn::ReLU::new())
         .push(pool())
-        .push(conv(192, 384, 3, 1, 1)?)
+        .push(nn::Conv2d::new(192, 384, 3)?.padding(1))
         .push(nn::ReLU::new())
-        .push(conv(384, 256, 3, 1, 1)?)
+        .push(nn::Conv2d::new(384, 256, 3)?.padding(1))
         .push(nn::ReLU::new())
-        .push(conv(256, 256, 3, 1, 1)?)
+        .push(nn::Conv2d::new(256, 256, 3)?.padding(1))
         .push(nn::ReLU::new())
         .push(pool());
     let classifier = nn::Sequential::new()

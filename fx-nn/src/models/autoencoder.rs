@@ -24,29 +24,25 @@ impl AutoEncoder {
     /// # Errors
     /// When candle has no room for it.
     pub fn new() -> Result<Self> {
-        let halving = nn::Conv2dOptions {
-            stride: 2.into(),
-            padding: 1.into(),
-            ..Default::default()
+        let halving = |c_in: usize, c_out: usize| -> Result<_> {
+            Ok(nn::Conv2d::new(c_in, c_out, 3)?.stride(2).padding(1))
         };
-        let doubling = nn::ConvTranspose2dOptions {
-            stride: 2.into(),
-            padding: 1.into(),
-            output_padding: 1.into(),
-            ..Default::default()
+        let doubling = |c_in: usize, c_out: usize| -> Result<_> {
+            let conv = nn::ConvTranspose2d::new(c_in, c_out, 3)?;
+            Ok(conv.stride(2).padding(1).output_padding(1))
         };
         Ok(AutoEncoder {
             encoder: nn::Sequential::new()
-                .push(nn::Conv2d::new(3, 8, 3, halving)?)
+                .push(halving(3, 8)?)
                 .push(nn::ReLU::new())
-                .push(nn::Conv2d::new(8, 16, 3, halving)?)
+                .push(halving(8, 16)?)
                 .push(nn::ReLU::new()),
             to_latent: nn::Linear::new(16 * 4 * 4, 10)?,
             from_latent: nn::Linear::new(10, 16 * 4 * 4)?,
             decoder: nn::Sequential::new()
-                .push(nn::ConvTranspose2d::new(16, 8, 3, doubling)?)
+                .push(doubling(16, 8)?)
                 .push(nn::ReLU::new())
-                .push(nn::ConvTranspose2d::new(8, 3, 3, doubling)?)
+                .push(doubling(8, 3)?)
                 .push(nn::Sigmoid::new()),
         })
     }

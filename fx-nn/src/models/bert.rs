@@ -179,7 +179,7 @@ impl Bert {
             })
         };
         Ok(Bert {
-            word: nn::Embedding::with_padding(config.vocab_size, width, 0)?,
+            word: nn::Embedding::new(config.vocab_size, width)?.padding_idx(0)?,
             position: nn::Embedding::new(config.max_positions, width)?,
             token_type: nn::Embedding::new(2, width)?,
             ln: layer_norm(width)?,

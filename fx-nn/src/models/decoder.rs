@@ -280,10 +280,7 @@ pub struct Attention {
 }
 
 fn linear(inputs: usize, outputs: usize, bias: bool) -> Result<nn::Linear> {
-    match bias {
-        true => nn::Linear::new(inputs, outputs),
-        false => nn::Linear::without_bias(inputs, outputs),
-    }
+    Ok(nn::Linear::new(inputs, outputs)?.bias(bias))
 }
 
 impl Attention {

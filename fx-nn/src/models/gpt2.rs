@@ -198,7 +198,7 @@ impl Gpt2 {
                 .map(|_| block())
                 .collect::<Result<_>>()?,
             ln_f: nn::LayerNorm::new(n_embd)?,
-            lm_head: nn::Linear::without_bias(n_embd, config.vocab_size)?,
+            lm_head: nn::Linear::new(n_embd, config.vocab_size)?.bias(false),
             pos: Tensor::arange(0, block_size)?,
         })
     }

@@ -22,15 +22,10 @@ impl LstmClassifier {
     /// # Errors
     /// When candle has no room for it.
     pub fn new(vocab: usize, width: usize, hidden: usize, classes: usize) -> Result<Self> {
-        let options = nn::LSTMOptions {
-            num_layers: 2,
-            batch_first: true,
-            bidirectional: true,
-            ..Default::default()
-        };
+        let lstm = nn::LSTM::new(width, hidden)?.batch_first(true);
         Ok(LstmClassifier {
             emb: nn::Embedding::new(vocab, width)?,
-            lstm: nn::LSTM::new(width, hidden, options)?,
+            lstm: lstm.num_layers(2)?.bidirectional(true)?,
             fc: nn::Linear::new(2 * hidden, classes)?,
         })
     }

@@ -13,15 +13,9 @@ fn conv_norm_act(
     stride: usize,
     groups: usize,
 ) -> Result<nn::Sequential> {
-    let options = nn::Conv2dOptions {
-        stride: stride.into(),
-        padding: (kernel / 2).into(),
-        groups,
-        bias: false,
-        ..Default::default()
-    };
+    let conv = nn::Conv2d::grouped(c_in, c_out, kernel, groups)?;
     Ok(nn::Sequential::new()
-        .push(nn::Conv2d::new(c_in, c_out, kernel, options)?)
+        .push(conv.stride(stride).padding(kernel / 2).bias(false))
         .push(nn::BatchNorm2d::new(c_out)?)
         .push(nn::ReLU6::new()))
 }
@@ -46,13 +40,9 @@ impl InvertedResidual {
         if expand_ratio != 1 {
             conv = conv.push(conv_norm_act(c_in, hidden, 1, 1, 1)?);
         }
-        let options = nn::Conv2dOptions {
-            bias: false,
-            ..Default::default()
-        };
         let conv = conv
             .push(conv_norm_act(hidden, hidden, 3, stride, hidden)?)
-            .push(nn::Conv2d::new(hidden, c_out, 1, options)?)
+            .push(nn::Conv2d::new(hidden, c_out, 1)?.bias(false))
             .push(nn::BatchNorm2d::new(c_out)?);
         Ok(InvertedResidual {
             conv,

@@ -25,13 +25,8 @@ pub struct BasicBlock {
 }
 
 fn conv(c_in: usize, c_out: usize, kernel: usize, stride: usize) -> Result<nn::Conv2d> {
-    let options = nn::Conv2dOptions {
-        stride: stride.into(),
-        padding: (kernel / 2).into(),
-        bias: false,
-        ..Default::default()
-    };
-    nn::Conv2d::new(c_in, c_out, kernel, options)
+    let conv = nn::Conv2d::new(c_in, c_out, kernel)?;
+    Ok(conv.stride(stride).padding(kernel / 2).bias(false))
 }
 
 /// The way around a block, where its shape changes.
@@ -219,11 +214,7 @@ impl<B: Block> ResNet<B> {
             conv1: conv(3, 64, 7, 2)?,
             bn1: nn::BatchNorm2d::new(64)?,
             relu: nn::ReLU::new(),
-            maxpool: nn::MaxPool2d {
-                stride: 2.into(),
-                padding: 1.into(),
-                ..nn::MaxPool2d::new(3)
-            },
+            maxpool: nn::MaxPool2d::new(3).stride(2).padding(1),
             layer1: layer(0)?,
             layer2: layer(1)?,
             layer3: layer(2)?,

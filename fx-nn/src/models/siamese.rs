@@ -44,7 +44,7 @@ impl Siamese {
     pub fn new() -> Result<Self> {
         Ok(Siamese {
             tower: Tower {
-                conv: nn::Conv2d::new(1, 6, 5, nn::Conv2dOptions::default())?,
+                conv: nn::Conv2d::new(1, 6, 5)?,
                 pool: nn::AvgPool2d::new(2),
                 fc: nn::Linear::new(6 * 12 * 12, 16)?,
             },

@@ -20,15 +20,10 @@ pub struct DoubleConv {
 
 impl DoubleConv {
     fn new(c_in: usize, c_out: usize) -> Result<Self> {
-        let options = nn::Conv2dOptions {
-            padding: 1.into(),
-            bias: false,
-            ..Default::default()
-        };
         Ok(DoubleConv {
-            conv1: nn::Conv2d::new(c_in, c_out, 3, options)?,
+            conv1: nn::Conv2d::new(c_in, c_out, 3)?.padding(1).bias(false),
             bn1: nn::BatchNorm2d::new(c_out)?,
-            conv2: nn::Conv2d::new(c_out, c_out, 3, options)?,
+            conv2: nn::Conv2d::new(c_out, c_out, 3)?.padding(1).bias(false),
             bn2: nn::BatchNorm2d::new(c_out)?,
         })
     }
@@ -73,19 +68,15 @@ impl UNet {
     /// # Errors
     /// When candle has no room for it.
     pub fn new(channels: usize, classes: usize, base: usize) -> Result<Self> {
-        let doubling = nn::ConvTranspose2dOptions {
-            stride: 2.into(),
-            ..Default::default()
-        };
         Ok(UNet {
             down1: DoubleConv::new(channels, base)?,
             down2: DoubleConv::new(base, base * 2)?,
             bottom: DoubleConv::new(base * 2, base * 4)?,
             pool: nn::MaxPool2d::new(2),
-            up2: nn::ConvTranspose2d::new(base * 4, base * 2, 2, doubling)?,
+            up2: nn::ConvTranspose2d::new(base * 4, base * 2, 2)?.stride(2),
             dec2: DoubleConv::new(base * 4, base * 2)?,
             dec1: DoubleConv::new(base * 3, base)?,
-            head: nn::Conv2d::new(base, classes, 1, nn::Conv2dOptions::default())?,
+            head: nn::Conv2d::new(base, classes, 1)?,
         })
     }
 }

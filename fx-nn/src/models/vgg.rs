@@ -43,11 +43,7 @@ pub fn vgg11_bn(num_classes: usize) -> Result<Vgg> {
         features = match layer {
             None => features.push(nn::MaxPool2d::new(2)),
             Some(out) => {
-                let options = nn::Conv2dOptions {
-                    padding: 1.into(),
-                    ..Default::default()
-                };
-                let conv = nn::Conv2d::new(channels, out, 3, options)?;
+                let conv = nn::Conv2d::new(channels, out, 3)?.padding(1);
                 channels = out;
                 features
                     .push(conv)

@@ -191,10 +191,6 @@ impl VisionTransformer {
             )));
         }
         let side = image_size / patch_size;
-        let options = nn::Conv2dOptions {
-            stride: patch_size.into(),
-            ..Default::default()
-        };
         let layers = (0..config.num_layers).map(|i| {
             let block = EncoderBlock::new(hidden_dim, config.num_heads, config.mlp_dim, 0.0)?;
             Ok((format!("encoder_layer_{i}"), block))
@@ -202,7 +198,7 @@ impl VisionTransformer {
         let positions = (Tensor::randn((1, side * side + 1, hidden_dim))? * 0.02)?;
         Ok(VisionTransformer {
             class_token: Tensor::zeros((1, 1, hidden_dim))?.into_parameter()?,
-            conv_proj: nn::Conv2d::new(3, hidden_dim, patch_size, options)?,
+            conv_proj: nn::Conv2d::new(3, hidden_dim, patch_size)?.stride(patch_size),
             encoder: Encoder {
                 pos_embedding: positions.into_parameter()?,
                 dropout: nn::Dropout::new(0.0)?,

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
@@ -42,6 +43,8 @@ impl AvgPool2d {
         }
     }
 }
+
+options!(AvgPool2d { stride: impl Into<Pair>, padding: impl Into<Pair>, ceil_mode: bool, count_include_pad: bool });
 
 #[trace(leaf, path = "fx_nn::nn::AvgPool2d")]
 impl AvgPool2d {

@@ -3,6 +3,7 @@
 use fx_core::{Error, Module, Result, trace};
 
 use super::batch_norm2d::{count_batch, no_batches};
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -42,9 +43,9 @@ pub struct BatchNorm1d {
     /// How many batches the running statistics have seen: one `int64`.
     #[module(buffer)]
     pub num_batches_tracked: Option<Tensor>,
-    /// Added to the variance.
+    /// Added to the variance: 1e-5.
     pub eps: f64,
-    /// How far the running statistics move towards a batch's.
+    /// How far the running statistics move towards a batch's: 0.1.
     pub momentum: f64,
     /// Whether the batch's own statistics are used.
     pub training: bool,
@@ -73,6 +74,16 @@ impl BatchNorm1d {
         self.training && self.running_mean.is_some()
     }
 }
+
+options!(BatchNorm1d {
+    eps: f64,
+    momentum: f64
+});
+kept!(BatchNorm1d {
+    affine: [weight, bias],
+    bias: [bias],
+    track_running_stats: [running_mean, running_var, num_batches_tracked]
+});
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::BatchNorm1d")]
 impl BatchNorm1d {

@@ -3,6 +3,7 @@
 use candle_core::Var;
 use fx_core::{Error, Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::device;
 use crate::error::Fx;
@@ -44,9 +45,9 @@ pub struct BatchNorm2d {
     /// How many batches the running statistics have seen: one `int64`.
     #[module(buffer)]
     pub num_batches_tracked: Option<Tensor>,
-    /// Added to the variance.
+    /// Added to the variance: 1e-5.
     pub eps: f64,
-    /// How far the running statistics move towards a batch's.
+    /// How far the running statistics move towards a batch's: 0.1.
     pub momentum: f64,
     /// Whether the batch's own statistics are used.
     pub training: bool,
@@ -99,6 +100,16 @@ pub(super) fn count_batch(count: Option<&Tensor>) -> Result<()> {
     }
     Ok(())
 }
+
+options!(BatchNorm2d {
+    eps: f64,
+    momentum: f64
+});
+kept!(BatchNorm2d {
+    affine: [weight, bias],
+    bias: [bias],
+    track_running_stats: [running_mean, running_var, num_batches_tracked]
+});
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::BatchNorm2d")]
 impl BatchNorm2d {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -31,6 +32,8 @@ impl Default for BCELoss {
         }
     }
 }
+
+options!(BCELoss { weight: impl Into<Option<Tensor>>, reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::BCELoss")]
 impl BCELoss {

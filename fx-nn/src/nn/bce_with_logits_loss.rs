@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -35,6 +36,8 @@ impl Default for BCEWithLogitsLoss {
         }
     }
 }
+
+options!(BCEWithLogitsLoss { weight: impl Into<Option<Tensor>>, reduction: impl Into<String>, pos_weight: impl Into<Option<Tensor>> });
 
 #[trace(leaf, path = "fx_nn::nn::BCEWithLogitsLoss")]
 impl BCEWithLogitsLoss {

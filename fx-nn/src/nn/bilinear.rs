@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::kept;
 use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -10,7 +11,7 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let mut layer = nn::Bilinear::new(1, 2, 1, true)?;
+/// let mut layer = nn::Bilinear::new(1, 2, 1)?;
 /// layer.weight = Tensor::from_vec(vec![1.0f32, 10.0], (1, 1, 2))?;
 /// layer.bias = Some(Tensor::from_vec(vec![0.5f32], 1)?);
 /// let (a, b) = (Tensor::from_vec(vec![2.0f32], 1)?, Tensor::from_vec(vec![3.0f32, 4.0], 2)?);
@@ -30,21 +31,16 @@ impl Bilinear {
     ///
     /// # Errors
     /// When candle has no room for it.
-    pub fn new(
-        in1_features: usize,
-        in2_features: usize,
-        out_features: usize,
-        bias: bool,
-    ) -> Result<Self> {
+    pub fn new(in1_features: usize, in2_features: usize, out_features: usize) -> Result<Self> {
         let bound = parameter::fan_in_bound(in1_features);
         Ok(Bilinear {
             weight: parameter::uniform(&[out_features, in1_features, in2_features], bound)?,
-            bias: bias
-                .then(|| parameter::uniform(&[out_features], bound))
-                .transpose()?,
+            bias: Some(parameter::uniform(&[out_features], bound)?),
         })
     }
 }
+
+kept!(Bilinear { bias: [bias] });
 
 #[trace(leaf, path = "fx_nn::nn::Bilinear")]
 impl Bilinear {

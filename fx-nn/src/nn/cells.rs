@@ -2,6 +2,7 @@
 
 use fx_core::{Error, Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -14,15 +15,14 @@ struct Parts {
     bias_hh: Option<Tensor>,
 }
 
-fn parts(input_size: usize, hidden_size: usize, gates: usize, bias: bool) -> Result<Parts> {
+fn parts(input_size: usize, hidden_size: usize, gates: usize) -> Result<Parts> {
     let bound = parameter::fan_in_bound(hidden_size);
     let rows = hidden_size.saturating_mul(gates);
-    let bias_of = || bias.then(|| parameter::uniform(&[rows], bound)).transpose();
     Ok(Parts {
         weight_ih: parameter::uniform(&[rows, input_size], bound)?,
         weight_hh: parameter::uniform(&[rows, hidden_size], bound)?,
-        bias_ih: bias_of()?,
-        bias_hh: bias_of()?,
+        bias_ih: Some(parameter::uniform(&[rows], bound)?),
+        bias_hh: Some(parameter::uniform(&[rows], bound)?),
     })
 }
 
@@ -44,13 +44,13 @@ impl GRUCell {
     ///
     /// # Errors
     /// When candle has no room for it.
-    pub fn new(input_size: usize, hidden_size: usize, bias: bool) -> Result<Self> {
+    pub fn new(input_size: usize, hidden_size: usize) -> Result<Self> {
         let Parts {
             weight_ih,
             weight_hh,
             bias_ih,
             bias_hh,
-        } = parts(input_size, hidden_size, 3, bias)?;
+        } = parts(input_size, hidden_size, 3)?;
         Ok(GRUCell {
             weight_ih,
             weight_hh,
@@ -59,6 +59,10 @@ impl GRUCell {
         })
     }
 }
+
+kept!(GRUCell {
+    bias: [bias_ih, bias_hh]
+});
 
 #[trace(leaf, path = "fx_nn::nn::GRUCell")]
 impl GRUCell {
@@ -99,13 +103,13 @@ impl RNNCell {
     ///
     /// # Errors
     /// When candle has no room for it.
-    pub fn new(input_size: usize, hidden_size: usize, bias: bool) -> Result<Self> {
+    pub fn new(input_size: usize, hidden_size: usize) -> Result<Self> {
         let Parts {
             weight_ih,
             weight_hh,
             bias_ih,
             bias_hh,
-        } = parts(input_size, hidden_size, 1, bias)?;
+        } = parts(input_size, hidden_size, 1)?;
         Ok(RNNCell {
             weight_ih,
             weight_hh,
@@ -115,6 +119,12 @@ impl RNNCell {
         })
     }
 }
+
+kept!(RNNCell {
+    bias: [bias_ih, bias_hh]
+});
+
+options!(RNNCell { nonlinearity: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::RNNCell")]
 impl RNNCell {
@@ -162,13 +172,13 @@ impl LSTMCell {
     ///
     /// # Errors
     /// When candle has no room for it.
-    pub fn new(input_size: usize, hidden_size: usize, bias: bool) -> Result<Self> {
+    pub fn new(input_size: usize, hidden_size: usize) -> Result<Self> {
         let Parts {
             weight_ih,
             weight_hh,
             bias_ih,
             bias_hh,
-        } = parts(input_size, hidden_size, 4, bias)?;
+        } = parts(input_size, hidden_size, 4)?;
         Ok(LSTMCell {
             weight_ih,
             weight_hh,
@@ -177,6 +187,10 @@ impl LSTMCell {
         })
     }
 }
+
+kept!(LSTMCell {
+    bias: [bias_ih, bias_hh]
+});
 
 #[trace(leaf, path = "fx_nn::nn::LSTMCell")]
 impl LSTMCell {

@@ -3,6 +3,7 @@
 use fx_core::{Error, Module, Result, trace};
 
 use super::batch_norm2d::{count_batch, no_batches};
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -11,6 +12,8 @@ use crate::tensor::Tensor;
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm1d {
+    /// Channels.
+    pub num_features: usize,
     /// `[channels]`.
     pub weight: Option<Tensor>,
     /// `[channels]`.
@@ -24,18 +27,19 @@ pub struct InstanceNorm1d {
     /// How many batches the running statistics have seen: one `int64`.
     #[module(buffer)]
     pub num_batches_tracked: Option<Tensor>,
-    /// Added to the variance.
+    /// Added to the variance: 1e-5.
     pub eps: f64,
-    /// How far the running statistics move towards a batch's.
+    /// How far the running statistics move towards a batch's: 0.1.
     pub momentum: f64,
     /// Whether the running statistics move.
     pub training: bool,
 }
 
 impl InstanceNorm1d {
-    /// A layer without parameters and running statistics: eps 1e-5, momentum 0.1.
-    pub fn new() -> Self {
+    /// A layer without parameters and running statistics, for so many channels.
+    pub fn new(num_features: usize) -> Self {
         InstanceNorm1d {
+            num_features,
             weight: None,
             bias: None,
             running_mean: None,
@@ -47,26 +51,30 @@ impl InstanceNorm1d {
         }
     }
 
-    /// The same, with weights of one and biases of zero.
+    /// Whether the layer has weights of one and biases of zero: no.
     ///
     /// # Errors
-    /// When candle has no room for them.
-    pub fn affine(channels: usize) -> Result<Self> {
-        Ok(InstanceNorm1d {
-            weight: Some(parameter::constant(&[channels], 1.0)?),
-            bias: Some(parameter::constant(&[channels], 0.0)?),
-            ..InstanceNorm1d::new()
-        })
+    /// When there is no room for them.
+    pub fn affine(mut self, affine: bool) -> Result<Self> {
+        let shape = [self.num_features];
+        let of = |value| {
+            affine
+                .then(|| parameter::constant(&shape, value))
+                .transpose()
+        };
+        (self.weight, self.bias) = (of(1.0)?, of(0.0)?);
+        Ok(self)
     }
 
-    /// With running statistics, which evaluation uses.
+    /// Whether the layer has running statistics, which evaluation uses: no.
     ///
     /// # Errors
-    /// When candle has no room for them.
-    pub fn tracking(mut self, channels: usize) -> Result<Self> {
-        self.running_mean = Some(Tensor::zeros(channels)?);
-        self.running_var = Some(Tensor::ones(channels)?);
-        self.num_batches_tracked = Some(no_batches()?);
+    /// When there is no room for them.
+    pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
+        let channels = self.num_features;
+        self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
+        self.running_var = tracks.then(|| Tensor::ones(channels)).transpose()?;
+        self.num_batches_tracked = tracks.then(no_batches).transpose()?;
         Ok(self)
     }
 
@@ -75,11 +83,11 @@ impl InstanceNorm1d {
     }
 }
 
-impl Default for InstanceNorm1d {
-    fn default() -> Self {
-        InstanceNorm1d::new()
-    }
-}
+options!(InstanceNorm1d {
+    eps: f64,
+    momentum: f64
+});
+kept!(InstanceNorm1d { bias: [bias] });
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::InstanceNorm1d")]
 impl InstanceNorm1d {
@@ -115,6 +123,8 @@ impl InstanceNorm1d {
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm2d {
+    /// Channels.
+    pub num_features: usize,
     /// `[channels]`.
     pub weight: Option<Tensor>,
     /// `[channels]`.
@@ -128,18 +138,19 @@ pub struct InstanceNorm2d {
     /// How many batches the running statistics have seen: one `int64`.
     #[module(buffer)]
     pub num_batches_tracked: Option<Tensor>,
-    /// Added to the variance.
+    /// Added to the variance: 1e-5.
     pub eps: f64,
-    /// How far the running statistics move towards a batch's.
+    /// How far the running statistics move towards a batch's: 0.1.
     pub momentum: f64,
     /// Whether the running statistics move.
     pub training: bool,
 }
 
 impl InstanceNorm2d {
-    /// A layer without parameters and running statistics: eps 1e-5, momentum 0.1.
-    pub fn new() -> Self {
+    /// A layer without parameters and running statistics, for so many channels.
+    pub fn new(num_features: usize) -> Self {
         InstanceNorm2d {
+            num_features,
             weight: None,
             bias: None,
             running_mean: None,
@@ -151,26 +162,30 @@ impl InstanceNorm2d {
         }
     }
 
-    /// The same, with weights of one and biases of zero.
+    /// Whether the layer has weights of one and biases of zero: no.
     ///
     /// # Errors
-    /// When candle has no room for them.
-    pub fn affine(channels: usize) -> Result<Self> {
-        Ok(InstanceNorm2d {
-            weight: Some(parameter::constant(&[channels], 1.0)?),
-            bias: Some(parameter::constant(&[channels], 0.0)?),
-            ..InstanceNorm2d::new()
-        })
+    /// When there is no room for them.
+    pub fn affine(mut self, affine: bool) -> Result<Self> {
+        let shape = [self.num_features];
+        let of = |value| {
+            affine
+                .then(|| parameter::constant(&shape, value))
+                .transpose()
+        };
+        (self.weight, self.bias) = (of(1.0)?, of(0.0)?);
+        Ok(self)
     }
 
-    /// With running statistics, which evaluation uses.
+    /// Whether the layer has running statistics, which evaluation uses: no.
     ///
     /// # Errors
-    /// When candle has no room for them.
-    pub fn tracking(mut self, channels: usize) -> Result<Self> {
-        self.running_mean = Some(Tensor::zeros(channels)?);
-        self.running_var = Some(Tensor::ones(channels)?);
-        self.num_batches_tracked = Some(no_batches()?);
+    /// When there is no room for them.
+    pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
+        let channels = self.num_features;
+        self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
+        self.running_var = tracks.then(|| Tensor::ones(channels)).transpose()?;
+        self.num_batches_tracked = tracks.then(no_batches).transpose()?;
         Ok(self)
     }
 
@@ -179,11 +194,11 @@ impl InstanceNorm2d {
     }
 }
 
-impl Default for InstanceNorm2d {
-    fn default() -> Self {
-        InstanceNorm2d::new()
-    }
-}
+options!(InstanceNorm2d {
+    eps: f64,
+    momentum: f64
+});
+kept!(InstanceNorm2d { bias: [bias] });
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::InstanceNorm2d")]
 impl InstanceNorm2d {
@@ -219,6 +234,8 @@ impl InstanceNorm2d {
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm3d {
+    /// Channels.
+    pub num_features: usize,
     /// `[channels]`.
     pub weight: Option<Tensor>,
     /// `[channels]`.
@@ -232,18 +249,19 @@ pub struct InstanceNorm3d {
     /// How many batches the running statistics have seen: one `int64`.
     #[module(buffer)]
     pub num_batches_tracked: Option<Tensor>,
-    /// Added to the variance.
+    /// Added to the variance: 1e-5.
     pub eps: f64,
-    /// How far the running statistics move towards a batch's.
+    /// How far the running statistics move towards a batch's: 0.1.
     pub momentum: f64,
     /// Whether the running statistics move.
     pub training: bool,
 }
 
 impl InstanceNorm3d {
-    /// A layer without parameters and running statistics: eps 1e-5, momentum 0.1.
-    pub fn new() -> Self {
+    /// A layer without parameters and running statistics, for so many channels.
+    pub fn new(num_features: usize) -> Self {
         InstanceNorm3d {
+            num_features,
             weight: None,
             bias: None,
             running_mean: None,
@@ -255,26 +273,30 @@ impl InstanceNorm3d {
         }
     }
 
-    /// The same, with weights of one and biases of zero.
+    /// Whether the layer has weights of one and biases of zero: no.
     ///
     /// # Errors
-    /// When candle has no room for them.
-    pub fn affine(channels: usize) -> Result<Self> {
-        Ok(InstanceNorm3d {
-            weight: Some(parameter::constant(&[channels], 1.0)?),
-            bias: Some(parameter::constant(&[channels], 0.0)?),
-            ..InstanceNorm3d::new()
-        })
+    /// When there is no room for them.
+    pub fn affine(mut self, affine: bool) -> Result<Self> {
+        let shape = [self.num_features];
+        let of = |value| {
+            affine
+                .then(|| parameter::constant(&shape, value))
+                .transpose()
+        };
+        (self.weight, self.bias) = (of(1.0)?, of(0.0)?);
+        Ok(self)
     }
 
-    /// With running statistics, which evaluation uses.
+    /// Whether the layer has running statistics, which evaluation uses: no.
     ///
     /// # Errors
-    /// When candle has no room for them.
-    pub fn tracking(mut self, channels: usize) -> Result<Self> {
-        self.running_mean = Some(Tensor::zeros(channels)?);
-        self.running_var = Some(Tensor::ones(channels)?);
-        self.num_batches_tracked = Some(no_batches()?);
+    /// When there is no room for them.
+    pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
+        let channels = self.num_features;
+        self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
+        self.running_var = tracks.then(|| Tensor::ones(channels)).transpose()?;
+        self.num_batches_tracked = tracks.then(no_batches).transpose()?;
         Ok(self)
     }
 
@@ -283,11 +305,11 @@ impl InstanceNorm3d {
     }
 }
 
-impl Default for InstanceNorm3d {
-    fn default() -> Self {
-        InstanceNorm3d::new()
-    }
-}
+options!(InstanceNorm3d {
+    eps: f64,
+    momentum: f64
+});
+kept!(InstanceNorm3d { bias: [bias] });
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::InstanceNorm3d")]
 impl InstanceNorm3d {
@@ -343,6 +365,12 @@ impl LocalResponseNorm {
         }
     }
 }
+
+options!(LocalResponseNorm {
+    alpha: f64,
+    beta: f64,
+    k: f64
+});
 
 #[trace(leaf, path = "fx_nn::nn::LocalResponseNorm")]
 impl LocalResponseNorm {

@@ -1,7 +1,8 @@
 //! `ConvTranspose1d`: a transposed 1-d convolution.
 
-use fx_core::{Error, Module, Result, trace};
+use fx_core::{Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -13,21 +14,6 @@ pub struct ConvTranspose1d {
     pub weight: Tensor,
     /// `[out_channels]`.
     pub bias: Option<Tensor>,
-    /// Steps of the window.
-    pub stride: usize,
-    /// Pixels taken off each side.
-    pub padding: usize,
-    /// Pixels added at the end.
-    pub output_padding: usize,
-    /// Blocks of channels that do not see each other.
-    pub groups: usize,
-    /// Steps inside the window.
-    pub dilation: usize,
-}
-
-/// Options of [`ConvTranspose1d`], with PyTorch's defaults.
-#[derive(Clone, Copy, Debug)]
-pub struct ConvTranspose1dOptions {
     /// Steps of the window: 1.
     pub stride: usize,
     /// Pixels taken off each side: 0.
@@ -38,59 +24,53 @@ pub struct ConvTranspose1dOptions {
     pub groups: usize,
     /// Steps inside the window: 1.
     pub dilation: usize,
-    /// Whether there is a bias: yes.
-    pub bias: bool,
-}
-
-impl Default for ConvTranspose1dOptions {
-    fn default() -> Self {
-        ConvTranspose1dOptions {
-            stride: 1,
-            padding: 0,
-            output_padding: 0,
-            groups: 1,
-            dilation: 1,
-            bias: true,
-        }
-    }
 }
 
 impl ConvTranspose1d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts.
-    pub fn new(
+    /// When there is no room for it.
+    pub fn new(in_channels: usize, out_channels: usize, kernel_size: usize) -> Result<Self> {
+        ConvTranspose1d::grouped(in_channels, out_channels, kernel_size, 1)
+    }
+
+    /// A layer of `groups` blocks of channels that do not see each other.
+    ///
+    /// # Errors
+    /// When `groups` does not divide both channel counts, or there is no room.
+    pub fn grouped(
         in_channels: usize,
         out_channels: usize,
         kernel_size: usize,
-        options: ConvTranspose1dOptions,
+        groups: usize,
     ) -> Result<Self> {
-        let groups = options.groups;
-        if groups == 0
-            || !in_channels.is_multiple_of(groups)
-            || !out_channels.is_multiple_of(groups)
-        {
-            return Err(Error::msg(format_args!(
-                "conv_transpose1d: groups must divide in_channels and out_channels, and {groups} does not divide {in_channels} and {out_channels}"
-            )));
-        }
-        let shape = [in_channels, out_channels / groups, kernel_size];
-        let bound = parameter::fan_in_bound(shape[1].saturating_mul(kernel_size));
-        let bias = options
-            .bias
-            .then(|| parameter::uniform(&[out_channels], bound));
-        Ok(ConvTranspose1d {
-            weight: parameter::uniform(&shape, bound)?,
-            bias: bias.transpose()?,
-            stride: options.stride,
-            padding: options.padding,
-            output_padding: options.output_padding,
+        let channels = (in_channels, out_channels);
+        let (weight, bias) = parameter::transposed_convolution(
+            "conv_transpose1d",
+            channels,
+            &[kernel_size],
             groups,
-            dilation: options.dilation,
+        )?;
+        Ok(ConvTranspose1d {
+            weight,
+            bias: Some(bias),
+            stride: 1,
+            padding: 0,
+            output_padding: 0,
+            dilation: 1,
+            groups,
         })
     }
 }
+
+options!(ConvTranspose1d {
+    stride: usize,
+    padding: usize,
+    output_padding: usize,
+    dilation: usize
+});
+kept!(ConvTranspose1d { bias: [bias] });
 
 #[trace(leaf, path = "fx_nn::nn::ConvTranspose1d")]
 impl ConvTranspose1d {

@@ -1,7 +1,8 @@
 //! `ConvTranspose2d`: a transposed 2-d convolution.
 
-use fx_core::{Error, Module, Result, trace};
+use fx_core::{Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
@@ -12,8 +13,7 @@ use crate::tensor::{Pair, Tensor};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let options = nn::ConvTranspose2dOptions { stride: 2.into(), bias: false, ..Default::default() };
-/// let mut layer = nn::ConvTranspose2d::new(1, 1, 2, options)?;
+/// let mut layer = nn::ConvTranspose2d::new(1, 1, 2)?.stride(2).bias(false);
 /// layer.weight = Tensor::from_vec(vec![1.0f32, 2.0, 3.0, 4.0], (1, 1, 2, 2))?;
 /// let y = layer.forward(&Tensor::from_vec(vec![1.0f32, 10.0], (1, 1, 1, 2))?)?;
 /// assert_eq!(y.dims()?, [1, 1, 2, 4]);
@@ -26,21 +26,6 @@ pub struct ConvTranspose2d {
     pub weight: Tensor,
     /// `[out_channels]`.
     pub bias: Option<Tensor>,
-    /// Steps of the window.
-    pub stride: Pair,
-    /// Pixels taken off each side.
-    pub padding: Pair,
-    /// Pixels added at the end.
-    pub output_padding: Pair,
-    /// Blocks of channels that do not see each other.
-    pub groups: usize,
-    /// Steps inside the window.
-    pub dilation: Pair,
-}
-
-/// Options of [`ConvTranspose2d`], with PyTorch's defaults.
-#[derive(Clone, Copy, Debug)]
-pub struct ConvTranspose2dOptions {
     /// Steps of the window: 1.
     pub stride: Pair,
     /// Pixels taken off each side: 0.
@@ -51,61 +36,53 @@ pub struct ConvTranspose2dOptions {
     pub groups: usize,
     /// Steps inside the window: 1.
     pub dilation: Pair,
-    /// Whether there is a bias: yes.
-    pub bias: bool,
-}
-
-impl Default for ConvTranspose2dOptions {
-    fn default() -> Self {
-        ConvTranspose2dOptions {
-            stride: 1.into(),
-            padding: 0.into(),
-            output_padding: 0.into(),
-            groups: 1,
-            dilation: 1.into(),
-            bias: true,
-        }
-    }
 }
 
 impl ConvTranspose2d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts.
+    /// When there is no room for it.
     pub fn new(
         in_channels: usize,
         out_channels: usize,
         kernel_size: impl Into<Pair>,
-        options: ConvTranspose2dOptions,
     ) -> Result<Self> {
-        let groups = options.groups;
-        if groups == 0
-            || !in_channels.is_multiple_of(groups)
-            || !out_channels.is_multiple_of(groups)
-        {
-            return Err(Error::msg(format_args!(
-                "conv_transpose2d: groups must divide in_channels and out_channels, and {groups} does not divide {in_channels} and {out_channels}"
-            )));
-        }
+        ConvTranspose2d::grouped(in_channels, out_channels, kernel_size, 1)
+    }
+
+    /// A layer of `groups` blocks of channels that do not see each other.
+    ///
+    /// # Errors
+    /// When `groups` does not divide both channel counts, or there is no room.
+    pub fn grouped(
+        in_channels: usize,
+        out_channels: usize,
+        kernel_size: impl Into<Pair>,
+        groups: usize,
+    ) -> Result<Self> {
         let kernel = kernel_size.into();
-        let shape = [in_channels, out_channels / groups, kernel.0, kernel.1];
-        let bound =
-            parameter::fan_in_bound(shape[1].saturating_mul(kernel.0).saturating_mul(kernel.1));
-        let bias = options
-            .bias
-            .then(|| parameter::uniform(&[out_channels], bound));
-        Ok(ConvTranspose2d {
-            weight: parameter::uniform(&shape, bound)?,
-            bias: bias.transpose()?,
-            stride: options.stride,
-            padding: options.padding,
-            output_padding: options.output_padding,
+        let channels = (in_channels, out_channels);
+        let (weight, bias) = parameter::transposed_convolution(
+            "conv_transpose2d",
+            channels,
+            &[kernel.0, kernel.1],
             groups,
-            dilation: options.dilation,
+        )?;
+        Ok(ConvTranspose2d {
+            weight,
+            bias: Some(bias),
+            stride: 1.into(),
+            padding: 0.into(),
+            output_padding: 0.into(),
+            dilation: 1.into(),
+            groups,
         })
     }
 }
+
+options!(ConvTranspose2d { stride: impl Into<Pair>, padding: impl Into<Pair>, output_padding: impl Into<Pair>, dilation: impl Into<Pair> });
+kept!(ConvTranspose2d { bias: [bias] });
 
 #[trace(leaf, path = "fx_nn::nn::ConvTranspose2d")]
 impl ConvTranspose2d {

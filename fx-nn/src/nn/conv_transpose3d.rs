@@ -1,7 +1,8 @@
 //! `ConvTranspose3d`: a transposed 3-d convolution.
 
-use fx_core::{Error, Module, Result, trace};
+use fx_core::{Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::{Tensor, Triple};
@@ -13,21 +14,6 @@ pub struct ConvTranspose3d {
     pub weight: Tensor,
     /// `[out_channels]`.
     pub bias: Option<Tensor>,
-    /// Steps of the window.
-    pub stride: Triple,
-    /// Pixels taken off each side.
-    pub padding: Triple,
-    /// Pixels added at the end.
-    pub output_padding: Triple,
-    /// Blocks of channels that do not see each other.
-    pub groups: usize,
-    /// Steps inside the window.
-    pub dilation: Triple,
-}
-
-/// Options of [`ConvTranspose3d`], with PyTorch's defaults.
-#[derive(Clone, Copy, Debug)]
-pub struct ConvTranspose3dOptions {
     /// Steps of the window: 1.
     pub stride: Triple,
     /// Pixels taken off each side: 0.
@@ -38,71 +24,53 @@ pub struct ConvTranspose3dOptions {
     pub groups: usize,
     /// Steps inside the window: 1.
     pub dilation: Triple,
-    /// Whether there is a bias: yes.
-    pub bias: bool,
-}
-
-impl Default for ConvTranspose3dOptions {
-    fn default() -> Self {
-        ConvTranspose3dOptions {
-            stride: 1.into(),
-            padding: 0.into(),
-            output_padding: 0.into(),
-            groups: 1,
-            dilation: 1.into(),
-            bias: true,
-        }
-    }
 }
 
 impl ConvTranspose3d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts.
+    /// When there is no room for it.
     pub fn new(
         in_channels: usize,
         out_channels: usize,
         kernel_size: impl Into<Triple>,
-        options: ConvTranspose3dOptions,
     ) -> Result<Self> {
-        let groups = options.groups;
-        if groups == 0
-            || !in_channels.is_multiple_of(groups)
-            || !out_channels.is_multiple_of(groups)
-        {
-            return Err(Error::msg(format_args!(
-                "conv_transpose3d: groups must divide in_channels and out_channels, and {groups} does not divide {in_channels} and {out_channels}"
-            )));
-        }
+        ConvTranspose3d::grouped(in_channels, out_channels, kernel_size, 1)
+    }
+
+    /// A layer of `groups` blocks of channels that do not see each other.
+    ///
+    /// # Errors
+    /// When `groups` does not divide both channel counts, or there is no room.
+    pub fn grouped(
+        in_channels: usize,
+        out_channels: usize,
+        kernel_size: impl Into<Triple>,
+        groups: usize,
+    ) -> Result<Self> {
         let kernel = kernel_size.into();
-        let shape = [
-            in_channels,
-            out_channels / groups,
-            kernel.0,
-            kernel.1,
-            kernel.2,
-        ];
-        let bound = parameter::fan_in_bound(
-            shape[1]
-                .saturating_mul(kernel.0)
-                .saturating_mul(kernel.1)
-                .saturating_mul(kernel.2),
-        );
-        let bias = options
-            .bias
-            .then(|| parameter::uniform(&[out_channels], bound));
-        Ok(ConvTranspose3d {
-            weight: parameter::uniform(&shape, bound)?,
-            bias: bias.transpose()?,
-            stride: options.stride,
-            padding: options.padding,
-            output_padding: options.output_padding,
+        let channels = (in_channels, out_channels);
+        let (weight, bias) = parameter::transposed_convolution(
+            "conv_transpose3d",
+            channels,
+            &[kernel.0, kernel.1, kernel.2],
             groups,
-            dilation: options.dilation,
+        )?;
+        Ok(ConvTranspose3d {
+            weight,
+            bias: Some(bias),
+            stride: 1.into(),
+            padding: 0.into(),
+            output_padding: 0.into(),
+            dilation: 1.into(),
+            groups,
         })
     }
 }
+
+options!(ConvTranspose3d { stride: impl Into<Triple>, padding: impl Into<Triple>, output_padding: impl Into<Triple>, dilation: impl Into<Triple> });
+kept!(ConvTranspose3d { bias: [bias] });
 
 #[trace(leaf, path = "fx_nn::nn::ConvTranspose3d")]
 impl ConvTranspose3d {

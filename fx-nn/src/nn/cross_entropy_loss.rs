@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -39,6 +40,8 @@ impl Default for CrossEntropyLoss {
         }
     }
 }
+
+options!(CrossEntropyLoss { weight: impl Into<Option<Tensor>>, ignore_index: i64, reduction: impl Into<String>, label_smoothing: f64 });
 
 #[trace(leaf, path = "fx_nn::nn::CrossEntropyLoss")]
 impl CrossEntropyLoss {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -25,6 +26,8 @@ impl Default for ELU {
         ELU { alpha: 1.0 }
     }
 }
+
+options!(ELU { alpha: f64 });
 
 #[trace(leaf, path = "fx_nn::nn::ELU")]
 impl ELU {

@@ -38,22 +38,18 @@ impl Embedding {
         })
     }
 
-    /// The same, with a row of zeros that is not trained.
+    /// Sets the option [`padding_idx`](Embedding#structfield.padding_idx), and its row to zeros.
     ///
     /// # Errors
     /// When there is no such row.
-    pub fn with_padding(
-        num_embeddings: usize,
-        embedding_dim: usize,
-        padding_idx: usize,
-    ) -> Result<Self> {
+    pub fn padding_idx(self, padding_idx: usize) -> Result<Self> {
+        let rows = self.weight.candle()?;
+        let num_embeddings = rows.dims().first().copied().unwrap_or(0);
         if padding_idx >= num_embeddings {
             return Err(Error::msg(format_args!(
                 "embedding: padding_idx {padding_idx} is not one of {num_embeddings} rows"
             )));
         }
-        let layer = Embedding::new(num_embeddings, embedding_dim)?;
-        let rows = layer.weight.candle()?;
         let zeros = rows.narrow(0, padding_idx, 1).and_then(|r| r.zeros_like());
         let padded = zeros
             .and_then(|zeros| rows.detach().slice_scatter(&zeros, 0, padding_idx))
@@ -63,7 +59,7 @@ impl Embedding {
             .fx()?;
         Ok(Embedding {
             padding_idx: Some(padding_idx),
-            ..layer
+            ..self
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -23,6 +24,11 @@ impl Default for Flatten {
         }
     }
 }
+
+options!(Flatten {
+    start_dim: i64,
+    end_dim: i64
+});
 
 #[trace(leaf, path = "fx_nn::nn::Flatten")]
 impl Flatten {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -32,6 +33,8 @@ impl Default for GaussianNLLLoss {
         }
     }
 }
+
+options!(GaussianNLLLoss { full: bool, eps: f64, reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::GaussianNLLLoss")]
 impl GaussianNLLLoss {

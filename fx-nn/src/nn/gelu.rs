@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -45,6 +46,8 @@ impl Default for GELU {
         GELU::new()
     }
 }
+
+options!(GELU { approximate: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::GELU")]
 impl GELU {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -25,6 +26,8 @@ impl Default for GLU {
         GLU { dim: -1 }
     }
 }
+
+options!(GLU { dim: i64 });
 
 #[trace(leaf, path = "fx_nn::nn::GLU")]
 impl GLU {

@@ -2,6 +2,7 @@
 
 use fx_core::{Error, Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -24,7 +25,7 @@ pub struct GroupNorm {
     pub bias: Option<Tensor>,
     /// How many groups the channels are in.
     pub num_groups: usize,
-    /// Added to the variance.
+    /// Added to the variance: 1e-5.
     pub eps: f64,
 }
 
@@ -47,6 +48,12 @@ impl GroupNorm {
         })
     }
 }
+
+options!(GroupNorm { eps: f64 });
+kept!(GroupNorm {
+    affine: [weight, bias],
+    bias: [bias]
+});
 
 #[trace(leaf, path = "fx_nn::nn::GroupNorm")]
 impl GroupNorm {

@@ -1,13 +1,12 @@
 //! `GRU`: gated recurrent units over sequences.
 
-use candle_core::DType;
-use fx_core::{Error, Module, Result, trace};
+use fx_core::{Module, Result, trace};
 use indexmap::IndexMap;
 
-use super::parameter;
-use crate::error::Fx;
+use super::options::options;
+use super::recurrent::{Recurrent, columns, is_share, recurrent};
+use crate::ops;
 use crate::tensor::Tensor;
-use crate::{ops, room};
 
 /// Gated recurrent units: for each layer and direction, at each step,
 ///
@@ -20,8 +19,7 @@ use crate::{ops, room};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let options = nn::GRUOptions { num_layers: 2, batch_first: true, ..Default::default() };
-/// let layer = nn::GRU::new(3, 5, options)?;
+/// let layer = nn::GRU::new(3, 5)?.num_layers(2)?.batch_first(true);
 /// let (y, h) = layer.forward(&Tensor::rand((4, 7, 3))?, None)?;
 /// assert_eq!((y.dims()?, h.dims()?), (&[4, 7, 5][..], &[2, 4, 5][..]));
 /// # Ok::<(), fx_nn::Error>(())
@@ -46,96 +44,7 @@ pub struct GRU {
     pub training: bool,
 }
 
-/// Options of [`GRU`], with PyTorch's defaults.
-#[derive(Clone, Copy, Debug)]
-pub struct GRUOptions {
-    /// Layers: 1.
-    pub num_layers: usize,
-    /// Whether there are biases: yes.
-    pub bias: bool,
-    /// Whether the batch is the first dim: no.
-    pub batch_first: bool,
-    /// The share of zeros between layers in training: 0.
-    pub dropout: f64,
-    /// Whether each layer also runs from the end: no.
-    pub bidirectional: bool,
-}
-
-impl Default for GRUOptions {
-    fn default() -> Self {
-        GRUOptions {
-            num_layers: 1,
-            bias: true,
-            batch_first: false,
-            dropout: 0.0,
-            bidirectional: false,
-        }
-    }
-}
-
-impl GRU {
-    /// A layer in training mode, initialised as PyTorch's.
-    ///
-    /// # Errors
-    /// When there are no layers, or `dropout` is not in [0, 1].
-    pub fn new(input_size: usize, hidden_size: usize, options: GRUOptions) -> Result<Self> {
-        let GRUOptions {
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-        } = options;
-        if num_layers == 0 || hidden_size == 0 || !(0.0..=1.0).contains(&dropout) {
-            return Err(Error::msg(format_args!(
-                "gru: layers and hidden_size are above 0 and dropout in [0, 1], not {num_layers}, {hidden_size} and {dropout}"
-            )));
-        }
-        let each = hidden_size.saturating_add(input_size).saturating_mul(3);
-        room::of("gru", &[num_layers, each, hidden_size], DType::F32).fx()?;
-        let bound = parameter::fan_in_bound(hidden_size);
-        // A size that does not fit has no room either, and the draw of the weights says so.
-        let gates = hidden_size.saturating_mul(3);
-        let directions: &[&str] = if bidirectional {
-            &["", "_reverse"]
-        } else {
-            &[""]
-        };
-        let mut weights = IndexMap::new();
-        for layer in 0..num_layers {
-            let inputs = match layer {
-                0 => input_size,
-                _ => hidden_size.saturating_mul(directions.len()),
-            };
-            for direction in directions {
-                let mut add = |name: &str, shape: &[usize]| -> Result<()> {
-                    let name = format!("{name}_l{layer}{direction}");
-                    weights.insert(name, parameter::uniform(shape, bound)?);
-                    Ok(())
-                };
-                add("weight_ih", &[gates, inputs])?;
-                add("weight_hh", &[gates, hidden_size])?;
-                if bias {
-                    add("bias_ih", &[gates])?;
-                    add("bias_hh", &[gates])?;
-                }
-            }
-        }
-        Ok(GRU {
-            weights,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            training: true,
-        })
-    }
-
-    fn draws(&self) -> bool {
-        self.training && self.dropout > 0.0 && self.num_layers > 1
-    }
-}
+recurrent!(GRU, "gru", 3);
 
 #[trace(leaf, impure = draws, path = "fx_nn::nn::GRU")]
 impl GRU {

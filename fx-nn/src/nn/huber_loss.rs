@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -30,6 +31,8 @@ impl Default for HuberLoss {
         }
     }
 }
+
+options!(HuberLoss { reduction: impl Into<String>, delta: f64 });
 
 #[trace(leaf, path = "fx_nn::nn::HuberLoss")]
 impl HuberLoss {

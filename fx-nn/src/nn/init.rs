@@ -3,7 +3,7 @@
 //! ```
 //! use fx_nn::prelude::*;
 //! use fx_nn::nn::init::{self, FanMode, Nonlinearity};
-//! let mut conv = nn::Conv2d::new(3, 8, 3, Default::default())?;
+//! let mut conv = nn::Conv2d::new(3, 8, 3)?;
 //! init::kaiming_normal(&mut conv.weight, FanMode::FanOut, Nonlinearity::ReLU)?;
 //! if let Some(bias) = &mut conv.bias {
 //!     init::zeros(bias)?;

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -29,6 +30,8 @@ impl Default for KLDivLoss {
         }
     }
 }
+
+options!(KLDivLoss { reduction: impl Into<String>, log_target: bool });
 
 #[trace(leaf, path = "fx_nn::nn::KLDivLoss")]
 impl KLDivLoss {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -27,6 +28,8 @@ impl Default for L1Loss {
         }
     }
 }
+
+options!(L1Loss { reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::L1Loss")]
 impl L1Loss {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::{Shape, Tensor};
@@ -24,7 +25,7 @@ pub struct LayerNorm {
     pub bias: Option<Tensor>,
     /// The dims that are normalised together: the last ones.
     pub normalized_shape: Vec<usize>,
-    /// Added to the variance.
+    /// Added to the variance: 1e-5.
     pub eps: f64,
 }
 
@@ -43,6 +44,12 @@ impl LayerNorm {
         })
     }
 }
+
+options!(LayerNorm { eps: f64 });
+kept!(LayerNorm {
+    elementwise_affine: [weight, bias],
+    bias: [bias]
+});
 
 #[trace(leaf, path = "fx_nn::nn::LayerNorm")]
 impl LayerNorm {

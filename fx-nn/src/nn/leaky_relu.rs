@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -27,6 +28,10 @@ impl Default for LeakyReLU {
         }
     }
 }
+
+options!(LeakyReLU {
+    negative_slope: f64
+});
 
 #[trace(leaf, path = "fx_nn::nn::LeakyReLU")]
 impl LeakyReLU {

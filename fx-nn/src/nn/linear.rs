@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::kept;
 use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -37,18 +38,9 @@ impl Linear {
             bias: Some(parameter::uniform(&[out_features], bound)?),
         })
     }
-
-    /// A layer without bias.
-    ///
-    /// # Errors
-    /// When candle has no room for it.
-    pub fn without_bias(in_features: usize, out_features: usize) -> Result<Self> {
-        Ok(Linear {
-            bias: None,
-            ..Linear::new(in_features, out_features)?
-        })
-    }
 }
+
+kept!(Linear { bias: [bias] });
 
 #[trace(leaf, path = "fx_nn::nn::Linear")]
 impl Linear {

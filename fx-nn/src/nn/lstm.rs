@@ -1,13 +1,12 @@
 //! `LSTM`: long short-term memory over sequences.
 
-use candle_core::DType;
-use fx_core::{Error, Module, Result, trace};
+use fx_core::{Module, Result, trace};
 use indexmap::IndexMap;
 
-use super::parameter;
-use crate::error::Fx;
+use super::options::options;
+use super::recurrent::{Recurrent, columns, is_share, recurrent};
+use crate::ops;
 use crate::tensor::Tensor;
-use crate::{ops, room};
 
 /// Long short-term memory: for each layer and direction, at each step,
 ///
@@ -20,13 +19,12 @@ use crate::{ops, room};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let options = nn::LSTMOptions { num_layers: 2, batch_first: true, ..Default::default() };
-/// let layer = nn::LSTM::new(3, 5, options)?;
+/// let layer = nn::LSTM::new(3, 5)?.num_layers(2)?.batch_first(true);
 /// let (y, (h, c)) = layer.forward(&Tensor::rand((4, 7, 3))?, None)?;
 /// assert_eq!((y.dims()?, h.dims()?, c.dims()?), (&[4, 7, 5][..], &[2, 4, 5][..], &[2, 4, 5][..]));
 ///
 /// // One number in and out: weights of one, and biases that tell the gates apart.
-/// let mut layer = nn::LSTM::new(1, 1, nn::LSTMOptions::default())?;
+/// let mut layer = nn::LSTM::new(1, 1)?;
 /// for (name, weight) in &mut layer.weights {
 ///     *weight = match name.as_str() {
 ///         "bias_ih_l0" => Tensor::from_vec(vec![0.0f32, 1.0, 2.0, -1.0], 4)?,
@@ -61,96 +59,7 @@ pub struct LSTM {
     pub training: bool,
 }
 
-/// Options of [`LSTM`], with PyTorch's defaults.
-#[derive(Clone, Copy, Debug)]
-pub struct LSTMOptions {
-    /// Layers: 1.
-    pub num_layers: usize,
-    /// Whether there are biases: yes.
-    pub bias: bool,
-    /// Whether the batch is the first dim: no.
-    pub batch_first: bool,
-    /// The share of zeros between layers in training: 0.
-    pub dropout: f64,
-    /// Whether each layer also runs from the end: no.
-    pub bidirectional: bool,
-}
-
-impl Default for LSTMOptions {
-    fn default() -> Self {
-        LSTMOptions {
-            num_layers: 1,
-            bias: true,
-            batch_first: false,
-            dropout: 0.0,
-            bidirectional: false,
-        }
-    }
-}
-
-impl LSTM {
-    /// A layer in training mode, initialised as PyTorch's.
-    ///
-    /// # Errors
-    /// When there are no layers, or `dropout` is not in [0, 1].
-    pub fn new(input_size: usize, hidden_size: usize, options: LSTMOptions) -> Result<Self> {
-        let LSTMOptions {
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-        } = options;
-        if num_layers == 0 || hidden_size == 0 || !(0.0..=1.0).contains(&dropout) {
-            return Err(Error::msg(format_args!(
-                "lstm: layers and hidden_size are above 0 and dropout in [0, 1], not {num_layers}, {hidden_size} and {dropout}"
-            )));
-        }
-        let each = hidden_size.saturating_add(input_size).saturating_mul(4);
-        room::of("lstm", &[num_layers, each, hidden_size], DType::F32).fx()?;
-        let bound = parameter::fan_in_bound(hidden_size);
-        // A size that does not fit has no room either, and the draw of the weights says so.
-        let gates = hidden_size.saturating_mul(4);
-        let directions: &[&str] = if bidirectional {
-            &["", "_reverse"]
-        } else {
-            &[""]
-        };
-        let mut weights = IndexMap::new();
-        for layer in 0..num_layers {
-            let inputs = match layer {
-                0 => input_size,
-                _ => hidden_size.saturating_mul(directions.len()),
-            };
-            for direction in directions {
-                let mut add = |name: &str, shape: &[usize]| -> Result<()> {
-                    let name = format!("{name}_l{layer}{direction}");
-                    weights.insert(name, parameter::uniform(shape, bound)?);
-                    Ok(())
-                };
-                add("weight_ih", &[gates, inputs])?;
-                add("weight_hh", &[gates, hidden_size])?;
-                if bias {
-                    add("bias_ih", &[gates])?;
-                    add("bias_hh", &[gates])?;
-                }
-            }
-        }
-        Ok(LSTM {
-            weights,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            training: true,
-        })
-    }
-
-    fn draws(&self) -> bool {
-        self.training && self.dropout > 0.0 && self.num_layers > 1
-    }
-}
+recurrent!(LSTM, "lstm", 4);
 
 #[trace(leaf, impure = draws, path = "fx_nn::nn::LSTM")]
 impl LSTM {

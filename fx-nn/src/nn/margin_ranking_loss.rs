@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -30,6 +31,8 @@ impl Default for MarginRankingLoss {
         }
     }
 }
+
+options!(MarginRankingLoss { margin: f64, reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::MarginRankingLoss")]
 impl MarginRankingLoss {

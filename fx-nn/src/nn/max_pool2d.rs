@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
@@ -43,6 +44,8 @@ impl MaxPool2d {
         }
     }
 }
+
+options!(MaxPool2d { stride: impl Into<Pair>, padding: impl Into<Pair>, dilation: impl Into<Pair>, ceil_mode: bool });
 
 #[trace(leaf, path = "fx_nn::nn::MaxPool2d")]
 impl MaxPool2d {

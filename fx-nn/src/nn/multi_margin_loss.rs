@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -37,6 +38,8 @@ impl Default for MultiMarginLoss {
         }
     }
 }
+
+options!(MultiMarginLoss { p: i64, margin: f64, weight: impl Into<Option<Tensor>>, reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::MultiMarginLoss")]
 impl MultiMarginLoss {

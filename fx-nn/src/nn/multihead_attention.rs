@@ -2,6 +2,8 @@
 
 use fx_core::{Error, Module, Result, trace};
 
+use super::options::options;
+use super::recurrent::is_share;
 use super::{Linear, parameter};
 use crate::ops;
 use crate::tensor::Tensor;
@@ -13,8 +15,7 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let mut layer = nn::MultiheadAttention::new(8, 2)?;
-/// layer.batch_first = true;
+/// let layer = nn::MultiheadAttention::new(8, 2)?.batch_first(true);
 /// let x = Tensor::rand((3, 5, 8))?;
 /// let (y, weights) = layer.forward(&x, &x, &x, None, true, None)?;
 /// assert_eq!((y.dims()?, weights.dims()?), (&[3, 5, 8][..], &[3, 5, 5][..]));
@@ -67,6 +68,23 @@ impl MultiheadAttention {
         })
     }
 
+    /// Sets the option [`dropout`](MultiheadAttention#structfield.dropout).
+    ///
+    /// # Errors
+    /// When it is not in [0, 1].
+    pub fn dropout(self, dropout: f64) -> Result<Self> {
+        let dropout = is_share("multihead_attention", dropout)?;
+        Ok(MultiheadAttention { dropout, ..self })
+    }
+
+    /// Whether the projections keep their biases; what was taken off does not come back.
+    #[must_use]
+    pub fn bias(mut self, bias: bool) -> Self {
+        self.in_proj_bias = self.in_proj_bias.filter(|_| bias);
+        self.out_proj = self.out_proj.bias(bias);
+        self
+    }
+
     fn draws(&self) -> bool {
         self.training && self.dropout > 0.0
     }
@@ -94,6 +112,8 @@ impl MultiheadAttention {
         x.view((batch, length, self.num_heads, -1))?.transpose(1, 2)
     }
 }
+
+options!(MultiheadAttention { batch_first: bool });
 
 #[trace(leaf, impure = draws, path = "fx_nn::nn::MultiheadAttention")]
 impl MultiheadAttention {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -27,6 +28,8 @@ impl Default for MultiLabelMarginLoss {
         }
     }
 }
+
+options!(MultiLabelMarginLoss { reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::MultiLabelMarginLoss")]
 impl MultiLabelMarginLoss {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -34,6 +35,8 @@ impl Default for NLLLoss {
         }
     }
 }
+
+options!(NLLLoss { weight: impl Into<Option<Tensor>>, ignore_index: i64, reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::NLLLoss")]
 impl NLLLoss {

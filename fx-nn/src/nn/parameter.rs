@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use candle_core::{DType, Var};
-use fx_core::Result;
+use fx_core::{Error, Result};
 
 use crate::device;
 use crate::error::Fx;
@@ -57,6 +57,56 @@ fn parameter(
             .and_then(|_| Var::zeros(shape, DType::F32, &device::current())),
     };
     var.map(|var| var.as_tensor().clone().into()).fx()
+}
+
+/// The weight and the bias of a convolution from some channels to others.
+///
+/// # Errors
+/// When `groups` does not divide both channel counts, or there is no room.
+pub(super) fn convolution(
+    op: &str,
+    (in_channels, out_channels): (usize, usize),
+    kernel: &[usize],
+    groups: usize,
+) -> Result<(Tensor, Tensor)> {
+    is_divided(op, in_channels, out_channels, groups)?;
+    filters(out_channels, in_channels / groups, kernel, out_channels)
+}
+
+/// The weight and the bias of a transposed convolution from some channels to others.
+///
+/// # Errors
+/// When `groups` does not divide both channel counts, or there is no room.
+pub(super) fn transposed_convolution(
+    op: &str,
+    (in_channels, out_channels): (usize, usize),
+    kernel: &[usize],
+    groups: usize,
+) -> Result<(Tensor, Tensor)> {
+    is_divided(op, in_channels, out_channels, groups)?;
+    filters(in_channels, out_channels / groups, kernel, out_channels)
+}
+
+fn is_divided(op: &str, inputs: usize, outputs: usize, groups: usize) -> Result<()> {
+    match groups > 0 && inputs.is_multiple_of(groups) && outputs.is_multiple_of(groups) {
+        true => Ok(()),
+        false => Err(Error::msg(format_args!(
+            "{op}: groups must divide in_channels and out_channels, and {groups} does not divide {inputs} and {outputs}"
+        ))),
+    }
+}
+
+/// A weight `[rows, columns, ..kernel]` and a bias, PyTorch's bound being that of what a row sees.
+fn filters(
+    rows: usize,
+    columns: usize,
+    kernel: &[usize],
+    biases: usize,
+) -> Result<(Tensor, Tensor)> {
+    let shape = [&[rows, columns], kernel].concat();
+    let fan_in = shape[1..].iter().fold(1usize, |n, d| n.saturating_mul(*d));
+    let bound = fan_in_bound(fan_in);
+    Ok((uniform(&shape, bound)?, uniform(&[biases], bound)?))
 }
 
 /// The bound of layers with this many inputs to an output: 1 / sqrt(fan_in), 0 for none.

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -35,6 +36,8 @@ impl Default for PoissonNLLLoss {
         }
     }
 }
+
+options!(PoissonNLLLoss { log_input: bool, full: bool, eps: f64, reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::PoissonNLLLoss")]
 impl PoissonNLLLoss {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::{Pair, Sizes, Tensor, Triple};
 
@@ -39,6 +40,13 @@ impl MaxPool1d {
         }
     }
 }
+
+options!(MaxPool1d {
+    stride: usize,
+    padding: usize,
+    dilation: usize,
+    ceil_mode: bool
+});
 
 #[trace(leaf, path = "fx_nn::nn::MaxPool1d")]
 impl MaxPool1d {
@@ -85,6 +93,13 @@ impl AvgPool1d {
         }
     }
 }
+
+options!(AvgPool1d {
+    stride: usize,
+    padding: usize,
+    ceil_mode: bool,
+    count_include_pad: bool
+});
 
 #[trace(leaf, path = "fx_nn::nn::AvgPool1d")]
 impl AvgPool1d {
@@ -179,6 +194,11 @@ impl LPPool1d {
     }
 }
 
+options!(LPPool1d {
+    stride: usize,
+    ceil_mode: bool
+});
+
 #[trace(leaf, path = "fx_nn::nn::LPPool1d")]
 impl LPPool1d {
     /// Applies the layer.
@@ -217,6 +237,11 @@ impl MaxUnpool1d {
         }
     }
 }
+
+options!(MaxUnpool1d {
+    stride: usize,
+    padding: usize
+});
 
 #[trace(leaf, path = "fx_nn::nn::MaxUnpool1d")]
 impl MaxUnpool1d {
@@ -294,6 +319,8 @@ impl LPPool2d {
     }
 }
 
+options!(LPPool2d { stride: impl Into<Pair>, ceil_mode: bool });
+
 #[trace(leaf, path = "fx_nn::nn::LPPool2d")]
 impl LPPool2d {
     /// Applies the layer.
@@ -333,6 +360,8 @@ impl MaxUnpool2d {
         }
     }
 }
+
+options!(MaxUnpool2d { stride: impl Into<Pair>, padding: impl Into<Pair> });
 
 #[trace(leaf, path = "fx_nn::nn::MaxUnpool2d")]
 impl MaxUnpool2d {
@@ -386,6 +415,8 @@ impl MaxPool3d {
     }
 }
 
+options!(MaxPool3d { stride: impl Into<Triple>, padding: impl Into<Triple>, dilation: impl Into<Triple>, ceil_mode: bool });
+
 #[trace(leaf, path = "fx_nn::nn::MaxPool3d")]
 impl MaxPool3d {
     /// Applies the layer.
@@ -432,6 +463,8 @@ impl AvgPool3d {
         }
     }
 }
+
+options!(AvgPool3d { stride: impl Into<Triple>, padding: impl Into<Triple>, ceil_mode: bool, count_include_pad: bool });
 
 #[trace(leaf, path = "fx_nn::nn::AvgPool3d")]
 impl AvgPool3d {
@@ -527,6 +560,8 @@ impl MaxUnpool3d {
         }
     }
 }
+
+options!(MaxUnpool3d { stride: impl Into<Triple>, padding: impl Into<Triple> });
 
 #[trace(leaf, path = "fx_nn::nn::MaxUnpool3d")]
 impl MaxUnpool3d {

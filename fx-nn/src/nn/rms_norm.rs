@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::{kept, options};
 use super::parameter;
 use crate::ops;
 use crate::tensor::{Shape, Tensor};
@@ -22,7 +23,7 @@ pub struct RMSNorm {
     pub weight: Option<Tensor>,
     /// The dims that are normalised together: the last ones.
     pub normalized_shape: Vec<usize>,
-    /// Added to the mean square.
+    /// Added to the mean square: 1e-6.
     pub eps: f64,
 }
 
@@ -40,6 +41,11 @@ impl RMSNorm {
         })
     }
 }
+
+options!(RMSNorm { eps: f64 });
+kept!(RMSNorm {
+    elementwise_affine: [weight]
+});
 
 #[trace(leaf, path = "fx_nn::nn::RMSNorm")]
 impl RMSNorm {

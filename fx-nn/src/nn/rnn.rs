@@ -1,13 +1,12 @@
 //! `RNN`: a plain recurrent network over sequences.
 
-use candle_core::DType;
 use fx_core::{Error, Module, Result, trace};
 use indexmap::IndexMap;
 
-use super::parameter;
-use crate::error::Fx;
+use super::options::options;
+use super::recurrent::{Recurrent, columns, is_share, recurrent};
+use crate::ops;
 use crate::tensor::Tensor;
-use crate::{ops, room};
 
 /// A plain recurrent network: for each layer and direction, at each step, h = tanh(W_ih x + b_ih + W_hh h + b_hh), or
 /// max(.., 0) with the nonlinearity `"relu"`.
@@ -16,7 +15,7 @@ use crate::{ops, room};
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let layer = nn::RNN::new(3, 5, nn::RNNOptions::default())?;
+/// let layer = nn::RNN::new(3, 5)?;
 /// let (y, h) = layer.forward(&Tensor::rand((7, 4, 3))?, None)?;
 /// assert_eq!((y.dims()?, h.dims()?), (&[7, 4, 5][..], &[1, 4, 5][..]));
 /// # Ok::<(), fx_nn::Error>(())
@@ -43,97 +42,8 @@ pub struct RNN {
     pub training: bool,
 }
 
-/// Options of [`RNN`], with PyTorch's defaults.
-#[derive(Clone, Copy, Debug)]
-pub struct RNNOptions {
-    /// Layers: 1.
-    pub num_layers: usize,
-    /// Whether there are biases: yes.
-    pub bias: bool,
-    /// Whether the batch is the first dim: no.
-    pub batch_first: bool,
-    /// The share of zeros between layers in training: 0.
-    pub dropout: f64,
-    /// Whether each layer also runs from the end: no.
-    pub bidirectional: bool,
-}
-
-impl Default for RNNOptions {
-    fn default() -> Self {
-        RNNOptions {
-            num_layers: 1,
-            bias: true,
-            batch_first: false,
-            dropout: 0.0,
-            bidirectional: false,
-        }
-    }
-}
-
-impl RNN {
-    /// A layer in training mode, initialised as PyTorch's.
-    ///
-    /// # Errors
-    /// When there are no layers, or `dropout` is not in [0, 1].
-    pub fn new(input_size: usize, hidden_size: usize, options: RNNOptions) -> Result<Self> {
-        let RNNOptions {
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-        } = options;
-        if num_layers == 0 || hidden_size == 0 || !(0.0..=1.0).contains(&dropout) {
-            return Err(Error::msg(format_args!(
-                "rnn: layers and hidden_size are above 0 and dropout in [0, 1], not {num_layers}, {hidden_size} and {dropout}"
-            )));
-        }
-        let each = hidden_size.saturating_add(input_size);
-        room::of("rnn", &[num_layers, each, hidden_size], DType::F32).fx()?;
-        let bound = parameter::fan_in_bound(hidden_size);
-        // A size that does not fit has no room either, and the draw of the weights says so.
-        let gates = hidden_size;
-        let directions: &[&str] = if bidirectional {
-            &["", "_reverse"]
-        } else {
-            &[""]
-        };
-        let mut weights = IndexMap::new();
-        for layer in 0..num_layers {
-            let inputs = match layer {
-                0 => input_size,
-                _ => hidden_size.saturating_mul(directions.len()),
-            };
-            for direction in directions {
-                let mut add = |name: &str, shape: &[usize]| -> Result<()> {
-                    let name = format!("{name}_l{layer}{direction}");
-                    weights.insert(name, parameter::uniform(shape, bound)?);
-                    Ok(())
-                };
-                add("weight_ih", &[gates, inputs])?;
-                add("weight_hh", &[gates, hidden_size])?;
-                if bias {
-                    add("bias_ih", &[gates])?;
-                    add("bias_hh", &[gates])?;
-                }
-            }
-        }
-        Ok(RNN {
-            weights,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            nonlinearity: "tanh".to_string(),
-            training: true,
-        })
-    }
-
-    fn draws(&self) -> bool {
-        self.training && self.dropout > 0.0 && self.num_layers > 1
-    }
-}
+recurrent!(RNN, "rnn", 1, nonlinearity: "tanh".to_string());
+options!(RNN { nonlinearity: impl Into<String> });
 
 #[trace(leaf, impure = draws, path = "fx_nn::nn::RNN")]
 impl RNN {

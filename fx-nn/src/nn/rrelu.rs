@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -44,6 +45,11 @@ impl RReLU {
         self.training
     }
 }
+
+options!(RReLU {
+    lower: f64,
+    upper: f64
+});
 
 #[trace(leaf, impure = draws, path = "fx_nn::nn::RReLU")]
 impl RReLU {

@@ -1,26 +1,37 @@
 //! `Sequential`: layers one after another, traced through.
 
+use std::ops::{Index, IndexMut};
+
 use fx_core::module::Module;
 use fx_core::trace::Forward;
 use fx_core::{Module, Result, trace};
 
+use indexmap::IndexMap;
+
 use crate::tensor::Tensor;
 
-/// Layers one after another. Its children are named `0`, `1`, ... as in PyTorch.
+/// Layers one after another. Its children are named `0`, `1`, ... as in PyTorch, where they are given no names.
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let net = nn::Sequential::new().push(nn::Linear::new(4, 8)?).push(nn::ReLU::new());
+/// let mut net = nn::Sequential::new().push(nn::Linear::new(4, 8)?).push(nn::ReLU::new());
 /// let y = net.forward(&Tensor::ones((2, 4))?)?;
 /// assert_eq!(y.dims()?, [2, 8]);
 /// assert_eq!(net.named_parameters().keys().collect::<Vec<_>>(), ["0.weight", "0.bias"]);
+///
+/// // With names; a layer may be in a box already.
+/// let activation: Box<dyn Module> = Box::new(nn::Tanh::new());
+/// net = nn::Sequential::new().add_module("proj", nn::Linear::new(4, 8)?).add_module("act", activation);
+/// assert_eq!(net[1].type_name(), "fx_nn::nn::Tanh");
+/// net["act"] = Box::new(nn::GELU::new());
+/// assert_eq!(net["act"].type_name(), "fx_nn::nn::GELU");
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Default)]
 pub struct Sequential {
-    /// The layers, in the order that they run.
+    /// The layers by name, in the order that they run.
     #[module(flatten)]
-    pub layers: Vec<Box<dyn Module>>,
+    pub layers: IndexMap<String, Box<dyn Module>>,
 }
 
 impl Sequential {
@@ -29,18 +40,80 @@ impl Sequential {
         Sequential::default()
     }
 
-    /// With one more layer at the end.
+    /// With one more layer at the end, whose name is its place.
     #[must_use]
-    pub fn push(mut self, layer: impl Module) -> Self {
-        self.layers.push(Box::new(layer));
+    pub fn push(self, layer: impl Into<Box<dyn Module>>) -> Self {
+        let is_free = |at: &usize| !self.layers.contains_key(&at.to_string());
+        let place = (self.layers.len()..).find(is_free).unwrap_or_default();
+        self.add_module(place.to_string(), layer)
+    }
+
+    /// With a layer of a name: at the end, or in the place of the one that has the name.
+    #[must_use]
+    pub fn add_module(
+        mut self,
+        name: impl Into<String>,
+        layer: impl Into<Box<dyn Module>>,
+    ) -> Self {
+        self.layers.insert(name.into(), layer.into());
         self
+    }
+
+    /// How many layers there are.
+    pub fn len(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.layers.is_empty()
+    }
+}
+
+/// # Panics
+/// When there is no such layer.
+impl Index<usize> for Sequential {
+    type Output = Box<dyn Module>;
+
+    fn index(&self, place: usize) -> &Box<dyn Module> {
+        &self.layers[place]
+    }
+}
+
+/// # Panics
+/// When there is no such layer.
+impl IndexMut<usize> for Sequential {
+    fn index_mut(&mut self, place: usize) -> &mut Box<dyn Module> {
+        &mut self.layers[place]
+    }
+}
+
+/// # Panics
+/// When there is no layer of the name.
+impl Index<&str> for Sequential {
+    type Output = Box<dyn Module>;
+
+    fn index(&self, name: &str) -> &Box<dyn Module> {
+        &self.layers[name]
+    }
+}
+
+/// # Panics
+/// When there is no layer of the name.
+impl IndexMut<&str> for Sequential {
+    fn index_mut(&mut self, name: &str) -> &mut Box<dyn Module> {
+        &mut self.layers[name]
     }
 }
 
 impl std::fmt::Debug for Sequential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list()
-            .entries(self.layers.iter().map(|layer| layer.type_name()))
+        f.debug_map()
+            .entries(
+                self.layers
+                    .iter()
+                    .map(|(name, layer)| (name, layer.type_name())),
+            )
             .finish()
     }
 }
@@ -53,7 +126,7 @@ impl Sequential {
     /// What a layer says.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let mut h = x.clone();
-        for layer in &self.layers {
+        for layer in self.layers.values() {
             h = layer.forward(&h)?;
         }
         Ok(h)

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
@@ -29,6 +30,8 @@ impl Unfold {
         }
     }
 }
+
+options!(Unfold { dilation: impl Into<Pair>, padding: impl Into<Pair>, stride: impl Into<Pair> });
 
 #[trace(leaf, path = "fx_nn::nn::Unfold")]
 impl Unfold {
@@ -74,6 +77,8 @@ impl Fold {
         }
     }
 }
+
+options!(Fold { dilation: impl Into<Pair>, padding: impl Into<Pair>, stride: impl Into<Pair> });
 
 #[trace(leaf, path = "fx_nn::nn::Fold")]
 impl Fold {
@@ -227,6 +232,8 @@ impl CosineSimilarity {
     }
 }
 
+options!(CosineSimilarity { dim: i64, eps: f64 });
+
 #[trace(leaf, path = "fx_nn::nn::CosineSimilarity")]
 impl CosineSimilarity {
     /// Applies the layer.
@@ -265,6 +272,12 @@ impl PairwiseDistance {
         }
     }
 }
+
+options!(PairwiseDistance {
+    p: f64,
+    eps: f64,
+    keepdim: bool
+});
 
 #[trace(leaf, path = "fx_nn::nn::PairwiseDistance")]
 impl PairwiseDistance {

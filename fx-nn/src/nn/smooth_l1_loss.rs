@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -30,6 +31,8 @@ impl Default for SmoothL1Loss {
         }
     }
 }
+
+options!(SmoothL1Loss { reduction: impl Into<String>, beta: f64 });
 
 #[trace(leaf, path = "fx_nn::nn::SmoothL1Loss")]
 impl SmoothL1Loss {

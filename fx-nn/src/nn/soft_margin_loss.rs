@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -26,6 +27,8 @@ impl Default for SoftMarginLoss {
         }
     }
 }
+
+options!(SoftMarginLoss { reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::SoftMarginLoss")]
 impl SoftMarginLoss {

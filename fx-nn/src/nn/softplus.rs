@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -30,6 +31,11 @@ impl Default for Softplus {
         }
     }
 }
+
+options!(Softplus {
+    beta: f64,
+    threshold: f64
+});
 
 #[trace(leaf, path = "fx_nn::nn::Softplus")]
 impl Softplus {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -25,6 +26,8 @@ impl Default for Softshrink {
         Softshrink { lambd: 0.5 }
     }
 }
+
+options!(Softshrink { lambd: f64 });
 
 #[trace(leaf, path = "fx_nn::nn::Softshrink")]
 impl Softshrink {

@@ -2,56 +2,87 @@
 
 use fx_core::{Error, Module, Result, trace};
 
+use super::options::options;
 use super::{Dropout, LayerNorm, Linear, MultiheadAttention};
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// Options of [`TransformerEncoderLayer`] and [`TransformerDecoderLayer`], with PyTorch's defaults.
-#[derive(Clone, Debug)]
-pub struct TransformerLayerOptions {
-    /// The width of the feed-forward part: 2048.
-    pub dim_feedforward: usize,
-    /// The share of elements that is dropped in training: 0.1.
-    pub dropout: f64,
-    /// The activation between the linear layers, `"relu"` or `"gelu"`: `"relu"`.
-    pub activation: String,
-    /// Added to the variance of norms: 1e-5.
-    pub layer_norm_eps: f64,
-    /// Whether the batch is the first dim: no.
-    pub batch_first: bool,
-    /// Whether norms come before the parts, not after them: no.
-    pub norm_first: bool,
-}
+/// PyTorch's default width of the feed-forward part.
+const DIM_FEEDFORWARD: usize = 2048;
+/// PyTorch's default share of elements that is dropped.
+const DROPOUT: f64 = 0.1;
 
-impl Default for TransformerLayerOptions {
-    fn default() -> Self {
-        TransformerLayerOptions {
-            dim_feedforward: 2048,
-            dropout: 0.1,
-            activation: "relu".to_string(),
-            layer_norm_eps: 1e-5,
-            batch_first: false,
-            norm_first: false,
+/// Writes the options of a layer with these attentions, norms and dropouts.
+macro_rules! transformer_options {
+    ($layer:ident, [$($attention:ident),*], [$($norm:ident),*], [$($dropout:ident),*]) => {
+        impl $layer {
+            /// Sets the width of the feed-forward part, with new weights: 2048.
+            ///
+            /// # Errors
+            /// When there is no room for them.
+            pub fn dim_feedforward(self, dim_feedforward: usize) -> Result<Self> {
+                let [d_model] = self.norm1.normalized_shape[..] else {
+                    return Err(Error::msg("transformer: the norms are not over one dim"));
+                };
+                let has_bias = self.linear1.bias.is_some();
+                Ok($layer {
+                    linear1: Linear::new(d_model, dim_feedforward)?.bias(has_bias),
+                    linear2: Linear::new(dim_feedforward, d_model)?.bias(has_bias),
+                    ..self
+                })
+            }
+
+            /// Sets the share of elements that is dropped in training: 0.1.
+            ///
+            /// # Errors
+            /// When it is not in [0, 1].
+            pub fn dropout(mut self, dropout: f64) -> Result<Self> {
+                $(self.$dropout = Dropout::new(dropout)?;)*
+                $(self.$attention = self.$attention.dropout(dropout)?;)*
+                Ok(self)
+            }
+
+            /// Sets what norms add to the variance: 1e-5.
+            #[must_use]
+            pub fn layer_norm_eps(mut self, eps: f64) -> Self {
+                $(self.$norm.eps = eps;)*
+                self
+            }
+
+            /// Sets whether the batch is the first dim: no.
+            #[must_use]
+            pub fn batch_first(mut self, batch_first: bool) -> Self {
+                $(self.$attention.batch_first = batch_first;)*
+                self
+            }
+
+            /// Whether all parts keep their biases; what was taken off does not come back.
+            #[must_use]
+            pub fn bias(mut self, bias: bool) -> Self {
+                self.linear1 = self.linear1.bias(bias);
+                self.linear2 = self.linear2.bias(bias);
+                $(self.$attention = self.$attention.bias(bias);)*
+                $(self.$norm = self.$norm.bias(bias);)*
+                self
+            }
         }
-    }
+
+        options!($layer { activation: impl Into<String>, norm_first: bool });
+    };
 }
 
-impl TransformerLayerOptions {
-    fn attention(&self, d_model: usize, nhead: usize) -> Result<MultiheadAttention> {
-        Ok(MultiheadAttention {
-            dropout: self.dropout,
-            batch_first: self.batch_first,
-            ..MultiheadAttention::new(d_model, nhead)?
-        })
-    }
-
-    fn norm(&self, d_model: usize) -> Result<LayerNorm> {
-        Ok(LayerNorm {
-            eps: self.layer_norm_eps,
-            ..LayerNorm::new(d_model)?
-        })
-    }
-}
+transformer_options!(
+    TransformerEncoderLayer,
+    [self_attn],
+    [norm1, norm2],
+    [dropout, dropout1, dropout2]
+);
+transformer_options!(
+    TransformerDecoderLayer,
+    [self_attn, multihead_attn],
+    [norm1, norm2, norm3],
+    [dropout, dropout1, dropout2, dropout3]
+);
 
 /// The activation of a name.
 fn activated(name: &str, x: &Tensor) -> Result<Tensor> {
@@ -80,8 +111,7 @@ fn hinted(mask: Option<&Tensor>, is_causal: bool) -> Result<()> {
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let options = nn::TransformerLayerOptions { batch_first: true, ..Default::default() };
-/// let mut layer = nn::TransformerEncoderLayer::new(8, 2, options)?;
+/// let mut layer = nn::TransformerEncoderLayer::new(8, 2)?.dim_feedforward(16)?.batch_first(true);
 /// layer.eval();
 /// let y = layer.forward(&Tensor::rand((3, 5, 8))?, None, None, false)?;
 /// assert_eq!(y.dims()?, [3, 5, 8]);
@@ -105,9 +135,9 @@ pub struct TransformerEncoderLayer {
     pub dropout1: Dropout,
     /// After the feed-forward part.
     pub dropout2: Dropout,
-    /// `"relu"` or `"gelu"`.
+    /// `"relu"` or `"gelu"`: `"relu"`.
     pub activation: String,
-    /// Whether norms come before the parts.
+    /// Whether norms come before the parts: no.
     pub norm_first: bool,
 }
 
@@ -115,20 +145,21 @@ impl TransformerEncoderLayer {
     /// A layer in training mode, initialised as PyTorch's.
     ///
     /// # Errors
-    /// When `nhead` does not divide `d_model`, or the dropout is no probability.
-    pub fn new(d_model: usize, nhead: usize, options: TransformerLayerOptions) -> Result<Self> {
-        let dropout = || Dropout::new(options.dropout);
+    /// When `nhead` does not divide `d_model`.
+    pub fn new(d_model: usize, nhead: usize) -> Result<Self> {
+        let dropout = || Dropout::new(DROPOUT);
+        let attention = || MultiheadAttention::new(d_model, nhead)?.dropout(DROPOUT);
         Ok(TransformerEncoderLayer {
-            self_attn: options.attention(d_model, nhead)?,
-            linear1: Linear::new(d_model, options.dim_feedforward)?,
+            self_attn: attention()?,
+            linear1: Linear::new(d_model, DIM_FEEDFORWARD)?,
             dropout: dropout()?,
-            linear2: Linear::new(options.dim_feedforward, d_model)?,
-            norm1: options.norm(d_model)?,
-            norm2: options.norm(d_model)?,
+            linear2: Linear::new(DIM_FEEDFORWARD, d_model)?,
+            norm1: LayerNorm::new(d_model)?,
+            norm2: LayerNorm::new(d_model)?,
             dropout1: dropout()?,
             dropout2: dropout()?,
-            activation: options.activation,
-            norm_first: options.norm_first,
+            activation: "relu".to_string(),
+            norm_first: false,
         })
     }
 
@@ -190,7 +221,7 @@ impl TransformerEncoderLayer {
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let mut layer = nn::TransformerDecoderLayer::new(8, 2, nn::TransformerLayerOptions::default())?;
+/// let mut layer = nn::TransformerDecoderLayer::new(8, 2)?;
 /// layer.eval();
 /// let (x, memory) = (Tensor::rand((3, 5, 8))?, Tensor::rand((4, 5, 8))?);
 /// assert_eq!(layer.forward(&x, &memory, None, None, None, None, false, false)?.dims()?, [3, 5, 8]);
@@ -220,9 +251,9 @@ pub struct TransformerDecoderLayer {
     pub dropout2: Dropout,
     /// After the feed-forward part.
     pub dropout3: Dropout,
-    /// `"relu"` or `"gelu"`.
+    /// `"relu"` or `"gelu"`: `"relu"`.
     pub activation: String,
-    /// Whether norms come before the parts.
+    /// Whether norms come before the parts: no.
     pub norm_first: bool,
 }
 
@@ -230,23 +261,24 @@ impl TransformerDecoderLayer {
     /// A layer in training mode, initialised as PyTorch's.
     ///
     /// # Errors
-    /// When `nhead` does not divide `d_model`, or the dropout is no probability.
-    pub fn new(d_model: usize, nhead: usize, options: TransformerLayerOptions) -> Result<Self> {
-        let dropout = || Dropout::new(options.dropout);
+    /// When `nhead` does not divide `d_model`.
+    pub fn new(d_model: usize, nhead: usize) -> Result<Self> {
+        let dropout = || Dropout::new(DROPOUT);
+        let attention = || MultiheadAttention::new(d_model, nhead)?.dropout(DROPOUT);
         Ok(TransformerDecoderLayer {
-            self_attn: options.attention(d_model, nhead)?,
-            multihead_attn: options.attention(d_model, nhead)?,
-            linear1: Linear::new(d_model, options.dim_feedforward)?,
+            self_attn: attention()?,
+            multihead_attn: attention()?,
+            linear1: Linear::new(d_model, DIM_FEEDFORWARD)?,
             dropout: dropout()?,
-            linear2: Linear::new(options.dim_feedforward, d_model)?,
-            norm1: options.norm(d_model)?,
-            norm2: options.norm(d_model)?,
-            norm3: options.norm(d_model)?,
+            linear2: Linear::new(DIM_FEEDFORWARD, d_model)?,
+            norm1: LayerNorm::new(d_model)?,
+            norm2: LayerNorm::new(d_model)?,
+            norm3: LayerNorm::new(d_model)?,
             dropout1: dropout()?,
             dropout2: dropout()?,
             dropout3: dropout()?,
-            activation: options.activation,
-            norm_first: options.norm_first,
+            activation: "relu".to_string(),
+            norm_first: false,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -39,6 +40,8 @@ impl Default for TripletMarginLoss {
         }
     }
 }
+
+options!(TripletMarginLoss { margin: f64, p: f64, eps: f64, swap: bool, reduction: impl Into<String> });
 
 #[trace(leaf, path = "fx_nn::nn::TripletMarginLoss")]
 impl TripletMarginLoss {

@@ -2,6 +2,7 @@
 
 use fx_core::{Module, Result, trace};
 
+use super::options::options;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -35,6 +36,8 @@ impl Upsample {
         }
     }
 }
+
+options!(Upsample { mode: impl Into<String>, align_corners: impl Into<Option<bool>> });
 
 #[trace(leaf, path = "fx_nn::nn::Upsample")]
 impl Upsample {

@@ -13,7 +13,7 @@ use fx_core::{Error, ErrorKind};
 /// use fx_nn::weights::Checkpoint;
 /// # let path = std::env::temp_dir().join(format!("fx_doc_report_{}.safetensors", std::process::id()));
 /// fx_nn::weights::save(&nn::Linear::new(4, 3)?, &path)?;
-/// let mut wider = nn::Linear::without_bias(5, 3)?;
+/// let mut wider = nn::Linear::new(5, 3)?.bias(false);
 /// let report = Checkpoint::open(&path)?.load_partial(&mut wider)?;
 /// # std::fs::remove_file(&path).map_err(Error::other)?;
 /// assert_eq!(report.unexpected, ["bias"]);

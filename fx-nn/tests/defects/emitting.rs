@@ -168,8 +168,7 @@ fn defect_r09_sizes_of_a_file_are_checked() -> Result<()> {
         assert!(loaded.print_readable().contains(&huge.to_string()));
         assert!(fx_nn::summary(&loaded, &Tensor::ones((2, 3))?).is_ok());
     }
-    let convolution =
-        nn::Sequential::new().push(nn::Conv2d::new(1, 2, 3, nn::Conv2dOptions::default())?);
+    let convolution = nn::Sequential::new().push(nn::Conv2d::new(1, 2, 3)?);
     let gm = symbolic_trace(&convolution)?;
     for name in ["padding", "stride", "dilation", "groups"] {
         for huge in [i64::MAX, 1 << 60, -1] {

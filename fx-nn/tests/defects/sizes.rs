@@ -146,25 +146,15 @@ fn defect_r09_sizes_that_do_not_fit_are_errors() -> Result<()> {
         no_room("max_pool2d", ops::max_pool2d(&x, 2, 1, 0, n, false));
         no_room("avg_pool2d", ops::avg_pool2d(&x, n, 1, n / 2, false, true));
         no_room("Linear", nn::Linear::new(n, 2));
-        no_room("LSTM", nn::LSTM::new(1, n / 2, nn::LSTMOptions::default()));
-        no_room("LSTM", nn::LSTM::new(n, 1, nn::LSTMOptions::default()));
-        let layers = nn::LSTMOptions {
-            num_layers: n,
-            ..Default::default()
-        };
-        no_room("LSTM", nn::LSTM::new(1, 1, layers));
+        no_room("LSTM", nn::LSTM::new(1, n / 2));
+        no_room("LSTM", nn::LSTM::new(n, 1));
+        no_room("LSTM", nn::LSTM::new(1, 1)?.num_layers(n));
         no_room("Embedding", nn::Embedding::new(n, 2));
         no_room("LayerNorm", nn::LayerNorm::new(n));
         no_room("BatchNorm2d", nn::BatchNorm2d::new(n));
         no_room("MultiheadAttention", nn::MultiheadAttention::new(n, 1));
-        no_room(
-            "Conv2d",
-            nn::Conv2d::new(n, 1, n, nn::Conv2dOptions::default()),
-        );
-        no_room(
-            "Conv1d",
-            nn::Conv1d::new(1, n, n, nn::Conv1dOptions::default()),
-        );
+        no_room("Conv2d", nn::Conv2d::new(n, 1, n));
+        no_room("Conv1d", nn::Conv1d::new(1, n, n));
         let size = Some([n as i64, n as i64].into());
         no_room(
             "interpolate",
@@ -208,7 +198,7 @@ fn defect_r09_small_tensors_do_not_become_more_than_there_is_room_for() -> Resul
 
 #[test]
 fn defect_r09_a_loaded_convolution_of_absurd_padding_is_an_error_when_it_runs() -> Result<()> {
-    let mut layer = nn::Conv2d::new(1, 1, 3, nn::Conv2dOptions::default())?;
+    let mut layer = nn::Conv2d::new(1, 1, 3)?;
     layer.padding = (1usize << 60).into();
     let gm = symbolic_trace(&layer)?;
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
@@ -242,7 +232,7 @@ fn defect_r12_long_chains_under_a_gradient_are_dropped() -> Result<()> {
         }
         drop((a, b));
         // A chain within one call.
-        let layer = nn::LSTM::new(1, 1, nn::LSTMOptions::default())?;
+        let layer = nn::LSTM::new(1, 1)?;
         let (y, _) = layer.forward(&Tensor::ones((30_000, 1, 1))?, None)?;
         assert!(y.candle()?.track_op());
         drop(y);

@@ -34,7 +34,7 @@ impl Recurrent {
 
 #[test]
 fn defect_b01_layers_run_without_their_optional_arguments() -> Result<()> {
-    let lstm = nn::LSTM::new(4, 4, nn::LSTMOptions::default())?;
+    let lstm = nn::LSTM::new(4, 4)?;
     let x = Tensor::rand((3, 2, 4))?;
     let gm = symbolic_trace(&lstm)?;
     let (y, (h, c)) = lstm.forward(&x, None)?;
@@ -158,11 +158,11 @@ fn defect_b02_batch_norm_is_not_folded_on_a_stale_shape() -> Result<()> {
 #[test]
 fn defect_b02_passes_keep_the_shapes_of_a_model() -> Result<()> {
     let mut model = nn::Sequential::new()
-        .push(nn::Conv2d::new(3, 8, 3, Default::default())?)
+        .push(nn::Conv2d::new(3, 8, 3)?)
         .push(nn::BatchNorm2d::new(8)?)
         .push(nn::ReLU::new())
         .push(nn::Dropout::new(0.5)?)
-        .push(nn::Conv2d::new(8, 4, 3, Default::default())?)
+        .push(nn::Conv2d::new(8, 4, 3)?)
         .push(nn::BatchNorm2d::new(4)?);
     model.eval();
     let mut gm = symbolic_trace(&model)?;

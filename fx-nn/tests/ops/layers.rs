@@ -50,18 +50,9 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::AvgPool2d::new(2), [[1, 2, 5, 4]]);
     sample!(nn::BatchNorm1d::new(2)?, [[3, 2]]);
     sample!(nn::BatchNorm2d::new(2)?, [[2, 2, 3, 2]]);
-    sample!(
-        nn::Conv1d::new(2, 3, 3, nn::Conv1dOptions::default())?,
-        [[1, 2, 6]]
-    );
-    sample!(
-        nn::Conv2d::new(2, 3, 3, nn::Conv2dOptions::default())?,
-        [[1, 2, 4, 5]]
-    );
-    sample!(
-        nn::ConvTranspose2d::new(2, 3, 2, nn::ConvTranspose2dOptions::default())?,
-        [[1, 2, 3, 2]]
-    );
+    sample!(nn::Conv1d::new(2, 3, 3)?, [[1, 2, 6]]);
+    sample!(nn::Conv2d::new(2, 3, 3)?, [[1, 2, 4, 5]]);
+    sample!(nn::ConvTranspose2d::new(2, 3, 2)?, [[1, 2, 3, 2]]);
     let classes = || Tensor::from_vec(vec![1i64, 2], 2).map(Some);
     sample!(nn::CrossEntropyLoss::default(), [[2, 3]], classes()?);
     sample!(nn::Dropout::new(0.5)?, [[2, 3]]);
@@ -74,10 +65,7 @@ pub fn layers() -> Result<Vec<Layer>> {
         nn::Int8Linear::from_linear(&nn::Linear::new(3, 4)?)?,
         [[2, 3]]
     );
-    sample!(
-        nn::LSTM::new(2, 3, nn::LSTMOptions::default())?,
-        [[4, 2, 2]]
-    );
+    sample!(nn::LSTM::new(2, 3)?, [[4, 2, 2]]);
     sample!(nn::LayerNorm::new(4)?, [[3, 4]]);
     sample!(nn::LeakyReLU::default(), [[2, 3]]);
     sample!(nn::Linear::new(3, 4)?, [[2, 3]]);
@@ -124,11 +112,6 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::Softsign::new(), [[2, 3]]);
     sample!(nn::Tanhshrink::new(), [[2, 3]]);
     sample!(nn::Threshold::new(0.1, 0.3), [[2, 3]]);
-    let small = || nn::TransformerLayerOptions {
-        dim_feedforward: 3,
-        activation: "gelu".to_string(),
-        ..Default::default()
-    };
     sample!(nn::ReflectionPad1d::new([1, 1]), [[1, 2, 3]]);
     sample!(nn::ReflectionPad2d::new([1, 1, 1, 1]), [[1, 2, 3, 3]]);
     sample!(
@@ -162,7 +145,7 @@ pub fn layers() -> Result<Vec<Layer>> {
         Some(Tensor::from_vec(vec![0i64, 2], (1, 1, 2))?)
     );
     sample!(nn::Dropout1d::new(0.5)?, [[1, 2, 5]]);
-    sample!(nn::InstanceNorm1d::affine(2)?, [[1, 2, 5]]);
+    sample!(nn::InstanceNorm1d::new(2).affine(true)?, [[1, 2, 5]]);
     sample!(nn::ConstantPad2d::new([1, 1, 1, 1], 0.5), [[1, 2, 3, 3]]);
     sample!(nn::AdaptiveMaxPool2d::new(2), [[1, 2, 4, 5]]);
     sample!(nn::LPPool2d::new(1.0, 2), [[1, 2, 4, 5]]);
@@ -172,7 +155,7 @@ pub fn layers() -> Result<Vec<Layer>> {
         Some(Tensor::from_vec(vec![0i64, 2], (1, 1, 1, 2))?)
     );
     sample!(nn::Dropout2d::new(0.5)?, [[1, 2, 4, 5]]);
-    sample!(nn::InstanceNorm2d::affine(2)?, [[1, 2, 4, 5]]);
+    sample!(nn::InstanceNorm2d::new(2).affine(true)?, [[1, 2, 4, 5]]);
     sample!(
         nn::ConstantPad3d::new([1, 1, 1, 1, 1, 1], 0.5),
         [[1, 1, 2, 3, 3]]
@@ -187,7 +170,7 @@ pub fn layers() -> Result<Vec<Layer>> {
         Some(Tensor::from_vec(vec![0i64, 2], (1, 1, 1, 1, 2))?)
     );
     sample!(nn::Dropout3d::new(0.5)?, [[1, 1, 4, 3, 4]]);
-    sample!(nn::InstanceNorm3d::affine(1)?, [[1, 1, 4, 3, 4]]);
+    sample!(nn::InstanceNorm3d::new(1).affine(true)?, [[1, 1, 4, 3, 4]]);
     sample!(nn::Unfold::new(2), [[1, 2, 3, 3]]);
     sample!(nn::Fold::new(3, 2), [[1, 4, 4]]);
     sample!(nn::PixelShuffle::new(2), [[1, 4, 2, 2]]);
@@ -201,38 +184,45 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::StochasticDepth::new(0.5, "row")?, [[2, 3]]);
     sample!(nn::LocalResponseNorm::new(2), [[1, 3, 4]]);
     sample!(nn::BatchNorm3d::new(2)?, [[2, 2, 2, 1, 2]]);
+    sample!(nn::Conv3d::new(2, 3, 2)?, [[1, 2, 3, 3, 2]]);
+    sample!(nn::ConvTranspose1d::new(2, 3, 2)?, [[1, 2, 3]]);
+    sample!(nn::ConvTranspose3d::new(2, 3, 2)?, [[1, 2, 2, 1, 2]]);
+    sample!(nn::Bilinear::new(3, 2, 4)?, [[2, 3], [2, 2]]);
+    sample!(nn::GRU::new(2, 3)?, [[4, 2, 2]]);
+    sample!(nn::RNN::new(2, 3)?, [[4, 2, 2]]);
+    sample!(nn::GRUCell::new(2, 3)?, [[2, 2]]);
+    sample!(nn::RNNCell::new(2, 3)?, [[2, 2]]);
+    sample!(nn::LSTMCell::new(2, 3)?, [[2, 2]]);
     sample!(
-        nn::Conv3d::new(2, 3, 2, nn::Conv3dOptions::default())?,
-        [[1, 2, 3, 3, 2]]
-    );
-    sample!(
-        nn::ConvTranspose1d::new(2, 3, 2, nn::ConvTranspose1dOptions::default())?,
-        [[1, 2, 3]]
-    );
-    sample!(
-        nn::ConvTranspose3d::new(2, 3, 2, nn::ConvTranspose3dOptions::default())?,
-        [[1, 2, 2, 1, 2]]
-    );
-    sample!(nn::Bilinear::new(3, 2, 4, true)?, [[2, 3], [2, 2]]);
-    sample!(nn::GRU::new(2, 3, nn::GRUOptions::default())?, [[4, 2, 2]]);
-    sample!(nn::RNN::new(2, 3, nn::RNNOptions::default())?, [[4, 2, 2]]);
-    sample!(nn::GRUCell::new(2, 3, true)?, [[2, 2]]);
-    sample!(nn::RNNCell::new(2, 3, true)?, [[2, 2]]);
-    sample!(nn::LSTMCell::new(2, 3, true)?, [[2, 2]]);
-    sample!(
-        nn::TransformerEncoderLayer::new(4, 2, small())?,
+        nn::TransformerEncoderLayer::new(4, 2)?
+            .dim_feedforward(3)?
+            .activation("gelu"),
         [[3, 2, 4]]
     );
     sample!(
-        nn::TransformerDecoderLayer::new(4, 2, small())?,
+        nn::TransformerDecoderLayer::new(4, 2)?
+            .dim_feedforward(3)?
+            .activation("gelu"),
         [[3, 2, 4], [2, 2, 4]]
     );
     sample!(
-        nn::TransformerEncoder::new(&nn::TransformerEncoderLayer::new(2, 1, small())?, 2, None)?,
+        nn::TransformerEncoder::new(
+            &nn::TransformerEncoderLayer::new(2, 1)?
+                .dim_feedforward(3)?
+                .activation("gelu"),
+            2,
+            None
+        )?,
         [[2, 1, 2]]
     );
     sample!(
-        nn::TransformerDecoder::new(&nn::TransformerDecoderLayer::new(2, 1, small())?, 1, None)?,
+        nn::TransformerDecoder::new(
+            &nn::TransformerDecoderLayer::new(2, 1)?
+                .dim_feedforward(3)?
+                .activation("gelu"),
+            1,
+            None
+        )?,
         [[2, 1, 2], [1, 1, 2]]
     );
     losses(&mut all)?;

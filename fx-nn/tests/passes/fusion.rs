@@ -14,14 +14,8 @@ fn reasons(plan: &FusionPlan) -> Vec<(&str, &str)> {
 }
 
 fn conv(c_in: usize, c_out: usize, bias: bool, groups: usize) -> Result<nn::Conv2d> {
-    let options = nn::Conv2dOptions {
-        padding: 1.into(),
-        stride: 2.into(),
-        bias,
-        groups,
-        ..Default::default()
-    };
-    nn::Conv2d::new(c_in, c_out, 3, options)
+    let conv = nn::Conv2d::grouped(c_in, c_out, 3, groups)?;
+    Ok(conv.padding(1).stride(2).bias(bias))
 }
 
 /// Applies the pass to a model that it must change, and compares on `x`.
@@ -48,18 +42,11 @@ fn every_pair_of_layers_is_folded() -> Result<()> {
         assert_eq!(gm.graph().len(), 3);
     }
     for bias in [false, true] {
-        let options = nn::Conv1dOptions {
-            bias,
-            ..Default::default()
-        };
         let model = nn::Sequential::new()
-            .push(nn::Conv1d::new(3, 5, 3, options)?)
+            .push(nn::Conv1d::new(3, 5, 3)?.bias(bias))
             .push(nn::BatchNorm1d::new(5)?);
         fused_is_equal(&filled(model)?, &Tensor::rand((2, 3, 9))?)?;
-        let linear = match bias {
-            true => nn::Linear::new(4, 6)?,
-            false => nn::Linear::without_bias(4, 6)?,
-        };
+        let linear = nn::Linear::new(4, 6)?.bias(bias);
         let model = nn::Sequential::new()
             .push(linear)
             .push(nn::BatchNorm1d::new(6)?);
@@ -70,8 +57,7 @@ fn every_pair_of_layers_is_folded() -> Result<()> {
 
 #[test]
 fn a_batch_norm_without_parameters_is_folded() -> Result<()> {
-    let mut norm = nn::BatchNorm2d::new(8)?;
-    (norm.weight, norm.bias) = (None, None);
+    let norm = nn::BatchNorm2d::new(8)?.affine(false);
     let model = nn::Sequential::new().push(conv(3, 8, false, 1)?).push(norm);
     fused_is_equal(&filled(model)?, &Tensor::rand((1, 3, 8, 8))?).map(drop)
 }
@@ -258,8 +244,7 @@ fn types_statistics_channels_and_shapes_must_fit() -> Result<()> {
     let mut without = nn::BatchNorm2d::new(4)?;
     (without.running_mean, without.running_var) = (None, None);
     let pair = |norm: Box<dyn Module>| -> Result<GraphModule> {
-        let mut model = nn::Sequential::new().push(conv(4, 4, true, 1)?);
-        model.layers.push(norm);
+        let mut model = nn::Sequential::new().push(conv(4, 4, true, 1)?).push(norm);
         model.eval();
         symbolic_trace(&model)
     };
@@ -306,7 +291,7 @@ fn types_statistics_channels_and_shapes_must_fit() -> Result<()> {
     assert_eq!(FuseBatchNorm::plan(&gm)?.fused[0].layer_path, "0");
     // A signal that is in no batch: the batch norm takes its length for the channels.
     let model = nn::Sequential::new()
-        .push(nn::Conv1d::new(2, 6, 1, Default::default())?)
+        .push(nn::Conv1d::new(2, 6, 1)?)
         .push(nn::BatchNorm1d::new(6)?);
     let mut gm = symbolic_trace(&filled(model)?)?;
     let why = "run `propagate_shapes` first";

@@ -96,13 +96,8 @@ fn a_mode_that_a_run_decides_stays() -> Result<()> {
 fn a_stack_of_convolutions_is_prepared_for_inference() -> Result<()> {
     let mut model = nn::Sequential::new();
     for channels in [3, 16] {
-        let options = nn::Conv2dOptions {
-            padding: 1.into(),
-            bias: false,
-            ..Default::default()
-        };
         model = model
-            .push(nn::Conv2d::new(channels, 16, 3, options)?)
+            .push(nn::Conv2d::new(channels, 16, 3)?.padding(1).bias(false))
             .push(nn::BatchNorm2d::new(16)?)
             .push(nn::ReLU::new())
             .push(nn::Dropout::new(0.2)?);

@@ -103,7 +103,7 @@ fn everything() -> Result<Everything> {
         weight: Tensor::rand(3)?.into_parameter()?,
         missing: None,
         mean: Tensor::rand(3)?,
-        layers: vec![linear()?, nn::Linear::without_bias(3, 3)?],
+        layers: vec![linear()?, nn::Linear::new(3, 3)?.bias(false)],
         pair: (nn::ReLU::new(), Some(linear()?)),
         array: [linear()?, linear()?],
         boxed: Box::new(
@@ -243,11 +243,11 @@ fn modules_nested_too_deep_are_refused_when_saved() -> Result<()> {
     let mut module: Box<dyn Module> = Box::new(nn::ReLU::new());
     for _ in 0..100 {
         let mut outer = nn::Sequential::new();
-        outer.layers.push(module);
+        outer = outer.push(module);
         module = Box::new(outer);
     }
     let mut outer = nn::Sequential::new();
-    outer.layers.push(module);
+    outer = outer.push(module);
     let problem = calling(outer)?.to_bytes();
     assert!(problem.is_err_and(|e| {
         e.to_string()

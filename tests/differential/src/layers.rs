@@ -103,43 +103,43 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
             momentum: o.float("momentum")?,
             ..nn::BatchNorm2d::new(o.size("num_features")?)?
         }),
-        "Conv1d" => done!(nn::Conv1d::new(
-            o.size("in_channels")?,
-            o.size("out_channels")?,
-            o.size("kernel_size")?,
-            nn::Conv1dOptions {
-                stride: o.size("stride")?,
-                padding: o.size("padding")?,
-                dilation: o.size("dilation")?,
-                groups: o.size("groups")?,
-                bias: o.flag("bias"),
-            },
-        )?),
-        "Conv2d" => done!(nn::Conv2d::new(
-            o.size("in_channels")?,
-            o.size("out_channels")?,
-            o.pair("kernel_size")?,
-            nn::Conv2dOptions {
-                stride: o.pair("stride")?,
-                padding: o.pair("padding")?,
-                dilation: o.pair("dilation")?,
-                groups: o.size("groups")?,
-                bias: o.flag("bias"),
-            },
-        )?),
-        "ConvTranspose2d" => done!(nn::ConvTranspose2d::new(
-            o.size("in_channels")?,
-            o.size("out_channels")?,
-            o.pair("kernel_size")?,
-            nn::ConvTranspose2dOptions {
-                stride: o.pair("stride")?,
-                padding: o.pair("padding")?,
-                output_padding: o.pair("output_padding")?,
-                groups: o.size("groups")?,
-                dilation: o.pair("dilation")?,
-                bias: o.flag("bias"),
-            },
-        )?),
+        "Conv1d" => done!(
+            nn::Conv1d::grouped(
+                o.size("in_channels")?,
+                o.size("out_channels")?,
+                o.size("kernel_size")?,
+                o.size("groups")?,
+            )?
+            .stride(o.size("stride")?)
+            .padding(o.size("padding")?)
+            .dilation(o.size("dilation")?)
+            .bias(o.flag("bias"))
+        ),
+        "Conv2d" => done!(
+            nn::Conv2d::grouped(
+                o.size("in_channels")?,
+                o.size("out_channels")?,
+                o.pair("kernel_size")?,
+                o.size("groups")?,
+            )?
+            .stride(o.pair("stride")?)
+            .padding(o.pair("padding")?)
+            .dilation(o.pair("dilation")?)
+            .bias(o.flag("bias"))
+        ),
+        "ConvTranspose2d" => done!(
+            nn::ConvTranspose2d::grouped(
+                o.size("in_channels")?,
+                o.size("out_channels")?,
+                o.pair("kernel_size")?,
+                o.size("groups")?,
+            )?
+            .stride(o.pair("stride")?)
+            .padding(o.pair("padding")?)
+            .output_padding(o.pair("output_padding")?)
+            .dilation(o.pair("dilation")?)
+            .bias(o.flag("bias"))
+        ),
         "CrossEntropyLoss" => done!(nn::CrossEntropyLoss {
             weight: o.tensor("weight")?,
             ignore_index: o.int("ignore_index")?,
@@ -149,11 +149,8 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
         "Dropout" => done!(nn::Dropout::new(o.float("p")?)?),
         "Embedding" => done!(match o.get("padding_idx") {
             Json::Null => nn::Embedding::new(o.size("num_embeddings")?, o.size("embedding_dim")?)?,
-            _ => nn::Embedding::with_padding(
-                o.size("num_embeddings")?,
-                o.size("embedding_dim")?,
-                o.size("padding_idx")?,
-            )?,
+            _ => nn::Embedding::new(o.size("num_embeddings")?, o.size("embedding_dim")?)?
+                .padding_idx(o.size("padding_idx")?)?,
         }),
         "Flatten" => done!(nn::Flatten {
             start_dim: o.int("start_dim")?,
@@ -172,17 +169,13 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
             set(&mut linear, made)?;
             Ok(Box::new(nn::Int8Linear::from_linear(&linear)?))
         }
-        "LSTM" => done!(nn::LSTM::new(
-            o.size("input_size")?,
-            o.size("hidden_size")?,
-            nn::LSTMOptions {
-                num_layers: o.size("num_layers")?,
-                bias: o.flag("bias"),
-                batch_first: o.flag("batch_first"),
-                dropout: 0.0,
-                bidirectional: o.flag("bidirectional"),
-            },
-        )?),
+        "LSTM" => done!(
+            nn::LSTM::new(o.size("input_size")?, o.size("hidden_size")?)?
+                .num_layers(o.size("num_layers")?)?
+                .bidirectional(o.flag("bidirectional"))?
+                .bias(o.flag("bias"))
+                .batch_first(o.flag("batch_first"))
+        ),
         "LayerNorm" => done!(nn::LayerNorm {
             eps: o.float("eps")?,
             ..nn::LayerNorm::new(crate::call::sizes(o.get("normalized_shape"))?)?
@@ -190,16 +183,9 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
         "LeakyReLU" => done!(nn::LeakyReLU {
             negative_slope: o.float("negative_slope")?,
         }),
-        "Linear" => match o.flag("bias") {
-            true => done!(nn::Linear::new(
-                o.size("in_features")?,
-                o.size("out_features")?
-            )?),
-            false => done!(nn::Linear::without_bias(
-                o.size("in_features")?,
-                o.size("out_features")?
-            )?),
-        },
+        "Linear" => done!(
+            nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?.bias(o.flag("bias"))
+        ),
         "LoraLinear" => {
             let linear = nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?;
             done!(nn::LoraLinear::from_linear(

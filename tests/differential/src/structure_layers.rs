@@ -71,6 +71,19 @@ const NAMES: &[&str] = &[
     "ZeroPad3d",
 ];
 
+/// A layer of a transformer with its options.
+macro_rules! transformer {
+    ($layer:ident, $o:expr) => {
+        nn::$layer::new($o.size("d_model")?, $o.size("nhead")?)?
+            .dim_feedforward($o.size("dim_feedforward")?)?
+            .dropout(0.0)?
+            .activation($o.text("activation"))
+            .layer_norm_eps($o.float("layer_norm_eps")?)
+            .batch_first($o.flag("batch_first"))
+            .norm_first($o.flag("norm_first"))
+    };
+}
+
 /// A layer, its weights set and its mode chosen; `None` where the name is unknown.
 pub(crate) fn layer(name: &str, made: &Made) -> Option<Result<Box<dyn Module>>> {
     let o = &Options(&made.options);
@@ -196,18 +209,12 @@ fn known(name: &str, o: &Options<'_>, made: &Made) -> Result<Box<dyn Module>> {
             made,
         ),
         "Dropout1d" => finished(nn::Dropout1d::new(o.float("p")?)?, made),
-        "InstanceNorm1d" => (|| {
-            let channels = o.size("num_features")?;
-            let layer = match o.flag("affine") {
-                true => nn::InstanceNorm1d::affine(channels)?,
-                false => nn::InstanceNorm1d::new(),
-            };
-            let layer = match o.flag("track_running_stats") {
-                true => layer.tracking(channels)?,
-                false => layer,
-            };
-            finished(layer, made)
-        })(),
+        "InstanceNorm1d" => finished(
+            nn::InstanceNorm1d::new(o.size("num_features")?)
+                .affine(o.flag("affine"))?
+                .track_running_stats(o.flag("track_running_stats"))?,
+            made,
+        ),
         "ConstantPad2d" => finished(
             nn::ConstantPad2d {
                 padding: o.ints("padding")?,
@@ -232,18 +239,12 @@ fn known(name: &str, o: &Options<'_>, made: &Made) -> Result<Box<dyn Module>> {
             made,
         ),
         "Dropout2d" => finished(nn::Dropout2d::new(o.float("p")?)?, made),
-        "InstanceNorm2d" => (|| {
-            let channels = o.size("num_features")?;
-            let layer = match o.flag("affine") {
-                true => nn::InstanceNorm2d::affine(channels)?,
-                false => nn::InstanceNorm2d::new(),
-            };
-            let layer = match o.flag("track_running_stats") {
-                true => layer.tracking(channels)?,
-                false => layer,
-            };
-            finished(layer, made)
-        })(),
+        "InstanceNorm2d" => finished(
+            nn::InstanceNorm2d::new(o.size("num_features")?)
+                .affine(o.flag("affine"))?
+                .track_running_stats(o.flag("track_running_stats"))?,
+            made,
+        ),
         "ConstantPad3d" => finished(
             nn::ConstantPad3d {
                 padding: o.ints("padding")?,
@@ -281,18 +282,12 @@ fn known(name: &str, o: &Options<'_>, made: &Made) -> Result<Box<dyn Module>> {
             made,
         ),
         "Dropout3d" => finished(nn::Dropout3d::new(o.float("p")?)?, made),
-        "InstanceNorm3d" => (|| {
-            let channels = o.size("num_features")?;
-            let layer = match o.flag("affine") {
-                true => nn::InstanceNorm3d::affine(channels)?,
-                false => nn::InstanceNorm3d::new(),
-            };
-            let layer = match o.flag("track_running_stats") {
-                true => layer.tracking(channels)?,
-                false => layer,
-            };
-            finished(layer, made)
-        })(),
+        "InstanceNorm3d" => finished(
+            nn::InstanceNorm3d::new(o.size("num_features")?)
+                .affine(o.flag("affine"))?
+                .track_running_stats(o.flag("track_running_stats"))?,
+            made,
+        ),
         "Unfold" => finished(
             nn::Unfold {
                 dilation: o.pair("dilation")?,
@@ -357,50 +352,44 @@ fn known(name: &str, o: &Options<'_>, made: &Made) -> Result<Box<dyn Module>> {
             made,
         ),
         "Conv3d" => finished(
-            nn::Conv3d::new(
+            nn::Conv3d::grouped(
                 o.size("in_channels")?,
                 o.size("out_channels")?,
                 o.triple("kernel_size")?,
-                nn::Conv3dOptions {
-                    stride: o.triple("stride")?,
-                    padding: o.triple("padding")?,
-                    dilation: o.triple("dilation")?,
-                    groups: o.size("groups")?,
-                    bias: o.flag("bias"),
-                },
-            )?,
+                o.size("groups")?,
+            )?
+            .stride(o.triple("stride")?)
+            .padding(o.triple("padding")?)
+            .dilation(o.triple("dilation")?)
+            .bias(o.flag("bias")),
             made,
         ),
         "ConvTranspose1d" => finished(
-            nn::ConvTranspose1d::new(
+            nn::ConvTranspose1d::grouped(
                 o.size("in_channels")?,
                 o.size("out_channels")?,
                 o.size("kernel_size")?,
-                nn::ConvTranspose1dOptions {
-                    stride: o.size("stride")?,
-                    padding: o.size("padding")?,
-                    output_padding: o.size("output_padding")?,
-                    groups: o.size("groups")?,
-                    dilation: o.size("dilation")?,
-                    bias: o.flag("bias"),
-                },
-            )?,
+                o.size("groups")?,
+            )?
+            .stride(o.size("stride")?)
+            .padding(o.size("padding")?)
+            .output_padding(o.size("output_padding")?)
+            .dilation(o.size("dilation")?)
+            .bias(o.flag("bias")),
             made,
         ),
         "ConvTranspose3d" => finished(
-            nn::ConvTranspose3d::new(
+            nn::ConvTranspose3d::grouped(
                 o.size("in_channels")?,
                 o.size("out_channels")?,
                 o.triple("kernel_size")?,
-                nn::ConvTranspose3dOptions {
-                    stride: o.triple("stride")?,
-                    padding: o.triple("padding")?,
-                    output_padding: o.triple("output_padding")?,
-                    groups: o.size("groups")?,
-                    dilation: o.triple("dilation")?,
-                    bias: o.flag("bias"),
-                },
-            )?,
+                o.size("groups")?,
+            )?
+            .stride(o.triple("stride")?)
+            .padding(o.triple("padding")?)
+            .output_padding(o.triple("output_padding")?)
+            .dilation(o.triple("dilation")?)
+            .bias(o.flag("bias")),
             made,
         ),
         "Bilinear" => finished(
@@ -408,103 +397,54 @@ fn known(name: &str, o: &Options<'_>, made: &Made) -> Result<Box<dyn Module>> {
                 o.size("in1_features")?,
                 o.size("in2_features")?,
                 o.size("out_features")?,
-                o.flag("bias"),
-            )?,
+            )?
+            .bias(o.flag("bias")),
             made,
         ),
         "GRU" => finished(
-            nn::GRU::new(
-                o.size("input_size")?,
-                o.size("hidden_size")?,
-                nn::GRUOptions {
-                    num_layers: o.size("num_layers")?,
-                    bias: o.flag("bias"),
-                    batch_first: o.flag("batch_first"),
-                    dropout: 0.0,
-                    bidirectional: o.flag("bidirectional"),
-                },
-            )?,
+            nn::GRU::new(o.size("input_size")?, o.size("hidden_size")?)?
+                .num_layers(o.size("num_layers")?)?
+                .bidirectional(o.flag("bidirectional"))?
+                .bias(o.flag("bias"))
+                .batch_first(o.flag("batch_first")),
             made,
         ),
         "RNN" => finished(
-            nn::RNN {
-                nonlinearity: o.text("nonlinearity"),
-                ..nn::RNN::new(
-                    o.size("input_size")?,
-                    o.size("hidden_size")?,
-                    nn::RNNOptions {
-                        num_layers: o.size("num_layers")?,
-                        bias: o.flag("bias"),
-                        batch_first: o.flag("batch_first"),
-                        dropout: 0.0,
-                        bidirectional: o.flag("bidirectional"),
-                    },
-                )?
-            },
+            nn::RNN::new(o.size("input_size")?, o.size("hidden_size")?)?
+                .num_layers(o.size("num_layers")?)?
+                .bidirectional(o.flag("bidirectional"))?
+                .bias(o.flag("bias"))
+                .batch_first(o.flag("batch_first"))
+                .nonlinearity(o.text("nonlinearity")),
             made,
         ),
         "GRUCell" => finished(
-            nn::GRUCell::new(
-                o.size("input_size")?,
-                o.size("hidden_size")?,
-                o.flag("bias"),
-            )?,
+            nn::GRUCell::new(o.size("input_size")?, o.size("hidden_size")?)?.bias(o.flag("bias")),
             made,
         ),
         "LSTMCell" => finished(
-            nn::LSTMCell::new(
-                o.size("input_size")?,
-                o.size("hidden_size")?,
-                o.flag("bias"),
-            )?,
+            nn::LSTMCell::new(o.size("input_size")?, o.size("hidden_size")?)?.bias(o.flag("bias")),
             made,
         ),
         "RNNCell" => finished(
-            nn::RNNCell {
-                nonlinearity: o.text("nonlinearity"),
-                ..nn::RNNCell::new(
-                    o.size("input_size")?,
-                    o.size("hidden_size")?,
-                    o.flag("bias"),
-                )?
-            },
+            nn::RNNCell::new(o.size("input_size")?, o.size("hidden_size")?)?
+                .nonlinearity(o.text("nonlinearity"))
+                .bias(o.flag("bias")),
             made,
         ),
-        "TransformerEncoderLayer" => finished(
-            nn::TransformerEncoderLayer::new(
-                o.size("d_model")?,
-                o.size("nhead")?,
-                transformer(o)?,
-            )?,
-            made,
-        ),
+        "TransformerEncoderLayer" => finished(transformer!(TransformerEncoderLayer, o), made),
         "TransformerEncoder" => finished(
             nn::TransformerEncoder::new(
-                &nn::TransformerEncoderLayer::new(
-                    o.size("d_model")?,
-                    o.size("nhead")?,
-                    transformer(o)?,
-                )?,
+                &transformer!(TransformerEncoderLayer, o),
                 o.size("num_layers")?,
                 None,
             )?,
             made,
         ),
-        "TransformerDecoderLayer" => finished(
-            nn::TransformerDecoderLayer::new(
-                o.size("d_model")?,
-                o.size("nhead")?,
-                transformer(o)?,
-            )?,
-            made,
-        ),
+        "TransformerDecoderLayer" => finished(transformer!(TransformerDecoderLayer, o), made),
         "TransformerDecoder" => finished(
             nn::TransformerDecoder::new(
-                &nn::TransformerDecoderLayer::new(
-                    o.size("d_model")?,
-                    o.size("nhead")?,
-                    transformer(o)?,
-                )?,
+                &transformer!(TransformerDecoderLayer, o),
                 o.size("num_layers")?,
                 None,
             )?,
@@ -512,15 +452,4 @@ fn known(name: &str, o: &Options<'_>, made: &Made) -> Result<Box<dyn Module>> {
         ),
         _ => Err(fx_nn::Error::msg("no such layer")),
     }
-}
-
-fn transformer(o: &Options<'_>) -> Result<nn::TransformerLayerOptions> {
-    Ok(nn::TransformerLayerOptions {
-        dim_feedforward: o.size("dim_feedforward")?,
-        dropout: 0.0,
-        activation: o.text("activation"),
-        layer_norm_eps: o.float("layer_norm_eps")?,
-        batch_first: o.flag("batch_first"),
-        norm_first: o.flag("norm_first"),
-    })
 }
