@@ -141,7 +141,7 @@ pub mod signature {
     pub fn impl_trait(bounds: &impl ToTokens) -> Error {
         at(
             bounds,
-            "of `impl Trait` arguments, only `impl Into<T>` can flow through a graph: name the type",
+            "of `impl Trait` arguments, only `impl Into<T>` and `&[impl Borrow<T>]` can flow through a graph: name the type",
         )
     }
 

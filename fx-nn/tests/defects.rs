@@ -2,6 +2,7 @@
 
 mod defects {
     mod emitting;
+    mod models;
     mod reductions;
     mod scalars;
     mod sizes;

@@ -93,7 +93,7 @@ fn what_does_not_fit_is_refused_with_the_rule() -> Result<()> {
     says(x.sum(2), "dim");
     says(x.sum([0, -2]), "more than once");
     says(x.gt(0.0)?.relu(), "bool");
-    says(ops::cat(&[], 0), "empty");
+    says(ops::cat(&[] as &[Tensor], 0), "empty");
     says(x.matmul(&x), "matmul");
     says(x.item(), "has 6 elements");
     says(nn::Dropout::new(1.5), "probability");

@@ -112,7 +112,8 @@ def _(s):
     a, b = two(s)
     shape = broadcast(s, list(max(a.tensor.shape, b.tensor.shape, key=len)))
     condition = s.tensor(shape, "bool" if not s.chance(0.04) else s.pick("uint8", "int64", "float32"))
-    return [condition, a, b]
+    first, second = s.pick((a, b), (a, b), (a, s.number()), (s.number(), b), (s.number(), s.number()))
+    return [condition, first, second]
 
 
 @op("masked_fill", lambda x, m, v: x.masked_fill(m, v))

@@ -10,7 +10,7 @@ use super::wrap::{result_text, result_type, turbofish, twin};
 use crate::body;
 use crate::check::{self, Method};
 use crate::options::{Impure, TraceOptions};
-use crate::parse::callable::{Callable, without_attributes};
+use crate::parse::callable::{Callable, Parameter, Taken, without_attributes};
 use crate::paths;
 use crate::refusal::{self, Refusals};
 use crate::spans::call_of_type;
@@ -50,12 +50,12 @@ fn trace_fn(options: &TraceOptions, mut function: ItemFn, refusals: &mut Refusal
     }
     let mut callable = Callable::parse(&mut function.sig, &core, refusals);
     if let Some(Callable { params, .. }) = &callable
-        && params.iter().any(|param| param.into)
+        && params.iter().any(|param| param.taken != Taken::AsIs)
     {
         for (_, input) in params
             .iter()
             .zip(&function.sig.inputs)
-            .filter(|(param, _)| param.into)
+            .filter(|(param, _)| param.taken != Taken::AsIs)
         {
             refusals.add(refusal::trace::into_argument(input));
         }
@@ -243,10 +243,7 @@ fn forward_items(
         core,
         |lent| quote!(self.__fx_forward(#(#lent),*)),
     );
-    let convert = params.iter().filter(|p| p.into).map(|param| {
-        let (name, ty) = (&param.name, &param.ty);
-        quote!(let #name: #ty = ::core::convert::Into::into(#name);)
-    });
+    let convert = params.iter().filter_map(Parameter::conversion);
     let types = params.iter().map(|p| &p.ty);
     let values = params.iter().map(|p| p.call(core, "to_value", &p.name));
     let (attrs, vis, sig) = (&forward.attrs, &forward.vis, &forward.sig);

@@ -12,7 +12,7 @@ use super::kernel::kernel;
 use super::stub;
 use crate::check::{self, Method};
 use crate::options::{MethodOption, WrapOptions};
-use crate::parse::callable::{Callable, Parameter, with_lifetimes, without_attributes};
+use crate::parse::callable::{Callable, Parameter, Taken, with_lifetimes, without_attributes};
 use crate::paths;
 use crate::refusal::{self, Refusals};
 use crate::spans::call_of_type;
@@ -161,15 +161,6 @@ struct HiddenNames {
     kernel: Ident,
 }
 
-/// `let x: T = x.into();` for each `impl Into<T>`.
-fn conversions(params: &[Parameter]) -> TokenStream {
-    let converted = params.iter().filter(|p| p.into).map(|param| {
-        let (name, ty) = (&param.name, &param.ty);
-        quote!(let #name: #ty = ::core::convert::Into::into(#name);)
-    });
-    quote!(#(#converted)*)
-}
-
 /// The type inside `Result<..>`, as text.
 pub fn result_text(output: &Type) -> String {
     if let Type::Path(path) = output
@@ -228,7 +219,11 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     };
     let hidden = leaf.hidden_items(&names, &quote!(Self::__body));
     let record = leaf.record(&quote!(<#twin_ty>::FUNCTION), "Function", None);
-    let convert = conversions(&callable.params);
+    let convert: Vec<_> = callable
+        .params
+        .iter()
+        .filter_map(Parameter::conversion)
+        .collect();
     let args = callable.names();
     let bindings = callable.take_bindings(&mut function.sig);
     let types: Vec<_> = callable.params.iter().map(|p| &p.ty).collect();
@@ -257,7 +252,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
             #[inline]
             #[allow(clippy::too_many_arguments)]
             pub fn method(#inputs) -> #output {
-                #convert
+                #(#convert)*
                 #record
                 Self::__body(#(#args),*)
             }
@@ -286,7 +281,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         #[track_caller]
         #[inline]
         #vis #sig {
-            #convert
+            #(#convert)*
             #record
             <#twin_ty>::__body(#(#args),*)
         }
@@ -456,7 +451,7 @@ fn wrap_method(
         name: format_ident!("__this"),
         mutability: None,
         ty: parse_quote_spanned!(self_ty.span()=> &#self_ty),
-        into: false,
+        taken: Taken::AsIs,
         keyword: false,
         default: None,
     };
@@ -482,7 +477,11 @@ fn wrap_method(
     let hidden = leaf.hidden_items(&names, &quote!(Self::#body_name));
     let function = names.function.clone();
     let record = leaf.record(&quote!(Self::#function), "Method", Some(&quote!(self)));
-    let convert = conversions(&callable.params);
+    let convert: Vec<_> = callable
+        .params
+        .iter()
+        .filter_map(Parameter::conversion)
+        .collect();
     let args: Vec<_> = callable.params.iter().skip(1).map(|p| &p.name).collect();
     let bindings = callable.take_bindings(&mut method.sig).split_off(1);
     let types: Vec<_> = callable.params.iter().skip(1).map(|p| &p.ty).collect();
@@ -497,7 +496,7 @@ fn wrap_method(
         #[track_caller]
         #[inline]
         #vis #sig {
-            #convert
+            #(#convert)*
             #record
             self.#body_name(#(#args),*)
         }

@@ -19,16 +19,43 @@ pub struct Parameter {
     pub name: Ident,
     /// Written as `mut name`: what the body binds it as.
     pub mutability: Option<Token![mut]>,
-    /// The type inside the body: `T` for `impl Into<T>`.
+    /// The type inside the body: `T` for `impl Into<T>`, `&[T]` for `&[impl Borrow<T>]`.
     pub ty: Type,
-    /// Written as `impl Into<T>`.
-    pub into: bool,
+    /// What the caller gives.
+    pub taken: Taken,
     /// Recorded by name.
     pub keyword: bool,
     pub default: Option<TokenStream>,
 }
 
+/// How a parameter is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// By its type.
+    AsIs,
+    /// As `impl Into<T>`.
+    Into,
+    /// As `&[impl Borrow<T>]`.
+    Borrowed,
+}
+
 impl Parameter {
+    /// `let x: T = ..;` where the caller gives what converts into the type.
+    pub fn conversion(&self) -> Option<TokenStream> {
+        let Parameter { name, ty, .. } = self;
+        match self.taken {
+            Taken::AsIs => None,
+            Taken::Into => Some(quote!(let #name: #ty = ::core::convert::Into::into(#name);)),
+            Taken::Borrowed => Some(quote! {
+                let #name: #ty = &::core::iter::Iterator::collect::<::std::vec::Vec<_>>(
+                    ::core::iter::Iterator::map(#name.iter(), |__item| {
+                        ::core::clone::Clone::clone(::core::borrow::Borrow::borrow(__item))
+                    })
+                );
+            }),
+        }
+    }
+
     /// The name as the body binds it: `x`, or `mut x`.
     pub fn binding(&self) -> TokenStream {
         let Parameter {
@@ -124,7 +151,7 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
         let ty_text = text(&param.ty);
         let keyword = param.keyword.then(|| quote!(.keyword()));
         let default = param.default.iter();
-        let into = param.into;
+        let into = param.taken == Taken::Into;
         let ty = with_lifetimes(&param.ty, "'_");
         let symbolic = call_of_type(&ty, quote!(#core::__private::Param<'_>), "SYMBOLIC", None);
         let param_type = call_of_type(&ty, quote!(#core::__private::Param<'_>), "TYPE", None);
@@ -202,9 +229,15 @@ pub fn parameter(
     {
         return Err(refusal::signature::mutable_reference(mutability));
     }
-    let (ty, into) = match ty {
-        Type::ImplTrait(bounds) => (into_target(bounds)?, true),
-        ty => (ty.clone(), false),
+    let (ty, taken) = match ty {
+        Type::ImplTrait(bounds) => (
+            target(bounds, "Into").ok_or_else(|| refusal::signature::impl_trait(bounds))?,
+            Taken::Into,
+        ),
+        ty => match borrowed(ty)? {
+            Some(ty) => (ty, Taken::Borrowed),
+            None => (ty.clone(), Taken::AsIs),
+        },
     };
     if default.is_none() && is_option(&ty) {
         default = Some(quote!(#core::__private::Literal::None));
@@ -213,24 +246,41 @@ pub fn parameter(
         name: name.ident.clone(),
         mutability: name.mutability,
         ty,
-        into,
+        taken,
         keyword,
         default,
     })
 }
 
-/// `T` of `impl Into<T>`.
-fn into_target(bounds: &syn::TypeImplTrait) -> Result<Type> {
+/// `&[T]` of `&[impl Borrow<T>]`.
+fn borrowed(ty: &Type) -> Result<Option<Type>> {
+    let mut ty = ty.clone();
+    let Type::Reference(reference) = &mut ty else {
+        return Ok(None);
+    };
+    let Type::Slice(slice) = &mut *reference.elem else {
+        return Ok(None);
+    };
+    let Type::ImplTrait(bounds) = &*slice.elem else {
+        return Ok(None);
+    };
+    let item = target(bounds, "Borrow").ok_or_else(|| refusal::signature::impl_trait(bounds))?;
+    *slice.elem = item;
+    Ok(Some(ty))
+}
+
+/// `T` of `impl Trait<T>`.
+fn target(bounds: &syn::TypeImplTrait, of: &str) -> Option<Type> {
     if let Some(TypeParamBound::Trait(bound)) = bounds.bounds.first()
         && bounds.bounds.len() == 1
         && let Some(segment) = bound.path.segments.last()
-        && segment.ident == "Into"
+        && segment.ident == of
         && let PathArguments::AngleBracketed(args) = &segment.arguments
         && let Some(GenericArgument::Type(ty)) = args.args.first()
     {
-        return Ok(ty.clone());
+        return Some(ty.clone());
     }
-    Err(refusal::signature::impl_trait(bounds))
+    None
 }
 
 fn is_option(ty: &Type) -> bool {

@@ -1,10 +1,12 @@
 //! Dims in other places, new ones, one for several and several for one; parts of one.
 
+use std::borrow::Borrow;
+
 use fx_core::trace::List;
 use fx_core::value::Int;
 use fx_core::{Error, Result, wrap};
 
-use super::order::known;
+use super::create::known;
 use super::views;
 use crate::error::Fx;
 use crate::kernels::{self, expand as kernel, view::narrow as part};
@@ -193,7 +195,7 @@ pub fn broadcast_to(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 /// # Errors
 /// When they do not broadcast.
 #[wrap(path = "fx_nn::ops::broadcast_tensors")]
-pub fn broadcast_tensors(tensors: &[Tensor]) -> Result<List<Tensor>> {
+pub fn broadcast_tensors(tensors: &[impl Borrow<Tensor>]) -> Result<List<Tensor>> {
     let op = "broadcast_tensors";
     let mut shape = Vec::new();
     for x in tensors {
@@ -232,7 +234,7 @@ pub fn narrow(
     let op = "narrow";
     let data = x.data(op)?;
     let at = kernels::dim::dim(op, dim, data.rank()).fx()?;
-    let (start, length) = (known(op, &start)?, known(op, &length)?);
+    let (start, length) = (known(op, start)?, known(op, length)?);
     let inside = data.dims().get(at).and_then(|size| {
         let size = i64::try_from(*size).ok()?;
         let first = if start < 0 {
@@ -263,7 +265,7 @@ pub fn select(x: &Tensor, dim: i64, index: impl Into<Int>) -> Result<Tensor> {
     let op = "select";
     let data = x.data(op)?;
     let at = kernels::dim::dim(op, dim, data.rank()).fx()?;
-    let at_index = position(op, data.dims(), at, known(op, &index)?)?;
+    let at_index = position(op, data.dims(), at, known(op, index)?)?;
     part(data, at, at_index, 1)
         .and_then(|data| data.squeeze(at))
         .map(|data| x.with_data(data))

@@ -1,5 +1,7 @@
 //! Tensors put side by side by NumPy's names, as blocks, and in all combinations.
 
+use std::borrow::Borrow;
+
 use fx_core::trace::List;
 use fx_core::value::DType;
 use fx_core::{Error, Result, wrap};
@@ -20,7 +22,7 @@ fn each(tensors: &[Tensor], f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec
 /// # Errors
 /// When there are none, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::hstack")]
-pub fn hstack(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn hstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_1d(x))?;
     let vectors = tensors
         .first()
@@ -35,7 +37,7 @@ pub fn hstack(tensors: &[Tensor]) -> Result<Tensor> {
 /// # Errors
 /// When there are none, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::vstack")]
-pub fn vstack(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn vstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_2d(x))?;
     joined("vstack", &tensors, |data| shape::cat(data, 0))
 }
@@ -45,7 +47,7 @@ pub fn vstack(tensors: &[Tensor]) -> Result<Tensor> {
 /// # Errors
 /// When there are none, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::row_stack")]
-pub fn row_stack(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn row_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_2d(x))?;
     joined("row_stack", &tensors, |data| shape::cat(data, 0))
 }
@@ -55,7 +57,7 @@ pub fn row_stack(tensors: &[Tensor]) -> Result<Tensor> {
 /// # Errors
 /// When there are none, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::dstack")]
-pub fn dstack(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn dstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_3d(x))?;
     joined("dstack", &tensors, |data| shape::cat(data, 2))
 }
@@ -65,7 +67,7 @@ pub fn dstack(tensors: &[Tensor]) -> Result<Tensor> {
 /// # Errors
 /// When there are none, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::column_stack")]
-pub fn column_stack(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn column_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| match x.dims()?.len() {
         0 | 1 => x.reshape((-1, 1)),
         _ => Ok(x.clone()),
@@ -85,7 +87,7 @@ pub fn column_stack(tensors: &[Tensor]) -> Result<Tensor> {
 /// # Errors
 /// When a tensor has more than two dims.
 #[wrap(path = "fx_nn::ops::block_diag")]
-pub fn block_diag(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn block_diag(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "block_diag";
     if let Some(x) = tensors.iter().find(|x| x.dims().is_ok_and(|d| d.len() > 2)) {
         return Err(Error::msg(format_args!(
@@ -151,7 +153,7 @@ fn of_all(tensors: &[Tensor]) -> Result<DType> {
 /// When there are none, one has more than one dim, their types differ, or `indexing` is another.
 #[wrap(path = "fx_nn::ops::meshgrid")]
 pub fn meshgrid(
-    tensors: &[Tensor],
+    tensors: &[impl Borrow<Tensor>],
     #[kw]
     #[default("ij")]
     indexing: &str,
@@ -219,7 +221,7 @@ pub fn meshgrid(
 /// # Errors
 /// When one is no vector, or their types differ.
 #[wrap(path = "fx_nn::ops::cartesian_prod")]
-pub fn cartesian_prod(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn cartesian_prod(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "cartesian_prod";
     if tensors.iter().any(|x| x.dims().is_ok_and(|d| d.len() != 1)) {
         return Err(Error::msg(format_args!("{op}: a tensor is no vector")));

@@ -1,5 +1,7 @@
 //! Matrix products.
 
+use std::borrow::Borrow;
+
 use fx_core::tensor::Traced;
 use fx_core::value::{DType, Operator};
 use fx_core::{Error, Result, wrap};
@@ -54,7 +56,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 /// # Errors
 /// When the equation is malformed, does not fit the shapes, or sums products of truth values.
 #[wrap(path = "fx_nn::ops::einsum")]
-pub fn einsum(equation: &str, operands: &[Tensor]) -> Result<Tensor> {
+pub fn einsum(equation: &str, operands: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let common = operands
         .iter()
         .map(Tensor::dtype)

@@ -3,19 +3,11 @@
 use fx_core::value::Int;
 use fx_core::{Error, Result, wrap};
 
+use super::create::known;
 use crate::error::Fx;
 use crate::kernels::{dim, places, shape, view};
 use crate::room;
 use crate::tensor::{Dims, Sizes, Tensor};
-
-/// A number of a call that runs.
-pub(super) fn known(op: &str, number: &Int) -> Result<i64> {
-    number.concrete().ok_or_else(|| {
-        Error::msg(format_args!(
-            "{op}: a number is symbolic where the operation runs"
-        ))
-    })
-}
 
 /// The elements moved along dims, those that leave one end to the other; without `dims` along the flattened tensor.
 ///
@@ -165,7 +157,7 @@ pub fn rot90(x: &Tensor, k: impl Into<Int>, dims: impl Into<Dims>) -> Result<Ten
         let turned = y.data(op)?.transpose(a, b).fx()?;
         Ok(y.with_data(turned))
     };
-    match known(op, &k)?.rem_euclid(4) {
+    match known(op, k)?.rem_euclid(4) {
         1 => swapped(turn(op, x, &[b])?),
         2 => turn(op, x, &[a, b]),
         3 => swapped(turn(op, x, &[a])?),

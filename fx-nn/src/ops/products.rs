@@ -1,5 +1,7 @@
 //! Products of matrices and vectors of given ranks, sums with them, and products of all elements.
 
+use std::borrow::Borrow;
+
 use fx_core::{Error, Result, wrap};
 
 use super::matrix::matmul;
@@ -387,7 +389,7 @@ pub fn kron(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When there are fewer than two, one between them is no matrix, or the sizes or types do not fit.
 #[wrap(path = "fx_nn::ops::multi_dot")]
-pub fn multi_dot(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn multi_dot(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "multi_dot";
     let [first, middle @ .., last] = tensors else {
         return Err(Error::msg(format_args!("{op}: give at least two matrices")));
@@ -407,7 +409,7 @@ pub fn multi_dot(tensors: &[Tensor]) -> Result<Tensor> {
 /// # Errors
 /// When there are none, one is no matrix, or the sizes or types do not fit.
 #[wrap(path = "fx_nn::ops::chain_matmul")]
-pub fn chain_matmul(matrices: &[Tensor]) -> Result<Tensor> {
+pub fn chain_matmul(matrices: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "chain_matmul";
     let all: Vec<(&Tensor, usize)> = matrices.iter().map(|x| (x, 2)).collect();
     ranks(op, &all)?;

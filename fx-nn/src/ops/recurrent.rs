@@ -1,5 +1,7 @@
 //! Recurrent networks with one state over sequences, and single steps of all of them.
 
+use std::borrow::Borrow;
+
 use candle_core::Tensor as Data;
 use fx_core::{Error, Result, wrap};
 
@@ -124,7 +126,7 @@ fn network(
 pub fn gru(
     x: &Tensor,
     h_0: Option<&Tensor>,
-    params: &[Tensor],
+    params: &[impl Borrow<Tensor>],
     has_biases: bool,
     num_layers: usize,
     dropout_p: f64,
@@ -152,7 +154,7 @@ pub fn gru(
 pub fn rnn_tanh(
     x: &Tensor,
     h_0: Option<&Tensor>,
-    params: &[Tensor],
+    params: &[impl Borrow<Tensor>],
     has_biases: bool,
     num_layers: usize,
     dropout_p: f64,
@@ -180,7 +182,7 @@ pub fn rnn_tanh(
 pub fn rnn_relu(
     x: &Tensor,
     h_0: Option<&Tensor>,
-    params: &[Tensor],
+    params: &[impl Borrow<Tensor>],
     has_biases: bool,
     num_layers: usize,
     dropout_p: f64,

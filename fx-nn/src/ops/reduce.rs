@@ -1,8 +1,10 @@
 //! Reductions over dims: `..` for all of them.
 
 use fx_core::ir::{Argument, Written, WrittenArg};
+use fx_core::value::Int;
 use fx_core::{Error, Result, wrap};
 
+use super::create::count;
 use crate::error::Fx;
 use crate::kernels;
 use crate::kernels::reduce::{Side, Spread};
@@ -283,12 +285,13 @@ pub fn min(
 #[wrap(method, path = "fx_nn::ops::topk")]
 pub fn topk(
     x: &Tensor,
-    k: usize,
+    k: impl Into<Int>,
     #[default(-1)] dim: i64,
     #[default(true)] largest: bool,
     #[default(true)] sorted: bool,
 ) -> Result<(Tensor, Tensor)> {
     no_truth("topk", x)?;
+    let k = count("topk", k)?;
     let data = x.data("topk")?;
     let (values, indices) = kernels::dim::dim("topk", dim, data.rank())
         .and_then(|dim| kernels::topk::topk(data, k, dim, largest, sorted))

@@ -1,5 +1,7 @@
 //! Recurrent networks over whole sequences.
 
+use std::borrow::Borrow;
+
 use candle_core::Tensor as Data;
 use fx_core::{Error, Result, wrap};
 
@@ -24,7 +26,7 @@ pub fn lstm(
     x: &Tensor,
     h_0: Option<&Tensor>,
     c_0: Option<&Tensor>,
-    params: &[Tensor],
+    params: &[impl Borrow<Tensor>],
     has_biases: bool,
     num_layers: usize,
     dropout_p: f64,

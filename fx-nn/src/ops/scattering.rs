@@ -1,10 +1,12 @@
 //! Elements put at, and added to, places that an index names.
 
+use std::borrow::Borrow;
+
 use fx_core::value::{DType, Int};
 use fx_core::{Error, Result, wrap};
 
+use super::create::known;
 use super::dims::position;
-use super::order::known;
 use super::selection::indices;
 use crate::error::Fx;
 use crate::kernels::diagonal::Diagonal;
@@ -275,7 +277,7 @@ pub fn index_fill(
 #[wrap(method, path = "fx_nn::ops::index_put")]
 pub fn index_put(
     x: &Tensor,
-    indices: &[Tensor],
+    indices: &[impl Borrow<Tensor>],
     values: &Tensor,
     #[default(false)] accumulate: bool,
 ) -> Result<Tensor> {
@@ -395,7 +397,7 @@ pub fn select_scatter(x: &Tensor, src: &Tensor, dim: i64, index: impl Into<Int>)
     let op = "select_scatter";
     let own = x.dims()?;
     let of = dim::dim(op, dim, own.len()).fx()?;
-    let index = position(op, own, of, known(op, &index)?)?;
+    let index = position(op, own, of, known(op, index)?)?;
     let (mut dims, mut strides) = (own.to_vec(), places::strides(own));
     let start = index * strides[of];
     dims.remove(of);

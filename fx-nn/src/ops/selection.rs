@@ -5,7 +5,7 @@ use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::select;
-use crate::tensor::{Number, Tensor};
+use crate::tensor::{Number, Tensor, TensorOrNumber};
 
 /// Truth values, as zeros and ones.
 pub(super) fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> {
@@ -35,15 +35,21 @@ pub(super) fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core
 /// let x = Tensor::from_vec(vec![-1.0f32, 0.5, 2.0], 3)?;
 /// let y = ops::r#where(&x.gt(0.0)?, &x, &Tensor::zeros(1)?)?;
 /// assert_eq!(y.to_vec()?, [0.0, 0.5, 2.0]);
+/// assert_eq!(ops::r#where(&x.gt(0.0)?, &x, 0.0)?.to_vec()?, y.to_vec()?);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///
 /// # Errors
 /// When `condition` is not of truth values, or the shapes do not broadcast.
 #[wrap(path = "fx_nn::ops::r#where")]
-pub fn r#where(condition: &Tensor, input: &Tensor, other: &Tensor) -> Result<Tensor> {
+pub fn r#where(
+    condition: &Tensor,
+    input: impl Into<TensorOrNumber>,
+    other: impl Into<TensorOrNumber>,
+) -> Result<Tensor> {
     let truth = self::condition("where", condition)?;
-    let common = input.common(other)?;
+    let (input, other) = TensorOrNumber::both(&input, &other)?;
+    let common = input.common(&other)?;
     let (input, other) = (input.cast(common)?, other.cast(common)?);
     select::choose("where", truth, input.data("where")?, other.data("where")?)
         .map(|data| input.with_data(data))

@@ -1,5 +1,7 @@
 //! Dims made one, and tensors put together.
 
+use std::borrow::Borrow;
+
 use fx_core::{Result, wrap};
 
 use crate::error::Fx;
@@ -27,7 +29,7 @@ pub fn flatten(
 /// When there are none, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::cat")]
 pub fn cat(
-    tensors: &[Tensor],
+    tensors: &[impl Borrow<Tensor>],
     #[kw]
     #[default(0)]
     dim: i64,
@@ -41,7 +43,7 @@ pub fn cat(
 /// When there are none, or their shapes differ.
 #[wrap(path = "fx_nn::ops::stack")]
 pub fn stack(
-    tensors: &[Tensor],
+    tensors: &[impl Borrow<Tensor>],
     #[kw]
     #[default(0)]
     dim: i64,

@@ -1,8 +1,10 @@
 //! The same elements in another shape or order: views, transpositions, new and lost dims, pieces.
 
 use fx_core::trace::List;
+use fx_core::value::Int;
 use fx_core::{Error, Result, wrap};
 
+use super::create::count;
 use crate::error::Fx;
 use crate::kernels::dim;
 use crate::kernels::view::narrow;
@@ -227,11 +229,12 @@ fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
 #[wrap(method, path = "fx_nn::ops::split")]
 pub fn split(
     x: &Tensor,
-    split_size: usize,
+    split_size: impl Into<Int>,
     #[kw]
     #[default(0)]
     dim: i64,
 ) -> Result<List<Tensor>> {
+    let split_size = count("split", split_size)?;
     let data = x.data("split")?;
     let at = dim::dim("split", dim, data.rank()).fx()?;
     if split_size == 0 && data.dims().get(at) != Some(&0) {
@@ -246,7 +249,8 @@ pub fn split(
 /// # Errors
 /// When there is no such dim, or no chunk is asked for.
 #[wrap(method, path = "fx_nn::ops::chunk")]
-pub fn chunk(x: &Tensor, chunks: usize, #[default(0)] dim: i64) -> Result<List<Tensor>> {
+pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Result<List<Tensor>> {
+    let chunks = count("chunk", chunks)?;
     if chunks == 0 {
         return Err(Error::msg("chunk: the number of chunks is at least 1"));
     }

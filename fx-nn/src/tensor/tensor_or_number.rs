@@ -42,6 +42,22 @@ impl TensorOrNumber {
 }
 
 impl TensorOrNumber {
+    /// Two as tensors: a number beside a tensor has the type that PyTorch gives it there, two numbers have their own.
+    pub(crate) fn both(a: &Self, b: &Self) -> Result<(Tensor, Tensor)> {
+        let own = |x: &Self| match x {
+            TensorOrNumber::Tensor(tensor) => tensor.dtype(),
+            // What a number alone is: beside truth values every other type decides.
+            TensorOrNumber::Number(number) => Ok(number.beside(DType::Bool)),
+        };
+        Ok(match (a, b) {
+            (TensorOrNumber::Number(_), TensorOrNumber::Tensor(_)) => {
+                (a.beside(own(b)?)?, b.beside(own(b)?)?)
+            }
+            (TensorOrNumber::Tensor(_), _) => (a.beside(own(a)?)?, b.beside(own(a)?)?),
+            _ => (a.beside(own(a)?)?, b.beside(own(b)?)?),
+        })
+    }
+
     /// As a tensor beside one of type `own` in a function of floats, which a number enters as it is, however narrow the
     /// integers are.
     pub(crate) fn float_beside(&self, own: DType) -> Result<Tensor> {

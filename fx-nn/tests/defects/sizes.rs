@@ -113,7 +113,7 @@ fn defect_r09_sizes_that_do_not_fit_are_errors() -> Result<()> {
             &sequence,
             None,
             None,
-            &[],
+            &[] as &[Tensor],
             false,
             layers,
             0.0,

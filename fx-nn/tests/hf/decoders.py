@@ -44,7 +44,7 @@ def scores(model, inputs):
 
 def family(config):
     model = spread(transformers.AutoModelForCausalLM.from_config(config))
-    return Family(model, {"tokens": torch.randint(3, 96, (2, 14))}, scores)
+    return Family(model, {"tokens": torch.randint(3, 96, (2, 14))}, scores, config.vocab_size)
 
 
 FAMILIES = {name: lambda config=config: family(config) for name, config in CONFIGS.items()}

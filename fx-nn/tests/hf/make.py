@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 import decoders
+from common import tokenizer
 
 FAMILIES = {**decoders.FAMILIES}
 
@@ -21,6 +22,8 @@ def write(folder, name, family):
         target = folder / f"{name}-{str(dtype).removeprefix('torch.')}"
         model = family.model.to(dtype)
         model.save_pretrained(target, max_shard_size="60KB")
+        if family.vocab_size:
+            tokenizer(family.vocab_size).save_pretrained(target)
         inputs = {key: x.to(dtype) if x.is_floating_point() else x for key, x in family.inputs.items()}
         with torch.no_grad():
             outputs = family.run(model, inputs)

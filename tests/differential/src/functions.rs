@@ -1,7 +1,7 @@
 //! Every function of `fx_nn::ops`, called by its Rust signature as a program calls it, by name.
 
 use fx_nn::prelude::*;
-use fx_nn::{Bound, Number, Pair, Result, Sizes};
+use fx_nn::{Bound, Number, Pair, Result, Sizes, TensorOrNumber};
 
 use crate::args::Args;
 
@@ -30,7 +30,7 @@ calls! {
     "avg_pool2d" => ops::avg_pool2d(a.next()?, a.next::<Pair>()?, a.next::<Pair>()?, a.next::<Pair>()?, a.next()?, a.next()?),
     "batch_norm" => ops::batch_norm(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "cat" => ops::cat(&a.next::<Vec<Tensor>>()?, a.next()?),
-    "chunk" => ops::chunk(a.next()?, a.next()?, a.next()?),
+    "chunk" => ops::chunk(a.next()?, a.next::<i64>()?, a.next()?),
     "clamp" => ops::clamp(a.next()?, a.next::<Bound>()?, a.next::<Bound>()?),
     "contiguous" => ops::contiguous(a.next()?),
     "conv1d" => ops::conv1d(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
@@ -76,7 +76,7 @@ calls! {
     "nll_loss" => ops::nll_loss(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "one_hot" => ops::one_hot(a.next()?, a.next()?),
     "permute" => ops::permute(a.next()?, a.next::<Dims>()?),
-    "where" => ops::r#where(a.next()?, a.next()?, a.next()?),
+    "where" => ops::r#where(a.next()?, a.next::<TensorOrNumber>()?, a.next::<TensorOrNumber>()?),
     "reciprocal" => ops::reciprocal(a.next()?),
     "relu" => ops::relu(a.next()?),
     "relu6" => ops::relu6(a.next()?),
@@ -89,7 +89,7 @@ calls! {
     "sin" => ops::sin(a.next()?),
     "size" => ops::size(a.next()?, a.next()?),
     "softmax" => ops::softmax(a.next()?, a.next()?),
-    "split" => ops::split(a.next()?, a.next()?, a.next()?),
+    "split" => ops::split(a.next()?, a.next::<i64>()?, a.next()?),
     "split_with_sizes" => ops::split_with_sizes(a.next()?, a.next()?, a.next()?),
     "sqrt" => ops::sqrt(a.next()?),
     "square" => ops::square(a.next()?),
@@ -102,7 +102,7 @@ calls! {
     "to_device" => ops::to_device(a.next()?, a.next()?),
     "to_dtype" => ops::to_dtype(a.next()?, a.next()?),
     "type_as" => ops::type_as(a.next()?, a.next()?),
-    "topk" => ops::topk(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
+    "topk" => ops::topk(a.next()?, a.next::<i64>()?, a.next()?, a.next()?, a.next()?),
     "transpose" => ops::transpose(a.next()?, a.next()?, a.next()?),
     "tril" => ops::tril(a.next()?, a.next()?),
     "triu" => ops::triu(a.next()?, a.next()?),
