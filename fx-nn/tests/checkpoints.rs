@@ -360,10 +360,26 @@ fn quantised_tensors_are_loaded_into_layers() -> Result<()> {
         Some("Q8_0")
     );
     assert_eq!(checkpoint.shape("blk.0.weight"), Some(&[4, 64][..]));
+    // As it is, or dequantised into a layer.
+    let kept = checkpoint.quantized_linear("blk.0")?;
+    assert_eq!(
+        (kept.weight.shape(), &*kept.weight.quantization()),
+        ([4, 64], "Q8_0")
+    );
     let mut layer = nn::Linear::new(64, 4)?;
     checkpoint.prefix("blk.0.").load(&mut layer)?;
     let close = fx_nn::allclose(&layer.weight, &source, 0.0, 0.03)?;
     assert!(close.close, "{close}");
+    let x = Tensor::randn((3, 64))?;
+    // 64 products of numbers that are off by half a step of 127 each.
+    let close = fx_nn::allclose(&kept.forward(&x)?, &layer.forward(&x)?, 0.0, 0.5)?;
+    assert!(close.close, "{close}");
+    // Gradients go through to what the layer is given.
+    let x = x.into_parameter()?;
+    let gradients = kept.forward(&x)?.sum(..)?.backward()?;
+    let expected = layer.weight.detach()?.sum(0)?;
+    let gradient = gradients.get(&x)?.expect("x is a parameter");
+    assert!(fx_nn::allclose(&gradient.i(1)?, &expected, 1e-5, 1e-5)?.close);
     Ok(())
 }
 

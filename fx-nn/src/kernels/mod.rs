@@ -37,6 +37,7 @@ pub mod numbers;
 pub mod pad;
 pub mod places;
 pub mod pointwise;
+pub mod quantized;
 pub mod ranks;
 pub mod recurrent;
 pub mod reduce;

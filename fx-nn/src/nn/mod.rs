@@ -64,6 +64,7 @@ mod parameter;
 mod poisson_nll_loss;
 mod pools;
 mod prelu;
+mod quantized_linear;
 mod recurrent;
 mod relu;
 mod relu6;
@@ -159,6 +160,7 @@ pub use pools::{AdaptiveAvgPool1d, AdaptiveAvgPool3d, AdaptiveMaxPool1d, Adaptiv
 pub use pools::{AdaptiveMaxPool3d, AvgPool1d, AvgPool3d, LPPool1d, LPPool2d, MaxPool1d};
 pub use pools::{MaxPool3d, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d};
 pub use prelu::PReLU;
+pub use quantized_linear::{QuantizedLinear, QuantizedMatrix};
 pub use relu::ReLU;
 pub use relu6::ReLU6;
 pub use rms_norm::RMSNorm;

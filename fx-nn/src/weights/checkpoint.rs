@@ -14,6 +14,7 @@ use indexmap::map::Entry;
 use super::part::{Info, Part};
 use super::report::Report;
 use super::state::{fit, set};
+use crate::nn::{QuantizedLinear, QuantizedMatrix};
 use crate::tensor::Tensor;
 
 /// The tensors of a checkpoint by name: of a safetensors file, a PyTorch file (`.pth`, `.pt`, `.bin`), a GGUF file, or of a
@@ -242,12 +243,33 @@ impl Checkpoint {
     /// # Errors
     /// When there is none of that name, candle has no such elements, or the file cannot be read.
     pub fn tensor(&self, name: &str) -> Result<Tensor> {
-        let Some(place) = self.tensors.get(name) else {
-            let error = Error::msg(format_args!("the checkpoint has no tensor `{name}`"));
-            return Err(in_file(&self.path, &error));
-        };
+        let place = self.place(name)?;
         let tensor = self.parts[place.part].tensor(&place.name, self.widen);
         tensor.map_err(|e| in_file(&self.path, &format_args!("`{name}`: {e}")))
+    }
+
+    /// The layer whose `weight`, and `bias` where there is one, a GGUF file has under a name, its blocks as they are:
+    /// `blk.0.attn_q` for `blk.0.attn_q.weight`.
+    ///
+    /// # Errors
+    /// When there is no such matrix, or the file is no GGUF file.
+    pub fn quantized_linear(&self, name: &str) -> Result<QuantizedLinear> {
+        let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
+        let place = self.place(&weight)?;
+        let matrix = self.parts[place.part].quantized(&place.name);
+        let matrix = matrix.and_then(QuantizedMatrix::of);
+        let bias = self.shape(&bias).map(|_| self.tensor(&bias));
+        Ok(QuantizedLinear {
+            weight: matrix.map_err(|e| in_file(&self.path, &format_args!("`{weight}`: {e}")))?,
+            bias: bias.transpose()?,
+        })
+    }
+
+    fn place(&self, name: &str) -> Result<&Place> {
+        self.tensors.get(name).ok_or_else(|| {
+            let error = Error::msg(format_args!("the checkpoint has no tensor `{name}`"));
+            in_file(&self.path, &error)
+        })
     }
 
     /// Only the tensors whose names begin so, without that beginning: `"model."` makes `norm.weight` of `model.norm.weight`.

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use candle_core::pickle::{PthTensors, TensorInfo};
-use candle_core::quantized::GgmlDType;
 use candle_core::quantized::gguf_file::Content;
+use candle_core::quantized::{GgmlDType, QTensor};
 use fx_core::__private::Container;
 use fx_core::tensor::TensorData;
 use fx_core::value::DType;
@@ -141,11 +141,21 @@ impl Part {
                 let tensor = unpanicked(|| file.get(name))?;
                 tensor.map(Tensor::from).ok_or_else(|| no_tensor(name))
             }
-            Part::Gguf { content, file } => {
-                let mut file = file.borrow_mut();
-                let tensor = unpanicked(|| content.tensor(&mut *file, name, &PROCESSOR))?;
+            Part::Gguf { .. } => {
+                let tensor = self.quantized(name)?;
                 tensor.dequantize(&PROCESSOR).map(Tensor::from).fx()
             }
+        }
+    }
+
+    /// A tensor as it is quantised.
+    pub fn quantized(&self, name: &str) -> Result<QTensor> {
+        match self {
+            Part::Gguf { content, file } => {
+                let mut file = file.borrow_mut();
+                unpanicked(|| content.tensor(&mut *file, name, &PROCESSOR))
+            }
+            _ => Err(Error::msg("only GGUF files have quantised tensors")),
         }
     }
 

@@ -225,8 +225,8 @@ fn page() -> Result<String> {
     }
     text.push_str(
         "\n## Layers\n\n\
-         In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear`, `LoraLinear` and `StochasticDepth`:\n\
-         leaves for a tracer, but for `Sequential`. All are differentiable, for their inputs and their parameters.\n\
+         In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear`, `LoraLinear`,\n\
+         `QuantizedLinear` and `StochasticDepth`: leaves for a tracer, but for `Sequential`. All are differentiable, for their inputs and their parameters.\n\
          \"Impure\" says when running one does more than give its result.\n\n\
          | name | for example | `forward` | parameters and buffers | impure |\n|---|---|---|---|---|\n",
     );

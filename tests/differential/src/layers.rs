@@ -169,6 +169,11 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
             set(&mut linear, made)?;
             Ok(Box::new(nn::Int8Linear::from_linear(&linear)?))
         }
+        "QuantizedLinear" => {
+            let mut linear = nn::Linear::new(o.size("in_features")?, o.size("out_features")?)?;
+            set(&mut linear, made)?;
+            Ok(Box::new(nn::QuantizedLinear::from_linear(&linear, "Q8_0")?))
+        }
         "LSTM" => done!(
             nn::LSTM::new(o.size("input_size")?, o.size("hidden_size")?)?
                 .num_layers(o.size("num_layers")?)?
