@@ -11,8 +11,10 @@ import torch
 from safetensors.torch import save_file
 
 import decoders
+import sequences
+import states
 
-FAMILIES = {**decoders.FAMILIES}
+FAMILIES = {**decoders.FAMILIES, **sequences.FAMILIES, **states.FAMILIES}
 
 
 def write(folder, name, family):
