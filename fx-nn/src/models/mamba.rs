@@ -235,13 +235,18 @@ impl Mixer {
             ..nn::Conv1dOptions::default()
         };
         // Each number of a state forgets faster than the one before.
-        let speeds = Tensor::arange(1, size + 1)?.to_dtype(DType::F32)?.log()?;
+        let speeds = Tensor::arange(1, size.saturating_add(1))?
+            .to_dtype(DType::F32)?
+            .log()?;
         Ok(Mixer {
             conv1d: nn::Conv1d::new(inner, inner, config.conv_kernel, options)?,
             in_proj: linear(width, inner.saturating_mul(2), config.use_bias)?,
-            x_proj: linear(inner, rank + 2 * size, false)?,
+            x_proj: linear(inner, size.saturating_mul(2).saturating_add(rank), false)?,
             dt_proj: linear(rank, inner, true)?,
-            a_log: speeds.expand((inner, size))?.contiguous()?.into_parameter()?,
+            a_log: speeds
+                .expand((inner, size))?
+                .contiguous()?
+                .into_parameter()?,
             d: Tensor::ones(inner)?.into_parameter()?,
             out_proj: linear(inner, width, config.use_bias)?,
             activation: config.activation,
@@ -262,8 +267,15 @@ impl Mixer {
         let x = self.activation.apply(&self.conv1d.forward(&seen)?)?;
         let x = x.transpose(1, 2)?;
         let sizes = vec![self.time_step_rank, self.state_size, self.state_size];
-        let [delta, b, c] = ops::split_with_sizes(&self.x_proj.forward(&x)?, sizes, -1)?.unpack()?;
-        let delta = ops::softplus(&self.dt_proj.forward(&delta)?, 1.0, 20.0)?;
+        let [delta, b, c] =
+            ops::split_with_sizes(&self.x_proj.forward(&x)?, sizes, -1)?.unpack()?;
+        // The bias is added to what is rounded, as the library does.
+        let delta = ops::linear(&delta, &self.dt_proj.weight, None)?;
+        let delta = match &self.dt_proj.bias {
+            Some(bias) => (delta + bias)?,
+            None => delta,
+        };
+        let delta = ops::softplus(&delta, 1.0, 20.0)?;
         let a = self.a_log.to_dtype(DType::F32)?.exp()?.neg()?;
         let (y, ssm) = selective_scan(&x, &delta, &a, &b, &c, &cache.ssm)?;
         let around = (&x * self.d.to_dtype(DType::F32)?)?;

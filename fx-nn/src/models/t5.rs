@@ -235,13 +235,8 @@ pub struct Attention {
 
 impl Attention {
     fn new(config: &Config, has_bias: bool) -> Result<Self> {
-        let (width, inner) = (config.d_model, config.num_heads * config.d_kv);
-        let bias = || {
-            nn::Embedding::new(
-                config.relative_attention_num_buckets,
-                config.num_heads,
-            )
-        };
+        let (width, inner) = (config.d_model, config.num_heads.saturating_mul(config.d_kv));
+        let bias = || nn::Embedding::new(config.relative_attention_num_buckets, config.num_heads);
         Ok(Attention {
             q: nn::Linear::without_bias(width, inner)?,
             k: nn::Linear::without_bias(width, inner)?,
@@ -339,7 +334,11 @@ impl Dense {
         let inner = match (&self.wi, &self.wi_0, &self.wi_1) {
             (Some(wi), None, None) => activated(wi)?,
             (None, Some(gate), Some(through)) => (activated(gate)? * through.forward(x)?)?,
-            _ => return Err(Error::msg("a feed-forward layer has `wi`, or `wi_0` and `wi_1`")),
+            _ => {
+                return Err(Error::msg(
+                    "a feed-forward layer has `wi`, or `wi_0` and `wi_1`",
+                ));
+            }
         };
         self.wo.forward(&inner)
     }
@@ -434,7 +433,10 @@ pub struct Encoder {
 impl Encoder {
     fn new(config: &Config) -> Result<Self> {
         let block = |at| {
-            let layer = (LayerSelfAttention::new(config, at == 0)?, LayerFF::new(config)?);
+            let layer = (
+                LayerSelfAttention::new(config, at == 0)?,
+                LayerFF::new(config)?,
+            );
             Ok(EncoderBlock { layer })
         };
         Ok(Encoder {
@@ -456,7 +458,9 @@ impl Encoder {
         let table = first.layer.0.self_attention.table()?;
         let bias = self.distances.bias(table, 0.into(), x.size(1)?)?;
         let hidden = mask.eq(0)?.unsqueeze(1)?.unsqueeze(2)?;
-        let hidden = hidden.type_as(&bias)?.masked_fill(&hidden, f64::NEG_INFINITY)?;
+        let hidden = hidden
+            .type_as(&bias)?
+            .masked_fill(&hidden, f64::NEG_INFINITY)?;
         let bias = (bias + hidden)?;
         for block in &self.block {
             x = block.forward(&x, &bias)?;
@@ -659,11 +663,11 @@ impl ConditionalGeneration {
     pub fn trace_decode(&self) -> Result<GraphModule> {
         let model = Rc::new(self.clone());
         let same = model.clone();
-        let decode = traced!(
-            move |tokens: &Tensor, attention_mask: &Tensor, caches: Vec<Cache>| {
-                same.decode(tokens, attention_mask, caches)
-            }
-        );
+        let decode = traced!(move |tokens: &Tensor,
+                                   attention_mask: &Tensor,
+                                   caches: Vec<Cache>| {
+            same.decode(tokens, attention_mask, caches)
+        });
         Trace::new(decode)
             .method_of(&*model)
             .concrete("caches", Cache::traced(self.decoder.block.len()))
@@ -700,10 +704,14 @@ mod tests {
             let kinds = offsets.iter().map(|at| bucket(*at, is_both_ways, 32, 128));
             kinds.collect::<Vec<_>>()
         };
-        let offsets = [-200, -128, -64, -63, -32, -16, -15, -8, -7, 0, 1, 8, 9, 16, 45, 46, 127];
+        let offsets = [
+            -200, -128, -64, -63, -32, -16, -15, -8, -7, 0, 1, 8, 9, 16, 45, 46, 127,
+        ];
         assert_eq!(
             of(&offsets, true),
-            [15, 15, 14, 13, 12, 10, 9, 8, 7, 0, 17, 24, 24, 26, 28, 29, 31]
+            [
+                15, 15, 14, 13, 12, 10, 9, 8, 7, 0, 17, 24, 24, 26, 28, 29, 31
+            ]
         );
         assert_eq!(
             of(&offsets, false),

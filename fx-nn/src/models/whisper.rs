@@ -385,7 +385,9 @@ impl Decoder {
     fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let seen = Cache::seen(&caches)?;
         let total = (seen + tokens.size(1)?)?;
-        let positions = self.embed_positions.forward(&Tensor::arange(seen, total)?)?;
+        let positions = self
+            .embed_positions
+            .forward(&Tensor::arange(seen, total)?)?;
         let mut x = (self.embed_tokens.forward(tokens)? + positions)?;
         let mask = later(seen, total)?.logical_not()?;
         let mut updated = Vec::new();
