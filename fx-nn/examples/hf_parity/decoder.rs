@@ -7,21 +7,7 @@ use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 
 use crate::found::Found;
-
-type Step<'s> = dyn Fn(&Tensor, Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> + 's;
-
-/// Scores of all words, read one after another.
-fn one_by_one(tokens: &Tensor, caches: Vec<Cache>, step: &Step<'_>) -> Result<Tensor> {
-    let mut caches = caches;
-    let mut scores = Vec::new();
-    for at in 0..tokens.dims()?[1] {
-        let word = tokens.i((.., at..at + 1))?;
-        let (score, updated) = step(&word, caches)?;
-        scores.push(score);
-        caches = updated;
-    }
-    ops::cat(&scores, 1)
-}
+use crate::steps::one_by_one;
 
 pub fn compare(folder: &Path, io: &Checkpoint) -> Result<Found> {
     let (tokens, expected) = (io.tensor("tokens")?, io.tensor("expected")?);

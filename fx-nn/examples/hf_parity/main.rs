@@ -3,7 +3,10 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 mod decoder;
+mod encoder_decoder;
 mod found;
+mod mamba;
+mod steps;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,6 +20,9 @@ fn compare(family: &str, folder: &Path) -> Result<Found> {
     let io = Checkpoint::open(folder.join("io.safetensors"))?;
     match family {
         "gemma" | "llama" | "mistral" | "qwen2" => decoder::compare(folder, &io),
+        "mamba" => mamba::compare(folder, &io),
+        "t5" => encoder_decoder::t5(folder, &io),
+        "whisper" => encoder_decoder::whisper(folder, &io),
         other => Err(Error::msg(format_args!("no model of the family {other}"))),
     }
 }
@@ -33,20 +39,22 @@ fn main() -> Result<()> {
     let (mut single, mut half, mut differing) = (0f64, 0f64, 0);
     for folder in &folders {
         let name = folder.file_name().unwrap_or_default().display().to_string();
-        let Some((family, dtype)) = name.rsplit_once('-') else {
+        let Some((config, dtype)) = name.rsplit_once('-') else {
             continue;
         };
+        // A family may have several configurations: `t5` and `t5.first`.
+        let family = config.split('.').next().unwrap_or(config);
         let found = compare(family, folder)?;
         let most = match dtype {
             "float32" => &mut single,
             _ => &mut half,
         };
         for (mode, distance) in &found.distances {
-            println!("{family} {dtype} {mode}: {distance:.1e}");
+            println!("{config} {dtype} {mode}: {distance:.1e}");
             *most = most.max(*distance);
         }
         println!(
-            "{family} {dtype} eager and traced differ in: {}",
+            "{config} {dtype} eager and traced differ in: {}",
             found.differing
         );
         differing += found.differing;

@@ -11,9 +11,11 @@ import torch
 from safetensors.torch import save_file
 
 import decoders
+import sequences
+import states
 from common import tokenizer
 
-FAMILIES = {**decoders.FAMILIES}
+FAMILIES = {**decoders.FAMILIES, **sequences.FAMILIES, **states.FAMILIES}
 
 
 def write(folder, name, family):
