@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 mod decoder;
+mod encoders;
 mod found;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,11 @@ fn compare(family: &str, folder: &Path) -> Result<Found> {
     let io = Checkpoint::open(folder.join("io.safetensors"))?;
     match family {
         "gemma" | "llama" | "mistral" | "qwen2" => decoder::compare(folder, &io),
+        "gpt2" => decoder::compare_gpt2(folder, &io),
+        "bert" => encoders::bert(folder, &io),
+        "vit" => encoders::vit(folder, &io),
+        "dinov2" => encoders::dinov2(folder, &io),
+        "clip" => encoders::clip(folder, &io),
         other => Err(Error::msg(format_args!("no model of the family {other}"))),
     }
 }
@@ -33,20 +39,21 @@ fn main() -> Result<()> {
     let (mut single, mut half, mut differing) = (0f64, 0f64, 0);
     for folder in &folders {
         let name = folder.file_name().unwrap_or_default().display().to_string();
-        let Some((family, dtype)) = name.rsplit_once('-') else {
+        let Some((variant, dtype)) = name.rsplit_once('-') else {
             continue;
         };
+        let family = variant.split('+').next().unwrap_or(variant);
         let found = compare(family, folder)?;
         let most = match dtype {
             "float32" => &mut single,
             _ => &mut half,
         };
         for (mode, distance) in &found.distances {
-            println!("{family} {dtype} {mode}: {distance:.1e}");
+            println!("{variant} {dtype} {mode}: {distance:.1e}");
             *most = most.max(*distance);
         }
         println!(
-            "{family} {dtype} eager and traced differ in: {}",
+            "{variant} {dtype} eager and traced differ in: {}",
             found.differing
         );
         differing += found.differing;

@@ -279,7 +279,8 @@ pub struct Attention {
     head_dim: usize,
 }
 
-fn linear(inputs: usize, outputs: usize, bias: bool) -> Result<nn::Linear> {
+/// A linear layer, with a bias or without.
+pub(super) fn linear(inputs: usize, outputs: usize, bias: bool) -> Result<nn::Linear> {
     match bias {
         true => nn::Linear::new(inputs, outputs),
         false => nn::Linear::without_bias(inputs, outputs),

@@ -11,8 +11,9 @@ import torch
 from safetensors.torch import save_file
 
 import decoders
+import encoders
 
-FAMILIES = {**decoders.FAMILIES}
+FAMILIES = {**decoders.FAMILIES, **encoders.FAMILIES}
 
 
 def write(folder, name, family):
