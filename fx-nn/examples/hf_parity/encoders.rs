@@ -60,8 +60,11 @@ pub fn vit(folder: &Path, io: &Checkpoint) -> Result<Found> {
 }
 
 pub fn dinov2(folder: &Path, io: &Checkpoint) -> Result<Found> {
-    let model = Dinov2Model::from_folder(folder)?;
+    let mut model = Dinov2Model::from_folder(folder)?;
     let images = io.tensor("pixel_values")?;
+    if let &[_, _, height, width] = images.dims()? {
+        model.embeddings.interpolate_pos_encoding([height, width])?;
+    }
     let eager = model.forward(&images)?;
     states(io, &eager, &symbolic_trace(&model)?.forward(&images)?)
 }

@@ -8,10 +8,12 @@
 //!     "model_type": "dinov2", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "mlp_ratio": 2,
 //!     "image_size": 8, "patch_size": 4, "use_swiglu_ffn": true
 //! }"#;
-//! let model = Dinov2Model::new(&Config::from_json(config)?)?;
+//! let mut model = Dinov2Model::new(&Config::from_json(config)?)?;
+//! assert_eq!(model.forward(&Tensor::rand((2, 3, 8, 8))?)?.last_hidden_state.dims()?, [2, 5, 16]);
+//! model.embeddings.interpolate_pos_encoding([12, 8])?;
 //! let gm = symbolic_trace(&model)?;
-//! let y: BaseModelOutputWithPooling = gm.forward(&Tensor::rand((2, 3, 8, 8))?)?;
-//! assert_eq!(y.last_hidden_state.dims()?, [2, 5, 16]);
+//! let y: BaseModelOutputWithPooling = gm.forward(&Tensor::rand((2, 3, 12, 8))?)?;
+//! assert_eq!(y.last_hidden_state.dims()?, [2, 7, 16]);
 //!
 //! let odd = config.replace("\"mlp_ratio\": 2", "\"mlp_ratio\": -2").replace("dinov2", "dinov3");
 //! let error = Config::from_json(&odd).unwrap_err().to_string();
@@ -254,7 +256,7 @@ impl Dinov2Model {
     /// the first of them.
     ///
     /// # Errors
-    /// When images have another size than the configuration's, since positions are not interpolated, or other channels.
+    /// When images have other channels, or another size: see [`ImageEmbeddings::interpolate_pos_encoding`].
     pub fn forward(&self, pixel_values: &Tensor) -> Result<BaseModelOutputWithPooling> {
         let mut x = self.embeddings.forward(pixel_values)?;
         for layer in &self.encoder.layer {

@@ -1,6 +1,7 @@
 //! What encoders share: their sizes, attention of all positions, images cut into patches, and what they give.
 
 use fx_core::prelude::*;
+use fx_core::value::DType;
 
 use super::activation::Activation;
 use super::config::Fields;
@@ -308,6 +309,62 @@ impl ImageEmbeddings {
             image_size: images.image_size,
         })
     }
+
+    /// Makes the positions those of images of another height and width: bicubic between them, computed in `float32`, as
+    /// Hugging Face's models do on every call. They are frozen then. To be called before the model is traced.
+    ///
+    /// # Errors
+    /// When a patch is larger than such an image.
+    pub fn interpolate_pos_encoding(&mut self, image_size: [usize; 2]) -> Result<()> {
+        let &[_, _, height, side] = self.patch_embeddings.projection.weight.dims()? else {
+            return Err(Error::msg("the weights of `projection` are no images"));
+        };
+        let grid = |[h, w]: [usize; 2]| [h / height.max(1), w / side.max(1)];
+        let ([rows, columns], to) = (grid(self.image_size), grid(image_size));
+        if to.contains(&0) {
+            return Err(Error::msg(format_args!(
+                "images of {image_size:?} are smaller than a patch of {:?}: give a larger size",
+                [height, side]
+            )));
+        }
+        if to != [rows, columns] {
+            let own = self.position_embeddings.dtype()?;
+            let positions = self.position_embeddings.detach()?.to_dtype(DType::F32)?;
+            let (first, patches) = (positions.i((.., ..1))?, positions.i((0, 1..))?);
+            let width = patches.size(1)?;
+            let patches = patches.reshape((rows, -1))?;
+            let patches = ops::matmul(&bicubic(rows, to[0])?, &patches)?;
+            let patches = patches.reshape((to[0], columns, width))?;
+            let patches = ops::matmul(&bicubic(columns, to[1])?, &patches)?;
+            let patches = patches.reshape((1, -1, width))?;
+            self.position_embeddings = ops::cat(&[first, patches], 1)?.to_dtype(own)?;
+        }
+        self.image_size = image_size;
+        Ok(())
+    }
+}
+
+/// How much each of `from` points in a row counts for each of `to` between them, `[to, from]`: the cubic convolution of
+/// PyTorch's `interpolate`, whose points are the centres of pixels.
+fn bicubic(from: usize, to: usize) -> Result<Tensor> {
+    const A: f64 = -0.75;
+    let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
+    let far = |x: f64| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
+    let mut weights = vec![0f32; from * to];
+    for (row, weights) in weights.chunks_exact_mut(from).enumerate() {
+        let at = (row as f64 + 0.5) * from as f64 / to as f64 - 0.5;
+        let part = at - at.floor();
+        let four = [
+            far(1.0 + part),
+            near(part),
+            near(1.0 - part),
+            far(2.0 - part),
+        ];
+        for (point, weight) in (at.floor() as i64 - 1..).zip(four) {
+            weights[point.clamp(0, from as i64 - 1) as usize] += weight as f32;
+        }
+    }
+    Tensor::from_vec(weights, (to, from))
 }
 
 #[trace(path = "fx_nn::models::encoder::ImageEmbeddings")]
@@ -315,7 +372,7 @@ impl ImageEmbeddings {
     /// The vectors `[N, patches + 1, width]` of images `[N, channels, height, width]`.
     ///
     /// # Errors
-    /// When images have another size or other channels.
+    /// When images have another size (see [`ImageEmbeddings::interpolate_pos_encoding`]) or other channels.
     pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let [n, _, h, w] = pixel_values.shape()?.unpack()?;
         let [height, width] = self.image_size.map(|side| side as i64);
