@@ -1,7 +1,7 @@
 //! GPT-2 with a cache, under the names and with the weights of Hugging Face's `GPT2LMHeadModel`.
 //!
-//! [`gpt2`](super::gpt2) is the same network without a cache and with weights `[out, in]`. As in [`decoder`](super::decoder),
-//! one traced graph reads a prompt and writes word after word.
+//! [`gpt2`](super::gpt2) is the same network without a cache and with weights `[out, in]`. As in
+//! [`decoder`](super::decoder), one traced graph reads a prompt and writes word after word.
 //!
 //! ```
 //! use fx_nn::models::decoder::Cache;
@@ -296,8 +296,8 @@ impl GPT2LMHeadModel {
     }
 
     /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. Weights may be those of a `GPT2Model`, without `transformer.` before their names; masks that old
-    /// checkpoints have among them are left out.
+    /// frozen, for running. Weights may be those of a `GPT2Model`, without `transformer.` before their names; masks that
+    /// old checkpoints have among them are left out.
     ///
     /// # Errors
     /// All problems of the configuration, or of the weights; see [`Checkpoint`].
@@ -312,7 +312,8 @@ impl GPT2LMHeadModel {
         let checkpoint = checkpoint
             .retain(|name| {
                 let is_mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
-                !is_mask && !(is_tied && name == "lm_head.weight")
+                let is_twice = is_tied && name == "lm_head.weight";
+                !is_mask && !is_twice
             })
             .rename(|name| match is_bare && name != "lm_head.weight" {
                 true => format!("transformer.{name}"),

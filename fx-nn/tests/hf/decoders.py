@@ -60,4 +60,16 @@ def family(config):
     return Family(model, {"tokens": torch.randint(3, 96, (2, 14))}, scores)
 
 
+def gpt2_bare():
+    """The layers alone, whose embedding is the head."""
+    model = spread(transformers.GPT2Model(CONFIGS["gpt2"]))
+
+    def tied(model, inputs):
+        states = model(inputs["tokens"]).last_hidden_state
+        return {"expected": torch.nn.functional.linear(states, model.wte.weight)}
+
+    return Family(model, {"tokens": torch.randint(3, 96, (2, 14))}, tied)
+
+
 FAMILIES = {name: lambda config=config: family(config) for name, config in CONFIGS.items()}
+FAMILIES["gpt2+bare"] = gpt2_bare

@@ -1,4 +1,7 @@
-"""BERT, ViT, DINOv2 and CLIP: texts and images, and what is known of them. `+` in a name parts a family from its variant."""
+"""BERT, ViT, DINOv2 and CLIP: texts and images, and what is known of them.
+
+`+` in a name parts a family from its variant.
+"""
 
 import torch
 import transformers
@@ -19,23 +22,39 @@ def logits(model, inputs):
     return {"logits": model(**inputs).logits}
 
 
-def bert():
-    """Two texts in each row, the second row shorter than the first."""
-    config = transformers.BertConfig(
-        vocab_size=96, max_position_embeddings=32, type_vocab_size=3, hidden_act="gelu_new", **WIDE
-    )
+def texts():
+    """Three texts in each row, the second row shorter than the first."""
     mask = torch.ones(2, 14, dtype=torch.long)
     mask[1, 9:] = 0
-    inputs = {
+    return {
         "input_ids": torch.randint(3, 96, (2, 14)) * mask,
         "attention_mask": mask,
         "token_type_ids": torch.randint(0, 3, (2, 14)),
     }
-    model = spread(transformers.BertModel(config))
+
+
+def bert_config():
+    return transformers.BertConfig(
+        vocab_size=96, max_position_embeddings=32, type_vocab_size=3, hidden_act="gelu_new", **WIDE
+    )
+
+
+def bert():
+    model = spread(transformers.BertModel(bert_config()))
     with torch.no_grad():
         # With unit weights the hyperbolic tangent is 1 nearly everywhere.
         model.pooler.dense.weight.mul_(0.5)
-    return Family(model, inputs, states)
+    return Family(model, texts(), states)
+
+
+def bert_head():
+    """With a head that scores words, and no state for the whole text."""
+    model = spread(transformers.BertForMaskedLM(bert_config()))
+
+    def inner(model, inputs):
+        return {"last_hidden_state": model.bert(**inputs).last_hidden_state}
+
+    return Family(model, texts(), inner)
 
 
 def images(config):
@@ -98,6 +117,7 @@ def clip(end):
 
 FAMILIES = {
     "bert": bert,
+    "bert+head": bert_head,
     "vit": vit,
     "vit+model": vit_model,
     "dinov2": lambda: dinov2(mlp_ratio=2, qkv_bias=False),
