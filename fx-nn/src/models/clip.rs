@@ -303,8 +303,8 @@ impl VisionEmbeddings {
     fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let [n, _, h, w] = pixel_values.shape()?.unpack()?;
         let [height, width] = self.image_size.map(|side| side as i64);
-        assert!(h == height, "images must be {height} high, and are {h}");
-        assert!(w == width, "images must be {width} wide, and are {w}");
+        assert!(h == height, "images must be {height} pixels high");
+        assert!(w == width, "images must be {width} pixels wide");
         let patches = patches_of(pixel_values, &self.patch_embedding)?;
         let class = self.class_embedding.expand((n, 1, -1))?;
         ops::cat(&[class, patches], 1)? + &self.position_embedding.weight

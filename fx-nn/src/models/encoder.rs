@@ -376,8 +376,8 @@ impl ImageEmbeddings {
     pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let [n, _, h, w] = pixel_values.shape()?.unpack()?;
         let [height, width] = self.image_size.map(|side| side as i64);
-        assert!(h == height, "images must be {height} high, and are {h}");
-        assert!(w == width, "images must be {width} wide, and are {w}");
+        assert!(h == height, "images must be {height} pixels high");
+        assert!(w == width, "images must be {width} pixels wide");
         let patches = patches_of(pixel_values, &self.patch_embeddings.projection)?;
         let cls_token = self.cls_token.expand((n, -1, -1))?;
         ops::cat(&[cls_token, patches], 1)? + &self.position_embeddings

@@ -14,7 +14,7 @@
 //! let logits: Tensor = gm.forward(&Tensor::rand((5, 3, 8, 8))?)?;
 //! assert_eq!(logits.dims()?, [5, 3]);
 //! let error = gm.forward::<Tensor>(&Tensor::rand((5, 3, 12, 8))?).unwrap_err().to_string();
-//! assert!(error.contains("images must be 8 high, and are 12"), "{error}");
+//! assert!(error.contains("images must be 8 pixels high"), "{error}");
 //!
 //! let odd = config.replace("\"patch_size\": 4", "\"patch_size\": 9, \"hidden_act\": \"sine\"");
 //! let error = Config::from_json(&odd).unwrap_err().to_string();
