@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use candle_nn::{embedding, linear, linear_no_bias, rms_norm};
-use fx_nn::models::decoder::{CausalLM, Config};
+use fx_nn::models::hf::decoder::{CausalLM, Config};
 use fx_nn::prelude::*;
 use fx_nn::weights::{Checkpoint, Save};
 

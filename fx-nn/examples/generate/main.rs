@@ -12,7 +12,8 @@ mod sampling;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fx_nn::models::decoder::{Cache, CausalLM};
+use fx_nn::models::hf::decoder::{Cache, CausalLM};
+use fx_nn::models::hf::gpt2::GPT2LMHeadModel;
 use fx_nn::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value as Json;
@@ -74,8 +75,9 @@ fn json(path: &Path) -> Result<Json> {
     serde_json::from_str(&text).map_err(|e| in_file(&e))
 }
 
-/// What ends a text, and how many positions and tokens the model has.
+/// What a folder says of texts: the family, what ends one, and how many positions and tokens the model has.
 struct Limits {
+    family: String,
     ends: Vec<u32>,
     positions: usize,
     vocab_size: usize,
@@ -97,9 +99,15 @@ impl Limits {
             None => Vec::new(),
         };
         let size = |name: &str| config[name].as_u64().unwrap_or(u64::MAX) as usize;
+        let family = config["model_type"].as_str().unwrap_or_default();
         Ok(Limits {
+            family: family.to_string(),
             ends: ends.into_iter().map(|end: u64| end as u32).collect(),
-            positions: size("max_position_embeddings"),
+            positions: size(if family == "gpt2" {
+                "n_positions"
+            } else {
+                "max_position_embeddings"
+            }),
             vocab_size: size("vocab_size"),
         })
     }
@@ -135,8 +143,16 @@ fn main() -> Result<()> {
         )));
     }
 
-    let model = CausalLM::from_folder(&options.folder)?;
-    let graph = model.trace()?;
+    let (graph, mut caches) = match limits.family.as_str() {
+        "gpt2" => {
+            let model = GPT2LMHeadModel::from_folder(&options.folder)?;
+            (model.trace()?, model.caches(1)?)
+        }
+        _ => {
+            let model = CausalLM::from_folder(&options.folder)?;
+            (model.trace()?, model.caches(1)?)
+        }
+    };
     fx_nn::manual_seed(options.seed);
 
     let most = options.tokens.min(limits.positions - prompt.len());
@@ -144,7 +160,6 @@ fn main() -> Result<()> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} tokens, {per_sec}");
     bar.set_style(style.map_err(Error::other)?);
     let mut next: Vec<i64> = prompt.iter().map(|id| (*id).into()).collect();
-    let mut caches = model.caches(1)?;
     let mut written = Vec::new();
     let start = Instant::now();
     while written.len() < most {

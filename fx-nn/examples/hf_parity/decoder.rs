@@ -1,27 +1,43 @@
-//! Llama, Mistral, Qwen2 and Gemma: a prompt in one pass, and word by word with a cache.
+//! Llama, Mistral, Qwen2, Gemma and GPT-2: a prompt in one pass, and word by word with a cache.
 
 use std::path::Path;
 
-use fx_nn::models::decoder::{Cache, CausalLM};
+use fx_nn::models::hf::decoder::{Cache, CausalLM};
+use fx_nn::models::hf::gpt2::GPT2LMHeadModel;
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 
 use crate::found::Found;
-use crate::steps::one_by_one;
+use crate::steps::{Step, one_by_one};
 
-pub fn compare(folder: &Path, io: &Checkpoint) -> Result<Found> {
+/// A model by its forward, its graph, and what it has seen before the first word.
+fn both_ways(
+    io: &Checkpoint,
+    eager: &Step<'_, Vec<Cache>>,
+    gm: &GraphModule,
+    none_seen: impl Fn(usize) -> Result<Vec<Cache>>,
+) -> Result<Found> {
     let (tokens, expected) = (io.tensor("tokens")?, io.tensor("expected")?);
-    let model = CausalLM::from_folder(folder)?;
     let batch = tokens.dims()?[0];
-    let gm = model.trace()?;
-    let eager = |tokens: &Tensor, caches| model.forward(tokens, caches);
     let traced = |tokens: &Tensor, caches: Vec<Cache>| gm.forward((tokens, caches));
     let mut found = Found::default();
-    let (at_once, _) = eager(&tokens, model.caches(batch)?)?;
-    let (of_graph, _) = traced(&tokens, model.caches(batch)?)?;
+    let (at_once, _) = eager(&tokens, none_seen(batch)?)?;
+    let (of_graph, _) = traced(&tokens, none_seen(batch)?)?;
     found.add("one pass", &at_once, &of_graph, &expected)?;
-    let cached = one_by_one(&tokens, model.caches(batch)?, &eager)?;
-    let of_graph = one_by_one(&tokens, model.caches(batch)?, &traced)?;
+    let cached = one_by_one(&tokens, none_seen(batch)?, eager)?;
+    let of_graph = one_by_one(&tokens, none_seen(batch)?, &traced)?;
     found.add("cached", &cached, &of_graph, &expected)?;
     Ok(found)
+}
+
+pub fn compare(folder: &Path, io: &Checkpoint) -> Result<Found> {
+    let model = CausalLM::from_folder(folder)?;
+    let eager = |tokens: &Tensor, caches| model.forward(tokens, caches);
+    both_ways(io, &eager, &model.trace()?, |batch| model.caches(batch))
+}
+
+pub fn compare_gpt2(folder: &Path, io: &Checkpoint) -> Result<Found> {
+    let model = GPT2LMHeadModel::from_folder(folder)?;
+    let eager = |tokens: &Tensor, caches| model.forward(tokens, caches);
+    both_ways(io, &eager, &model.trace()?, |batch| model.caches(batch))
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fx_nn::models::encoder_decoder::Cache;
-use fx_nn::models::{t5, whisper};
+use fx_nn::models::hf::encoder_decoder::Cache;
+use fx_nn::models::hf::{t5, whisper};
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 

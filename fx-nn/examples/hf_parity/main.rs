@@ -4,6 +4,7 @@
 
 mod decoder;
 mod encoder_decoder;
+mod encoders;
 mod found;
 mod mamba;
 mod steps;
@@ -23,6 +24,11 @@ fn compare(family: &str, folder: &Path) -> Result<Found> {
         "mamba" => mamba::compare(folder, &io),
         "t5" => encoder_decoder::t5(folder, &io),
         "whisper" => encoder_decoder::whisper(folder, &io),
+        "gpt2" => decoder::compare_gpt2(folder, &io),
+        "bert" => encoders::bert(folder, &io),
+        "vit" => encoders::vit(folder, &io),
+        "dinov2" => encoders::dinov2(folder, &io),
+        "clip" => encoders::clip(folder, &io),
         other => Err(Error::msg(format_args!("no model of the family {other}"))),
     }
 }

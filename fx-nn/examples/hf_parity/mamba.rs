@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fx_nn::models::mamba::{Cache, CausalLM};
+use fx_nn::models::hf::mamba::{Cache, CausalLM};
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 

@@ -1,4 +1,4 @@
-"""Llama, Mistral, Qwen2 and Gemma: words, and the scores of the words after them."""
+"""Llama, Mistral, Qwen2, Gemma and GPT-2: words, and the scores of the words after them."""
 
 import torch
 import transformers
@@ -35,6 +35,19 @@ CONFIGS = {
     # One head of keys, a head whose weights are the embedding's, windows in some layers.
     "qwen2": transformers.Qwen2Config(num_key_value_heads=1, tie_word_embeddings=True, **WINDOWED, **COMMON),
     "gemma": transformers.GemmaConfig(num_key_value_heads=1, head_dim=32, **COMMON),
+    # Learned positions, and scores that shrink from layer to layer.
+    "gpt2": transformers.GPT2Config(
+        vocab_size=96,
+        n_positions=64,
+        n_embd=64,
+        n_layer=3,
+        n_head=4,
+        n_inner=112,
+        scale_attn_by_inverse_layer_idx=True,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=0,
+    ),
 }
 
 
@@ -47,4 +60,16 @@ def family(config):
     return Family(model, {"tokens": torch.randint(3, 96, (2, 14))}, scores, config.vocab_size)
 
 
+def gpt2_bare():
+    """The layers alone, whose embedding is the head."""
+    model = spread(transformers.GPT2Model(CONFIGS["gpt2"]))
+
+    def tied(model, inputs):
+        states = model(inputs["tokens"]).last_hidden_state
+        return {"expected": torch.nn.functional.linear(states, model.wte.weight)}
+
+    return Family(model, {"tokens": torch.randint(3, 96, (2, 14))}, tied)
+
+
 FAMILIES = {name: lambda config=config: family(config) for name, config in CONFIGS.items()}
+FAMILIES["gpt2.bare"] = gpt2_bare

@@ -11,11 +11,12 @@ import torch
 from safetensors.torch import save_file
 
 import decoders
+import encoders
 import sequences
 import states
 from common import tokenizer
 
-FAMILIES = {**decoders.FAMILIES, **sequences.FAMILIES, **states.FAMILIES}
+FAMILIES = {**decoders.FAMILIES, **encoders.FAMILIES, **sequences.FAMILIES, **states.FAMILIES}
 
 
 def write(folder, name, family):

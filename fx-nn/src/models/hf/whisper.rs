@@ -4,8 +4,8 @@
 //! words and each word after them. `forward` is both in one pass.
 //!
 //! ```
-//! use fx_nn::models::encoder_decoder::Cache;
-//! use fx_nn::models::whisper::{ConditionalGeneration, Config};
+//! use fx_nn::models::hf::encoder_decoder::Cache;
+//! use fx_nn::models::hf::whisper::{ConditionalGeneration, Config};
 //! use fx_nn::prelude::*;
 //! let config = Config::from_json(r#"{
 //!     "model_type": "whisper", "vocab_size": 32, "num_mel_bins": 8, "d_model": 16, "encoder_layers": 2,
@@ -76,7 +76,7 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// ```
-    /// use fx_nn::models::whisper::Config;
+    /// use fx_nn::models::hf::whisper::Config;
     /// let error = Config::from_json(r#"{"model_type": "whisper", "d_model": 7, "activation_function": "maxout"}"#);
     /// let error = error.unwrap_err().to_string();
     /// assert!(error.contains("`vocab_size` is missing") && error.contains("`d_model` is 7") && error.contains("maxout"));
@@ -144,7 +144,7 @@ pub struct Attention {
 impl Attention {
     fn new(width: usize, heads: usize) -> Result<Self> {
         Ok(Attention {
-            k_proj: nn::Linear::without_bias(width, width)?,
+            k_proj: nn::Linear::new(width, width)?.bias(false),
             v_proj: nn::Linear::new(width, width)?,
             q_proj: nn::Linear::new(width, width)?,
             out_proj: nn::Linear::new(width, width)?,
@@ -159,7 +159,7 @@ impl Attention {
     }
 }
 
-#[trace(path = "fx_nn::models::whisper::Attention")]
+#[trace(path = "fx_nn::models::hf::whisper::Attention")]
 impl Attention {
     fn forward(&self, x: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
         // Queries are scaled before they are multiplied, and rounded there.
@@ -223,7 +223,7 @@ impl EncoderLayer {
     }
 }
 
-#[trace(path = "fx_nn::models::whisper::EncoderLayer")]
+#[trace(path = "fx_nn::models::hf::whisper::EncoderLayer")]
 impl EncoderLayer {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let h = self.self_attn_layer_norm.forward(x)?;
@@ -266,7 +266,7 @@ impl DecoderLayer {
     }
 }
 
-#[trace(path = "fx_nn::models::whisper::DecoderLayer")]
+#[trace(path = "fx_nn::models::hf::whisper::DecoderLayer")]
 impl DecoderLayer {
     fn forward(&self, x: &Tensor, mask: &Tensor, cache: Cache) -> Result<(Tensor, Cache)> {
         let h = self.self_attn_layer_norm.forward(x)?;
@@ -309,13 +309,10 @@ pub struct Encoder {
 impl Encoder {
     fn new(config: &Config) -> Result<Self> {
         let width = config.d_model;
-        let conv = |channels, stride| {
-            let options = nn::Conv1dOptions {
-                stride,
-                padding: 1,
-                ..nn::Conv1dOptions::default()
-            };
-            nn::Conv1d::new(channels, width, 3, options)
+        let conv = |channels, stride: usize| -> Result<_> {
+            Ok(nn::Conv1d::new(channels, width, 3)?
+                .stride(stride)
+                .padding(1))
         };
         let layers = (0..config.encoder_layers).map(|_| EncoderLayer::new(config));
         Ok(Encoder {
@@ -331,7 +328,7 @@ impl Encoder {
     }
 }
 
-#[trace(path = "fx_nn::models::whisper::Encoder")]
+#[trace(path = "fx_nn::models::hf::whisper::Encoder")]
 impl Encoder {
     fn forward(&self, input_features: &Tensor) -> Result<Tensor> {
         let x = ops::gelu(&self.conv1.forward(input_features)?, "none")?;
@@ -380,7 +377,7 @@ impl Decoder {
     }
 }
 
-#[trace(path = "fx_nn::models::whisper::Decoder")]
+#[trace(path = "fx_nn::models::hf::whisper::Decoder")]
 impl Decoder {
     fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let seen = Cache::seen(&caches)?;
@@ -424,7 +421,8 @@ impl ConditionalGeneration {
     /// # Errors
     /// When there is no room for it.
     pub fn new(config: &Config) -> Result<Self> {
-        let head = || nn::Linear::without_bias(config.d_model, config.vocab_size);
+        let head =
+            || -> Result<_> { Ok(nn::Linear::new(config.d_model, config.vocab_size)?.bias(false)) };
         Ok(ConditionalGeneration {
             model: Model {
                 encoder: Encoder::new(config)?,
@@ -517,7 +515,7 @@ impl ConditionalGeneration {
     }
 }
 
-#[trace(path = "fx_nn::models::whisper::ConditionalGeneration")]
+#[trace(path = "fx_nn::models::hf::whisper::ConditionalGeneration")]
 impl ConditionalGeneration {
     /// Scores `[N, T, vocab_size]` of the word after each of `decoder_input_ids` `[N, T]`, for what is heard in
     /// `input_features` `[N, num_mel_bins, 2 · max_source_positions]`.

@@ -27,7 +27,7 @@ impl Norm {
     }
 }
 
-#[trace(path = "fx_nn::models::norm::Norm")]
+#[trace(path = "fx_nn::models::hf::norm::Norm")]
 impl Norm {
     /// Applies the norm to `[.., width]`.
     ///

@@ -4,7 +4,7 @@
 //! is inside of the leaf function [`selective_scan`], so that one traced graph serves texts of any length.
 //!
 //! ```
-//! use fx_nn::models::mamba::{Cache, CausalLM, Config};
+//! use fx_nn::models::hf::mamba::{Cache, CausalLM, Config};
 //! use fx_nn::prelude::*;
 //! let config = Config::from_json(r#"{
 //!     "model_type": "mamba", "vocab_size": 32, "hidden_size": 16, "state_size": 4, "num_hidden_layers": 2
@@ -69,7 +69,7 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// ```
-    /// use fx_nn::models::mamba::Config;
+    /// use fx_nn::models::hf::mamba::Config;
     /// let error = Config::from_json(r#"{"model_type": "mamba", "hidden_size": 16, "time_step_rank": "large"}"#);
     /// let error = error.unwrap_err().to_string();
     /// assert!(error.contains("`vocab_size` is missing") && error.contains("`time_step_rank` is \"large\""));
@@ -133,7 +133,7 @@ pub struct Cache {
 /// A leaf for a tracer: the loop over `L` is not part of a graph.
 ///
 /// ```
-/// use fx_nn::models::mamba::selective_scan;
+/// use fx_nn::models::hf::mamba::selective_scan;
 /// use fx_nn::prelude::*;
 /// let (u, ones) = (Tensor::ones((1, 3, 1))?, Tensor::ones((1, 3, 1))?);
 /// let (a, state) = (Tensor::zeros((1, 1))?, Tensor::zeros((1, 1, 1))?);
@@ -146,7 +146,7 @@ pub struct Cache {
 ///
 /// # Errors
 /// When the shapes do not fit, or `L` is 0.
-#[wrap(path = "fx_nn::models::mamba::selective_scan")]
+#[wrap(path = "fx_nn::models::hf::mamba::selective_scan")]
 pub fn selective_scan(
     u: &Tensor,
     delta: &Tensor,
@@ -218,37 +218,27 @@ pub struct Mixer {
     state_size: usize,
 }
 
-fn linear(inputs: usize, outputs: usize, bias: bool) -> Result<nn::Linear> {
-    match bias {
-        true => nn::Linear::new(inputs, outputs),
-        false => nn::Linear::without_bias(inputs, outputs),
-    }
-}
-
 impl Mixer {
     fn new(config: &Config) -> Result<Self> {
         let (width, inner) = (config.hidden_size, config.intermediate_size);
         let (rank, size) = (config.time_step_rank, config.state_size);
-        let options = nn::Conv1dOptions {
-            groups: inner,
-            bias: config.use_conv_bias,
-            ..nn::Conv1dOptions::default()
-        };
+        let conv1d = nn::Conv1d::grouped(inner, inner, config.conv_kernel, inner)?;
         // Each number of a state forgets faster than the one before.
         let speeds = Tensor::arange(1, size.saturating_add(1))?
             .to_dtype(DType::F32)?
             .log()?;
         Ok(Mixer {
-            conv1d: nn::Conv1d::new(inner, inner, config.conv_kernel, options)?,
-            in_proj: linear(width, inner.saturating_mul(2), config.use_bias)?,
-            x_proj: linear(inner, size.saturating_mul(2).saturating_add(rank), false)?,
-            dt_proj: linear(rank, inner, true)?,
+            conv1d: conv1d.bias(config.use_conv_bias),
+            in_proj: nn::Linear::new(width, inner.saturating_mul(2))?.bias(config.use_bias),
+            x_proj: nn::Linear::new(inner, size.saturating_mul(2).saturating_add(rank))?
+                .bias(false),
+            dt_proj: nn::Linear::new(rank, inner)?,
             a_log: speeds
                 .expand((inner, size))?
                 .contiguous()?
                 .into_parameter()?,
             d: Tensor::ones(inner)?.into_parameter()?,
-            out_proj: linear(inner, width, config.use_bias)?,
+            out_proj: nn::Linear::new(inner, width)?.bias(config.use_bias),
             activation: config.activation,
             time_step_rank: rank,
             state_size: size,
@@ -256,7 +246,7 @@ impl Mixer {
     }
 }
 
-#[trace(path = "fx_nn::models::mamba::Mixer")]
+#[trace(path = "fx_nn::models::hf::mamba::Mixer")]
 impl Mixer {
     fn forward(&self, x: &Tensor, cache: Cache) -> Result<(Tensor, Cache)> {
         let [x, gate] = self.in_proj.forward(x)?.chunk(2, -1)?.unpack()?;
@@ -294,7 +284,7 @@ pub struct Block {
     residual_in_fp32: bool,
 }
 
-#[trace(path = "fx_nn::models::mamba::Block")]
+#[trace(path = "fx_nn::models::hf::mamba::Block")]
 impl Block {
     fn forward(&self, x: &Tensor, cache: Cache) -> Result<(Tensor, Cache)> {
         let h = self.norm.forward(&x.type_as(&self.norm.weight)?)?;
@@ -337,7 +327,7 @@ impl Backbone {
     }
 }
 
-#[trace(path = "fx_nn::models::mamba::Backbone")]
+#[trace(path = "fx_nn::models::hf::mamba::Backbone")]
 impl Backbone {
     fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let mut x = self.embeddings.forward(tokens)?;
@@ -375,7 +365,9 @@ impl CausalLM {
     /// # Errors
     /// When there is no room for it.
     pub fn new(config: &Config) -> Result<Self> {
-        let head = || linear(config.hidden_size, config.vocab_size, false);
+        let head = || -> Result<_> {
+            Ok(nn::Linear::new(config.hidden_size, config.vocab_size)?.bias(false))
+        };
         Ok(CausalLM {
             backbone: Backbone::new(config)?,
             lm_head: (!config.tie_word_embeddings).then(head).transpose()?,
@@ -439,7 +431,7 @@ impl CausalLM {
     }
 }
 
-#[trace(path = "fx_nn::models::mamba::CausalLM")]
+#[trace(path = "fx_nn::models::hf::mamba::CausalLM")]
 impl CausalLM {
     /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, in single precision, and what is kept of them.
     ///

@@ -4,8 +4,8 @@
 //! text and each word after it. `forward` is both in one pass.
 //!
 //! ```
-//! use fx_nn::models::encoder_decoder::Cache;
-//! use fx_nn::models::t5::{ConditionalGeneration, Config};
+//! use fx_nn::models::hf::encoder_decoder::Cache;
+//! use fx_nn::models::hf::t5::{ConditionalGeneration, Config};
 //! use fx_nn::prelude::*;
 //! let config = Config::from_json(r#"{
 //!     "model_type": "t5", "vocab_size": 32, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
@@ -83,7 +83,7 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// ```
-    /// use fx_nn::models::t5::Config;
+    /// use fx_nn::models::hf::t5::Config;
     /// let error = Config::from_json(r#"{"model_type": "t5", "d_model": 0, "feed_forward_proj": "gated-maxout"}"#);
     /// let error = error.unwrap_err().to_string();
     /// assert!(error.contains("`vocab_size` is missing") && error.contains("`d_model` is 0") && error.contains("maxout"));
@@ -238,10 +238,10 @@ impl Attention {
         let (width, inner) = (config.d_model, config.num_heads.saturating_mul(config.d_kv));
         let bias = || nn::Embedding::new(config.relative_attention_num_buckets, config.num_heads);
         Ok(Attention {
-            q: nn::Linear::without_bias(width, inner)?,
-            k: nn::Linear::without_bias(width, inner)?,
-            v: nn::Linear::without_bias(width, inner)?,
-            o: nn::Linear::without_bias(inner, width)?,
+            q: nn::Linear::new(width, inner)?.bias(false),
+            k: nn::Linear::new(width, inner)?.bias(false),
+            v: nn::Linear::new(width, inner)?.bias(false),
+            o: nn::Linear::new(inner, width)?.bias(false),
             relative_attention_bias: has_bias.then(bias).transpose()?,
             d_kv: config.d_kv,
         })
@@ -260,7 +260,7 @@ impl Attention {
     }
 }
 
-#[trace(path = "fx_nn::models::t5::Attention")]
+#[trace(path = "fx_nn::models::hf::t5::Attention")]
 impl Attention {
     fn forward(&self, x: &Tensor, k: &Tensor, v: &Tensor, mask: &Tensor) -> Result<Tensor> {
         let q = heads(&self.q.forward(x)?, self.d_kv)?;
@@ -314,20 +314,21 @@ pub struct Dense {
 impl Dense {
     fn new(config: &Config) -> Result<Self> {
         let inner = |is_there: bool| {
-            let layer = || nn::Linear::without_bias(config.d_model, config.d_ff);
+            let layer =
+                || -> Result<_> { Ok(nn::Linear::new(config.d_model, config.d_ff)?.bias(false)) };
             is_there.then(layer).transpose()
         };
         Ok(Dense {
             wi: inner(!config.is_gated_act)?,
             wi_0: inner(config.is_gated_act)?,
             wi_1: inner(config.is_gated_act)?,
-            wo: nn::Linear::without_bias(config.d_ff, config.d_model)?,
+            wo: nn::Linear::new(config.d_ff, config.d_model)?.bias(false),
             activation: config.activation,
         })
     }
 }
 
-#[trace(path = "fx_nn::models::t5::Dense")]
+#[trace(path = "fx_nn::models::hf::t5::Dense")]
 impl Dense {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let activated = |layer: &nn::Linear| self.activation.apply(&layer.forward(x)?);
@@ -363,7 +364,7 @@ impl LayerFF {
     }
 }
 
-#[trace(path = "fx_nn::models::t5::LayerFF")]
+#[trace(path = "fx_nn::models::hf::t5::LayerFF")]
 impl LayerFF {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         x + self.dense.forward(&self.layer_norm.forward(x)?)?
@@ -381,7 +382,7 @@ pub struct EncoderBlock {
     pub layer: (LayerSelfAttention, LayerFF),
 }
 
-#[trace(path = "fx_nn::models::t5::EncoderBlock")]
+#[trace(path = "fx_nn::models::hf::t5::EncoderBlock")]
 impl EncoderBlock {
     fn forward(&self, x: &Tensor, bias: &Tensor) -> Result<Tensor> {
         let (own, feed_forward) = &self.layer;
@@ -399,7 +400,7 @@ pub struct DecoderBlock {
     pub layer: (LayerSelfAttention, LayerCrossAttention, LayerFF),
 }
 
-#[trace(path = "fx_nn::models::t5::DecoderBlock")]
+#[trace(path = "fx_nn::models::hf::t5::DecoderBlock")]
 impl DecoderBlock {
     fn forward(
         &self,
@@ -447,7 +448,7 @@ impl Encoder {
     }
 }
 
-#[trace(path = "fx_nn::models::t5::Encoder")]
+#[trace(path = "fx_nn::models::hf::t5::Encoder")]
 impl Encoder {
     /// `[N, S, d_model]` of embeddings `[N, S, d_model]`; `mask` `[N, S]` is 0 at words that are not seen.
     fn forward(&self, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
@@ -510,7 +511,7 @@ impl Decoder {
     }
 }
 
-#[trace(path = "fx_nn::models::t5::Decoder")]
+#[trace(path = "fx_nn::models::hf::t5::Decoder")]
 impl Decoder {
     fn forward(
         &self,
@@ -560,7 +561,7 @@ impl ConditionalGeneration {
     /// When there is no room for it.
     pub fn new(config: &Config) -> Result<Self> {
         let (words, width) = (config.vocab_size, config.d_model);
-        let head = || nn::Linear::without_bias(width, words);
+        let head = || -> Result<_> { Ok(nn::Linear::new(width, words)?.bias(false)) };
         let scale = || (width as f64).powf(-0.5);
         Ok(ConditionalGeneration {
             shared: nn::Embedding::new(words, width)?,
@@ -675,7 +676,7 @@ impl ConditionalGeneration {
     }
 }
 
-#[trace(path = "fx_nn::models::t5::ConditionalGeneration")]
+#[trace(path = "fx_nn::models::hf::t5::ConditionalGeneration")]
 impl ConditionalGeneration {
     /// Scores `[N, T, vocab_size]` of the word after each of `decoder_input_ids` `[N, T]`, for a text `input_ids` `[N, S]`
     /// with its `attention_mask` `[N, S]`.

@@ -4,7 +4,7 @@
 //! graph does both.
 //!
 //! ```
-//! use fx_nn::models::decoder::{CausalLM, Config};
+//! use fx_nn::models::hf::decoder::{CausalLM, Config};
 //! use fx_nn::prelude::*;
 //! let config = Config::from_json(r#"{
 //!     "model_type": "qwen2", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
@@ -13,9 +13,9 @@
 //! let model = CausalLM::new(&config)?;
 //! let gm = model.trace()?;
 //! let prompt = Tensor::from_vec(vec![3i64, 1, 4], (1, 3))?;
-//! let (scores, caches): (Tensor, Vec<fx_nn::models::decoder::Cache>) = gm.forward((&prompt, model.caches(1)?))?;
+//! let (scores, caches): (Tensor, Vec<fx_nn::models::hf::decoder::Cache>) = gm.forward((&prompt, model.caches(1)?))?;
 //! let word = scores.i((.., -1))?.argmax(-1, false)?.unsqueeze(1)?;
-//! let (next, _): (Tensor, Vec<fx_nn::models::decoder::Cache>) = gm.forward((&word, caches))?;
+//! let (next, _): (Tensor, Vec<fx_nn::models::hf::decoder::Cache>) = gm.forward((&word, caches))?;
 //! assert_eq!((scores.dims()?, next.dims()?), (&[1, 3, 32][..], &[1, 1, 32][..]));
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
@@ -279,26 +279,22 @@ pub struct Attention {
     head_dim: usize,
 }
 
-fn linear(inputs: usize, outputs: usize, bias: bool) -> Result<nn::Linear> {
-    Ok(nn::Linear::new(inputs, outputs)?.bias(bias))
-}
-
 impl Attention {
     fn new(config: &Config) -> Result<Self> {
         let (width, head_dim) = (config.hidden_size, config.head_dim);
         let queries = config.num_attention_heads * head_dim;
         let keys = config.num_key_value_heads * head_dim;
         Ok(Attention {
-            q_proj: linear(width, queries, config.qkv_bias)?,
-            k_proj: linear(width, keys, config.qkv_bias)?,
-            v_proj: linear(width, keys, config.qkv_bias)?,
-            o_proj: linear(queries, width, config.out_bias)?,
+            q_proj: nn::Linear::new(width, queries)?.bias(config.qkv_bias),
+            k_proj: nn::Linear::new(width, keys)?.bias(config.qkv_bias),
+            v_proj: nn::Linear::new(width, keys)?.bias(config.qkv_bias),
+            o_proj: nn::Linear::new(queries, width)?.bias(config.out_bias),
             head_dim,
         })
     }
 }
 
-#[trace(path = "fx_nn::models::decoder::Attention")]
+#[trace(path = "fx_nn::models::hf::decoder::Attention")]
 impl Attention {
     fn forward(&self, x: &Tensor, at: Positions, cache: Cache) -> Result<(Tensor, Cache)> {
         let [n, t, _] = x.shape()?.unpack()?;
@@ -331,15 +327,15 @@ impl Mlp {
     fn new(config: &Config) -> Result<Self> {
         let (width, inside) = (config.hidden_size, config.intermediate_size);
         Ok(Mlp {
-            gate_proj: linear(width, inside, config.mlp_bias)?,
-            up_proj: linear(width, inside, config.mlp_bias)?,
-            down_proj: linear(inside, width, config.mlp_bias)?,
+            gate_proj: nn::Linear::new(width, inside)?.bias(config.mlp_bias),
+            up_proj: nn::Linear::new(width, inside)?.bias(config.mlp_bias),
+            down_proj: nn::Linear::new(inside, width)?.bias(config.mlp_bias),
             activation: config.activation,
         })
     }
 }
 
-#[trace(path = "fx_nn::models::decoder::Mlp")]
+#[trace(path = "fx_nn::models::hf::decoder::Mlp")]
 impl Mlp {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let gate = self.gate_proj.forward(x)?;
@@ -361,7 +357,7 @@ pub struct Layer {
     pub mlp: Mlp,
 }
 
-#[trace(path = "fx_nn::models::decoder::Layer")]
+#[trace(path = "fx_nn::models::hf::decoder::Layer")]
 impl Layer {
     fn forward(&self, x: &Tensor, at: Positions, cache: Cache) -> Result<(Tensor, Cache)> {
         let h = self.input_layernorm.forward(x)?;
@@ -393,7 +389,7 @@ impl Norm {
     }
 }
 
-#[trace(path = "fx_nn::models::decoder::Norm")]
+#[trace(path = "fx_nn::models::hf::decoder::Norm")]
 impl Norm {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         // The mean square of halves is computed in single precision, as Hugging Face's models do.
@@ -490,7 +486,7 @@ impl Decoder {
     }
 }
 
-#[trace(path = "fx_nn::models::decoder::Decoder")]
+#[trace(path = "fx_nn::models::hf::decoder::Decoder")]
 impl Decoder {
     fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let seen = match caches.first() {
@@ -552,7 +548,9 @@ impl CausalLM {
     /// # Errors
     /// When there is no room for it.
     pub fn new(config: &Config) -> Result<Self> {
-        let head = || linear(config.hidden_size, config.vocab_size, false);
+        let head = || -> Result<_> {
+            Ok(nn::Linear::new(config.hidden_size, config.vocab_size)?.bias(false))
+        };
         Ok(CausalLM {
             model: Decoder::new(config)?,
             lm_head: (!config.tie_word_embeddings).then(head).transpose()?,
@@ -611,7 +609,7 @@ impl CausalLM {
     }
 }
 
-#[trace(path = "fx_nn::models::decoder::CausalLM")]
+#[trace(path = "fx_nn::models::hf::decoder::CausalLM")]
 impl CausalLM {
     /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and what was seen so far.
     ///

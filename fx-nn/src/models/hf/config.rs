@@ -100,6 +100,48 @@ impl Fields {
         self.read(name, default, "text", text).unwrap_or_default()
     }
 
+    /// A height and a width, both of at least 1: a list of two, or a number for both.
+    pub fn pair_or(&mut self, name: &str, default: impl Into<Option<usize>>) -> [usize; 2] {
+        let size = |value: &Value| usize::try_from(value.as_u64()?).ok().filter(|n| *n > 0);
+        let pair = |value: &Value| match value.as_array().map(Vec::as_slice) {
+            Some([height, width]) => Some([size(height)?, size(width)?]),
+            _ => size(value).map(|side| [side, side]),
+        };
+        let default = default.into().map(|side| [side, side]);
+        let found = self.read(name, default, "size, or list of two sizes, above 0", pair);
+        found.unwrap_or([1, 1])
+    }
+
+    /// A text of which one value is supported, which is the default.
+    pub fn only(&mut self, name: &str, value: &'static str) {
+        let found = self.text_or(name, value);
+        if found != value {
+            self.problem(format!("`{name}` is `{found}`: supported is {value}"));
+        }
+    }
+
+    /// A truth value of which `false` is supported, which is the default.
+    pub fn only_false(&mut self, name: &str) {
+        if self.flag_or(name, false) {
+            self.problem(format!("`{name}` is true: supported is false"));
+        }
+    }
+
+    /// Reads the fields of an object inside of this one; where it is missing, those of an empty one.
+    pub fn inside<T>(&mut self, name: &str, read: impl FnOnce(&mut Fields) -> T) -> T {
+        let object = |value: &Value| value.as_object().cloned();
+        let fields = self.read(name, Some(Map::new()), "object", object);
+        let mut inner = Fields {
+            fields: fields.unwrap_or_default(),
+            problems: Vec::new(),
+        };
+        let found = read(&mut inner);
+        let problems = inner.problems.into_iter();
+        self.problems
+            .extend(problems.map(|problem| format!("`{name}`: {problem}")));
+        found
+    }
+
     /// The type that the weights are saved in, `float32` where none is named.
     pub fn dtype(&mut self) -> DType {
         let name = self.get("dtype").map_or("torch_dtype", |_| "dtype");

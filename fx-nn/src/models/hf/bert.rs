@@ -1,0 +1,286 @@
+//! BERT under the names of Hugging Face's `BertModel`: the states of all words, and one for the whole text.
+//!
+//! [`bert`](super::bert) is a small classifier of texts of one length, under names of its own.
+//!
+//! ```
+//! use fx_nn::models::hf::bert::{BertModel, Config};
+//! use fx_nn::models::hf::encoder::BaseModelOutputWithPooling;
+//! use fx_nn::prelude::*;
+//! let config = r#"{
+//!     "model_type": "bert", "vocab_size": 32, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
+//!     "intermediate_size": 32, "max_position_embeddings": 64
+//! }"#;
+//! let mut model = BertModel::new(&Config::from_json(config)?)?;
+//! model.eval();
+//! let gm = symbolic_trace(&model)?;
+//! // The second text is shorter than the first.
+//! let words = Tensor::from_vec(vec![2i64, 9, 4, 3, 2, 7, 3, 0], (2, 4))?;
+//! let mask = Tensor::from_vec(vec![1i64, 1, 1, 1, 1, 1, 1, 0], (2, 4))?;
+//! let types = Tensor::zeros((2, 4))?.to_dtype(DType::I64)?;
+//! let y: BaseModelOutputWithPooling = gm.forward((&words, &mask, &types))?;
+//! assert_eq!(y.last_hidden_state.dims()?, [2, 4, 16]);
+//! assert_eq!(y.pooler_output.map(|y| y.dims().map(<[usize]>::to_vec)).transpose()?, Some(vec![2, 16]));
+//!
+//! let odd = config.replace("64", "64, \"position_embedding_type\": \"relative_key\", \"is_decoder\": true");
+//! let error = Config::from_json(&odd).unwrap_err().to_string();
+//! assert!(error.contains("`position_embedding_type` is `relative_key`: supported is absolute"), "{error}");
+//! assert!(error.contains("`is_decoder` is true: supported is false"), "{error}");
+//! # Ok::<(), fx_nn::Error>(())
+//! ```
+
+use std::path::Path;
+
+use fx_core::prelude::*;
+use fx_core::value::DType;
+
+use super::activation::Activation;
+use super::config::{Fields, loaded};
+use super::encoder::{BaseModelOutputWithPooling, Dense, SelfAttention, Sizes, without_head};
+use crate::tensor::Tensor;
+use crate::weights::Checkpoint;
+use crate::{nn, ops};
+
+/// What a BERT is made of, as its `config.json` says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// The sizes of the layers.
+    pub sizes: Sizes,
+    /// The width inside of a layer.
+    pub intermediate_size: usize,
+    /// Words of the vocabulary.
+    pub vocab_size: usize,
+    /// Positions that there are.
+    pub max_position_embeddings: usize,
+    /// Texts that words can be of.
+    pub type_vocab_size: usize,
+    /// Whether there is a state for the whole text: [`BertModel::from_folder`] looks whether the checkpoint has it.
+    pub add_pooling_layer: bool,
+    /// The type that the checkpoint is to be loaded in.
+    pub dtype: DType,
+}
+
+impl Config {
+    /// Reads a `config.json`.
+    ///
+    /// # Errors
+    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let mut fields = Fields::parse(text)?;
+        fields.only("model_type", "bert");
+        fields.only("position_embedding_type", "absolute");
+        fields.only_false("is_decoder");
+        fields.only_false("add_cross_attention");
+        let config = Config {
+            sizes: Sizes::of(&mut fields, None, "gelu", 1e-12),
+            intermediate_size: fields.size("intermediate_size"),
+            vocab_size: fields.size("vocab_size"),
+            max_position_embeddings: fields.size_or("max_position_embeddings", 512),
+            type_vocab_size: fields.size_or("type_vocab_size", 2),
+            add_pooling_layer: true,
+            dtype: fields.dtype(),
+        };
+        fields.finish()?;
+        Ok(config)
+    }
+}
+
+/// Words, the texts that they are of and their positions as vectors.
+#[derive(Module, Clone, Debug)]
+pub struct Embeddings {
+    /// Of words.
+    pub word_embeddings: nn::Embedding,
+    /// Of positions.
+    pub position_embeddings: nn::Embedding,
+    /// Of texts.
+    pub token_type_embeddings: nn::Embedding,
+    /// After the sum.
+    #[module(name = "LayerNorm")]
+    pub layer_norm: nn::LayerNorm,
+}
+
+#[trace(path = "fx_nn::models::hf::bert::Embeddings")]
+impl Embeddings {
+    fn forward(&self, input_ids: &Tensor, token_type_ids: &Tensor) -> Result<Tensor> {
+        let positions = Tensor::arange(0, input_ids.size(1)?)?.unsqueeze(0)?;
+        let words = self.word_embeddings.forward(input_ids)?;
+        let x = (words + self.token_type_embeddings.forward(token_type_ids)?)?;
+        let x = (x + self.position_embeddings.forward(&positions)?)?;
+        self.layer_norm.forward(&x)
+    }
+}
+
+/// A linear layer, and a norm of it and what went around it.
+#[derive(Module, Clone, Debug)]
+pub struct Output {
+    /// The layer.
+    pub dense: nn::Linear,
+    /// After the sum.
+    #[module(name = "LayerNorm")]
+    pub layer_norm: nn::LayerNorm,
+}
+
+impl Output {
+    fn new(inputs: usize, sizes: &Sizes) -> Result<Self> {
+        Ok(Output {
+            dense: nn::Linear::new(inputs, sizes.hidden_size)?,
+            layer_norm: sizes.layer_norm()?,
+        })
+    }
+}
+
+#[trace(path = "fx_nn::models::hf::bert::Output")]
+impl Output {
+    fn forward(&self, x: &Tensor, around: &Tensor) -> Result<Tensor> {
+        let x = (self.dense.forward(x)? + around)?;
+        self.layer_norm.forward(&x)
+    }
+}
+
+/// Attention, and a linear layer over its heads.
+#[derive(Module, Clone, Debug)]
+pub struct Attention {
+    /// The attention.
+    #[module(name = "self")]
+    pub self_attention: SelfAttention,
+    /// Over its heads.
+    pub output: Output,
+}
+
+#[trace(path = "fx_nn::models::hf::bert::Attention")]
+impl Attention {
+    fn forward(&self, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        let y = self.self_attention.forward(x, Some(mask))?;
+        self.output.forward(&y, x)
+    }
+}
+
+/// Attention and two linear layers.
+#[derive(Module, Clone, Debug)]
+pub struct Layer {
+    /// The attention.
+    pub attention: Attention,
+    /// To the width inside.
+    pub intermediate: Dense,
+    /// And back.
+    pub output: Output,
+    activation: Activation,
+}
+
+#[trace(path = "fx_nn::models::hf::bert::Layer")]
+impl Layer {
+    fn forward(&self, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        let x = self.attention.forward(x, mask)?;
+        let y = self.activation.apply(&self.intermediate.forward(&x)?)?;
+        self.output.forward(&y, &x)
+    }
+}
+
+/// The layers.
+#[derive(Module, Clone, Debug)]
+pub struct Encoder {
+    /// One after another.
+    pub layer: Vec<Layer>,
+}
+
+/// A BERT without a head.
+#[derive(Module, Clone, Debug)]
+pub struct BertModel {
+    /// Words as vectors.
+    pub embeddings: Embeddings,
+    /// The layers.
+    pub encoder: Encoder,
+    /// Over the first word; none in models that score words.
+    pub pooler: Option<Dense>,
+}
+
+impl BertModel {
+    /// A model of a configuration, in `float32`.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub fn new(config: &Config) -> Result<Self> {
+        let (sizes, inside) = (&config.sizes, config.intermediate_size);
+        let width = sizes.hidden_size;
+        let layer = || {
+            Ok(Layer {
+                attention: Attention {
+                    self_attention: SelfAttention::new(sizes, true)?,
+                    output: Output::new(width, sizes)?,
+                },
+                intermediate: Dense::new(width, inside)?,
+                output: Output::new(inside, sizes)?,
+                activation: sizes.hidden_act,
+            })
+        };
+        let pooler = || Dense::new(width, width);
+        Ok(BertModel {
+            embeddings: Embeddings {
+                word_embeddings: nn::Embedding::new(config.vocab_size, width)?,
+                position_embeddings: nn::Embedding::new(config.max_position_embeddings, width)?,
+                token_type_embeddings: nn::Embedding::new(config.type_vocab_size, width)?,
+                layer_norm: sizes.layer_norm()?,
+            },
+            encoder: Encoder {
+                layer: sizes.layers(layer)?,
+            },
+            pooler: config.add_pooling_layer.then(pooler).transpose()?,
+        })
+    }
+
+    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
+    /// frozen, for running. Weights may be those of a model with a head, which is left out, and have the names of old
+    /// checkpoints.
+    ///
+    /// # Errors
+    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        let mut config = Fields::of_folder(folder, Config::from_json)?;
+        let checkpoint = without_head(Checkpoint::open(folder)?, "bert.")
+            .retain(|name| name != "embeddings.position_ids")
+            .rename(|name| {
+                let name = name.replace("LayerNorm.gamma", "LayerNorm.weight");
+                name.replace("LayerNorm.beta", "LayerNorm.bias")
+            })?;
+        config.add_pooling_layer = checkpoint.shape("pooler.dense.weight").is_some();
+        BertModel::load(&config, &checkpoint)
+    }
+
+    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    ///
+    /// # Errors
+    /// All problems of the weights.
+    pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
+        loaded(|| BertModel::new(config), config.dtype, checkpoint)
+    }
+}
+
+#[trace(path = "fx_nn::models::hf::bert::BertModel")]
+impl BertModel {
+    /// The states of the words `input_ids` `[N, T]`, of which those are seen where `attention_mask` `[N, T]` is not 0;
+    /// `token_type_ids` `[N, T]` say which text each is of. All are `int64`.
+    ///
+    /// # Errors
+    /// When there are more positions than the model has, or the shapes do not fit.
+    pub fn forward(
+        &self,
+        input_ids: &Tensor,
+        attention_mask: &Tensor,
+        token_type_ids: &Tensor,
+    ) -> Result<BaseModelOutputWithPooling> {
+        let mask = attention_mask.ne(0)?.unsqueeze(1)?.unsqueeze(2)?;
+        let mut x = self.embeddings.forward(input_ids, token_type_ids)?;
+        for layer in &self.encoder.layer {
+            x = layer.forward(&x, &mask)?;
+        }
+        let pooler_output = match &self.pooler {
+            Some(pooler) => Some(ops::tanh(&pooler.forward(&x.i((.., 0))?)?)?),
+            None => None,
+        };
+        Ok(BaseModelOutputWithPooling {
+            last_hidden_state: x,
+            pooler_output,
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! Models of Hugging Face's families, read from folders with `config.json` and weights, under their checkpoints' names.
+
+pub mod activation;
+pub mod bert;
+pub mod clip;
+mod config;
+pub mod decoder;
+pub mod dinov2;
+pub mod encoder;
+pub mod encoder_decoder;
+pub mod gpt2;
+pub mod mamba;
+pub mod norm;
+pub mod t5;
+pub mod vit;
+pub mod whisper;
