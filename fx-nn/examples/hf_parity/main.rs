@@ -5,33 +5,17 @@
 mod decoder;
 mod encoder_decoder;
 mod encoders;
+mod family;
 mod found;
 mod mamba;
 mod steps;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fx_nn::prelude::*;
-use fx_nn::weights::Checkpoint;
 
-use found::Found;
-
-fn compare(family: &str, folder: &Path) -> Result<Found> {
-    let io = Checkpoint::open(folder.join("io.safetensors"))?;
-    match family {
-        "gemma" | "llama" | "mistral" | "qwen2" => decoder::compare(folder, &io),
-        "mamba" => mamba::compare(folder, &io),
-        "t5" => encoder_decoder::t5(folder, &io),
-        "whisper" => encoder_decoder::whisper(folder, &io),
-        "gpt2" => decoder::compare_gpt2(folder, &io),
-        "bert" => encoders::bert(folder, &io),
-        "vit" => encoders::vit(folder, &io),
-        "dinov2" => encoders::dinov2(folder, &io),
-        "clip" => encoders::clip(folder, &io),
-        other => Err(Error::msg(format_args!("no model of the family {other}"))),
-    }
-}
+use family::compare;
 
 fn main() -> Result<()> {
     let folder = std::env::args().nth(1);

@@ -1,0 +1,26 @@
+//! A folder's comparison, by its family.
+
+use std::path::Path;
+
+use fx_nn::prelude::*;
+use fx_nn::weights::Checkpoint;
+
+use crate::found::Found;
+use crate::{decoder, encoder_decoder, encoders, mamba};
+
+/// What a folder's model gave, beside the inputs and outputs in the folder.
+pub fn compare(family: &str, folder: &Path) -> Result<Found> {
+    let io = Checkpoint::open(folder.join("io.safetensors"))?;
+    match family {
+        "gemma" | "llama" | "mistral" | "qwen2" => decoder::compare(folder, &io),
+        "mamba" => mamba::compare(folder, &io),
+        "t5" => encoder_decoder::t5(folder, &io),
+        "whisper" => encoder_decoder::whisper(folder, &io),
+        "gpt2" => decoder::compare_gpt2(folder, &io),
+        "bert" => encoders::bert(folder, &io),
+        "vit" => encoders::vit(folder, &io),
+        "dinov2" => encoders::dinov2(folder, &io),
+        "clip" => encoders::clip(folder, &io),
+        other => Err(Error::msg(format_args!("no model of the family {other}"))),
+    }
+}
