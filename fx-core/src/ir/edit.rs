@@ -12,7 +12,7 @@ use super::argument::{Argument, Kwargs};
 use super::copy::mapped_inputs;
 use super::graph::{Graph, Inputs, Notes, input_indices};
 use super::journal::{FormerInputs, FormerPlaces, Record};
-use super::mentions::Path;
+use super::mentions::{Path, has_few_leaves};
 use super::names::{NameId, NameSpace, Taken};
 use super::node::NodeRef;
 use super::op::Op;
@@ -381,8 +381,12 @@ impl Graph {
             return Ok(ids);
         };
         self.admit_from(&[new_index], &users, first)?;
+        let argument = Argument::Node(new);
+        let is_unseen = !self.has_observers() && !self.journal.is_open() && self.wide.is_empty();
         for user in users {
-            self.replace_input(user, old, new);
+            if !(is_unseen && self.replace_leaf(user, old, new)) {
+                self.replace_input(user, old, new, &argument);
+            }
         }
         self.note_replaced(old, new_index);
         self.move_returned(old, new_index);
@@ -398,13 +402,32 @@ impl Graph {
         };
         if new_index != old && is_user {
             self.admit(&[new_index], &[user])?;
-            self.replace_input(user, old, new);
+            self.replace_input(user, old, new, &Argument::Node(new));
         }
         Ok(())
     }
 
-    /// One user of `old` uses `new` instead.
-    fn replace_input(&mut self, user: u32, old: u32, new: NodeId) {
+    /// As [`replace_input`](Graph::replace_input), of a user with a few plain arguments, where nobody is told and nothing is
+    /// taken back; whether it was one.
+    fn replace_leaf(&mut self, user: u32, old: u32, new: NodeId) -> bool {
+        let Inputs { args, kwargs } = &mut self.inputs[user as usize];
+        let is_plain = kwargs.is_none() && has_few_leaves(args) && !self.marks.has(user);
+        if !is_plain || self.uses.retarget(user, old, new.index).is_none() {
+            return false;
+        }
+        for arg in args.iter_mut() {
+            if let Argument::Node(id) = arg
+                && id.index == old
+            {
+                *id = new;
+            }
+        }
+        self.touch(user);
+        true
+    }
+
+    /// One user of `old` uses `new`, which is `argument`, instead.
+    fn replace_input(&mut self, user: u32, old: u32, new: NodeId, argument: &Argument) {
         self.tell(|observer, graph| {
             observer.replaced(
                 NodeRef::new(graph, old),
@@ -412,10 +435,10 @@ impl Graph {
                 NodeRef::new(graph, user),
             );
         });
-        self.forget_unless_alike(user, old, &Argument::Node(new));
+        self.forget_unless_alike(user, old, argument);
         if let Some(mentions) = self.wide.of(user, &self.inputs[user as usize], &self.uses) {
             let places = mentions.places(old);
-            self.write_at(user, &places, &Argument::Node(new));
+            self.write_at(user, &places, argument);
             return self.note_told(user, old, new.index);
         }
         if let Some(edge) = self.uses.retarget(user, old, new.index) {

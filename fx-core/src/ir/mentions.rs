@@ -46,6 +46,11 @@ impl Clone for Wide {
 }
 
 impl Wide {
+    /// Whether no mentions are known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The mentions of a node, if it has many arguments.
     pub fn of(&mut self, user: u32, inputs: &Inputs, uses: &Uses) -> Option<&mut Mentions> {
         if self.0.is_empty() && !has_many(inputs) {
@@ -73,6 +78,11 @@ impl Wide {
     }
 }
 
+/// Whether arguments are leaves alone, and too few to be [`Wide`].
+pub(super) fn has_few_leaves(args: &[Argument]) -> bool {
+    args.len() <= MANY && args.iter().all(Argument::is_leaf)
+}
+
 fn has_many(inputs: &Inputs) -> bool {
     fn count(arg: &Argument, left: usize) -> usize {
         let mut counted = 1;
@@ -83,6 +93,9 @@ fn has_many(inputs: &Inputs) -> bool {
             counted += count(child, left - counted);
         }
         counted
+    }
+    if inputs.kwargs.is_none() && has_few_leaves(&inputs.args) {
+        return false;
     }
     let mut counted = 0;
     for arg in (0..).map_while(|at| inputs.argument(at)) {

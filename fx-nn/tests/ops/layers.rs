@@ -305,6 +305,10 @@ fn first(value: &Value) -> Result<Tensor> {
 #[test]
 fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
     for layer in layers()? {
+        // Its product is in float32, which is too coarse for differences: `checkpoints.rs` has its gradient.
+        if layer.name == "QuantizedLinear" {
+            continue;
+        }
         let mut of = Vec::new();
         for (seed, shape) in (1..).zip(&layer.inputs) {
             let mut x = varied(shape, seed)?;
