@@ -8,6 +8,65 @@ use super::parameter;
 use crate::ops;
 use crate::tensor::Tensor;
 
+/// Writes `new` and the options of a layer with the fields of instance norms.
+macro_rules! instance_norm {
+    ($layer:ident) => {
+        impl $layer {
+            /// A layer without parameters and running statistics, for so many channels.
+            pub fn new(num_features: usize) -> Self {
+                $layer {
+                    num_features,
+                    weight: None,
+                    bias: None,
+                    running_mean: None,
+                    running_var: None,
+                    num_batches_tracked: None,
+                    eps: 1e-5,
+                    momentum: 0.1,
+                    training: true,
+                }
+            }
+
+            /// Whether the layer has weights of one and biases of zero: no.
+            ///
+            /// # Errors
+            /// When there is no room for them.
+            pub fn affine(mut self, affine: bool) -> Result<Self> {
+                let shape = [self.num_features];
+                let of = |value| {
+                    affine
+                        .then(|| parameter::constant(&shape, value))
+                        .transpose()
+                };
+                (self.weight, self.bias) = (of(1.0)?, of(0.0)?);
+                Ok(self)
+            }
+
+            /// Whether the layer has running statistics, which evaluation uses: no.
+            ///
+            /// # Errors
+            /// When there is no room for them.
+            pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
+                let channels = self.num_features;
+                self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
+                self.running_var = tracks.then(|| Tensor::ones(channels)).transpose()?;
+                self.num_batches_tracked = tracks.then(no_batches).transpose()?;
+                Ok(self)
+            }
+
+            fn updates_statistics(&self) -> bool {
+                self.training && self.running_mean.is_some()
+            }
+        }
+
+        options!($layer {
+            eps: f64,
+            momentum: f64
+        });
+        kept!($layer { bias: [bias] });
+    };
+}
+
 /// Each channel of each sample of rows `[N, C, L]` normalised by its own statistics, or by running ones in
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
@@ -35,59 +94,7 @@ pub struct InstanceNorm1d {
     pub training: bool,
 }
 
-impl InstanceNorm1d {
-    /// A layer without parameters and running statistics, for so many channels.
-    pub fn new(num_features: usize) -> Self {
-        InstanceNorm1d {
-            num_features,
-            weight: None,
-            bias: None,
-            running_mean: None,
-            running_var: None,
-            num_batches_tracked: None,
-            eps: 1e-5,
-            momentum: 0.1,
-            training: true,
-        }
-    }
-
-    /// Whether the layer has weights of one and biases of zero: no.
-    ///
-    /// # Errors
-    /// When there is no room for them.
-    pub fn affine(mut self, affine: bool) -> Result<Self> {
-        let shape = [self.num_features];
-        let of = |value| {
-            affine
-                .then(|| parameter::constant(&shape, value))
-                .transpose()
-        };
-        (self.weight, self.bias) = (of(1.0)?, of(0.0)?);
-        Ok(self)
-    }
-
-    /// Whether the layer has running statistics, which evaluation uses: no.
-    ///
-    /// # Errors
-    /// When there is no room for them.
-    pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
-        let channels = self.num_features;
-        self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
-        self.running_var = tracks.then(|| Tensor::ones(channels)).transpose()?;
-        self.num_batches_tracked = tracks.then(no_batches).transpose()?;
-        Ok(self)
-    }
-
-    fn updates_statistics(&self) -> bool {
-        self.training && self.running_mean.is_some()
-    }
-}
-
-options!(InstanceNorm1d {
-    eps: f64,
-    momentum: f64
-});
-kept!(InstanceNorm1d { bias: [bias] });
+instance_norm!(InstanceNorm1d);
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::InstanceNorm1d")]
 impl InstanceNorm1d {
@@ -146,59 +153,7 @@ pub struct InstanceNorm2d {
     pub training: bool,
 }
 
-impl InstanceNorm2d {
-    /// A layer without parameters and running statistics, for so many channels.
-    pub fn new(num_features: usize) -> Self {
-        InstanceNorm2d {
-            num_features,
-            weight: None,
-            bias: None,
-            running_mean: None,
-            running_var: None,
-            num_batches_tracked: None,
-            eps: 1e-5,
-            momentum: 0.1,
-            training: true,
-        }
-    }
-
-    /// Whether the layer has weights of one and biases of zero: no.
-    ///
-    /// # Errors
-    /// When there is no room for them.
-    pub fn affine(mut self, affine: bool) -> Result<Self> {
-        let shape = [self.num_features];
-        let of = |value| {
-            affine
-                .then(|| parameter::constant(&shape, value))
-                .transpose()
-        };
-        (self.weight, self.bias) = (of(1.0)?, of(0.0)?);
-        Ok(self)
-    }
-
-    /// Whether the layer has running statistics, which evaluation uses: no.
-    ///
-    /// # Errors
-    /// When there is no room for them.
-    pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
-        let channels = self.num_features;
-        self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
-        self.running_var = tracks.then(|| Tensor::ones(channels)).transpose()?;
-        self.num_batches_tracked = tracks.then(no_batches).transpose()?;
-        Ok(self)
-    }
-
-    fn updates_statistics(&self) -> bool {
-        self.training && self.running_mean.is_some()
-    }
-}
-
-options!(InstanceNorm2d {
-    eps: f64,
-    momentum: f64
-});
-kept!(InstanceNorm2d { bias: [bias] });
+instance_norm!(InstanceNorm2d);
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::InstanceNorm2d")]
 impl InstanceNorm2d {
@@ -257,59 +212,7 @@ pub struct InstanceNorm3d {
     pub training: bool,
 }
 
-impl InstanceNorm3d {
-    /// A layer without parameters and running statistics, for so many channels.
-    pub fn new(num_features: usize) -> Self {
-        InstanceNorm3d {
-            num_features,
-            weight: None,
-            bias: None,
-            running_mean: None,
-            running_var: None,
-            num_batches_tracked: None,
-            eps: 1e-5,
-            momentum: 0.1,
-            training: true,
-        }
-    }
-
-    /// Whether the layer has weights of one and biases of zero: no.
-    ///
-    /// # Errors
-    /// When there is no room for them.
-    pub fn affine(mut self, affine: bool) -> Result<Self> {
-        let shape = [self.num_features];
-        let of = |value| {
-            affine
-                .then(|| parameter::constant(&shape, value))
-                .transpose()
-        };
-        (self.weight, self.bias) = (of(1.0)?, of(0.0)?);
-        Ok(self)
-    }
-
-    /// Whether the layer has running statistics, which evaluation uses: no.
-    ///
-    /// # Errors
-    /// When there is no room for them.
-    pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
-        let channels = self.num_features;
-        self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
-        self.running_var = tracks.then(|| Tensor::ones(channels)).transpose()?;
-        self.num_batches_tracked = tracks.then(no_batches).transpose()?;
-        Ok(self)
-    }
-
-    fn updates_statistics(&self) -> bool {
-        self.training && self.running_mean.is_some()
-    }
-}
-
-options!(InstanceNorm3d {
-    eps: f64,
-    momentum: f64
-});
-kept!(InstanceNorm3d { bias: [bias] });
+instance_norm!(InstanceNorm3d);
 
 #[trace(leaf, impure = updates_statistics, path = "fx_nn::nn::InstanceNorm3d")]
 impl InstanceNorm3d {

@@ -569,7 +569,11 @@ impl CausalLM {
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let config = Fields::of_folder(folder, Config::from_json)?;
-        CausalLM::load(&config, &Checkpoint::open(folder)?)
+        // A tied head may be in the file too.
+        let is_tied = config.tie_word_embeddings;
+        let checkpoint = Checkpoint::open(folder)?;
+        let checkpoint = checkpoint.retain(|name| !(is_tied && name == "lm_head.weight"));
+        CausalLM::load(&config, &checkpoint)
     }
 
     /// The model of a configuration with the weights of a checkpoint, frozen, for running.
