@@ -263,6 +263,22 @@ def _(s):
     return [s.tensor([*batch, count], dtype, "normal"), T(torch.tensor(target).reshape(batch)), s.pick(1, 2, 3 if s.chance(0.1) else 1), s.pick(1.0, 0.5), weight, loss_reduction(s)]
 
 
+# Sums over alignments are taken in double precision here.
+@op("ctc_loss", lambda x, t, n, m, b, r, z: F.ctc_loss(x, t, tuple(n), tuple(m), b, r, z), 256)
+def _(s):
+    steps, samples, classes, longest = s.r.randint(1, 6), s.r.randint(1, 3), s.r.randint(2, 4), s.r.randint(0, 3)
+    dtype, blank = s.pick("float32", "float64"), s.r.randint(0, 1)
+    logs = torch.log_softmax(s.tensor([steps, samples, classes], dtype, "normal").tensor, -1)
+    others = [n for n in range(classes) if n != blank]
+    sizes = [s.r.randint(0, longest) for _ in range(samples)]
+    padded = s.chance(0.6)
+    count = samples * longest if padded else sum(sizes)
+    targets = torch.tensor([s.r.choice(others) for _ in range(count)], dtype=torch.int64)
+    targets = targets.reshape(samples, longest) if padded else targets
+    lengths = [s.r.randint(1, steps) for _ in range(samples)]
+    return [T(logs), T(targets), lengths, sizes, blank, loss_reduction(s), s.chance(0.5)]
+
+
 @op("multilabel_margin_loss", lambda x, t, r: F.multilabel_margin_loss(x, t, reduction=r), 16)
 def _(s):
     count, dtype = s.r.randint(1, 6), s.pick("float32", "float64", "float32", "float16" if s.chance(0.1) else "float64")
@@ -333,6 +349,7 @@ loss_layer("KLDivLoss", "kl_div", {"reduction": 2, "log_target": 3})
 loss_layer("PoissonNLLLoss", "poisson_nll_loss", {"log_input": 2, "full": 3, "eps": 4, "reduction": 5})
 loss_layer("HingeEmbeddingLoss", "hinge_embedding_loss", {"margin": 2, "reduction": 3})
 loss_layer("MarginRankingLoss", "margin_ranking_loss", {"margin": 3, "reduction": 4}, 3)
+loss_layer("CTCLoss", "ctc_loss", {"blank": 4, "reduction": 5, "zero_infinity": 6}, 4)
 loss_layer("MultiMarginLoss", "multi_margin_loss", {"p": 2, "margin": 3, "reduction": 5})
 loss_layer("MultiLabelMarginLoss", "multilabel_margin_loss", {"reduction": 2})
 loss_layer("MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", {"reduction": 3})

@@ -12,6 +12,7 @@ pub mod conv3d;
 pub mod conv_transpose;
 pub mod cosine;
 pub mod couples;
+pub mod ctc;
 pub mod curve;
 pub mod diagonal;
 pub mod dim;

@@ -9,6 +9,7 @@ mod compare;
 mod conv;
 mod couples;
 mod create;
+mod ctc;
 mod diagonals;
 mod dims;
 mod distance;
@@ -63,6 +64,7 @@ pub use create::{
     arange, empty, empty_like, eye, full, full_like, linspace, logspace, new_empty, new_full,
     new_ones, new_zeros, ones, ones_like, tril_indices, triu_indices, zeros, zeros_like,
 };
+pub use ctc::ctc_loss;
 pub use diagonals::{diag, diag_embed, diagflat, diagonal, trace};
 pub use dims::{
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, moveaxis, movedim, narrow,

@@ -2,6 +2,7 @@
 
 use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
+use fx_nn::value::IntoValue;
 
 use crate::support::{check, varied};
 
@@ -15,15 +16,15 @@ pub struct Layer {
     pub module: Box<dyn Module>,
     /// Shapes of its floating-point inputs.
     inputs: Vec<Vec<usize>>,
-    /// An integer input after or instead of them.
-    integers: Option<Tensor>,
+    /// What it takes after or instead of them.
+    others: Vec<Value>,
 }
 
 fn layer<M: Module + Component>(
     made: &'static str,
     mut module: M,
     inputs: &[&[usize]],
-    integers: Option<Tensor>,
+    others: Vec<Value>,
 ) -> Result<Layer> {
     module.eval();
     nn::to_dtype(&mut module, DType::F64)?;
@@ -33,7 +34,7 @@ fn layer<M: Module + Component>(
         made,
         module: Box::new(module),
         inputs: inputs.iter().map(|shape| shape.to_vec()).collect(),
-        integers,
+        others,
     })
 }
 
@@ -41,9 +42,10 @@ fn layer<M: Module + Component>(
 pub fn layers() -> Result<Vec<Layer>> {
     let mut all = Vec::new();
     macro_rules! sample {
-        ($made:expr, [$($shape:expr),*]) => { sample!($made, [$($shape),*], None) };
+        ($made:expr, [$($shape:expr),*]) => { sample!($made, [$($shape),*], None::<Tensor>) };
         ($made:expr, [$($shape:expr),*], $integers:expr) => {
-            all.push(layer(stringify!($made), $made, &[$(&$shape),*], $integers)?)
+            let others = $integers.into_iter().map(Value::object).collect();
+            all.push(layer(stringify!($made), $made, &[$(&$shape),*], others)?)
         };
     }
     sample!(nn::AdaptiveAvgPool2d::new(2), [[1, 2, 5, 4]]);
@@ -55,6 +57,18 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::ConvTranspose2d::new(2, 3, 2)?, [[1, 2, 3, 2]]);
     let classes = || Tensor::from_vec(vec![1i64, 2], 2).map(Some);
     sample!(nn::CrossEntropyLoss::default(), [[2, 3]], classes()?);
+    let words = Tensor::from_vec(vec![1i64, 1, 2, 0], (2, 2))?;
+    let words = [
+        words.into_value(),
+        vec![5i64, 4].into_value(),
+        vec![2i64, 1].into_value(),
+    ];
+    all.push(layer(
+        "nn::CTCLoss::default()",
+        nn::CTCLoss::default(),
+        &[&[5, 2, 3]],
+        words.to_vec(),
+    )?);
     sample!(nn::Dropout::new(0.5)?, [[2, 3]]);
     sample!(nn::Embedding::new(4, 3)?, [], classes()?);
     sample!(nn::Flatten::default(), [[2, 3, 2]]);
@@ -236,9 +250,10 @@ pub fn layers() -> Result<Vec<Layer>> {
 /// Samples of the losses.
 fn losses(all: &mut Vec<Layer>) -> Result<()> {
     macro_rules! sample {
-        ($made:expr, [$($shape:expr),*]) => { sample!($made, [$($shape),*], None) };
+        ($made:expr, [$($shape:expr),*]) => { sample!($made, [$($shape),*], None::<Tensor>) };
         ($made:expr, [$($shape:expr),*], $integers:expr) => {
-            all.push(layer(stringify!($made), $made, &[$(&$shape),*], $integers)?)
+            let others = $integers.into_iter().map(Value::object).collect();
+            all.push(layer(stringify!($made), $made, &[$(&$shape),*], others)?)
         };
     }
     let classes = Tensor::from_vec(vec![1i64, 2], 2)?;
@@ -319,7 +334,7 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
             of.push(x.into_parameter()?);
         }
         let mut args: Vec<Value> = of.iter().cloned().map(Value::object).collect();
-        args.extend(layer.integers.clone().map(Value::object));
+        args.extend(layer.others.clone());
         for (_, parameter) in layer.module.named_parameters() {
             of.push(Tensor::from_value(parameter)?);
         }

@@ -72,6 +72,10 @@ pub(crate) fn losses(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     held!(seen: "multi_margin_loss"(x: [2, 3], w: [3]) using classes: {
         ops::multi_margin_loss(x, &classes, 2, 1.0, Some(w), "mean")
     });
+    let words = ints(&[1, 1, 2, 0], &[2, 2])?;
+    held!(seen: "ctc_loss"(x: [5, 2, 3]) using words: {
+        ops::ctc_loss(&ops::log_softmax(x, -1)?, &words, [5, 4], [2, 1], 0, "mean", true)
+    });
     let labels = ints(&[0, 2, -1, 1, -1, -1], &[2, 3])?;
     held!(seen: "multilabel_margin_loss"(x: [2, 3]) using labels: ops::multilabel_margin_loss(x, &labels, "mean"));
     held!(seen: "multilabel_soft_margin_loss"(x: [2, 3], y: [2, 3]) {

@@ -41,6 +41,7 @@ const FUNCTIONAL: &[&str] = &[
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",

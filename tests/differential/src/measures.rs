@@ -2,7 +2,7 @@
 
 use fx_nn::module::Module;
 use fx_nn::prelude::*;
-use fx_nn::{Result, TensorOrNumber};
+use fx_nn::{Result, Sizes, TensorOrNumber};
 
 use crate::args::Args;
 use crate::call::Made;
@@ -36,6 +36,7 @@ calls! {
     "margin_ranking_loss" => ops::margin_ranking_loss(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "median" => ops::median(a.next()?, a.next()?, a.next()?),
     "mode" => ops::mode(a.next()?, a.next()?, a.next()?),
+    "ctc_loss" => ops::ctc_loss(a.next()?, a.next()?, a.next::<Sizes>()?, a.next::<Sizes>()?, a.next()?, a.next()?, a.next()?),
     "multi_margin_loss" => ops::multi_margin_loss(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "multilabel_margin_loss" => ops::multilabel_margin_loss(a.next()?, a.next()?, a.next()?),
     "multilabel_soft_margin_loss" => ops::multilabel_soft_margin_loss(a.next()?, a.next()?, a.next()?, a.next()?),
@@ -91,6 +92,7 @@ pub(crate) fn layer(name: &str, made: &Made) -> Option<Result<Box<dyn Module>>> 
     finished_layer! { name, made,
         "BCELoss" => nn::BCELoss { reduction: o.text("reduction"), ..nn::BCELoss::default() },
         "BCEWithLogitsLoss" => nn::BCEWithLogitsLoss { reduction: o.text("reduction"), ..nn::BCEWithLogitsLoss::default() },
+        "CTCLoss" => nn::CTCLoss { blank: o.int("blank")?, reduction: o.text("reduction"), zero_infinity: o.flag("zero_infinity") },
         "CosineEmbeddingLoss" => nn::CosineEmbeddingLoss { margin: o.float("margin")?, reduction: o.text("reduction") },
         "GaussianNLLLoss" => nn::GaussianNLLLoss { full: o.flag("full"), eps: o.float("eps")?, reduction: o.text("reduction") },
         "HingeEmbeddingLoss" => nn::HingeEmbeddingLoss { margin: o.float("margin")?, reduction: o.text("reduction") },
