@@ -23,7 +23,9 @@ def matrix(s, m=None, n=None, rare=True):
         return s.tensor([m], dtype, "normal")
     if rare and s.chance(0.04):
         n += 1
-    return s.tensor([*lead, m, n], dtype, "normal")
+    x = s.tensor([*lead, m, n], dtype, "normal")
+    # Of equal rows or columns the ranks are decided by rounding.
+    return s.tensor([*lead, m, n], dtype, "normal", views=False) if any(how == "expand" for how, *_ in x.views) else x
 
 
 def made(x, tensor):
@@ -32,7 +34,7 @@ def made(x, tensor):
 
 
 def square(s):
-    """Square matrices, nearly singular ones as rare as they are at random; some of zeros, of equal rows and triangular."""
+    """Square matrices, nearly singular ones as rare as they are at random; some of zeros, with a row of zeros and triangular."""
     x = matrix(s)
     if x.tensor.dim() < 2 or x.tensor.shape[-1] != x.tensor.shape[-2] or not x.tensor.is_floating_point():
         return x
@@ -41,7 +43,7 @@ def square(s):
         return made(x, torch.zeros_like(x.tensor))
     if kind < 0.08 and x.tensor.shape[-1] > 1:
         y = x.tensor.clone()
-        y[..., 1, :] = y[..., 0, :]
+        y[..., s.r.randrange(y.shape[-1]), :] = 0
         return made(x, y)
     if kind < 0.2:
         return made(x, x.tensor.tril())
@@ -63,6 +65,10 @@ def positive(s):
     return made(x, wide @ wide.mT + torch.eye(wide.shape[-1], dtype=torch.float64))
 
 
+def triangle(s):
+    return s.pick("L", "l", "U", "u") if s.chance(0.97) else "x"
+
+
 def rectangle(s):
     return matrix(s, s.size(0, 5), s.size(0, 5))
 
@@ -72,12 +78,12 @@ for name in ["inv", "det", "slogdet"]:
 FUNCTIONS["inverse"] = (torch.inverse, lambda s: [square(s)], 64)
 FUNCTIONS["cholesky"] = (lambda x, u: L.cholesky(x, upper=u), lambda s: [positive(s), s.chance(0.4)], 64)
 FUNCTIONS["svdvals"] = (L.svdvals, lambda s: [rectangle(s)], 64)
-FUNCTIONS["eigvalsh"] = (L.eigvalsh, lambda s: [symmetric(s), s.pick("L", "L", "U", "u", "x")], 64)
+FUNCTIONS["eigvalsh"] = (L.eigvalsh, lambda s: [symmetric(s), triangle(s)], 64)
 
 
 @op("qr", lambda x, mode: tuple(L.qr(x, mode)), 64)
 def _(s):
-    return [rectangle(s), s.pick("reduced", "reduced", "complete", "r", "x")]
+    return [rectangle(s), s.pick("reduced", "complete", "r") if s.chance(0.97) else "x"]
 
 
 def svd(x, full):
@@ -95,7 +101,7 @@ def eigh(x, uplo):
     return v, (vectors * v.unsqueeze(-2)) @ vectors.mT, vectors.mT @ vectors
 
 
-FUNCTIONS["eigh"] = (eigh, lambda s: [symmetric(s), s.pick("L", "L", "U", "l", "x")], 256)
+FUNCTIONS["eigh"] = (eigh, lambda s: [symmetric(s), triangle(s)], 256)
 
 
 @op("solve", lambda a, b, left: L.solve(a, b, left=left), 64)
@@ -122,15 +128,19 @@ def _(s):
 @op("lstsq", lambda a, b, rcond, driver: tuple(L.lstsq(a, b, rcond, driver=driver)), 256)
 def _(s):
     a = matrix(s, s.size(0, 5), s.size(0, 4))
+    # Of no unknowns the sums of "gels" are 0 in PyTorch.
+    if a.tensor.shape[-1] == 0:
+        a = matrix(s, s.size(1, 5), s.size(1, 4))
     shape = list(a.tensor.shape)
-    driver = s.pick(None, None, "gelsy", "gelsd", "gelss", "gels", "x")
+    # Of right sides without columns some drivers of LAPACK end the process.
+    driver = s.pick(None, None, "gelsy", "gelsd", "gelss", "gels", "x" if s.chance(0.2) else None)
     deficient = driver != "gels" and s.chance(0.15) and len(shape) > 1 and shape[-1] > 1 and a.tensor.is_floating_point()
     if deficient:
         y = a.tensor.clone()
         y[..., 1] = y[..., 0]
         a = made(a, y)
     lead = [1 if s.chance(0.3) else k for k in shape[:-2]]
-    b = shape[:-1] if s.chance(0.3) else [*lead, shape[-2] if len(shape) > 1 else 1, s.size(0, 3)]
+    b = shape[:-1] if s.chance(0.3) else [*lead, shape[-2] if len(shape) > 1 else 1, s.size(1, 3)]
     if s.chance(0.04):
         b = [*b, 1]
     dtype = str(a.tensor.dtype)[6:] if s.chance(0.97) else "float32"
@@ -169,7 +179,7 @@ def numbers(x):
     """A complex tensor of its parts."""
     if x.dim() == 0 or x.shape[-1] != 2 or x.dtype not in (torch.float32, torch.float64):
         raise TypeError("no complex tensor")
-    return torch.view_as_complex(x.contiguous())
+    return torch.complex(x[..., 0], x[..., 1])
 
 
 def parts(name, takes=True, gives=True):
@@ -237,4 +247,13 @@ for name in ["fftshift", "ifftshift"]:
         x = wave(s)
         return [x, s.dims(x.tensor.dim() - 1, 0.0)]
 
-    FUNCTIONS[name] = (parts(name), generator, 2)
+    def call(x, dims, call=getattr(F, name)):
+        if x.shape[-1] != 2:
+            raise TypeError("no complex tensor")
+        last = x.dim() - 1
+        dims = list(range(last)) if dims is None else [dims] if isinstance(dims, int) else dims
+        if not all(-last <= d < last for d in dims):
+            raise IndexError("no such dim")
+        return call(x, [d % last for d in dims])
+
+    FUNCTIONS[name] = (call, generator, 2)

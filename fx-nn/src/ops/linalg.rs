@@ -13,6 +13,7 @@ use super::elementary::floating;
 use super::matrix::matmul;
 use crate::error::Fx;
 use crate::kernels::linalg::{self as kernels, Tolerance};
+use crate::kernels::widen::is_half;
 use crate::kernels::{expand, norms, reduce};
 use crate::tensor::{Dims, NormOrder, Tensor};
 
@@ -85,7 +86,7 @@ fn sides(op: &str, a: &Tensor, b: &Tensor, is_vector: bool) -> Result<(Data, Dat
 /// ```
 ///
 /// # Errors
-/// When a matrix is not square or singular, or the sizes or types do not fit.
+/// When a matrix is not square or singular, the sizes or types do not fit, or without `left` the other side is a vector.
 #[wrap(path = "fx_nn::ops::linalg::solve")]
 pub fn solve(
     a: &Tensor,
@@ -97,6 +98,11 @@ pub fn solve(
     let op = "solve";
     let (of_a, of_b) = (a.dims()?, b.dims()?);
     let is_vector = of_b.len() == 1 || of_a.split_last().is_some_and(|(_, rest)| rest == of_b);
+    if is_vector && !left {
+        return Err(Error::msg(format_args!(
+            "{op}: a vector is right of its matrix: without left, give a row [.., 1, n] or solve with the transpose"
+        )));
+    }
     let (a, b) = sides(op, a, b, is_vector)?;
     let last = a.rank() - 1;
     let turned = |x: &Data| x.transpose(last - 1, last).fx();
@@ -503,7 +509,7 @@ pub fn matrix_norm(
         Some(dtype) => a.cast(dtype)?,
         None => a.clone(),
     };
-    let data = x.data(op)?;
+    let (data, was_half) = (x.data(op)?, is_half(a.data(op)?.dtype()));
     let dims = match &dim {
         Dims::All if data.rank() >= 2 => vec![data.rank() - 2, data.rank() - 1],
         dims => dims.resolve(op, data.rank()).fx()?,
@@ -519,6 +525,9 @@ pub fn matrix_norm(
         extreme(op, &sums, other, largest)
     };
     let by_values = |part: &dyn Fn(&Data, usize) -> candle_core::Result<Data>| {
+        if was_half {
+            candle_core::bail!("{op}: ord {ord} is of float32 or float64: convert with to_dtype")
+        }
         let mut order: Vec<usize> = (0..data.rank()).filter(|d| !dims.contains(d)).collect();
         order.extend(&dims);
         let (_, s, _) = kernels::svd(op, &data.permute(order)?, false)?;

@@ -6,6 +6,7 @@ use fx_nn::ops::{fft, linalg};
 use fx_nn::prelude::*;
 
 use crate::gradients::held;
+use crate::support::{check, varied};
 
 fn symmetric(x: &Tensor) -> Result<Tensor> {
     x + x.transpose(-2, -1)?
