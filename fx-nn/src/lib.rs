@@ -28,8 +28,8 @@ pub use multiply_adds::{CountedCall, MultiplyAdds};
 pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
-    Bound, Dims, Ellipsis, Gradients, Index, NewAxis, Number, Pair, Sections, Shape, Sizes, Slice,
-    Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype, no_grad,
+    Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Sections, Shape,
+    Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype, no_grad,
 };
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");

@@ -10,6 +10,8 @@ mod layers;
 mod measures;
 #[path = "ops/page.rs"]
 mod page;
+#[path = "ops/spectral.rs"]
+mod spectral;
 #[path = "ops/structure.rs"]
 mod structure;
 #[path = "ops/support.rs"]

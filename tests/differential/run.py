@@ -27,6 +27,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import activations  # noqa: E402, F401
 import elementwise  # noqa: E402, F401
 import measures  # noqa: E402, F401
+import spectral  # noqa: E402, F401
 from calls import FUNCTIONS, RANDOM  # noqa: E402
 from layers import LAYERS, filled  # noqa: E402
 from operators import OPERATORS  # noqa: E402

@@ -15,6 +15,8 @@ use fx_core::{Error, Result};
 
 use crate::device::PROCESSOR;
 use crate::error::Fx;
+use crate::kernels::elementary::Elementary;
+use crate::kernels::{diagonal, linalg};
 use crate::random;
 use crate::tensor::Tensor;
 
@@ -245,6 +247,44 @@ pub fn sparse(tensor: &mut Tensor, sparsity: f64, std: f64) -> Result<()> {
             .for_each(|row| values[row * columns + column] = 0.0);
     }
     tensor.copy_from(&Tensor::from_vec(values, (rows, columns))?)
+}
+
+/// A matrix whose rows or columns, whichever are fewer, are orthogonal and of length `gain`; the dims behind the first are
+/// one.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let mut weight = Tensor::zeros((2, 3))?;
+/// nn::init::orthogonal(&mut weight, 2.0)?;
+/// let square = weight.matmul(&weight.t()?)?;
+/// let expected = (ops::eye(2, None, None)? * 4.0)?;
+/// assert!(ops::allclose(&square, &expected, 1e-5, 1e-5, false)?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// When the tensor has fewer than two dims.
+pub fn orthogonal(tensor: &mut Tensor, gain: f64) -> Result<()> {
+    let op = "orthogonal";
+    let dims = tensor.dims()?.to_vec();
+    if dims.len() < 2 {
+        return Err(of_dims(op, "two or more", tensor));
+    }
+    let columns = dims[1..].iter().product();
+    if dims.contains(&0) {
+        return Ok(());
+    }
+    let is_wide = dims[0] < columns;
+    let turned = |x: candle_core::Tensor| if is_wide { x.t() } else { Ok(x) };
+    let values = random::normal(&[dims[0], columns]).and_then(|values| {
+        let (q, r) = linalg::qr(op, &turned(values)?, false)?;
+        // Signs that the diagonal of R decides make all orthogonal matrices as likely.
+        let signs = Elementary::Sign.of(&diagonal::diagonal(op, &r, 0, 0, 1)?)?;
+        turned(q.broadcast_mul(&signs)?)?
+            .affine(gain, 0.0)?
+            .reshape(dims)
+    });
+    tensor.copy_from(&values.fx()?.into())
 }
 
 /// How many inputs an output has, and how many outputs an input.

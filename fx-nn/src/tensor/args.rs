@@ -458,3 +458,53 @@ impl fx_core::module::Component for Triple {
         <(usize, usize, usize)>::from_saved(saved, loader).map(Triple::from)
     }
 }
+
+/// Which norm of a matrix: by its name (`"fro"`, `"nuc"`), or by its number.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NormOrder {
+    /// By its name.
+    Named(String),
+    /// By its number, which may be infinite.
+    Number(f64),
+}
+
+impl std::fmt::Display for NormOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NormOrder::Named(name) => write!(f, "{name:?}"),
+            NormOrder::Number(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+impl From<&str> for NormOrder {
+    fn from(name: &str) -> Self {
+        NormOrder::Named(name.into())
+    }
+}
+
+impl From<f64> for NormOrder {
+    fn from(number: f64) -> Self {
+        NormOrder::Number(number)
+    }
+}
+
+impl From<i32> for NormOrder {
+    fn from(number: i32) -> Self {
+        NormOrder::Number(number.into())
+    }
+}
+
+impl IntoValue for NormOrder {
+    fn into_value(self) -> Value {
+        match self {
+            NormOrder::Named(name) => name.into_value(),
+            NormOrder::Number(number) => number.into_value(),
+        }
+    }
+}
+
+plain_param!(NormOrder, value => match value {
+    Value::Str(name) => Ok(NormOrder::Named(name.to_string())),
+    other => f64::from_value(other.clone()).map(NormOrder::Number),
+});

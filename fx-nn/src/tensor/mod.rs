@@ -24,7 +24,7 @@ use crate::kernels::{chain, view};
 
 pub use fx_core::tensor::*;
 
-pub use args::{Dims, Pair, Shape, Sizes, Triple};
+pub use args::{Dims, NormOrder, Pair, Shape, Sizes, Triple};
 pub use backward::{Gradients, no_grad};
 pub use dtype::{candle_dtype, fx_dtype};
 pub(crate) use dtype::{common_of, wider};

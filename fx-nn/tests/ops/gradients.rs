@@ -216,6 +216,8 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
         elementwise::activations,
         measures::measures,
         measures::losses,
+        crate::spectral::linalg,
+        crate::spectral::fft,
     ] {
         family(&mut seen)?;
     }

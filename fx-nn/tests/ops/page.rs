@@ -128,7 +128,9 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("expand", "Tensor.expand"),
     ("contiguous", "Tensor.contiguous"),
     ("masked_fill", "Tensor.masked_fill"),
+    ("inverse", "torch.inverse"),
     ("multi_dot", "torch.linalg.multi_dot"),
+    ("pinverse", "torch.pinverse"),
     ("repeat", "Tensor.repeat"),
     ("scatter_value", "torch.scatter"),
     ("stochastic_depth", "torchvision.ops.stochastic_depth"),
@@ -140,14 +142,16 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("new_full", "Tensor.new_full"),
 ];
 
-fn pytorch(name: &str) -> String {
+fn pytorch(name: &str, path: &str) -> String {
     if let Some((_, own)) = OWN_NAMES.iter().find(|(ours, _)| *ours == name) {
         return format!("`{own}`");
     }
-    match FUNCTIONAL.contains(&name) {
-        true => format!("`torch.nn.functional.{name}`"),
-        false => format!("`torch.{name}`"),
+    if FUNCTIONAL.contains(&name) {
+        return format!("`torch.nn.functional.{name}`");
     }
+    // `fx_nn::ops::fft::rfft` is `torch.fft.rfft`.
+    let place = path.trim_start_matches("fx_nn::ops::");
+    format!("`torch.{}`", place.replace("r#", "").replace("::", "."))
 }
 
 /// Types as a user writes them in a call.
@@ -194,7 +198,7 @@ fn page() -> Result<String> {
             text,
             "| `{name}` | {} | {} | {} | `{}` | {} | {} |",
             if method { "yes" } else { "" },
-            pytorch(name),
+            pytorch(name, function.path()),
             arguments(function.params()),
             function.def().returns.replace(' ', "").replace(',', ", "),
             effects(*function),

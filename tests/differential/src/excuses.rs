@@ -62,6 +62,15 @@ pub const EXCUSES: &[Excuse] = &[
         reason: "a product of two element types is refused, which PyTorch does only where there are elements",
     },
     Excuse {
+        names: &[
+            "det", "cholesky", "eigh", "eigvalsh", "lstsq", "qr", "slogdet", "solve", "svd",
+            "svdvals",
+        ],
+        kind: Kind::Refusal,
+        when: |call, difference| difference.is_ours() && call.has_no_elements(),
+        reason: "matrices of half precision or integers are refused, which PyTorch does only where there are elements",
+    },
+    Excuse {
         names: &["where"],
         kind: Kind::Refusal,
         when: |call, difference| difference.is_ours() && call.has(DType::U8),

@@ -14,6 +14,7 @@ mod methods;
 mod operators;
 mod report;
 mod run;
+mod spectral;
 mod structure;
 mod structure_layers;
 mod tensor;

@@ -13,7 +13,7 @@ use fx_nn::{Error, GraphModule, Result};
 use crate::args::Args;
 use crate::call::{Arg, Call, Kind};
 use crate::judge::{Difference, Kind as DifferenceKind, judge};
-use crate::{elementwise, functions, layers, measures, methods, operators, structure};
+use crate::{elementwise, functions, layers, measures, methods, operators, spectral, structure};
 
 /// How a call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,12 +108,14 @@ fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
             .or_else(|| structure::method(&call.name, args))
             .or_else(|| elementwise::method(&call.name, args))
             .or_else(|| measures::method(&call.name, args))
+            .or_else(|| spectral::method(&call.name, args))
             .unwrap_or_else(unknown),
         Kind::Operator => operators::operator(&call.name, args),
         _ => functions::function(&call.name, args)
             .or_else(|| structure::function(&call.name, args))
             .or_else(|| elementwise::function(&call.name, args))
             .or_else(|| measures::function(&call.name, args))
+            .or_else(|| spectral::function(&call.name, args))
             .unwrap_or_else(unknown),
     }
 }

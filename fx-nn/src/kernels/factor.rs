@@ -1,0 +1,315 @@
+//! Matrices taken apart by faer, each of a batch by itself: everything is computed in `f64`.
+
+use candle_core::{DType, Device, Result, Tensor, bail};
+use faer::linalg::solvers::{DenseSolveCore, PartialPivLu, Solve};
+use faer::{MatRef, Side};
+
+use crate::room;
+
+/// A batch of matrices, row by row.
+pub struct Matrices {
+    /// The sizes of the batch.
+    pub lead: Vec<usize>,
+    /// The number of rows of each.
+    pub rows: usize,
+    /// The number of columns of each.
+    pub columns: usize,
+    data: Vec<f64>,
+    device: Device,
+}
+
+/// What is wrong with one matrix, and what to do.
+type Found = std::result::Result<(), String>;
+
+/// What singular values and eigenvalues are refused with.
+const UNSOUND: &str = "the matrix has elements that are not finite, or the iteration did not end: look for them with \
+                       isfinite";
+
+impl Matrices {
+    /// Of the last two dims of a tensor.
+    ///
+    /// # Errors
+    /// When there are fewer, or the tensor is not of `float32` or `float64`.
+    pub fn of(op: &str, x: &Tensor) -> Result<Self> {
+        let [lead @ .., rows, columns] = x.dims() else {
+            bail!(
+                "{op}: shape {:?} is no matrix: two dims at least are needed",
+                x.dims()
+            )
+        };
+        if !matches!(x.dtype(), DType::F32 | DType::F64) {
+            bail!(
+                "{op}: matrices are of float32 or float64, not {:?}: convert them with to_dtype",
+                x.dtype()
+            )
+        }
+        let data = x.detach().to_dtype(DType::F64)?.contiguous()?;
+        Ok(Matrices {
+            lead: lead.to_vec(),
+            rows: *rows,
+            columns: *columns,
+            data: data.flatten_all()?.to_vec1()?,
+            device: x.device().clone(),
+        })
+    }
+
+    /// The same, of square matrices.
+    ///
+    /// # Errors
+    /// Also when they are not square.
+    pub fn square(op: &str, x: &Tensor) -> Result<Self> {
+        let found = Matrices::of(op, x)?;
+        if found.rows != found.columns {
+            bail!(
+                "{op}: matrices of shape {:?} are not square",
+                [found.rows, found.columns]
+            )
+        }
+        Ok(found)
+    }
+
+    /// The elements as a tensor of `f64`.
+    ///
+    /// # Errors
+    /// Only those of candle.
+    pub fn tensor(&self) -> Result<Tensor> {
+        let dims = [self.lead.as_slice(), &[self.rows, self.columns]].concat();
+        Tensor::from_vec(self.data.clone(), dims, &self.device)
+    }
+
+    fn count(&self) -> usize {
+        self.lead.iter().product()
+    }
+
+    fn matrix(&self, at: usize) -> MatRef<'_, f64> {
+        let size = self.rows * self.columns;
+        let own = &self.data[at * size..(at + 1) * size];
+        MatRef::from_row_major_slice(own, self.rows, self.columns)
+    }
+
+    /// `N` results of each matrix, of the sizes behind those of the batch; `part` appends each to its list.
+    fn each<const N: usize>(
+        &self,
+        op: &str,
+        sizes: [&[usize]; N],
+        part: impl Fn(usize, MatRef<'_, f64>, &mut [Vec<f64>; N]) -> Found,
+    ) -> Result<[Tensor; N]> {
+        let mut lists = [const { Vec::new() }; N];
+        for (list, size) in lists.iter_mut().zip(sizes) {
+            let dims = [self.lead.as_slice(), size].concat();
+            list.reserve_exact(room::of(op, &dims, DType::F64)?);
+        }
+        for at in 0..self.count() {
+            if let Err(why) = part(at, self.matrix(at), &mut lists) {
+                match self.lead.is_empty() {
+                    true => bail!("{op}: {why}"),
+                    false => bail!("{op}: matrix {at} of the batch: {why}"),
+                }
+            }
+        }
+        let mut tensors = [const { None }; N];
+        for ((tensor, list), size) in tensors.iter_mut().zip(lists).zip(sizes) {
+            let dims = [self.lead.as_slice(), size].concat();
+            *tensor = Some(Tensor::from_vec(list, dims, &self.device)?);
+        }
+        Ok(tensors.map(|tensor| tensor.expect("each result was made")))
+    }
+
+    /// The inverses.
+    ///
+    /// # Errors
+    /// When one is singular.
+    pub fn inverse(&self, op: &str) -> Result<Tensor> {
+        let size = [self.rows, self.columns];
+        let [y] = self.each(op, [&size], |_, a, [y]| {
+            let lu = a.partial_piv_lu();
+            regular(&lu)?;
+            put(y, lu.inverse().as_ref());
+            Ok(())
+        })?;
+        Ok(y)
+    }
+
+    /// What the matrices give each of `right`, of the same batch.
+    ///
+    /// # Errors
+    /// When one is singular.
+    pub fn solve(&self, op: &str, right: &Matrices) -> Result<Tensor> {
+        let size = [self.columns, right.columns];
+        let [y] = self.each(op, [&size], |at, a, [y]| {
+            let lu = a.partial_piv_lu();
+            regular(&lu)?;
+            put(y, lu.solve(right.matrix(at)).as_ref());
+            Ok(())
+        })?;
+        Ok(y)
+    }
+
+    /// The determinants, their signs and the logarithms of their magnitudes.
+    ///
+    /// # Errors
+    /// Only those of candle.
+    pub fn determinant(&self, op: &str) -> Result<[Tensor; 3]> {
+        self.each(op, [&[], &[], &[]], |_, a, [det, sign, log]| {
+            let lu = a.partial_piv_lu();
+            let (forward, _) = lu.P().arrays();
+            let turned = match is_even(forward) {
+                true => 1.0,
+                false => -1.0,
+            };
+            let all = pivots(&lu);
+            // Behind a pivot of 0 there may be no numbers.
+            let zero = all.contains(&0.0);
+            let all = if zero { vec![0.0] } else { all };
+            det.push(all.iter().fold(turned, |y, pivot| y * pivot));
+            sign.push(match zero {
+                true => 0.0,
+                false => all.iter().fold(turned, |y, pivot| y * pivot.signum()),
+            });
+            log.push(all.iter().map(|pivot| pivot.abs().ln()).sum());
+            Ok(())
+        })
+    }
+
+    /// The lower triangles of Cholesky's, of what the lower triangles hold.
+    ///
+    /// # Errors
+    /// When one is not positive definite.
+    pub fn cholesky(&self, op: &str) -> Result<Tensor> {
+        let size = [self.rows, self.columns];
+        let [y] = self.each(op, [&size], |_, a, [y]| {
+            use faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot;
+            let of = a.llt(Side::Lower).map_err(|NonPositivePivot { index }| {
+                format!(
+                    "the matrix is not positive definite, its leading minor of order {} is not positive: eigh takes any \
+                     symmetric one",
+                    index + 1
+                )
+            })?;
+            put(y, of.L());
+            Ok(())
+        })?;
+        Ok(y)
+    }
+
+    /// The orthogonal and triangular factors; `complete` ones are square and as large as the matrix.
+    ///
+    /// # Errors
+    /// When there is no room for them.
+    pub fn qr(&self, op: &str, complete: bool) -> Result<[Tensor; 2]> {
+        let (m, n) = (self.rows, self.columns);
+        let k = if complete { m } else { m.min(n) };
+        self.each(op, [&[m, k], &[k, n]], |_, a, [q, r]| {
+            let of = a.qr();
+            match complete {
+                true => {
+                    put(q, of.compute_Q().as_ref());
+                    // faer keeps the reflections below the diagonal.
+                    put_from(r, k, n, |i, j| if i <= j { of.R()[(i, j)] } else { 0.0 });
+                }
+                false => {
+                    put(q, of.compute_thin_Q().as_ref());
+                    put_from(
+                        r,
+                        k,
+                        n,
+                        |i, j| {
+                            if i <= j { of.thin_R()[(i, j)] } else { 0.0 }
+                        },
+                    );
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// `U`, the singular values from the largest, and the transposed `V`; `full` ones are square.
+    ///
+    /// # Errors
+    /// When an element is not finite.
+    pub fn svd(&self, op: &str, full: bool) -> Result<[Tensor; 3]> {
+        let (m, n) = (self.rows, self.columns);
+        let k = m.min(n);
+        let (left, right) = if full { (m, n) } else { (k, k) };
+        let sizes: [&[usize]; 3] = [&[m, left], &[k], &[right, n]];
+        self.each(op, sizes, |_, a, [u, s, vh]| {
+            finite(a)?;
+            let of = if full { a.svd() } else { a.thin_svd() };
+            let of = of.map_err(|_| UNSOUND.to_string())?;
+            put(u, of.U());
+            s.extend(of.S().column_vector().iter());
+            put(vh, of.V().transpose());
+            Ok(())
+        })
+    }
+
+    /// The eigenvalues of symmetric matrices from the least, and the eigenvectors, of what one triangle holds.
+    ///
+    /// # Errors
+    /// When an element is not finite.
+    pub fn eigh(&self, op: &str, lower: bool) -> Result<[Tensor; 2]> {
+        let n = self.rows;
+        self.each(op, [&[n], &[n, n]], |_, a, [values, vectors]| {
+            // faer counts rows below the first one.
+            if n == 0 {
+                return Ok(());
+            }
+            finite(a)?;
+            // faer reads a lower triangle, which is that of the transposed one's.
+            let a = if lower { a } else { a.transpose() };
+            let of = a
+                .self_adjoint_eigen(Side::Lower)
+                .map_err(|_| UNSOUND.to_string())?;
+            values.extend(of.S().column_vector().iter());
+            put(vectors, of.U());
+            Ok(())
+        })
+    }
+}
+
+fn put_from(list: &mut Vec<f64>, rows: usize, columns: usize, at: impl Fn(usize, usize) -> f64) {
+    for i in 0..rows {
+        list.extend((0..columns).map(|j| at(i, j)));
+    }
+}
+
+fn put(list: &mut Vec<f64>, a: MatRef<'_, f64>) {
+    put_from(list, a.nrows(), a.ncols(), |i, j| a[(i, j)]);
+}
+
+fn finite(a: MatRef<'_, f64>) -> Found {
+    match a.is_all_finite() {
+        true => Ok(()),
+        false => Err(UNSOUND.to_string()),
+    }
+}
+
+fn pivots(lu: &PartialPivLu<f64>) -> Vec<f64> {
+    let u = lu.U();
+    (0..u.nrows()).map(|i| u[(i, i)]).collect()
+}
+
+fn regular(lu: &PartialPivLu<f64>) -> Found {
+    match pivots(lu).iter().position(|pivot| *pivot == 0.0) {
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "the matrix is singular, pivot {at} is 0: pinv and lstsq take any"
+        )),
+    }
+}
+
+/// Whether a permutation is made of an even number of exchanges.
+fn is_even(permutation: &[usize]) -> bool {
+    let mut seen = vec![false; permutation.len()];
+    let mut even = true;
+    for start in 0..permutation.len() {
+        let mut at = start;
+        let mut length = 0usize;
+        while !std::mem::replace(&mut seen[at], true) {
+            at = permutation[at];
+            length += 1;
+        }
+        even ^= length > 0 && length.is_multiple_of(2);
+    }
+    even
+}

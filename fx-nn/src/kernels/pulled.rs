@@ -1,0 +1,106 @@
+//! Values that were computed as a whole, with a gradient of their own: in `f64`, whatever the tensors are of.
+
+use candle_core::{
+    CpuStorage, CustomOp1, CustomOp2, DType, Layout, Result, Shape, Storage, Tensor,
+};
+
+/// A value, and what its gradient is worth for what it was computed from.
+struct Pulled<F> {
+    name: &'static str,
+    value: Tensor,
+    pull: F,
+}
+
+impl<F> Pulled<F> {
+    fn storage(&self) -> Result<(CpuStorage, Shape)> {
+        let (storage, _) = self.value.storage_and_layout();
+        match &*storage {
+            Storage::Cpu(data) => Ok((data.clone(), self.value.shape().clone())),
+            _ => candle_core::bail!(
+                "{}: gradients are computed on the processor: move the tensor there with to_device",
+                self.name
+            ),
+        }
+    }
+}
+
+impl<F: Fn(&Tensor) -> Result<Tensor>> CustomOp1 for Pulled<F> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
+        self.storage()
+    }
+
+    fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        let gradient = (self.pull)(&gradient.to_dtype(DType::F64)?)?;
+        gradient.to_dtype(x.dtype()).map(Some)
+    }
+}
+
+impl<F: Fn(&Tensor) -> Result<(Tensor, Tensor)>> CustomOp2 for Pulled<F> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        self.storage()
+    }
+
+    fn bwd(
+        &self,
+        a: &Tensor,
+        b: &Tensor,
+        _: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (of_a, of_b) = (self.pull)(&gradient.to_dtype(DType::F64)?)?;
+        Ok((
+            Some(of_a.to_dtype(a.dtype())?),
+            Some(of_b.to_dtype(b.dtype())?),
+        ))
+    }
+}
+
+/// The `f64` value of something computed from `x`, as a tensor of its type; `pull` takes a gradient of the value to one
+/// of `x`.
+///
+/// # Errors
+/// Only those of candle.
+pub fn pulled(
+    name: &'static str,
+    x: &Tensor,
+    value: &Tensor,
+    pull: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static,
+) -> Result<Tensor> {
+    let value = value.to_dtype(x.dtype())?;
+    match x.track_op() {
+        true => x.apply_op1(Pulled { name, value, pull }),
+        false => Ok(value),
+    }
+}
+
+/// The same of something computed from two tensors of one type.
+///
+/// # Errors
+/// Only those of candle.
+pub fn pulled_by_two(
+    name: &'static str,
+    a: &Tensor,
+    b: &Tensor,
+    value: &Tensor,
+    pull: impl Fn(&Tensor) -> Result<(Tensor, Tensor)> + Send + Sync + 'static,
+) -> Result<Tensor> {
+    let value = value.to_dtype(a.dtype())?;
+    match a.track_op() || b.track_op() {
+        true => a.apply_op2(b, Pulled { name, value, pull }),
+        false => Ok(value),
+    }
+}
