@@ -258,7 +258,7 @@ pub fn sparse(tensor: &mut Tensor, sparsity: f64, std: f64) -> Result<()> {
 /// nn::init::orthogonal(&mut weight, 2.0)?;
 /// let square = weight.matmul(&weight.t()?)?;
 /// let expected = (ops::eye(2, None, None)? * 4.0)?;
-/// assert!(ops::allclose(&square, &expected, 1e-5, 1e-5, false)?);
+/// assert!(fx_nn::allclose(&square, &expected, 1e-5, 1e-5)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///

@@ -10,9 +10,9 @@
 //! let spectrum = ops::fft::rfft(&x, None, -1, None)?;
 //! assert_eq!(spectrum.dims()?, [5, 2]);
 //! let power = spectrum.square()?.sum(-1)?;
-//! assert_eq!(power.argmax(None, false)?.item()?, 2.0);
+//! assert_eq!(power.argmax(0, false)?.item()?, 2.0);
 //! let again = ops::fft::irfft(&spectrum, None, -1, None)?;
-//! assert!(ops::allclose(&again, &x, 1e-5, 1e-8, false)?);
+//! assert!(fx_nn::allclose(&again, &x, 1e-5, 1e-8)?.close);
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
 

@@ -121,7 +121,7 @@ pub fn solve(
 /// ```
 /// use fx_nn::prelude::*;
 /// let x = Tensor::from_vec(vec![3.0f64, 0.0, 5.0, 2.0], (2, 2))?;
-/// assert_eq!(x.det()?.item()?, 6.0);
+/// assert!((x.det()?.item()? - 6.0).abs() < 1e-12);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///
@@ -184,7 +184,7 @@ pub fn cholesky(
 /// use fx_nn::prelude::*;
 /// let x = Tensor::from_vec(vec![3.0f64, 4.0], (2, 1))?;
 /// let (q, r) = ops::linalg::qr(&x, "reduced")?;
-/// assert!(ops::allclose(&q.matmul(&r)?, &x, 1e-5, 1e-8, false)?);
+/// assert!(fx_nn::allclose(&q.matmul(&r)?, &x, 1e-5, 1e-8)?.close);
 /// assert!((r.item()? + 5.0).abs() < 1e-12);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
@@ -222,7 +222,7 @@ pub fn qr(a: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
 /// let x = Tensor::from_vec(vec![1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0], (3, 2))?;
 /// let (u, s, vh) = ops::linalg::svd(&x, false)?;
 /// let again = (u * &s)?.matmul(&vh)?;
-/// assert!(ops::allclose(&again, &x, 1e-5, 1e-8, false)?);
+/// assert!(fx_nn::allclose(&again, &x, 1e-5, 1e-8)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///
@@ -268,7 +268,7 @@ fn eigen(op: &'static str, a: &Tensor, uplo: &str) -> Result<(Data, Data)> {
 /// let x = Tensor::from_vec(vec![2.0f64, 1.0, 1.0, 2.0], (2, 2))?;
 /// let (values, vectors) = ops::linalg::eigh(&x, "L")?;
 /// let again = (&vectors * &values)?.matmul(&vectors.t()?)?;
-/// assert!(ops::allclose(&again, &x, 1e-5, 1e-8, false)?);
+/// assert!(fx_nn::allclose(&again, &x, 1e-5, 1e-8)?.close);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///

@@ -26,7 +26,7 @@ fn turned(x: &Tensor) -> Result<Tensor> {
 fn svd(x: &Tensor, full: bool) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
     let (u, s, vh) = linalg::svd(x, full)?;
     let k = s.size(-1)?;
-    let left = u.narrow(-1, 0, k.clone())? * s.unsqueeze(-2)?;
+    let left = u.narrow(-1, 0, k)? * s.unsqueeze(-2)?;
     let again = left?.matmul(&vh.narrow(-2, 0, k)?)?;
     let (of_u, of_v) = (turned(&u)?.matmul(&u)?, vh.matmul(&turned(&vh)?)?);
     Ok((s, again, of_u, of_v))
