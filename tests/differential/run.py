@@ -207,7 +207,7 @@ def record(arguments):
     while any(len(lines) < arguments.each for lines in kept.values()):
         lines = kept[maker.all[number % len(maker.all)]]
         # What is made of much, as layers of transformers are, gets longer lines once short ones are not found.
-        longest = 800 + 20 * (number // len(maker.all))
+        longest = 640 + 20 * (number // len(maker.all))
         if len(lines) == arguments.each:
             number += 1
             continue
