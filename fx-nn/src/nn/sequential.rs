@@ -22,9 +22,9 @@ use crate::tensor::Tensor;
 /// // With names; a layer may be in a box already.
 /// let activation: Box<dyn Module> = Box::new(nn::Tanh::new());
 /// net = nn::Sequential::new().add_module("proj", nn::Linear::new(4, 8)?).add_module("act", activation);
-/// assert_eq!(net[1].type_name(), "fx_nn::nn::Tanh");
+/// assert!(net[1].type_name().ends_with("::Tanh"));
 /// net["act"] = Box::new(nn::GELU::new());
-/// assert_eq!(net["act"].type_name(), "fx_nn::nn::GELU");
+/// assert!(net["act"].type_name().ends_with("::GELU"));
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Module, Clone, Default)]

@@ -36,7 +36,7 @@ use crate::tensor::Tensor;
 /// use fx_nn::prelude::*;
 /// use fx_nn::passes::FuseBatchNorm;
 /// let mut model = nn::Sequential::new()
-///     .push(nn::Conv2d::new(3, 8, 3, Default::default())?)
+///     .push(nn::Conv2d::new(3, 8, 3)?)
 ///     .push(nn::BatchNorm2d::new(8)?)
 ///     .push(nn::ReLU::new());
 /// let refused = symbolic_trace(&model)?.apply(&FuseBatchNorm).map(|_| ());
