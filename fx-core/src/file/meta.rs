@@ -206,7 +206,7 @@ impl SavedMeta for Returned {
                 at: json::part(fields, returned::AT, |at| json::items(at, number))?.into(),
             })
         })?;
-        Ok(Returned(parts))
+        Ok(Returned(parts.into()))
     }
 }
 

@@ -493,13 +493,30 @@ impl Graph {
         type_name: impl Into<Cow<'static, str>>,
         call: u32,
     ) -> ScopeId {
-        let scope = self.places.scope(Scope {
+        let scope = self.inner_scope(path, type_name.into(), call);
+        let scope = self.places.scope(scope);
+        std::mem::replace(&mut self.current_scope, scope)
+    }
+
+    /// As [`enter_scope`](Graph::enter_scope), for a call that is entered once.
+    pub(crate) fn enter_new_scope(
+        &mut self,
+        path: Arc<str>,
+        type_name: &'static str,
+        call: u32,
+    ) -> ScopeId {
+        let scope = self.inner_scope(path, type_name.into(), call);
+        let scope = self.places.new_scope(scope);
+        std::mem::replace(&mut self.current_scope, scope)
+    }
+
+    fn inner_scope(&self, path: Arc<str>, type_name: Cow<'static, str>, call: u32) -> Scope {
+        Scope {
             path,
-            type_name: type_name.into(),
+            type_name,
             call,
             parent: self.current_scope,
-        });
-        std::mem::replace(&mut self.current_scope, scope)
+        }
     }
 
     /// Nodes made from now on come from where this node does; returns the scope before.

@@ -358,7 +358,16 @@ fn canonical_number(digits: &str) -> Option<u32> {
 
 /// The candidate as an identifier in snake case.
 fn sanitize(candidate: &str) -> Cow<'_, str> {
-    let clean = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    const CLEAN: [bool; 256] = {
+        let mut clean = [false; 256];
+        let mut b = 0u8;
+        while b < 128 {
+            clean[b as usize] = b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+            b += 1;
+        }
+        clean
+    };
+    let clean = |b: u8| CLEAN[b as usize];
     let starts_with_digit = candidate.as_bytes().first().is_some_and(u8::is_ascii_digit);
     let mut rest = candidate;
     let mut text = String::new();
@@ -420,15 +429,61 @@ pub(crate) fn as_name(text: &str) -> Option<Cow<'_, str>> {
 
 /// Whether a name cannot be a variable of generated Rust.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    const LONGEST: usize = "abstract".len();
-    const KEYWORDS: &[&str] = &[
-        "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
-        "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
-        "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub",
-        "ref", "return", "self", "static", "struct", "super", "trait", "true", "try", "type",
-        "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "_",
-    ];
-    name.len() <= LONGEST && KEYWORDS.contains(&name)
+    matches!(
+        name,
+        "abstract"
+            | "as"
+            | "async"
+            | "await"
+            | "become"
+            | "box"
+            | "break"
+            | "const"
+            | "continue"
+            | "crate"
+            | "do"
+            | "dyn"
+            | "else"
+            | "enum"
+            | "extern"
+            | "false"
+            | "final"
+            | "fn"
+            | "for"
+            | "gen"
+            | "if"
+            | "impl"
+            | "in"
+            | "let"
+            | "loop"
+            | "macro"
+            | "match"
+            | "mod"
+            | "move"
+            | "mut"
+            | "override"
+            | "priv"
+            | "pub"
+            | "ref"
+            | "return"
+            | "self"
+            | "static"
+            | "struct"
+            | "super"
+            | "trait"
+            | "true"
+            | "try"
+            | "type"
+            | "typeof"
+            | "unsafe"
+            | "unsized"
+            | "use"
+            | "virtual"
+            | "where"
+            | "while"
+            | "yield"
+            | "_"
+    )
 }
 
 #[cfg(test)]

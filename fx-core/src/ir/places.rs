@@ -61,7 +61,11 @@ pub(crate) struct Places {
     by_address: FxHashMap<usize, LocationId>,
     /// The address that was asked for last, which is often asked for next.
     last: (usize, LocationId),
-    scopes: IndexSet<Scope, FxBuildHasher>,
+    scopes: Vec<Scope>,
+    /// Finds a scope again: the first ones of `scopes`, to which the rest comes when one is looked for.
+    by_scope: FxHashMap<Scope, ScopeId>,
+    /// How many of the scopes can be found.
+    indexed: usize,
 }
 
 fn id(index: usize) -> u32 {
@@ -116,11 +120,33 @@ impl Places {
         self.locations.get_index((id.0 as usize).checked_sub(1)?)
     }
 
+    /// The scope's id: that of an equal one, where there is one.
     pub fn scope(&mut self, scope: Scope) -> ScopeId {
-        ScopeId(id(self.scopes.insert_full(scope).0))
+        for (index, new) in self.scopes.iter().enumerate().skip(self.indexed) {
+            self.by_scope.insert(new.clone(), ScopeId(id(index)));
+        }
+        self.indexed = self.scopes.len();
+        match self.by_scope.get(&scope) {
+            Some(known) => *known,
+            None => self.push_scope(scope),
+        }
+    }
+
+    /// The id of a scope that is unlike all that [`new_scope`](Places::new_scope) made. No index is made for a graph
+    /// that only has such scopes.
+    pub fn new_scope(&mut self, scope: Scope) -> ScopeId {
+        match self.indexed {
+            0 => self.push_scope(scope),
+            _ => self.scope(scope),
+        }
+    }
+
+    fn push_scope(&mut self, scope: Scope) -> ScopeId {
+        self.scopes.push(scope);
+        ScopeId(id(self.scopes.len() - 1))
     }
 
     pub fn get_scope(&self, id: ScopeId) -> Option<&Scope> {
-        self.scopes.get_index((id.0 as usize).checked_sub(1)?)
+        self.scopes.get((id.0 as usize).checked_sub(1)?)
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct ReturnedPart {
 
 /// All that a node's value is part of.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Returned(pub Vec<ReturnedPart>);
+pub(crate) struct Returned(pub SmallVec<[ReturnedPart; 1]>);
 
 impl Meta for Returned {
     const ON_COPY: MetaPolicy = MetaPolicy::Copy;

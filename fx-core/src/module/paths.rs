@@ -4,7 +4,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::walk::{Component, ComponentKey, TensorKind, Visitor, walk};
 use crate::error::{Error, Result};
@@ -59,8 +59,8 @@ fn check_key(path: &str, key: &str) -> Result<()> {
 /// The check as part of a walk that is made anyway: it sees by hashes alone whether any path may have come twice.
 #[derive(Default)]
 pub(crate) struct PathCheck {
-    seen: FxHashSet<u64>,
-    repeats: bool,
+    /// The hash of each path, in the order of the walk.
+    seen: Vec<u64>,
     problem: Option<Error>,
 }
 
@@ -68,7 +68,7 @@ impl PathCheck {
     /// Room for a model of some hundred tensors.
     pub fn with_room() -> Self {
         PathCheck {
-            seen: FxHashSet::with_capacity_and_hasher(512, FxBuildHasher),
+            seen: Vec::with_capacity(512),
             ..PathCheck::default()
         }
     }
@@ -77,7 +77,7 @@ impl PathCheck {
     pub fn add(&mut self, path: &str) {
         let mut hasher = FxHasher::default();
         path.hash(&mut hasher);
-        self.repeats |= !self.seen.insert(hasher.finish());
+        self.seen.push(hasher.finish());
     }
 
     /// A map has a key.
@@ -91,11 +91,16 @@ impl PathCheck {
     ///
     /// # Errors
     /// As [`ComponentExt::check_paths`](super::hierarchy::ComponentExt::check_paths).
-    pub fn finish(self, component: &(impl Component + ?Sized)) -> Result<()> {
-        match self.problem {
-            Some(problem) => Err(problem),
-            None if self.repeats => check_precisely(component),
-            None => Ok(()),
+    pub fn finish(mut self, component: &(impl Component + ?Sized)) -> Result<()> {
+        if let Some(problem) = self.problem {
+            return Err(problem);
+        }
+        self.seen.sort_unstable();
+        let repeats = self.seen.array_windows().any(|[a, b]| a == b);
+        if repeats {
+            check_precisely(component)
+        } else {
+            Ok(())
         }
     }
 }

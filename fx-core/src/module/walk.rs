@@ -238,6 +238,8 @@ pub struct Walk<'w, 'v> {
     visitor: &'w mut (dyn Visitor + 'v),
     trail: &'w mut Trail,
     kind: TensorKind,
+    /// Whether the walk goes on to what is inside of the component that it starts with.
+    goes_in: bool,
 }
 
 /// Walks a component.
@@ -246,7 +248,33 @@ pub fn walk(component: &(impl Component + ?Sized), visitor: &mut dyn Visitor) {
         visitor,
         trail: &mut Trail::default(),
         kind: TensorKind::Parameter,
+        goes_in: true,
     });
+}
+
+/// The training flag of a component itself, not of those inside.
+pub(crate) fn own_training(component: &(impl Component + ?Sized)) -> Option<bool> {
+    #[derive(Default)]
+    struct Own {
+        entered: bool,
+        training: Option<bool>,
+    }
+    impl Visitor for Own {
+        fn enter(&mut self, _: &str, _: ComponentKey, _: &'static str) -> bool {
+            !std::mem::replace(&mut self.entered, true)
+        }
+        fn training(&mut self, _: &str, training: bool) {
+            self.training = Some(training);
+        }
+    }
+    let mut own = Own::default();
+    component.visit(&mut Walk {
+        visitor: &mut own,
+        trail: &mut Trail::default(),
+        kind: TensorKind::Parameter,
+        goes_in: false,
+    });
+    own.training
 }
 
 impl<'v> Walk<'_, 'v> {
@@ -261,6 +289,7 @@ impl<'v> Walk<'_, 'v> {
                 visitor: &mut *self.visitor,
                 trail: &mut *self.trail,
                 kind: self.kind,
+                goes_in: self.goes_in,
             });
             self.visitor.leave(&self.trail.0, key);
         }
@@ -268,9 +297,11 @@ impl<'v> Walk<'_, 'v> {
 
     /// A named child.
     pub fn child(&mut self, name: &str, child: &(impl Component + ?Sized)) {
-        let before = self.trail.enter(name);
-        child.visit(self);
-        self.trail.leave(before);
+        if self.goes_in {
+            let before = self.trail.enter(name);
+            child.visit(self);
+            self.trail.leave(before);
+        }
     }
 
     /// A child that a map has under a key.
@@ -281,9 +312,11 @@ impl<'v> Walk<'_, 'v> {
 
     /// A child in a list.
     pub fn item(&mut self, index: usize, child: &(impl Component + ?Sized)) {
-        let before = self.trail.enter_item(index);
-        child.visit(self);
-        self.trail.leave(before);
+        if self.goes_in {
+            let before = self.trail.enter_item(index);
+            child.visit(self);
+            self.trail.leave(before);
+        }
     }
 
     /// A named child whose tensors are buffers, of one of the two kinds.

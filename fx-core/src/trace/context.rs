@@ -28,7 +28,7 @@ use crate::module::attributes::Attributes;
 use crate::module::items::Items;
 use crate::module::module::Module;
 use crate::module::paths::PathCheck;
-use crate::module::walk::{ComponentKey, TensorKind, Visitor, walk};
+use crate::module::walk::{ComponentKey, TensorKind, Visitor, own_training, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
@@ -144,6 +144,8 @@ pub struct TraceContext {
     fresh: RefCell<FxHashMap<String, Numbers>>,
     /// How often each module was called.
     calls: RefCell<FxHashMap<Arc<str>, u32>>,
+    /// The call that begins, with its number, until it is entered.
+    numbered: Cell<Option<(Arc<str>, u32)>>,
     location: Cell<&'static Location<'static>>,
     /// Where a node that is being traced again came from.
     origin: RefCell<Option<SourceLocation>>,
@@ -182,6 +184,7 @@ impl TraceContext {
             parts: RefCell::default(),
             fresh: RefCell::default(),
             calls: RefCell::new(FxHashMap::with_capacity_and_hasher(calls, FxBuildHasher)),
+            numbered: Cell::default(),
             location: Cell::new(Location::caller()),
             origin: RefCell::default(),
             method: Cell::default(),
@@ -581,19 +584,31 @@ impl TraceContext {
         body()
     }
 
-    /// Nodes made from now on belong to one more call of a module; gives the scope before.
+    /// Nodes made from now on belong to a call of a module; returns the scope before.
     fn enter_call(&self, path: Arc<str>, module: &dyn Module) -> Result<ScopeId> {
-        let mut calls = self.calls.borrow_mut();
-        let count = calls.entry(path.clone()).or_default();
-        let call = *count;
-        *count += 1;
+        let call = match self.numbered.take() {
+            Some((of, call)) if of == path => call,
+            _ => self.number_call(&path),
+        };
         let mut graph = self.graph_mut()?;
-        Ok(graph.enter_scope(path, module.type_name(), call))
+        Ok(graph.enter_new_scope(path, module.type_name(), call))
     }
 
-    /// How often a module was called so far.
-    pub(super) fn calls_of(&self, path: &Arc<str>) -> u32 {
-        self.calls.borrow().get(path).copied().unwrap_or(0)
+    /// A module is called once more: returns how often it was called before.
+    fn number_call(&self, path: &Arc<str>) -> u32 {
+        let mut calls = self.calls.borrow_mut();
+        let count = calls.entry(path.clone()).or_default();
+        *count += 1;
+        *count - 1
+    }
+
+    /// Runs `body`, which enters a call of a module, with the number that the call has.
+    pub(super) fn numbered_call<R>(&self, path: &Arc<str>, body: impl FnOnce(u32) -> R) -> R {
+        let call = self.number_call(path);
+        let outer = self.numbered.replace(Some((path.clone(), call)));
+        let result = body(call);
+        self.numbered.set(outer);
+        result
     }
 
     /// A method was called by name: where a node is traced again, its node remembers whose method that was.
@@ -619,10 +634,18 @@ impl TraceContext {
     /// A call of a module gave a value: the nodes in it remember that, so that it can be shown what the module returned.
     /// A node that calls the module says so itself.
     pub(super) fn note_returned(&self, path: &Arc<str>, call: u32, value: &Value) -> Result<()> {
-        if let Some(proxy) = value.as_proxy()
-            && proxy.trace == self.id
-            && calls(&*self.graph()?, proxy.node, path)?
-        {
+        let part = |whole, at| ReturnedPart {
+            module: path.clone(),
+            call,
+            whole,
+            at,
+        };
+        if let Some(proxy) = value.as_proxy().filter(|proxy| proxy.trace == self.id) {
+            let mut graph = self.graph_mut()?;
+            if !calls(&graph, proxy.node, path)? {
+                let mut node = graph.node_mut(proxy.node)?;
+                node.add_returned([part(Argument::None, Place::new())]);
+            }
             return Ok(());
         }
         let mut nodes = Vec::new();
@@ -636,13 +659,9 @@ impl TraceContext {
         let mut graph = self.graph_mut()?;
         for (node, at) in nodes {
             if !calls(&graph, node, path)? {
-                let part = ReturnedPart {
-                    module: path.clone(),
-                    call,
-                    whole: whole.clone(),
-                    at,
-                };
-                graph.node_mut(node)?.add_returned([part]);
+                graph
+                    .node_mut(node)?
+                    .add_returned([part(whole.clone(), at)]);
             }
         }
         Ok(())
@@ -708,23 +727,7 @@ impl TraceContext {
 
     /// A module that is traced through reads its own training flag as a plain bool.
     fn report_training(&self, path: &str, module: &dyn Module) {
-        /// The flag of a module itself, not of those inside.
-        #[derive(Default)]
-        struct Own {
-            entered: bool,
-            training: Option<bool>,
-        }
-        impl Visitor for Own {
-            fn enter(&mut self, _: &str, _: ComponentKey, _: &'static str) -> bool {
-                !std::mem::replace(&mut self.entered, true)
-            }
-            fn training(&mut self, _: &str, training: bool) {
-                self.training = Some(training);
-            }
-        }
-        let mut own = Own::default();
-        walk(module, &mut own);
-        if let Some(training) = own.training {
+        if let Some(training) = own_training(module) {
             self.report(Frozen::Training {
                 path: path.to_string(),
                 training,
@@ -743,7 +746,8 @@ impl TraceContext {
 /// Whether a node calls the module at a path.
 fn calls(graph: &Graph, node: NodeId, path: &Arc<str>) -> Result<bool> {
     let node = graph.node(node)?;
-    Ok(matches!(node.op(), Op::CallModule(called) if called == path))
+    let is_path = |called: &Arc<str>| Arc::ptr_eq(called, path) || called == path;
+    Ok(matches!(node.op(), Op::CallModule(called) if is_path(called)))
 }
 
 fn held() -> Error {

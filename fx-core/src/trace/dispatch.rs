@@ -374,13 +374,13 @@ fn module_in_trace(
     };
     context.set_location(location);
     let call = split_keywords(module.params(), args);
-    let number = context.calls_of(&path);
-    let result = tracer.call_module(context, module, &path, call, &mut |call| {
-        let bound = bind_values(module.type_name(), module.params(), call)?;
-        run_module(module, &bound)
-    });
-    result
-        .and_then(|value| {
+    context
+        .numbered_call(&path, |number| {
+            let mut forward = |call| {
+                let bound = bind_values(module.type_name(), module.params(), call)?;
+                run_module(module, &bound)
+            };
+            let value = tracer.call_module(context, module, &path, call, &mut forward)?;
             context.note_returned(&path, number, &value)?;
             Ok(value)
         })
