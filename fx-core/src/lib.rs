@@ -92,6 +92,7 @@ pub mod __private {
     pub use crate::trace::dispatch::{CallForm, call_module, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
     pub use crate::trace::operand::{Operand, binary, unary};
+    pub use crate::trace::range;
     pub use crate::trace::returns::Returns;
     pub use crate::trace::root::TracedFn;
     pub use crate::trace::scope::may_record;

@@ -7,6 +7,12 @@ use std::fmt::{self, Write as _};
 /// How much of a text is shown in messages.
 const EXCERPT: usize = 60;
 
+/// Whether a text has a character that [`is_hidden`].
+pub(crate) fn has_hidden(text: &str) -> bool {
+    // Most names are of printable ASCII.
+    !text.bytes().all(|b| matches!(b, b' '..=b'~')) && text.contains(is_hidden)
+}
+
 /// Whether a character changes lines, directions or nothing that can be seen: controls, separators of lines, marks of
 /// direction, and characters without a width.
 pub(crate) fn is_hidden(c: char) -> bool {

@@ -1,11 +1,12 @@
-//! Rewrites a traced body: comparisons become calls that a traced value can answer, and conditions accept plain `bool`s only.
+//! Rewrites a traced body: comparisons become calls that a traced value can answer, conditions accept plain `bool`s only,
+//! and a range in an index may have a traced and a plain end.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Arm, BinOp, Block, Expr, ExprBinary, Macro, Pat, Path, Stmt, Token};
+use syn::{Arm, BinOp, Block, Expr, ExprBinary, Macro, Pat, Path, RangeLimits, Stmt, Token};
 
 use crate::spans::{Ends, parenthesized, respanned};
 
@@ -74,6 +75,10 @@ impl VisitMut for Rewriter<'_> {
                     None => visit_mut::visit_expr_binary_mut(self, binary),
                 },
             },
+            Expr::MethodCall(call) if call.method == "i" => {
+                visit_mut::visit_expr_method_call_mut(self, call);
+                call.args.iter_mut().for_each(|index| self.ranges(index));
+            }
             _ => visit_mut::visit_expr_mut(self, expr),
         }
     }
@@ -183,6 +188,30 @@ impl Rewriter<'_> {
         }
     }
 
+    /// The ranges `a..b` of an index, whose ends may have two types; two literals have one.
+    fn ranges(&mut self, index: &mut Expr) {
+        let is_literal = |end: &Expr| matches!(end, Expr::Lit(_));
+        match index {
+            Expr::Paren(paren) => self.ranges(&mut paren.expr),
+            Expr::Group(group) => self.ranges(&mut group.expr),
+            Expr::Tuple(tuple) => tuple.elems.iter_mut().for_each(|part| self.ranges(part)),
+            // `every(2).of(0..n)`
+            Expr::MethodCall(call) if call.method == "of" => {
+                call.args.iter_mut().for_each(|range| self.ranges(range));
+            }
+            Expr::Range(range) if matches!(range.limits, RangeLimits::HalfOpen(_)) => {
+                if let (Some(start), Some(end)) = (&range.start, &range.end)
+                    && !(is_literal(start) && is_literal(end))
+                {
+                    let ends = Ends::of(range);
+                    let arguments = quote!(#start, #end);
+                    *index = self.call_in("range", "range", ends.first, &ends, arguments);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// An operand by reference, as the comparison operators of plain Rust take it.
     fn operand(&mut self, expr: &mut Expr) -> TokenStream {
         let ends = Ends::of(expr);
@@ -200,11 +229,24 @@ impl Rewriter<'_> {
     /// its first to its last token; a token of the macro's own in either place
     /// would make that the `#[trace]` attribute.
     fn call(&mut self, function: &str, callee: Span, ends: &Ends, arguments: TokenStream) -> Expr {
+        self.call_in("compare", function, callee, ends, arguments)
+    }
+
+    /// As [`call`](Self::call), of another module.
+    fn call_in(
+        &mut self,
+        module: &str,
+        function: &str,
+        callee: Span,
+        ends: &Ends,
+        arguments: TokenStream,
+    ) -> Expr {
         self.changed = true;
         let core = respanned(self.core.clone(), ends.first);
+        let module = Ident::new(module, callee);
         let function = Ident::new(function, callee);
         let arguments = parenthesized(arguments, ends.last);
-        Expr::Verbatim(quote_spanned!(callee=> #core::__private::compare::#function #arguments))
+        Expr::Verbatim(quote_spanned!(callee=> #core::__private::#module::#function #arguments))
     }
 
     /// Turns the invisible group around an operand such as `$a` into parentheses

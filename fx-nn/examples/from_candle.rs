@@ -67,7 +67,7 @@ mod after {
     #[trace]
     impl Block {
         pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-            let [b, t, c] = xs.shape()?.unpack()?;
+            let (b, t, c) = xs.dims3()?;
             let head = c.floordiv(self.heads as i64)?;
             let qkv = self.qkv.forward(&self.norm.forward(xs)?)?;
             let qkv = qkv.reshape((b, t, 3, self.heads, head))?;

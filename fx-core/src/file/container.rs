@@ -341,8 +341,9 @@ impl<R: Read + Seek> Container<R> {
                 "its header ends at byte {start}, and the file at {len}: it was cut"
             )));
         }
-        let mut header = vec![0; header_len as usize];
-        input.read_exact(&mut header).map_err(unread)?;
+        let mut header = Vec::with_capacity(header_len as usize);
+        let mut rest = input.by_ref().take(header_len);
+        rest.read_to_end(&mut header).map_err(unread)?;
         let header: Header = serde_json::from_slice(&header)
             .map_err(|e| not_whole(format_args!("its header is not as it should be: {e}")))?;
         let mut tensors = header.tensors;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 pub(crate) use crate::text::Excerpt;
-use crate::text::is_hidden;
+use crate::text::has_hidden;
 
 /// JSON of a saved file: serde_json's own type, so that what serde writes and reads can be part of a file.
 pub type Json = serde_json::Value;
@@ -55,7 +55,7 @@ pub(crate) fn name(json: &Json) -> Result<&str> {
 
 /// Refuses what [`name`] does.
 pub(crate) fn check_name(name: &str) -> Result<()> {
-    match name.contains(is_hidden) {
+    match has_hidden(name) {
         false => Ok(()),
         true => Err(Error::saved(format_args!(
             "{} has characters that names cannot have: breaks of lines, or what cannot be seen",

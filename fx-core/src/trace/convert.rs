@@ -26,7 +26,8 @@ fn mismatch<T>(value: &Value) -> Error {
 /// Types that a graph's results are taken as.
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be taken from a graph",
-    label = "neither a tensor, a plain value nor a structure of them"
+    label = "neither a tensor, a plain value nor a structure of them",
+    note = "where the result of a `forward` is of no known type, as in `layer.forward(x)? * y`, say it: `let h: Tensor = layer.forward(x)?;`"
 )]
 pub trait FromValue: Sized {
     /// The type, as data.

@@ -249,6 +249,18 @@ impl Function {
     /// # Ok::<(), Error>(())
     /// ```
     ///
+    /// It is also the short form of a call with many defaults, by keywords:
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[wrap]
+    /// fn line(x: Float, #[default(1.0)] slope: f64, #[default(0.0)] offset: f64) -> Result<Float> {
+    ///     (x * slope)? + offset
+    /// }
+    /// assert_eq!(function!(line).call_as::<f64>(args![2.5, offset = 2.0])?, 4.5);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As `call`, and when the result is of another type.
     #[track_caller]

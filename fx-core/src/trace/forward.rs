@@ -23,6 +23,23 @@ use crate::value::value::Value;
 ///     Ok(h)
 /// }
 /// ```
+///
+/// It also calls a layer by keywords, whose type is known; a type's own `forward` stands before this one, so name the trait:
+///
+/// ```
+/// # use fx_core::prelude::*;
+/// # use fx_core::trace::Forward;
+/// # #[derive(fx_core::Module, Default)] struct Scale { tag: fx_core::module::Tag }
+/// #[trace(leaf)]
+/// impl Scale {
+///     fn forward(&self, x: Float, by: Float, #[default(0.0)] plus: f64) -> Result<Float> {
+///         (x * by)? + plus
+///     }
+/// }
+/// let layer = Scale::default();
+/// assert_eq!(Forward::forward::<f64>(&layer, args![2.0, plus = 1.0, by = 3.0])?, 7.0);
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Forward: Module {
     /// Calls the module's `forward`. A tuple is the argument list, [`args!`](crate::args) gives keywords.
     ///

@@ -42,6 +42,8 @@ pub(crate) mod list;
 pub(crate) mod mode;
 pub(crate) mod operand;
 mod proxy;
+#[doc(hidden)]
+pub mod range;
 pub(crate) mod report;
 pub(crate) mod returns;
 pub(crate) mod root;
@@ -71,5 +73,6 @@ pub use self::{
     assertion::{Assertable, claim},
     compare::{Condition, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, condition},
     convert::{Output, TreeField},
+    range::RangeBound,
     returns::Returns,
 };

@@ -257,7 +257,14 @@ fn shifted(op: &str, x: &Tensor, dims: &Dims, by: impl Fn(usize) -> i64) -> Resu
             x.dims()?
         )));
     };
-    let at = dims.resolve(op, own.len()).fx()?;
+    let at = match dims {
+        // A dim that is named twice is rolled twice.
+        Dims::Many(dims) if !own.is_empty() => {
+            let dims = dims.iter().map(|d| dim::dim(op, *d, own.len()));
+            dims.collect::<candle_core::Result<_>>().fx()?
+        }
+        dims => dims.resolve(op, own.len()).fx()?,
+    };
     let by: Vec<i64> = at.iter().map(|d| by(own[*d])).collect();
     let at: Vec<i64> = at.into_iter().map(|d| d as i64).collect();
     match at.is_empty() {

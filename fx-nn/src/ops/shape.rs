@@ -23,6 +23,34 @@ pub fn flatten(
         .fx()
 }
 
+impl Tensor {
+    /// All dims from `start_dim` on as one: PyTorch's `x.flatten(1)`.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// let x = Tensor::ones((2, 3, 4))?;
+    /// assert_eq!(x.flatten_from(1)?.dims()?, [2, 12]);
+    /// assert_eq!(x.flatten_all()?.dims()?, [24]);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such dim.
+    #[track_caller]
+    pub fn flatten_from(&self, start_dim: i64) -> Result<Tensor> {
+        self.flatten(start_dim, -1)
+    }
+
+    /// All dims as one: PyTorch's `x.flatten()`.
+    ///
+    /// # Errors
+    /// When the device fails.
+    #[track_caller]
+    pub fn flatten_all(&self) -> Result<Tensor> {
+        self.flatten(0, -1)
+    }
+}
+
 /// Tensors one after another along a dim that they have.
 ///
 /// # Errors

@@ -79,6 +79,41 @@ impl Tensor {
         }
     }
 
+    /// The size of a tensor of one dim, known or symbolic.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// let swapped = traced!(|x: &Tensor| {
+    ///     let (height, width) = x.dims2()?;
+    ///     x.reshape((width, height))
+    /// });
+    /// let y: Tensor = symbolic_trace(swapped)?.forward(&Tensor::ones((2, 3))?)?;
+    /// assert_eq!(y.dims()?, [3, 2]);
+    /// assert!(y.dims1().is_err());
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the tensor has another number of dims. That of a traced tensor is not known: the graph takes the first ones.
+    #[track_caller]
+    pub fn dims1(&self) -> Result<Int> {
+        let [size] = self.sizes_of_rank("dims1")?;
+        Ok(size)
+    }
+
+    /// As many sizes as a method asks for.
+    #[track_caller]
+    fn sizes_of_rank<const N: usize>(&self, method: &str) -> Result<[Int; N]> {
+        let is_symbolic = fx_core::tensor::Object::proxy(self).is_some();
+        if !is_symbolic && self.dims()?.len() != N {
+            return Err(Error::msg(format_args!(
+                "{method}: the tensor has shape {:?}",
+                self.dims()?
+            )));
+        }
+        self.shape()?.unpack()
+    }
+
     /// All sizes, by PyTorch's method `size()`.
     ///
     /// # Errors
@@ -148,4 +183,27 @@ impl Tensor {
         fx_core::tensor::report_shape(self);
         Ok(self.data("shape")?.dims())
     }
+}
+
+macro_rules! dims {
+    ($($name:ident $count:literal ($($size:ident $type:ident),+);)*) => {$(
+        impl Tensor {
+            #[doc = concat!("The sizes of a tensor of ", $count, " dims, known or symbolic.")]
+            ///
+            /// # Errors
+            /// Those of [`dims1`](Tensor::dims1).
+            #[track_caller]
+            pub fn $name(&self) -> Result<($($type),+)> {
+                let [$($size),+] = self.sizes_of_rank(stringify!($name))?;
+                Ok(($($size),+))
+            }
+        }
+    )*};
+}
+
+dims! {
+    dims2 2 (a Int, b Int);
+    dims3 3 (a Int, b Int, c Int);
+    dims4 4 (a Int, b Int, c Int, d Int);
+    dims5 5 (a Int, b Int, c Int, d Int, e Int);
 }

@@ -141,10 +141,10 @@ impl Tensor {
     /// assert_eq!(x.i((0, 0, every(2)))?.to_vec()?, [0.0, 2.0]);
     /// assert_eq!(x.i((Ellipsis, -1))?.dims()?, [2, 3]);
     ///
-    /// // Sizes of a traced tensor can stand in it.
-    /// let half = traced!(|x: &Tensor| x.i(..x.size(0)?.floordiv(2)?));
-    /// let gm = symbolic_trace(half)?;
-    /// assert_eq!(gm.forward::<Tensor>(&x)?.dims()?, [1, 3, 4]);
+    /// // Sizes of a traced tensor can stand in it, beside plain numbers where the body is traced.
+    /// let middle = traced!(|x: &Tensor| x.i((.., 1..x.size(1)?)));
+    /// let gm = symbolic_trace(middle)?;
+    /// assert_eq!(gm.forward::<Tensor>(&x)?.dims()?, [2, 2, 4]);
     /// # Ok::<(), fx_nn::Error>(())
     /// ```
     ///

@@ -187,16 +187,19 @@ fn page() -> Result<String> {
          In `fx_nn::ops`; a method is one of `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\
          and `unpack()?` into an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a\n\
          traced tensor, or `x.shape()?`.\n\n\
+         Rust has no default arguments, so a call writes all of them. `Function::call_as` takes keywords and fills in the\n\
+         rest: `function!(ops::cross_entropy).call_as::<Tensor>(args![&x, &y, reduction = \"sum\"])?`.\n\n\
          | name | method | PyTorch | arguments | result | effects | differentiable |\n|---|---|---|---|---|---|---|\n",
     );
     let all = registry::functions();
     for function in all.iter().filter(|f| f.path().starts_with("fx_nn::ops::")) {
         let name = function.name();
+        let place = function.path().trim_start_matches("fx_nn::ops::");
         let method = registry::methods(name).iter().any(|m| m == function);
         let gradient = NO_GRADIENT.iter().find(|(other, _)| *other == name);
         let _ = writeln!(
             text,
-            "| `{name}` | {} | {} | {} | `{}` | {} | {} |",
+            "| `{place}` | {} | {} | {} | `{}` | {} | {} |",
             if method { "yes" } else { "" },
             pytorch(name, function.path()),
             arguments(function.params()),
@@ -231,7 +234,8 @@ fn page() -> Result<String> {
     text.push_str(
         "\n## Layers\n\n\
          In `fx_nn::nn`, `torch.nn`'s under the same names, and `Int8Linear`, `LoraLinear`,\n\
-         `QuantizedLinear` and `StochasticDepth`: leaves for a tracer, but for `Sequential`. All are differentiable, for their inputs and their parameters.\n\
+         `QuantizedLinear` and `StochasticDepth`: leaves for a tracer, but for `Sequential`. All are differentiable, for their\n\
+         inputs and their parameters.\n\
          \"Impure\" says when running one does more than give its result.\n\n\
          | name | for example | `forward` | parameters and buffers | impure |\n|---|---|---|---|---|\n",
     );

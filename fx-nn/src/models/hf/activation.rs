@@ -14,7 +14,7 @@ pub enum Activation {
     SiLU,
     /// `gelu`: x times the normal distribution's share below x.
     GELU,
-    /// `gelu_new` or `gelu_pytorch_tanh`: `gelu`, approximated by a hyperbolic tangent.
+    /// `gelu_new`, `gelu_fast` or `gelu_pytorch_tanh`: `gelu`, approximated by a hyperbolic tangent.
     GELUTanh,
     /// `quick_gelu`: x · sigmoid(1.702 x).
     QuickGELU,
@@ -36,7 +36,7 @@ impl Activation {
             "tanh" => Activation::Tanh,
             other => {
                 fields.problem(format!(
-                    "`{name}` is `{other}`: supported are silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu and tanh"
+                    "`{name}` is `{other}`: supported are silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, quick_gelu, relu and tanh"
                 ));
                 Activation::ReLU
             }
