@@ -184,7 +184,8 @@ fn page() -> Result<String> {
          Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test ops`; a stale page fails that test.\n\
          Gradients are held beside central differences in `f64`, eager and through a traced module.\n\n\
          ## Functions\n\n\
-         In `fx_nn::ops`; a method is one of `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\
+         In `fx_nn::ops`, those of `torch.linalg` and `torch.fft` in its modules `linalg` and `fft`. A method is one of\n\
+         `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\
          and `unpack()?` into an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a\n\
          traced tensor, or `x.shape()?`.\n\n\
          Rust has no default arguments, so a call writes all of them. `Function::call_as` takes keywords and fills in the\n\
@@ -194,12 +195,11 @@ fn page() -> Result<String> {
     let all = registry::functions();
     for function in all.iter().filter(|f| f.path().starts_with("fx_nn::ops::")) {
         let name = function.name();
-        let place = function.path().trim_start_matches("fx_nn::ops::");
         let method = registry::methods(name).iter().any(|m| m == function);
         let gradient = NO_GRADIENT.iter().find(|(other, _)| *other == name);
         let _ = writeln!(
             text,
-            "| `{place}` | {} | {} | {} | `{}` | {} | {} |",
+            "| `{name}` | {} | {} | {} | `{}` | {} | {} |",
             if method { "yes" } else { "" },
             pytorch(name, function.path()),
             arguments(function.params()),
