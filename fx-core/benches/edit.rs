@@ -1,5 +1,5 @@
-//! What edits of a graph module cost: single ones, one that fails, and passes that change nothing; and what a call costs
-//! where no mode sees it.
+//! The cost of edits of a graph module: single ones, one that fails, and passes that change
+//! nothing; and the cost of a call that no mode sees.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;
@@ -77,8 +77,9 @@ fn shortest(mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
     Ok(best * 1e9)
 }
 
-/// Seconds of one single edit: each gives one node another target. They are made on as many graphs of a size as make the
-/// largest one, built beforehand, so that the exponent does not tell where the caches end.
+/// Seconds per single edit, which changes the target of one node. The edits are made on as many
+/// graphs of a size as make the largest one, built beforehand, so that the exponent does not show
+/// the sizes of the caches.
 fn single(n: usize) -> Result<f64> {
     let total = SIZES[SIZES.len() - 1];
     let modules = (0..total / n).map(|_| chain(n));
@@ -93,7 +94,7 @@ fn single(n: usize) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() / total as f64)
 }
 
-/// Seconds of an edit that erases, makes, renames and rewires ten nodes and then fails.
+/// Seconds per edit that erases, makes, renames and rewires ten nodes and then fails.
 fn rollback(gm: &mut GraphModule, nodes: &[NodeId], at: usize) -> Result<f64> {
     let nodes = &nodes[at..at + 10];
     let before = gm.graph().len();
@@ -119,7 +120,8 @@ fn rollback(gm: &mut GraphModule, nodes: &[NodeId], at: usize) -> Result<f64> {
     }
 }
 
-/// Seconds of a pass that changes nothing, of ten in a row, on a graph that calls `modules` modules.
+/// Seconds per pass that changes nothing, over ten in a row, on a graph that calls `modules`
+/// modules.
 fn idle(modules: usize, nodes: usize) -> Result<f64> {
     let mut gm = symbolic_trace(traced!(|x: Float| Ok(x)))?;
     let mut graph = Graph::new();
@@ -163,7 +165,7 @@ fn direct(n: Int) -> Result<Int> {
     plain(n)
 }
 
-/// Seconds of a call, of a million.
+/// Seconds per call, over a million calls.
 fn calls(call: impl Fn(Int) -> Result<Int>) -> Result<f64> {
     const CALLS: u32 = 1_000_000;
     let mut n = Int::from(1i64);

@@ -1,4 +1,4 @@
-//! How passes grow: seconds at 10^4 and 10^5 nodes, and the exponent between.
+//! How passes scale: seconds at 10^4 and 10^5 nodes, and the exponent between.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;

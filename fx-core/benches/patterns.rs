@@ -1,5 +1,5 @@
-//! How finding and replacing patterns grows: seconds at 10^4, 10^5 and 3·10^5 nodes, and the exponent between; and seconds
-//! of what would never end if it were tried in every way.
+//! How finding and replacing patterns scales: seconds at 10^4, 10^5 and 3·10^5 nodes, and the
+//! exponent between; and seconds of searches that would never end if every way were tried.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;
@@ -12,7 +12,7 @@ use support::{growth, module, once, seconds};
 
 const SIZES: [usize; 3] = [10_000, 100_000, 300_000];
 
-/// A chain of unary operations in turns, as a module.
+/// A chain of alternating unary operations, as a module.
 fn chain(n: usize, ops: &[Function]) -> Result<GraphModule> {
     let mut graph = Graph::with_capacity(n + 2);
     let mut at = graph.placeholder("x")?;
@@ -23,7 +23,7 @@ fn chain(n: usize, ops: &[Function]) -> Result<GraphModule> {
     module(graph)
 }
 
-/// Pairs of values of one input each, all summed up in a chain.
+/// Pairs of values with the same input, all summed up in a chain.
 fn pairs(n: usize) -> Result<GraphModule> {
     let mut graph = Graph::with_capacity(n + 2);
     let mut at = graph.placeholder("x")?;
@@ -36,7 +36,7 @@ fn pairs(n: usize) -> Result<GraphModule> {
     module(graph)
 }
 
-/// As [`support::growth`], where all of `run` counts.
+/// As [`support::growth`], with all of `run` measured.
 fn measure<S>(
     what: &str,
     setup: impl Fn(usize) -> Result<S>,
@@ -47,7 +47,7 @@ fn measure<S>(
     })
 }
 
-/// A balanced tree of sums of `leaves` inputs, each through what `op` says.
+/// A balanced tree of sums of `leaves` inputs, each through its operation from `op`.
 fn sums(leaves: usize, op: impl Fn(usize) -> Function) -> Result<Graph> {
     let mut graph = Graph::with_capacity(3 * leaves);
     let inputs = (0..leaves).map(|_| graph.placeholder("x"));
@@ -65,7 +65,7 @@ fn sums(leaves: usize, op: impl Fn(usize) -> Function) -> Result<Graph> {
     Ok(graph)
 }
 
-/// One value with `n` users, of these operations in turns, in one list.
+/// One value with `n` users, which alternate between these operations, in one list.
 fn hub(n: usize, ops: &[Function]) -> Result<Graph> {
     let mut graph = Graph::with_capacity(n + 2);
     let x = graph.placeholder("x")?;
@@ -120,7 +120,8 @@ fn main() -> Result<()> {
     measure("multi_output", pairs, |n, gm| {
         found(two.apply(gm)?.len(), n / 3)
     })?;
-    // A pattern whose first leaf is odd, in a tree where every 32nd leaf is: all but that leaf fits in every order.
+    // A pattern whose first leaf is odd, in a tree where every 32nd leaf is: all but that leaf fits
+    // in every order.
     let odd = |leaves: usize, which: Function| {
         sums(leaves, move |i| match i % 32 {
             0 => which,

@@ -1,4 +1,5 @@
-//! How the graph's operations grow: ns (or bytes) a node at 10^5 and 10^6 nodes, and the exponent between.
+//! How the graph's operations scale: ns (or bytes) per node at 10^5 and 10^6 nodes, and the
+//! exponent between.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;
@@ -38,8 +39,9 @@ impl Figures {
 const TOTAL: usize = 1_000_000;
 const SIZES: [usize; 2] = [TOTAL / 10, TOTAL];
 
-/// Runs on as many graphs as make a million nodes, built beforehand: both sizes work on the same amount of
-/// memory, so that the exponent tells how the algorithm grows and not where the caches end.
+/// Runs on as many graphs as make a million nodes, built beforehand: both sizes work on the same
+/// amount of memory, so that the exponent shows the growth of the algorithm and not the sizes of
+/// the caches.
 fn measure<S>(
     what: &'static str,
     mut setup: impl FnMut(usize) -> Result<S>,
@@ -284,7 +286,7 @@ fn main() -> Result<()> {
     measure("find_nodes", chain, |graph| {
         let found = graph.find_nodes(&Op::CallFunction(operator::neg));
         assert!(!found.is_empty());
-        // Kept, as all results here are: the memory of one is not there for the next.
+        // Kept, like all results here: the memory of one is not reused for the next.
         std::mem::forget(black_box(found));
         Ok(())
     })?;

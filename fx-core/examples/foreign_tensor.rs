@@ -1,5 +1,5 @@
-//! A custom array type, made traceable: fx-core is tied to no tensor library, and generated source has the
-//! array type's own names.
+//! A custom array type, made traceable: fx-core is tied to no tensor library, and generated source
+//! has the array type's own names.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use fx_core::tensor::{
 use fx_core::value::{IntoValue, Operator, Proxy};
 use fx_core::{operator, register_tensor, tensor_type};
 
-/// Numbers that are known, or stand for a node of a running trace.
+/// Known numbers, or the symbol of a node of a running trace.
 #[derive(Debug, Clone)]
 pub enum Array {
     /// The numbers, and the shape.
     Known(Arc<Vec<f64>>, [usize; 1]),
-    /// What stands for them in a trace.
+    /// Their symbol in a trace.
     Symbolic(Proxy),
 }
 
@@ -27,10 +27,11 @@ impl Array {
         Array::Known(Arc::new(data.to_vec()), [data.len()])
     }
 
-    /// The numbers: what only a run has, so a symbolic array gives an error that names the caller's line.
+    /// The numbers, which only a run has: a symbolic array returns an error that names the caller's
+    /// line.
     ///
     /// # Errors
-    /// When the array is symbolic.
+    /// Returns an error if the array is symbolic.
     #[track_caller]
     pub fn data(&self) -> Result<&[f64]> {
         match self {
@@ -39,10 +40,11 @@ impl Array {
         }
     }
 
-    /// The numbers from one place up to another: `x[from:to]` in Python. Recorded where the array is symbolic.
+    /// The numbers from one index up to another: `x[from:to]` in Python. Recorded if the array is
+    /// symbolic.
     ///
     /// # Errors
-    /// When there are no such places.
+    /// Returns an error if there are no such indices.
     #[track_caller]
     pub fn cut(&self, from: impl Into<Int>, to: impl Into<Int>) -> Result<Array> {
         let (from, to) = (from.into().into_value(), to.into().into_value());
@@ -53,7 +55,7 @@ impl Array {
     /// Each number to a power: `x ** exponent` in Python.
     ///
     /// # Errors
-    /// When the numbers do not fit.
+    /// Returns an error if the numbers do not fit.
     #[track_caller]
     pub fn raised(&self, exponent: impl Operand) -> Result<Array> {
         binary(Operator::Pow, &self, &exponent)
@@ -175,7 +177,7 @@ tensor_type!(Array);
 /// The path by which files and generated source know the type.
 const PATH: &str = "foreign_tensor::Array";
 
-// What files and generated source need: how arrays come back from bytes, and what is called how.
+// What files and generated source need: how to make arrays from bytes, and the names of operations.
 register_tensor!(
     Array,
     PATH,
@@ -186,7 +188,7 @@ register_tensor!(
     source = Names,
 );
 
-/// The names of what Rust has no sign for. Of what is not here, a plain call is written.
+/// Names of operations that Rust has no operator for. Any other is written as a plain call.
 struct Names;
 
 impl TensorSource for Names {
@@ -210,7 +212,7 @@ impl TensorSource for Names {
 /// An operation: one node.
 ///
 /// # Errors
-/// When the array is symbolic where nothing traces.
+/// Returns an error if the array is symbolic where nothing traces.
 #[wrap(path = "foreign_tensor::total")]
 pub fn total(x: &Array) -> Result<Float> {
     Ok(x.data()?.iter().sum::<f64>().into())
@@ -219,7 +221,7 @@ pub fn total(x: &Array) -> Result<Float> {
 /// Lets positive numbers through, scaled.
 #[derive(Module)]
 pub struct Gate {
-    /// What they are scaled by.
+    /// The scale.
     pub scale: Array,
 }
 
@@ -228,7 +230,7 @@ impl Gate {
     /// The numbers of the gate.
     ///
     /// # Errors
-    /// When the array is of another length.
+    /// Returns an error if the array is of another length.
     pub fn forward(&self, x: &Array) -> Result<Array> {
         let open = (x > 0.0)?;
         let gated = (open * (x * &self.scale)?)?;

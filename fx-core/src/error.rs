@@ -1,4 +1,4 @@
-//! The one error type: what went wrong, at which node, source line and module path, and what to do about it.
+//! The error type: what went wrong, at which node, source line and module path, and how to fix it.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,11 +9,11 @@ use crate::text::count;
 /// `Result` with fx's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of thing went wrong.
+/// The kind of an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A node id that its graph does not know.
+    /// A node id that does not exist in its graph.
     #[error(
         "node id {id} is not in this graph: it was erased, or it belongs to another graph; take ids from this graph's own nodes"
     )]
@@ -41,14 +41,14 @@ pub enum ErrorKind {
         /// The input that leads back to it.
         through: String,
     },
-    /// The arguments of a call do not fit what is called.
+    /// The arguments of a call do not fit the callee.
     #[error("`{callee}` {problem}; it takes ({signature})")]
     Arguments {
-        /// What is called.
+        /// The callee.
         callee: String,
         /// What does not fit.
         problem: String,
-        /// The parameters it has.
+        /// The callee's parameters.
         signature: String,
     },
     /// One argument has the wrong type.
@@ -59,7 +59,7 @@ pub enum ErrorKind {
         /// What was given.
         found: String,
     },
-    /// A plain argument that was left symbolic.
+    /// A plain argument was left symbolic.
     #[error(
         "argument `{argument}` is a plain `{ty}`, whose value tracing needs: bind it with `Trace::concrete(\"{argument}\", value)`, or make it a tensor, an `Int`, a `Float` or a `Bool`, which stay symbolic"
     )]
@@ -69,17 +69,17 @@ pub enum ErrorKind {
         /// Its type as written.
         ty: String,
     },
-    /// A value that only a run has was asked for while tracing.
-    #[error(
-        "`{what}` needs the value of {value}, which is symbolic while tracing: keep it in the graph, or make the function that needs it a leaf with #[wrap]"
-    )]
+    /// A value that is known only at run time was requested while tracing.
+    #[error("`{what}` needs the value of {value}, which is symbolic while tracing: {hint}")]
     Escape {
-        /// The operation that asked.
+        /// The operation that requested it.
         what: String,
+        /// What to do instead.
+        hint: String,
         /// The symbolic value.
         value: String,
     },
-    /// A symbolic value was asked for its truth.
+    /// A symbolic value was used as a boolean.
     #[error(
         "symbolically traced variables cannot be used as inputs to control flow: the truth of {value} is known only when the graph runs; decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`"
     )]
@@ -87,78 +87,78 @@ pub enum ErrorKind {
         /// The symbolic value.
         value: String,
     },
-    /// A symbolic value was asked for its items or keys.
+    /// The items or keys of a symbolic value were requested.
     #[error(
         "{value} is symbolic and cannot be iterated: its {what} are known only when the graph runs; take a fixed number of items, specialise the argument to a structure with `Trace::concrete` and `tree!`, make the function a leaf with #[wrap], or answer in `Tracer::{question}`"
     )]
     Iteration {
         /// `items` or `keys`.
         what: &'static str,
-        /// The method of the tracer that is asked.
+        /// The tracer's method that is asked.
         question: &'static str,
         /// The symbolic value.
         value: String,
     },
-    /// A proxy that is used where its trace is not.
+    /// A proxy was used outside its trace.
     #[error("{proxy} cannot be used here: {reason}")]
     ForeignProxy {
         /// The proxy, as printed.
         proxy: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// A name that leads nowhere.
+    /// A name that does not exist.
     #[error("no {what} at `{path}`{hint}")]
     NotFound {
         /// What was looked for.
         what: &'static str,
         /// Where.
         path: String,
-        /// What to do, starting with `; `, or nothing.
+        /// How to fix it, starting with `; `, or empty.
         hint: String,
     },
-    /// A name, path or pattern that fits nothing of what is there.
+    /// A name, path or pattern that matches nothing.
     #[error("{problem}")]
     Unknown {
-        /// The name, as it was given.
+        /// The name, as it was passed.
         name: String,
-        /// What it was looked for in, and what to do.
+        /// Where it was looked up, and how to fix it.
         problem: String,
     },
-    /// A name or path that something else has already, or that two have.
+    /// A name or path that is already taken, or is used twice.
     #[error("{problem}")]
     Taken {
         /// The name or path.
         path: String,
-        /// What has it, and what to do.
+        /// What has it, and how to fix it.
         problem: String,
     },
-    /// What is at a path is of another kind or type, or has another signature, than it has to be.
+    /// The thing at a path has the wrong kind, type or signature.
     #[error("{problem}")]
     Mismatch {
         /// The path.
         path: String,
-        /// What is there, what is needed, and what to do.
+        /// What is there, what is needed, and how to fix it.
         problem: String,
     },
-    /// An argument other than the one that a graph was specialised to.
+    /// An argument that differs from the one that a graph was specialised to.
     #[error(
-        "argument {argument} was specialised to {expected} when this graph was traced, but {found} came: {mend}"
+        "argument {argument} was specialised to {expected} when this graph was traced, but {found} came: {fix}"
     )]
     Guard {
         /// The argument, as printed.
         argument: String,
         /// What it was when the graph was traced.
         expected: String,
-        /// What came.
+        /// The actual argument.
         found: String,
-        /// What to do.
-        mend: String,
+        /// How to fix it.
+        fix: String,
     },
-    /// An assertion of a graph that does not hold, with its message.
+    /// An assertion in a graph that failed, with its message.
     #[error("{0}")]
     Assertion(String),
-    /// An operator that its operands do not have.
+    /// An operator that is not defined for its operands.
     #[error("`{op}` is not defined for {operands}")]
     Operator {
         /// The operator's name.
@@ -166,12 +166,12 @@ pub enum ErrorKind {
         /// What the operands are.
         operands: String,
     },
-    /// An index that is outside what it is of.
+    /// An index that is out of range.
     #[error("index {index} is outside {container}")]
     Index {
-        /// The index, which counts from the end where it is negative.
+        /// The index; negative indices count from the end.
         index: i64,
-        /// What it is of.
+        /// What was indexed.
         container: String,
     },
     /// A key that a dict does not have.
@@ -183,87 +183,88 @@ pub enum ErrorKind {
     /// A computation on numbers that has no result.
     #[error("{0}")]
     Arithmetic(String),
-    /// Several things fit a name where one is meant.
+    /// Several things match a name where one is meant.
     #[error("{problem}")]
     Ambiguous {
         /// The name.
         name: String,
-        /// What fits, and what to do.
+        /// The matches, and how to fix it.
         problem: String,
     },
-    /// A type or function that nothing is registered for, or that cannot be named outside of its process.
+    /// A type or function that is not registered, or that cannot be named outside its process.
     #[error("{problem}")]
     Unregistered {
         /// The type's name or the function's path.
         name: String,
-        /// What is missing, and what to do.
+        /// What is missing, and how to fix it.
         problem: String,
     },
-    /// A graph that is borrowed where it is to be read or changed.
+    /// A graph that is borrowed while it is to be read or changed.
     #[error("{0}")]
     Borrowed(String),
-    /// Nodes that cannot be lifted out, parts that cannot be split, or a call that cannot be inlined.
+    /// Nodes that cannot be extracted, parts that cannot be split, or a call that cannot be
+    /// inlined.
     #[error("{0}")]
     Region(String),
-    /// Constraints between passes that their order breaks, or that no order keeps.
+    /// Ordering constraints between passes that their order breaks, or that no order satisfies.
     #[error("{0}")]
     Constraint(String),
-    /// Numbers that passes had to keep and changed, or that cannot be compared.
+    /// Numbers that passes had to preserve and changed, or that cannot be compared.
     #[error("{0}")]
     Numbers(String),
-    /// Shapes that have to be the same and are not.
+    /// Shapes that must be equal and differ.
     #[error("shapes {found:?} and {expected:?} differ")]
     Shapes {
         /// The shape that was found.
         found: Vec<usize>,
-        /// The shape that it has to be.
+        /// The expected shape.
         expected: Vec<usize>,
     },
-    /// A bound that was reached: of nested structures, of comparisons, of replacements.
+    /// A limit was reached: of nested structures, comparisons or replacements.
     #[error("{problem}")]
     Limit {
-        /// The bound.
+        /// The limit.
         limit: usize,
-        /// What reached it, and what to do.
+        /// What reached it, and how to fix it.
         problem: String,
     },
-    /// A text that is no graph.
+    /// Text that is not a graph.
     #[error("line {line}, column {column}: {problem}")]
     Syntax {
         /// The line, from 1.
         line: usize,
         /// The column in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem at that position.
         problem: String,
     },
-    /// A pattern that cannot be looked for.
+    /// A pattern that cannot be searched for.
     #[error("the pattern: {0}")]
     Pattern(Box<Error>),
     /// A replacement that does not fit its pattern.
     #[error("the replacement: {0}")]
     Replacement(Box<Error>),
-    /// A graph module of which no source can be written that compiles.
+    /// A graph module whose source would not compile.
     #[error("{0}")]
     Source(String),
     /// Weights that do not fit a module.
     #[error("{0}")]
     Weights(String),
-    /// Something in a saved file that is not as it should be, or that a file cannot keep.
+    /// Invalid content in a saved file, or something that a file cannot store.
     #[error("{}{}{problem}", place.trim_start_matches('.'), if place.is_empty() { "" } else { ": " })]
     Saved {
         /// Where in the file, such as `nodes[12].kwargs.dim`.
         place: String,
-        /// What is wrong there, and what to do.
+        /// What is wrong there, and how to fix it.
         problem: String,
     },
     /// A graph that breaks its own rules.
     #[error("{0}")]
     Graph(String),
-    /// The tensor library or a user's function refused.
+    /// The tensor library or a user's function returned an error.
     #[error("{0}")]
     Kernel(#[source] Box<dyn StdError + Send + Sync>),
-    /// Anything else, in words.
+    /// Any other error, as text.
     #[error("{0}")]
     Message(String),
 }
@@ -302,12 +303,12 @@ struct Place {
 }
 
 impl Error {
-    /// An error in words.
+    /// An error with a text message.
     pub fn msg(text: impl fmt::Display) -> Self {
         ErrorKind::Message(text.to_string()).into()
     }
 
-    /// An error of another library, kept as the source.
+    /// An error from another library, kept as the source.
     pub fn other(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         ErrorKind::Kernel(error.into()).into()
     }
@@ -321,7 +322,7 @@ impl Error {
         .into()
     }
 
-    /// Several things that fit a name.
+    /// Several things match a name.
     pub(crate) fn ambiguous(name: &str, problem: impl fmt::Display) -> Self {
         let (name, problem) = (name.to_string(), problem.to_string());
         ErrorKind::Ambiguous { name, problem }.into()
@@ -333,30 +334,30 @@ impl Error {
         ErrorKind::Unregistered { name, problem }.into()
     }
 
-    /// Nodes, parts or a call that cannot be taken out or put in.
+    /// Nodes, parts or a call that cannot be extracted or inserted.
     pub(crate) fn region(problem: impl fmt::Display) -> Self {
         ErrorKind::Region(problem.to_string()).into()
     }
 
-    /// A name, path or pattern that fits nothing.
+    /// A name, path or pattern that matches nothing.
     pub(crate) fn unknown(name: &str, problem: impl fmt::Display) -> Self {
         let (name, problem) = (name.to_string(), problem.to_string());
         ErrorKind::Unknown { name, problem }.into()
     }
 
-    /// A path that something else has.
+    /// A path that is already taken.
     pub(crate) fn taken(path: &str, problem: impl fmt::Display) -> Self {
         let (path, problem) = (path.to_string(), problem.to_string());
         ErrorKind::Taken { path, problem }.into()
     }
 
-    /// What is at a path is not what it has to be.
+    /// The thing at a path is not what it must be.
     pub(crate) fn mismatch(path: &str, problem: impl fmt::Display) -> Self {
         let (path, problem) = (path.to_string(), problem.to_string());
         ErrorKind::Mismatch { path, problem }.into()
     }
 
-    /// A bound that was reached.
+    /// A limit that was reached.
     pub(crate) fn limit(limit: usize, problem: impl fmt::Display) -> Self {
         let problem = problem.to_string();
         ErrorKind::Limit { limit, problem }.into()
@@ -372,7 +373,7 @@ impl Error {
         ErrorKind::Source(problem.to_string()).into()
     }
 
-    /// An operator that its operands do not have.
+    /// An operator that is not defined for its operands.
     pub(crate) fn operator(op: impl fmt::Display, operands: impl fmt::Display) -> Self {
         let (op, operands) = (op.to_string(), operands.to_string());
         ErrorKind::Operator { op, operands }.into()
@@ -387,7 +388,7 @@ impl Error {
         .into()
     }
 
-    /// The error, told to be inside a part of a saved file: `.name` or `[index]`.
+    /// Adds an outer step to the error's place in a saved file: `.name` or `[index]`.
     pub(crate) fn inside(self, step: impl fmt::Display) -> Self {
         let (place, problem) = match *self.0 {
             Inner {
@@ -400,7 +401,7 @@ impl Error {
         ErrorKind::Saved { place, problem }.into()
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
@@ -415,7 +416,7 @@ impl Error {
         self.0.place.as_ref().and_then(|p| p.location.as_ref())
     }
 
-    /// The path of the module that the node came from.
+    /// The module path that the node came from.
     pub fn module_path(&self) -> Option<&str> {
         self.0.place.as_ref().and_then(|p| p.module.as_deref())
     }
@@ -425,7 +426,7 @@ impl Error {
         self.0.pass.as_ref().map(|pass| pass.name.as_str())
     }
 
-    /// Adds the pass that failed, unless an inner one is known already.
+    /// Adds the pass that failed, unless an inner one is already set.
     pub(crate) fn in_pass(mut self, name: &str) -> Self {
         self.0.pass.get_or_insert_with(|| FailedPass {
             name: name.to_string(),
@@ -442,7 +443,7 @@ impl Error {
         self
     }
 
-    /// Adds where it happened, unless a deeper place is known already.
+    /// Adds where it happened, unless a deeper place is already set.
     pub(crate) fn at(
         mut self,
         doing: &'static str,

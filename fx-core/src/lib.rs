@@ -1,24 +1,23 @@
-//! The core of fx, torch.fx for Rust: a `forward` is traced into a graph that a person can read, edit,
-//! run and turn back into Rust source.
+#![doc = include_str!("../README.md")]
 //!
-//! This crate knows no tensor library: [`tensor`] says what a tensor type brings, and `fx-nn` brings one.
+//! # The modules
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`prelude`] | what those who use models write |
-//! | [`passes`] | passes, what a run teaches about a graph; [`passes::prelude`] for those who write transforms |
+//! | [`prelude`] | names for programs that use models |
+//! | [`passes`] | passes, and analyses of runs; [`passes::prelude`] for writing transforms |
 //! | [`trace`](mod@trace) | tracing: [`Trace`](trace::Trace), [`Tracer`](trace::Tracer), modes, conversions |
 //! | [`graph_module`] | [`GraphModule`]: edits, parts by path, surgery, crates |
 //! | [`ir`] | [`Graph`](ir::Graph), nodes, functions and their tables |
-//! | [`pattern`] | sub-graphs that are found, and what takes their place |
+//! | [`pattern`] | finding sub-graphs and replacing them |
 //! | [`run`] | running node by node |
 //! | [`emit`] | generated source |
 //! | [`file`](mod@file) | saved files |
-//! | [`module`](mod@module) | the traits of modules, their hierarchy |
+//! | [`module`](mod@module) | the traits of modules, and their hierarchy |
 //! | [`value`] | values, numbers, structures |
-//! | [`tensor`] | what a tensor type brings |
+//! | [`tensor`] | what a tensor type implements |
 
-// Macro expansions name the crate by its public name, also in its own tests and examples.
+// Macro expansions refer to the crate by its public name, also in its own tests and examples.
 #[allow(unused_extern_crates, reason = "used by expansions")]
 extern crate self as fx_core;
 
@@ -42,14 +41,14 @@ pub mod value;
 pub use error::{Error, ErrorKind, Result};
 pub use fx_macros::{Module, Tree, function, trace, traced, wrap};
 pub use graph_module::{GraphModule, symbolic_trace};
-/// Maps by names that keep their order: what traced functions take and return.
+/// Maps by name that keep insertion order, as traced functions take and return them.
 pub use indexmap::IndexMap;
 pub use ir::operator;
 
 register_crate!(prelude = "fx_core::prelude");
 
-/// What most programs use: `use fx_core::prelude::*;`. Those that write transforms add
-/// [`passes::prelude`].
+/// The names that most programs need: `use fx_core::prelude::*;`. Programs that write transforms
+/// add [`passes::prelude`].
 pub mod prelude {
     pub use crate::module::{ComponentExt, Module, Tag};
     pub use crate::trace::{Forward, FromValue, List, PH, Trace, TracedExt};
@@ -60,7 +59,7 @@ pub mod prelude {
     };
 }
 
-/// What macro expansions call; not for people.
+/// Called by macro expansions; not a public API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::emit::crates::CrateInfo;
@@ -109,8 +108,3 @@ pub mod __private {
         std::any::TypeId::of::<F>()
     }
 }
-
-/// The examples of `docs/errors.md`, compiled and run with the doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/errors.md")]
-struct Errors;

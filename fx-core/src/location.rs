@@ -1,4 +1,4 @@
-//! A place in the user's source: the file, line and column of the expression that made a node.
+//! A place in the user's source: the file, line and column of the expression that created a node.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::panic::Location;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SourceLocation {
-    /// The file, as rustc names it.
+    /// The file, as rustc reports it.
     pub file: Cow<'static, str>,
     /// The line, from 1.
     pub line: u32,

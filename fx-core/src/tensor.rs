@@ -1,7 +1,8 @@
-//! What a tensor type brings to be traced: fx-core knows no tensor library.
+//! What a tensor type implements to be traced: fx-core depends on no tensor library.
 //!
-//! A tensor is an [`Object`]; one that can be symbolic is [`Traced`], and its operations record themselves. The example
-//! `foreign_tensor` makes an array type traceable, from operators to generated source.
+//! A tensor is an [`Object`]; one that can be symbolic is [`Traced`], and its operations record
+//! themselves. The example `foreign_tensor` makes a custom array type traceable, from operators to
+//! generated source.
 //!
 //! ```
 //! use fx_core::tensor::TensorData;
@@ -13,7 +14,7 @@
 //! ```
 
 pub use crate::emit::tensor_source::{IndexSource, TensorSource};
-pub use crate::trace::blame::escape;
+pub use crate::trace::blame::{escape, escape_with};
 pub use crate::trace::convert::Param;
 pub use crate::trace::dispatch::{CallForm, record_call, report_shape};
 pub use crate::trace::operand::{Operand, binary, unary};

@@ -1,32 +1,38 @@
-//! Words that are counted, names that are free, and text from outside as it is shown: cut where it is long, and escaped where it would hide or end what it stands in.
+//! Text helpers: counted words, free names, and external text made safe for display: shortened if
+//! long, escaped if it would hide or end its surroundings.
 //!
-//! Invariant: what is shown of a text stays on its line and inside of its comment, and can be seen.
+//! Invariant: displayed text stays on its line and inside its comment, and is visible.
 
 use std::fmt::{self, Write as _};
 
-/// How much of a text is shown in messages.
+/// The most characters of a text that a message shows.
 const EXCERPT: usize = 60;
 
-/// Whether a text has a character that [`is_hidden`].
+/// Whether a text has a character for which [`is_hidden`] holds.
 pub(crate) fn has_hidden(text: &str) -> bool {
-    // Most names are of printable ASCII.
+    // Most names are printable ASCII.
     !text.bytes().all(|b| matches!(b, b' '..=b'~')) && text.contains(is_hidden)
 }
 
-/// Whether a character changes lines, directions or nothing that can be seen: controls, separators of lines, marks of
-/// direction, and characters without a width.
+/// Whether a character breaks lines, changes text direction or is invisible: controls, line
+/// separators, direction marks and zero-width characters.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// A number of things: `1 node`, `2 nodes`.
+/// A count with its noun: `1 node`, `2 nodes`.
 pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The first of some names, and `..` where there are more.
+/// How many were given: `1 was given`, `2 were given`.
+pub(crate) fn given(n: usize) -> String {
+    format!("{n} {} given", if n == 1 { "was" } else { "were" })
+}
+
+/// The first few names, then `..` if there are more.
 pub(crate) fn first_names(names: impl IntoIterator<Item = String>, most: usize) -> String {
     let mut names = names.into_iter();
     let shown: Vec<String> = names.by_ref().take(most).collect();
@@ -34,7 +40,7 @@ pub(crate) fn first_names(names: impl IntoIterator<Item = String>, most: usize) 
     format!("{}{more}", shown.join(", "))
 }
 
-/// A name, or the first of `name_1`, `name_2`, .. that is not taken.
+/// A name if it is free, otherwise the first free one of `name_1`, `name_2`, ..
 pub(crate) fn free_name(name: &str, mut is_taken: impl FnMut(&str) -> bool) -> String {
     let mut free = name.to_string();
     let mut number = 0usize;
@@ -45,7 +51,7 @@ pub(crate) fn free_name(name: &str, mut is_taken: impl FnMut(&str) -> bool) -> S
     free
 }
 
-/// A text on one line, with what is hidden escaped as Rust does.
+/// Text on one line, with hidden characters escaped as in Rust.
 pub(crate) struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -54,7 +60,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A text inside of a comment of any kind: it neither ends the comment nor opens another.
+/// Text inside a comment of any kind: it neither ends the comment nor opens another.
 pub(crate) struct Comment<'a>(pub &'a str);
 
 impl fmt::Display for Comment<'_> {
@@ -67,7 +73,7 @@ fn ends_comment(before: char, c: char) -> bool {
     matches!((before, c), ('*', '/') | ('/', '*'))
 }
 
-/// A text in backticks inside of a doc comment: it does not end those either, and begins no block of code.
+/// Text in backticks inside a doc comment: it cannot end them or start a code block.
 pub(crate) struct Doc<'a>(pub &'a str);
 
 impl fmt::Display for Doc<'_> {
@@ -95,7 +101,7 @@ fn escape(
     Ok(())
 }
 
-/// A text in a message: in backticks, escaped, cut where it is long.
+/// Text in a message: in backticks, escaped, shortened if long.
 pub(crate) struct Excerpt<'a>(pub &'a str);
 
 impl fmt::Display for Excerpt<'_> {

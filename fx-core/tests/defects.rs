@@ -1,4 +1,4 @@
-//! One test or more for each defect that was found in use, named by its number: `defect_r02_..`.
+//! One test or more for each defect found in use, named by its number: `defect_r02_..`.
 
 mod defects {
     mod emitting;

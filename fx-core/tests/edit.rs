@@ -1,4 +1,4 @@
-//! Edits: what fails leaves no trace, and what is edited costs what it changes.
+//! Edits: a failed edit leaves no trace, and an edit costs what it changes.
 
 mod edit {
     mod cost;

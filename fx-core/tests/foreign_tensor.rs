@@ -1,7 +1,8 @@
-//! Generated source of tensor types that are of no library of ours: the example's, with names of its own, and one that
-//! says no names. What is generated is kept in `foreign_tensor/`, compiled with this test, and gives equal numbers.
+//! Generated source of tensor types that belong to no library of ours: the example's, with custom
+//! names, and one without names. The generated source is kept in `foreign_tensor/`, compiled with
+//! this test, and returns equal numbers.
 //!
-//! `UPDATE_GENERATED=1 cargo test -p fx-core --test foreign_tensor` writes the kept files anew.
+//! `UPDATE_GENERATED=1 cargo test -p fx-core --test foreign_tensor` writes the kept files again.
 
 #[allow(unused_extern_crates, reason = "the kept source names the crate")]
 extern crate self as foreign_tensor;
@@ -32,7 +33,7 @@ pub use row::{Row, halves};
 
 fx_core::register_crate!();
 
-/// The source of a module as a crate of its own is what is kept.
+/// Checks that the source of a module as a separate crate is the kept one.
 fn assert_kept(gm: &GraphModule, name: &str, kept: &str) -> Result<()> {
     let source = Folder::new("Generated").source(gm)?;
     if std::env::var_os("UPDATE_GENERATED").is_some() {
@@ -91,7 +92,7 @@ fn without_names_plain_calls_are_written() -> Result<()> {
     Ok(())
 }
 
-/// Of several tensor types none goes without saying: each input says which it is, also in a file.
+/// With several tensor types none is implied: each input has its type, also in a file.
 #[test]
 fn with_several_tensor_types_each_input_says_its_own() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array, y: &Row| Ok(((x + 1.0)?, (y + 1.0)?))))?;
@@ -102,7 +103,8 @@ fn with_several_tensor_types_each_input_says_its_own() -> Result<()> {
         let head = "pub fn forward(&self, x: &Array, y: &Row) -> Result<(Array, Row)> {\n";
         assert!(gm.code().starts_with(head), "{}", gm.code());
     }
-    // What a graph by hand does not say is what its functions take, and asked for where they do not say it either.
+    // A hand-made graph without types gets those that its functions take; otherwise they are
+    // requested.
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
     let y = graph.call_function(function!(halves), (x,), ())?;
@@ -129,7 +131,7 @@ fn with_several_tensor_types_each_input_says_its_own() -> Result<()> {
     Ok(())
 }
 
-/// A type is found by what it is, whatever it is called where a function is written.
+/// A type is found by its identity, whatever its name where a function is written.
 #[test]
 fn types_are_known_by_another_name() -> Result<()> {
     type Renamed = Array;

@@ -229,7 +229,8 @@ fn an_erased_insertion_point_moves_to_the_next_node() -> Result<()> {
 }
 
 ///
-/// The outer guard's node is erased while an inner guard is alive: the outer point is what follows it.
+/// The outer guard's node is erased while an inner guard is alive: the outer point becomes the node
+/// after it.
 #[test]
 fn an_outer_insertion_point_erased_inside_an_inner_guard_moves_on_too() -> Result<()> {
     let (mut graph, [x, _, relu, _]) = chain()?;
@@ -331,7 +332,8 @@ fn order_holds_after_many_insertions_before_one_node() -> Result<()> {
 }
 
 ///
-/// Each new node goes before all others: thirty are enough to use up the room before the first.
+/// Each new node is inserted before all others: thirty are enough to use up the room before the
+/// first.
 #[test]
 fn order_holds_after_insertions_at_the_front() -> Result<()> {
     for count in [30, 3_000] {
@@ -464,7 +466,8 @@ fn replacing_all_uses_reaches_into_structures() -> Result<()> {
     Ok(())
 }
 
-/// torch.fx's recipe: a new node after an old one takes over its uses, and keeps the old one as input.
+/// torch.fx's recipe: a new node after an old one takes over its uses, and keeps the old one as
+/// input.
 #[test]
 fn a_node_put_after_another_takes_over_its_uses_but_its_own() -> Result<()> {
     let (mut graph, [_, neg, old, _]) = chain()?;
@@ -723,7 +726,7 @@ fn lint_finds_each_broken_rule() -> Result<()> {
     );
     graph.output(late)?;
     graph.output(late)?;
-    // All findings, one a line, with the lines that made the nodes.
+    // All findings, one per line, with the source lines that made the nodes.
     let error = graph.lint().expect_err("it has findings");
     assert_snapshot!(support::without_lines(error), @"
     while checking %relu (fx-core/tests/graph.rs:_): argument %neg of %relu is used before it is computed: move it up, or sort the graph
@@ -734,7 +737,7 @@ fn lint_finds_each_broken_rule() -> Result<()> {
     Ok(())
 }
 
-/// `a` uses `b` and `b` uses `a`: no editing call may leave that unseen.
+/// `a` uses `b` and `b` uses `a`: no editing call may leave that undetected.
 #[test]
 fn a_replacement_that_would_make_a_cycle_is_refused() -> Result<()> {
     let (mut graph, [x, neg, relu, _]) = chain()?;

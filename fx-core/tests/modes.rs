@@ -1,4 +1,4 @@
-//! Modes: what sees each call, made eagerly, traced, run by a graph module or interpreted.
+//! Modes see each call, made eagerly, traced, run by a graph module or interpreted.
 
 mod support;
 
@@ -13,7 +13,7 @@ use fx_core::value::IntoValue;
 use support::modules::Block;
 use support::*;
 
-/// Notes what is called, with how deep inside of other calls it is.
+/// Notes the calls, with their depth inside other calls.
 #[derive(Default)]
 struct Notes {
     seen: RefCell<Vec<String>>,
@@ -96,7 +96,7 @@ fn a_module_is_one_call_and_its_bodys_calls_are_inside() -> Result<()> {
     ];
     assert_eq!(notes.taken(), eager);
     assert_eq!(y.to_vec()?, block.forward(&x())?.to_vec()?);
-    // A trace runs the root's body; that of a leaf does not run.
+    // A trace runs the root's body; the body of a leaf does not run.
     with_mode(notes.clone(), || symbolic_trace(&block))?;
     let traced = [
         "Linear",
@@ -114,13 +114,13 @@ fn a_module_is_one_call_and_its_bodys_calls_are_inside() -> Result<()> {
     Ok(())
 }
 
-/// Says its name before and after each call.
+/// Notes its name before and after each call.
 struct Says(&'static str, Rc<RefCell<Vec<String>>>);
 
 impl Mode for Says {
     fn call(&self, call: ModeCall<'_>, next: Next<'_>) -> Result<Value> {
         self.1.borrow_mut().push(format!("{} in", self.0));
-        // What a mode calls itself it does not see, and those around it do.
+        // A mode does not see its own calls, and those around it do.
         if self.0 == "inner" {
             Array::vec(&[1.0]).relu()?;
         }
@@ -148,7 +148,7 @@ fn the_innermost_mode_is_first_and_does_not_see_its_own_calls() -> Result<()> {
     Ok(())
 }
 
-/// Has every sum be a difference, and doubles what comes out.
+/// Turns every sum into a difference, and doubles the result.
 struct Changes;
 
 impl Mode for Changes {
@@ -232,7 +232,7 @@ fn modes_are_gone_after_unwinding() -> Result<()> {
     Ok(())
 }
 
-/// Runs what it sees in a mode of its own.
+/// Runs what it sees in a separate mode.
 struct Nests(Rc<Notes>);
 
 impl Mode for Nests {
@@ -270,7 +270,7 @@ fn arguments_have_their_parameters_names() -> Result<()> {
     let by = Rc::new(Cell::new(None));
     with_mode(Asks(by.clone()), || x().scale(3.0))?;
     assert_eq!(by.get(), Some(3.0));
-    // A method called by name on a known value is its type's.
+    // A method called by name on a known value is that of its type.
     let call = CallArgs {
         args: vec![x().into_value(), 4.0.into_value()],
         kwargs: Vec::new(),

@@ -1,4 +1,4 @@
-//! Parsing what a graph prints: round trips, and what malformed text is told.
+//! Parsing what a graph prints: round trips, and the errors of malformed text.
 
 #[path = "parse/random.rs"]
 mod random;

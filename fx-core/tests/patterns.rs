@@ -1,4 +1,4 @@
-//! Patterns: what torch.fx's rewriter gets wrong shown right, and properties of random graphs.
+//! Patterns: what torch.fx's rewriter gets wrong done right, and properties of random graphs.
 
 #[path = "support/text.rs"]
 mod text;
@@ -36,7 +36,7 @@ fn commutative_operands_may_change_places() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: Float, y: Float| y + x.abs()?))?;
     let matcher = SubgraphMatcher::new(traced!(|x: Float, y: Float| x.abs()? + y))?;
     assert_eq!(anchors(&gm, &matcher.find(&gm)?), ["add"]);
-    // What does not commute keeps its places.
+    // Operands of an operation that does not commute keep their places.
     let gm = symbolic_trace(traced!(|x: Float, y: Float| y - x.abs()?))?;
     let matcher = SubgraphMatcher::new(traced!(|x: Float, y: Float| x.abs()? - y))?;
     assert!(matcher.find(&gm)?.is_empty());
@@ -90,7 +90,7 @@ fn an_absent_output_is_no_match() -> Result<()> {
     Ok(())
 }
 
-/// What a pattern or a rule is refused with.
+/// The error with which a pattern or a rule is refused.
 fn refused<T>(result: Result<T>) -> String {
     result
         .err()
@@ -265,7 +265,7 @@ fn literals_are_tested_or_ignored() -> Result<()> {
     let large = pattern()?.literal_where("add", "b", large)?;
     assert_eq!(anchors(&gm, &large.find(&gm)?), ["add_1", "add_2"]);
     assert_eq!(pattern()?.ignore_literals(true).find(&gm)?.len(), 3);
-    // An integer is no float.
+    // An integer does not match a float.
     let mut ints = Graph::new();
     let x = ints.placeholder("x")?;
     let y = ints.call_function(operator::add, (x, 1), ())?;
@@ -342,7 +342,7 @@ fn endless_rules_are_stopped_and_named() -> Result<()> {
         Rule::new(traced!(|x: Float| x.abs()), traced!(|x: Float| (-x)?.abs()))?.named("grow"),
     );
     let error = refused(rules.run(&mut gm));
-    assert_snapshot!(error, @"more than 1000 replacements: the rules grow make new matches for ever; have one of them not make what it looks for, or raise the limit");
+    assert_snapshot!(error, @"more than 1000 replacements: the rules grow make new matches without end; have one of them not make what it looks for, or raise the limit");
     assert_eq!(gm.graph().to_string(), before);
     Ok(())
 }
@@ -420,8 +420,8 @@ fn graph_of(steps: &[Step]) -> Result<Graph> {
     Ok(graph)
 }
 
-/// A pattern cut out of a graph: a node and some of what only it needs, and calls beside it; it returns what is used outside.
-/// The node's name comes with it.
+/// A pattern cut out of a graph: a node, some of what only it needs, and calls beside it; it
+/// returns what is used outside. The node's name is returned with it.
 fn cut(graph: &Graph, at: usize, depth: usize, beside: &[u16]) -> Result<Option<(Graph, String)>> {
     let calls: Vec<_> = graph
         .nodes()
@@ -477,7 +477,7 @@ fn returned(pattern: &Graph) -> Vec<NodeId> {
     output.all_input_nodes().map(|node| node.id()).collect()
 }
 
-/// Whether a node depends on one of others, or is one.
+/// Whether a node is one of others, or depends on one.
 fn depends_on(graph: &Graph, node: NodeId, others: &[NodeId]) -> Result<bool> {
     let mut pending = vec![node];
     while let Some(id) = pending.pop() {
@@ -489,7 +489,8 @@ fn depends_on(graph: &Graph, node: NodeId, others: &[NodeId]) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether an assignment of the pattern's calls to the graph's is a match; by definition, not by search.
+/// Whether an assignment of the pattern's calls to the graph's is a match; by definition, not by
+/// search.
 fn is_match(pattern: &Graph, graph: &Graph, assigned: &[(NodeId, NodeId)]) -> Result<bool> {
     let returned = returned(pattern);
     let image = |id: NodeId| assigned.iter().find(|(p, _)| *p == id).map(|(_, g)| *g);
@@ -549,7 +550,7 @@ fn is_match(pattern: &Graph, graph: &Graph, assigned: &[(NodeId, NodeId)]) -> Re
                 continue 'orders;
             }
         }
-        // Calls that share nothing but a number are apart.
+        // Calls that share nothing but a number are unconnected.
         let shares = |a: NodeId, b: NodeId| -> Result<bool> {
             let (a, b) = (pattern.node(a)?, pattern.node(b)?);
             let uses = |a: NodeRef<'_>, b: NodeId| a.all_input_nodes().any(|input| input.id() == b);
@@ -609,7 +610,8 @@ fn calls(graph: &Graph) -> Vec<NodeId> {
     calls.map(|n| n.id()).collect()
 }
 
-/// What tells matches apart: what stands for the nodes that the pattern returns and does not use, by name.
+/// What distinguishes matches: what stands for the nodes that the pattern returns and does not use,
+/// by name.
 fn combinations(pattern: &Graph, graph: &Graph, found: &[Vec<NodeId>]) -> Result<Vec<Vec<String>>> {
     let calls = calls(pattern);
     let mut is_anchor = Vec::new();
@@ -678,7 +680,7 @@ proptest! {
             rule.apply(&mut gm)?;
             gm.lint()?;
             let found: Value = gm.forward((x, y))?;
-            // A zero's sign may be another: -1 · 0 is -0 as -0 is; nan is nan.
+            // A zero's sign may differ: -1 · 0 is -0 as -0 is; NaN is NaN.
             prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{:?}\n{}", rule, gm.graph());
         }
     }
@@ -700,7 +702,7 @@ proptest! {
         // Patterns of the graph itself, and of another one.
         for source in [&graph, &other] {
             let Some((pattern, _)) = cut(source, at, depth, &beside)? else { continue };
-            // What shares no value is no pattern.
+            // Parts that share no value are not pattern.
             let Ok(matcher) = SubgraphMatcher::new(&pattern) else { continue };
             let all = brute_force(&pattern, &graph)?;
             let mut expected = combinations(&pattern, &graph, &all)?;
@@ -709,7 +711,7 @@ proptest! {
             let found = found.iter().map(|one| assignment(&pattern, one)).collect::<Result<Vec<_>>>()?;
             prop_assert!(found.iter().all(|one| all.contains(one)), "{found:?}\n{pattern}\n{graph}");
             prop_assert_eq!(combinations(&pattern, &graph, &found)?, expected, "{}\n{}", pattern, graph);
-            // Without overlaps: matches that share nothing, and none that could come to them.
+            // Without overlaps: matches that share no nodes, and none that could be added.
             let apart = matcher.find(&gm)?;
             let apart = apart.iter().map(|one| assignment(&pattern, one)).collect::<Result<Vec<_>>>()?;
             prop_assert!(apart.iter().all(|one| all.contains(one)), "{apart:?}\n{pattern}\n{graph}");

@@ -1,4 +1,5 @@
-//! Running graphs as their users do: arguments, results, errors, memory, threads, edits and source code.
+//! Running graphs as their users do: arguments, results, errors, memory, threads, edits and source
+//! code.
 #![allow(
     clippy::needless_borrows_for_generic_args,
     reason = "arguments are lent, as users write it"
@@ -30,7 +31,7 @@ use insta::assert_snapshot;
 use support::modules::{Block, Linear};
 use support::*;
 
-/// What follows `->` runs; the same is eager Rust.
+/// What follows `->` runs; the same code is eager Rust.
 #[trace]
 fn mixture(
     x: &Array,
@@ -120,14 +121,14 @@ fn arguments_that_do_not_fit_are_errors_in_words() -> Result<()> {
     );
     let wrong = gm
         .forward::<Array>(("text", &x()))
-        .expect_err("text is no array");
+        .expect_err("text is not an array");
     assert_snapshot!(without_lines(wrong), @"while executing %sub (fx-core/tests/run.rs:_): not an operand of an array");
     let wrong = symbolic_trace(traced!(|x: &Array| x.relu()))?.forward::<Array>(2.0);
-    let text = wrong.expect_err("a float is no array").to_string();
+    let text = wrong.expect_err("a float is not an array").to_string();
     assert_snapshot!(without_lines(text), @"while executing %relu (fx-core/tests/run.rs:_): `array::relu` takes `Array` as `x`, found a float; it takes (x: &Array)");
     let text = gm
         .forward::<f64>((&x(), &x()))
-        .expect_err("an array is no float")
+        .expect_err("an array is not a float")
         .to_string();
     assert_eq!(text, "expected `f64`, found a tensor of shape [4]");
     let text = gm

@@ -1,4 +1,4 @@
-//! Parts of a graph as modules of their own: one at a time or many in one pass, and back again.
+//! Parts of a graph as separate modules: one at a time or many in one pass, and back again.
 
 use fx_core::ErrorKind;
 use fx_core::ir::{Graph, NodeRef, Op};
@@ -8,7 +8,8 @@ use fx_core::prelude::*;
 use fx_core::value::NodeId;
 use proptest::prelude::*;
 
-/// A graph of one input, whose node `n` adds or multiplies two earlier values; the result is a list of several.
+/// A graph of one input, whose node `n` adds or multiplies two earlier values; the result is a list
+/// of several.
 fn random_graph(choices: &[(u8, u8, bool)]) -> Result<GraphModule> {
     let mut graph = Graph::new();
     let mut values = vec![graph.placeholder("x")?];
@@ -33,7 +34,8 @@ fn random_graph(choices: &[(u8, u8, bool)]) -> Result<GraphModule> {
     Ok(gm)
 }
 
-/// A level for each node that no input's is above: parts by level never need each other both ways.
+/// A level for each node, not below that of any input: parts by level never need each other in both
+/// directions.
 fn levels(gm: &GraphModule, rises: &[bool]) -> Vec<(NodeId, usize)> {
     let mut levels: Vec<(NodeId, usize)> = Vec::new();
     for (at, node) in gm.graph().nodes().enumerate() {
@@ -107,7 +109,8 @@ fn a_region_knows_what_it_takes_and_gives() -> Result<()> {
 
 #[test]
 fn parts_that_need_each_other_are_refused_and_nothing_changes() -> Result<()> {
-    // a -> b -> c -> d, and the parts are {a, c} and {b, d}: each alone is no piece; {a, d} with {b} and {c} neither.
+    // a -> b -> c -> d, and the parts are {a, c} and {b, d}: neither alone is one piece; nor is {a,
+    // d} with {b} and {c}.
     let mut gm = symbolic_trace(traced!(|x: Float| (((x + 1.0)? * 2.0)? - 3.0)? / 4.0))?;
     let before = gm.to_bytes()?;
     let by_turns = |node: NodeRef<'_>| match node.name().to_string().as_str() {

@@ -379,7 +379,8 @@ fn shared_modules_and_parameters_go_by_their_first_name() -> Result<()> {
     Ok(())
 }
 
-/// No argument is symbolic, yet both are parameters: the graph must compute it, not freeze it.
+/// No argument is symbolic, yet both are parameters: the graph must compute the result, not freeze
+/// it.
 #[derive(Module)]
 struct TwoParameters {
     a: Array,
@@ -419,7 +420,7 @@ fn operations_on_parameters_are_recorded_and_on_buffers_frozen() -> Result<()> {
     Ok(())
 }
 
-/// Walks through `visits` times `Counted`s, twice at each level.
+/// Holds the next level twice; `visits` counts the visits.
 struct Twice {
     next: Option<Arc<Twice>>,
     visits: Arc<std::sync::atomic::AtomicUsize>,
@@ -632,7 +633,7 @@ fn nodes_know_the_users_expression() -> Result<()> {
     let graph = Trace::new(traced!(located)).graph()?;
     for (name, text) in [
         ("x", "located(x: &Array)"),
-        // rustc counts the parentheses of an operator to it.
+        // rustc counts the parentheses of an operator as part of it.
         ("add", "(x + 1.0)?;"),
         ("relu", "relu()?;"),
         ("gt", "(&z > 0.5)?;"),

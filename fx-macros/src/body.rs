@@ -1,5 +1,5 @@
-//! Rewrites a traced body: comparisons become calls that a traced value can answer, conditions accept plain `bool`s only,
-//! and a range in an index may have a traced and a plain end.
+//! Rewrites a traced body: comparisons become calls that a traced value can answer, conditions
+//! accept plain `bool`s only, and a range in an index may have a traced and a plain end.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -16,8 +16,8 @@ use crate::spans::{Ends, parenthesized, respanned};
 /// arguments, const blocks, array lengths, attributes) stays as it is: a trait
 /// call is not allowed there, and no traced value can occur there.
 ///
-/// With `fallible`, the body returns a `Result` that takes fx's errors in, so that an assertion of a traced
-/// value can be recorded.
+/// With `fallible`, the body returns a `Result` that can hold fx's errors, so that an assertion of
+/// a traced value can be recorded.
 pub fn rewrite(block: &mut Block, core: &TokenStream, fallible: bool) {
     let mut rewriter = Rewriter {
         core,
@@ -121,10 +121,10 @@ impl VisitMut for Rewriter<'_> {
 }
 
 impl Rewriter<'_> {
-    /// Rewrites an expression of which plain Rust demands that it be a `bool`.
+    /// Rewrites an expression that plain Rust requires to be a `bool`.
     ///
-    /// Parentheses, blocks and branches pass the demand on to what they yield,
-    /// so the compiler points at that, and a diverging tail needs no type.
+    /// Parentheses, blocks and branches pass the requirement on to what they yield, so the compiler
+    /// points at that, and a diverging tail needs no type.
     fn condition(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Paren(paren) => self.condition(&mut paren.expr),
@@ -281,7 +281,8 @@ impl Rewriter<'_> {
         true
     }
 
-    /// The arguments of an `assert!` whose claim may be traced. A claim of several by `&&` and `||` is a plain one.
+    /// The arguments of an `assert!` whose claim may be traced. Several claims joined by `&&` and
+    /// `||` are a plain one.
     fn assertion(&mut self, input: ParseStream<'_>) -> syn::Result<TokenStream> {
         let mut claim: Expr = input.parse()?;
         if needs_no_check(&claim) {
@@ -334,7 +335,7 @@ impl Rewriter<'_> {
                 self.condition(&mut claim);
                 let comma: Option<Token![,]> = input.parse()?;
                 if input.is_empty() {
-                    // Without words of its own `assert!` would quote the rewritten claim.
+                    // Without a message, `assert!` would quote the rewritten claim.
                     return Ok(quote! {
                         #claim,
                         "{}",
@@ -410,7 +411,7 @@ fn comparison(binary: &ExprBinary) -> Option<&'static str> {
     })
 }
 
-/// Whether a condition is right, or refused in good words, as plain Rust has it.
+/// Whether a condition is valid, or refused with a good message, as plain Rust has it.
 fn needs_no_check(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) | Expr::Let(_) | Expr::Assign(_) | Expr::Loop(_) | Expr::Verbatim(_) => true,

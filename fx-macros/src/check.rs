@@ -1,4 +1,5 @@
-//! What several macros refuse: signatures that cannot be traced, and receivers that a method may not have.
+//! Checks that several macros share: signatures that cannot be traced, and receivers that a method
+//! may not have.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -6,7 +7,7 @@ use syn::{FnArg, GenericParam, Item, Receiver, Signature};
 
 use crate::refusal::{self, Refusals};
 
-/// What no traced signature may have.
+/// Refuses what no traced signature may have.
 pub fn signature(sig: &Signature, refusals: &mut Refusals) {
     if let Some(token) = &sig.constness {
         refusals.add(refusal::signature::is_const(token));
@@ -22,7 +23,7 @@ pub fn signature(sig: &Signature, refusals: &mut Refusals) {
     }
 }
 
-/// Whether a method can be called by a graph: its receiver, and type parameters, which it may not have.
+/// Whether a graph can call a method: checks its receiver, and that it has no type parameters.
 pub fn method(sig: &Signature, what: Method, refusals: &mut Refusals) -> bool {
     let mut problems = Refusals::default();
     match sig.inputs.first() {
@@ -49,7 +50,7 @@ pub fn method(sig: &Signature, what: Method, refusals: &mut Refusals) -> bool {
     fits
 }
 
-/// Which methods are asked about.
+/// The kinds of methods to check.
 #[derive(Clone, Copy)]
 pub enum Method {
     /// The `forward` of `#[trace] impl`.
@@ -62,7 +63,7 @@ fn is_shared(receiver: &Receiver) -> bool {
     receiver.to_token_stream().to_string().replace(' ', "") == "&self"
 }
 
-/// Where an attribute stands that is not for its item: at the item's name, if it has one.
+/// The place of an attribute that does not fit its item: the item's name, if it has one.
 pub fn place(item: &Item) -> TokenStream {
     match item {
         Item::Struct(item) => item.ident.to_token_stream(),

@@ -1,8 +1,8 @@
 //! The macros of fx: `#[trace]`, `#[wrap]`, `#[derive(Module)]`, `traced!` and `function!`.
 //!
-//! Each goes the same way: `parse` reads the item into a model, `check` refuses what cannot be traced,
-//! `expand` writes the code. A refused item is still written out, with what its users need of it (`expand::stub`), so that
-//! only the real mistake shows.
+//! Each works in the same way: `parse` reads the item into a model, `check` refuses what cannot be
+//! traced, `expand` writes the code. A refused item is still written out, with what its users need
+//! of it (`expand::stub`), so that only the actual mistake is reported.
 
 mod body;
 mod check;
@@ -17,11 +17,12 @@ use proc_macro::TokenStream;
 
 /// Makes a `forward` traceable: on an `impl` block that has one, or on a function.
 ///
-/// Inside, comparisons of traced values are recorded (`(x > 0.5)?`), and a traced value as a condition does
-/// not compile. Trace the result with `symbolic_trace(&module)`, or `Trace::new(&module).tracer(MyTracer)`.
+/// Inside, comparisons of traced values are recorded (`(x > 0.5)?`), and a traced value as a
+/// condition does not compile. Trace the result with `symbolic_trace(&module)`, or
+/// `Trace::new(&module).tracer(MyTracer)`.
 ///
-/// Options: `leaf` (tracers record a call of the module instead of going inside), `impure` or
-/// `impure = method` (running it does more than computing its result).
+/// Options: `leaf` (tracers record a call of the module instead of tracing through it), `impure` or
+/// `impure = method` (running it does more than compute its result).
 #[proc_macro_attribute]
 pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::trace(options.into(), item.into()).into()
@@ -31,36 +32,41 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// On a function, or on an `impl` block whose methods all become leaves. Options: `method` (also a
 /// method of the first argument's type), `method = custom` (only `name::method(..)`, for methods
-/// written by hand), `random`, `effects(random, reads, writes, io)` (what a call does besides giving its result),
-/// `impure` (all of these), `always` (recorded whatever its arguments),
-/// `commutative` (its first two arguments may change places), `path = ".."`
-/// (the public path, where the module is private).
+/// written by hand), `random`, `effects(random, reads, writes, io)` (what a call does besides
+/// computing its result), `impure` (all of these), `always` (recorded whatever its arguments),
+/// `commutative` (its first two arguments may be swapped), `path = ".."` (the public path, if the
+/// module is private).
 ///
-/// Parameters: `#[kw]` says that the argument is recorded by name; in a Rust call it stands in its place as
-/// any other. `#[default(..)]` says which value need not be recorded, and fills it in where a graph leaves it
-/// out; a Rust call gives it all the same. The body is plain Rust: compare tensors by methods, `x.gt(0.5)?`.
+/// Parameters: `#[kw]` records the argument by name; in a Rust call it is positional like any
+/// other. `#[default(..)]` is the value that need not be recorded, and that is filled in where a
+/// graph leaves it out; a Rust call still passes it. The body is plain Rust: compare tensors by
+/// methods, `x.gt(0.5)?`.
 #[proc_macro_attribute]
 pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::wrap(options.into(), item.into()).into()
 }
 
-/// Makes a struct or enum a part of modules: its fields are children, parameters, buffers or plain data.
+/// Makes a struct or enum a part of modules: its fields are children, parameters, buffers or plain
+/// data.
 ///
-/// Field options: `#[module(buffer)]`, `#[module(skip)]`, `#[module(flatten)]`, `#[module(training)]`;
-/// a field `training: bool` is the training flag without saying so. A buffer that the constructor computes and that no weight
-/// file has is `#[module(buffer, persistent = false)]`.
+/// Field options: `#[module(buffer)]`, `#[module(skip)]`, `#[module(flatten)]`,
+/// `#[module(training)]`; a field `training: bool` is the training flag without an option. A buffer
+/// that the constructor computes and that is in no weight file is
+/// `#[module(buffer, persistent = false)]`.
 ///
-/// A module is known by its address, which a type without a size does not have: a struct without data has a field
-/// `tag: Tag` (`fx_core::module::Tag`, in the preludes), and does not compile without it.
+/// A module is identified by its address, which a type of size zero does not have: a struct without
+/// data has a field `tag: Tag` (`fx_core::module::Tag`, in the preludes), and does not compile
+/// without it.
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(item: TokenStream) -> TokenStream {
     expand::module(item.into()).into()
 }
 
-/// Makes a struct a structure of values, as lists, tuples and dicts are: its fields go through graphs by name.
+/// Makes a struct a structure of values, like lists, tuples and dicts: its fields pass through
+/// graphs by name.
 ///
-/// It can be an argument and a result of `#[trace]` and `#[wrap]` functions, and flows as a dict with its
-/// fields' names; a tuple struct flows as a tuple. The struct is `Clone`.
+/// It can be an argument and a result of `#[trace]` and `#[wrap]` functions, and is passed as a
+/// dict with its fields' names; a tuple struct is passed as a tuple. The struct is `Clone`.
 #[proc_macro_derive(Tree)]
 pub fn derive_tree(item: TokenStream) -> TokenStream {
     expand::tree(item.into()).into()

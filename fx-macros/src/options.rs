@@ -1,4 +1,4 @@
-//! The arguments of our attributes: each known option once, every other refused at its own token.
+//! The arguments of our attributes: each known option once; any other is refused at its own token.
 
 use proc_macro2::{Span, TokenStream};
 use syn::parse::{Parse, ParseStream, Parser};
@@ -12,13 +12,13 @@ use crate::refusal::{self, Refusals};
 pub struct TraceOptions {
     pub leaf: Option<Span>,
     pub impure: Option<(Impure, Span)>,
-    /// Another name for the handle, where a module has the function's.
+    /// Another name for the handle, if a module has the function's name.
     pub handle: Option<Ident>,
     /// The public path of a module's type.
     pub path: Option<LitStr>,
 }
 
-/// How a module says that it is impure.
+/// How a module declares that it is impure.
 pub enum Impure {
     Always,
     Method(Ident),
@@ -28,7 +28,7 @@ pub enum Impure {
 #[derive(Default)]
 pub struct WrapOptions {
     pub method: Option<(MethodOption, Span)>,
-    /// The constants of `Effects` that are declared.
+    /// The declared constants of `Effects`.
     pub effects: Vec<Ident>,
     pub always: bool,
     pub commutative: bool,
@@ -37,7 +37,7 @@ pub struct WrapOptions {
     pub written: Option<Expr>,
 }
 
-/// Which methods a `#[wrap(method)]` function makes.
+/// The methods that a `#[wrap(method)]` function makes.
 #[derive(Clone, Copy, PartialEq)]
 pub enum MethodOption {
     /// An inherent method of the first argument's type.
@@ -49,7 +49,7 @@ pub enum MethodOption {
 struct Opt {
     name: Ident,
     value: Option<Expr>,
-    /// What stands in brackets behind the name.
+    /// The contents of the brackets after the name.
     list: Option<(Span, Punctuated<Ident, Token![,]>)>,
 }
 
@@ -72,7 +72,7 @@ impl Parse for Opt {
     }
 }
 
-/// The known options, each once; what is not known or given again is refused and left out.
+/// The known options, each once; unknown and repeated ones are refused and left out.
 fn parse_options(tokens: TokenStream, known: &[&str], refusals: &mut Refusals) -> Vec<Opt> {
     let parsed = Punctuated::<Opt, Token![,]>::parse_terminated.parse2(tokens);
     let mut seen: Vec<String> = Vec::new();
@@ -254,7 +254,7 @@ impl WrapOptions {
     }
 }
 
-/// What a `macro_rules` fragment stands for.
+/// The expression for which a `macro_rules` fragment stands.
 fn without_group(mut expr: &Expr) -> &Expr {
     while let Expr::Group(group) = expr {
         expr = &group.expr;
@@ -262,7 +262,7 @@ fn without_group(mut expr: &Expr) -> &Expr {
     expr
 }
 
-/// What a field of a module is.
+/// The kind of a module's field.
 #[derive(Clone, Copy, PartialEq, Default)]
 pub enum FieldKind {
     #[default]
@@ -275,10 +275,10 @@ pub enum FieldKind {
     Training,
 }
 
-/// What `#[module(..)]` says of a field.
+/// The content of `#[module(..)]` for a field.
 pub struct FieldOptions {
     pub kind: FieldKind,
-    /// Its name in paths, where it is not Rust's.
+    /// Its name in paths, if it differs from Rust's.
     pub name: Option<LitStr>,
 }
 

@@ -1,4 +1,4 @@
-//! How expansions name fx-core, whatever the user calls the dependency, and types as text.
+//! How expansions name fx-core, whatever name the user gives the dependency, and types as text.
 
 use proc_macro_crate::{FoundCrate, crate_name};
 use proc_macro2::{Span, TokenStream};

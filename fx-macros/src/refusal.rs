@@ -1,7 +1,7 @@
-//! The words of every refusal of the macros, by macro, and the list of an item's refusals.
+//! The texts of all refusals of the macros, by macro, and the list of an item's refusals.
 //!
-//! A refusal is at the user's token and names the way out. What is no Rust at all is refused in the words of the parser, and
-//! what lacks a trait in the words that stand at the trait, in fx-core.
+//! A refusal is at the user's token and names the fix. Invalid Rust is refused with the text of the
+//! parser, and a missing trait with the text at the trait, in fx-core.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -25,7 +25,7 @@ impl Refusals {
         }
     }
 
-    /// What went well; what did not is added.
+    /// The value of a success; an error is added.
     pub fn take<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|refusal| self.add(refusal)).ok()
     }
@@ -34,7 +34,7 @@ impl Refusals {
         self.0.is_none()
     }
 
-    /// The errors as the compiler takes them: items, or statements.
+    /// The errors in a form that the compiler takes: items, or statements.
     pub fn errors(&self) -> Option<TokenStream> {
         self.0.as_ref().map(Error::to_compile_error)
     }
@@ -75,7 +75,7 @@ pub mod options {
         at(value, "expected a name")
     }
 
-    /// `example` shows the attribute with the option as it should be.
+    /// `example` shows the attribute with the correct option.
     pub fn no_path(option: &Ident, example: &str) -> Error {
         at(option, &format!("`path` takes the public path: {example}"))
     }
@@ -334,7 +334,7 @@ pub mod wrap {
     pub fn receiver(receiver: &impl ToTokens) -> Error {
         at(
             receiver,
-            "a leaf method takes `&self`: it gives a new value",
+            "a leaf method takes `&self`: it returns a new value",
         )
     }
 
@@ -389,10 +389,10 @@ pub mod module {
         )
     }
 
-    /// The words of a refusal that the compiler makes, because it alone knows sizes.
+    /// The text of a refusal that the compiler makes, because it alone knows sizes.
     pub fn no_size(name: &Ident) -> String {
         format!(
-            "the module `{name}` has no size, so that two of them cannot be told apart: add a field `tag: Tag` (`fx_core::module::Tag`, `fx_nn::module::Tag`)"
+            "the module `{name}` has no size, so that two of them cannot be distinguished: add a field `tag: Tag` (`fx_core::module::Tag`, `fx_nn::module::Tag`)"
         )
     }
 }
@@ -404,14 +404,14 @@ pub mod tree {
     pub fn is_enum(token: &impl ToTokens) -> Error {
         at(
             token,
-            "an enum is no tree: which fields it has is known only when the program runs; derive `Tree` for structs",
+            "an enum is not a tree: which fields it has is known only when the program runs; derive `Tree` for structs",
         )
     }
 
     pub fn is_union(token: &impl ToTokens) -> Error {
         at(
             token,
-            "a union is no tree: which of its fields is live is not known",
+            "a union is not a tree: which of its fields is live is not known",
         )
     }
 

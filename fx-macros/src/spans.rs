@@ -1,4 +1,4 @@
-//! Where rustc points: spans of what the user wrote, given to what is written for it.
+//! Where rustc points: spans of what the user wrote, used for what is generated from it.
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -49,9 +49,9 @@ pub fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.into_iter().map(respan).collect()
 }
 
-/// `<ty as bound>::function arguments`, whose place in errors is the whole of the type as written.
+/// `<ty as bound>::function arguments`, which errors place at the whole type as written.
 ///
-/// Then rustc words each use of a type that lacks the bound alike, and reports it once.
+/// Then rustc reports each use of a type that lacks the bound with the same text, and only once.
 pub fn call_of_type(
     ty: &impl ToTokens,
     bound: TokenStream,

@@ -1,7 +1,8 @@
-//! The public surface of the crates, item by item, beside the one that is kept: a change of it is always seen.
+//! The public surface of the crates, item by item, compared with the kept one: a change of it is
+//! always noticed.
 //!
-//! It is here because this crate has the parser. `UPDATE_PUBLIC_API=1 cargo test -p fx-macros --test public_api` writes
-//! what there is now.
+//! It is here because this crate has the parser.
+//! `UPDATE_PUBLIC_API=1 cargo test -p fx-macros --test public_api` writes the current surface.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,7 +63,8 @@ struct Exported {
     src: PathBuf,
     /// Names that public modules re-export, wherever their items are.
     names: BTreeSet<String>,
-    /// Public modules, as paths of files without their endings: all that is public in them is.
+    /// Public modules, as paths of files without their endings: everything public in them is
+    /// exported.
     modules: BTreeSet<PathBuf>,
 }
 
@@ -112,7 +114,7 @@ impl Exported {
         }
     }
 
-    /// What is re-exported from `from`.
+    /// Adds what is re-exported from `from`.
     fn add_use(&mut self, tree: &UseTree, from: PathBuf) {
         match tree {
             UseTree::Path(path) if path.ident == "crate" => {
@@ -139,7 +141,7 @@ impl Exported {
         }
     }
 
-    /// Whether all public items of a file are the crate's, because it is a public module's.
+    /// Whether all public items of a file are exported, because its module is public.
     fn has_all_of(&self, file: &Path) -> bool {
         let file = file.with_extension("");
         let module = match file.ends_with("mod") {
@@ -173,7 +175,7 @@ fn name_of(item: &Item) -> Option<String> {
     })
 }
 
-/// The public items of a file that are of an exported name, or all where the file is a public module's.
+/// The public items of a file that have an exported name, or all if the file is a public module's.
 fn items(items: &[Item], exported: Option<&BTreeSet<String>>, found: &mut BTreeSet<String>) {
     for item in items {
         if let (Some(exported), Some(name)) = (exported, name_of(item))

@@ -1,4 +1,5 @@
-//! The table of torch.fx's tests, `docs/torchfx-tests.md`: each row names tests that exist, or says why there is none.
+//! The table of torch.fx's tests, `docs/torchfx-tests.md`: each row names existing tests, or says
+//! why there is none.
 //!
 //! It is here because this crate has the parser.
 
@@ -9,7 +10,7 @@ use std::path::Path;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
-/// How many tests torch.fx 2.15 has of what the table is about.
+/// How many tests torch.fx 2.15 has of the features in the table.
 const ROWS: usize = 334;
 
 /// The tests of a source file.
@@ -52,7 +53,7 @@ impl<'ast> Visit<'ast> for Tests {
         visit::visit_item_fn(self, item);
     }
 
-    /// A macro whose text has `#[test]` makes a test of each name that it is given.
+    /// A macro whose text has `#[test]` makes a test of each name that it gets.
     fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
         let tokens = &item.mac.tokens;
         if let Some(name) = &item.ident {
@@ -80,12 +81,12 @@ fn rows(page: &str) -> Vec<[&str; 3]> {
     .collect()
 }
 
-/// What is between backquotes, by turns with what is not: the odd ones are.
+/// The text between backquotes, alternating with the text outside: the odd parts.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// What is wrong with the page.
+/// The faults of the page.
 fn findings(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut listed = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! What writing a chain of 100,000 nodes as source, saving and loading it takes, and how the times grow from 10,000.
+//! The times to write a chain of 100,000 nodes as source, to save and to load it, and their growth
+//! from 10,000 nodes.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::hint::black_box;
@@ -6,7 +7,7 @@ use std::time::Instant;
 
 use fx_nn::prelude::*;
 
-/// The shortest of some runs, in seconds.
+/// The shortest time of several runs, in seconds.
 fn shortest<T>(runs: usize, run: impl Fn() -> Result<T>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..runs {
@@ -18,7 +19,7 @@ fn shortest<T>(runs: usize, run: impl Fn() -> Result<T>) -> Result<f64> {
     Ok(best)
 }
 
-/// Seconds to write, save and load a chain of `n` calls of functions, with some layers between them.
+/// Seconds to write, save and load a chain of `n` function calls with some layers in between.
 fn chain(n: usize, runs: usize) -> Result<[f64; 3]> {
     let layer = nn::Linear::new(4, 4)?;
     let gm = symbolic_trace(traced!(move |x: &Tensor| {

@@ -1,8 +1,9 @@
-//! What saving and loading a large file takes: time, and memory beside the weights.
+//! Saving and loading a large file: time, and memory beyond the weights.
 //!
-//! `cargo bench -p fx-nn --bench files -- 4096` takes the size of the weights in MiB (256 unless told); the file is made
-//! in the folder for temporary files. Each figure is measured in a process of its own, with all pages that the weights
-//! take counted by the kernel. Where the kernel does not count (`/proc/self/status`), there are only times.
+//! `cargo bench -p fx-nn --bench files -- 4096` sets the size of the weights in MiB (default: 256).
+//! The file is created in the temporary folder. Each figure is measured in a process of its own,
+//! with every page of the weights counted by the kernel. Without `/proc/self/status` there are only
+//! times.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::fs;
@@ -16,7 +17,7 @@ use fx_nn::weights;
 
 const MIB: usize = 1 << 20;
 
-/// A line of the process's status, in bytes.
+/// A field of the process's status, in bytes.
 fn status(name: &str) -> Option<usize> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -24,14 +25,14 @@ fn status(name: &str) -> Option<usize> {
     Some(kib * 1024)
 }
 
-/// Time and most memory of a step; memory is counted from `base`, over that of the weights.
+/// Time and peak memory of a step; memory is counted from `base`, relative to that of the weights.
 fn measure<T>(
     name: &str,
     base: Option<usize>,
     size: usize,
     step: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    // The most memory so far is forgotten: making the weights is not what is measured.
+    // Resets the peak: making the weights is not measured.
     let is_reset = fs::write("/proc/self/clear_refs", "5").is_ok();
     let start = Instant::now();
     let result = black_box(step()?);
@@ -47,7 +48,7 @@ fn measure<T>(
     Ok(result)
 }
 
-/// A graph module with so many parameters of one size, every page of them written.
+/// A graph module with `count` parameters of equal size, every page of them written.
 fn module(count: usize, size: usize) -> Result<GraphModule> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 1.0))?;
     for i in 0..count {
@@ -79,7 +80,7 @@ fn step(name: &str, path: &Path, count: usize, size: usize) -> Result<()> {
     }
 }
 
-/// A file that goes when the benchmark does.
+/// A file that is removed when the benchmark ends.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {

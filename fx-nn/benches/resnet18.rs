@@ -1,4 +1,4 @@
-//! ResNet-18: the time to trace a node of it, and its traced run against calling the model.
+//! ResNet-18: the tracing time per node, and its traced run against calling the model.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::hint::black_box;
@@ -56,7 +56,7 @@ fn main() -> Result<()> {
         black_box(traced.forward::<Tensor>(&x)?);
         Ok(start.elapsed())
     };
-    // In turns, each first every other time, so that what slows the machine slows both.
+    // Interleaved, each first every other time, so that a slowdown of the machine affects both.
     let (mut eager_times, mut run_times) = (Vec::new(), Vec::new());
     for i in 0..101 {
         let (e, r) = if i % 2 == 0 {

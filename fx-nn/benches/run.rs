@@ -1,4 +1,5 @@
-//! What running a graph costs beyond the same candle calls by hand: time a node, memory, compiling, long chains.
+//! The cost of running a graph beyond the same candle calls by hand: time per node, memory,
+//! compiling, long chains.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::hint::black_box;
@@ -34,7 +35,7 @@ fn chain(n: usize) -> Result<GraphModule> {
     }))
 }
 
-/// Forward and the interpreter against candle by hand, in ns a node, on tensors of one element.
+/// `forward` and the interpreter against candle by hand, in ns per node, on tensors of one element.
 fn overhead() -> Result<(f64, f64)> {
     const NODES: usize = 1000;
     let gm = chain(NODES)?;
@@ -48,7 +49,7 @@ fn overhead() -> Result<(f64, f64)> {
         Ok(h)
     };
     let (mut candle, mut forward, mut interpreter) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
-    // In turns, so that what slows the machine slows all.
+    // Interleaved, so that a slowdown of the machine affects all.
     for _ in 0..1000 {
         candle = candle.min(time(by_hand)?.as_secs_f64());
         forward = forward.min(time(|| gm.forward::<Tensor>((&x, &y)))?.as_secs_f64());
@@ -59,7 +60,8 @@ fn overhead() -> Result<(f64, f64)> {
     Ok((beyond(forward), beyond(interpreter)))
 }
 
-/// ResNet-18: the time of a traced run over calling the model, and the peak of memory likewise.
+/// ResNet-18: the time of a traced run over that of calling the model, and the same for peak
+/// memory.
 fn resnet() -> Result<(f64, f64)> {
     let mut model = resnet18(1000)?;
     model.eval();
@@ -69,7 +71,7 @@ fn resnet() -> Result<(f64, f64)> {
     let eager = || model.forward(&x);
     let run = || traced.forward::<Tensor>(&x);
     let (mut eager_times, mut run_times) = (Vec::new(), Vec::new());
-    // In turns, each first every other time.
+    // Interleaved, each first every other time.
     for i in 0..101 {
         if i % 2 == 0 {
             eager_times.push(time(eager)?);
@@ -85,19 +87,19 @@ fn resnet() -> Result<(f64, f64)> {
         black_box(run()?);
         Ok(PEAK.peak_usage().saturating_sub(before) as f64)
     };
-    // The shape after the first: what is kept between runs is there by now.
+    // Not the first run of this shape: memory that is kept between runs is already allocated.
     let memory = peak(&run)? / peak(&eager)?;
     Ok((median(run_times) / median(eager_times), memory))
 }
 
-/// Compiling a chain of `n` nodes, in seconds.
+/// The time to compile a chain of `n` nodes, in seconds.
 fn compile(n: usize, runs: usize) -> Result<f64> {
     let mut gm = chain(n)?;
     let node = gm.graph().nodes().last().map(|node| node.id());
     let node = node.ok_or_else(|| Error::msg("a chain has nodes"))?;
     let mut best = f64::INFINITY;
     for _ in 0..runs {
-        // A graph that is as it was when it was compiled is not compiled again.
+        // A graph that has not changed since it was compiled is not compiled again.
         let args = gm.graph().node(node)?.args().to_vec();
         gm.graph_mut().node_mut(node)?.set_args(args)?;
         best = best.min(time(|| gm.recompile())?.as_secs_f64());
@@ -105,7 +107,7 @@ fn compile(n: usize, runs: usize) -> Result<f64> {
     Ok(best)
 }
 
-/// A chain of a million: each step of its life, in seconds.
+/// A chain of a million nodes: each step of its life, in seconds.
 fn long_life() -> Result<()> {
     const NODES: usize = 1_000_000;
     let whole = Instant::now();
@@ -131,7 +133,7 @@ fn long_life() -> Result<()> {
     Ok(())
 }
 
-/// Whether a group of figures is among those named on the command line, or none is named.
+/// Whether a group of figures is named on the command line, or no group is.
 fn wanted(what: &str) -> bool {
     let mut named = std::env::args()
         .skip(1)

@@ -1,4 +1,4 @@
-//! What tracing costs a node, on a model and on long chains, and what an eager op costs beyond candle's.
+//! The cost of tracing per node, on a model and on long chains, and of an eager op beyond candle's.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::alloc::System;
@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The shortest of some runs, in ns.
+/// The shortest of several runs, in ns.
 fn shortest<T>(runs: usize, mut run: impl FnMut() -> Result<T>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..runs {
@@ -24,7 +24,7 @@ fn shortest<T>(runs: usize, mut run: impl FnMut() -> Result<T>) -> Result<f64> {
     Ok(best)
 }
 
-/// Tracing a chain of `n` operations, per node.
+/// The time to trace a chain of `n` operations, per node.
 fn chain(n: usize, runs: usize) -> Result<f64> {
     let best = shortest(runs, || {
         Trace::new(traced!(move |x: &Tensor| {
@@ -39,7 +39,7 @@ fn chain(n: usize, runs: usize) -> Result<f64> {
     Ok(best / (n + 2) as f64)
 }
 
-/// Operations on tensors of one element: fx's time and allocations for each beyond candle's.
+/// Operations on tensors of one element: time and allocations per operation beyond candle's.
 fn eager() -> Result<(f64, f64)> {
     const OPS: usize = 1000;
     let (a, b) = (Tensor::rand(1)?, Tensor::rand(1)?);
@@ -58,7 +58,7 @@ fn eager() -> Result<(f64, f64)> {
         Ok(())
     };
     let (mut ours_best, mut theirs_best) = (f64::INFINITY, f64::INFINITY);
-    // In turns, so that what slows the machine slows both.
+    // Interleaved, so that a slowdown of the machine affects both.
     for _ in 0..2000 {
         ours_best = ours_best.min(shortest(1, ours)?);
         theirs_best = theirs_best.min(shortest(1, theirs)?);
@@ -74,7 +74,7 @@ fn eager() -> Result<(f64, f64)> {
     ))
 }
 
-/// Whether a group of figures is among those named on the command line, or none is named.
+/// Whether a group of figures is named on the command line, or no group is.
 fn wanted(what: &str) -> bool {
     let mut named = std::env::args()
         .skip(1)

@@ -16,7 +16,7 @@ fn main() -> Result<()> {
         println!("{path:16} {}", value.describe());
     }
 
-    // What the first block gave is what the block gives when it is called by hand.
+    // The first block's activation equals the result of calling the block by hand.
     let stem = model.bn1.forward(&model.conv1.forward(&x)?)?.relu()?;
     let by_hand = model.layer1[0].forward(&model.maxpool.forward(&stem)?)?;
     let seen = traced.capture(&["layer1.0"], &x)?;

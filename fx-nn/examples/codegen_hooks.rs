@@ -6,7 +6,7 @@ use fx_nn::models::mlp::Mlp;
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 
-/// A free function over the layers, that tells how long it took.
+/// A free function over the layers that also returns how long it took.
 struct Timed;
 
 impl CodeGen for Timed {
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     let mut gm = symbolic_trace(&module)?;
     let usual = gm.code();
 
-    // While the hook is there, every node is followed by a print of it.
+    // While the hook is registered, every node is followed by a line that prints it.
     let graph = gm.graph().clone();
     let hook = gm.on_generate_code(move |lines| {
         let mut with_prints = Vec::new();
@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     drop(hook);
     println!("as before without the hook: {}\n", gm.code() == usual);
 
-    // A second one chains after the first; `keep` makes them lasting.
+    // A second hook runs after the first; `keep` makes them permanent.
     gm.on_generate_code(|lines| lines.into_iter().map(timed_receiver).collect())
         .keep();
     gm.on_generate_code(|mut lines| {
@@ -65,7 +65,7 @@ fn main() -> Result<()> {
     gm.set_codegen(Timed);
     println!("custom:\n{}", gm.code());
 
-    // Source lines and shapes, where a sample told them.
+    // Source lines, and shapes that a sample run recorded.
     gm.reset_codegen();
     gm.propagate_shapes(&Tensor::rand((2, 8))?)?;
     println!(
@@ -73,7 +73,7 @@ fn main() -> Result<()> {
         gm.rust_code(&CodeOptions::new().verbose(true))
     );
 
-    // What runs is the graph, whatever the text says.
+    // The graph runs, whatever the text says.
     let x = Tensor::rand((2, 8))?;
     let (y, expected): (Tensor, _) = (gm.forward(&x)?, module.forward(&x)?);
     println!(

@@ -40,7 +40,7 @@ pub fn example() -> Result<(GraphModule, Vec<Value>)> {
 }
 
 fn main() -> Result<()> {
-    // Left open, a plain `bool` is an error that says what to do, before anything runs.
+    // Without a value, a plain `bool` is an error that says what to do, before anything runs.
     if let Err(error) = symbolic_trace(traced!(pooled)) {
         println!("{error}\n");
     }
@@ -49,7 +49,7 @@ fn main() -> Result<()> {
     println!("{}\n\n{}", gm.graph(), gm.code());
     println!("frozen:\n{}", trace().report()?);
 
-    // Called as the function is.
+    // Called like the function.
     let batch = Batch {
         tokens: Tensor::rand((2, 3))?,
         masks: vec![Tensor::ones((2, 3))?, Tensor::ones(3)?],

@@ -1,7 +1,7 @@
 //! How many of PyTorch's functions and layers the differential test calls; `--missing` lists the others.
 //!
-//! `tests/differential/names.py` makes the list of names and says what is not in it, `tests/differential/recorded.jsonl`
-//! holds the calls.
+//! `tests/differential/names.py` lists the names and documents what it leaves out;
+//! `tests/differential/recorded.jsonl` holds the calls.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::BTreeSet;

@@ -31,7 +31,7 @@ struct MergeCalls(Function);
 
 impl Pass for MergeCalls {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        // The calls that stay, by a hash of what they call with which arguments.
+        // The calls that stay, by a hash of their target and arguments.
         let mut known: HashMap<u64, Vec<NodeId>> = HashMap::new();
         let mut merged: HashMap<NodeId, NodeId> = HashMap::new();
         for node in gm.graph() {
@@ -39,7 +39,7 @@ impl Pass for MergeCalls {
             if call.function() != Some(self.0) {
                 continue;
             }
-            // A call whose argument was merged takes the call that stays.
+            // Arguments that were merged away are replaced by the calls that stay.
             let now = |id: NodeId| *merged.get(&id).unwrap_or(&id);
             let mut hasher = DefaultHasher::new();
             call.hash_same(&mut hasher, &mut |id, hasher| now(id).hash(hasher));
@@ -73,7 +73,7 @@ impl Pass for MergeCalls {
 fn forward(x: &Tensor) -> Result<Tensor> {
     let once = lookup(x, 1.0)?;
     let again = lookup(x, 1.0)?;
-    // Equal only when the calls inside of them are one.
+    // Equal only once the calls inside are merged.
     let deep = (lookup(&once, 2.0)? + lookup(&again, 2.0)?)?;
     deep + lookup(x, 3.0)?
 }

@@ -1,4 +1,5 @@
-//! Custom tracers: one that refuses an operation, and one that notes each node's place in the model.
+//! Custom tracers: one that refuses an operation, and one that records each node's place in the
+//! model.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_core::ir::{Args, Kwargs, Meta, MetaPolicy};
@@ -37,7 +38,7 @@ impl Model {
     }
 }
 
-/// Refuses what the target of an export does not have.
+/// Refuses operations that the target of an export does not have.
 struct ExportTracer;
 
 impl Tracer for ExportTracer {
@@ -56,7 +57,7 @@ impl Tracer for ExportTracer {
     }
 }
 
-/// How many modules a node is inside of.
+/// The number of modules around a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Depth(usize);
 
@@ -65,7 +66,7 @@ impl Meta for Depth {
     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
 }
 
-/// Notes the depth on every node.
+/// Records the depth on every node.
 struct DepthTracer;
 
 impl Tracer for DepthTracer {
@@ -98,7 +99,7 @@ fn model() -> Result<Model> {
     })
 }
 
-/// The model as it is traced by default, with an input.
+/// The model traced by default, with an input.
 pub fn example() -> Result<(GraphModule, Vec<Value>)> {
     let x = Tensor::rand((3, 8))?;
     Ok((symbolic_trace(&model()?)?, vec![Value::of(x)]))

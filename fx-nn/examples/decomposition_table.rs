@@ -23,7 +23,7 @@ fn silu(call: &DecomposedCall<'_>) -> Result<Tensor> {
     &x * ops::sigmoid(&x)?
 }
 
-/// 1 / (1 + exp(-x)): what `silu` makes is decomposed too.
+/// 1 / (1 + exp(-x)): the calls that `silu` makes are decomposed too.
 fn sigmoid(call: &DecomposedCall<'_>) -> Result<Tensor> {
     let x: Tensor = call.arg("x")?;
     (x.neg()?.exp()? + 1.0)?.reciprocal()

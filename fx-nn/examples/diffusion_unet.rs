@@ -66,7 +66,7 @@ struct ResBlock {
     time: nn::Linear,
     norm2: nn::GroupNorm,
     conv2: nn::Conv2d,
-    /// Where input and output have other channels.
+    /// Present if input and output have different channels.
     skip: Option<nn::Conv2d>,
 }
 
@@ -160,7 +160,7 @@ impl UNet {
             mid1: ResBlock::new(wide, wide)?,
             attention: AttentionBlock::new(wide)?,
             mid2: ResBlock::new(wide, wide)?,
-            // The inputs of both have a skip connection's channels beside their own.
+            // The inputs of both also have the channels of a skip connection.
             up2: ResBlock::new(wide + wide, wide)?,
             upsample: nn::Sequential::new()
                 .push(nn::Upsample::new(2.0))
@@ -194,7 +194,7 @@ impl UNet {
     }
 }
 
-/// How much noise each step adds, from little to much, and what it leaves of the image.
+/// How much noise each step adds, from little to much, and how much of the image it keeps.
 struct Schedule {
     betas: Vec<f64>,
     /// Products of `1 - beta` up to each step.

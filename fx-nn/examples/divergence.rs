@@ -1,4 +1,4 @@
-//! Where two modules part: the first node that gives them different numbers, with its source line.
+//! The first node whose values differ between two modules, with its source line.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::models::mlp::Mlp;
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
         same.map_or("nothing".into(), |d| d.to_string())
     );
 
-    // One weight of the second layer is another.
+    // One weight of the second layer differs.
     let mut changed = traced.clone();
     let mut layer = nn::Linear::new(32, 32)?;
     layer.weight = (&mlp.fc2.weight + 1e-3)?;

@@ -98,7 +98,7 @@ fn main() -> Result<()> {
     std::fs::remove_file(&path).map_err(Error::other)?;
     loaded?;
 
-    // Tensors change sides at no cost: they share their data.
+    // Conversion is free: both tensors share their data.
     let x = Tensor::rand((2, 6, 32))?;
     let expected = Tensor::from(before.forward(x.candle()?).map_err(Error::other)?);
     let traced = symbolic_trace(&after)?;

@@ -1,5 +1,5 @@
-//! A table of rules on GPT-2: a linear layer with the `gelu` behind it becomes one module, and
-//! dropout goes; numbers stay equal.
+//! A table of rules on GPT-2: a linear layer and the `gelu` after it become one module, and dropout
+//! is removed; the numbers stay equal.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::ir::Graph;
@@ -21,7 +21,7 @@ impl LinearGelu {
     }
 }
 
-/// A pattern of modules by their types: any linear layer, with any gelu behind it.
+/// A pattern of modules by their types: any linear layer, followed by any gelu.
 fn linear_gelu() -> Result<SubgraphMatcher> {
     let mut pattern = Graph::new();
     let x = pattern.placeholder("x")?;

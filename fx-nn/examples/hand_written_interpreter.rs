@@ -1,4 +1,5 @@
-//! Shape propagation written from scratch: a loop over the nodes, a map of values, one arm an opcode.
+//! Shape propagation written from scratch: a loop over the nodes, a map of values, one arm per
+//! opcode.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use fx_nn::prelude::*;
 use fx_nn::trace::{CallArgs, call_method};
 use fx_nn::value::NodeId;
 
-/// Runs a graph on inputs, and gives each node's name with what it is the value of.
+/// Runs a graph on inputs, and returns each node's name with the metadata of its value.
 fn propagate(gm: &GraphModule, inputs: Vec<Value>) -> Result<Vec<(String, ValueMeta)>> {
     let mut inputs = inputs.into_iter();
     let mut values: HashMap<NodeId, Value> = HashMap::new();
@@ -47,7 +48,7 @@ fn main() -> Result<()> {
         println!("{name:12} {meta}");
     }
 
-    // The library's own says the same of every node.
+    // The library's own shape propagation agrees on every node.
     traced.propagate_shapes(&x)?;
     let same = traced
         .graph()

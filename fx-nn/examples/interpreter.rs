@@ -1,4 +1,5 @@
-//! A graph run node by node: each step seen, some swapped, some values given instead of computed.
+//! A graph run node by node: each step observed, some replaced, some values given instead of
+//! computed.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::ir::{Function, NodeRef};
@@ -37,7 +38,7 @@ impl Interpreter for NegSigmSwap {
     }
 }
 
-/// Says what each node gave.
+/// Prints the result of each node.
 struct Watch;
 
 impl Interpreter for Watch {

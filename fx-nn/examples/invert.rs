@@ -1,4 +1,5 @@
-//! A chain of invertible functions turned round: each operation gives way to its inverse, last one first.
+//! Inverts a chain of invertible functions: each operation is replaced by its inverse, the last one
+//! first.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::ir::{Argument, Function, Graph, Op};
@@ -11,7 +12,7 @@ fn squash(x: &Tensor) -> Result<Tensor> {
     (((x * 3.0)? + 1.5)?.exp()? - 0.25)?.sqrt()
 }
 
-/// What undoes a function of one tensor and at most one number.
+/// The inverse of a function of one tensor and at most one number.
 fn inverse(function: Function) -> Result<Op> {
     let pairs = [
         (operator::add, operator::sub),
@@ -41,7 +42,7 @@ fn inverted(gm: &GraphModule) -> Result<GraphModule> {
     for node in calls.iter().rev() {
         let function = match node.op() {
             Op::CallFunction(function) => *function,
-            // A method is the function of its name.
+            // A method is the function of the same name.
             Op::CallMethod(name) => fx_nn::ir::registry::methods(name)
                 .first()
                 .copied()

@@ -1,4 +1,5 @@
-//! What is one node and what is traced through: by default, by `#[trace(leaf)]`, by a tracer.
+//! Which calls become one node and which are traced through: by default, by `#[trace(leaf)]`, by a
+//! tracer.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_core::module::Module;
@@ -22,7 +23,7 @@ impl Mlp {
     }
 }
 
-/// A leaf because it says so.
+/// A leaf because it is declared as one.
 #[derive(Module)]
 struct Gate {
     weight: Tensor,

@@ -14,14 +14,14 @@ struct Config {
     num_key_value_heads: usize,
 }
 
-/// What a layer has seen: keys and values `[N, key_value_heads, length, head_dim]`.
+/// A layer's cache: keys and values `[N, key_value_heads, length, head_dim]`.
 #[derive(Tree, Clone, Debug)]
 struct Cache {
     k: Tensor,
     v: Tensor,
 }
 
-/// x rotated by its position: the halves of each head are the parts of complex numbers.
+/// x rotated by its position: the halves of each head are real and imaginary parts.
 fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     let [a, b] = x.chunk(2, -1)?.unpack()?;
     let real = ((&a * cos)? - (&b * sin)?)?;
@@ -108,7 +108,7 @@ struct Llama {
     layers: Vec<Layer>,
     norm: nn::RMSNorm,
     lm_head: nn::Linear,
-    /// Of the angles of all positions, `[max_positions, head_dim / 2]`.
+    /// The cosines of the angles of all positions, `[max_positions, head_dim / 2]`.
     #[module(buffer)]
     cos: Tensor,
     #[module(buffer)]
@@ -202,7 +202,7 @@ const CONFIG: Config = Config {
     num_key_value_heads: 2,
 };
 
-/// One cache a layer: the graph has an input for each of their tensors.
+/// One cache per layer: the graph has an input for each of their tensors.
 pub fn caches() -> Value {
     let cache = tree!({"k": PH, "v": PH});
     tree!([cache.clone(), cache])
@@ -214,7 +214,7 @@ fn trace(model: &Llama) -> Result<GraphModule> {
         .graph_module()
 }
 
-/// The traced model, with words to read and what was seen before them: nothing.
+/// The traced model, with words to read and an empty cache.
 pub fn example() -> Result<(GraphModule, Vec<Value>)> {
     let mut model = Llama::new(&CONFIG)?;
     nn::set_requires_grad(&mut model, false)?;

@@ -1,7 +1,7 @@
-//! How long loading a checkpoint takes, and how much memory, beside candle: a Qwen2 of 8 layers in `float32`.
+//! Time and memory of loading a checkpoint, compared with candle: a Qwen2 of 8 layers in `float32`.
 //!
-//! Each load is a process of its own, ours and candle's in turns, with the file in the system's cache; the least of five
-//! counts.
+//! Each load is a process of its own, ours and candle's interleaved, with the file in the system's
+//! cache; the minimum of five counts.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::any::Any;
@@ -47,7 +47,7 @@ fn candle(file: &Path) -> candle_core::Result<Vec<Box<dyn Any>>> {
     Ok(layers)
 }
 
-/// The most memory that this process had, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak_memory() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(Error::other)?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -56,7 +56,7 @@ fn peak_memory() -> Result<f64> {
     Ok(kilobytes * 1024.0)
 }
 
-/// What a child does: loads, and prints seconds and bytes.
+/// The child process: loads, and prints seconds and bytes.
 fn load(whose: &str, file: &Path) -> Result<()> {
     let start = Instant::now();
     let kept: Box<dyn Any> = match whose {

@@ -1,5 +1,5 @@
-//! Adapters of low rank in a traced GPT-2: put in by path, trained, merged and taken out again; its `forward` is not
-//! touched.
+//! LoRA adapters in a traced GPT-2: inserted by path, trained, merged and removed again, without
+//! touching its `forward`.
 //!
 //! `cargo run --release -p fx-nn --example lora`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -17,7 +17,7 @@ fn max_abs_difference(a: &Tensor, b: &Tensor) -> Result<f64> {
     (a - b)?.abs()?.amax(..)?.item()
 }
 
-/// Elements of what is trained, and of all parameters and buffers.
+/// The number of trained elements, and of elements of all parameters and buffers.
 fn elements(gm: &GraphModule) -> Result<(usize, usize)> {
     let trained = nn::variables(gm)?.iter().map(|v| v.elem_count()).sum();
     let mut all = 0;
@@ -33,7 +33,7 @@ fn elements(gm: &GraphModule) -> Result<(usize, usize)> {
 
 fn main() -> Result<()> {
     fx_nn::manual_seed(0);
-    // GPT-2 small, of short texts.
+    // GPT-2 small, for short texts.
     let config = Config {
         block_size: LENGTH,
         ..Config::default()

@@ -11,7 +11,7 @@ use fx_nn::prelude::*;
 use fx_nn::run::PlainInterpreter;
 use fx_nn::trace::{Mode, ModeCall, Next, with_mode};
 
-/// Counts what a graph would have a node for: calls that are not inside of a leaf's.
+/// Counts the calls that would be nodes of a graph: those not inside a leaf.
 #[derive(Default)]
 struct CountCalls {
     counts: RefCell<BTreeMap<String, usize>>,
@@ -31,14 +31,14 @@ impl Mode for CountCalls {
     }
 }
 
-/// What a model calls while `run` runs.
+/// The calls that a model makes while `run` runs.
 fn counted<R>(run: impl FnOnce() -> Result<R>) -> Result<BTreeMap<String, usize>> {
     let mode = Rc::new(CountCalls::default());
     with_mode(mode.clone(), run)?;
     Ok(mode.counts.take())
 }
 
-/// Has convolutions and linear layers compute in bfloat16, and everything else as it was.
+/// Makes convolutions and linear layers compute in bfloat16, and leaves everything else unchanged.
 struct Autocast;
 
 impl Mode for Autocast {
@@ -50,7 +50,7 @@ impl Mode for Autocast {
             return next.call(call);
         }
         for arg in &mut call.args.args {
-            // What is no tensor, such as a bias that is not there, stays.
+            // Arguments that are not tensors, such as an absent bias, stay unchanged.
             if let Ok(tensor) = Tensor::from_value(arg.clone()) {
                 *arg = Value::of(tensor.to_dtype(DType::BF16)?);
             }
@@ -89,7 +89,7 @@ fn main() -> Result<()> {
         "eager and traced are one in bf16: {}",
         fx_nn::allclose(&cast, &graph_cast, 0.0, 0.0)?
     );
-    // A trace in the mode has the casts as nodes.
+    // A trace in the mode records the casts as nodes.
     let recorded = with_mode(Autocast, || {
         Trace::new(&model)
             .tracer(fx_nn::trace::NoLeaves)

@@ -1,6 +1,7 @@
-//! Every golden made by PyTorch with numbers: traced and run, beside PyTorch's graph and float64 numbers.
+//! Every golden that PyTorch made with numbers: traced, run, and compared with PyTorch's graph and
+//! float64 numbers.
 //!
-//! With names as arguments, only those.
+//! Names as arguments select goldens.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_goldens::cases::{CASES, MISSING};

@@ -78,7 +78,7 @@ fn main() -> Result<()> {
         optimised.graph().len()
     );
 
-    // With a pass that is wrong, the check names it, and the module is as that pass found it.
+    // The check names a wrong pass, and the module stays as that pass found it.
     let wrong = || pipeline().pass(DropSkips).pass(DeadCode);
     let mut broken = traced.clone();
     match wrong().check_numbers(&x, 1e-4, 1e-4).run(&mut broken) {
@@ -87,7 +87,7 @@ fn main() -> Result<()> {
     }
     println!("runs still: {:?}", broken.forward::<Tensor>(&x)?.dims()?);
 
-    // Bisecting needs no checks: it finds the pass, and the first node that both modules have and that differs.
+    // Bisecting needs no checks: it finds the pass, and the first common node whose values differ.
     match wrong().bisect(&traced, &x, 1e-4, 1e-4)? {
         Some(culprit) => println!("\nbisect: {culprit}"),
         None => println!("\nbisect: no pass changes the numbers"),

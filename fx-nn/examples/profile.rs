@@ -1,4 +1,5 @@
-//! What each node of ResNet-18 costs: a table, and a trace file for Perfetto or `chrome://tracing`.
+//! The cost of each node of ResNet-18: a table, and a trace file for Perfetto or
+//! `chrome://tracing`.
 //!
 //! `cargo run --release -p fx-nn --example profile [TRACE.json]`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]

@@ -1,5 +1,5 @@
-//! The linear layers of a vision transformer with weights of a byte each: a quarter of the room, nearly the same numbers,
-//! and the way back.
+//! The linear layers of a vision transformer with int8 weights: a quarter of the memory, nearly the
+//! same numbers, and the way back.
 //!
 //! `cargo run --release -p fx-nn --example quantize`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -24,7 +24,7 @@ fn main() -> Result<()> {
     let x = Tensor::rand((2, 3, 64, 64))?;
     let expected: Tensor = gm.forward(&x)?;
 
-    // One layer by itself: the error is at most half a step for a weight.
+    // One layer by itself: the error is at most half a step per weight.
     let linear: nn::Linear = gm.clone().take_submodule("heads.head")?;
     let small = nn::Int8Linear::from_linear(&linear)?;
     let off = (&small.dequantized()?.weight - &linear.weight)?

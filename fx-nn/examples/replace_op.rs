@@ -1,4 +1,5 @@
-//! One operation replaced everywhere, and a `relu` put behind each call of another: with a rule, and by hand.
+//! One operation replaced everywhere with a rule, and a `relu` inserted after each call of another
+//! by hand.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::ir::Op;
@@ -32,7 +33,7 @@ fn main() -> Result<()> {
         product.code()
     );
 
-    // By hand: `relu` behind each addition.
+    // By hand: `relu` after each addition.
     let mut rectified = traced.clone();
     let mut graph = rectified.graph_mut();
     let adds = graph.find_nodes(&Op::CallFunction(operator::add));

@@ -1,4 +1,5 @@
-//! One run on a sample input, after which every node of ResNet-18 knows the shape, type and size of what it gives.
+//! One run on a sample input, after which every node of ResNet-18 has the shape, type and size of
+//! its result.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::ir::ValueMeta;

@@ -1,4 +1,4 @@
-//! A table of ResNet-18's modules: what each gives, its parameters, its multiply-adds.
+//! A table of ResNet-18's modules: the output, parameters and multiply-adds of each.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::models::resnet::resnet18;

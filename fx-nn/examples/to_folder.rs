@@ -54,7 +54,7 @@ fn build_and_run(folder: &Path, target: &Path) -> Result<()> {
 
     std::fs::create_dir(folder.join("examples")).map_err(Error::other)?;
     std::fs::write(folder.join("examples/compare.rs"), COMPARE).map_err(Error::other)?;
-    // The versions of this workspace, which are all there without a network.
+    // The versions that this workspace locks, all available offline.
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
     std::fs::copy(lock, folder.join("Cargo.lock")).map_err(Error::other)?;
     let output = Command::new(env!("CARGO"))

@@ -13,13 +13,13 @@ struct Model {
 #[trace]
 impl Model {
     fn forward(&self, x: &Tensor, scale: f64) -> Result<Tensor> {
-        // Random numbers are no constant: the call is recorded, and each run draws its own.
+        // Random numbers are not constant: the call is recorded, and each run draws its own.
         let mut h = (self.linear.forward(x)? + Tensor::rand(4)?)?;
         // A plain bool: the graph has one branch.
         if self.training {
             h = self.dropout.forward(&h)?;
         }
-        // Made anew by each eager call, but once by the trace.
+        // Created by each eager call, but only once by the trace.
         let ones = Tensor::ones(4)?;
         (h * scale)? + ones
     }

@@ -1,4 +1,5 @@
-//! Trains a small network twice from one seed, eager and traced, and draws both curves: they are one.
+//! Trains a small network twice from one seed, eager and traced, and draws both curves: they
+//! coincide.
 //!
 //! `cargo run --release -p fx-nn --example train [CURVE.svg]`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -43,7 +44,7 @@ impl Net {
     }
 }
 
-/// Images of a row, a column or a diagonal, under noise; and which it is.
+/// Images of a row, a column or a diagonal with noise, and their classes.
 fn batch() -> Result<(Tensor, Tensor)> {
     let places = Tensor::rand((BATCH, 2))?.to_vec()?;
     let mut images = vec![0f32; BATCH * SIDE * SIDE];
@@ -66,7 +67,7 @@ fn batch() -> Result<(Tensor, Tensor)> {
     Ok((images, Tensor::from_vec(classes, BATCH)?))
 }
 
-/// Trains what `forward` computes, and gives the losses.
+/// Trains a model by its `forward`, and returns the losses.
 fn train(
     name: &str,
     parameters: Vec<candle_core::Var>,

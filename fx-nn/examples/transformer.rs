@@ -1,4 +1,5 @@
-//! A graph made anew, node by node: the overrides of an interpreter, run on symbolic values, give a new module.
+//! A graph rebuilt node by node: the overrides of an interpreter, run on symbolic values, produce a
+//! new module.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::ir::Function;
@@ -7,7 +8,7 @@ use fx_nn::prelude::*;
 use fx_nn::run::{Interpretation, Interpreter};
 use fx_nn::trace::CallArgs;
 
-/// GELU in the place of ReLU, and no dropout.
+/// GELU instead of ReLU, and no dropout.
 struct Modern;
 
 impl Interpreter for Modern {
@@ -31,7 +32,7 @@ impl Interpreter for Modern {
     ) -> Result<Value> {
         let module: &dyn std::any::Any = run.fetch_module(path)?;
         if module.is::<nn::Dropout>() && !call.args.is_empty() {
-            // An override may give any value: here the one that came in.
+            // An override may return any value: here its input.
             return Ok(call.args.swap_remove(0));
         }
         run.call_module(path, call)
@@ -61,7 +62,7 @@ fn main() -> Result<()> {
     let error = (y - expected)?.abs()?.amax(..)?.item()?;
     println!("max_abs_err_transformed_vs_by_hand: {error}");
 
-    // The weights are shared with the first module, and each node knows the line that it came from.
+    // The weights are shared with the first module, and each node keeps its source line.
     let gelu = modern.graph().find_name("gelu");
     let line = gelu.and_then(|node| node.location().map(|l| l.file.ends_with("mlp.rs")));
     println!("gelu_knows_its_line: {}", line.unwrap_or_default());

@@ -1,9 +1,10 @@
-//! Leaf functions: what tracing must not look into is one node, with keywords, defaults, effects and a method form.
+//! Leaf functions: code that tracing must not look into is one node, with keywords, defaults,
+//! effects and a method form.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::prelude::*;
 
-/// The body is plain Rust: here the numbers may decide.
+/// The body is plain Rust: it may depend on the numbers.
 #[wrap]
 fn clip_norm(
     x: &Tensor,
@@ -25,7 +26,7 @@ fn split_half(x: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok(((x * 0.5)?, (x * 0.5)?))
 }
 
-/// Draws anew at each run: recorded whatever its arguments, and never merged or folded.
+/// Draws new numbers in each run: recorded whatever its arguments, and never merged or folded.
 #[wrap(always, random)]
 fn noise(n: usize) -> Result<Tensor> {
     Tensor::rand(n)

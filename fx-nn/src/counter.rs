@@ -1,6 +1,8 @@
-//! `Counter`: a run of a graph that sees what each node and each module gives, and what it multiplies.
+//! `Counter`: a run of a graph that records what each node and each module returns, and how much
+//! they multiply.
 //!
-//! Invariant: what happens in a layer is counted once for the node that calls it, and once for each module around it.
+//! Invariant: an operation in a layer is counted once for the node that calls the layer, and once
+//! for each module around it.
 
 use fx_core::ir::{Argument, FunctionTable, Literal, NodeRef, Op, ValueMeta};
 use fx_core::module::{Call, Module};
@@ -22,14 +24,14 @@ pub(crate) fn around(path: &str) -> impl DoubleEndedIterator<Item = &str> + Clon
     root.into_iter().chain(dots).map(|at| &path[..at])
 }
 
-/// What was seen of a module.
+/// The records of a module.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub output: Option<ValueMeta>,
     pub multiply_adds: u64,
 }
 
-/// What was seen of a node of the outermost graph.
+/// The records of a node of the outermost graph.
 pub(crate) struct SeenNode {
     pub id: NodeId,
     pub output: ValueMeta,
@@ -39,24 +41,24 @@ pub(crate) struct SeenNode {
 /// Counts while a graph runs; a layer is traced through, so that its operations are counted too.
 #[derive(Default)]
 pub(crate) struct Counter {
-    /// The path of the module that the graph is of, with a dot.
+    /// The path of the module that the graph belongs to, with a dot.
     prefix: String,
-    /// What was seen of modules, by path.
+    /// The records of modules, by path.
     pub seen: IndexMap<String, Seen>,
-    /// What was seen of the outermost graph's nodes, in order.
+    /// The records of the outermost graph's nodes, in order.
     pub nodes: Vec<SeenNode>,
-    /// What the nodes of the graph that runs gave.
+    /// The results of the running graph's nodes.
     gave: HashMap<NodeId, ValueMeta>,
-    /// Multiply-adds of all so far.
+    /// Multiply-adds so far.
     total: u64,
-    /// Bytes of all that the outermost graph's calls gave.
+    /// Bytes of the results of the outermost graph's calls.
     pub output_bytes: usize,
     /// Calls that could not be counted, with the reason.
     pub uncounted: Vec<String>,
 }
 
 impl Counter {
-    /// Runs a graph, and sees what its nodes and modules give.
+    /// Runs a graph, and records the results of its nodes and modules.
     pub(crate) fn run(&mut self, gm: &GraphModule, inputs: Vec<Value>) -> Result<Value> {
         let result = gm.interpretation().run(self, inputs)?;
         for (path, returned) in gm.returned() {
@@ -67,7 +69,7 @@ impl Counter {
         Ok(result)
     }
 
-    /// What is in the places of nodes, as they gave it.
+    /// The metadata of an argument, with the results of its nodes.
     fn meta_of(&self, argument: &Argument) -> ValueMeta {
         let all = |items: &[Argument]| items.iter().map(|item| self.meta_of(item)).collect();
         match argument {
@@ -114,17 +116,18 @@ impl Counter {
             .filter(|scope| !scope.path.is_empty())
             .map(|scope| format!("{}{}", self.prefix, scope.path))
             .collect();
-        // What is known of a module that was traced through is what it returned, not what a node in it gave.
+        // A module that was traced through is recorded with its return value, not with the result
+        // of a node in it.
         let whole = match node.op() {
             Op::CallModule(path) => {
                 let called = format!("{}{path}", self.prefix);
-                // The stack has the called module, too.
+                // The stack contains the called module, too.
                 if paths.first() != Some(&called) {
                     paths.push(called.clone());
                 }
                 Some(called)
             }
-            // The output's own scope is the root: what it gives is what the root gives.
+            // The output's own scope is the root: its value is the root's result.
             Op::Output => {
                 paths.clear();
                 (!inside).then(String::new)
@@ -132,7 +135,7 @@ impl Counter {
             _ => None,
         };
         if count > 0 {
-            // What happens in a layer happens in all modules around it too.
+            // An operation in a layer is counted in all modules around it, too.
             let here = self.prefix.trim_end_matches('.');
             for path in around(here).chain([here]) {
                 self.seen.entry(path.to_string()).or_default().multiply_adds += count;

@@ -1,4 +1,4 @@
-//! Devices: the one place that opens them, and where a thread makes tensors that have none to inherit one from.
+//! Devices: the one place that opens them, and the thread's device for tensors that inherit none.
 //!
 //! Invariant: a device is opened once, and the scope of [`with_device`] is left when its body ends, also on unwinding.
 
@@ -9,16 +9,17 @@ use candle_core::{Device as Opened, DeviceLocation, Tensor};
 use fx_core::value::Device;
 use fx_core::{Error, Result};
 
-/// The processor, on which kernels that hand elements over one by one work.
+/// The CPU, on which kernels that pass elements one by one work.
 pub(crate) static PROCESSOR: Opened = Opened::Cpu;
 
 thread_local! {
     static CURRENT: RefCell<Opened> = const { RefCell::new(Opened::Cpu) };
 }
 
-/// Runs `body`, in which layers, parameters and new tensors are made on a device: PyTorch's `with torch.device(..)`.
+/// Runs `body`, in which layers, parameters and new tensors are created on a device: PyTorch's
+/// `with torch.device(..)`.
 ///
-/// What is made of another tensor is on the device of that one, here as elsewhere.
+/// Tensors computed from another tensor are on that tensor's device, here as elsewhere.
 ///
 /// ```
 /// use fx_nn::{prelude::*, with_device};
@@ -29,13 +30,14 @@ thread_local! {
 /// ```
 ///
 /// # Errors
-/// When there is no such device, or the crate was built without the feature that drives it (`cuda`, `metal`).
+/// Returns an error if there is no such device, or the crate was built without the feature that
+/// drives it (`cuda`, `metal`).
 pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> Result<R> {
     let device = open(device)?;
     Ok(on(&device, body))
 }
 
-/// Runs `body`, in which new tensors are made on a device.
+/// Runs `body`, in which new tensors are created on a device.
 pub(crate) fn on<R>(device: &Opened, body: impl FnOnce() -> R) -> R {
     struct Back(Opened);
     impl Drop for Back {
@@ -47,12 +49,12 @@ pub(crate) fn on<R>(device: &Opened, body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Where the thread makes what inherits no device.
+/// The thread's device for tensors that inherit none.
 pub(crate) fn current() -> Opened {
     CURRENT.with_borrow(Opened::clone)
 }
 
-/// A device as candle has it.
+/// Candle's handle of a device.
 pub(crate) fn open(device: Device) -> Result<Opened> {
     static OPENED: Mutex<Vec<(Device, Opened)>> = Mutex::new(Vec::new());
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +80,7 @@ pub(crate) fn open(device: Device) -> Result<Opened> {
     Ok(made)
 }
 
-/// Where a tensor's elements are, under PyTorch's name.
+/// The device of a tensor's elements, under PyTorch's name.
 pub(crate) fn of(data: &Tensor) -> Option<Device> {
     let number = |number: usize| u32::try_from(number).ok();
     match data.device().location() {

@@ -1,10 +1,10 @@
-//! Candle's errors as fx's.
+//! Candle's errors converted to fx's.
 
 use fx_core::{Error, Result};
 
-/// Turns a candle result into fx's.
+/// Converts a candle result to fx's.
 pub(crate) trait Fx<T> {
-    /// The same, with fx's error.
+    /// The same result, with fx's error.
     fn fx(self) -> Result<T>;
 }
 

@@ -1,4 +1,5 @@
-//! Seeing numbers: whether two tensors are close and where not, what values a run has.
+//! Inspecting numbers: whether two tensors are close and where they are not, and the values of a
+//! run.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ use fx_core::{Error, GraphModule, Result};
 
 use crate::tensor::Tensor;
 
-/// Compares two tensors, element by element, and says where they differ most.
+/// Compares two tensors element by element, and reports where they differ most.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -24,14 +25,14 @@ use crate::tensor::Tensor;
 /// ```
 ///
 /// # Errors
-/// When the shapes differ, or a tensor is symbolic.
+/// Returns an error if the shapes differ, or a tensor is symbolic.
 pub fn allclose(found: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Result<Closeness> {
     let (found, expected) = (found.to_data()?, expected.to_data()?);
     Closeness::between(&found, &expected, rtol, atol)
         .map_err(|error| Error::msg(format_args!("allclose: {error}")))
 }
 
-/// What a node gave, in numbers.
+/// Statistics of a tensor that a node returned.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueStats {
@@ -41,13 +42,13 @@ pub struct ValueStats {
     pub shape: Vec<usize>,
     /// The element type's name.
     pub dtype: &'static str,
-    /// The smallest element that is a number.
+    /// The smallest finite element.
     pub min: f64,
     /// The largest one.
     pub max: f64,
     /// Their mean.
     pub mean: f64,
-    /// Elements that are nan or infinite.
+    /// The number of elements that are NaN or infinite.
     pub not_finite: usize,
 }
 
@@ -73,7 +74,8 @@ impl fmt::Display for ValueStats {
     }
 }
 
-/// Runs a graph module and says of every tensor that its nodes give what numbers are in it, in the graph's order.
+/// Runs a graph module and returns the statistics of every tensor that its nodes return, in the
+/// graph's order.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -84,7 +86,7 @@ impl fmt::Display for ValueStats {
 /// ```
 ///
 /// # Errors
-/// What the run says.
+/// Returns the errors of the run.
 pub fn trace_values(gm: &GraphModule, args: impl IntoArgs) -> Result<Vec<ValueStats>> {
     struct Stats(Vec<ValueStats>);
     impl Interpreter for Stats {

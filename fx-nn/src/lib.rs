@@ -1,4 +1,4 @@
-//! fx with tensors: [`Tensor`] over candle, functional operations, layers and models, all traceable.
+#![doc = include_str!("../README.md")]
 //!
 //! Nothing here is privileged: every operation is a `#[wrap]` function and every layer a
 //! `#[derive(Module)]` type, as users write their own.
@@ -6,6 +6,7 @@
 mod counter;
 mod device;
 mod error;
+pub mod guide;
 mod inspect;
 mod kernels;
 pub mod models;
@@ -21,6 +22,8 @@ mod summary;
 pub mod tensor;
 pub mod weights;
 
+/// The candle that this crate computes with: [`Tensor::candle`] and `Tensor::from` convert.
+pub use candle_core;
 pub use device::with_device;
 pub use fx_core::*;
 pub use inspect::{ValueStats, allclose, trace_values};
@@ -29,16 +32,16 @@ pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
     Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Sections, Shape,
-    Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype, no_grad,
+    Size, Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype, no_grad,
 };
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");
 
-/// What macro expansions name when only this crate is a dependency.
+/// The items that macro expansions name if only this crate is a dependency.
 #[doc(hidden)]
 pub use fx_core as __core;
 
-/// What most programs use: `use fx_nn::prelude::*;`.
+/// The items that most programs use: `use fx_nn::prelude::*;`.
 pub mod prelude {
     pub use crate::value::DType;
     pub use crate::{Dims, Ellipsis, NewAxis, Shape, Tensor, every, nn, ops};
@@ -49,23 +52,3 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
-
-/// The pages' examples, compiled and run with the doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/debugging.md")]
-struct Debugging;
-
-/// The guide's examples, compiled and run with the doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/from-candle.md")]
-struct FromCandle;
-
-/// The tables' examples, compiled and run with the doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/from-torchfx.md")]
-struct FromTorchFx;
-
-/// The transform guide's examples, compiled and run with the doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/transforms.md")]
-struct Transforms;

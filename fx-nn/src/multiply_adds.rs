@@ -1,4 +1,5 @@
-//! Multiply-adds: how many multiplications with an addition a call of a function takes, a table that any crate adds to.
+//! Multiply-adds: how many multiplications with an addition a function call takes, in a table that
+//! any crate can extend.
 
 use std::collections::HashMap;
 
@@ -9,9 +10,9 @@ use fx_core::{function, function_table, operator};
 
 use crate::ops;
 
-/// How many multiplications with an addition a call of a function takes: an entry of a
+/// How many multiplications with an addition a function call takes: an entry of a
 /// [`FunctionTable`](fx_core::ir::FunctionTable). [`summary`](crate::summary) and
-/// [`counts`](crate::passes::counts) count what has none as 0.
+/// [`counts`](crate::passes::counts) count functions without an entry as 0.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -41,7 +42,7 @@ use crate::ops;
 #[derive(Debug, Clone, Copy)]
 pub struct MultiplyAdds(pub fn(&CountedCall<'_>) -> u64);
 
-/// A call that is counted: its arguments, and what it gave.
+/// A counted call: its arguments and its result.
 #[derive(Debug)]
 pub struct CountedCall<'c> {
     function: Function,
@@ -58,24 +59,24 @@ impl<'c> CountedCall<'c> {
         }
     }
 
-    /// The argument of a parameter, where it is given.
+    /// The argument of a parameter, if it is given.
     pub fn value(&self, param: &str) -> Option<&'c Value> {
         self.args.argument(self.function.params(), param)
     }
 
-    /// The shape of a tensor argument; that of an empty tensor where there is none.
+    /// The shape of a tensor argument; that of an empty tensor if there is none.
     pub fn shape(&self, param: &str) -> Vec<usize> {
         let object = self.value(param).and_then(Value::as_object);
         let shape = object.and_then(|object| object.shape());
         shape.map_or_else(|| vec![0], <[usize]>::to_vec)
     }
 
-    /// What the call gave.
+    /// The result of the call.
     pub fn output(&self) -> &'c ValueMeta {
         self.output
     }
 
-    /// Elements of the tensor that the call gave.
+    /// The number of elements of the call's result.
     pub fn numel(&self) -> usize {
         let tensor = self.output.tensor();
         tensor.and_then(TensorMeta::numel).unwrap_or(0)
@@ -142,7 +143,7 @@ fn lstm(call: &CountedCall<'_>) -> u64 {
     (steps * weights.map_or(0, |weights| matrices(&weights))) as u64
 }
 
-/// Elements of the matrices in a list of tensors.
+/// The number of elements of the matrices in a list of tensors.
 fn matrices(tensors: &ValueMeta) -> usize {
     let ValueMeta::Sequence(items) = tensors else {
         return 0;

@@ -1,4 +1,5 @@
-//! The random numbers of initial values, dropout and random tensors: one stream a thread, which a seed repeats.
+//! The random numbers of initial values, dropout and random tensors: one stream per thread,
+//! repeatable with a seed.
 
 use std::cell::RefCell;
 
@@ -40,7 +41,7 @@ fn draw(shape: &[usize], mut number: impl FnMut(&mut dyn RngCore) -> f32) -> Res
     Tensor::from_vec(numbers, shape, &device::current())
 }
 
-/// Uniform numbers from `low` to before `high`, or `low` everywhere where that is nothing.
+/// Uniform numbers from `low` to before `high`, or `low` everywhere if there are none.
 pub(crate) fn uniform(shape: &[usize], low: f32, high: f32) -> Result<Tensor> {
     match Uniform::new(low, high) {
         Ok(range) => draw(shape, |stream| range.sample(stream)),
@@ -71,11 +72,12 @@ pub(crate) fn permutation(count: usize) -> Vec<usize> {
     order
 }
 
-/// `count` places, each drawn with its share of the sum; without `replacement`, those of no share come last.
+/// `count` places, each drawn with its share of the sum; without `replacement`, places without a
+/// share come last.
 pub(crate) fn places(shares: &[f64], count: usize, replacement: bool) -> Vec<usize> {
     STREAM.with_borrow_mut(|stream| {
         if !replacement {
-            // The first of races whose speeds are the shares.
+            // The fastest in races whose speeds are the shares.
             let mut times: Vec<(f64, usize)> = (0..)
                 .zip(shares)
                 .map(|(at, share)| {

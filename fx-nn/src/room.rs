@@ -1,14 +1,16 @@
-//! Sizes before anything is made of them: the one place that counts a shape's elements and asks for their room.
+//! Sizes before anything is allocated: the one place that counts a shape's elements and checks
+//! their memory.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-/// What is less is taken without being asked for first.
+/// Smaller allocations are not checked first.
 const LARGE: usize = 1 << 30;
 
 /// The number of elements of a shape.
 ///
 /// # Errors
-/// When it, or the product of the sizes that are not 0, does not fit: strides are such products.
+/// Returns an error if it, or the product of the sizes that are not 0, overflows: strides are such
+/// products.
 pub fn count(op: &str, dims: &[usize]) -> Result<usize> {
     let nonzero = dims
         .iter()
@@ -22,28 +24,30 @@ pub fn count(op: &str, dims: &[usize]) -> Result<usize> {
     }
 }
 
-/// The number of elements of a shape, for which there is room.
+/// The number of elements of a shape that fits into memory.
 ///
 /// # Errors
-/// When their bytes cannot be counted, or the machine has no room for them.
+/// Returns an error if the number of their bytes overflows, or they do not fit into memory.
 pub fn of(op: &str, dims: &[usize], dtype: DType) -> Result<usize> {
     let elements = count(op, dims)?;
     let bytes = elements
         .checked_mul(dtype.size_in_bytes())
         .filter(|bytes| isize::try_from(*bytes).is_ok());
-    // An allocation that fails ends the process: a large one is asked for where it may fail.
+    // A failed allocation aborts the process: a large one is first tried where it may fail.
     match bytes {
         Some(bytes) if bytes <= LARGE || Vec::<u8>::new().try_reserve_exact(bytes).is_ok() => {
             Ok(elements)
         }
-        _ => bail!("{op}: there is no room for a tensor of shape {dims:?} and type {dtype:?}"),
+        _ => bail!(
+            "{op}: there is not enough memory for a tensor of shape {dims:?} and type {dtype:?}"
+        ),
     }
 }
 
 /// Zeros of a shape on a device.
 ///
 /// # Errors
-/// When there is no room for them.
+/// Returns an error if they do not fit into memory.
 pub fn zeros(op: &str, dims: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
     of(op, dims, dtype)?;
     Tensor::zeros(dims, dtype, device)
@@ -52,10 +56,10 @@ pub fn zeros(op: &str, dims: &[usize], dtype: DType, device: &Device) -> Result<
 /// One number in a shape, on its device; `number` has no dimensions.
 ///
 /// # Errors
-/// When there is no room for it.
+/// Returns an error if it does not fit into memory.
 pub fn full(op: &str, dims: &[usize], number: &Tensor) -> Result<Tensor> {
     of(op, dims, number.dtype())?;
-    // Strides of 0 would be left of an empty one.
+    // An empty one would keep strides of 0.
     if dims.contains(&0) {
         return Tensor::zeros(dims, number.dtype(), number.device());
     }

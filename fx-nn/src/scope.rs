@@ -1,4 +1,4 @@
-//! Scopes of a thread: in how many of one kind it is.
+//! Scopes of a thread: how many of one kind it is in.
 //!
 //! Invariant: a scope is left when its body ends, also on unwinding.
 
@@ -8,7 +8,7 @@ use std::thread::LocalKey;
 /// How many scopes of a kind the thread is in.
 pub(crate) type Depth = LocalKey<Cell<usize>>;
 
-/// Runs `body` in one scope more.
+/// Runs `body` in one more scope.
 pub(crate) fn within<R>(depth: &'static Depth, body: impl FnOnce() -> R) -> R {
     struct Leave(&'static Depth);
     impl Drop for Leave {

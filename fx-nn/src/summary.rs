@@ -1,4 +1,4 @@
-//! `summary`: a table of a model's modules with what they give, their parameters and their multiply-adds.
+//! `summary`: a table of a model's modules with their results, parameters and multiply-adds.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -20,11 +20,11 @@ pub struct ModuleSummary {
     pub path: String,
     /// Its type.
     pub type_name: String,
-    /// What it gave, the last time it was called; nothing where it was not called.
+    /// Its result in its last call; `None` if it was not called.
     pub output: Option<ValueMeta>,
-    /// Elements of its parameters, those of the modules inside among them.
+    /// Elements of its parameters, including those of the modules inside.
     pub parameters: usize,
-    /// Multiplications with an addition of one run, those of the modules inside among them.
+    /// Multiplications with an addition in one run, including those of the modules inside.
     pub multiply_adds: u64,
 }
 
@@ -34,11 +34,11 @@ pub struct ModuleSummary {
 pub struct Summary {
     /// The modules, the root first, each before those inside it.
     pub modules: Vec<ModuleSummary>,
-    /// Elements of parameters that a gradient is asked for.
+    /// Elements of the parameters that require a gradient.
     pub trainable_parameters: usize,
     /// Bytes of the inputs.
     pub input_bytes: usize,
-    /// Bytes of all that the graph's calls give.
+    /// Bytes of the results of all calls of the graph.
     pub output_bytes: usize,
     /// Bytes of parameters and buffers.
     pub state_bytes: usize,
@@ -46,8 +46,8 @@ pub struct Summary {
     pub uncounted: Vec<String>,
 }
 
-/// Runs a model on sample inputs and says of each module what it gave, how many parameters are in it, and how many
-/// multiply-adds it took.
+/// Runs a model on sample inputs and returns for each module its result, how many parameters are in
+/// it, and how many multiply-adds it took.
 ///
 /// Multiply-adds are those of convolutions, matrix products, attention and recurrent layers; a bias, a norm or an
 /// activation counts none.
@@ -64,7 +64,7 @@ pub struct Summary {
 /// ```
 ///
 /// # Errors
-/// When the model cannot be traced or run.
+/// Returns an error if the model cannot be traced or run.
 pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Summary> {
     let (traced, inputs) = opened(model, &args.into_args(), SymbolicTracer)?;
     let mut counter = Counter::default();
@@ -119,7 +119,8 @@ impl fmt::Display for Summary {
             .modules
             .iter()
             .map(|module| {
-                // A list of modules is none itself: `layer1.0` stands in the module around `layer1`.
+                // A list of modules is not a module itself: `layer1.0` belongs to the module around
+                // `layer1`.
                 let modules = around(&module.path).filter(|path| listed.contains(path));
                 let nearest = modules.clone().next_back().map(str::len);
                 let within = nearest.map_or("", |len| &module.path[len..]);
@@ -223,7 +224,7 @@ impl Summary {
     /// The module at a path.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is no such module.
     pub fn module(&self, path: &str) -> Result<&ModuleSummary> {
         self.modules
             .iter()

@@ -10,7 +10,7 @@ fn ints(values: &[i64]) -> Result<Tensor> {
     Tensor::from_vec(values.to_vec(), values.len())
 }
 
-/// The error of `result` says all of `words`.
+/// Asserts that the error of `result` contains all of `words`.
 #[track_caller]
 fn says<T>(result: Result<T>, words: &[&str]) {
     let text = match result {

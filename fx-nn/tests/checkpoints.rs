@@ -1,4 +1,4 @@
-//! Checkpoints of every kind: what is loaded, what is renamed, what is reported, what is refused.
+//! Checkpoints of every kind: loading, renaming, reports and errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use fx_nn::ErrorKind;
 use fx_nn::prelude::*;
 use fx_nn::weights::{self, Checkpoint, Save};
 
-/// A folder that goes when the test does.
+/// A folder that is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -66,7 +66,7 @@ fn every_float_type_is_saved_and_loaded_into_every_other() -> Result<()> {
             nn::to_dtype(&mut layer, own)?;
             checkpoint.load(&mut layer)?;
             assert_eq!(layer.weight.dtype()?, own);
-            // Whole numbers below 256 are in all of them.
+            // All of them have whole numbers below 256.
             assert_eq!(layer.weight.to_vec()?, linear()?.weight.to_vec()?);
         }
     }
@@ -114,7 +114,8 @@ fn integers_stay_what_they_are_and_computed_buffers_stay_out() -> Result<()> {
     other.steps = Tensor::from_vec(vec![0i64], ())?;
     checkpoint.load(&mut other)?;
     assert_eq!(other.steps.number()?, fx_nn::Number::Int(7));
-    // It is a buffer like others but for files of weights: listed, converted, traced and kept in a saved module.
+    // It is like other buffers except in files of weights: listed, converted, traced and kept in a
+    // saved module.
     assert!(other.named_buffers().contains_key("table"));
     assert!(!other.state_dict().contains_key("table"));
     let gm = symbolic_trace(&other)?;
@@ -167,7 +168,7 @@ fn shards_are_written_with_an_index_and_found_in_their_folder() -> Result<()> {
         }
     }
 
-    // All in one file where they fit: then the index of before must not be found.
+    // Everything fits into one file: then the previous index must not be found.
     Save::new()
         .max_shard_size(1 << 20)
         .write(&model, &scratch.0)?;
@@ -205,7 +206,7 @@ fn what_an_index_says_wrongly_is_listed() -> Result<()> {
         assert!(problem.contains(line), "{problem}");
     }
     for (text, line) in [
-        ("{}", "it is no index: there is no `weight_map`"),
+        ("{}", "it is not an index: there is no `weight_map`"),
         ("[1, ", "EOF while parsing"),
     ] {
         write(text)?;
@@ -298,7 +299,7 @@ fn files_of_pytorch_are_read() -> Result<()> {
         (weight.dims()?, weight.to_vec()?),
         (&[3, 4][..], linear()?.weight.to_vec()?)
     );
-    // A view begins where it begins in PyTorch, and a turned one stays turned.
+    // A view begins where it begins in PyTorch, and a transposed one stays transposed.
     assert_eq!(checkpoint.tensor("bias")?.to_vec()?, [4.0, 5.0, 6.0]);
     assert_eq!(
         checkpoint.tensor("turned")?.to_vec()?,
@@ -360,7 +361,7 @@ fn quantised_tensors_are_loaded_into_layers() -> Result<()> {
         Some("Q8_0")
     );
     assert_eq!(checkpoint.shape("blk.0.weight"), Some(&[4, 64][..]));
-    // As it is, or dequantised into a layer.
+    // Unchanged, or dequantised into a layer.
     let kept = checkpoint.quantized_linear("blk.0")?;
     assert_eq!(
         (kept.weight.shape(), &*kept.weight.quantization()),
@@ -374,7 +375,7 @@ fn quantised_tensors_are_loaded_into_layers() -> Result<()> {
     // 64 products of numbers that are off by half a step of 127 each.
     let close = fx_nn::allclose(&kept.forward(&x)?, &layer.forward(&x)?, 0.0, 0.5)?;
     assert!(close.close, "{close}");
-    // Gradients go through to what the layer is given.
+    // Gradients run through to the layer's input.
     let x = x.into_parameter()?;
     let gradients = kept.forward(&x)?.sum(..)?.backward()?;
     let expected = layer.weight.detach()?.sum(0)?;
@@ -389,7 +390,7 @@ fn damaged_files_are_errors_that_name_them() -> Result<()> {
     let file = scratch.file("model.gguf");
     let tensor = QTensor::quantize(Tensor::ones((4, 64))?.candle()?, GgmlDType::Q8_0);
     let tensor = tensor.map_err(Error::other)?;
-    // Candle divides by what the file says here.
+    // Candle divides by this value of the file.
     gguf(&file, &[("weight", &tensor)], Some(0))?;
     assert!(told(Checkpoint::open(&file)).contains("model.gguf: "));
 
@@ -410,7 +411,7 @@ fn damaged_files_are_errors_that_name_them() -> Result<()> {
         fs::write(&file, &whole[..cut]).map_err(Error::other)?;
         assert!(told(Checkpoint::open(&file)).contains("state.pth: "));
     }
-    // Whatever byte is another: an error or other numbers, never a panic.
+    // Whichever byte changes: an error or other numbers, never a panic.
     for at in 0..whole.len() {
         let mut other = whole.clone();
         other[at] ^= 0x41;

@@ -1,4 +1,5 @@
-//! Devices: where tensors and layers are made, how they move, and what is said of a device that is not there.
+//! Devices: where tensors and layers are created, how they move, and the errors for devices that do
+//! not exist.
 
 use std::path::{Path, PathBuf};
 

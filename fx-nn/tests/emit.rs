@@ -28,7 +28,7 @@ fn node(gm: &GraphModule, name: &str) -> Result<NodeId> {
         .ok_or_else(|| Error::msg(format_args!("no node {name}")))
 }
 
-// ---- what is printed ---------------------------------------------------------------------------
+// ---- printed text ------------------------------------------------------------------------------
 
 #[test]
 fn a_graph_module_prints_its_layers_and_its_source() -> Result<()> {
@@ -83,7 +83,7 @@ fn targets_print_as_their_paths() -> Result<()> {
     Ok(())
 }
 
-/// A type stands once, at its parameter.
+/// A type is printed once, at its parameter.
 #[test]
 fn a_readable_source_has_each_type_once() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor, n: Int| x * n))?;
@@ -223,7 +223,7 @@ fn the_sign_of_zero_is_written() -> Result<()> {
     Ok(())
 }
 
-/// What a node without users gives is not kept.
+/// The result of a node without users is not kept.
 #[test]
 fn what_nobody_uses_is_not_kept() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| {
@@ -302,7 +302,7 @@ fn lines_know_their_nodes_also_after_a_transform_of_the_text() -> Result<()> {
     Ok(())
 }
 
-/// Hands the inputs over as a list, as torch.fx's test does.
+/// Passes the inputs as a list, as torch.fx's test does.
 struct Listed;
 
 impl CodeGen for Listed {
@@ -352,7 +352,7 @@ fn a_transform_keeps_the_code_generator() -> Result<()> {
     Ok(())
 }
 
-/// The text is a view: an interpreter takes the graph's inputs whatever the text says.
+/// The text is only a view: an interpreter takes the graph's inputs whatever it says.
 #[test]
 fn a_code_generator_does_not_change_what_runs() -> Result<()> {
     let gm = listed()?;
@@ -374,7 +374,7 @@ fn hooks_chain_and_end_with_their_guards() -> Result<()> {
     };
     let first = gm.on_generate_code(marked("// first"));
     let second = gm.on_generate_code(marked("// second"));
-    // A later one is given what the earlier ones made.
+    // A later hook gets the lines of the earlier ones.
     assert_snapshot!(gm.code(), @"
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         // second
@@ -426,7 +426,8 @@ fn colours_and_expanded_heads_are_on_request() -> Result<()> {
 
 // ---- errors of generated runs ------------------------------------------------------------------
 
-/// Torch.fx prints the generated line that failed; here the error names the node, its source line and what it is.
+/// Torch.fx prints the generated line that failed; here the error names the node, its source line
+/// and the problem.
 #[test]
 fn an_error_of_a_run_names_the_node_and_the_users_line() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.matmul(x)))?;
@@ -442,7 +443,7 @@ fn an_error_of_a_layer_names_the_layer() -> Result<()> {
     let gm = symbolic_trace(&module)?;
     let error = gm.forward::<Tensor>(&Tensor::rand((2, 3))?);
     let text = error.err().map(|e| e.to_string()).unwrap_or_default();
-    // The layer is named, and nothing of what is generated.
+    // The error names the layer, and nothing of the generated source.
     assert_snapshot!(without_lines(text), @"while executing %fc1 (fx-nn/src/models/mlp.rs:_): linear: input [2, 3] does not fit weight [8, 4], they must be [.., in] and [out, in]");
     Ok(())
 }
@@ -527,7 +528,7 @@ fn structures_go_through_source_files_and_transforms() -> Result<()> {
         assert!(allclose(&found["sum"], &expected["sum"], 0.0, 0.0)?.close);
         assert_eq!(found.keys().collect::<Vec<_>>(), ["sum", "first"]);
     }
-    // Another structure is told.
+    // Another structure is an error.
     let wrong = gm.forward::<Value>((IndexMap::from([("a".to_string(), vec![t()?])]),));
     assert!(wrong.is_err());
     Ok(())
@@ -555,7 +556,8 @@ fn a_structure_may_be_partly_fixed() -> Result<()> {
     Ok(())
 }
 
-/// What macros say of a type and what its text is read as are one: files and graphs by hand know as much as a trace.
+/// The types that macros declare and those parsed from text are equal: files and hand-built graphs
+/// know as much as a trace.
 #[test]
 fn types_as_data_and_as_text_are_one() -> Result<()> {
     let mut read = 0;

@@ -33,7 +33,7 @@ fn model() -> Result<Model> {
     })
 }
 
-/// The paths of what is trained.
+/// The paths of the trained parameters.
 fn trained(model: &Model) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for (path, value) in model.named_parameters() {

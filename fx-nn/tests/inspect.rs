@@ -15,8 +15,8 @@ fn a_module_traced_through_is_captured_by_its_path() -> Result<()> {
     let gm = symbolic_trace(&model)?;
     let x = Tensor::rand((1, 3, 32, 32))?;
     let seen = gm.capture(&["layer?.0", "layer*.1"], &x);
-    // `?` stands for itself.
-    assert!(seen.is_err_and(|e| e.to_string().contains("`layer?.0` is no node's name")));
+    // `?` is not a wildcard here.
+    assert!(seen.is_err_and(|e| e.to_string().contains("`layer?.0` is not a node's name")));
 
     let seen = gm.capture(&["layer*.1", "fc"], &x)?;
     let paths: Vec<&str> = seen.keys().map(String::as_str).collect();
@@ -130,7 +130,7 @@ fn resnet18_has_the_published_size() -> Result<()> {
     assert_eq!(shape("")?, [1, 1000]);
     assert_eq!(shape("layer2.0")?, [1, 128, 28, 28]);
     assert_eq!(shape("layer2.0.downsample.0")?, [1, 128, 28, 28]);
-    // What is inside adds up to what it is inside of.
+    // The modules inside add up to the module around them.
     let inside: u64 = ["conv1", "conv2", "downsample"]
         .iter()
         .map(|name| {
@@ -144,7 +144,7 @@ fn resnet18_has_the_published_size() -> Result<()> {
     Ok(())
 }
 
-/// Layers that are whole in the graph are counted by what they do inside.
+/// Layers that are single nodes are counted by the operations inside them.
 #[test]
 fn attention_and_recurrence_are_counted() -> Result<()> {
     let mut attention = nn::MultiheadAttention::new(16, 4)?;

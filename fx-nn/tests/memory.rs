@@ -1,4 +1,5 @@
-//! What saving and loading take beside the weights; alone in its program, because it counts every allocation.
+//! The memory of saving and loading beyond the weights; alone in its program, because it counts
+//! every allocation.
 
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
@@ -8,7 +9,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static PEAK: PeakAlloc = PeakAlloc;
 
-/// The most memory that was in use beyond what there was before, over the bytes of the weights.
+/// The peak memory beyond that in use before, over the bytes of the weights.
 fn peak<T>(weights: usize, run: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
     let before = PEAK.current_usage();
     PEAK.reset_peak_usage();

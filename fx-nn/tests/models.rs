@@ -1,4 +1,4 @@
-//! Models keep their weights through a file: what one saves, another of the same kind loads.
+//! Models keep their weights through a file: one model saves, another of the same kind loads.
 
 use fx_nn::models::{
     alexnet, autoencoder, bert, dict_out, gpt2, lstm_classifier, mlp, mobilenet, nested, resnet,

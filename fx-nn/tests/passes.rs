@@ -1,5 +1,5 @@
-//! Passes on tensors: common sub-expressions, constant folding, effects, the pass manager, normal forms, fusion of batch
-//! norms, removal of what does nothing, counts; and modules replaced by others.
+//! Passes on tensors: common sub-expressions, constant folding, effects, the pass manager, normal
+//! forms, fusion of batch norms, removal of identities, counts; and modules replaced by others.
 
 #[path = "passes/cse.rs"]
 mod cse;
@@ -23,7 +23,7 @@ use fx_nn::module::{Component, ComponentExt};
 use fx_nn::passes::Pass;
 use fx_nn::prelude::*;
 
-/// A module with weights and statistics that are not those of the start, in evaluation mode.
+/// A module with weights and statistics that differ from the initial ones, in evaluation mode.
 fn filled<M: Module + Component>(mut module: M) -> Result<M> {
     fx_goldens::model::fill(&mut module, 1.5)?;
     module.eval();
@@ -51,7 +51,7 @@ fn says(error: &str, parts: &[&str]) {
     }
 }
 
-/// How many nodes have a target that ends so.
+/// The number of nodes whose target's last part is `target`.
 fn count(gm: &GraphModule, target: &str) -> usize {
     let nodes = gm.graph().nodes();
     nodes
@@ -59,7 +59,7 @@ fn count(gm: &GraphModule, target: &str) -> usize {
         .count()
 }
 
-/// Runs a pass; the module gives what it gave before, bit for bit.
+/// Runs a pass, and checks that the module's results stay equal, bit for bit.
 fn keeps_numbers(gm: &mut GraphModule, pass: &impl Pass, x: &Tensor) -> Result<bool> {
     let before: Vec<Tensor> = tensors(gm.forward(x)?);
     let changed = gm.apply(pass)?.changed;

@@ -1,4 +1,4 @@
-//! Patterns on tensors: what is found, what takes its place, and nodes by their source.
+//! Patterns on tensors: matches, replacements, and nodes by their source.
 
 use fx_nn::allclose;
 use fx_nn::ir::{Argument, Graph, Op};
@@ -8,7 +8,7 @@ use fx_nn::pattern::{
 };
 use fx_nn::prelude::*;
 
-/// What a graph calls, in order.
+/// The targets that a graph calls, in order.
 fn calls(gm: &GraphModule) -> Vec<String> {
     let nodes = gm.graph().nodes();
     let calls = nodes.filter(|n| !matches!(n.op(), Op::Placeholder(_) | Op::Output));
@@ -203,7 +203,7 @@ fn modules_of_a_replacement_come_along_and_unused_ones_go() -> Result<()> {
         traced!(move |x: &Tensor| tanh.forward(x)),
     )?;
     assert_eq!(matches.len(), 1);
-    // The new module came along, the one that nobody calls any more went.
+    // The new module was added, the one that is no longer called was removed.
     assert!(gm.submodule("sigmoid").is_err() && gm.submodule("linear").is_ok());
     assert_eq!(gm.attributes().modules.len(), 2);
     let x = Tensor::randn((2, 3))?;
@@ -296,7 +296,8 @@ fn method_calls_are_replaced() -> Result<()> {
 
 #[test]
 fn what_a_failed_way_has_bound_is_free_again() -> Result<()> {
-    // What a failed way has bound is free again: the sum's first operand nearly fits the pattern's second.
+    // A failed attempt releases its bindings: the sum's first operand nearly fits the pattern's
+    // second.
     let mut gm = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| {
         let a = x.neg()?.relu()?;
         let b = y.neg()?.relu()?.sigmoid()?;
@@ -372,7 +373,7 @@ fn tensors_of_a_replacement_come_under_names_of_their_own() -> Result<()> {
     };
     let (own, other) = (shifted(1.0)?, shifted(2.0)?);
     let mut gm = symbolic_trace(&own)?;
-    // The pattern's parameter stands for any; the replacement's comes along under a name of its own.
+    // The pattern's parameter stands for any; the replacement's is added under a name of its own.
     let pattern = symbolic_trace(&shifted(9.0)?)?;
     assert_eq!(
         replace_pattern(&mut gm, &pattern, &symbolic_trace(&other)?)?.len(),
@@ -424,7 +425,7 @@ fn a_replacement_is_computed_for_each_match() -> Result<()> {
             .ok_or_else(|| Error::msg("it was found"))?;
         let by = match &gm.graph().node(add)?.args()[1] {
             Argument::Float(by) => *by,
-            other => return Err(Error::msg(format!("{other:?} is no float"))),
+            other => return Err(Error::msg(format!("{other:?} is not a float"))),
         };
         symbolic_trace(traced!(move |x: &Tensor| x * by))
     })?;

@@ -54,7 +54,7 @@ fn module(steps: &[Step]) -> Result<GraphModule> {
             0 => graph.call_function(operator::add, (a, b), ())?,
             1 => graph.call_function(operator::mul, (a, b), ())?,
             2 => {
-                // No truth value is subtracted.
+                // Truth values are not subtracted.
                 let by = match literal {
                     Argument::Bool(_) => 2.into(),
                     literal => literal,
@@ -119,7 +119,7 @@ fn lift(start: usize, length: usize, back: bool) -> impl Pass + 'static {
         if !part.iter().any(is_used) {
             return Ok(false);
         }
-        // Parts that were inlined keep their paths.
+        // Inlined parts keep their paths.
         let mut free = (0..).map(|n| format!("lifted_{n}"));
         let is_free = |path: &String| {
             let mut paths = gm

@@ -1,4 +1,5 @@
-//! Saved files: what a graph module saves loads as the same module; what is no such file is told where and why.
+//! Saved files: a saved graph module loads as the same module; other files are errors that say
+//! where and why.
 
 #[path = "save_load/hostile.rs"]
 mod hostile;
@@ -155,7 +156,7 @@ fn a_module_inside_a_module_goes_through_a_file() -> Result<()> {
     Ok(())
 }
 
-/// A user's own leaf.
+/// A user-defined leaf.
 #[wrap]
 fn scaled_sum(x: &Tensor, y: &Tensor, #[kw] by: f64) -> Result<Tensor> {
     (x + y)? * by
@@ -358,7 +359,7 @@ fn the_file_is_readable_as_weights() -> Result<()> {
     Ok(())
 }
 
-/// A file of schema 1, kept for ever: whatever the schema becomes, it loads.
+/// A file of schema 1, kept permanently: whatever the schema becomes, it loads.
 #[test]
 fn the_file_of_schema_1_loads() -> Result<()> {
     let path = concat!(

@@ -82,7 +82,7 @@ fn structured_initial_values_are_pytorchs() -> Result<()> {
     }
     assert!(init::eye(&mut Tensor::ones(3)?).is_err());
     assert!(init::xavier_normal(&mut Tensor::ones(3)?, 1.0).is_err());
-    // What is overwritten stays what it is: a parameter that the module and a trace share.
+    // Overwriting keeps the tensor: a parameter that the module and a trace share.
     let mut layer = nn::Linear::new(2, 2)?;
     let gm = symbolic_trace(&layer)?;
     init::eye(&mut layer.weight)?;

@@ -1,5 +1,5 @@
-//! Two tensor types in one program, with methods of one name: each call keeps its own type's method, and where a graph
-//! does not say whose a method is, that is said.
+//! Two tensor types in one program, with methods of one name: each call keeps its own type's
+//! method, and methods whose type a graph does not state are reported.
 
 mod array {
     use std::sync::Arc;
@@ -160,7 +160,8 @@ fn source_is_of_the_right_type() -> Result<()> {
     assert!(code.starts_with("pub fn forward"), "{code}");
     assert!(code.contains("x.relu()?"), "{code}");
     assert!(Folder::new("Model").source(&tensors)?.contains(".relu()?"));
-    // What a method of no library is in cannot be in a crate; the error names the right function.
+    // A graph with a method of no library cannot be written as a crate; the error names the right
+    // function.
     let error = Folder::new("Model")
         .source(&arrays)
         .expect_err("it is in no library");

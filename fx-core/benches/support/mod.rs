@@ -1,4 +1,4 @@
-//! What benchmarks share: which figures are wanted, and how a time grows with the size.
+//! Shared by the benchmarks: which figures are wanted, and how a time grows with the size.
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
 use std::hint::black_box;
@@ -16,16 +16,17 @@ pub fn wanted(what: &str) -> bool {
     named.peek().is_none() || named.any(|name| name == what)
 }
 
-/// A module of a graph, as a trace gives it: never compiled, so that it has no memory but its own.
+/// A module of a graph, as a trace makes it: never compiled, so that it has no memory but its own.
 pub fn module(graph: Graph) -> Result<GraphModule> {
     let mut gm = symbolic_trace(traced!(|x: Value| Ok(x)))?;
     *gm.graph_mut() = graph;
     Ok(gm)
 }
 
-/// Prints `group.what/N` in seconds for each size, the shortest of five times, and how it grows. `run` gives the seconds that
-/// count. A size is run on as many states as make the largest one, built beforehand: all sizes work on the same amount of
-/// memory, so that the exponent tells how the algorithm grows and not where the caches end.
+/// Prints `group.what/N` in seconds for each size, the shortest of five times, and how it grows.
+/// `run` returns the seconds that count. A size is run on as many states as make the largest one,
+/// built beforehand: all sizes work on the same amount of memory, so that the exponent shows the
+/// growth of the algorithm and not the sizes of the caches.
 pub fn growth<S, const N: usize>(
     group: &str,
     sizes: [usize; N],

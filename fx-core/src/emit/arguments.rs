@@ -1,4 +1,4 @@
-//! Arguments as Rust writes them: lent, given, or as a parameter of a known type takes them.
+//! Arguments as Rust source: borrowed, owned, or converted to the type of a parameter.
 
 use super::rust::{Hold, Writer};
 use super::tensor_source::IndexSource;
@@ -11,7 +11,7 @@ use crate::ir::signature::ParamSpec;
 use crate::text::Escaped;
 use crate::value::handle::NodeId;
 
-/// How many arguments a graph module takes as a tuple.
+/// The most arguments that a graph module takes as a tuple.
 const MAX_TUPLE: usize = 8;
 
 impl Writer<'_> {
@@ -21,7 +21,7 @@ impl Writer<'_> {
             .map_or_else(|_| "erased".to_string(), |node| node.name().to_string())
     }
 
-    /// What a method is called on.
+    /// The receiver of a method call.
     pub(super) fn receiver(&self, arg: &Argument) -> String {
         match arg {
             Argument::Node(id) => self.name(*id),
@@ -29,7 +29,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An argument that the callee only looks at.
+    /// An argument that the callee only borrows.
     pub(super) fn lent(&self, arg: &Argument) -> String {
         match arg {
             Argument::Node(id) => match self.hold(*id) {
@@ -45,12 +45,12 @@ impl Writer<'_> {
         }
     }
 
-    /// An argument as a parameter takes it.
+    /// An argument in the form that its parameter takes.
     pub(super) fn for_param(&self, arg: &Argument, param: &ParamSpec) -> String {
         self.of_type(arg, &param.param_type, param.into)
     }
 
-    /// The arguments of a call of a graph module, whose `forward` takes any values.
+    /// The arguments of a call to a graph module, whose `forward` accepts any values.
     pub(super) fn for_graph_module(&self, node: NodeRef<'_>) -> String {
         let any = |arg: &Argument| match arg {
             Argument::Node(id) => match self.graph.node(*id).map(|node| self.types.of(node)) {
@@ -66,9 +66,9 @@ impl Writer<'_> {
             (args, _, []) if args.len() <= MAX_TUPLE => tuple(args),
             (args, _, kwargs) => {
                 let kwargs = kwargs.iter().map(|(name, arg)| {
-                    // A keyword is a word, but of no macro's.
+                    // A Rust keyword is an identifier, but `args!` cannot take it as a name.
                     if as_name(name).is_none_or(|written| written != **name) {
-                        self.problem(format!("`{}` is no name of an argument", Escaped(name)));
+                        self.problem(format!("`{}` is not a name of an argument", Escaped(name)));
                     }
                     let name = if is_identifier(name) { name } else { "_" };
                     format!("{name} = {}", any(arg))
@@ -79,13 +79,13 @@ impl Writer<'_> {
         }
     }
 
-    /// An argument of an optional parameter, where the method takes the value itself.
+    /// An argument for an optional parameter, where the method takes the value itself.
     pub(super) fn present(&self, arg: &Argument, param: &ParamSpec) -> String {
         let ty = param.param_type.optional();
         self.of_type(arg, ty.unwrap_or(&param.param_type), param.into)
     }
 
-    /// An argument of a type; `into` where what converts into the type will do.
+    /// An argument for a type; with `into`, anything that converts into the type is accepted.
     fn of_type(&self, arg: &Argument, ty: &ParamType, into: bool) -> String {
         if let Some(inner) = ty.optional() {
             return match arg {
@@ -98,7 +98,7 @@ impl Writer<'_> {
         let lent = matches!(ty, ParamType::Reference(_));
         match (arg, ty) {
             (arg, ParamType::AnyValue) if !into => self.as_value(arg),
-            // What a struct is made of, taken as the struct that the parameter is of.
+            // The fields of a struct, converted to the struct type of the parameter.
             (Argument::Dict(_), ty) if !matches!(ty.referred(), ParamType::Map(_)) => {
                 let lent = if lent { "&" } else { "" };
                 format!("{lent}FromValue::from_value({})?", self.as_value(arg))
@@ -128,7 +128,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Notes an argument that is no tensor, where one is taken, and a tensor where a number is.
+    /// Reports a non-tensor passed as a tensor, or a tensor passed as a number.
     fn check(&self, arg: &Argument, ty: &ParamType, into: bool) {
         let wanted = ty.referred();
         let is_tensor = matches!(wanted, ParamType::TensorOf(_));
@@ -149,7 +149,7 @@ impl Writer<'_> {
                 Argument::Node(id) => format!("%{}", self.name(*id)),
                 _ => "a plain value".to_string(),
             };
-            self.problem(format!("{what} is given where a `{wanted}` is taken"));
+            self.problem(format!("{what} is passed where a `{wanted}` is expected"));
         }
     }
 
@@ -164,7 +164,8 @@ impl Writer<'_> {
         format!("[{}]", items.join(", "))
     }
 
-    /// Several numbers for a type of its own, such as sizes or dims: what converts into it.
+    /// Several numbers for a dedicated type, such as sizes or dims, in a form that converts into
+    /// it.
     fn sizes(&self, arg: &Argument, into: bool) -> String {
         let items = items_of(arg);
         let written: Vec<String> = items.iter().map(|item| self.built(item)).collect();
@@ -184,7 +185,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a list of numbers is joined with.
+    /// The right-hand side of a list concatenation.
     pub(super) fn list(&self, arg: &Argument) -> String {
         match arg {
             Argument::List(_) | Argument::Tuple(_) => {
@@ -197,7 +198,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a tensor is indexed by, for its library to write.
+    /// The index of a tensor, for its library to write.
     pub(super) fn index(&self, index: &Argument) -> IndexSource {
         match index {
             Argument::None => IndexSource::NewDim,
@@ -216,7 +217,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same as a value, for any library.
+    /// The index as a value, which every library accepts.
     pub(super) fn index_value(&self, index: &Argument) -> String {
         match index {
             Argument::Tuple(parts) => {
@@ -227,7 +228,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An argument written out; the values in it are left to their owners.
+    /// An argument written out; values inside it are cloned, not moved.
     pub(super) fn built(&self, arg: &Argument) -> String {
         let all =
             |items: &[Argument]| -> Vec<String> { items.iter().map(|a| self.built(a)).collect() };
@@ -262,7 +263,7 @@ impl Writer<'_> {
     }
 }
 
-/// A scalar as a parameter of a scalar's type takes it.
+/// A scalar in the form that a parameter of a scalar type takes.
 fn scalar(text: &str, kind: ScalarType, into: bool) -> String {
     match into {
         true => text.to_string(),
@@ -270,7 +271,7 @@ fn scalar(text: &str, kind: ScalarType, into: bool) -> String {
     }
 }
 
-/// Whether Rust's own numbers and texts are of the type.
+/// Whether the type is one of Rust's own numbers or `&str`.
 fn is_plain(ty: &ParamType) -> bool {
     match ty {
         ParamType::Plain(_) => true,

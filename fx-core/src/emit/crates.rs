@@ -1,10 +1,12 @@
-//! The registry of library crates: what generated crates may depend on, where it is, and what it is imported by.
+//! The registry of library crates: what generated crates may depend on, where it is, and the
+//! prelude they import.
 
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-/// A library whose functions and types generated crates may name; [`register_crate!`](crate::register_crate) makes it.
+/// A library whose functions and types generated crates may name; created by
+/// [`register_crate!`](crate::register_crate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CrateInfo {
@@ -12,18 +14,19 @@ pub struct CrateInfo {
     pub library: &'static str,
     /// The package's name.
     pub package: &'static str,
-    /// The folder of its `Cargo.toml`, where it was built.
+    /// The folder of its `Cargo.toml` at build time.
     pub folder: &'static str,
-    /// The address of the git repository that it is in.
+    /// The URL of its git repository.
     pub repository: Option<&'static str>,
     /// The module whose names generated code uses without a path.
     pub prelude: Option<&'static str>,
-    /// The path under which it has all items of fx-core, so that generated crates need no dependency on that.
+    /// The path under which it re-exports all of fx-core, so that generated crates need no
+    /// dependency on fx-core.
     pub core: Option<&'static str>,
 }
 
 impl CrateInfo {
-    /// A library that says nothing but where it is.
+    /// A library with only its location set.
     pub const fn new(library: &'static str, package: &'static str, folder: &'static str) -> Self {
         CrateInfo {
             library,
@@ -35,21 +38,21 @@ impl CrateInfo {
         }
     }
 
-    /// In a git repository of this address.
+    /// Sets the URL of its git repository.
     #[must_use]
     pub const fn repository(mut self, address: &'static str) -> Self {
         self.repository = Some(address);
         self
     }
 
-    /// Whose names generated code uses from this module, without a path.
+    /// Sets the module whose names generated code uses without a path.
     #[must_use]
     pub const fn prelude(mut self, module: &'static str) -> Self {
         self.prelude = Some(module);
         self
     }
 
-    /// Which has all items of fx-core under this path.
+    /// Sets the path under which it re-exports all of fx-core.
     #[must_use]
     pub const fn core(mut self, path: &'static str) -> Self {
         self.core = Some(path);
@@ -59,7 +62,7 @@ impl CrateInfo {
 
 inventory::collect!(CrateInfo);
 
-/// The library that a path starts with, if it is known.
+/// The library that a path starts with, if it is registered.
 pub(crate) fn crate_of(path: &str) -> Option<&'static CrateInfo> {
     static TABLE: OnceLock<FxHashMap<&'static str, &'static CrateInfo>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
@@ -69,7 +72,8 @@ pub(crate) fn crate_of(path: &str) -> Option<&'static CrateInfo> {
     table.get(root_of(path)).copied()
 }
 
-/// The library whose path has all of fx-core's items, of those that are named; fx-core itself where none has.
+/// The first library among the named ones that re-exports fx-core, as its path; otherwise
+/// `fx_core`.
 pub(crate) fn core_of<'p>(paths: impl Iterator<Item = &'p str>) -> &'static str {
     let mut libraries = paths.filter_map(crate_of);
     let found = libraries.find_map(|info| info.core);
@@ -81,19 +85,19 @@ pub(crate) fn root_of(path: &str) -> &str {
     path.split("::").next().unwrap_or(path)
 }
 
-/// Says that this crate is a library whose functions and module types are public by the paths that they are registered
-/// under, so that generated crates can depend on it ([`to_folder`](crate::GraphModule::to_folder)). Written once, in
-/// `lib.rs`.
+/// Registers this crate as a library whose functions and module types are public under their
+/// registered paths, so that generated crates can depend on it
+/// ([`to_folder`](crate::GraphModule::to_folder)). Write it once, in `lib.rs`.
 ///
 /// ```
 /// // In the root of a library:
 /// fx_core::register_crate!();
 /// ```
 ///
-/// It records the crate's folder, which generated crates depend on. More is said by name, in any order:
-/// `repository = ".."`, the address of the git repository that the crate is in, on which they depend instead;
-/// `prelude = "my_crate::prelude"`, the module that generated code imports; `core = "my_crate"`, the path under which
-/// the crate has all of fx-core's items.
+/// It records the crate's folder, which generated crates depend on. Options are given by name, in
+/// any order: `repository = ".."`, the URL of the crate's git repository, which they depend on
+/// instead; `prelude = "my_crate::prelude"`, the module that generated code imports;
+/// `core = "my_crate"`, the path under which the crate re-exports all of fx-core.
 ///
 /// ```
 /// # mod my_crate {

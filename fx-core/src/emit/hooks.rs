@@ -1,6 +1,8 @@
-//! Hooks into generated source: own heads, outputs and items (`CodeGen`), and changes to the lines of a body.
+//! Hooks into generated source: custom heads, outputs and items (`CodeGen`), and edits to the lines
+//! of a body.
 //!
-//! Invariant: hooks change the text, which is a view, and how a module is called; what runs is the graph's program.
+//! Invariant: hooks change the text, which is a view, and the calling convention; what runs is the
+//! graph's program.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,14 +19,14 @@ use crate::value::value::Value;
 pub struct FunctionHead {
     /// Its name.
     pub name: String,
-    /// Its parameters as they are written, `&self` the first.
+    /// Its parameters as they are written, `&self` first.
     pub params: Vec<String>,
-    /// What it returns, inside of the `Result`.
+    /// What it returns, inside the `Result`.
     pub result: String,
 }
 
 impl FunctionHead {
-    /// With a line for each parameter.
+    /// Writes each parameter on its own line.
     pub(super) fn expanded(&self) -> String {
         let params = self.params.iter().map(|param| format!("    {param},\n"));
         self.with_params(&format!("\n{}", params.collect::<String>()))
@@ -41,8 +43,8 @@ impl fmt::Display for FunctionHead {
     }
 }
 
-/// Own parts of generated source, and the calling convention that goes with them; a method that is not written gives the
-/// usual text, and changes nothing in a call.
+/// Customizes parts of generated source and the calling convention that goes with them. The default
+/// methods produce the usual text and leave calls unchanged.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -63,7 +65,7 @@ impl fmt::Display for FunctionHead {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// A convention of one list of all arguments, as text and as calls:
+/// A convention that takes one list of all arguments, in the text and in calls:
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -100,43 +102,45 @@ pub trait CodeGen: Send + Sync {
         head.to_string()
     }
 
-    /// The last expression, of the value that the graph returns.
+    /// The final expression, for the value that the graph returns.
     fn output(&self, value: &str) -> String {
         format!("Ok({value})")
     }
 
-    /// What stands before the function: imports, types, helpers.
+    /// What precedes the function: imports, types, helpers.
     fn items(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The arguments of the graph's parameters for those of a call: of [`forward`](crate::GraphModule::forward),
-    /// [`forward_observed`](crate::GraphModule::forward_observed) and [`interpret`](crate::GraphModule::interpret). A node of
-    /// another graph, and a call as `dyn Module`, keep to the parameters.
+    /// Converts the arguments of a call into the arguments of the graph's parameters. Used by
+    /// [`forward`](crate::GraphModule::forward),
+    /// [`forward_observed`](crate::GraphModule::forward_observed) and
+    /// [`interpret`](crate::GraphModule::interpret). A call from a node of another graph, or
+    /// through `dyn Module`, does not use it.
     ///
     /// # Errors
-    /// When the call is not as the convention wants it.
+    /// Returns an error if the call does not follow the convention.
     fn process_inputs(&self, call: CallArgs) -> Result<CallArgs> {
         Ok(call)
     }
 
-    /// What such a call gives, for what the graph returned.
+    /// Converts the graph's result into the result of such a call.
     ///
     /// # Errors
-    /// When nothing can be made of it.
+    /// Returns an error if the result cannot be converted.
     fn process_outputs(&self, result: Value) -> Result<Value> {
         Ok(result)
     }
 }
 
-/// The usual source.
+/// The default source.
 pub(crate) struct Standard;
 
 impl CodeGen for Standard {}
 
 type Transform = dyn Fn(Vec<CodeLine>) -> Vec<CodeLine> + Send + Sync;
 
-/// What a module's source is changed by.
+/// The hooks that change a module's source.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
     codegen: Option<Arc<dyn CodeGen>>,
@@ -151,7 +155,7 @@ impl Hooks {
         }
     }
 
-    /// The codegen that was set.
+    /// The custom codegen, if one was set.
     pub fn own(&self) -> Option<&dyn CodeGen> {
         self.codegen.as_deref()
     }
@@ -174,7 +178,7 @@ impl Hooks {
         }
     }
 
-    /// A body's lines after all changes, in the order in which they were asked for.
+    /// A body's lines after all active changes, applied in the order in which they were added.
     pub fn apply(&self, mut lines: Vec<CodeLine>) -> Vec<CodeLine> {
         for (active, transform) in &self.transforms {
             if active.load(Ordering::Relaxed) {
@@ -185,7 +189,7 @@ impl Hooks {
     }
 }
 
-/// Keeps a change of generated source in force; when it is dropped, the source is as it was without.
+/// Keeps a change to generated source active; dropping it undoes the change.
 #[must_use = "the change is taken back when this is dropped; `keep` makes it lasting"]
 #[derive(Debug)]
 pub struct CodeHook {
@@ -194,7 +198,7 @@ pub struct CodeHook {
 }
 
 impl CodeHook {
-    /// Leaves the change in force for good.
+    /// Makes the change permanent.
     pub fn keep(mut self) {
         self.scoped = false;
     }

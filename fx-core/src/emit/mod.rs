@@ -1,4 +1,4 @@
-//! Generated source of graphs: a view of what runs, never what runs.
+//! Generated source of graphs: a view of the program, never the program itself.
 //!
 //! ```
 //! use fx_core::prelude::*;

@@ -1,5 +1,5 @@
-//! Operators, indices and attributes as Rust writes them: by Rust's signs, by the names of the tensor's library, or as plain
-//! calls.
+//! Operators, indices and attributes as Rust source: Rust's own symbols, the names of the tensor
+//! library, or plain calls.
 
 use super::rust::Writer;
 use super::tensor_source::{TensorSource, source_of};
@@ -14,7 +14,7 @@ use crate::value::operator::Operator;
 impl Writer<'_> {
     pub(super) fn operator(&self, op: Operator, function: Function, node: NodeRef<'_>) -> String {
         let args = &*operands(function, node);
-        // Of several types that would do rustc takes `i32` for a literal, which a wide one does not fit.
+        // rustc may infer `i32` for a literal, which is too narrow for large values.
         let operand = |arg: &Argument| match arg {
             Argument::Int(n) if i32::try_from(*n).is_err() => format!("{n}_i64"),
             arg => self.lent(arg),
@@ -67,7 +67,7 @@ impl Writer<'_> {
         }
     }
 
-    /// How tensors of an argument's type are written, where that is said.
+    /// How tensors of the argument's type are written, if that is registered.
     fn spelling(&self, of: &Argument) -> Option<&'static dyn TensorSource> {
         let node = self.graph.node(of.as_node()?).ok()?;
         match self.types.of(node) {
@@ -76,7 +76,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An operator as the library of its first operand writes it.
+    /// An operator as the library of its first operand writes it, if it does.
     fn spelt(&self, op: Operator, first: &Argument, others: &[&String]) -> Option<String> {
         let receiver = self.receiver(first);
         let mut operands = vec![receiver.as_str()];
@@ -114,7 +114,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An operator's call that Rust has no form for.
+    /// A call to an operator that has no form in Rust.
     fn unwritten(&self, op: Operator, lent: &[String]) -> String {
         self.problem(format!(
             "`{}` of {} operands has no form in Rust",
@@ -134,13 +134,13 @@ impl Writer<'_> {
         node.is_some_and(|node| matches!(self.types.of(node), ParamType::List(_)))
     }
 
-    /// `x[i]`: one of several results, an item of a list, an entry of a map, or an index of a tensor.
+    /// `x[i]`: one of several results, a list item, a map entry, or an index of a tensor.
     fn getitem(&self, of: &Argument, index: &Argument, ty: &ParamType) -> String {
         let receiver = self.receiver(of);
         let node = of.as_node().and_then(|id| self.graph.node(id).ok());
         match (node.map(|node| self.types.of(node)), index) {
             (Some(ParamType::Tuple(parts)), Argument::Int(i)) => {
-                // Those before the first count from the end.
+                // Negative indices count from the end.
                 let from_end = usize::try_from(i.unsigned_abs()).ok();
                 let at = match i {
                     0.. => from_end,
@@ -163,7 +163,7 @@ impl Writer<'_> {
             (Some(ParamType::Sequence(_) | ParamType::Slice(_) | ParamType::Map(_)), index) => {
                 format!("{receiver}[{}].clone()", self.lent(index))
             }
-            // A struct's fields.
+            // A field of a struct.
             (Some(ty), Argument::Str(name))
                 if ty.is_struct()
                     && let Some(name) = as_name(name.as_str()) =>
@@ -178,7 +178,7 @@ impl Writer<'_> {
     }
 }
 
-/// A reference to what is lent, where it is none itself.
+/// A reference to the borrowed expression, unless it already is one.
 fn by_reference(lent: &str) -> String {
     match lent.starts_with('&') {
         true => lent.to_string(),

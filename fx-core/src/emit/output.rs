@@ -1,6 +1,6 @@
-//! What a graph returns: its type, and the expression that gives it.
+//! The graph's return value: its type, and the expression that produces it.
 //!
-//! Invariant: the expression is of the type, structure by structure.
+//! Invariant: the expression has the type, structure by structure.
 
 use rustc_hash::FxHashMap;
 
@@ -12,11 +12,11 @@ use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
 use crate::value::handle::NodeId;
 
-/// How often values are still to come in what is being written.
+/// How many uses of each value remain in the expression being written.
 type Left = FxHashMap<NodeId, u32>;
 
 impl Writer<'_> {
-    /// The type of a result, as far as declarations tell; a tensor otherwise.
+    /// The type of a result, as far as it is declared; otherwise a tensor.
     pub(super) fn result_type(&self, arg: &Argument) -> String {
         match arg {
             Argument::Node(id) => match self.graph.node(*id) {
@@ -43,7 +43,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A type's text; any value's where a crate of its own cannot name it.
+    /// A type's text, or `Value` if a generated crate cannot name the type.
     fn nameable(&self, ty: &ParamType) -> String {
         let text = ty.to_string();
         let named = RustType::parse(&text).is_ok_and(|ty| match self.input.own {
@@ -53,7 +53,7 @@ impl Writer<'_> {
         if named { text } else { "Value".to_string() }
     }
 
-    /// The type of all items: theirs where it is one, else any value.
+    /// The type of all items: their common type if they share one, otherwise `Value`.
     fn item_type<'a>(&self, mut items: impl Iterator<Item = &'a Argument>) -> String {
         let Some(first) = items.next().map(|item| self.result_type(item)) else {
             return self.types.unknown().to_string();
@@ -64,7 +64,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What gives a result, as its type has it.
+    /// The expression for a result, in the form of its type.
     pub(super) fn output(&self, arg: &Argument) -> String {
         let mut left = Left::default();
         arg.for_each_node(&mut |id| *left.entry(id).or_default() += 1);
@@ -76,7 +76,7 @@ impl Writer<'_> {
             Argument::Node(id) => {
                 let count = left.entry(*id).or_default();
                 *count = count.saturating_sub(1);
-                // What is owned is moved where it comes last.
+                // An owned value is moved at its last use.
                 let written = match (self.hold(*id), count) {
                     (Hold::Owned, 0) => self.name(*id),
                     _ => self.built(arg),
@@ -125,7 +125,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An argument that may be of any type; the values in it are left to their owners.
+    /// An argument that may be of any type; values inside it are cloned, not moved.
     pub(super) fn as_value(&self, arg: &Argument) -> String {
         let mut left = Left::default();
         arg.for_each_node(&mut |id| {
@@ -134,7 +134,7 @@ impl Writer<'_> {
         self.value(arg, &mut left)
     }
 
-    /// A result among others of other types.
+    /// A result among others of different types, as a `Value`.
     fn value(&self, arg: &Argument, left: &mut Left) -> String {
         match arg {
             Argument::None => "Value::None".to_string(),

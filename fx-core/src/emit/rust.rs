@@ -1,13 +1,15 @@
-//! Rust source of a graph: the `forward` that a person would write, with values dropped after their last use.
+//! Rust source of a graph: the `forward` that a person would write, with values dropped after their
+//! last use.
 //!
-//! Invariant: a view. It decides nothing about what runs, and says each node on a line of its own.
+//! Invariant: the source is a view. It decides nothing about what runs, and writes each node on its
+//! own line.
 
 use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hooks::{FunctionHead, Hooks};
-use super::shown::{Places, colored};
+use super::shown::{Boundaries, Places, colored};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
 use super::structures::{Access, Definitions, Leaf, Structure};
 use super::types::{Declared, Types, bound_arguments, given, operands};
@@ -34,26 +36,27 @@ pub(super) enum Hold {
     Plain,
     /// A reference.
     Ref,
-    /// Owned: lent as `&name`, dropped after its last use.
+    /// Owned: borrowed as `&name`, dropped after its last use.
     Owned,
 }
 
-/// What source is written of.
+/// What source is generated from.
 pub(crate) struct Input<'g> {
     pub graph: &'g Graph,
     pub attributes: &'g Attributes,
     pub params: &'g [ParamSpec],
-    /// The structures of the parameters; empty where each is one input.
+    /// The structures of the parameters; empty if each is one input.
     pub trees: &'g [Tree],
-    /// What the graph modules give that the graph calls, by path.
+    /// What the called graph modules return, by path.
     pub results: FxHashMap<&'g str, String>,
-    /// What a crate of its own has; none where the text is to stand where the module was traced.
+    /// What a generated crate defines; `None` if the text is meant for the place where the module
+    /// was traced.
     pub own: Option<Own<'g>>,
     /// The path under which fx-core's items are named.
     pub core: &'g str,
 }
 
-/// What a crate of its own has.
+/// What a generated crate defines.
 #[derive(Clone, Copy)]
 pub(crate) struct Own<'g> {
     /// How each path is written as fields.
@@ -62,13 +65,13 @@ pub(crate) struct Own<'g> {
     pub definitions: &'g RefCell<Definitions>,
 }
 
-/// What the source is, and why it would not compile.
+/// The source, and the reasons why it would not compile.
 pub(crate) struct Generated {
     pub code: RustCode,
     pub problems: Vec<String>,
 }
 
-/// What the paths start with of constants that traces and passes make.
+/// Path prefixes of the constants that traces and passes create.
 const MADE: [&str; 2] = ["_tensor_constant", "_folded"];
 
 pub(super) struct Writer<'g> {
@@ -80,13 +83,13 @@ pub(super) struct Writer<'g> {
     last_users: Vec<Option<u32>>,
     drop_path: &'static str,
     lines: Vec<CodeLine>,
-    /// Why the source would not compile, each once.
+    /// Why the source would not compile, without duplicates.
     problems: RefCell<Vec<String>>,
     /// The paths of the modules whose `forward` the nodes came from.
     scopes: FxHashSet<&'g str>,
 }
 
-/// What a graph gives, as Rust writes the type: what `forward` returns inside of its `Result`.
+/// The return type of a graph as Rust source: what `forward` returns inside its `Result`.
 pub(crate) fn result_type(input: &Input<'_>) -> String {
     Writer::new(input).result()
 }
@@ -100,6 +103,7 @@ pub(crate) fn forward_source(input: &Input<'_>, hooks: &Hooks, options: &CodeOpt
     let codegen = hooks.codegen();
     let head = writer.head();
     let mut places = Places::default();
+    let mut boundaries = Boundaries::default();
     let mut output = "()".to_string();
     for node in graph.nodes() {
         if *node.op() == Op::Output {
@@ -113,11 +117,14 @@ pub(crate) fn forward_source(input: &Input<'_>, hooks: &Hooks, options: &CodeOpt
         }
         let before = writer.lines.len();
         writer.statement(node, options);
-        if options.verbose
-            && writer.lines.len() > before
-            && let Some(place) = places.next(node)
-        {
-            writer.lines.insert(before, place.into());
+        if writer.lines.len() > before {
+            let place = match options.verbose {
+                true => places.next(node),
+                false => boundaries.next(node),
+            };
+            if let Some(place) = place {
+                writer.lines.insert(before, place.into());
+            }
         }
     }
     if graph.output_node().is_none() {
@@ -165,7 +172,7 @@ impl<'g> Writer<'g> {
         let mut scopes = FxHashSet::default();
         let mut last = None;
         for node in graph.nodes() {
-            // The nodes of a module come one after the other.
+            // Nodes of one module are usually adjacent.
             let (_, scope) = node.places();
             if last.replace(scope) != Some(scope) {
                 scopes.extend(node.module_stack().map(|scope| &*scope.path));
@@ -197,24 +204,25 @@ impl<'g> Writer<'g> {
 }
 
 impl Writer<'_> {
-    /// Notes why the source would not compile.
+    /// Records a reason why the source would not compile.
     pub(super) fn problem(&self, why: impl Into<String>) {
         let why = why.into();
         let mut problems = self.problems.borrow_mut();
-        // There are few kinds, met again and again.
+        // There are few kinds of problems, and they repeat.
         if problems.len() < 64 && !problems.contains(&why) {
             problems.push(why);
         }
     }
 
-    /// What the graph gives.
+    /// The return type of the graph.
     fn result(&self) -> String {
         let output = self.graph.output_node();
         let result = output.and_then(|node| node.args().first());
         result.map_or_else(|| "()".to_string(), |result| self.result_type(result))
     }
 
-    /// The function's head; what takes structures and optional inputs apart becomes the first lines.
+    /// The function's head; code that destructures inputs and unwraps optional ones becomes the
+    /// first lines.
     fn head(&mut self) -> FunctionHead {
         let input = self.input;
         let mut list = vec!["&self".to_string()];
@@ -245,13 +253,13 @@ impl Writer<'_> {
         }
     }
 
-    /// A parameter that is several inputs; the lines that take it apart come first.
+    /// A parameter that is several inputs; the lines that destructure it come first.
     fn structure(&mut self, param: &ParamSpec, tree: &Tree, leaves: &[NodeRef<'_>]) -> String {
         let name = match as_name(&param.name) {
             Some(name) => name.into_owned(),
             None => {
                 self.problem(format!(
-                    "`{}` is no name of a parameter",
+                    "`{}` is not a name of a parameter",
                     Escaped(&param.name)
                 ));
                 format!(
@@ -280,7 +288,7 @@ impl Writer<'_> {
                 path: name.clone(),
                 is_own: false,
             };
-            // What is there always need not be optional.
+            // A value that is always present need not be optional.
             let ty = declared.as_ref().map(|ty| ty.optional().unwrap_or(ty));
             let written = structure.read(ty, tree, &whole, &name);
             found.append(&mut structure.found);
@@ -307,13 +315,14 @@ impl Writer<'_> {
             let text = missing(&name, true);
             self.lines.push(CodeLine { text, node: None });
         }
-        // What could not be read is shown as it is.
+        // What could not be read is shown as the whole parameter.
         found.resize_with(leaves.len(), || Access {
             path: name.clone(),
             is_own: false,
         });
         for (access, node) in found.into_iter().zip(leaves) {
-            // What says its type is a plain value; all but texts are copied.
+            // An input with a declared type is a plain value; all of those except strings are
+            // copied.
             let is_copied = node.type_expr().is_some() && *self.types.of(*node) != ParamType::Str;
             let (hold, lent) = match (access.is_own, is_copied) {
                 (true, _) => (Hold::Owned, ""),
@@ -331,7 +340,7 @@ impl Writer<'_> {
         format!("{name}: {written}")
     }
 
-    /// Reads a type's text; what is none is a problem.
+    /// Parses a type's text; text that is not a type is a problem.
     fn type_of_text(&self, text: &str) -> Option<RustType> {
         match RustType::parse(text) {
             Ok(ty) => Some(ty),
@@ -342,7 +351,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A parameter that is one input, as the head has it.
+    /// A parameter that is one input, as it appears in the head.
     fn parameter(&mut self, node: NodeRef<'_>, declared: Option<&str>) -> String {
         let unknown = self.types.unknown().to_string();
         let name = node.name();
@@ -351,7 +360,7 @@ impl Writer<'_> {
             None => {
                 if self.types.tensor().is_none() {
                     self.problem(format!(
-                        "the input `{name}` does not say its type, and no tensor type is known that it could be: set its type, or write `fx_core::register_tensor!(..)` for the tensor type"
+                        "the input `{name}` has no type, and no tensor type is known that it could have: set its type, or write `fx_core::register_tensor!(..)` for the tensor type"
                     ));
                 }
                 self.type_of_text(&format!("&{unknown}"))
@@ -376,7 +385,7 @@ impl Writer<'_> {
                 }),
             None => ty.to_string(),
         };
-        // An optional input was traced as present.
+        // An optional input was present when it was traced.
         if inner.is_some() && (node.args().is_empty() || !self.is_guarded(node)) {
             let text = missing(&name.to_string(), node.num_users() > 0);
             let node = Some(node.id());
@@ -389,7 +398,7 @@ impl Writer<'_> {
         format!("{default}{name}: {written}")
     }
 
-    /// Whether an input is checked to be nothing.
+    /// Whether an input is checked to be `None`.
     fn is_checked_to_be_none(&self, node: NodeRef<'_>) -> bool {
         node.users().any(|user| {
             *user.op() == Op::CallFunction(operator::assert_specialized)
@@ -397,7 +406,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Whether all that a graph does with an input is to check that it is what it was specialised to.
+    /// Whether a graph only checks that an input is what it was specialised to.
     fn is_guarded(&self, node: NodeRef<'_>) -> bool {
         node.users()
             .all(|user| *user.op() == Op::CallFunction(operator::assert_specialized))
@@ -416,6 +425,8 @@ impl Writer<'_> {
         let beside = options.beside(node);
         let beside = beside.map(|text| format!(" /* {} */", Comment(&text)));
         let mut text = match node.num_users() {
+            // An item of a tuple that nobody takes: unpacking recorded it.
+            0 if self.is_tuple_item(node) => String::new(),
             0 if expression.ends_with('}') => expression,
             0 if expression.ends_with("clone()") => format!("let _ = {expression};"),
             0 => format!("{expression};"),
@@ -425,7 +436,7 @@ impl Writer<'_> {
                 beside.unwrap_or_default()
             ),
         };
-        let mut before = "  ";
+        let mut before = if text.is_empty() { "" } else { "  " };
         for input in node.all_input_nodes() {
             let at = input.id().index as usize;
             if self.last_users[at] == Some(node.id().index) && self.holds[at] == Hold::Owned {
@@ -434,11 +445,22 @@ impl Writer<'_> {
                 before = " ";
             }
         }
-        let node = Some(node.id());
-        self.lines.push(CodeLine { text, node });
+        if !text.is_empty() {
+            let node = Some(node.id());
+            self.lines.push(CodeLine { text, node });
+        }
     }
 
-    /// What computes a node; nothing for the graph's inputs.
+    /// Whether a node takes an item out of a tuple of a known type, which cannot fail.
+    fn is_tuple_item(&self, node: NodeRef<'_>) -> bool {
+        let of = node.args().first().and_then(Argument::as_node);
+        *node.op() == Op::CallFunction(operator::getitem)
+            && of
+                .and_then(|of| self.graph.node(of).ok())
+                .is_some_and(|of| matches!(self.types.of(of), ParamType::Tuple(_)))
+    }
+
+    /// The expression that computes a node; `None` for inputs and the output.
     fn expression(&self, node: NodeRef<'_>) -> Option<String> {
         Some(match node.op() {
             Op::Placeholder(_) | Op::Output => return None,
@@ -557,10 +579,10 @@ impl Writer<'_> {
         format!("{path}({})?", args.join(", "))
     }
 
-    /// How an item is named; fx-core's may be named through a library that has them all.
+    /// The path of an item; fx-core's items may be named through a library that re-exports them.
     fn item_path(&self, path: &str) -> String {
         if path.contains(['{', '<']) {
-            self.problem(format!("`{path}` has no path that could be named"));
+            self.problem(format!("`{path}` has no path that can be named"));
         }
         match path.strip_prefix("fx_core::") {
             Some(rest) => format!("{}::{rest}", self.input.core),
@@ -568,7 +590,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A call's arguments in the order of the signature, defaults written out, as Rust wants them.
+    /// A call's arguments in signature order, defaults written out, in the form Rust needs.
     fn bound(&self, callee: &str, params: &[ParamSpec], node: NodeRef<'_>) -> Vec<String> {
         match bound_arguments(callee, params, node) {
             Some(bound) => {
@@ -581,7 +603,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Arguments of a callee whose signature is not known, or that do not fit it.
+    /// Arguments of a callee whose signature is unknown or does not fit them.
     fn unbound(&self, node: NodeRef<'_>) -> Vec<String> {
         let kwargs = node.kwargs().iter().map(|(_, arg)| arg);
         let args = node.args().iter().chain(kwargs);
@@ -616,7 +638,7 @@ impl Writer<'_> {
         }
         if MADE.iter().any(|made| path.starts_with(made)) {
             let path = Escaped(path);
-            self.problem(format!("`{path}` is a constant of the graph, and no field"));
+            self.problem(format!("`{path}` is a constant of the graph, not a field"));
         }
         let mut end = 0;
         for segment in path.split('.') {
@@ -624,20 +646,21 @@ impl Writer<'_> {
             end += segment.len();
             let is_number = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
             let is_field = match is_number {
-                // Of a list, which is no module; a module's are reached in ways of its own.
+                // A number indexes a list, which is not a module; a module's children need other
+                // accessors.
                 true => !outer.is_empty() && !self.scopes.contains(outer),
                 false => as_name(segment).is_some(),
             };
             if !is_field {
                 let path = Escaped(&path[..end]);
-                self.problem(format!("`{path}` is no field that could be named"));
+                self.problem(format!("`{path}` is not a field that can be named"));
             }
             end += 1;
         }
         fields(path)
     }
 
-    /// Whether what a path names inside of a module of a library can be reached.
+    /// Reports a path inside a library's module that cannot be reached.
     fn check_inside(&self, path: &str, rest: &str) {
         if rest.is_empty() {
             return;
@@ -648,7 +671,7 @@ impl Writer<'_> {
         let is_graph = self.input.results.contains_key(outer);
         if !module || is_graph || segments.any(|segment| as_name(segment).is_none()) {
             self.problem(format!(
-                "`{}` is inside of what is at `{}`, and cannot be named",
+                "`{}` is inside the module at `{}`, and cannot be named",
                 Escaped(path),
                 Escaped(outer)
             ));
@@ -656,7 +679,7 @@ impl Writer<'_> {
     }
 }
 
-/// A path as fields. What cannot be a field is shown as a text in brackets.
+/// A path as fields. A segment that cannot be a field is written as a string in brackets.
 fn fields(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     let mut rest = path;
@@ -676,12 +699,13 @@ fn fields(path: &str) -> String {
     text
 }
 
-/// The type that a parameter declares: an input whose own type is not said is of it. One of any values says it itself.
+/// The type that a parameter declares, for inputs without a type of their own; `None` if it is any
+/// value.
 fn declared_text(param: &ParamSpec) -> Option<&str> {
     (*param.param_type.referred() != ParamType::AnyValue).then_some(&*param.ty)
 }
 
-/// The line that takes what is inside of an optional argument.
+/// The line that unwraps an optional argument.
 fn missing(name: &str, is_used: bool) -> String {
     let bound = if is_used { name } else { "_" };
     format!(
@@ -689,7 +713,7 @@ fn missing(name: &str, is_used: bool) -> String {
     )
 }
 
-/// What the longest known part of a path is written as, and the rest of the path.
+/// The source text of the longest known prefix of a path, and the rest of the path.
 fn longest<'p, 'f>(
     fields: &'f FxHashMap<String, String>,
     path: &'p str,

@@ -1,10 +1,10 @@
-//! What generated source shows a reader besides the computation: colours, and where nodes came from.
+//! What generated source shows besides the computation: colours, and where nodes came from.
 
 use crate::ir::node::NodeRef;
 use crate::text::Comment;
 use crate::value::object::short_type_name;
 
-/// A line in the colours of a terminal: comments and drops dim, the name that it binds bold.
+/// A line in terminal colours: comments and drops are dim, the bound name is bold.
 pub(super) fn colored(line: &str) -> String {
     const DIM: &str = "\x1b[2m";
     const BOLD: &str = "\x1b[1m";
@@ -22,17 +22,43 @@ pub(super) fn colored(line: &str) -> String {
     }
 }
 
-/// Where nodes came from, told where it changes.
+/// Where nodes came from, shown only where it changes.
 #[derive(Default)]
 pub(super) struct Places {
     last: Option<String>,
 }
 
+/// The modules that nodes came from, shown where one begins.
+#[derive(Default)]
+pub(super) struct Boundaries<'g> {
+    /// The module and its call of the previous node.
+    last: Option<(&'g str, u32)>,
+}
+
+impl<'g> Boundaries<'g> {
+    /// The module of a node as a comment, if the previous node came from another module or call.
+    pub(super) fn next(&mut self, node: NodeRef<'g>) -> Option<String> {
+        let scope = node.modules_around().next()?;
+        let here = (&*scope.path, scope.call);
+        let is_new = match self.last.replace(here) {
+            Some(before) => before != here,
+            // The head of the function says that it begins with the root.
+            None => !scope.path.is_empty(),
+        };
+        let name = short_type_name(&scope.type_name);
+        let text = match scope.path.is_empty() {
+            true => name,
+            false => format!("{}: {name}", scope.path),
+        };
+        is_new.then(|| format!("// {}", Comment(&text)))
+    }
+}
+
 impl Places {
-    /// The place of a node as a comment, where it is another than that of the node before.
+    /// The place of a node as a comment, if it differs from that of the previous node.
     pub(super) fn next(&mut self, node: NodeRef<'_>) -> Option<String> {
         let location = node.location().map(|at| format!("{}:{}", at.file, at.line));
-        let module = node.module_stack().last().map(|scope| {
+        let module = node.modules_around().next().map(|scope| {
             let name = short_type_name(&scope.type_name);
             match scope.path.is_empty() {
                 true => format!("in {name}"),

@@ -1,4 +1,4 @@
-//! Generated source: its lines, each with the node that it is of, and what it is to show.
+//! Generated source: its lines, each with the node it belongs to, and options for what it shows.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::value::handle::NodeId;
 pub struct CodeLine {
     /// The text.
     pub text: String,
-    /// The node that it computes, where it is one's.
+    /// The node that it computes, if it belongs to one.
     pub node: Option<NodeId>,
 }
 
@@ -32,7 +32,7 @@ impl From<String> for CodeLine {
     }
 }
 
-/// What generated source is to show besides the computation.
+/// Options for what generated source shows besides the computation.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -51,24 +51,24 @@ pub struct CodeOptions {
     metas: Vec<ShownMeta>,
 }
 
-/// The text of an entry, where a node has it.
+/// The text of a node's entry, if the node has one.
 type ShownMeta = fn(NodeRef<'_>) -> Option<String>;
 
 impl CodeOptions {
-    /// The computation alone, as [`code`](crate::GraphModule::code) has it.
+    /// Shows only the computation, as [`code`](crate::GraphModule::code) does.
     pub fn new() -> Self {
         CodeOptions::default()
     }
 
-    /// Whether source lines and modules stand before the nodes that came from them, and shapes beside the names, where
-    /// they are known (`propagate_shapes`).
+    /// Whether to show source lines and modules before the nodes that came from them, and shapes
+    /// beside the names if they are known (`propagate_shapes`).
     #[must_use]
     pub fn verbose(mut self, yes: bool) -> Self {
         self.verbose = yes;
         self
     }
 
-    /// Whether strides, devices and what requires gradients stand beside the shapes too.
+    /// Whether to show strides, devices and `requires_grad` beside the shapes too.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -89,7 +89,8 @@ impl CodeOptions {
         self
     }
 
-    /// Entries of this type stand beside the names of the nodes that have one (torch.fx's `additional_meta`).
+    /// Shows entries of this type beside the names of the nodes that have one (torch.fx's
+    /// `additional_meta`).
     ///
     /// ```
     /// use std::fmt;
@@ -119,10 +120,10 @@ impl CodeOptions {
         self
     }
 
-    /// What stands beside the name of a node.
+    /// The text beside the name of a node.
     pub(super) fn beside(&self, node: NodeRef<'_>) -> Option<String> {
         let value = match node.meta() {
-            // What a number was on the sample run says nothing of the next one.
+            // A number's value on the sample run says nothing about the next run.
             None | Some(ValueMeta::Plain(_)) => None,
             Some(value) if self.details => Some(format!("{value:#}")),
             Some(value) => self.verbose.then(|| value.to_string()),
@@ -132,14 +133,14 @@ impl CodeOptions {
         (!shown.is_empty()).then(|| shown.join("; "))
     }
 
-    /// Whether names and comments have the colours of a terminal.
+    /// Whether to show names and comments in terminal colours.
     #[must_use]
     pub fn color(mut self, yes: bool) -> Self {
         self.color = yes;
         self
     }
 
-    /// Whether each parameter of the function has a line of its own.
+    /// Whether to write each parameter of the function on its own line.
     #[must_use]
     pub fn expanded_head(mut self, yes: bool) -> Self {
         self.expanded = yes;
@@ -147,7 +148,7 @@ impl CodeOptions {
     }
 }
 
-/// Generated source, and which node each of its lines is of.
+/// Generated source, with the node that each of its lines belongs to.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -178,7 +179,7 @@ impl RustCode {
         *self.nodes.get(line.checked_sub(1)?)?
     }
 
-    /// The first line that is of a node.
+    /// The first line that belongs to a node.
     pub fn line_of(&self, node: NodeId) -> Option<usize> {
         self.nodes
             .iter()
@@ -199,7 +200,7 @@ impl From<RustCode> for String {
     }
 }
 
-/// Source that is being put together.
+/// Source under construction.
 #[derive(Default)]
 pub(super) struct Text {
     source: String,
@@ -214,7 +215,7 @@ impl Text {
         }
     }
 
-    /// Adds lines of one text, all of one node.
+    /// Adds the lines of one text, all belonging to one node.
     pub fn push(&mut self, indent: &str, text: &str, node: Option<NodeId>) {
         for line in text.split('\n') {
             if !line.is_empty() {

@@ -1,6 +1,7 @@
-//! The structs that hold what a graph names: one for each place in the hierarchy, equal ones once.
+//! The structs that hold what a graph names: one for each place in the hierarchy, with equal ones
+//! merged.
 //!
-//! Invariant: a field's name in paths is the segment that it had, whatever Rust calls it.
+//! Invariant: a field's name in paths is its original segment, whatever its Rust name is.
 
 use std::fmt::Write as _;
 
@@ -26,7 +27,7 @@ enum Holds {
     Buffer {
         persistent: bool,
     },
-    /// What a struct of its own has.
+    /// The fields of a generated struct, by index.
     Shape(usize),
 }
 
@@ -41,7 +42,7 @@ struct Place {
 #[derive(Debug, Clone)]
 struct Field {
     segment: String,
-    /// What Rust calls it: a name, or the place in a tuple.
+    /// Its name in Rust: an identifier, or the position in a tuple.
     name: String,
     holds: Holds,
 }
@@ -51,7 +52,7 @@ struct Struct {
     name: String,
     fields: Vec<Field>,
     is_tuple: bool,
-    /// Where it stands.
+    /// The paths that it is used at.
     paths: Vec<String>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct Structs {
     tensor: String,
 }
 
-/// What Rust's prelude, that of fx, and generated code name.
+/// Names used by Rust's prelude, fx's prelude and generated code.
 const TAKEN: [&str; 68] = [
     "Arg",
     "AsMut",
@@ -135,7 +136,7 @@ const TAKEN: [&str; 68] = [
     "Vec",
 ];
 
-/// The names that types of a crate cannot have any more.
+/// The names that new types of a crate cannot take.
 #[derive(Debug, Clone)]
 pub(crate) struct Taken(FxHashSet<String>);
 
@@ -150,12 +151,12 @@ impl Default for Taken {
 }
 
 impl Taken {
-    /// Takes a name, if it is free.
+    /// Takes a name if it is free, and returns whether it was.
     pub fn take(&mut self, name: &str) -> bool {
         self.0.insert(name.to_string())
     }
 
-    /// Takes a name, or the first with a number that is free.
+    /// Takes a name, or the first free numbered variant of it.
     pub fn unique(&mut self, name: &str) -> String {
         let mut numbered = name.to_string();
         let mut number = 1;
@@ -168,10 +169,11 @@ impl Taken {
 }
 
 impl Structs {
-    /// The structs for what a graph names; `type_of` gives the path of a called module's type.
+    /// The structs for what a graph names; `type_of` returns the type path of a called module.
     ///
     /// # Errors
-    /// When something is at a path and inside of it, or a path has an empty segment.
+    /// Returns an error if something is both at a path and inside it, or a path has an empty
+    /// segment.
     pub fn new(
         root: &str,
         graph: &Graph,
@@ -257,7 +259,7 @@ impl Structs {
         ))
     }
 
-    /// Names the shapes, in the order in which their places come, and the paths.
+    /// Names the shapes, in the order of their first places, and the paths.
     fn named(
         root: &str,
         graph: &Graph,
@@ -297,7 +299,7 @@ impl Structs {
             });
             entry.paths.push(place.path.clone());
         }
-        // Fields name structs by their place in the order.
+        // Fields refer to structs by position in this order.
         let place_of: FxHashMap<usize, usize> = order
             .keys()
             .enumerate()
@@ -318,7 +320,8 @@ impl Structs {
         }
     }
 
-    /// The structs as source, the root's first, each with what takes it out of a saved module.
+    /// The structs as source, the root first, each with the function that takes it out of a saved
+    /// module.
     pub fn source(&self) -> String {
         let mut text = String::new();
         for (at, one) in self.structs.iter().enumerate() {
@@ -356,7 +359,7 @@ impl Structs {
             (buffer, self.type_of(&field.holds))
         };
         if fields.is_empty() {
-            // A module needs a size.
+            // A module must not be zero-sized.
             let _ = writeln!(
                 text,
                 "pub struct {name} {{\n    /// Tells it from others.\n    pub tag: Tag,\n}}"
@@ -455,7 +458,7 @@ impl Structs {
     }
 }
 
-/// The place of a path, made with what leads there.
+/// The place of a path, created together with its parents.
 fn enter(places: &mut Vec<Place>, path: &str) -> usize {
     let mut at = 0;
     let mut end = 0;
@@ -526,7 +529,7 @@ fn types_by_path(graph: &Graph) -> FxHashMap<String, String> {
     types
 }
 
-/// A struct's name for a path: the type that the module had, or what the path says.
+/// A struct's name for a path: the type that the module had, or a name derived from the path.
 fn type_name(path: &str, types: &FxHashMap<String, String>) -> String {
     if let Some(name) = types.get(path)
         && name.starts_with(|c: char| c.is_ascii_uppercase())
@@ -539,7 +542,7 @@ fn type_name(path: &str, types: &FxHashMap<String, String>) -> String {
     type_case(last.unwrap_or("Part"))
 }
 
-/// A name as a type's: `down_sample` is `DownSample`.
+/// A name in type case: `down_sample` is `DownSample`.
 pub(super) fn type_case(name: &str) -> String {
     let mut text = String::new();
     for word in name.split(|c: char| !c.is_ascii_alphanumeric()) {

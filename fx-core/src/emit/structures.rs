@@ -1,7 +1,8 @@
-//! Arguments that are structures: how each of their leaves is reached, and the types that a crate of its own has for
-//! structures whose types it cannot name.
+//! Arguments that are structures: how each leaf is accessed, and the types that a generated crate
+//! defines for structures whose types it cannot name.
 //!
-//! Invariant: a type that is written is one that the crate can name, or one that is defined here.
+//! Invariant: every type that is written is one that the crate can name, or one that is defined
+//! here.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,48 +20,48 @@ use crate::text::Excerpt;
 use crate::value::data::tensor_types;
 use crate::value::tree::Tree;
 
-/// How many items a tuple may have that goes through graphs.
+/// The largest tuple that can flow through a graph.
 pub(super) const MAX_TUPLE: usize = 6;
 
-/// Types that fx's prelude has, or Rust's.
+/// Types from fx's or Rust's prelude.
 const KNOWN: [&str; 17] = [
     "bool", "i64", "usize", "f64", "f32", "str", "String", "Option", "Vec", "Int", "Float", "Bool",
     "Value", "List", "IndexMap", "DType", "Device",
 ];
 
-/// Why something cannot be written.
+/// A result, or the reason why something cannot be written.
 pub(super) type Written<T> = Result<T, String>;
 
-/// What is known of a leaf of a structure.
+/// What is known about a leaf of a structure.
 pub(super) struct Leaf {
     /// The type that its input is declared to have.
     pub declared: Option<RustType>,
-    /// Whether it is checked to be nothing.
+    /// Whether it is checked to be `None`.
     pub is_none: bool,
 }
 
-/// How a leaf is reached.
+/// How a leaf is accessed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Access {
     pub path: String,
-    /// Whether what is reached is a value of its own, not a part of the argument.
+    /// Whether the access yields an owned value, not a part of the argument.
     pub is_own: bool,
 }
 
 /// The structures that a crate defines.
 pub(crate) struct Definitions {
     taken: Taken,
-    /// By name and fields, what each is called.
+    /// The names of definitions, by name and fields.
     defined: IndexMap<Definition, String, FxBuildHasher>,
-    /// The libraries that types are of.
+    /// The libraries that the types come from.
     pub libraries: FxHashSet<&'static str>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
 struct Definition {
-    /// What it was called, or what it is for.
+    /// Its original name, or the name of what it is for.
     name: String,
-    /// Names and types; places of a tuple are names too.
+    /// Names and types; tuple positions are names too.
     fields: Vec<(String, String)>,
     is_tuple: bool,
 }
@@ -74,7 +75,7 @@ impl Definitions {
         }
     }
 
-    /// A type as the crate can name it.
+    /// A type as the generated crate names it.
     pub fn named(&mut self, ty: &RustType) -> Written<String> {
         let mut unknown = None;
         let libraries = &mut self.libraries;
@@ -135,7 +136,7 @@ impl Definitions {
     }
 }
 
-/// Whether a crate of its own can name a path, and the library that it then needs.
+/// Whether a generated crate can name a path, and the library that it then needs.
 fn nameable(path: &TypePath) -> Option<Option<&'static str>> {
     let plain = path.plain();
     match path.segments.as_slice() {
@@ -148,18 +149,18 @@ fn nameable(path: &TypePath) -> Option<Option<&'static str>> {
     }
 }
 
-/// How the leaves of one argument are reached.
+/// How the leaves of one argument are accessed.
 pub(super) struct Structure<'d> {
-    /// Of a crate of its own; none where the types are those of who traced.
+    /// Those of a generated crate; `None` if the caller's own types are used.
     pub definitions: Option<&'d mut Definitions>,
-    /// The type of leaves that say none; none where it is not known.
+    /// The type of leaves that declare none; `None` if it is unknown.
     pub tensor: Option<String>,
     pub leaves: std::vec::IntoIter<Leaf>,
     pub found: Vec<Access>,
 }
 
 impl Structure<'_> {
-    /// Reads a structure, and gives its type. `name` is for what has no name.
+    /// Reads a structure and returns its type. `name` is used for unnamed types.
     pub fn read(
         &mut self,
         ty: Option<&RustType>,
@@ -172,13 +173,13 @@ impl Structure<'_> {
             && !tree.is_leaf()
         {
             return match self.definitions {
-                // What is there always need not be optional.
+                // A value that is always present need not be optional.
                 Some(_) => self.read(Some(inner), tree, path, name),
                 None => Err(format!("`{name}` is optional, and taken apart")),
             };
         }
         let meaning = ty.map(RustType::meaning);
-        // A `Value` says nothing of what is inside; outside of a crate of its own it stays one.
+        // A `Value` does not say what is inside; outside a generated crate it stays a `Value`.
         if meaning == Some(Meaning::Value) && !tree.is_leaf() {
             return match self.definitions {
                 Some(_) => self.read(None, tree, path, name),
@@ -211,14 +212,14 @@ impl Structure<'_> {
                 (Some(tensor), Some(Leaf { is_none: true, .. })) => Ok(format!("Option<{tensor}>")),
                 (Some(tensor), _) => Ok(tensor.clone()),
                 (None, _) => Err(format!(
-                    "`{}` does not say its type, and no tensor type is known that it could be",
+                    "`{}` has no type, and no tensor type is known that it could have",
                     path.path
                 )),
             },
         }
     }
 
-    /// Items of one type, each reached as `step` says.
+    /// Items of one type, each accessed by its step.
     fn same(
         &mut self,
         item: Option<&RustType>,
@@ -350,7 +351,7 @@ impl Structure<'_> {
     ) -> Written<String> {
         let names: Option<Vec<_>> = items.iter().map(|(key, _)| as_name(key)).collect();
         let Some(names) = names else {
-            // No field is called so: they are keys.
+            // These cannot be field names, so they are keys.
             return self.map(None, items, path, name);
         };
         let mut fields = Vec::with_capacity(items.len());

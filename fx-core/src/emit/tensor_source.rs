@@ -1,6 +1,7 @@
-//! `TensorSource`: what a tensor library calls that for which Rust has no sign, as generated source writes it.
+//! `TensorSource`: how generated source writes the tensor operations that have no symbol in Rust.
 //!
-//! Invariant: fx-core writes no name of a tensor library; a name comes from the registration of its tensor type.
+//! Invariant: fx-core contains no name of a tensor library; such names come from the registration
+//! of the tensor type.
 
 use std::any::TypeId;
 use std::sync::OnceLock;
@@ -9,11 +10,11 @@ use rustc_hash::FxHashMap;
 
 use crate::value::operator::Operator;
 
-/// How generated source writes what is done with tensors of a type, where Rust has no sign for it.
+/// How generated source writes operations on a tensor type that have no symbol in Rust.
 ///
-/// It is given with the registration of the type, [`register_tensor!`](crate::register_tensor). Each method gives an
-/// expression of a `Result`, of operands that are expressions; where it gives nothing, a plain call of the operator is
-/// written, which every library has.
+/// It is passed to the registration of the type, [`register_tensor!`](crate::register_tensor). Each
+/// method takes operands as expressions and returns an expression of type `Result`. If it returns
+/// `None`, a plain call to the operator is written, which works for every library.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -45,38 +46,38 @@ pub trait TensorSource: Send + Sync {
         None
     }
 
-    /// An operator that Rust has no sign for: `matmul`, `pow`, `floordiv`, `abs`. The first operand is a tensor, to call a
-    /// method on; others are as they are lent.
+    /// An operator without a symbol in Rust: `matmul`, `pow`, `floordiv`, `abs`. The first operand
+    /// is a tensor to call a method on; the others are borrowed.
     fn operator(&self, op: Operator, operands: &[&str]) -> Option<String> {
         let _ = (op, operands);
         None
     }
 
-    /// An attribute: its `shape`, a `List<Int>`, or its `ndim`, an `Int`, or its `dtype`.
+    /// An attribute: `shape`, a `List<Int>`; `ndim`, an `Int`; or `dtype`.
     fn attribute(&self, tensor: &str, name: &str) -> Option<String> {
         let _ = (tensor, name);
         None
     }
 
-    /// The names that the library's prelude has beside the tensor type's, which types of generated crates must not take.
+    /// Other names in the library's prelude, which types of generated crates must not take.
     fn names(&self) -> &[&'static str] {
         &[]
     }
 }
 
-/// An index of a tensor, its parts written as expressions.
+/// An index of a tensor, with its parts as expressions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexSource {
-    /// A position, or another value that is lent.
+    /// A position, or another borrowed value.
     At(String),
     /// A new dim of size 1: Python's `None`.
     NewDim,
-    /// All dims that the other parts leave over: Python's `...`.
+    /// All dims that the other parts leave: Python's `...`.
     Rest,
-    /// From, to and step, as far as they are there.
+    /// Start, stop and step, as far as they are given.
     Slice([Option<String>; 3]),
-    /// A part for each of the first dims.
+    /// One part for each of the first dims.
     Parts(Vec<IndexSource>),
 }
 
@@ -87,7 +88,7 @@ pub struct TensorSpelling {
 }
 
 impl TensorSpelling {
-    /// The entry of a tensor type.
+    /// Creates the entry of a tensor type.
     pub const fn of<T: 'static>(source: &'static dyn TensorSource) -> Self {
         TensorSpelling {
             id: TypeId::of::<T>(),
@@ -98,7 +99,7 @@ impl TensorSpelling {
 
 inventory::collect!(TensorSpelling);
 
-/// How a tensor type is written.
+/// The source writer of a tensor type.
 pub(super) fn source_of(id: TypeId) -> Option<&'static dyn TensorSource> {
     static TABLE: OnceLock<FxHashMap<TypeId, &'static dyn TensorSource>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
@@ -108,7 +109,7 @@ pub(super) fn source_of(id: TypeId) -> Option<&'static dyn TensorSource> {
     table.get(&id).copied()
 }
 
-/// The names that libraries' preludes have.
+/// The extra names in the preludes of all libraries.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let entries = inventory::iter::<TensorSpelling>.into_iter();
     entries.flat_map(|entry| entry.source.names().iter().copied())

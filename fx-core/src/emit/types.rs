@@ -1,4 +1,5 @@
-//! The Rust types of a graph's values: what functions, methods and modules declare, and what operators make of it.
+//! The Rust types of a graph's values: what functions, methods and modules declare, and what
+//! operators return.
 
 use std::borrow::Cow;
 
@@ -22,9 +23,10 @@ use crate::value::value::Value;
 /// `List<Int>`: a shape.
 const SIZES: ParamType = ParamType::List(TypePart::Fixed(&ParamType::Scalar(ScalarType::Int)));
 
-/// What a type is to generated source.
+/// Properties of a type that generated source needs.
 impl ParamType {
-    /// Whether its values are held by a name and lent: no scalar, which is copied, and no structure of fx's own.
+    /// Whether its values are held by a name and borrowed: not a scalar, which is copied, and not
+    /// one of fx's own structures.
     pub(super) fn is_object(&self) -> bool {
         !self.is_scalar()
             && !matches!(
@@ -37,12 +39,12 @@ impl ParamType {
             )
     }
 
-    /// Whether it is a struct of somebody's.
+    /// Whether it is a user's struct.
     pub(super) fn is_struct(&self) -> bool {
         matches!(self, ParamType::Named(_))
     }
 
-    /// Whether values of the type are of another, too, whatever is known of either.
+    /// Whether both name the same type, known to be a tensor or not.
     pub(super) fn is_tensor_of(&self, wanted: &ParamType) -> bool {
         match (self, wanted) {
             (
@@ -54,7 +56,7 @@ impl ParamType {
     }
 }
 
-/// A tuple of what is written already, types or values.
+/// A tuple of types or values that are already written.
 pub(super) fn tuple(items: &[String]) -> String {
     match items {
         [one] => format!("({one},)"),
@@ -62,8 +64,8 @@ pub(super) fn tuple(items: &[String]) -> String {
     }
 }
 
-/// The type of tensors that a graph says nothing else of: that of its module's tensors, or the one that is registered, or
-/// the first that a function of the graph declares.
+/// The type of tensors about which a graph says nothing else: that of its module's tensors, else
+/// the only registered one, else the first that a function of the graph declares.
 pub(crate) fn tensor_of(graph: &Graph, attributes: &Attributes) -> Option<ParamType> {
     let of_attributes = attributes.tensors.values().find_map(|(_, value)| {
         let object = value.as_object()?;
@@ -89,19 +91,19 @@ pub(crate) fn tensor_of(graph: &Graph, attributes: &Attributes) -> Option<ParamT
 pub(super) struct Types {
     /// By the nodes' indices.
     of: Vec<ParamType>,
-    /// Of what nothing is said: a tensor, or any value where none is known.
+    /// The type of undeclared values: a tensor, or any value if no tensor type is known.
     unknown: ParamType,
-    /// Whether that is a tensor.
+    /// Whether `unknown` is a tensor.
     knows_tensors: bool,
 }
 
-/// What the types are read of.
+/// The declarations that types are derived from.
 pub(super) struct Declared<'g> {
     pub attributes: &'g Attributes,
     pub params: &'g [ParamSpec],
-    /// The structures of the parameters; empty where each is one input.
+    /// The structures of the parameters; empty if each is one input.
     pub trees: &'g [Tree],
-    /// What the graph modules give that are called, by path.
+    /// What the called graph modules return, by path.
     pub results: &'g FxHashMap<&'g str, String>,
 }
 
@@ -129,17 +131,18 @@ impl Types {
         &self.of[node.id().index as usize]
     }
 
-    /// The type of what nothing is said of: a tensor's, or any value's.
+    /// The type of undeclared values: a tensor type, or any value.
     pub fn unknown(&self) -> &ParamType {
         &self.unknown
     }
 
-    /// The same where it is a tensor's.
+    /// The same, if it is a tensor type.
     pub fn tensor(&self) -> Option<&ParamType> {
         self.knows_tensors.then_some(&self.unknown)
     }
 
-    /// The inputs: what each says itself, what its parameter says, or the place that it has in its parameter.
+    /// The types of inputs: declared by the input, by its parameter, or by its position in the
+    /// parameter.
     fn inputs(&mut self, graph: &Graph, declared: &Declared<'_>) {
         let mut places = Vec::new();
         for (param, tree) in declared.params.iter().zip(declared.trees) {
@@ -171,7 +174,8 @@ impl Types {
         }
     }
 
-    /// What a signature says of a result; the text says what macros cannot know: how its author names a type.
+    /// The result type that a signature declares; the text adds the author's name for a type, which
+    /// macros cannot know.
     fn declared(&self, result: Option<ParamType>, text: &str) -> ParamType {
         let known = match result {
             Some(named @ ParamType::Named(_)) => match text.parse() {
@@ -268,7 +272,7 @@ impl Types {
                         ),
                         _,
                     ) => Some((*item).clone()),
-                    // What its fields are is not known.
+                    // The types of its fields are not known.
                     (Some(ty), _) if ty.is_struct() => Some(self.unknown.clone()),
                     _ => None,
                 };
@@ -323,7 +327,8 @@ pub(super) fn attribute_type(name: &str) -> ParamType {
     }
 }
 
-/// The types of the inputs that a parameter is taken apart to, as far as its own type tells.
+/// The types of the inputs that a parameter is flattened into, as far as its own type determines
+/// them.
 fn leaves<'t>(ty: Option<&'t ParamType>, tree: &Tree, found: &mut Vec<Option<&'t ParamType>>) {
     let ty = ty.map(|ty| ty.referred());
     let ty = match (ty, tree) {
@@ -340,7 +345,7 @@ fn leaves<'t>(ty: Option<&'t ParamType>, tree: &Tree, found: &mut Vec<Option<&'t
             }
         }
         Tree::Dict(items) => {
-            // The fields of a struct are its own.
+            // The field types of a struct are not known here.
             let item = item(0).filter(|_| matches!(ty, Some(ParamType::Map(_))));
             for (_, tree) in items.iter() {
                 leaves(item, tree, found);
@@ -349,13 +354,13 @@ fn leaves<'t>(ty: Option<&'t ParamType>, tree: &Tree, found: &mut Vec<Option<&'t
     }
 }
 
-/// A call's arguments in the order of the signature, defaults filled in; as they are where they do not fit.
+/// A call's arguments in signature order with defaults filled in; unchanged if they do not fit.
 pub(super) fn given(function: Function, node: NodeRef<'_>) -> Vec<Argument> {
     bound_arguments(function.path(), function.params(), node)
         .unwrap_or_else(|| node.args().to_vec())
 }
 
-/// An operator's operands, also those that are given by name, in the order of its signature.
+/// An operator's operands in signature order, including those passed by name.
 pub(super) fn operands(function: Function, node: NodeRef<'_>) -> Cow<'_, [Argument]> {
     if node.kwargs().is_empty() {
         return Cow::Borrowed(node.args());
@@ -367,7 +372,7 @@ pub(super) fn operands(function: Function, node: NodeRef<'_>) -> Cow<'_, [Argume
     }))
 }
 
-/// A call's arguments in the order of a signature, defaults filled in; nothing where they do not fit it.
+/// A call's arguments in signature order with defaults filled in; `None` if they do not fit.
 pub(super) fn bound_arguments(
     callee: &str,
     params: &[ParamSpec],

@@ -1,6 +1,7 @@
 //! Arguments, plain values, literals and trees as JSON.
 //!
-//! Invariant: what comes back equals what was written, and its kind too: an int is no float, a list is no tuple.
+//! Invariant: a value loads as it was saved, with the same kind: an int is not a float, a list is
+//! not a tuple.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
-/// A float among other kinds of values: text is a kind of its own, so that `nan` has a tag.
+/// A float among other kinds of values. Strings are a separate kind, so `nan` needs a tag.
 fn float(x: f64) -> Json {
     match json::from_float(x) {
         Json::String(name) => tag(FLOAT, name),
@@ -27,9 +28,10 @@ fn float(x: f64) -> Json {
     }
 }
 
-/// An argument as JSON: a node is `"%name"`, text `{"str": ..}`, a list a list, the rest as tagged objects.
+/// An argument as JSON: a node is `"%name"`, a string `{"str": ..}`, a list a list, the rest tagged
+/// objects.
 ///
-/// Arguments nest 64 levels at most, as their graph sees to.
+/// Arguments nest at most 64 levels; their graph ensures that.
 pub(crate) fn from_argument(arg: &Argument, node: &dyn Fn(NodeId) -> Result<Json>) -> Result<Json> {
     let all = |items: &[Argument]| -> Result<Json> {
         items.iter().map(|item| from_argument(item, node)).collect()
@@ -132,7 +134,7 @@ fn to_tagged(
         })?)),
         kind => {
             return Err(Error::saved(format_args!(
-                "{} is no kind of argument: expected one of {}",
+                "{} is not a kind of argument: expected one of {}",
                 Excerpt(kind),
                 ALL.join(", ")
             )));
@@ -154,7 +156,7 @@ pub(crate) fn to_device(saved: &Json) -> Result<Device> {
         .map_err(|e: Error| Error::saved(e))
 }
 
-/// What a graph's `get_attr` names: a tensor, or a plain value.
+/// The value of a `get_attr` node as JSON: a tensor, or a plain value.
 pub(crate) fn from_value(value: &Value, saver: &mut Saver) -> Result<Json> {
     match value.as_object() {
         Some(object) => saver.tensor(object),
@@ -228,7 +230,7 @@ pub(crate) fn from_literal(literal: &Literal) -> Json {
 
 /// The default of [`from_literal`].
 pub(crate) fn to_literal(saved: &Json) -> Result<Literal> {
-    let no_node = |_: &str| Err(Error::saved("a default is no node"));
+    let no_node = |_: &str| Err(Error::saved("a default cannot be a node"));
     Ok(match to_argument(saved, 0, &no_node)? {
         Argument::None => Literal::None,
         Argument::Bool(x) => Literal::Bool(x),

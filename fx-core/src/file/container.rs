@@ -1,6 +1,7 @@
 //! The container: a safetensors file, written and read tensor by tensor.
 //!
-//! Invariants: no more memory is asked for than the file has bytes; all elements are never in memory as bytes.
+//! Invariants: no allocation is larger than the file; the elements are never all in memory as
+//! bytes.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -26,16 +27,16 @@ use crate::value::dtype::DType;
 use crate::value::object::Object;
 use crate::value::value::Value;
 
-/// The name under which a header has what is no tensor.
+/// The header key for everything that is not a tensor.
 const METADATA: &str = "__metadata__";
 
-/// The length of a header's length.
+/// The size of the length field before the header.
 const PREFIX: usize = size_of::<u64>();
 
 /// How many bytes of a tensor are read at once: a whole number of elements of any type.
 const PIECE: usize = 1 << 18;
 
-/// The element types of files, one for each of fx.
+/// The file's element type for each of fx's.
 fn file_dtype(dtype: DType) -> Dtype {
     match dtype {
         DType::Bool => Dtype::BOOL,
@@ -66,14 +67,14 @@ fn fx_dtype(dtype: Dtype) -> Result<DType> {
 }
 
 fn not_whole(problem: impl fmt::Display) -> Error {
-    Error::saved(format_args!("no whole safetensors file: {problem}"))
+    Error::saved(format_args!("not a complete safetensors file: {problem}"))
 }
 
 fn of_tensor(name: &str, error: impl fmt::Display) -> Error {
     Error::saved(format_args!("tensor {}: {error}", Excerpt(name)))
 }
 
-/// A tensor that is to be written: what a file says of it, and where its elements are.
+/// A tensor to be written: its header entry, and where its elements are.
 #[derive(Debug)]
 pub struct Outgoing {
     pub(super) type_path: Box<str>,
@@ -82,18 +83,18 @@ pub struct Outgoing {
     shape: Vec<usize>,
     len: usize,
     tensor: Value,
-    /// What gives it in the type that it is saved as, where that is another.
+    /// Converts it to the element type it is saved as, if that differs.
     cast: Option<Cast>,
 }
 
-/// Gives a tensor in another element type.
+/// Converts a tensor to another element type.
 type Cast = fn(&dyn Object, DType) -> Result<Value>;
 
 impl Outgoing {
-    /// Of a tensor, which is shared, not copied, where its type shares its elements.
+    /// Takes a tensor, which is shared and not copied if its type shares its elements.
     ///
     /// # Errors
-    /// When its type cannot be saved, or it is symbolic.
+    /// Returns an error if the type cannot be saved, or the tensor is symbolic.
     pub fn of(tensor: &dyn Object) -> Result<Self> {
         let data = tensor.to_data()?;
         Ok(Outgoing {
@@ -107,10 +108,11 @@ impl Outgoing {
         })
     }
 
-    /// As [`of`](Outgoing::of), in another element type, which `cast` gives it in while it is written.
+    /// Same as [`of`](Outgoing::of), in another element type; `cast` converts it while it is
+    /// written.
     ///
     /// # Errors
-    /// As `of`, and when there are more bytes than can be counted.
+    /// Returns an error as for `of`, or if the byte count overflows.
     pub fn cast(tensor: &dyn Object, dtype: DType, cast: Cast) -> Result<Self> {
         let own = Outgoing::of(tensor)?;
         let count = own.len / own.dtype.size_in_bytes();
@@ -123,7 +125,7 @@ impl Outgoing {
         })
     }
 
-    /// The bytes that its elements take in the file.
+    /// The number of bytes that its elements take in the file.
     pub fn byte_len(&self) -> usize {
         self.len
     }
@@ -131,7 +133,7 @@ impl Outgoing {
     fn write(&self, out: &mut dyn Write) -> Result<()> {
         let no_tensor = || {
             Error::saved(format_args!(
-                "{} is no tensor, as which it would be saved",
+                "{} is not a tensor, as which it would be saved",
                 self.tensor.describe()
             ))
         };
@@ -159,16 +161,18 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Of tensors by name and of further text by key. Equal ones give equal bytes.
+    /// Prepares a file from tensors by name and one metadata text by key. Equal input gives equal
+    /// bytes.
     ///
     /// # Errors
-    /// When a file cannot have a tensor of such a name, or the header would be longer than it may be.
+    /// Returns an error if a tensor's name is not allowed in a file, or the header is too long.
     pub fn new(
         tensors: impl IntoIterator<Item = (String, Outgoing)>,
         metadata: Option<(&str, String)>,
     ) -> Result<Self> {
         let mut tensors: Vec<_> = tensors.into_iter().collect();
-        // As the safetensors library does: what takes more bytes an element stands first, so that all are aligned.
+        // Same order as the safetensors library: larger element types first, so that all tensors
+        // are aligned.
         tensors.sort_by(|(a, one), (b, other)| {
             let key = |tensor: &Outgoing| Reverse(file_dtype(tensor.dtype));
             key(one).cmp(&key(other)).then_with(|| a.cmp(b))
@@ -189,7 +193,8 @@ impl Prepared {
             ));
             at = end;
         }
-        // About as much as the header takes, with its quotes escaped, so that it does not move while it grows.
+        // About as much as the header takes, with its quotes escaped, so that it is not
+        // reallocated.
         let text = metadata.as_ref().map_or(0, |(_, text)| text.len());
         let mut head = Vec::with_capacity(PREFIX + text + text / 3 + infos.len() * 128);
         head.resize(PREFIX, 0);
@@ -215,7 +220,7 @@ impl Prepared {
     /// Writes the file, tensor by tensor.
     ///
     /// # Errors
-    /// When it cannot be written, or a tensor cannot be read.
+    /// Returns an error if writing fails, or a tensor cannot be read.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
         out.write_all(&self.head).map_err(Error::saved)?;
         write_tensors(&self.tensors, out)
@@ -224,7 +229,7 @@ impl Prepared {
     /// The file's bytes.
     ///
     /// # Errors
-    /// When there is no room for them, or a tensor cannot be read.
+    /// Returns an error if there is not enough memory, or a tensor cannot be read.
     pub fn into_bytes(self) -> Result<Vec<u8>> {
         let mut bytes = self.head;
         let rest = self.len - bytes.len();
@@ -232,10 +237,11 @@ impl Prepared {
         write_tensors(&self.tensors, &mut bytes).map(|()| bytes)
     }
 
-    /// Writes the file under a name, in one step.
+    /// Writes the file to a path, in one step.
     ///
     /// # Errors
-    /// As [`write`](Prepared::write), and when something else than a file is there; each names the file.
+    /// Returns an error as for [`write`](Prepared::write), or if the path exists and is not a file;
+    /// errors name the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         disk::replace(path, |out| self.write(out))
     }
@@ -248,7 +254,7 @@ fn write_tensors(tensors: &[(String, Outgoing)], out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// Refuses a name that no tensor of a file can have.
+/// Rejects a name that a tensor in a file cannot have.
 pub(super) fn check_name(name: &str) -> Result<()> {
     match name.is_empty() || name == METADATA {
         false => Ok(()),
@@ -258,10 +264,10 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     }
 }
 
-/// What a header says of each tensor, by name.
+/// The header entry of each tensor, by name.
 type Tensors = IndexMap<String, TensorInfo, FxBuildHasher>;
 
-/// A header as it stands in a file.
+/// A header as stored in a file.
 #[derive(Default)]
 struct Header {
     metadata: HashMap<String, String>,
@@ -291,7 +297,7 @@ impl<'de> Deserialize<'de> for Header {
                     match header.tensors.entry(name) {
                         Entry::Vacant(place) => place.insert(info),
                         Entry::Occupied(place) => {
-                            let told = of_tensor(place.key(), "it is there twice");
+                            let told = of_tensor(place.key(), "it occurs twice");
                             return Err(A::Error::custom(told));
                         }
                     };
@@ -303,11 +309,11 @@ impl<'de> Deserialize<'de> for Header {
     }
 }
 
-/// A file that is open: its header was checked, its tensors are read when they are asked for.
+/// An open file: its header has been checked, its tensors are read on demand.
 #[derive(Debug)]
 pub struct Container<R> {
     input: RefCell<R>,
-    /// Where the first tensor begins.
+    /// The offset of the first tensor.
     start: u64,
     metadata: HashMap<String, String>,
     tensors: Tensors,
@@ -317,7 +323,7 @@ impl<R: Read + Seek> Container<R> {
     /// Reads the header, and checks it against the file's length.
     ///
     /// # Errors
-    /// When it is no safetensors file, or not a whole one.
+    /// Returns an error if the input is not a safetensors file, or is truncated.
     pub fn open(mut input: R) -> Result<Self> {
         let unread = |e| Error::saved(format_args!("cannot be read: {e}"));
         let len = input.seek(SeekFrom::End(0)).map_err(unread)?;
@@ -345,7 +351,7 @@ impl<R: Read + Seek> Container<R> {
         let mut rest = input.by_ref().take(header_len);
         rest.read_to_end(&mut header).map_err(unread)?;
         let header: Header = serde_json::from_slice(&header)
-            .map_err(|e| not_whole(format_args!("its header is not as it should be: {e}")))?;
+            .map_err(|e| not_whole(format_args!("its header is malformed: {e}")))?;
         let mut tensors = header.tensors;
         tensors.sort_by(|_, a, _, b| a.data_offsets.cmp(&b.data_offsets));
         let end =
@@ -364,17 +370,17 @@ impl<R: Read + Seek> Container<R> {
         })
     }
 
-    /// The text under a key of the metadata, taken out of it.
+    /// Removes the text under a metadata key and returns it.
     pub fn take_metadata(&mut self, key: &str) -> Option<String> {
         self.metadata.remove(key)
     }
 
-    /// The names of the tensors, in the order in which the file has them.
+    /// The names of the tensors, in file order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// What the header says of each tensor, in the file's order: name, shape and the bytes of its elements.
+    /// The header's entry for each tensor, in file order: name, shape and byte count.
     pub fn infos(&self) -> impl Iterator<Item = (&str, &[usize], usize)> {
         self.tensors.iter().map(|(name, info)| {
             let (start, end) = info.data_offsets;
@@ -382,10 +388,10 @@ impl<R: Read + Seek> Container<R> {
         })
     }
 
-    /// A tensor, whose elements are read when they are asked for; of a type that is registered as `type_path`.
+    /// A tensor whose elements are read on demand, with the type registered as `type_path`.
     ///
     /// # Errors
-    /// When there is none of the name, or fx has no such elements.
+    /// Returns an error if there is no tensor of that name, or fx does not have its element type.
     pub fn tensor<'c>(
         &'c self,
         name: &str,
@@ -414,7 +420,7 @@ impl<R: Read + Seek> Container<R> {
             )
         })?;
         let (start, end) = info.data_offsets;
-        // Both are within the file, whose length is a `u64`.
+        // The offsets are within the file, whose length is a `u64`.
         let place = SeekFrom::Start(self.start + start as u64);
         input.seek(place).map_err(unread)?;
         let mut left = end - start;
@@ -429,8 +435,9 @@ impl<R: Read + Seek> Container<R> {
     }
 }
 
-/// Checks tensors in the order of their places: each begins where the one before ends, has as many bytes as its shape
-/// and type say, and ends within the file. Gives where the last one ends; else the name of the one that is wrong.
+/// Checks the tensors in order of their offsets: each begins where the previous one ends, has as
+/// many bytes as its shape and type require, and ends within the file. Returns the end of the last
+/// one, or the name of the first invalid one.
 fn check(tensors: &Tensors, len: u64) -> Result<u64, (&str, String)> {
     let mut at = 0;
     for (name, info) in tensors {
@@ -456,7 +463,7 @@ fn check(tensors: &Tensors, len: u64) -> Result<u64, (&str, String)> {
         }
         if *end as u64 > len {
             return Err(wrong(format!(
-                "its bytes {start} to {end} end behind the file, which has {len} behind its header: it was cut"
+                "its bytes {start} to {end} end after the file, which has {len} behind its header: it was cut"
             )));
         }
         at = *end;
@@ -485,7 +492,7 @@ mod tests {
     #[track_caller]
     fn told(bytes: &[u8], expected: &str) {
         let problem = problem(bytes);
-        let expected = format!("no whole safetensors file: {expected}");
+        let expected = format!("not a complete safetensors file: {expected}");
         assert!(
             problem.starts_with(&expected),
             "{problem}\n  instead of\n{expected}"
@@ -500,11 +507,11 @@ mod tests {
         assert_eq!(problem(&whole), "opened");
         told(
             &whole[..whole.len() - 1],
-            "tensor `b`: its bytes 8 to 11 end behind the file, which has 10 behind",
+            "tensor `b`: its bytes 8 to 11 end after the file, which has 10 behind",
         );
         told(
             &whole[..whole.len() - 4],
-            "tensor `a`: its bytes 0 to 8 end behind the file, which has 7 behind",
+            "tensor `a`: its bytes 0 to 8 end after the file, which has 7 behind",
         );
         told(
             &whole[..20],
@@ -531,7 +538,7 @@ mod tests {
         let large = r#"{"a":{"dtype":"U8","shape":[1152921504606846976],"data_offsets":[0,1152921504606846976]}}"#;
         told(
             &file(large, 8),
-            "tensor `a`: its bytes 0 to 1152921504606846976 end behind the file, which has 8 behind",
+            "tensor `a`: its bytes 0 to 1152921504606846976 end after the file, which has 8 behind",
         );
     }
 
@@ -557,17 +564,17 @@ mod tests {
         );
         told(
             &changed("U8", "Q7"),
-            "its header is not as it should be: tensor `b`: unknown variant",
+            "its header is malformed: tensor `b`: unknown variant",
         );
         told(
             &changed("\"b\"", "\"a\""),
-            "its header is not as it should be: tensor `a`: it is there twice",
+            "its header is malformed: tensor `a`: it occurs twice",
         );
         told(
             &changed("[3]", "\"3\""),
-            "its header is not as it should be: tensor `b`: invalid type",
+            "its header is malformed: tensor `b`: invalid type",
         );
-        told(&file("[]", 0), "its header is not as it should be: ");
+        told(&file("[]", 0), "its header is malformed: ");
     }
 
     #[test]
@@ -586,7 +593,7 @@ mod tests {
         Ok(())
     }
 
-    /// A file that breaks off behind so many bytes, though it said that it was longer.
+    /// A file that fails after so many bytes, before its declared length.
     struct Broken(Cursor<Vec<u8>>, u64);
 
     impl Read for Broken {
@@ -626,10 +633,7 @@ mod tests {
             assert_eq!(fx_dtype(stored).ok(), Some(dtype));
             assert_eq!(stored.bitsize(), dtype.size_in_bytes() * 8);
             let row = format!("| `{stored}` | `{dtype}` | {} |", dtype.size_in_bytes());
-            assert!(
-                include_str!("../../../docs/format.md").contains(&row),
-                "{row}"
-            );
+            assert!(include_str!("../../docs/format.md").contains(&row), "{row}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Files on a disk: written in one step, opened to be read, named in errors.
+//! Files on disk: written in one step, opened for reading, named in errors.
 //!
-//! Invariant: a file under its name is always a whole one.
+//! Invariant: a file under its final name is always complete.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many bytes are collected before they go to a file.
+/// The size of the write buffer, in bytes.
 const BUFFER: usize = 1 << 18;
 
-/// Writes a file as one step: beside it first, then under its name. Links are followed to the file that they lead to;
-/// nothing but a file is replaced.
+/// Writes a file in one step: first to a temporary file beside it, which is then renamed. Links are
+/// followed to their target; only a file is replaced.
 ///
 /// # Errors
-/// When something else is there, or it cannot be written, and what `write` says; each names the file.
+/// Returns an error if the path is not a file, the file cannot be written, or `write` fails; errors
+/// name the file.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let whole = || -> Result<()> {
         let target = followed(path)?;
@@ -24,7 +25,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<
         let written = create(&beside, write)
             .and_then(|()| fs::rename(&beside, &target).map_err(Error::saved));
         if written.is_err() {
-            // What is left of it is of no use; the error that counts is the first.
+            // The partial file is useless; only the first error matters.
             let _ = fs::remove_file(&beside);
         }
         written
@@ -32,7 +33,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<
     whole().map_err(|e| in_file(path, e))
 }
 
-/// Writes a file that is not there yet, through to the disk.
+/// Writes a file that does not exist yet, and syncs it to disk.
 pub(crate) fn create(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let file = File::create_new(path).map_err(Error::saved)?;
     let mut out = BufWriter::with_capacity(BUFFER, file);
@@ -41,10 +42,10 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(
     file.sync_all().map_err(Error::saved)
 }
 
-/// How many links lead to a file at most.
+/// The longest chain of links that is followed.
 const MAX_LINKS: usize = 40;
 
-/// The file that links lead to, which need not be there yet.
+/// The file that a chain of links leads to; it need not exist.
 fn followed(path: &Path) -> Result<PathBuf> {
     let mut at = path.to_path_buf();
     for _ in 0..MAX_LINKS {
@@ -56,24 +57,24 @@ fn followed(path: &Path) -> Result<PathBuf> {
         }
         if !found.is_symlink() {
             return Err(Error::saved(
-                "is there already, and is no file: nothing but a file is replaced",
+                "exists and is not a file: only a file is replaced",
             ));
         }
         let next = fs::read_link(&at).map_err(Error::saved)?;
-        // A link that is not absolute starts in its own folder.
+        // A relative link starts in its own folder.
         at = match at.parent() {
             Some(folder) => folder.join(next),
             None => next,
         };
     }
-    Err(Error::saved("is a link that leads in circles"))
+    Err(Error::saved("is a circular link"))
 }
 
-/// A name in the same folder that nobody else uses.
+/// An unused name in the same folder.
 pub(crate) fn beside(path: &Path) -> Result<PathBuf> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let Some(name) = path.file_name() else {
-        return Err(Error::saved("is no name of a file"));
+        return Err(Error::saved("is not a name of a file"));
     };
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut hidden = std::ffi::OsString::from(".");
@@ -88,7 +89,7 @@ pub(crate) fn open<T>(path: &Path, read: impl FnOnce(File) -> Result<T>) -> Resu
     file.and_then(read).map_err(|e| in_file(path, e))
 }
 
-/// The error with the name of the file.
+/// Adds the name of the file to an error.
 pub(crate) fn in_file(path: &Path, error: Error) -> Error {
     match error.kind() {
         ErrorKind::Saved { place, problem } => {

@@ -20,7 +20,7 @@ use crate::ir::graph::Graph;
 /// The metadata key that holds the JSON.
 const KEY: &str = "fx";
 
-/// The first fields of the JSON: what wrote it.
+/// The first fields of the JSON: schema and fx version.
 pub(crate) fn header() -> JsonMap {
     let mut fields = JsonMap::new();
     fields.insert(graph_module::SCHEMA.into(), Json::from(SCHEMA));
@@ -31,7 +31,7 @@ pub(crate) fn header() -> JsonMap {
     fields
 }
 
-/// The file of a module's JSON and of the tensors that were collected with it.
+/// The file of a module's JSON and the tensors that were collected with it.
 pub(crate) fn prepare(mut fields: JsonMap, saver: Saver) -> Result<Prepared> {
     let tensors = saver.tensors.iter().map(|(path, outgoing)| {
         let mut about = JsonMap::new();
@@ -54,8 +54,8 @@ pub(crate) fn prepare(mut fields: JsonMap, saver: Saver) -> Result<Prepared> {
     Prepared::new(saver.tensors, Some((KEY, text)))
 }
 
-/// Reads a file: gives `load` the JSON, in today's schema, the graph where it was read with the text, and what gives
-/// the tensors.
+/// Reads a file. Passes `load` the JSON in the current schema, the graph if it was read with the
+/// text, and the loader of the tensors.
 pub(crate) fn read<T>(
     input: impl Read + Seek,
     load: impl FnOnce(&JsonMap, Option<Graph>, &mut Loader<'_>) -> Result<T>,
@@ -108,13 +108,13 @@ pub(crate) fn read<T>(
 
 fn parse(text: &str) -> Result<Json> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    // `check_depth` has bounded it.
+    // `check_depth` has bounded the depth.
     deserializer.disable_recursion_limit();
     let mut values = deserializer.into_iter::<Json>();
     match (values.next(), values.next()) {
         (Some(Ok(saved)), None) => Ok(saved),
         (Some(Err(e)), _) | (_, Some(Err(e))) => Err(Error::saved(format_args!(
-            "the metadata's `{KEY}` is no JSON: {e}"
+            "the metadata's `{KEY}` is not JSON: {e}"
         ))),
         _ => Err(Error::saved(format_args!(
             "the metadata's `{KEY}` is not one JSON value"
@@ -122,7 +122,7 @@ fn parse(text: &str) -> Result<Json> {
     }
 }
 
-/// Refuses JSON that nests deeper than reading it by recursion allows.
+/// Rejects JSON that nests too deep for recursive reading.
 fn check_depth(text: &str) -> Result<()> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for byte in text.bytes() {

@@ -1,4 +1,5 @@
-//! Graphs as JSON: the nodes in order, and tables of the places in the source and the modules that they came from.
+//! Graphs as JSON: the nodes in order, and tables of the source locations and modules they came
+//! from.
 //!
 //! Invariants: nodes keep names and order; a node names earlier nodes only.
 
@@ -25,7 +26,7 @@ use crate::ir::registry;
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
 
-/// The tables of one graph, in the order in which its nodes mention them.
+/// The tables of one graph, in order of first mention by its nodes.
 #[derive(Default)]
 struct Tables {
     locations: Vec<Json>,
@@ -53,7 +54,7 @@ impl Tables {
         }))
     }
 
-    /// A scope's place in the table; its parents stand before it.
+    /// A scope's position in the table; its parents come before it.
     fn scope(&mut self, graph: &Graph, id: ScopeId) -> Option<usize> {
         let mut chain = Vec::new();
         let mut at = id;
@@ -86,7 +87,7 @@ impl Tables {
         outer
     }
 
-    /// A function can be found again if the registry has it under its path.
+    /// Checks that a function can be loaded: the registry has it under its path.
     fn function(&mut self, function: Function) -> Result<()> {
         if self.functions.contains_key(function.path()) {
             return Ok(());
@@ -109,7 +110,7 @@ fn find_function(path: &str) -> Result<Function> {
     })
 }
 
-/// Puts a graph's fields into the JSON of its module.
+/// Adds a graph's fields to the JSON of its module.
 pub(crate) fn from_graph(graph: &Graph, fields: &mut JsonMap) -> Result<()> {
     let mut tables = Tables::default();
     let mut nodes = Vec::with_capacity(graph.len());
@@ -243,7 +244,7 @@ fn to_location(saved: &Json) -> Result<SourceLocation> {
     }
 }
 
-/// Enters the scopes into a graph; a scope's parent stands before it.
+/// Adds the scopes to a graph; a scope's parent comes before it.
 fn to_scopes(graph: &mut Graph, saved: &Json) -> Result<Vec<ScopeId>> {
     let mut ids: Vec<ScopeId> = Vec::new();
     json::items(saved, |scope| {
@@ -271,12 +272,13 @@ pub(crate) struct GraphReader {
     graph: Graph,
     locations: Vec<LocationId>,
     scopes: Vec<ScopeId>,
-    /// Functions that were found.
+    /// Functions that have been looked up.
     functions: FxHashMap<Box<str>, Function>,
 }
 
 impl GraphReader {
-    /// Of a graph with the tables that are in the JSON of its module, and room for as many nodes as are expected.
+    /// Starts a graph with the tables in its module's JSON, with room for the expected number of
+    /// nodes.
     pub fn new(fields: &JsonMap, expected: usize) -> Result<Self> {
         let mut graph = Graph::with_capacity(expected);
         let locations = json::part(fields, graph_module::LOCATIONS, |saved| {
@@ -295,13 +297,13 @@ impl GraphReader {
         })
     }
 
-    /// The graph of the nodes that were read.
+    /// Returns the graph of the nodes that were read.
     pub fn finish(mut self) -> Graph {
         self.graph.leave_scope(ScopeId::default());
         self.graph
     }
 
-    /// Adds the node of these parts.
+    /// Adds a node with these fields.
     pub fn node(&mut self, parts: [Option<&Json>; names::ALL.len()]) -> Result<()> {
         let [op, target, name, args, kwargs, ty, at, inside, passes, meta] = parts;
         let op = self.op(op, target)?;
@@ -312,7 +314,7 @@ impl GraphReader {
             let found = graph.find_name(earlier).map(NodeRef::id);
             found.ok_or_else(|| {
                 Error::saved(format_args!(
-                    "{} is no node before this one: a node uses nodes that stand before it",
+                    "{} is not an earlier node: a node uses nodes that come before it",
                     Excerpt(&format!("%{earlier}"))
                 ))
             })
@@ -346,7 +348,7 @@ impl GraphReader {
         if given != name {
             let problem = match self.graph.find_name(name) {
                 Some(_) => format!("two nodes are named {}", Excerpt(name)),
-                None => format!("{} is no name of a node", Excerpt(name)),
+                None => format!("{} is not a name of a node", Excerpt(name)),
             };
             return Err(Error::saved(problem).inside(".name"));
         }

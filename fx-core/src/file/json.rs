@@ -1,6 +1,7 @@
-//! Reading JSON of a saved file: what is expected, what was found instead, and where.
+//! Reads the JSON of a saved file; errors state what was expected, what was found, and where.
 //!
-//! Invariant: nothing is taken for granted; a wrong kind, a missing or an unknown name is an error that names its place.
+//! Invariant: nothing is assumed; a wrong kind, or a missing or unknown name, is an error that
+//! names its place.
 
 use std::fmt;
 
@@ -8,12 +9,13 @@ use crate::error::{Error, Result};
 pub(crate) use crate::text::Excerpt;
 use crate::text::has_hidden;
 
-/// JSON of a saved file: serde_json's own type, so that what serde writes and reads can be part of a file.
+/// JSON of a saved file: serde_json's own type, so that anything serde reads and writes can be part
+/// of a file.
 pub type Json = serde_json::Value;
-/// A JSON object, in the order in which it was written; serde_json's own type too.
+/// A JSON object, in insertion order; also serde_json's own type.
 pub type JsonMap = serde_json::Map<String, Json>;
 
-/// What a JSON value is, for messages.
+/// A description of a JSON value, for messages.
 pub(crate) fn describe(json: &Json) -> String {
     match json {
         Json::Null => "null".into(),
@@ -28,7 +30,7 @@ pub(crate) fn describe(json: &Json) -> String {
     }
 }
 
-/// The error of a value of the wrong kind.
+/// The error for a value of the wrong kind.
 pub(crate) fn expected(what: impl fmt::Display, found: &Json) -> Error {
     Error::saved(format_args!("expected {what}, found {}", describe(found)))
 }
@@ -47,13 +49,13 @@ pub(crate) fn text(json: &Json) -> Result<&str> {
     json.as_str().ok_or_else(|| expected("a text", json))
 }
 
-/// A name or a path: a text that stands on one line and can be seen.
+/// A name or path: a single-line string of visible characters.
 pub(crate) fn name(json: &Json) -> Result<&str> {
     let name = text(json)?;
     check_name(name).map(|()| name)
 }
 
-/// Refuses what [`name`] does.
+/// Rejects what [`name`] rejects.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     match has_hidden(name) {
         false => Ok(()),
@@ -77,7 +79,7 @@ pub(crate) fn index(json: &Json, len: usize) -> Result<usize> {
         .ok_or_else(|| expected(format_args!("an index below {len}"), json))
 }
 
-/// Refuses names that are not known: a later version wrote them, and what they say would be lost.
+/// Rejects unknown names: a later version wrote them, and their content would be lost.
 pub(crate) fn known_names(fields: &JsonMap, known: &[&str]) -> Result<()> {
     match fields.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
@@ -93,12 +95,12 @@ pub(crate) fn known_names(fields: &JsonMap, known: &[&str]) -> Result<()> {
     }
 }
 
-/// A part that must be there.
+/// A required field.
 pub(crate) fn required<'j>(fields: &'j JsonMap, name: &str) -> Result<&'j Json> {
     fields.get(name).ok_or_else(|| missing(name))
 }
 
-/// Reads a part that must be there; its errors are told to be inside it.
+/// Reads a required field; errors carry its path (`.name`).
 pub(crate) fn part<'j, T>(
     fields: &'j JsonMap,
     name: &str,
@@ -107,7 +109,7 @@ pub(crate) fn part<'j, T>(
     read(required(fields, name)?).map_err(|e| e.inside(format_args!(".{name}")))
 }
 
-/// Reads a part that may be left out.
+/// Reads an optional field; errors carry its path.
 pub(crate) fn optional<'j, T>(
     fields: &'j JsonMap,
     name: &str,
@@ -116,7 +118,7 @@ pub(crate) fn optional<'j, T>(
     inside(fields.get(name), name, read)
 }
 
-/// Reads a part that was looked up; its errors are told to be inside it.
+/// Reads a field that was already looked up; errors carry its path.
 pub(crate) fn inside<'j, T>(
     found: Option<&'j Json>,
     name: &str,
@@ -128,7 +130,7 @@ pub(crate) fn inside<'j, T>(
         .map_err(|e| e.inside(format_args!(".{name}")))
 }
 
-/// The parts of an object by known names, looked up in one pass; other names are refused.
+/// The fields of an object by known names, looked up in one pass; other names are rejected.
 pub(crate) fn parts<'j, const N: usize>(
     fields: &'j JsonMap,
     known: &[&str; N],
@@ -143,12 +145,12 @@ pub(crate) fn parts<'j, const N: usize>(
     Ok(found)
 }
 
-/// The error of a part that is not there.
+/// The error for a missing field.
 pub(crate) fn missing(name: &str) -> Error {
     Error::saved(format_args!("`{name}` is missing"))
 }
 
-/// Reads every item of a list; errors are told to be inside the item.
+/// Reads every item of a list; errors carry the item's index.
 pub(crate) fn items<'j, T>(
     json: &'j Json,
     mut read: impl FnMut(&'j Json) -> Result<T>,
@@ -160,7 +162,7 @@ pub(crate) fn items<'j, T>(
         .collect()
 }
 
-/// Reads an object's one name and what is under it: `{"tuple": [..]}`.
+/// Reads the only name of an object and the value under it: `{"tuple": [..]}`.
 pub(crate) fn tagged(json: &Json) -> Result<(&str, &Json)> {
     match json
         .as_object()
@@ -171,14 +173,14 @@ pub(crate) fn tagged(json: &Json) -> Result<(&str, &Json)> {
     }
 }
 
-/// An object of one name.
+/// An object with one name.
 pub(crate) fn tag(name: &str, inner: impl Into<Json>) -> Json {
     let mut fields = JsonMap::with_capacity(1);
     fields.insert(name.to_string(), inner.into());
     Json::Object(fields)
 }
 
-/// A float: a number, or the name of what JSON has no number for.
+/// A float: a number, or a name for the values that JSON numbers cannot express.
 pub(crate) fn from_float(x: f64) -> Json {
     match serde_json::Number::from_f64(x) {
         Some(number) => Json::Number(number),

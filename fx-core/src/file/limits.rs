@@ -1,6 +1,6 @@
-//! What a saved file may be at most, and the errors of what is more.
+//! The limits of a saved file, and the errors for exceeding them.
 //!
-//! Invariant: whatever recurses over a file's contents is bounded here.
+//! Invariant: everything that recurses over a file's contents is bounded here.
 
 use std::fmt;
 
@@ -10,18 +10,19 @@ use crate::ir::argument::MAX_ARGUMENT_DEPTH;
 /// The longest header, in bytes: other readers of safetensors have the same limit.
 pub(crate) const MAX_HEADER: u64 = 100_000_000;
 
-/// How deep the JSON may nest: far beyond what modules and arguments need, far below what the stack holds.
+/// The deepest JSON nesting: far more than modules and arguments need, far less than the stack
+/// allows.
 pub(crate) const MAX_JSON_DEPTH: usize = 512;
 
-/// How deep modules may nest, so that saving and loading may recurse.
+/// The deepest module nesting, so that saving and loading may recurse.
 pub(crate) const MAX_MODULE_DEPTH: usize = 64;
 
-/// The error of what nests deeper than it may, such as `modules nest`.
+/// The error for nesting too deep; `what_nests` is such as `modules nest`.
 pub(crate) fn too_deep(what_nests: impl fmt::Display, most: usize) -> Error {
     Error::saved(format_args!("{what_nests} deeper than {most} levels"))
 }
 
-/// Refuses an argument, a structure or an entry at a depth that arguments do not have.
+/// Rejects an argument, a structure or an entry nested deeper than arguments may be.
 pub(crate) fn check_depth(depth: usize) -> Result<()> {
     match depth > MAX_ARGUMENT_DEPTH {
         false => Ok(()),
@@ -35,7 +36,7 @@ mod tests {
 
     #[test]
     fn the_document_has_the_limits() {
-        let document = include_str!("../../../docs/format.md");
+        let document = include_str!("../../docs/format.md");
         let limits = [
             format!("| header | {MAX_HEADER} bytes |"),
             format!("| nesting of the JSON | {MAX_JSON_DEPTH} levels |"),

@@ -1,6 +1,6 @@
-//! `Loader`: what a module's parts are made of when a file is loaded: the JSON that they wrote, and their tensors.
+//! `Loader`: what module parts load from: the JSON that they saved, and their tensors.
 //!
-//! Invariant: a tensor is made once, however many parts refer to it, so that what was tied stays tied.
+//! Invariant: a tensor is created once, however many parts refer to it, so tied tensors stay tied.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,8 @@ use crate::value::data::{TensorData, from_data_of};
 use crate::value::object::{Object, short_type_name};
 use crate::value::value::Value;
 
-/// One loading of a file: [`Component::from_saved`](crate::module::Component::from_saved) takes tensors out of it.
+/// The state of loading one file: [`Component::from_saved`](crate::module::Component::from_saved)
+/// takes tensors from it.
 #[derive(Debug)]
 pub struct Loader<'f> {
     tensors: FxHashMap<&'f str, TensorData<'f>>,
@@ -34,10 +35,10 @@ impl<'f> Loader<'f> {
         }
     }
 
-    /// Loads the field of a name.
+    /// Loads the field with this name.
     ///
     /// # Errors
-    /// When there is none, and what `load` says, told to be there.
+    /// Returns an error if there is no such field, or `load` fails; errors carry the field's path.
     pub fn field<T>(
         &mut self,
         fields: &JsonMap,
@@ -50,7 +51,7 @@ impl<'f> Loader<'f> {
     /// Loads every item of a list.
     ///
     /// # Errors
-    /// When it is no list, and what `load` says, told to be there.
+    /// Returns an error if it is not a list, or `load` fails; errors carry the item's index.
     pub fn items<T>(
         &mut self,
         saved: &Json,
@@ -59,10 +60,10 @@ impl<'f> Loader<'f> {
         json::items(saved, |item| load(item, self))
     }
 
-    /// Loads a module of its own, one level deeper.
+    /// Loads a nested module, one level deeper.
     ///
     /// # Errors
-    /// When modules nest deeper than 64 levels, and what `load` says.
+    /// Returns an error if modules nest deeper than 64 levels, or `load` fails.
     pub fn nested<T>(&mut self, load: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == MAX_MODULE_DEPTH {
             return Err(too_deep("modules nest", MAX_MODULE_DEPTH));
@@ -73,10 +74,10 @@ impl<'f> Loader<'f> {
         loaded
     }
 
-    /// The tensor that [`Saver::tensor`](crate::file::Saver::tensor) gave a reference of.
+    /// The tensor behind a reference that [`Saver::tensor`](crate::file::Saver::tensor) returned.
     ///
     /// # Errors
-    /// When the file has no such tensor, or it has another type.
+    /// Returns an error if the file has no such tensor, or its type differs.
     pub fn tensor<T: Object + Clone>(&mut self, saved: &Json) -> Result<T> {
         let value = self.tensor_value(saved)?;
         value.downcast_ref::<T>().cloned().ok_or_else(|| {
@@ -88,7 +89,7 @@ impl<'f> Loader<'f> {
         })
     }
 
-    /// As [`tensor`](Loader::tensor), of any type.
+    /// Same as [`tensor`](Loader::tensor), for any type.
     pub(crate) fn tensor_value(&mut self, saved: &Json) -> Result<Value> {
         let path = match json::tagged(saved) {
             Ok((TENSOR, path)) => {

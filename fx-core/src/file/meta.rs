@@ -1,6 +1,6 @@
-//! Entries of nodes in files: `SavedMeta`, the registry of such types, and the built-in one.
+//! Entries of nodes in files: `SavedMeta`, the registry of such types, and the built-in ones.
 //!
-//! Invariant: entries are written in the order of their names, so that equal nodes give equal bytes.
+//! Invariant: entries are written in order of their names, so that equal nodes give equal bytes.
 
 use std::any::{Any, TypeId};
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
 use crate::value::dim::Dim;
 
-/// A type of entries that files keep: [`register_meta!`](crate::register_meta) it.
+/// A type of entries that files keep; register it with [`register_meta!`](crate::register_meta).
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -49,19 +49,19 @@ use crate::value::dim::Dim;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait SavedMeta: Meta + Sized {
-    /// What files call it, for ever: the type's first path.
+    /// Its permanent name in files: the type's first path.
     const NAME: &'static str;
 
-    /// What a file keeps of it.
+    /// Returns the JSON that a file stores for it.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// Returns an error if it cannot be saved.
     fn to_saved(&self) -> Result<Json>;
 
-    /// The entry of [`to_saved`](SavedMeta::to_saved).
+    /// Restores the entry from [`to_saved`](SavedMeta::to_saved)'s result.
     ///
     /// # Errors
-    /// When it is no such entry: a file may hold anything.
+    /// Returns an error if it is not such an entry: a file may contain anything.
     fn from_saved(saved: &Json) -> Result<Self>;
 }
 
@@ -75,7 +75,7 @@ pub struct MetaType {
 }
 
 impl MetaType {
-    /// Of a type.
+    /// Creates the registration of a type.
     pub const fn of<T: SavedMeta>() -> Self {
         MetaType {
             name: T::NAME,
@@ -102,7 +102,7 @@ fn tables() -> &'static Tables {
     TABLES.get_or_init(|| {
         let mut tables = Tables::default();
         for entry in inventory::iter::<MetaType> {
-            // One type may be registered by several crates.
+            // Several crates may register the same type.
             if tables.by_type.insert((entry.ty)(), entry).is_none() {
                 tables.by_name.entry(entry.name).or_default().push(entry);
             }
@@ -125,7 +125,7 @@ fn find(name: &str) -> Result<&'static MetaType> {
     }
 }
 
-/// The entries of a node or a module as JSON, those whose types are registered.
+/// The entries of a node or a module as JSON, as far as their types are registered.
 pub(crate) fn from_entries<'e>(
     entries: impl Iterator<Item = (TypeId, &'e dyn Any)>,
 ) -> Result<Option<Json>> {
@@ -146,7 +146,7 @@ pub(crate) fn from_entries<'e>(
     Ok((!fields.is_empty()).then_some(Json::Object(fields)))
 }
 
-/// Hands out the entries of [`from_entries`].
+/// Passes each entry of [`from_entries`] to `put`.
 pub(crate) fn to_entries(saved: &Json, mut put: impl FnMut(Entry)) -> Result<()> {
     for (name, entry) in json::object(saved)? {
         find(name)
@@ -229,7 +229,8 @@ impl SavedMeta for RecordedMethod {
     }
 }
 
-/// A tensor is an object with its shape, a list a list, a plain value its text, named values `{"dict": ..}`.
+/// A tensor is an object with its shape, a list a list, a plain value its text, and named values
+/// are `{"dict": ..}`.
 fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
     check_depth(depth)?;
     Ok(match meta {
@@ -316,7 +317,8 @@ fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
     })
 }
 
-/// Registers a type of entries, a [`SavedMeta`](crate::file::SavedMeta): files keep what nodes have of it.
+/// Registers a type of entries, a [`SavedMeta`](crate::file::SavedMeta): files keep the entries
+/// that nodes have.
 ///
 /// ```
 /// # use fx_core::Result;

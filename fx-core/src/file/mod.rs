@@ -1,4 +1,4 @@
-//! Saved files: graphs and plain data as JSON, tensors as safetensors, and how both come back.
+//! Saved files: graphs and plain data as JSON, tensors as safetensors, and how both are loaded.
 //!
 //! ```
 //! use fx_core::prelude::*;

@@ -1,8 +1,10 @@
-//! The names of fields in a saved file: one list, which what writes, what reads and `docs/format.md` share.
+//! The field names in a saved file: one list, shared by the writer, the reader and
+//! `docs/format.md`.
 //!
-//! Invariant: each group here is a table of `docs/format.md`, with the same names in the same order.
+//! Invariant: each group is a table of `docs/format.md`, with the same names in the same order.
 
-/// Makes a module a group, with a constant a name and `ALL` of them, and the list of all groups.
+/// Defines a module for each group, with one constant per name and an `ALL` list, and the list of
+/// all groups.
 macro_rules! names {
     ($($(#[$doc:meta])* $group:ident $title:literal [$($name:ident = $text:literal),+ $(,)?])+) => {
         $(
@@ -15,14 +17,15 @@ macro_rules! names {
             }
         )+
 
-        /// Every group, under the heading that it has in `docs/format.md`.
+        /// Every group, under its heading in `docs/format.md`.
         #[cfg(test)]
         const GROUPS: &[(&str, &[&str])] = &[$(($title, &$group::ALL)),+];
     };
 }
 
 names! {
-    /// The fields of a graph module; `schema`, `fx`, `tensors` and `aliases` are the outermost one's.
+    /// The fields of a graph module; only the outermost has `schema`, `fx`, `tensors` and
+    /// `aliases`.
     graph_module "Fields of a graph module" [
         SCHEMA = "schema",
         FX = "fx",
@@ -66,13 +69,13 @@ names! {
         PASSES = "passes",
         META = "meta",
     ]
-    /// A pass that made or replaced a node.
+    /// A pass that created or replaced a node.
     source "Fields of a pass" [
         PASS = "pass",
         ACTION = "action",
         FROM = "from",
     ]
-    /// What kind of argument an object of one name is.
+    /// The kind of an argument, as the one name of its object.
     argument "Kinds of arguments" [
         STR = "str",
         FLOAT = "float",
@@ -84,7 +87,7 @@ names! {
         RANGE = "range",
         DICT = "dict",
     ]
-    /// A module inside.
+    /// A submodule.
     module "Fields of a module" [
         PATH = "path",
         TYPE = "type",
@@ -96,16 +99,16 @@ names! {
         KIND = "kind",
         VALUE = "value",
     ]
-    /// What refers to a tensor.
+    /// A reference to a tensor.
     reference "A reference to a tensor" [
         TENSOR = "tensor",
     ]
-    /// What a file says of a tensor beside its elements.
+    /// A file's description of a tensor, without its elements.
     tensor "Fields of a tensor" [
         TYPE = "type",
         PARAMETER = "parameter",
     ]
-    /// What is known of the tensor that a node gives.
+    /// What is known about the tensor that a node returns.
     value_meta "Fields of `fx_core::ir::ValueMeta`" [
         SHAPE = "shape",
         DTYPE = "dtype",
@@ -113,7 +116,7 @@ names! {
         REQUIRES_GRAD = "requires_grad",
         DEVICE = "device",
     ]
-    /// A part of what a called module returned.
+    /// A part of a called module's return value.
     returned "Fields of `fx_core::Returned`" [
         MODULE = "module",
         CALL = "call",
@@ -126,7 +129,7 @@ names! {
 mod tests {
     use super::GROUPS;
 
-    /// The first cells of the rows under each heading of the document.
+    /// The first cell of each row, under each heading of the document.
     fn tables(document: &str) -> Vec<(&str, Vec<&str>)> {
         let mut tables = Vec::new();
         for line in document.lines() {
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_document_has_every_name_and_no_other() {
-        let tables = tables(include_str!("../../../docs/format.md"));
+        let tables = tables(include_str!("../../docs/format.md"));
         for (title, names) in GROUPS {
             let table = tables.iter().find(|(heading, _)| heading == title);
             let rows = table.map(|(_, rows)| rows.as_slice());

@@ -1,7 +1,7 @@
-//! `Saver`: what a module's parts write to while they are saved; it collects the tensors under their paths,
-//! sharing their elements.
+//! `Saver`: where module parts write when they are saved; it collects the tensors under their
+//! paths, sharing their elements.
 //!
-//! Invariant: a tensor is kept once, under its first path; every other path of it is an alias.
+//! Invariant: a tensor is kept once, under its first path; every other path is an alias.
 
 use std::fmt::{Display, Write};
 
@@ -16,21 +16,22 @@ use crate::error::{Error, Result};
 use crate::value::data::from_data_of;
 use crate::value::object::Object;
 
-/// One saving of a module: [`Component::to_saved`](crate::module::Component::to_saved) puts tensors into it.
+/// The state of saving one module: [`Component::to_saved`](crate::module::Component::to_saved) adds
+/// tensors to it.
 #[derive(Debug, Default)]
 pub struct Saver {
     trail: String,
     depth: usize,
     pub(crate) tensors: IndexMap<String, Outgoing, FxBuildHasher>,
-    /// Further paths of tensors, and the first path of each.
+    /// Further paths of tensors, each with the tensor's first path.
     pub(crate) aliases: IndexMap<String, String, FxBuildHasher>,
     by_id: FxHashMap<u64, String>,
-    /// Whether tensors are only named.
+    /// Whether tensors are only named, not kept.
     names_only: bool,
 }
 
 impl Saver {
-    /// One that names tensors and keeps none, for configurations alone.
+    /// A saver that names tensors without keeping them, for configurations.
     pub(crate) fn of_configuration() -> Self {
         Saver {
             names_only: true,
@@ -38,10 +39,10 @@ impl Saver {
         }
     }
 
-    /// Saves what is under a name; a tensor there has that name in its path.
+    /// Saves a named field; the paths of tensors inside it contain the name.
     ///
     /// # Errors
-    /// What `save` says, told to be there.
+    /// Returns the error of `save`, with the field's path.
     pub fn child(
         &mut self,
         name: &str,
@@ -54,7 +55,7 @@ impl Saver {
     /// Saves an item of a list.
     ///
     /// # Errors
-    /// What `save` says, told to be there.
+    /// Returns the error of `save`, with the item's index.
     pub fn item(
         &mut self,
         index: usize,
@@ -80,10 +81,10 @@ impl Saver {
         saved
     }
 
-    /// Saves a module of its own, one level deeper.
+    /// Saves a nested module, one level deeper.
     ///
     /// # Errors
-    /// When modules nest deeper than 64 levels, and what `save` says.
+    /// Returns an error if modules nest deeper than 64 levels, or `save` fails.
     pub fn nested<T>(&mut self, save: impl FnOnce(&mut Saver) -> Result<T>) -> Result<T> {
         if self.depth == MAX_MODULE_DEPTH {
             return Err(too_deep("modules nest", MAX_MODULE_DEPTH));
@@ -94,10 +95,11 @@ impl Saver {
         saved
     }
 
-    /// Saves the tensor that is here, and gives what refers to it.
+    /// Saves the tensor at the current path, and returns a reference to it.
     ///
     /// # Errors
-    /// When its type cannot be saved, it is symbolic, or another tensor has its path.
+    /// Returns an error if its type cannot be saved, it is symbolic, or another tensor has its
+    /// path.
     pub fn tensor(&mut self, tensor: &dyn Object) -> Result<Json> {
         if self.names_only {
             return Ok(tag(TENSOR, self.trail.as_str()));

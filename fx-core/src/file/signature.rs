@@ -8,13 +8,13 @@ use crate::ir::rust_type::RustType;
 use crate::ir::signature::{ParamKind, ParamSpec};
 use crate::value::tree::Tree;
 
-/// A type's text, checked: source that is generated of a file has nothing else in a type's place.
+/// A type's text, checked, so that source generated from a file contains only valid types.
 pub(crate) fn to_type(saved: &Json) -> Result<&str> {
     let text = json::text(saved)?;
     check_type(text).map(|()| text)
 }
 
-/// Refuses what [`to_type`] does.
+/// Rejects what [`to_type`] rejects.
 pub(crate) fn check_type(text: &str) -> Result<()> {
     RustType::parse(text).map(|_| ()).map_err(Error::saved)
 }

@@ -1,6 +1,7 @@
-//! The nodes of a file's graph, made as its text is read, so that they never all stand as JSON.
+//! Builds a graph's nodes while the file's text is read, so that they never all exist as JSON.
 //!
-//! Invariant: it gives what reading the whole text gives, or nothing: what is wrong with a text is told by that way.
+//! Invariant: it yields exactly what the full JSON reader yields, or `None`; the full reader then
+//! reports the error.
 
 use std::fmt;
 
@@ -13,11 +14,12 @@ use super::names::node::ALL as NODE_FIELDS;
 use super::upgrade::SCHEMA;
 use crate::ir::graph::Graph;
 
-/// About as many bytes of text as a node takes.
+/// The approximate number of bytes of text per node.
 const NODE_TEXT: usize = 128;
 
-/// The fields of a file of today's schema but its nodes, and the graph of these. Nothing where the text is not as
-/// [`save`](crate::GraphModule::save) writes it, or nests deeper than 128 levels.
+/// The fields of a file in the current schema except its nodes, and the graph of these nodes.
+/// `None` if the text is not as [`save`](crate::GraphModule::save) writes it, or nests deeper than
+/// 128 levels.
 pub(crate) fn parse(text: &str) -> Option<(JsonMap, Graph)> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let expected = text.len() / NODE_TEXT;
@@ -26,12 +28,12 @@ pub(crate) fn parse(text: &str) -> Option<(JsonMap, Graph)> {
     Some(parsed)
 }
 
-/// What ends this way of reading: nobody sees it.
+/// The error that ends streaming; it is never shown.
 fn otherwise<E: serde::de::Error>() -> E {
     E::custom("the text is to be read as a whole")
 }
 
-/// The fields of a file; of its text, as many nodes are expected.
+/// The fields of a file; `expected` is the expected number of nodes.
 struct Fields {
     expected: usize,
 }
@@ -63,7 +65,7 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// The list of nodes, each made when it was read.
+/// The list of nodes; each is added to the graph as it is read.
 struct NodeList(GraphReader);
 
 impl<'de> DeserializeSeed<'de> for NodeList {
@@ -90,7 +92,7 @@ impl<'de> Visitor<'de> for NodeList {
     }
 }
 
-/// A node's parts, in the order of their names' table.
+/// A node's fields, in the order of the table of names.
 struct Node;
 
 impl<'de> DeserializeSeed<'de> for Node {
@@ -119,7 +121,7 @@ impl<'de> Visitor<'de> for Node {
     }
 }
 
-/// The place of a field's name in the table of names.
+/// The position of a field's name in the table of names.
 struct FieldName;
 
 impl<'de> DeserializeSeed<'de> for FieldName {

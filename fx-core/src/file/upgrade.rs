@@ -1,6 +1,7 @@
-//! Schema versions: what older files say is rewritten, one version at a time, until it is today's.
+//! Schema versions: older files are upgraded one version at a time to the current schema.
 //!
-//! Invariant: `UPGRADES[v - 1]` makes version `v + 1` of version `v`, so that no file becomes unreadable.
+//! Invariant: `UPGRADES[v - 1]` turns version `v` into version `v + 1`, so that every file stays
+//! readable.
 
 use super::json::{self, Json};
 use super::names::graph_module as names;
@@ -12,11 +13,12 @@ pub(crate) const SCHEMA: u64 = UPGRADES.len() as u64 + 1;
 /// Rewrites a file's JSON from one version to the next.
 type Upgrade = fn(&mut Json) -> Result<()>;
 
-/// From version 1 on. A change of what files say adds one, and a file of the version before to the tests; a part that
-/// may be left out, as a node's `meta`, needs none: a reader that does not know it refuses it by name.
+/// Upgrades from version 1 on. A format change adds an upgrade, and a file of the previous version
+/// to the tests. A new optional field, such as a node's `meta`, needs none: a reader that does not
+/// know it rejects it by name.
 const UPGRADES: &[Upgrade] = &[];
 
-/// Brings a file's JSON to today's schema.
+/// Upgrades a file's JSON to the current schema.
 pub(crate) fn upgrade(saved: &mut Json) -> Result<()> {
     upgrade_by(UPGRADES, saved)
 }

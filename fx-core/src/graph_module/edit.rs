@@ -1,7 +1,8 @@
-//! Editing a graph module: one transaction for all that changes it, and what follows when an edit ends.
+//! Edits of a graph module: one transaction for each change, and the updates at the end of an edit.
 //!
-//! Invariants: parameters and program belong to the graph and the attributes as they are, told by their versions; an edit that
-//! fails or panics leaves the graph, and which module and tensor stands at each path, as they were.
+//! Invariants: parameters and program match the current graph and attributes, which their versions
+//! show; a failed or panicking edit restores the graph, and which module and tensor is at each
+//! path.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -26,10 +27,10 @@ use crate::run::program::Program;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 
-/// The state of what a module runs.
+/// The versions of the graph, the modules and the tensors.
 type Versions = [Version; 3];
 
-/// A program, with the state of the module that it was compiled from.
+/// A program, with the versions that it was compiled from.
 pub(super) struct Compiled {
     of: Versions,
     program: Program,
@@ -38,7 +39,7 @@ pub(super) struct Compiled {
 /// A program that can be run.
 pub(super) enum Ready<'m> {
     Kept(&'m Program),
-    /// Of a module whose last edit did not end.
+    /// Compiled again, because the last edit has not ended.
     Made(Box<Program>),
 }
 
@@ -52,7 +53,7 @@ impl std::ops::Deref for Ready<'_> {
     }
 }
 
-/// Where a module waits that was put away in an edit, by the assignment of another one.
+/// Holds a module that was replaced during an edit by assigning another one.
 #[derive(Default)]
 pub(super) struct Shelf(Mutex<Option<GraphModule>>);
 
@@ -67,14 +68,14 @@ impl Shelf {
     }
 }
 
-/// The edits that are open.
+/// The open edits.
 #[derive(Default)]
 pub(super) struct Edits {
     shelf: Option<Arc<Shelf>>,
     starts: Vec<Start>,
 }
 
-/// The state to which an edit can go back.
+/// The state that an edit can restore.
 struct Start {
     graph: journal::Savepoint,
     attributes: [ItemsStart; 2],
@@ -85,20 +86,21 @@ struct Start {
     entries: Entries,
 }
 
-/// An edit of a module that is open.
+/// An open edit of a module.
 pub(crate) struct Open {
     shelf: Arc<Shelf>,
-    /// How many were open before.
+    /// How many edits were open before.
     depth: usize,
 }
 
 impl GraphModule {
-    /// Changes the module as one: when `change` fails or panics, the graph is as it was before, and so is which module and
-    /// which tensor stands at each path; new nodes get the names that they would have got. What runs wrote into a buffer
-    /// stays written.
+    /// Changes the module in one transaction. If `change` fails or panics, the graph is restored,
+    /// and so is which module and which tensor is at each path; new nodes get the names that they
+    /// would have got without the edit. What runs wrote into a buffer stays written.
     ///
-    /// It costs what was changed: changes are recorded with what it takes to go back, and a module is copied when it is first
-    /// lent to be changed in place. An edit inside of an edit goes back to its own start.
+    /// The cost is that of the change: changes are recorded with what is needed to undo them, and a
+    /// module is copied when it is first lent to be changed in place. A nested edit goes back to
+    /// its own start.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -120,16 +122,16 @@ impl GraphModule {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// Observers of the graph stay registered, and are told the reverse of what they were told.
+    /// Observers of the graph stay registered, and are notified of the reverse of each change.
     ///
     /// # Errors
-    /// What `change` says. Where it moved the graph or the module out and something else keeps it, it cannot be put back,
-    /// which the error says.
+    /// Returns the error of `change`. If `change` moved the graph or the module out and something
+    /// else keeps it, it cannot be restored, and the error says so.
     pub fn edit<R>(&mut self, change: impl FnOnce(&mut GraphModule) -> Result<R>) -> Result<R> {
         self.edit_within(|gm, _| change(gm))
     }
 
-    /// [`edit`](GraphModule::edit), with what [`changes_in`](GraphModule::changes_in) asks for.
+    /// [`edit`](GraphModule::edit), with the argument for [`changes_in`](GraphModule::changes_in).
     pub(crate) fn edit_within<R>(
         &mut self,
         change: impl FnOnce(&mut GraphModule, &Open) -> Result<R>,
@@ -178,13 +180,13 @@ impl GraphModule {
         self.close_edits(open.depth, false)
     }
 
-    /// Whether an edit is of this module, and not of one that stood in its place.
+    /// Whether an edit is of this module, and not of another one that was here before.
     fn is_of(&self, open: &Open) -> bool {
         let own = self.edits.shelf.as_ref();
         own.is_some_and(|own| Arc::ptr_eq(own, &open.shelf))
     }
 
-    /// Starts an edit; gives how many were open.
+    /// Starts an edit; returns how many were open.
     pub(super) fn open_edits(&mut self) -> usize {
         self.edits.shelf.get_or_insert_default();
         self.edits.starts.push(Start {
@@ -207,7 +209,8 @@ impl GraphModule {
         self.edits.starts.len()
     }
 
-    /// Ends an edit and those inside of it, and takes it back unless it is to `keep`; `false` where the graph is not there.
+    /// Ends an edit and those inside it, and undoes it unless `keep`; `false` if the graph is
+    /// missing.
     pub(super) fn close_edits(&mut self, depth: usize, keep: bool) -> bool {
         self.edits.starts.truncate(depth + 1);
         let Some(start) = self.edits.starts.pop() else {
@@ -239,8 +242,8 @@ impl GraphModule {
         self.graph.end_edits();
     }
 
-    /// What an edit has done so far. Where it put another graph in the place of the one that there was, that is told by name,
-    /// and the nodes that are new come with it.
+    /// The changes of an edit so far. If it assigned another graph, the changes are found by name,
+    /// and the ids of the new nodes are returned too.
     pub(crate) fn changes_in(&self, open: &Open) -> (Changes, Vec<NodeId>) {
         if self.is_of(open)
             && let Some(start) = self.edits.starts.get(open.depth)
@@ -255,7 +258,7 @@ impl GraphModule {
         self.changes_from(names.unwrap_or_default())
     }
 
-    /// The names of the nodes that there were when an edit began, where the graph is known.
+    /// The names of the nodes at the beginning of an edit, if the graph is known.
     fn names_at(&self, depth: usize) -> Option<Vec<String>> {
         let start = &self.edits.starts.get(depth)?.graph;
         match self.graph.is_of(start) {
@@ -264,7 +267,7 @@ impl GraphModule {
         }
     }
 
-    /// The nodes that are not among those of some names, and the names that are missing.
+    /// The nodes whose names are not among the former ones, and the former names that are missing.
     fn changes_from(&self, former: Vec<String>) -> (Changes, Vec<NodeId>) {
         let mut changes = Changes::default();
         let mut created = Vec::new();
@@ -283,9 +286,9 @@ impl GraphModule {
         (changes, created)
     }
 
-    /// Edit access to graph and attributes. What runs next is the edited graph.
+    /// Edit access to graph and attributes. The next run uses the edited graph.
     ///
-    /// A new graph is assigned through it too:
+    /// A new graph is assigned through it as well:
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -298,16 +301,16 @@ impl GraphModule {
         GraphEdit { module: self }
     }
 
-    /// Compiles the graph now, to see its errors early; `forward` does it when it is needed.
+    /// Compiles the graph now, to see its errors early; `forward` does it when needed.
     ///
     /// # Errors
-    /// The first node that cannot run, with the reason.
+    /// Returns an error that names the first node that cannot run, with the reason.
     pub fn recompile(&mut self) -> Result<()> {
         self.settle();
         self.program().map(drop)
     }
 
-    /// The state of what runs.
+    /// The current versions.
     pub(super) fn versions(&self) -> Versions {
         [
             self.graph.version(),
@@ -316,7 +319,7 @@ impl GraphModule {
         ]
     }
 
-    /// [`lint`](GraphModule::lint), where anything was changed since it found nothing.
+    /// [`lint`](GraphModule::lint), if anything changed since it last found nothing.
     pub(crate) fn lint_once(&mut self) -> Result<()> {
         let versions = self.versions();
         if self.checked != Some(versions) {
@@ -326,7 +329,7 @@ impl GraphModule {
         Ok(())
     }
 
-    /// What belongs to the graph and the attributes follows them.
+    /// Brings parameters and program up to date with the graph and the attributes.
     pub(super) fn settle(&mut self) {
         if let Some(compiled) = self.program.get()
             && compiled.of != self.versions()
@@ -353,12 +356,14 @@ impl GraphModule {
         Ok(Ready::Kept(&compiled.program))
     }
 
-    /// Parameters that are not as their placeholders are read off anew; the rest keep kind and type.
+    /// Reads the parameters again if they differ from the placeholders; else they keep kind and
+    /// type.
     pub(super) fn follow_placeholders(&mut self) {
         self.followed = self.graph.inputs_version();
         let inputs = self.graph.find_opcode(Opcode::Placeholder);
         if !self.trees.is_empty() {
-            // The flat names were made from the parameters': the signature stays while there are as many.
+            // The flat names were made from the parameters' names: the signature stays while the
+            // number of inputs is the same.
             let flat = self.trees.iter().map(Tree::leaves).sum::<usize>();
             let is_flat = self.trees.iter().all(Tree::is_leaf);
             if flat == inputs.len() && !is_flat {
@@ -377,7 +382,7 @@ impl GraphModule {
     }
 }
 
-/// Parameters read off a graph's placeholders.
+/// Reads the parameters from a graph's placeholders.
 pub(super) fn params_of(graph: &Graph) -> Vec<ParamSpec> {
     let placeholders = graph.find_opcode(Opcode::Placeholder).into_iter();
     placeholders
@@ -385,7 +390,7 @@ pub(super) fn params_of(graph: &Graph) -> Vec<ParamSpec> {
         .collect()
 }
 
-/// What a placeholder is when no input comes.
+/// The default of a placeholder.
 fn default_of(placeholder: NodeRef<'_>) -> Option<Literal> {
     Some(match placeholder.args().first()? {
         Argument::None => Literal::None,
@@ -397,7 +402,8 @@ fn default_of(placeholder: NodeRef<'_>) -> Option<Literal> {
     })
 }
 
-/// Edit access to a graph module's graph; parameters follow the placeholders, and the program the graph, when it ends.
+/// Edit access to a graph module's graph. When it ends, the parameters follow the placeholders, and
+/// the program follows the graph.
 #[derive(Debug)]
 pub struct GraphEdit<'m> {
     module: &'m mut GraphModule,
@@ -409,8 +415,9 @@ impl GraphEdit<'_> {
         (&mut self.module.graph, &mut self.module.attributes)
     }
 
-    /// Erases those of the nodes, which are in order, that nobody uses, and removes the modules and tensors that the graph
-    /// named through these nodes alone. Nodes that are no longer there are left out.
+    /// Erases those of the nodes that nobody uses, and removes the modules and tensors that the
+    /// graph named through these nodes alone. The nodes must be in order; those that no longer
+    /// exist are skipped.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -427,7 +434,7 @@ impl GraphEdit<'_> {
     /// ```
     ///
     /// # Errors
-    /// When a node cannot be erased.
+    /// Returns an error if a node cannot be erased.
     pub fn erase_unused(&mut self, nodes: &[NodeId]) -> Result<()> {
         let (graph, _) = self.parts();
         let mut paths: FxHashSet<Arc<str>> = FxHashSet::default();
@@ -444,7 +451,7 @@ impl GraphEdit<'_> {
         Ok(())
     }
 
-    /// Removes the modules and tensors at those of the paths that no node names.
+    /// Removes the modules and tensors at those paths that no node names.
     pub(crate) fn remove_unnamed(&mut self, mut paths: FxHashSet<Arc<str>>) {
         let (graph, attributes) = self.parts();
         paths.retain(|path| {
@@ -478,7 +485,7 @@ impl Drop for GraphEdit<'_> {
 }
 
 impl Drop for GraphModule {
-    /// A module that an open edit may come back to waits on the edit's shelf.
+    /// A module that an open edit may restore is put on the edit's shelf.
     fn drop(&mut self) {
         let Some(shelf) = self.edits.shelf.take() else {
             return;

@@ -1,7 +1,8 @@
-//! `to_folder`: a graph module as a crate of its own that builds, loads its weights, runs, and traces again.
+//! `to_folder`: writes a graph module as a separate crate that builds, loads its weights, runs, and
+//! traces again.
 //!
-//! Invariants: nothing is written before all is known to be nameable; the folder appears whole or not at all, and what
-//! is there already is never overwritten.
+//! Invariants: nothing is written before everything is known to be nameable; the folder appears
+//! whole or not at all, and nothing existing is overwritten.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -31,7 +32,7 @@ use crate::module::registry::path_of;
 use crate::text::{Excerpt, count, is_hidden};
 use crate::value::data::{Registered, tensor_type, tensor_types};
 
-/// How many items that cannot be named are told at once.
+/// How many items that cannot be named are listed in one error.
 const TOLD: usize = 8;
 
 /// How a crate is written.
@@ -57,7 +58,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A crate whose module has this name: a type's, such as `ResNet18`. The package is named after it (`res_net18`).
+    /// A crate whose module has this name: a type name such as `ResNet18`. The package is named
+    /// after it (`res_net18`).
     pub fn new(name: &str) -> Self {
         Folder {
             name: name.to_string(),
@@ -66,9 +68,10 @@ impl Folder {
         }
     }
 
-    /// Whether it depends on all libraries by the folders in which they were built. Otherwise it depends on those that say
-    /// which git repository they are in ([`register_crate!`](crate::register_crate)) by that, and on the others by their
-    /// folders. It never asks a registry for one.
+    /// Whether it depends on all libraries by the folders in which they were built. Otherwise it
+    /// depends on a library by its git repository if the library declares one
+    /// ([`register_crate!`](crate::register_crate)), and by its folder if not. It never asks a
+    /// registry.
     #[must_use]
     pub fn dependencies_by_path(mut self, yes: bool) -> Self {
         self.by_path = yes;
@@ -85,10 +88,11 @@ impl Folder {
     /// Writes the crate: `Cargo.toml`, `src/lib.rs`, `weights.safetensors` and `README.md`.
     ///
     /// # Errors
-    /// When the name is none of a type, something is at the path already, the module cannot be saved, constants are folded
-    /// [lazily](crate::passes::FoldConstants::lazily), the graph calls functions or modules that no library is known to have, a
-    /// library is neither in a repository nor in its folder any more, or what is traced has no form in source that
-    /// compiles: the error names it, and nothing is written.
+    /// Returns an error if the name is not a type name, something exists at the path, the module
+    /// cannot be saved, constants are folded [lazily](crate::passes::FoldConstants::lazily), the
+    /// graph calls functions or modules of no known library, a library is neither in a repository
+    /// nor in its folder any more, or something traced has no form in source that compiles. The
+    /// error names it, and nothing is written.
     pub fn write(&self, gm: &GraphModule, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let files = self.files(gm)?;
@@ -98,26 +102,26 @@ impl Folder {
     /// The crate's `src/lib.rs`.
     ///
     /// # Errors
-    /// As [`write`](Folder::write), but for what is about files.
+    /// As [`write`](Folder::write), except for errors about files.
     pub fn source(&self, gm: &GraphModule) -> Result<String> {
         Ok(source(gm, &self.name, &self.parts(gm)?))
     }
 
-    /// What the source is put together of, once everything can be named.
+    /// The parts of the source, once everything can be named.
     fn parts(&self, gm: &GraphModule) -> Result<Parts> {
         let name = &self.name;
         let is_type = name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.bytes().all(|b| b.is_ascii_alphanumeric());
         if !is_type {
             return Err(Error::source_of(format_args!(
-                "{} is no name for a module's type: write it as `ResNet18`",
+                "{} is not a name for a module's type: write it as `ResNet18`",
                 Excerpt(name)
             )));
         }
         let mut taken = Taken::default();
         if !taken.take(name) {
             return Err(Error::source_of(format_args!(
-                "`{name}` is a name that the generated source needs itself: give the module's type another"
+                "`{name}` is a name that the generated source uses: choose another name for the module's type"
             )));
         }
         gm.lint()?;
@@ -168,7 +172,7 @@ impl Folder {
         words.extend(tensor.map(Registered::name));
         let mut imported = BTreeSet::new();
         for ty in tensor_types() {
-            // A type whose name others have is named by its path.
+            // A type that shares its name with others is named by its path.
             let is_path = ty.name() == ty.path();
             let is_used = match is_path {
                 true => [code.source(), &structures]
@@ -185,7 +189,7 @@ impl Folder {
                 imported.insert(ty.path());
             }
         }
-        // What has all items of fx-core stands for it.
+        // A library that has all items of fx-core replaces it.
         if core != "fx_core" {
             crates.extend(crate_of(core).map(|info| (info.library, info)));
             crates.remove("fx_core");
@@ -233,8 +237,8 @@ impl Folder {
         Ok(text)
     }
 
-    /// Where a library is: in its repository, or in the folder in which it was built. Its name alone would ask a registry,
-    /// where it may be somebody else's.
+    /// Where a library is: in its repository, or in the folder in which it was built. By its name
+    /// alone a registry would be asked, where the name may be somebody else's.
     fn place(&self, info: &CrateInfo) -> Result<String> {
         let CrateInfo {
             library, folder, ..
@@ -246,7 +250,7 @@ impl Folder {
             return Ok(format!("path = {}", toml(folder)));
         }
         Err(Error::source_of(format_args!(
-            "the crate would depend on `{library}`, which was built in {}, where it is no more: write the crate where the library is, or say which repository it is in: `{library}`'s lib.rs has `register_crate!(repository = \"..\")`",
+            "the crate would depend on `{library}`, which was built in {}, which no longer exists: write the crate where the library is, or say which repository it is in: `{library}`'s lib.rs has `register_crate!(repository = \"..\")`",
             Excerpt(folder)
         )))
     }
@@ -268,7 +272,7 @@ fn toml(text: &str) -> String {
     quoted
 }
 
-/// The type of a module's tensors; none where it has none.
+/// The type of a module's tensors; `None` if it has none.
 fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
     let mut found: Option<(TypeId, &'static str)> = None;
     for (path, (_, value)) in &gm.attributes.tensors {
@@ -304,18 +308,18 @@ fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
     }
 }
 
-/// What is in a file of a crate.
+/// The contents of a file of a crate.
 enum Contents {
     Text(String),
-    /// The module, whose tensors are written from where they are.
+    /// The module; its tensors are written from where they are.
     Module(Prepared),
 }
 
-/// What a crate's source is put together of.
+/// The parts of a crate's source.
 struct Parts {
-    /// The libraries that it names, by their names.
+    /// The libraries that it names, by name.
     crates: BTreeMap<&'static str, &'static CrateInfo>,
-    /// Tensor types that no prelude has.
+    /// Tensor types that are in no prelude.
     types: BTreeSet<&'static str>,
     structs: String,
     /// The structures of its arguments.
@@ -324,10 +328,11 @@ struct Parts {
 }
 
 impl GraphModule {
-    /// Writes the module as a crate that builds, to be edited as any source: the struct `name` with its layers, its
-    /// `forward`, annotated so that it can be traced again, and its weights, which `load` reads. A graph module inside
-    /// is a field, loaded with the weights; a trace of the crate goes through it, unless its tracer has it as a leaf.
-    /// [`Folder`] has the options, and an example.
+    /// Writes the module as a crate that builds, to be edited as any source: the struct `name` with
+    /// its layers, its `forward`, annotated so that it can be traced again, and its weights, which
+    /// `load` reads. A nested graph module is a field, loaded with the weights; a trace of the
+    /// crate goes through it, unless it is a leaf for the tracer. [`Folder`] has the options, and
+    /// an example.
     ///
     /// # Errors
     /// As [`Folder::write`].
@@ -336,7 +341,7 @@ impl GraphModule {
     }
 }
 
-/// Modules that source cannot call. Those inside of graph modules are loaded, not written.
+/// Refuses modules that source cannot call. Those inside graph modules are loaded, not written.
 fn refuse_uncallable(gm: &GraphModule) -> Result<()> {
     for node in gm.graph.nodes() {
         let Op::CallModule(path) = node.op() else {
@@ -350,7 +355,7 @@ fn refuse_uncallable(gm: &GraphModule) -> Result<()> {
     Ok(())
 }
 
-/// The libraries that a graph module's code names, by their names.
+/// The libraries that a graph module's code names, by name.
 fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateInfo>> {
     let mut crates = BTreeMap::new();
     let mut unknown: Vec<String> = Vec::new();
@@ -364,7 +369,8 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
         }
         None => false,
     };
-    // What is called inside of graph modules is found by its path when they are loaded: its library is to be linked.
+    // What is called inside graph modules is found by path when they are loaded: its library must
+    // be linked.
     let mut modules = vec![(String::new(), gm)];
     let mut at = 0;
     while let Some((path, gm)) = modules.get(at) {
@@ -405,7 +411,7 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
                             outer,
                             node,
                             module.type_name(),
-                            "it is not registered: write `fx_core::register_module!(..)` for it",
+                            "it is not registered: write `register_module!(..)` for it",
                         ));
                         continue;
                     }
@@ -418,8 +424,9 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
             uses += 1;
             if unknown.len() < TOLD {
                 let why = format!(
-                    "no library `{}` is known: if it is one, put `fx_core::register_crate!();` into its lib.rs; else move the item into a library, or trace through it",
-                    root_of(path)
+                    "no library `{}` is known: if it is one, put `{}::register_crate!();` into its lib.rs; otherwise move the item into a library, or trace through it",
+                    root_of(path),
+                    gm.core_path()
                 );
                 unknown.push(told(outer, node, path, &why));
             }
@@ -447,7 +454,7 @@ fn told(outer: &str, node: NodeRef<'_>, item: &str, why: &str) -> String {
     format!("  %{}{inside}{at} calls `{item}`: {why}", node.name())
 }
 
-/// A type's name as a package's: `ResNet18` is `res_net18`.
+/// A type name as a package name: `ResNet18` is `res_net18`.
 fn package_name(name: &str) -> String {
     let mut text = String::with_capacity(name.len() + 4);
     for (at, c) in name.char_indices() {
@@ -470,7 +477,7 @@ fn source(gm: &GraphModule, name: &str, parts: &Parts) -> String {
     );
     let preludes = parts.crates.values().filter_map(|info| info.prelude);
     let mut preludes: BTreeSet<&str> = preludes.collect();
-    // Those of other libraries have what fx's own has.
+    // The preludes of other libraries include fx's own.
     if preludes.len() > 1 {
         preludes.remove("fx_core::prelude");
     }
@@ -488,7 +495,7 @@ fn source(gm: &GraphModule, name: &str, parts: &Parts) -> String {
     }
     let _ = write!(
         text,
-        "\n{}{}\nimpl {name} {{\n    /// The module with the layers and weights of a file that was saved with it.\n    ///\n    /// # Errors\n    /// When the file is none of this module's.\n    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {{\n        Self::take(&mut GraphModule::load(path)?)\n    }}\n}}\n\n#[trace]\nimpl {name} {{\n    /// What was traced.\n    ///\n    /// # Errors\n    /// When the arguments do not fit.\n",
+        "\n{}{}\nimpl {name} {{\n    /// The module with the layers and weights of a file that was saved with it.\n    ///\n    /// # Errors\n    /// Returns an error if the file is not of this module.\n    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {{\n        Self::take(&mut GraphModule::load(path)?)\n    }}\n}}\n\n#[trace]\nimpl {name} {{\n    /// What was traced.\n    ///\n    /// # Errors\n    /// When the arguments do not fit.\n",
         parts.structs, parts.structures
     );
     for line in parts.code.source().lines() {
@@ -511,16 +518,17 @@ fn readme(gm: &GraphModule, name: &str, package: &str) -> String {
     )
 }
 
-/// Writes files into a folder that is not there yet, or empty: beside it first, then under its name.
+/// Writes files into a folder that does not exist yet, or is empty: first beside it, then under its
+/// name.
 fn write(path: &Path, files: &[(&'static str, Contents)]) -> Result<()> {
     if let Ok(mut entries) = fs::read_dir(path) {
         if entries.next().is_some() {
             return Err(Error::saved(
-                "is there already, and is not overwritten: take it away, or write to another folder",
+                "exists and is not overwritten: remove it, or write to another folder",
             ));
         }
     } else if fs::symlink_metadata(path).is_ok() {
-        return Err(Error::saved("is no folder"));
+        return Err(Error::saved("is not a folder"));
     }
     let beside = disk::beside(path)?;
     let written = write_all(&beside, files).and_then(|()| {
@@ -530,7 +538,7 @@ fn write(path: &Path, files: &[(&'static str, Contents)]) -> Result<()> {
         fs::rename(&beside, path).map_err(Error::saved)
     });
     if written.is_err() {
-        // What is left of it is of no use; the error that counts is the first.
+        // What is left of it is useless; the first error is the one that counts.
         let _ = fs::remove_dir_all(&beside);
     }
     written

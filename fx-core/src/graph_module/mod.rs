@@ -1,6 +1,6 @@
 //! `GraphModule`: a graph with the modules, parameters and constants that it names, ready to run.
 //!
-//! Invariant: parameters and program belong to the graph as it is, which `edit` sees to.
+//! Invariant: parameters and program match the current graph, which `edit` ensures.
 
 pub(crate) mod edit;
 pub(crate) mod folder;
@@ -78,36 +78,36 @@ pub struct GraphModule {
     graph: Graph,
     attributes: Attributes,
     params: Arc<Vec<ParamSpec>>,
-    /// The structure of each parameter; empty where each is one input.
+    /// The structure of each parameter; empty if each is one input.
     trees: Arc<Vec<Tree>>,
     name: String,
     program: OnceLock<Compiled>,
-    /// What generated source is changed by.
+    /// Hooks that change generated source.
     hooks: Hooks,
-    /// What is known of the module as a whole.
+    /// The entries of the module as a whole.
     entries: Entries,
-    /// The state of the placeholders to which the parameters belong.
+    /// The version of the placeholders that the parameters match.
     followed: Version,
-    /// The state in which lint found nothing.
+    /// The versions at which lint found nothing.
     checked: Option<[Version; 3]>,
     edits: Edits,
 }
 
 /// Traces a module or a [`traced!`](crate::traced) function.
 ///
-/// The modules that the graph calls are copied, with the training flags that they have now; their tensors
-/// share storage with the originals, so weights that are loaded or trained in place later are seen by both.
-/// Switch the traced module itself with [`train`](crate::module::ComponentExt::train) and
+/// The modules that the graph calls are copied, with their current training flags; their tensors
+/// share storage with the originals, so weights that are loaded or trained in place later are seen
+/// by both. Switch the traced module itself with [`train`](crate::module::ComponentExt::train) and
 /// [`eval`](crate::module::ComponentExt::eval).
 ///
 /// # Errors
-/// What the root's forward says, and what cannot be traced.
+/// Returns an error if the root's forward fails, or something cannot be traced.
 pub fn symbolic_trace<'r>(root: impl Root<'r>) -> Result<GraphModule> {
     Trace::new(root).graph_module()
 }
 
 impl Trace<'_> {
-    /// Runs the trace and gives a module that runs its graph.
+    /// Runs the trace and returns a module that runs its graph.
     ///
     /// # Errors
     /// As [`run`](Trace::run).
@@ -130,7 +130,8 @@ impl GraphModule {
     /// A module of a graph and the attributes that it names.
     ///
     /// # Errors
-    /// When the graph names what the attributes do not have, or breaks its rules.
+    /// Returns an error if the graph names something that the attributes do not have, or breaks its
+    /// rules.
     pub fn new(attributes: Attributes, graph: Graph, name: &str) -> Result<Self> {
         let mut module = GraphModule::of_parts(graph, attributes, name);
         module.follow_placeholders();
@@ -138,8 +139,8 @@ impl GraphModule {
         Ok(module)
     }
 
-    /// A module of a graph and what it names in a module, a root that may never have been traced: modules are copied,
-    /// sharing their tensors, and the parameters are the graph's placeholders.
+    /// A module of a graph, with what it names in another module, which need not have been traced:
+    /// modules are copied, sharing their tensors, and the parameters are the graph's placeholders.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -162,8 +163,8 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When the module does not have what a node names (the error names the node), a path in it leads to two things, or the
-    /// graph breaks its rules.
+    /// Returns an error if the module does not have what a node names (the error names the node), a
+    /// path in it leads to two things, or the graph breaks its rules.
     pub fn of<C: Component>(module: &C, graph: Graph) -> Result<Self> {
         let attributes = Attributes::of(module, &graph)?;
         let name = short_type_name(std::any::type_name::<C>());
@@ -200,7 +201,7 @@ impl GraphModule {
         )
     }
 
-    /// The structure of each parameter; empty where each is one input.
+    /// The structure of each parameter; empty if each is one input.
     pub(crate) fn trees(&self) -> &[Tree] {
         &self.trees
     }
@@ -215,10 +216,12 @@ impl GraphModule {
         &self.name
     }
 
-    /// The module's entry of a type: what is known of it as a whole, as nodes have entries of their own.
+    /// The module's entry of a type: metadata of the module as a whole, beside the entries of its
+    /// nodes.
     ///
-    /// A clone has its entries, a [`transform`](GraphModule::transform) those whose policy is to be copied, and a file those
-    /// whose type is registered ([`register_meta!`](crate::register_meta)). An edit that fails leaves them as they were.
+    /// A clone has its entries, a [`transform`](GraphModule::transform) those whose policy is to be
+    /// copied, and a file those whose type is registered
+    /// ([`register_meta!`](crate::register_meta)). A failed edit leaves them unchanged.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -244,16 +247,17 @@ impl GraphModule {
         self.entries.put(Entry::of(value));
     }
 
-    /// Takes the module's entry of a type away; `false` where there was none.
+    /// Removes the module's entry of a type; returns `false` if there was none.
     pub fn remove_meta<T: Meta>(&mut self) -> bool {
         self.entries.remove::<T>()
     }
 
-    /// Runs the graph. A tuple is the argument list, [`args!`](crate::args) gives keywords; where
-    /// nothing fixes the result's type, write `forward::<Tensor>(..)`.
+    /// Runs the graph. A tuple is the argument list, [`args!`](crate::args) adds keywords; where the
+    /// result's type is not inferred, write `forward::<Tensor>(..)`.
     ///
     /// # Errors
-    /// When the arguments do not fit, or a node fails: the error names it and its source line.
+    /// Returns an error if the arguments do not fit, or a node fails: the error names it and its
+    /// source line.
     #[track_caller]
     pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
         let args = self.bind(args)?;
@@ -264,8 +268,9 @@ impl GraphModule {
         R::from_value(self.process_outputs(result)?)
     }
 
-    /// [`forward`](GraphModule::forward), with an observer that is shown each call's node and what it gave, as soon as
-    /// it is there. The run stops with the error that the observer returns, so that it can be cancelled.
+    /// [`forward`](GraphModule::forward), with an observer that is shown each call's node and its
+    /// result, as soon as it is computed. The run stops with the error that the observer returns,
+    /// so that it can be cancelled.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -283,8 +288,8 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// As [`forward`](GraphModule::forward), and what the observer says. On symbolic values there is nothing to observe,
-    /// which is an error too: [`interpret`](GraphModule::interpret) runs on them.
+    /// As [`forward`](GraphModule::forward), and the observer's error. Symbolic values cannot be
+    /// observed, which is an error too: [`interpret`](GraphModule::interpret) runs on them.
     pub fn forward_observed<R: FromValue>(
         &self,
         args: impl IntoArgs,
@@ -295,10 +300,11 @@ impl GraphModule {
         R::from_value(self.process_outputs(result)?)
     }
 
-    /// Runs the graph node by node, each step as the interpreter says: `forward` with every step overridable.
+    /// Runs the graph node by node, each step by the interpreter: `forward` with every step
+    /// overridable.
     ///
     /// # Errors
-    /// As [`forward`](GraphModule::forward), and what an override says.
+    /// As [`forward`](GraphModule::forward), and the error of an override.
     pub fn interpret<R: FromValue>(
         &self,
         interpreter: &mut (impl Interpreter + ?Sized),
@@ -309,17 +315,17 @@ impl GraphModule {
         R::from_value(self.process_outputs(result)?)
     }
 
-    /// A run of the graph, node by node, to set up: values to keep, values that are known.
+    /// A run of the graph, node by node, to configure: values to keep, values that are known.
     pub fn interpretation(&self) -> Interpretation<'_> {
         Interpretation::new(&self.graph, &self.attributes)
     }
 
-    /// A new module: the graph run node by node on symbolic values, each step as the interpreter says. What an
-    /// override gives stands in the node's place; the rest is recorded as it was, with names, types, defaults, entries and
-    /// places in the source.
+    /// A new module: the graph run node by node on symbolic values, each step by the interpreter.
+    /// The result of an override replaces the node; the rest is recorded as it was, with names,
+    /// types, defaults, entries and places in the source.
     ///
     /// # Errors
-    /// What an override or the recording says.
+    /// Returns the error of an override or of the recording.
     pub fn transform(&self, interpreter: &mut impl Interpreter) -> Result<GraphModule> {
         let outcome = transform::transform(self, &self.graph, &self.attributes, interpreter)?;
         let mut module = GraphModule::from(outcome);
@@ -329,12 +335,13 @@ impl GraphModule {
         Ok(module)
     }
 
-    /// Puts what `body` computes in the place of a node: it is recorded before the node, with the tracer that appends, as
-    /// coming from the node's own place in the source, and the node's users use its result instead. The node itself stays,
-    /// unused.
+    /// Replaces a node by what `body` computes: it is recorded before the node, with the appending
+    /// tracer and the node's own place in the source, and the node's users use its result instead.
+    /// The node itself stays, unused.
     ///
     /// # Errors
-    /// When there is no such node, what `body` says, or when it gives no symbolic value. Nothing changes then.
+    /// Returns an error if there is no such node, `body` fails, or its result is not a symbolic
+    /// value. Nothing changes then.
     #[track_caller]
     pub fn append_before<R: IntoValue>(
         &mut self,
@@ -365,7 +372,7 @@ impl GraphModule {
     /// Checks the graph's rules, and that the attributes have what it names.
     ///
     /// # Errors
-    /// All findings, one a line.
+    /// Returns an error with all findings, one per line.
     pub fn lint(&self) -> Result<()> {
         let mut found = self.graph.findings();
         for node in self.graph.nodes() {
@@ -387,7 +394,7 @@ impl GraphModule {
         all_findings(found)
     }
 
-    /// Whether a node does more than computing its result; of modules, what they say themselves.
+    /// Whether a node does more than compute its result; modules declare this themselves.
     pub fn is_impure_node(&self, node: NodeRef<'_>) -> bool {
         !Call::of(node, &self.attributes).effects().is_pure()
     }
@@ -395,12 +402,12 @@ impl GraphModule {
     /// A node as a call: what it calls, its arguments bound to the parameters, its effects.
     ///
     /// # Errors
-    /// When the node is not of this graph.
+    /// Returns an error if the node is not of this graph.
     pub fn call(&self, node: impl Into<NodeId>) -> Result<Call<'_>> {
         Ok(Call::of(self.graph.node(node.into())?, &self.attributes))
     }
 
-    /// The nodes whose order among each other matters, as they are now.
+    /// The nodes whose relative order matters, as the graph is now.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -415,18 +422,19 @@ impl GraphModule {
         Ordered::of(&self.graph, &self.attributes)
     }
 
-    /// The nodes between inputs and output that do more than computing their results: draw random numbers, change state.
+    /// The nodes between inputs and output that do more than compute their results: draw random
+    /// numbers, change state.
     pub fn impure_nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
         let nodes = self.graph.nodes();
         let inner = nodes.filter(|node| !matches!(node.op(), Op::Placeholder(_) | Op::Output));
         inner.filter(|node| self.is_impure_node(*node))
     }
 
-    /// Erases every node that nobody uses and that is not impure, in the modules' graphs too; gives how many
-    /// went.
+    /// Erases every node that nobody uses and that is not impure, in nested graph modules too;
+    /// returns how many were erased.
     ///
     /// # Errors
-    /// When a graph breaks its rules; nothing changes then.
+    /// Returns an error if a graph breaks its rules; nothing changes then.
     pub fn eliminate_dead_code(&mut self) -> Result<usize> {
         self.edit(|gm| {
             let mut erased = 0;
@@ -453,21 +461,22 @@ impl GraphModule {
         })
     }
 
-    /// The values of the graph's placeholders for a call: arguments as the module's [`CodeGen`](crate::emit::CodeGen) takes them,
-    /// bound to the parameters, defaults filled in, structures taken apart.
+    /// The values of the graph's placeholders for a call: arguments as the module's
+    /// [`CodeGen`](crate::emit::CodeGen) takes them, bound to the parameters, defaults filled in,
+    /// structures taken apart.
     ///
     /// # Errors
-    /// What the `CodeGen` says; when the arguments do not fit the parameters, or one has another structure than it was
-    /// specialised to.
+    /// Returns an error if the `CodeGen` fails, the arguments do not fit the parameters, or one has
+    /// another structure than it was specialised to.
     pub fn process_inputs(&self, args: impl IntoArgs) -> Result<Vec<Value>> {
         self.flatten(self.bind(args)?)
     }
 
-    /// What a call gives for what the graph returned: the same, unless the module's [`CodeGen`](crate::emit::CodeGen) makes
-    /// something else of it.
+    /// The result of a call, from what the graph returned: the same, unless the module's
+    /// [`CodeGen`](crate::emit::CodeGen) changes it.
     ///
     /// # Errors
-    /// What the `CodeGen` says.
+    /// Returns the error of the `CodeGen`.
     pub fn process_outputs(&self, result: Value) -> Result<Value> {
         match self.hooks.own() {
             Some(codegen) => codegen.process_outputs(result),
@@ -484,7 +493,7 @@ impl GraphModule {
         bind_values(&self.name, &self.params, call)
     }
 
-    /// Refuses an argument that may be absent elsewhere, and was traced as there.
+    /// Returns an error if an optional argument is absent that was traced as present.
     fn check_presence(&self, args: &[Value]) -> Result<()> {
         let absent = args.iter().zip(&*self.params).find(|(arg, param)| {
             matches!(arg, Value::None) && param.default.is_none() && param.is_optional()
@@ -537,7 +546,7 @@ impl GraphModule {
             .run(&self.graph, &self.attributes, args, observer)
     }
 
-    /// Walks what is inside of a path, or all; what is put there may have another shape.
+    /// Walks the parts inside a path, or all; a part that is replaced may have another shape.
     fn visit_below(&mut self, around: Option<&str>, walk: &mut WalkMut<'_, '_>) {
         let knows = self.graph.knows_anything();
         let mut changed: Vec<Op> = Vec::new();

@@ -1,7 +1,8 @@
-//! `Submodule` and `SubmoduleMut`: what is at a path of a graph module, in containers, called layers and nested graph
-//! modules.
+//! `Submodule` and `SubmoduleMut`: the part at a path of a graph module, in containers, called
+//! layers and nested graph modules.
 //!
-//! Invariant: before a module is lent to be changed, what is known of its calls is forgotten and the version advances.
+//! Invariant: before a module is lent to be changed, what is known of its calls is forgotten and
+//! the version advances.
 
 use std::any::Any;
 use std::fmt;
@@ -26,9 +27,10 @@ use crate::trace::convert::FromValue;
 use crate::trace::forward::Forward;
 use crate::value::object::{Object, short_type_name};
 
-/// What is at a path of a graph module: a module that the graph calls, a part of one, a nested graph module's, or a
-/// container, which holds modules and has no `forward` itself. It is a [`Component`]: lists of
-/// [`ComponentExt`](crate::module::ComponentExt) are of what is in it, by paths from here.
+/// The part at a path of a graph module: a module that the graph calls, a part of one, a module of
+/// a nested graph module, or a container, which holds modules and has no `forward` itself. It is a
+/// [`Component`]: lists of [`ComponentExt`](crate::module::ComponentExt) are of what is in it, by
+/// paths from here.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -66,11 +68,11 @@ enum At<'m> {
     Module(&'m dyn Module),
     /// Inside a module.
     Component(&'m dyn Component),
-    /// What a graph module has below a path at which nothing stands.
+    /// What a graph module has below a path at which there is nothing itself.
     Below(&'m GraphModule, &'m str),
 }
 
-/// As [`Submodule`], to change in place: [`GraphModule::submodule_mut`].
+/// A [`Submodule`] to change in place: [`GraphModule::submodule_mut`].
 pub struct SubmoduleMut<'m>(AtMut<'m>);
 
 enum AtMut<'m> {
@@ -80,7 +82,7 @@ enum AtMut<'m> {
 }
 
 impl<'m> Submodule<'m> {
-    /// What is at a path below a module.
+    /// Finds the part at a path below a module.
     fn find(mut module: &'m GraphModule, mut path: &str) -> Option<Self> {
         if path.is_empty() {
             return Some(Submodule(At::Module(module)));
@@ -111,11 +113,12 @@ impl<'m> Submodule<'m> {
         }
     }
 
-    /// The module, to be called or asked.
+    /// The module, to call or to inspect.
     ///
     /// # Errors
-    /// When it is a container, or a type that is not registered: inside a called layer, modules are known by their type,
-    /// which `#[trace]` registers, and [`register_module!`](crate::register_module) where it is generic.
+    /// Returns an error if it is a container, or of a type that is not registered: inside a called
+    /// layer, modules are known by their type, which `#[trace]` registers, and
+    /// [`register_module!`](crate::register_module) if it is generic.
     pub fn module(self) -> Result<&'m dyn Module> {
         match self.0 {
             At::Module(module) => Ok(module),
@@ -144,7 +147,7 @@ impl<'m> Submodule<'m> {
         self.downcast_ref::<T>().is_some()
     }
 
-    /// It as its own type.
+    /// The part as its own type.
     pub fn downcast_ref<T: Any>(self) -> Option<&'m T> {
         let any: &dyn Any = match self.0 {
             At::Module(module) => module,
@@ -154,7 +157,7 @@ impl<'m> Submodule<'m> {
         any.downcast_ref()
     }
 
-    /// The full name of its type; `None` of a container.
+    /// The full name of its type; `None` for a container.
     pub fn type_name(self) -> Option<&'static str> {
         struct First(Option<&'static str>);
         impl Visitor for First {
@@ -176,13 +179,13 @@ impl<'m> Submodule<'m> {
     /// Calls the module's `forward`.
     ///
     /// # Errors
-    /// As [`module`](Submodule::module), when the arguments do not fit, or the forward fails.
+    /// As [`module`](Submodule::module); also if the arguments do not fit, or the forward fails.
     #[track_caller]
     pub fn forward<R: FromValue>(self, args: impl IntoArgs) -> Result<R> {
         Forward::forward(self.module()?, args)
     }
 
-    /// The first names of the paths of the modules in it.
+    /// The first segments of the paths of the modules in it.
     fn names(self) -> IndexSet<String> {
         struct Names(IndexSet<String>);
         impl Visitor for Names {
@@ -203,7 +206,7 @@ fn shown(names: &IndexSet<String>) -> String {
     first_names(names.iter().map(|name| format!("`{name}`")), 8)
 }
 
-/// Whether there is a module or a container of some; plain data and tensors are neither.
+/// Whether a part is a module or a container of some; plain data and tensors are neither.
 fn holds_parts(part: &&dyn Component) -> bool {
     struct Parts(bool);
     impl Visitor for Parts {
@@ -279,7 +282,7 @@ impl<'m> SubmoduleMut<'m> {
         })
     }
 
-    /// The module, to be changed by its methods.
+    /// The module, to change by its methods.
     ///
     /// # Errors
     /// As [`Submodule::module`].
@@ -290,7 +293,7 @@ impl<'m> SubmoduleMut<'m> {
         Err(self.as_ref().no_module())
     }
 
-    /// It as its own type.
+    /// The part as its own type.
     pub fn downcast_mut<T: Any>(self) -> Option<&'m mut T> {
         let any: &mut dyn Any = match self.0 {
             AtMut::Module(module) => module,
@@ -300,7 +303,7 @@ impl<'m> SubmoduleMut<'m> {
         any.downcast_mut()
     }
 
-    /// Walks it with the means to change its tensors and training flags.
+    /// Walks it with access to change its tensors and training flags.
     pub fn walk_mut(&mut self, visitor: &mut dyn VisitorMut) {
         match &mut self.0 {
             AtMut::Module(module) => walk_mut(&mut **module, visitor),
@@ -323,20 +326,22 @@ impl fmt::Debug for SubmoduleMut<'_> {
     }
 }
 
-/// What is at paths.
+/// Parts by path.
 impl GraphModule {
-    /// What is at a path: a module that the graph calls, a part of one or of a nested graph module, or a container of
-    /// modules, where nothing is called as a whole. [`Submodule`] has an example.
+    /// The part at a path: a module that the graph calls, a part of one or of a nested graph
+    /// module, or a container of modules, which is not called as a whole. [`Submodule`] has an
+    /// example.
     ///
     /// # Errors
-    /// When there is none; the error names what is there.
+    /// Returns an error if there is none; the error names what is there.
     pub fn submodule(&self, path: &str) -> Result<Submodule<'_>> {
         Submodule::find(self, path).ok_or_else(|| self.no_submodule(path))
     }
 
-    /// As [`submodule`](GraphModule::submodule), to change in place. Within an [`edit`](GraphModule::edit) the module is
-    /// copied first, so that a failing one leaves it as it was; shapes that were known of nodes that depend on its calls go.
-    /// A module inside of a called one that several fields share (`Arc`) is copied too, so that this path alone changes.
+    /// As [`submodule`](GraphModule::submodule), to change in place. Within an
+    /// [`edit`](GraphModule::edit) the module is copied first, so that a failed edit leaves it
+    /// unchanged; known shapes of nodes that depend on its calls are removed. A module inside a
+    /// called one that several fields share (`Arc`) is copied too, so that only this path changes.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -368,7 +373,7 @@ impl GraphModule {
     /// The module at a path, as its own type.
     ///
     /// # Errors
-    /// When there is none, or it is of another type.
+    /// Returns an error if there is none, or it is of another type.
     pub fn submodule_as<M: Module>(&self, path: &str) -> Result<&M> {
         let found = self.submodule(path)?;
         found
@@ -380,7 +385,7 @@ impl GraphModule {
     /// [`submodule_mut`](GraphModule::submodule_mut).
     ///
     /// # Errors
-    /// When there is none, or it is of another type.
+    /// Returns an error if there is none, or it is of another type.
     pub fn submodule_as_mut<M: Module>(&mut self, path: &str) -> Result<&mut M> {
         self.submodule_as::<M>(path)?;
         let found = self.lend_part(path);
@@ -416,7 +421,7 @@ impl GraphModule {
         .into()
     }
 
-    /// Lends what is at a path to be changed.
+    /// Lends the part at a path to be changed.
     pub(super) fn lend_part(&mut self, path: &str) -> Option<SubmoduleMut<'_>> {
         if path.is_empty() {
             return Some(SubmoduleMut(AtMut::Module(self)));
@@ -446,7 +451,8 @@ impl GraphModule {
         SubmoduleMut::of(module.part_mut(rest)?)
     }
 
-    /// Modules are lent that may be others afterwards: what was compiled and what is known of their results goes.
+    /// Lent modules may differ afterwards: removes what was compiled and what is known of their
+    /// results.
     fn may_change(&mut self, modules: impl IntoIterator<Item = Arc<str>>) {
         for path in modules {
             self.graph.forget_op(&Op::CallModule(path));
@@ -455,7 +461,7 @@ impl GraphModule {
         self.settle();
     }
 
-    /// A part below, as a component alone.
+    /// The part at a path, if it is a single component.
     pub(super) fn component(&self, path: &str) -> Option<&dyn Component> {
         match Submodule::find(self, path)?.0 {
             At::Module(module) => Some(module),
@@ -475,7 +481,7 @@ impl GraphModule {
     }
 }
 
-/// The error of a component that shows a part and does not lend it.
+/// The error of a component that shows a part but does not lend it.
 fn not_lent(path: &str) -> Error {
     ErrorKind::NotFound {
         what: "module to change",

@@ -1,6 +1,7 @@
 //! Saving and loading graph modules: to bytes, to files, and as parts of other modules.
 //!
-//! Invariant: what is saved runs, and what was loaded was checked as a module that is made from parts is.
+//! Invariant: a saved module runs, and a loaded one was checked like a module that is made from
+//! parts.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -29,14 +30,17 @@ use crate::value::tree::Tree;
 /// Saved files.
 impl GraphModule {
     /// Saves the module in one file: a safetensors file that has the tensors under their paths, as
-    /// [`state_dict`](crate::module::ComponentExt::state_dict) has them, and the graph, the configurations of the modules and the
-    /// signature as JSON in its metadata. The file appears under its name whole or not at all; a symbolic link stays one,
-    /// and the file that it leads to gets the contents.
+    /// [`state_dict`](crate::module::ComponentExt::state_dict) has them, and the graph, the
+    /// configurations of the modules and the signature as JSON in its metadata. The file appears
+    /// whole or not at all. A symbolic link stays one, and the file that it leads to gets the
+    /// contents.
     ///
-    /// Functions and module types are saved by their registered paths, with which [`load`](GraphModule::load) finds them:
-    /// `#[wrap]` and `#[trace]` register them, [`register_module!`](crate::register_module) registers an instantiation
-    /// of a generic type. Entries of nodes and of the module are saved where their type is registered
-    /// ([`register_meta!`](crate::register_meta)), as [`ValueMeta`](crate::ir::ValueMeta) is; others are left out.
+    /// Functions and module types are saved by their registered paths, by which
+    /// [`load`](GraphModule::load) finds them: `#[wrap]` and `#[trace]` register them,
+    /// [`register_module!`](crate::register_module) registers an instantiation of a generic type.
+    /// Entries of nodes and of the module are saved if their type is registered
+    /// ([`register_meta!`](crate::register_meta)), as [`ValueMeta`](crate::ir::ValueMeta) is;
+    /// others are left out.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -51,8 +55,9 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When the module does not run, something in it cannot be saved (the error names it), or the file cannot be
-    /// written. What is there and no file, such as a folder or a device, is left as it is.
+    /// Returns an error if the module does not run, something in it cannot be saved (the error
+    /// names it), or the file cannot be written. If the path is not a file but a folder or a
+    /// device, it is left unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let file = self.to_file().map_err(|e| disk::in_file(path, e))?;
@@ -62,15 +67,16 @@ impl GraphModule {
     /// Loads a file that [`save`](GraphModule::save) wrote, of this or an earlier version of fx.
     ///
     /// # Errors
-    /// When the file cannot be read or is no such file: the error names the place in it. A file is data: whatever it
-    /// holds, nothing in it runs before the module is called.
+    /// Returns an error if the file cannot be read or is not such a file: the error names the place
+    /// in it. A file is data: whatever it holds, nothing in it runs before the module is called.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         disk::open(path.as_ref(), |file| {
             file::read(file, GraphModule::load_file)
         })
     }
 
-    /// What [`save`](GraphModule::save) writes. The same module gives the same bytes in every run.
+    /// The bytes that [`save`](GraphModule::save) writes. The same module has the same bytes in
+    /// every run.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -80,7 +86,7 @@ impl GraphModule {
     /// assert_eq!(loaded.to_bytes()?, bytes);
     ///
     /// let cut = GraphModule::from_bytes(&bytes[..bytes.len() - 1]);
-    /// assert!(cut.is_err_and(|e| e.to_string().starts_with("no whole safetensors file")));
+    /// assert!(cut.is_err_and(|e| e.to_string().starts_with("not a complete safetensors file")));
     /// # Ok::<(), Error>(())
     /// ```
     ///
@@ -90,7 +96,7 @@ impl GraphModule {
         self.to_file()?.into_bytes()
     }
 
-    /// The module of [`to_bytes`](GraphModule::to_bytes).
+    /// Loads the module from [`to_bytes`](GraphModule::to_bytes).
     ///
     /// # Errors
     /// As [`load`](GraphModule::load).
@@ -98,7 +104,7 @@ impl GraphModule {
         file::read(Cursor::new(bytes), GraphModule::load_file)
     }
 
-    /// The file of the module, its tensors still where they are.
+    /// The file of the module, with its tensors still in place.
     pub(super) fn to_file(&self) -> Result<Prepared> {
         let mut saver = Saver::default();
         let mut fields = file::header();
@@ -110,7 +116,7 @@ impl GraphModule {
         loader.nested(|loader| GraphModule::load_parts(fields, graph, loader))
     }
 
-    /// Puts the module's fields after those that are there.
+    /// Appends the module's fields to the existing ones.
     pub(super) fn save_fields(&self, fields: &mut JsonMap, saver: &mut Saver) -> Result<()> {
         self.lint()?;
         self.program()?;
@@ -154,12 +160,12 @@ impl GraphModule {
         Ok(())
     }
 
-    /// The module of [`save_fields`](GraphModule::save_fields), checked.
+    /// Loads the module of [`save_fields`](GraphModule::save_fields), and checks it.
     pub(super) fn load_fields(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Self> {
         loader.nested(|loader| GraphModule::load_parts(fields, None, loader))
     }
 
-    /// The graph is read here, unless it was with the text.
+    /// Reads the graph, unless it was read with the text.
     fn load_parts(fields: &JsonMap, graph: Option<Graph>, loader: &mut Loader<'_>) -> Result<Self> {
         json::known_names(fields, &names::ALL)?;
         let graph = match graph {
@@ -210,7 +216,7 @@ impl GraphModule {
         Ok(module)
     }
 
-    /// The parameters, taken apart as the trees say, are as many as the graph's inputs.
+    /// Checks that the parameters, taken apart by the trees, are as many as the graph's inputs.
     fn check_signature(&self) -> Result<()> {
         let inputs = self.graph.placeholders().count();
         let flat = match self.trees.as_slice() {
@@ -228,7 +234,7 @@ impl GraphModule {
     }
 }
 
-/// Files keep no module in which a path leads to two things.
+/// Returns an error if a path in the module leads to two things, which no file may contain.
 fn checked_paths(module: &dyn Module) -> Result<()> {
     let checked = module.check_paths();
     checked.map_err(|error| Error::saved(error).inside(format_args!(".{}", module_names::CONFIG)))

@@ -1,4 +1,5 @@
-//! A graph module as Rust source: for reading, with its hooks, and with the graph modules inside it.
+//! A graph module as Rust source: for reading, with its hooks, and with the graph modules inside
+//! it.
 //!
 //! Invariant: the text is a view; what runs is the program.
 
@@ -20,13 +21,14 @@ use crate::value::data::tensor_type;
 
 /// Source.
 impl GraphModule {
-    /// The computation as Rust source, for reading. It is a view: what runs is the graph's program, and the text
-    /// names fields as their paths do, whatever containers they are in.
+    /// The computation as Rust source, for reading. It is a view: the graph's program is what runs,
+    /// and the text names fields by their paths, whatever containers they are in.
     ///
-    /// It is a method of the type that was traced, and compiles there where its fields are named as their paths are, in
-    /// an `impl` marked `#[trace]` where it compares. Where it is known not to, because a path is none of fields
-    /// (`features[0]` of an `nn::Sequential`, `block1-0`) or something has no form in Rust, the first line is a comment
-    /// that says why: [`to_folder`](GraphModule::to_folder) writes structs of its own, and so is not bound to them.
+    /// It is a method of the traced type, and compiles there if the type's fields are named like
+    /// their paths, in an `impl` marked `#[trace]` if it compares. If it is known not to compile,
+    /// because a path is not made of fields (`features[0]` of an `nn::Sequential`, `block1-0`) or
+    /// something has no form in Rust, the first line is a comment with the reason:
+    /// [`to_folder`](GraphModule::to_folder) writes its own structs, so it does not depend on them.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -38,7 +40,7 @@ impl GraphModule {
         self.rust_code(&CodeOptions::new()).into()
     }
 
-    /// The source with what the options ask for, and with its map from lines to nodes.
+    /// The source with the given options, and with its map from lines to nodes.
     pub fn rust_code(&self, options: &CodeOptions) -> RustCode {
         let input = self.source_input(None, self.core_path());
         forward_source(&input, &self.hooks, options).code
@@ -52,7 +54,8 @@ impl GraphModule {
             Op::CallModule(path) => path_of(&**self.attributes.modules.get(path)?),
             _ => None,
         });
-        // Those of the module's tensors, and of its inputs: one that says no type is a tensor.
+        // The types of the module's tensors, and of its inputs: an input without a type is a
+        // tensor.
         let tensor = tensor_of_graph(&self.graph, &self.attributes);
         let has_tensors = !self.attributes.tensors.is_empty();
         let inputs = self
@@ -72,7 +75,7 @@ impl GraphModule {
         core_of(called.chain(tensors))
     }
 
-    /// What source is written of. It recurses over graph modules in graph modules, not over nodes.
+    /// The input of source generation. It recurses over nested graph modules, not over nodes.
     pub(super) fn source_input<'g>(&'g self, own: Option<Own<'g>>, core: &'g str) -> Input<'g> {
         let results = self.graph_modules().map(|(path, inner)| {
             let result = result_type(&inner.source_input(own, core));
@@ -97,7 +100,8 @@ impl GraphModule {
         })
     }
 
-    /// The source with source lines, modules and shapes, and below it that of every graph module inside.
+    /// The source with source lines, modules and shapes, and below it that of every nested graph
+    /// module.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -113,7 +117,7 @@ impl GraphModule {
         self.readable(&CodeOptions::new().verbose(true))
     }
 
-    /// As [`print_readable`](GraphModule::print_readable), with what the options ask for.
+    /// As [`print_readable`](GraphModule::print_readable), with options.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -158,9 +162,9 @@ impl GraphModule {
         text
     }
 
-    /// Has `transform` change the lines of the body whenever source is generated, after the changes that were asked for
-    /// before. It holds until what is returned is dropped; [`keep`](CodeHook::keep) makes it lasting. Clones made
-    /// meanwhile share it.
+    /// Has `transform` change the lines of the body whenever source is generated, after the hooks
+    /// that were added before. It applies until the returned hook is dropped;
+    /// [`keep`](CodeHook::keep) makes it permanent. Clones made meanwhile share it.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -183,13 +187,13 @@ impl GraphModule {
         self.hooks.add(transform)
     }
 
-    /// Has source generated with parts of one's own, and calls made by a convention of one's own; [`CodeGen`] has examples.
-    /// Files do not keep it.
+    /// Sets custom parts for generated source, and a custom convention for calls; [`CodeGen`] has
+    /// examples. Files do not keep it.
     pub fn set_codegen(&mut self, codegen: impl CodeGen + 'static) {
         self.hooks.set_codegen(Some(Arc::new(codegen)));
     }
 
-    /// Has source generated, and calls made, as usual again.
+    /// Resets source generation and calls to the default.
     pub fn reset_codegen(&mut self) {
         self.hooks.set_codegen(None);
     }

@@ -1,6 +1,6 @@
-//! The modules that a graph module holds, added, replaced and taken away by path.
+//! Adds, replaces and removes the modules that a graph module holds, by path.
 //!
-//! Invariant: no path is both a module's and a tensor's, or inside another module's.
+//! Invariant: no path belongs to both a module and a tensor, or is inside another module.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ impl GraphModule {
     /// Adds a module under a path, or replaces the one there.
     ///
     /// # Errors
-    /// When the path is empty, is a tensor's, or lies inside a module or around one.
+    /// Returns an error if the path is empty, belongs to a tensor, or lies inside a module or
+    /// around one.
     pub fn add_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
         self.check_path(path)?;
         if self.attributes.tensors.contains_key(path) {
@@ -57,21 +58,21 @@ impl GraphModule {
         Ok(())
     }
 
-    /// Replaces the module at a path. Shapes that were known of nodes that depend on its calls go.
+    /// Replaces the module at a path. Known shapes of nodes that depend on its calls are removed.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn set_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
         self.set_submodule_of_same_shapes(path, module)?;
         self.graph.forget_op(&Op::CallModule(path.into()));
         Ok(())
     }
 
-    /// [`set_submodule`](GraphModule::set_submodule) of a module that gives results of the same shapes and types as the
-    /// one that was there: what is known of nodes stays.
+    /// [`set_submodule`](GraphModule::set_submodule) with a module whose results have the same
+    /// shapes and types as those of the old one: what is known of nodes stays.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn set_submodule_of_same_shapes(&mut self, path: &str, module: impl Module) -> Result<()> {
         self.attributes.module(path)?;
         let mut edit = self.graph_mut();
@@ -107,10 +108,11 @@ impl GraphModule {
         })
     }
 
-    /// Takes the module at a path out, as its own type. Nodes that call it no longer run.
+    /// Removes the module at a path and returns it as its own type. Nodes that call it no longer
+    /// run.
     ///
     /// # Errors
-    /// When there is none, or it is of another type.
+    /// Returns an error if there is none, or it is of another type.
     pub fn take_submodule<M: Module>(&mut self, path: &str) -> Result<M> {
         self.attributes.module(path)?;
         self.submodule_as::<M>(path)?;
@@ -131,8 +133,8 @@ impl GraphModule {
             .ok_or_else(|| not_found("module", path))
     }
 
-    /// Takes the module at a path away, or all modules under it; `false` where there is none. Nodes that call one no
-    /// longer run: erase them too.
+    /// Removes the module at a path, or all modules under it; returns `false` if there is none.
+    /// Nodes that call one no longer run: erase them too.
     pub fn delete_submodule(&mut self, path: &str) -> bool {
         let mut edit = self.graph_mut();
         let (_, attributes) = edit.parts();
@@ -142,8 +144,8 @@ impl GraphModule {
         deleted > 0
     }
 
-    /// Takes away every module that the graph neither calls nor gives to a function, and gives how many went. Parameters and buffers that the
-    /// graph could name stay.
+    /// Removes every module that the graph neither calls nor passes to a function, and returns how
+    /// many. Parameters and buffers that the graph could name stay.
     pub fn delete_all_unused_submodules(&mut self) -> usize {
         let called: FxHashSet<Arc<str>> = self
             .graph
@@ -156,8 +158,8 @@ impl GraphModule {
         self.retain_submodules(|path, _| called.contains(path))
     }
 
-    /// Takes away every module that `keep` refuses, in one walk, and gives how many went. Nodes that call one no longer
-    /// run: erase them too.
+    /// Removes every module that `keep` refuses, in one walk, and returns how many. Nodes that call
+    /// one no longer run: erase them too.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -181,11 +183,12 @@ impl GraphModule {
             .retain(|path, module| keep(path, &**module))
     }
 
-    /// A path has names between its dots, and is not inside a module's or around one.
+    /// Checks that a path has names between its dots, and is not inside a module's path or around
+    /// one.
     pub(super) fn check_path(&self, path: &str) -> Result<()> {
         if path.split('.').any(str::is_empty) {
             return Err(Error::msg(format_args!(
-                "`{path}` is no path: it is names with dots between them"
+                "`{path}` is not a path: a path is names separated by dots"
             )));
         }
         match self.attributes.conflict(path) {

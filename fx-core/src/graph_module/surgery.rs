@@ -1,6 +1,6 @@
-//! Surgery: modules replaced by others, chosen by path and type, while the graph that calls them stays.
+//! Surgery: replaces modules, chosen by path and type, while the graph that calls them stays.
 //!
-//! Invariant: all chosen modules are replaced, or none; what is undone is what was done.
+//! Invariant: all chosen modules are replaced, or none; undo reverts exactly the replacement.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
-use crate::module::path_pattern::fits;
+use crate::module::path_pattern::PathPattern;
 use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::text::first_names;
 use crate::value::object::{Object, short_type_name};
@@ -27,39 +27,40 @@ use crate::value::tree::Tree;
 pub struct ReplacedModule {
     /// Its path.
     pub path: String,
-    /// The type that was there.
+    /// The type of the old module.
     pub old_type: String,
-    /// The type that is there.
+    /// The type of the new module.
     pub new_type: String,
-    /// Bytes of the tensors of the module that was there.
+    /// Bytes of the old module's tensors.
     pub bytes_before: usize,
-    /// Bytes of the tensors of the module that is there.
+    /// Bytes of the new module's tensors.
     pub bytes_after: usize,
 }
 
-/// What [`GraphModule::replace_modules`] did, and the means to [undo](Surgery::undo) it; prints as a list.
+/// The result of [`GraphModule::replace_modules`], and the way to [undo](Surgery::undo) it; prints
+/// as a list.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Surgery {
-    /// The modules that were replaced, in the order of the attributes.
+    /// The replaced modules, in the order of the attributes.
     pub replaced: Vec<ReplacedModule>,
     /// Bytes of all tensors of the graph module before, a shared one counted once.
     pub bytes_before: usize,
     /// Bytes of all tensors of the graph module after, a shared one counted once.
     pub bytes_after: usize,
-    /// What was there, in the order of `replaced`.
+    /// The old modules, in the order of `replaced`.
     originals: Vec<Box<dyn Module>>,
-    /// What tells the modules that are there, in the order of `replaced`.
+    /// Marks that identify the new modules, in the order of `replaced`.
     marks: Vec<Mark>,
 }
 
-/// Tells a module from another in its place: its type, which tensors it holds, and what a file keeps of it besides. Copies,
-/// training in place and the training flag leave it as it is.
+/// Distinguishes a module from another one at its path: its type, which tensors it holds, and what
+/// else a file keeps of it. Copying, training in place and the training flag do not change it.
 #[derive(Clone, PartialEq, Eq)]
 struct Mark {
     ty: TypeId,
     tensors: Vec<Option<u64>>,
-    /// Nothing where the type cannot be saved.
+    /// `None` if the type cannot be saved.
     configuration: Option<Json>,
 }
 
@@ -82,7 +83,8 @@ impl Mark {
     }
 }
 
-/// What a file would keep of a module but for tensors, in evaluation mode; nothing where its type cannot be saved.
+/// What a file would keep of a module except tensors, in evaluation mode; `None` if its type cannot
+/// be saved.
 fn configuration(module: &dyn Module) -> Option<Json> {
     let mut copy = module.duplicate_box();
     copy.eval();
@@ -91,10 +93,11 @@ fn configuration(module: &dyn Module) -> Option<Json> {
 }
 
 impl GraphModule {
-    /// Puts other modules in the places of those of type `M` whose paths fit a pattern; the graph, and so the forward, stays
-    /// as it is. In a pattern `*` stands for any text of a part (`h.*.attn.c_attn`), `**` for any parts, so that `"**"`
-    /// chooses by type alone. `make` is given the path and the module, and makes what takes its place. Shapes that were known
-    /// of nodes that depend on calls of replaced modules go.
+    /// Replaces the modules of type `M` whose paths match a pattern; the graph, and so the forward,
+    /// stays as it is. In a pattern `*` stands for any text of a segment (`h.*.attn.c_attn`), `**`
+    /// for any segments, so that `"**"` chooses by type alone. `make` gets the path and the module,
+    /// and returns the replacement. Known shapes of nodes that depend on calls of replaced modules
+    /// are removed.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -125,8 +128,8 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When no module fits, when `make` fails, or when a new module does not take the parameters of the old one; the error
-    /// names the path and the node, and nothing is changed.
+    /// Returns an error if no module matches, if `make` fails, or if a new module does not take the
+    /// parameters of the old one; the error names the path and the node, and nothing is changed.
     pub fn replace_modules<M: Module, N: Module>(
         &mut self,
         pattern: &str,
@@ -161,8 +164,8 @@ impl GraphModule {
         Ok(surgery)
     }
 
-    /// As [`replace_modules`](GraphModule::replace_modules), for modules of any type: `make` is given each whose path fits,
-    /// and makes what takes its place, or leaves it by `None`.
+    /// As [`replace_modules`](GraphModule::replace_modules), for modules of any type: `make` gets
+    /// each module whose path matches, and returns its replacement, or `None` to keep it.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -185,16 +188,18 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When the pattern fits no path, and as [`replace_modules`](GraphModule::replace_modules).
+    /// Returns an error if the pattern matches no path, and as
+    /// [`replace_modules`](GraphModule::replace_modules).
     pub fn replace_any_modules(
         &mut self,
         pattern: &str,
         mut make: impl FnMut(&str, &dyn Module) -> Result<Option<Box<dyn Module>>>,
     ) -> Result<Surgery> {
+        let chosen = PathPattern::new(pattern)?;
         let mut made: Vec<(Arc<str>, Box<dyn Module>)> = Vec::new();
         let mut is_used = false;
         for (path, old) in &self.attributes.modules {
-            if !fits(pattern, path) {
+            if !chosen.matches(path) {
                 continue;
             }
             is_used = true;
@@ -209,7 +214,7 @@ impl GraphModule {
         if !is_used {
             return Err(Error::unknown(
                 pattern,
-                format_args!("`{pattern}` is no path of a module that this graph module holds"),
+                format_args!("`{pattern}` matches no module that this graph module holds"),
             ));
         }
         let bytes_before = bytes(self);
@@ -243,7 +248,7 @@ impl GraphModule {
         })
     }
 
-    /// The error, told to have happened at the first node that calls a module.
+    /// The error, attributed to the first node that calls the module.
     fn blame_caller(&self, path: &Arc<str>, error: Error) -> Error {
         let error = match error.node() {
             Some(_) => error,
@@ -257,12 +262,13 @@ impl GraphModule {
 }
 
 impl Surgery {
-    /// Puts the modules back that were there before, with the same tensors.
+    /// Puts the old modules back, with the same tensors.
     ///
     /// # Errors
-    /// When a place does not hold any more what was put there. Compared are the type, which tensors are there (training them
-    /// in place does not count), and what a file keeps of the module besides, the training flag left out; of a type that
-    /// cannot be saved, the type and the tensors alone. Nothing is changed then.
+    /// Returns an error if a path no longer holds the module that was put there. The type, the
+    /// identity of the tensors (training them in place does not count), and what else a file keeps
+    /// of the module are compared, except the training flag; if the type cannot be saved, only the
+    /// type and the tensors. Nothing is changed then.
     pub fn undo(&self, gm: &mut GraphModule) -> Result<()> {
         for (replaced, mark) in self.replaced.iter().zip(&self.marks) {
             let path = &replaced.path;
@@ -270,7 +276,7 @@ impl Surgery {
             let other = Mark::of(found);
             if other != *mark {
                 return Err(Error::msg(format_args!(
-                    "`{path}` has been changed since its `{}` was put there: it holds {}; take that change back first, or set the module with `set_submodule` (this is also told of a module that was loaded from a file, which has tensors of its own)",
+                    "`{path}` has been changed since its `{}` was put there: it holds {}; take that change back first, or set the module with `set_submodule` (this is also reported for a module that was loaded from a file, which has tensors of its own)",
                     replaced.new_type,
                     match short_type_name(found.type_name()) {
                         same if same == replaced.new_type && other.tensors == mark.tensors => {
@@ -335,8 +341,8 @@ fn bytes(module: &dyn Module) -> usize {
     tensors.map(|value| ValueMeta::of(value).bytes()).sum()
 }
 
-/// A new module is called as the old one was: parameters of the same names in the same order, of the same structures, and
-/// of what is beyond them, defaults.
+/// Checks that a new module can be called like the old one: parameters of the same names in the
+/// same order, of the same structures, and defaults for any further ones.
 fn check_signature(path: &str, old: &dyn Module, new: &dyn Module) -> Result<()> {
     let (before, after) = (old.params(), new.params());
     let same = |(a, b): (&ParamSpec, &ParamSpec)| {

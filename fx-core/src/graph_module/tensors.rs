@@ -1,7 +1,8 @@
-//! Parameters, buffers and constants of a graph module, read and set by path: its own, those of called layers and of nested
-//! graph modules.
+//! Parameters, buffers and constants of a graph module, read and set by path: its own, and those of
+//! called layers and of nested graph modules.
 //!
-//! Invariant: a tensor that is a layer's and the graph's own under one path is one tensor; what is refused changes nothing.
+//! Invariant: a layer's tensor and the graph's own under one path are one tensor; a refused change
+//! changes nothing.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -25,15 +26,16 @@ impl GraphModule {
     /// The parameter at a path: the graph's own, a called layer's or a nested graph module's.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn parameter(&self, path: &str) -> Result<Value> {
         self.tensor(path, TensorKind::Parameter)
     }
 
-    /// The buffer or constant at a path: the graph's own, a called layer's or a nested graph module's.
+    /// The buffer or constant at a path: the graph's own, a called layer's or a nested graph
+    /// module's.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn buffer(&self, path: &str) -> Result<Value> {
         self.tensor(path, TensorKind::Buffer)
     }
@@ -68,11 +70,13 @@ impl GraphModule {
         }
     }
 
-    /// Adds a parameter that `get_attr` nodes can name, or replaces the one there; that of a called layer or of a nested
-    /// graph module too. Where its shape is another, shapes that were known of nodes that depend on it go.
+    /// Adds a parameter that `get_attr` nodes can name, or replaces the existing one, also that of
+    /// a called layer or of a nested graph module. If the shape differs, known shapes of nodes that
+    /// depend on it are removed.
     ///
-    /// Within one layer, tied tensors stay tied: each place that has the tensor gets the new one. Another layer, and an own
-    /// tensor under another path, keeps what it has, and is set by its own path.
+    /// Within one layer, tied tensors stay tied: each place that has the tensor gets the new one.
+    /// Another layer, and an own tensor under another path, keeps its tensor, and is set by its own
+    /// path.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -104,15 +108,15 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When the path is empty or a module's; inside of a called layer, when it has no such parameter, or one of another
-    /// tensor type.
+    /// Returns an error if the path is empty or a module's; inside a called layer, if it has no
+    /// such parameter, or one of another tensor type.
     pub fn set_parameter<T: Object>(&mut self, path: &str, tensor: T) -> Result<()> {
         let value = tensor.to_value();
         self.set_tensor::<T>(path, path, TensorKind::Parameter, &value)?;
         Ok(())
     }
 
-    /// Adds a buffer that `get_attr` nodes can name, or replaces the one there, as
+    /// Adds a buffer that `get_attr` nodes can name, or replaces the existing one, as
     /// [`set_parameter`](GraphModule::set_parameter) does.
     ///
     /// # Errors
@@ -123,7 +127,8 @@ impl GraphModule {
         Ok(())
     }
 
-    /// Sets a tensor, whose `whole` path messages have; gives whether a tensor of the same shape was there.
+    /// Sets a tensor; messages use its `whole` path. Returns whether a tensor of the same shape was
+    /// there.
     fn set_tensor<T: Object>(
         &mut self,
         whole: &str,
@@ -200,7 +205,7 @@ impl GraphModule {
         let old = attributes.tensors.get(&path);
         let is_same_shape = old.is_some_and(|(_, old)| ValueMeta::of(old) == shape);
         attributes.tensors.insert(path.clone(), (kind, value));
-        // What is read there is as it was where the shape is.
+        // With the same shape, what is known of its readers still holds.
         if !is_same_shape {
             graph.forget_op(&Op::GetAttr(path));
         }
@@ -208,13 +213,13 @@ impl GraphModule {
     }
 }
 
-/// A layer's tensor that another may take the place of.
+/// A layer's tensor that can be replaced.
 struct Old {
     id: Option<u64>,
     shape: ValueMeta,
 }
 
-/// The tensor of a layer at a path; `None` where there is none.
+/// The replaceable tensor of a layer at a path; `None` if there is none.
 fn check_replaced<T: Object>(
     layer: &dyn Module,
     path: &str,
@@ -245,7 +250,7 @@ fn check_replaced<T: Object>(
     found.transpose()
 }
 
-/// Puts a tensor in the place of another, wherever that is.
+/// Replaces a tensor, wherever it is.
 struct Put<'v, T> {
     id: Option<u64>,
     path: &'v str,
@@ -287,13 +292,13 @@ fn other_kind(path: &str, kind: TensorKind) -> Error {
     )
 }
 
-/// The error of a tensor that a layer does not have.
+/// The error for a tensor that a layer does not have.
 fn not_in(layer: &dyn Module, kind: TensorKind, path: &str, below: &str) -> Error {
     let tensors = match kind {
         TensorKind::Parameter => layer.named_parameters(),
         TensorKind::Buffer | TensorKind::NonPersistentBuffer => layer.named_buffers(),
     };
-    // Those beside what was asked for, where there are some.
+    // Tensors beside the requested one, if there are any.
     let beside = below.rsplit_once('.').map(|(around, _)| around);
     let is_beside = |name: &&String| beside.is_none_or(|around| is_inside(name, around));
     let mut names: Vec<&String> = tensors.keys().filter(is_beside).collect();

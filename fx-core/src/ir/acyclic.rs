@@ -1,8 +1,8 @@
-//! Cycles: an edit by which a node would depend on itself is refused.
+//! Cycles: rejects edits by which a node would depend on itself.
 //!
-//! Invariant: there is an order in which every node comes after its inputs: the list's own, or, while the list is out of
-//! order, `detour`, which has all nodes too. So an edit is looked into only where it is against that order, and only as far
-//! as the nodes between.
+//! Invariant: there is an order in which every node comes after its inputs: the list's own order
+//! or, while the list is out of order, `detour`, which also contains all nodes. So an edit is
+//! checked only if it contradicts that order, and only among the nodes in between.
 
 use smallvec::SmallVec;
 
@@ -13,10 +13,10 @@ use super::small_set::SmallSet;
 use crate::error::{ErrorKind, Result};
 
 impl Graph {
-    /// Makes sure that all of `users` can come to use all of `defs`.
+    /// Ensures that all of `users` may use all of `defs`.
     ///
     /// # Errors
-    /// When one of them would depend on itself; nothing changes then.
+    /// Returns an error if one of them would depend on itself; nothing changes then.
     pub(super) fn admit(&mut self, defs: &[u32], users: &[u32]) -> Result<()> {
         let order = self.order_of_uses();
         match users.iter().copied().min_by_key(|user| order.key(*user)) {
@@ -30,14 +30,15 @@ impl Graph {
         self.detour.as_deref().unwrap_or(&self.order)
     }
 
-    /// As [`admit`](Graph::admit), where the first user [in that order](Graph::order_of_uses) is known.
+    /// Same as [`admit`](Graph::admit), if the first user [in that order](Graph::order_of_uses) is
+    /// known.
     pub(super) fn admit_from(&mut self, defs: &[u32], users: &[u32], first: u32) -> Result<()> {
         let order = self.order_of_uses();
         if defs.iter().all(|def| order.is_before(*def, first)) {
             return Ok(());
         }
         let users: SmallSet = users.iter().copied().collect();
-        // What a new input needs and stands after the first user goes before that user.
+        // Nodes that the new inputs need, and that come after the first user, move before it.
         let mut between: Vec<u32> = Vec::new();
         let mut seen = SmallSet::default();
         let mut pending: SmallVec<[u32; 8]> = SmallVec::new();
@@ -72,7 +73,7 @@ impl Graph {
         Ok(())
     }
 
-    /// The order beside the list, made where the list has been one until now.
+    /// The order beside the list, created as a copy of the list's order if needed.
     fn detour(&mut self) -> &mut Order {
         if self.detour.is_none() && self.journal.is_open() {
             self.journal.record(Record::DetourMade);
@@ -81,7 +82,7 @@ impl Graph {
         self.detour.get_or_insert_with(|| Box::new(order.clone()))
     }
 
-    /// A new node is in the list.
+    /// A new node was added to the list.
     pub(super) fn order_new(&mut self, index: u32, inputs: &[u32]) {
         if self.detour.is_none() {
             let is_at_end = self.order.next(index) == ROOT;
@@ -94,20 +95,20 @@ impl Graph {
             detour.insert_before(index, ROOT);
             return;
         }
-        // Nobody uses it yet.
+        // Nothing uses it yet.
         let detour = self.detour();
         detour.grow_to(index);
         detour.insert_before(index, ROOT);
     }
 
-    /// A node is about to go from the list.
+    /// A node is about to be removed from the list.
     pub(super) fn order_gone(&mut self, index: u32) {
         if let Some(detour) = &mut self.detour {
             detour.remove(index);
         }
     }
 
-    /// A node is about to be moved in the list, before another one or to the end.
+    /// A node is about to move in the list, before another node or to the end.
     pub(super) fn order_moved(&mut self, index: u32, next: u32) {
         if self.detour.is_some() {
             return;
@@ -125,7 +126,7 @@ impl Graph {
         }
     }
 
-    /// The list is about to be laid out anew.
+    /// The list is about to be rearranged.
     pub(super) fn order_rearranged(&mut self, indices: &[u32]) {
         let mut place = vec![0; self.heads.len()];
         for (at, index) in indices.iter().enumerate() {
@@ -142,7 +143,7 @@ impl Graph {
         }
     }
 
-    /// In the list every node comes after its inputs.
+    /// In the list, every node now comes after its inputs.
     pub(super) fn order_is_topological(&mut self) {
         if let Some(detour) = self.detour.take()
             && self.journal.is_open()

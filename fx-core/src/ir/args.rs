@@ -1,4 +1,4 @@
-//! `Args`: a node's positional arguments, of which few take no memory of their own.
+//! `Args`: a node's positional arguments; short lists need no allocation.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::argument::Argument;
 
-/// A node's positional arguments: made of arguments in order, and read and changed as a slice of them.
+/// A node's positional arguments, built from arguments in order, and read and changed as a slice.
 ///
 /// ```
 /// use fx_core::ir::{Args, Argument};
@@ -25,7 +25,7 @@ impl Args {
         Args::default()
     }
 
-    /// Adds an argument behind the others.
+    /// Appends an argument.
     pub fn push(&mut self, argument: Argument) {
         self.0.push(argument);
     }
@@ -77,7 +77,7 @@ impl Extend<Argument> for Args {
     }
 }
 
-/// The arguments one after another, taken out of [`Args`].
+/// An iterator over the arguments taken out of [`Args`].
 #[derive(Debug)]
 pub struct ArgsIntoIter(smallvec::IntoIter<[Argument; 2]>);
 

@@ -1,4 +1,4 @@
-//! `Argument`: what stands in a node's argument list, a literal, another node, or a structure of them.
+//! `Argument`: an item of a node's argument list: a literal, another node, or a structure of both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,28 +14,29 @@ use crate::value::handle::NodeId;
 use crate::value::nested::{self, MAX_DEPTH, Nested, Shown, ShownItems};
 use crate::value::value::Value;
 
-/// How deep arguments may nest.
+/// The deepest nesting of arguments.
 pub const MAX_ARGUMENT_DEPTH: usize = MAX_DEPTH;
 
-/// An argument of a node. Structures are shared and never change: an edit makes a new one.
+/// An argument of a node. Structures are shared and immutable: an edit creates a new one.
 ///
-/// However deep structures nest, they are compared and dropped; `{:?}` shows 64 levels, and nodes take as many.
+/// Structures of any depth can be compared and dropped; `{:?}` shows 64 levels, and nodes accept at
+/// most 64.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Argument {
     /// The result of another node.
     Node(NodeId),
-    /// Nothing.
+    /// No value.
     None,
     /// `...` in an index.
     Ellipsis,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
     /// A float.
     Float(f64),
-    /// Text.
+    /// A string.
     Str(Arc<String>),
     /// An element type.
     DType(DType),
@@ -80,7 +81,8 @@ impl Argument {
         }
     }
 
-    /// The same structure with every node replaced by what `map` gives; parts without nodes stay shared.
+    /// The same structure with every node replaced by the result of `map`; parts without nodes stay
+    /// shared.
     #[must_use]
     pub fn map_nodes(&self, map: &mut dyn FnMut(NodeId) -> Argument) -> Argument {
         match self {
@@ -103,7 +105,7 @@ impl Argument {
         }
     }
 
-    /// The argument as a value, with what `value_of` gives in the place of each node.
+    /// The argument as a value; `value_of` supplies the value of each node.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -115,7 +117,7 @@ impl Argument {
     /// ```
     ///
     /// # Errors
-    /// What `value_of` says.
+    /// Returns the error of `value_of`.
     pub fn to_value(&self, value_of: &mut dyn FnMut(NodeId) -> Result<Value>) -> Result<Value> {
         fn all(
             items: &[Argument],
@@ -149,7 +151,8 @@ impl Argument {
         })
     }
 
-    /// Refuses nesting deeper than [`MAX_ARGUMENT_DEPTH`], so that walks over arguments may recurse.
+    /// Rejects nesting deeper than [`MAX_ARGUMENT_DEPTH`], so that walks over arguments may
+    /// recurse.
     pub(crate) fn check_depth(&self) -> Result<()> {
         nested::check_depth(self, "an argument")
     }
@@ -180,7 +183,7 @@ impl Argument {
         })
     }
 
-    /// A plain value as an argument; nothing for an object, a proxy or a structure.
+    /// A plain value as an argument; `None` for an object, a proxy or a structure.
     pub(crate) fn of_plain(value: &Value) -> Option<Argument> {
         Some(match value {
             Value::None => Argument::None,
@@ -195,7 +198,7 @@ impl Argument {
         })
     }
 
-    /// Whether it is the literal, type and value both.
+    /// Whether it equals the literal in both type and value.
     pub(crate) fn equals_literal(&self, literal: &Literal) -> bool {
         match (self, literal) {
             (Argument::None, Literal::None) => true,
@@ -284,7 +287,7 @@ impl PartialEq for Argument {
     }
 }
 
-/// Arguments are dropped without recursion, however deep somebody nested them.
+/// Arguments of any depth are dropped without recursion.
 impl Drop for Argument {
     fn drop(&mut self) {
         nested::release(self);
@@ -428,7 +431,8 @@ tuple_into_arguments! { A B C D }
 tuple_into_arguments! { A B C D E }
 tuple_into_arguments! { A B C D E F }
 
-/// Keyword arguments for a new node: `[("dim", 1)]`, `[("dim", 1.into()), ("keepdim", true.into())]`, or nothing (`()`).
+/// Keyword arguments for a new node: `[("dim", 1)]`,
+/// `[("dim", 1.into()), ("keepdim", true.into())]`, or nothing (`()`).
 pub trait IntoKwargs {
     /// The arguments.
     fn into_kwargs(self) -> Kwargs;

@@ -1,6 +1,6 @@
-//! `BoundArgs`: a node's arguments beside the parameters that they are for.
+//! `BoundArgs`: a node's arguments, each with its parameter.
 //!
-//! Invariant: one entry for each parameter, and where it has none the parameter has a default.
+//! Invariant: there is one entry per parameter; a parameter without an argument has a default.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::node::NodeRef;
 use super::signature::{ParamSpec, bind};
 use crate::error::{Error, Result};
 
-/// The arguments of a call, one for each parameter of what is called.
+/// The arguments of a call, one for each parameter of the callee.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -32,24 +32,25 @@ pub struct BoundArgs<'g> {
     given: Given<'g>,
 }
 
-/// What is given for each parameter; `None` where its default stands.
+/// The argument of each parameter; `None` if its default applies.
 type Given<'g> = SmallVec<[Option<&'g Argument>; 8]>;
 
 impl<'g> BoundArgs<'g> {
     /// Binds a node's arguments to the parameters of `callee`.
     ///
     /// # Errors
-    /// When they do not fit.
+    /// Returns an error if they do not fit.
     pub(crate) fn of(node: NodeRef<'g>, callee: &str, params: &'g [ParamSpec]) -> Result<Self> {
         let given = node.given(callee, params)?;
         Ok(BoundArgs { params, given })
     }
 
-    /// Binds a node's arguments to the parameters of one of several functions, where all of them take the arguments the
-    /// same way.
+    /// Binds a node's arguments to the parameters of one of several functions, if all of them bind
+    /// the arguments the same way.
     ///
     /// # Errors
-    /// When the arguments do not fit one of them, or the functions take them in different ways.
+    /// Returns an error if the arguments do not fit one of them, or the functions bind them
+    /// differently.
     pub(crate) fn of_all(node: NodeRef<'g>, functions: &[Function]) -> Result<Self> {
         let mut all = functions
             .iter()
@@ -75,20 +76,20 @@ impl<'g> BoundArgs<'g> {
         self.params
     }
 
-    /// The argument of a parameter; `None` where its default stands, and where there is no such parameter.
+    /// The argument of a parameter; `None` if its default applies, or there is no such parameter.
     pub fn given(&self, name: &str) -> Option<&'g Argument> {
         let at = self.params.iter().position(|param| param.name == name)?;
         self.given[at]
     }
 
-    /// The argument of a parameter, its default where none is given; `None` where there is no such parameter.
+    /// The argument of a parameter, or its default; `None` if there is no such parameter.
     pub fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
         let mut all = self.iter();
         let (_, argument) = all.find(|(param, _)| param.name == name)?;
         Some(argument)
     }
 
-    /// Each parameter with its argument, defaults filled in.
+    /// Each parameter with its argument, with defaults filled in.
     pub fn iter(&self) -> impl Iterator<Item = (&'g ParamSpec, Cow<'g, Argument>)> {
         self.places().map(|(param, given)| {
             let argument = match (given, &param.default) {
@@ -100,17 +101,17 @@ impl<'g> BoundArgs<'g> {
         })
     }
 
-    /// Each parameter with what is given for it.
+    /// Each parameter with its given argument, if any.
     pub(crate) fn places(&self) -> impl Iterator<Item = (&'g ParamSpec, Option<&'g Argument>)> {
         self.params.iter().zip(self.given.iter().copied())
     }
 }
 
 impl<'g> NodeRef<'g> {
-    /// What the node gives for each of the parameters of `callee`.
+    /// The node's argument for each parameter of `callee`.
     ///
     /// # Errors
-    /// When the arguments do not fit.
+    /// Returns an error if the arguments do not fit.
     pub(crate) fn given(self, callee: &str, params: &[ParamSpec]) -> Result<Given<'g>> {
         let args = self.args();
         let is_plain = self.kwargs().is_empty() && args.len() <= params.len();

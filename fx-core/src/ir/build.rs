@@ -1,4 +1,4 @@
-//! Adding nodes: a method for each opcode, and `NewNode` for those with a name or a type of their own.
+//! Adding nodes: a method for each opcode, and `NewNode` for nodes with a custom name or type.
 
 use std::panic::Location;
 
@@ -12,7 +12,7 @@ use super::signature::Literal;
 use crate::error::Result;
 use crate::value::handle::NodeId;
 
-/// A node to be added: its op, and what it has of arguments, keywords, a name and a type.
+/// A node to be added: its op, arguments, keyword arguments, name and type.
 #[derive(Debug, Clone)]
 #[must_use = "a new node does nothing until it is added to a graph"]
 pub struct NewNode<'a> {
@@ -24,7 +24,7 @@ pub struct NewNode<'a> {
 }
 
 impl<'a> NewNode<'a> {
-    /// A node without arguments, named after its target.
+    /// Creates a node without arguments, named after its target.
     pub fn new(op: Op) -> Self {
         NewNode {
             op,
@@ -35,25 +35,25 @@ impl<'a> NewNode<'a> {
         }
     }
 
-    /// With positional arguments.
+    /// Sets the positional arguments.
     pub fn args(mut self, args: impl IntoArguments) -> Self {
         self.args = args.into_arguments();
         self
     }
 
-    /// With keyword arguments.
+    /// Sets the keyword arguments.
     pub fn kwargs(mut self, kwargs: impl IntoKwargs) -> Self {
         self.kwargs = kwargs.into_kwargs();
         self
     }
 
-    /// With a name of its own; a number is added where it is taken.
+    /// Sets a custom name; a number is appended if it is taken.
     pub fn name(mut self, name: &'a str) -> Self {
         self.name = Some(name);
         self
     }
 
-    /// With a type annotation.
+    /// Sets a type annotation.
     pub fn type_expr(mut self, ty: &'a str) -> Self {
         self.type_expr = Some(ty);
         self
@@ -61,10 +61,10 @@ impl<'a> NewNode<'a> {
 }
 
 impl Graph {
-    /// Adds a node with a name or a type of its own.
+    /// Adds a node with a custom name or type.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     ///
     /// ```
     /// # use fx_core::operator;
@@ -88,7 +88,7 @@ impl Graph {
     /// Adds a node at the insertion point, named after its target.
     ///
     /// # Errors
-    /// When an argument is a node of another graph, or nests too deep.
+    /// Returns an error if an argument is a node of another graph, or nests too deep.
     #[track_caller]
     pub fn create_node(
         &mut self,
@@ -108,7 +108,7 @@ impl Graph {
     /// Adds an input.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn placeholder(&mut self, name: &str) -> Result<NodeId> {
         self.create_node(Op::Placeholder(name.into()), (), ())
@@ -117,7 +117,7 @@ impl Graph {
     /// Adds an input with a default.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn placeholder_with_default(&mut self, name: &str, default: &Literal) -> Result<NodeId> {
         self.create_node(Op::Placeholder(name.into()), (Argument::from(default),), ())
@@ -126,16 +126,16 @@ impl Graph {
     /// Adds a parameter, buffer or constant by its dotted path.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn get_attr(&mut self, path: &str) -> Result<NodeId> {
         self.create_node(Op::GetAttr(path.into()), (), ())
     }
 
-    /// Adds a call of a function.
+    /// Adds a call to a function.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn call_function(
         &mut self,
@@ -146,10 +146,10 @@ impl Graph {
         self.create_node(Op::CallFunction(function.into()), args, kwargs)
     }
 
-    /// Adds a call of a method of the first argument.
+    /// Adds a call to a method of the first argument.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn call_method(
         &mut self,
@@ -160,10 +160,10 @@ impl Graph {
         self.create_node(Op::CallMethod(method.into()), args, kwargs)
     }
 
-    /// Adds a call of a module by its dotted path.
+    /// Adds a call to a module by its dotted path.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn call_module(
         &mut self,
@@ -174,10 +174,10 @@ impl Graph {
         self.create_node(Op::CallModule(path.into()), args, kwargs)
     }
 
-    /// Adds the result.
+    /// Adds the output.
     ///
     /// # Errors
-    /// As [`create_node`](Graph::create_node).
+    /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn output(&mut self, result: impl Into<Argument>) -> Result<NodeId> {
         self.create_node(Op::Output, (result.into(),), ())

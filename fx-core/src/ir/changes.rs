@@ -1,6 +1,6 @@
-//! What an edit that is open has done to a graph, read from its journal.
+//! The changes that an open edit has made to a graph, read from its journal.
 //!
-//! Invariant: what was made and erased again, or changed and changed back, is not told.
+//! Invariant: nodes created and then erased, and changes that were reverted, are not reported.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
@@ -10,37 +10,38 @@ use super::identity::does_same;
 use super::journal::{Record, Savepoint};
 use crate::value::handle::NodeId;
 
-/// What is different from a savepoint, by name.
+/// The differences from a savepoint, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// Nodes that are new, in the order in which they were made.
+    /// New nodes, in order of creation.
     pub created: Vec<String>,
-    /// Nodes that are gone, in the order in which they went.
+    /// Erased nodes, in order of erasure.
     pub erased: Vec<String>,
-    /// Which nodes gave way to which.
+    /// Pairs of a replaced node and its replacement.
     pub replaced: Vec<(String, String)>,
-    /// Nodes that were there and have another op or other arguments, beyond inputs that gave way, in the graph's order.
+    /// Existing nodes whose op or arguments differ, apart from replaced inputs, in the graph's
+    /// order.
     pub edited: Vec<String>,
 }
 
-/// A node's call as it was.
+/// A node's former call.
 struct Former {
     op: u32,
     inputs: Inputs,
 }
 
-/// What is read of the records. While an edit is open, no place is given to a second node that was given up in it, so an
-/// index stands for one node.
+/// The state reconstructed from the records. While an edit is open, no index that it freed is
+/// reused, so an index identifies one node.
 #[derive(Default)]
 struct Reading {
     created: FxHashSet<u32>,
-    /// Nodes that are gone, with their ids and names.
+    /// Erased nodes, with their ids and names.
     erased: FxHashMap<u32, (NodeId, String)>,
     formers: FxHashMap<u32, Former>,
 }
 
 impl Graph {
-    /// What is different from a savepoint of an edit that is open.
+    /// The differences from a savepoint of an open edit.
     pub(crate) fn changes_since(&self, start: &Savepoint) -> Changes {
         let records = self.records_since(start);
         let reading = self.read_back(records);
@@ -91,7 +92,7 @@ impl Graph {
         changes
     }
 
-    /// The names of the nodes that there were at a savepoint of an edit that is open.
+    /// The names of the nodes that existed at a savepoint of an open edit.
     pub(crate) fn names_at(&self, start: &Savepoint) -> Vec<String> {
         let reading = self.read_back(self.records_since(start));
         let alive = self
@@ -105,7 +106,7 @@ impl Graph {
             .collect()
     }
 
-    /// Reads the records from the last to the first, so that each is read in the state after it.
+    /// Reads the records backwards, so that each is read in the state after it.
     fn read_back(&self, records: &[Record]) -> Reading {
         let mut reading = Reading::default();
         let mut names = &self.names;
@@ -153,7 +154,7 @@ impl Graph {
         reading
     }
 
-    /// The call that a node was, as far as the records are read; nothing of one that is gone.
+    /// A node's former call, as far as the records have been read; `None` if the node is erased.
     fn former<'r>(&self, reading: &'r mut Reading, index: u32) -> Option<&'r mut Former> {
         if reading.erased.contains_key(&index) {
             return None;

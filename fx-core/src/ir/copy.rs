@@ -1,4 +1,4 @@
-//! Copies: of one node, of a whole graph, and of one graph into another at a node.
+//! Copies: of one node, of a whole graph, and of a graph into another in place of a node.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,17 @@ use super::value_meta::ValueMeta;
 use crate::error::{Error, Result};
 use crate::value::handle::NodeId;
 
-/// What the nodes of a copied graph became.
+/// The replacements of a copied graph's nodes.
 pub type ValueMap = HashMap<NodeId, Argument>;
 
 impl Graph {
-    /// Adds a copy of a node of this or another graph: name (with a number where it is taken), type, place
-    /// in the source and in the modules, and entries whose policy says so. `map` gives its arguments. Entries that are
-    /// computed (shapes) come along where the arguments that it gives are known to have those of the node's own.
+    /// Adds a copy of a node of this or another graph, with its name (numbered if taken), type,
+    /// source location, modules, and the entries whose policy says so. `map` supplies its
+    /// arguments. Computed entries (shapes) are copied if the new arguments are known to match the
+    /// original ones.
     ///
     /// # Errors
-    /// When a mapped argument is not of this graph.
+    /// Returns an error if a mapped argument is not in this graph.
     pub fn node_copy(
         &mut self,
         node: NodeRef<'_>,
@@ -44,13 +45,15 @@ impl Graph {
         Copier::new(node.graph()).copy(self, node, inputs, gives_same)
     }
 
-    /// Adds copies of all nodes of another graph but its output, and gives what the output returned.
+    /// Adds copies of all nodes of another graph except its output, and returns the copied output
+    /// value.
     ///
-    /// Nodes that are in `map` already are not copied: what `map` says stands for them. Afterwards `map`
-    /// has every node.
+    /// Nodes already in `map` are not copied; their mapped arguments are used. Afterwards `map`
+    /// contains every node.
     ///
     /// # Errors
-    /// When `map` names nodes that are not of this graph, or the other graph is out of order.
+    /// Returns an error if `map` names nodes that are not in this graph, or the other graph is out
+    /// of order.
     pub fn graph_copy(&mut self, other: &Graph, map: &mut ValueMap) -> Result<Option<Argument>> {
         let mut table: Vec<Option<Argument>> = vec![None; other.heads.len()];
         for (id, arg) in map.iter() {
@@ -71,10 +74,11 @@ impl Graph {
         Ok(result)
     }
 
-    /// A copy whose nodes lie in memory in the order of the graph. Ids are new; [`Clone`] keeps them.
+    /// A copy whose nodes are stored in the order of the graph. It has new ids; [`Clone`] keeps
+    /// them.
     ///
     /// # Errors
-    /// When the graph is out of order.
+    /// Returns an error if the graph is out of order.
     pub fn compact(&self) -> Result<Graph> {
         let mut copy = Graph::with_capacity(self.len());
         let mut table = vec![None; self.heads.len()];
@@ -89,7 +93,7 @@ impl Graph {
         Ok(copy)
     }
 
-    /// Refuses to copy a node that uses one which is neither in the table nor before it.
+    /// Rejects a node with an input that is neither in the table nor before the node.
     fn check_order(&self, table: &[Option<Argument>]) -> Result<()> {
         for node in self.nodes().filter(|node| table[node.index()].is_none()) {
             let missing = node.all_input_nodes().find(|input| {
@@ -104,7 +108,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Copies every node but the output and those in the table, which then has all of them by index.
+    /// Copies every node except the output and those in the table, and fills the table, by index.
     fn copy_all(
         &mut self,
         copier: &mut Copier<'_>,
@@ -137,9 +141,9 @@ impl Graph {
         Ok(result)
     }
 
-    /// Replaces a node by another graph's computation: its inputs are the node's arguments, by position or by
-    /// name, or their own defaults; its result is used where the node was ([`substitute`](Graph::substitute)), and the node
-    /// is erased.
+    /// Replaces a node by another graph's computation. The graph's inputs are the node's arguments,
+    /// by position or name, or their own defaults. Its result replaces the node
+    /// ([`substitute`](Graph::substitute)), and the node is erased.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -159,7 +163,7 @@ impl Graph {
     /// # Ok::<(), fx_core::Error>(())
     /// ```
     ///
-    /// A graph that returns several values gives them to the users that take items of the node:
+    /// If the graph returns several values, users that take items of the node receive them:
     ///
     /// ```
     /// # use fx_core::operator;
@@ -181,8 +185,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// When the arguments do not fit the inputs, or the graph has no output, or lacks an item that a user takes. Nothing
-    /// changes then.
+    /// Returns an error if the arguments do not fit the inputs, the graph has no output, or it
+    /// lacks an item that a user takes. Nothing changes then.
     pub fn inline(&mut self, node: NodeId, other: &Graph) -> Result<()> {
         let mut map = self.bound_inputs(node, other)?;
         other.lint()?;
@@ -198,9 +202,9 @@ impl Graph {
     ) -> Result<()> {
         let result = self.inserting_before(call)?.graph_copy(body, map)?;
         let result = result.ok_or_else(|| {
-            Error::region("the graph has no output, so nothing can stand for the call")
+            Error::region("the graph has no output, so nothing can replace the call")
         })?;
-        // It is what the call gave.
+        // The result has the same value as the call.
         if let Some(meta) = self.node(call)?.meta::<ValueMeta>().cloned() {
             self.learn(&result, &meta)?;
         }
@@ -208,7 +212,7 @@ impl Graph {
         self.erase_node(call)
     }
 
-    /// What a node's arguments are to the inputs of a graph that it calls.
+    /// Maps the inputs of a called graph to a node's arguments.
     fn bound_inputs(&self, node: NodeId, other: &Graph) -> Result<ValueMap> {
         let node = self.node(node)?;
         let fail = |text: String| {
@@ -257,10 +261,10 @@ fn out_of_order(node: NodeRef<'_>, input: NodeRef<'_>) -> Error {
     ))
 }
 
-/// Copies one graph into another again and again, with inputs that are given each time.
+/// Copies one graph into another repeatedly, with new inputs each time.
 pub(crate) struct Stamp<'o> {
     copier: Copier<'o>,
-    /// What each node became in the last copy, by its index.
+    /// The replacement of each node in the last copy, by its index.
     table: Vec<Option<Argument>>,
 }
 
@@ -272,10 +276,10 @@ impl<'o> Stamp<'o> {
         }
     }
 
-    /// Adds a copy to a graph, inputs standing for the placeholders in order.
+    /// Adds a copy to a graph, with `inputs` replacing the placeholders in order.
     ///
     /// # Errors
-    /// When an input is not of that graph.
+    /// Returns an error if an input is not in that graph.
     pub fn copy(&mut self, target: &mut Graph, inputs: &[Argument]) -> Result<()> {
         self.copier.forget_target();
         self.table.fill(None);
@@ -288,7 +292,7 @@ impl<'o> Stamp<'o> {
         Ok(())
     }
 
-    /// What an argument of the graph became in the last copy.
+    /// The replacement of an argument in the last copy.
     pub fn now(&self, argument: &Argument) -> Argument {
         argument.map_nodes(&mut |id| {
             let copied = self.table.get(id.index as usize);
@@ -296,7 +300,7 @@ impl<'o> Stamp<'o> {
         })
     }
 
-    /// The nodes that the last copy made, in order.
+    /// The nodes that the last copy created, in order.
     pub fn made(&self) -> impl Iterator<Item = NodeId> {
         let nodes = self.copier.other.nodes();
         let made = nodes.filter(|node| !matches!(node.op(), Op::Placeholder(_)));
@@ -324,7 +328,7 @@ pub(super) fn mapped_inputs(node: NodeRef<'_>, map: &mut dyn FnMut(NodeId) -> Ar
     }
 }
 
-/// Copies nodes of one graph, remembering what their ops and places are called in the other.
+/// Copies nodes of one graph, caching their ops and places in the other.
 struct Copier<'o> {
     other: &'o Graph,
     ops: FxHashMap<u32, u32>,
@@ -333,9 +337,9 @@ struct Copier<'o> {
     last_location: (LocationId, LocationId),
     scopes: FxHashMap<ScopeId, ScopeId>,
     last_scope: Option<(ScopeId, ScopeId)>,
-    /// Whether anything is known of what the other graph's nodes give.
+    /// Whether anything is known about the other graph's values.
     knows: bool,
-    /// Nodes whose copies may give something else, because of what stands for others.
+    /// Nodes whose copies may have other values, because their inputs were replaced.
     changed: FxHashSet<u32>,
 }
 
@@ -354,14 +358,15 @@ impl<'o> Copier<'o> {
         }
     }
 
-    /// Scopes are below the target's current one, which is another now, and so are the inputs.
+    /// Forgets scopes, which are below the target's current one, and inputs: both have changed.
     fn forget_target(&mut self) {
         self.scopes.clear();
         self.last_scope = None;
         self.changed.clear();
     }
 
-    /// Something stands for a node: what depends on it is another value, unless both are known to be alike.
+    /// Notes that a node is replaced: its dependents have other values, unless both are known to be
+    /// alike.
     fn note_given(&mut self, target: &Graph, node: NodeRef<'_>, table: &[Option<Argument>]) {
         if !self.knows {
             return;
@@ -372,7 +377,7 @@ impl<'o> Copier<'o> {
         }
     }
 
-    /// Whether a copy of a node gives what the node gives, as far as what is given tells.
+    /// Whether a copy of a node has the same value as the node, as far as the inputs show.
     fn gives_same(&mut self, node: NodeRef<'_>) -> bool {
         if self.changed.is_empty() {
             return true;
@@ -385,7 +390,7 @@ impl<'o> Copier<'o> {
         !is_changed
     }
 
-    /// Adds a copy of a node with these inputs, which are the target's; with its shape where it `gives_same`.
+    /// Adds a copy of a node with these inputs of the target, and with its shape if `gives_same`.
     fn copy(
         &mut self,
         target: &mut Graph,
@@ -439,7 +444,7 @@ impl<'o> Copier<'o> {
         self.last_location.1
     }
 
-    /// The scope of the other graph in the target, below the target's current one.
+    /// The counterpart of the other graph's scope in the target, below the target's current one.
     fn scope(&mut self, target: &mut Graph, theirs: ScopeId) -> ScopeId {
         if let Some((last, own)) = self.last_scope
             && last == theirs

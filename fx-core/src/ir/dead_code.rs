@@ -1,4 +1,4 @@
-//! Dead code: nodes whose results nobody uses and whose calls do nothing else.
+//! Dead code: nodes whose results are unused and whose calls have no other effect.
 
 use super::graph::Graph;
 use super::node::NodeRef;
@@ -7,10 +7,10 @@ use super::order::ROOT;
 use crate::error::Result;
 
 impl NodeRef<'_> {
-    /// Whether the node does more than computing its result, by what functions and methods declare.
+    /// Whether the node does more than compute its result, as declared by functions and methods.
     ///
-    /// Inputs and outputs are kept; what a module or an unknown method does is not known here, so a call
-    /// of one counts as impure. A graph module knows its modules: ask
+    /// Inputs and outputs are kept. The effects of a module or an unknown method are not known
+    /// here, so calls to them count as impure. A graph module knows its modules: use
     /// [`GraphModule::is_impure_node`](crate::GraphModule::is_impure_node).
     pub fn is_impure(self) -> bool {
         match self.op() {
@@ -23,10 +23,11 @@ impl NodeRef<'_> {
 }
 
 impl Graph {
-    /// Erases every node that nobody uses and that is not impure; gives how many went.
+    /// Erases every node that is unused and not impure. Returns the number erased.
     ///
     /// # Errors
-    /// When the graph breaks its rules ([`lint`](Graph::lint)); nothing changes then.
+    /// Returns an error if the graph breaks its rules ([`lint`](Graph::lint)); nothing changes
+    /// then.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -42,11 +43,11 @@ impl Graph {
         self.eliminate_dead_code_with(|node| node.is_impure())
     }
 
-    /// As [`eliminate_dead_code`](Graph::eliminate_dead_code), where `is_impure` says what is kept.
-    /// Placeholders and outputs are kept whatever it says.
+    /// Same as [`eliminate_dead_code`](Graph::eliminate_dead_code), with a custom `is_impure`.
+    /// Placeholders and outputs are always kept.
     ///
     /// # Errors
-    /// As `eliminate_dead_code`.
+    /// Same as `eliminate_dead_code`.
     pub fn eliminate_dead_code_with(
         &mut self,
         mut is_impure: impl FnMut(NodeRef<'_>) -> bool,

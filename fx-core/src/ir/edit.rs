@@ -1,6 +1,6 @@
-//! Changing nodes: arguments, targets, uses, places in the order, names and removal.
+//! Changing nodes: arguments, targets, uses, positions, names and removal.
 //!
-//! Invariant: an edit that fails has changed nothing.
+//! Invariant: an edit that fails changes nothing.
 
 use std::sync::OnceLock;
 
@@ -20,10 +20,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::handle::NodeId;
 
 impl Graph {
-    /// Removes a node that nothing uses.
+    /// Removes a node without users.
     ///
     /// # Errors
-    /// When the node has users, which the error lists, or is not in this graph.
+    /// Returns an error if the node has users, which the error lists, or is not in this graph.
     pub fn erase_node(&mut self, id: NodeId) -> Result<()> {
         let index = self.index(id)?;
         if self.uses.count(index) > 0 {
@@ -102,7 +102,7 @@ impl Graph {
         }
     }
 
-    /// Gives a node another opcode or target.
+    /// Changes a node's opcode or target.
     pub(super) fn set_op(&mut self, index: u32, op: Op) -> Result<()> {
         let op = self.intern(op)?;
         self.touch(index);
@@ -117,7 +117,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Gives a node the wanted name, or with a number where that is taken.
+    /// Renames a node; a number is appended if the name is taken.
     pub(super) fn rename(&mut self, index: u32, wanted: &str) {
         if self.name_of(index) == wanted {
             return;
@@ -133,7 +133,7 @@ impl Graph {
         self.tell_changed(index);
     }
 
-    /// A name was given.
+    /// Records that a name was assigned.
     pub(super) fn note_named(&mut self, taken: Taken) -> NameId {
         if self.journal.is_open() {
             self.journal.record(Record::Named(taken));
@@ -141,8 +141,8 @@ impl Graph {
         taken.id
     }
 
-    /// Gives every node the name that it would have if the nodes were made anew, in order, with these names wanted;
-    /// placeholders keep theirs. Gives whether any name changed.
+    /// Gives every node the name it would have if the nodes were created again, in order, with
+    /// these wanted names; placeholders keep theirs. Returns whether any name changed.
     pub(crate) fn rename_all(&mut self, wanted: impl Fn(NodeRef<'_>) -> &str) -> bool {
         let mut names = NameSpace::with_capacity(self.names.bases());
         let mut given = Vec::with_capacity(self.len());
@@ -175,7 +175,7 @@ impl Graph {
         renamed
     }
 
-    /// A node has the place in the source and in the modules that another one has.
+    /// Copies another node's source location and modules to a node.
     pub(super) fn come_from(&mut self, index: u32, other: u32) {
         let Notes {
             location, scope, ..
@@ -185,29 +185,29 @@ impl Graph {
         self.tell_changed(index);
     }
 
-    /// Puts the nodes in another order, which has all of them.
+    /// Rearranges the nodes; the new order must contain all of them.
     ///
     /// # Errors
-    /// When a node is missing, is there twice, or is not in this graph; nothing changes then.
+    /// Returns an error if a node is missing, repeated, or not in this graph; nothing changes then.
     pub(crate) fn rearrange(&mut self, order: &[NodeId]) -> Result<()> {
         let mut seen = vec![false; self.heads.len()];
         let mut indices = Vec::with_capacity(order.len());
         for id in order {
             let index = self.index(*id)?;
             if std::mem::replace(&mut seen[index as usize], true) {
-                return Err(Error::msg("an order has every node once"));
+                return Err(Error::msg("an order contains every node once"));
             }
             indices.push(index);
         }
         if indices.len() != self.len() {
-            return Err(Error::msg("an order has every node"));
+            return Err(Error::msg("an order contains every node"));
         }
         self.order_rearranged(&indices);
         self.rearrange_to(&indices);
         Ok(())
     }
 
-    /// Puts the nodes in another order, which is known to have all of them.
+    /// Rearranges the nodes; the new order is known to contain all of them.
     pub(super) fn rearrange_to(&mut self, indices: &[u32]) {
         if self.journal.is_open() {
             let former = self.nodes().map(|node| node.index).collect();
@@ -223,7 +223,7 @@ impl Graph {
         }
     }
 
-    /// Refuses arguments that name dead or foreign nodes, or nest too deep.
+    /// Rejects arguments that name erased or foreign nodes, or nest too deep.
     pub(super) fn checked_inputs(&self, args: Args, kwargs: Kwargs) -> Result<Inputs> {
         if kwargs.len() > 1 {
             let mut names = FxHashSet::default();
@@ -242,7 +242,7 @@ impl Graph {
         })
     }
 
-    /// Refuses an argument that names dead or foreign nodes, or nests too deep.
+    /// Rejects an argument that names erased or foreign nodes, or nests too deep.
     fn check_argument(&self, arg: &Argument) -> Result<()> {
         if arg.is_leaf() {
             return match arg {
@@ -269,7 +269,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Writes arguments that are known to fit; the uses follow.
+    /// Writes arguments that are known to be valid, and updates the uses.
     fn put_inputs(&mut self, index: u32, inputs: Inputs, defs: &[u32]) {
         debug_assert!(
             defs.iter().all(|def| self.order.stamp(*def).is_some()),
@@ -291,7 +291,7 @@ impl Graph {
         self.tell_changed(index);
     }
 
-    /// Puts an argument in the place of one, by its position among positional and then keyword arguments.
+    /// Replaces an argument, by its position among positional and then keyword arguments.
     pub(super) fn set_argument(&mut self, index: u32, at: u32, new: Argument) -> Result<()> {
         self.check_argument(&new)?;
         let mut defs: SmallVec<[u32; 4]> = SmallVec::new();
@@ -301,7 +301,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Puts an argument in some places of a node's arguments; the uses follow.
+    /// Writes an argument to some places among a node's arguments, and updates the uses.
     fn write_at(&mut self, user: u32, places: &[Path], new: &Argument) {
         let inputs = &mut self.inputs[user as usize];
         let Some(mentions) = self.wide.of(user, inputs, &self.uses) else {
@@ -350,7 +350,7 @@ impl Graph {
         self.tell_changed(user);
     }
 
-    /// Every user of `old` but `new` itself, and those that `filter` refuses, uses `new` instead.
+    /// Replaces `old` by `new` in every user except `new` itself and those that `filter` rejects.
     pub(super) fn replace_uses(
         &mut self,
         old: u32,
@@ -361,7 +361,7 @@ impl Graph {
         if new_index == old {
             return Ok(SmallVec::new());
         }
-        // One walk along the users finds all that is asked of them: there may be many.
+        // One walk over the users finds everything needed: there may be many.
         let order = self.order_of_uses();
         let count = self.uses.count(old) as usize;
         let mut users: SmallVec<[u32; 4]> = SmallVec::with_capacity(count);
@@ -393,7 +393,7 @@ impl Graph {
         Ok(ids)
     }
 
-    /// One node uses `new` in the place of `old`, if it uses that.
+    /// Replaces `old` by `new` in one node, if it uses `old`.
     pub(super) fn replace_in(&mut self, user: u32, old: u32, new: NodeId) -> Result<()> {
         let new_index = self.index(new)?;
         let is_user = match self.wide.of(user, &self.inputs[user as usize], &self.uses) {
@@ -407,8 +407,8 @@ impl Graph {
         Ok(())
     }
 
-    /// As [`replace_input`](Graph::replace_input), of a user with a few plain arguments, where nobody is told and nothing is
-    /// taken back; whether it was one.
+    /// Fast path of [`replace_input`](Graph::replace_input) for a user with a few plain arguments,
+    /// without notifying observers or recording; returns whether it applied.
     fn replace_leaf(&mut self, user: u32, old: u32, new: NodeId) -> bool {
         let Inputs { args, kwargs } = &mut self.inputs[user as usize];
         let is_plain = kwargs.is_none() && has_few_leaves(args) && !self.marks.has(user);
@@ -426,7 +426,7 @@ impl Graph {
         true
     }
 
-    /// One user of `old` uses `new`, which is `argument`, instead.
+    /// Replaces `old` by `new` in one of its users; `argument` is `new`.
     fn replace_input(&mut self, user: u32, old: u32, new: NodeId, argument: &Argument) {
         self.tell(|observer, graph| {
             observer.replaced(
@@ -462,14 +462,14 @@ impl Graph {
         self.note_told(user, old, new.index);
     }
 
-    /// Observers were told that a user of `old` uses `new` instead; it does so now.
+    /// Records a replacement that observers were notified of, and that is now done.
     fn note_told(&mut self, user: u32, old: u32, new: u32) {
         if self.journal.is_open() {
             self.journal.record(Record::Replaced { user, old, new });
         }
     }
 
-    /// Puts an argument, a literal or a structure, in the place of a node wherever others use it.
+    /// Replaces a node by an argument, such as a literal or a structure, in all of its users.
     pub(crate) fn put_in_place_of(&mut self, node: NodeId, new: &Argument) -> Result<()> {
         let users: Vec<NodeId> = self.node(node)?.users().map(|user| user.id()).collect();
         users
@@ -477,11 +477,12 @@ impl Graph {
             .try_for_each(|user| self.put_for(user, node, new))
     }
 
-    /// Puts arguments in the places of nodes wherever others use them, each user's arguments written once. What uses a node
-    /// keeps its shape where what is put there has the node's.
+    /// Replaces nodes by arguments in all of their users, writing each user's arguments once. A
+    /// user keeps its shape if the replacement has the same shape as the node.
     ///
     /// # Errors
-    /// When a node is not in this graph. Nothing may come to depend on itself: what is put there comes before the users.
+    /// Returns an error if a node is not in this graph. The caller ensures that replacements come
+    /// before the users, so that nothing depends on itself.
     pub(crate) fn put_all(&mut self, new: &[(NodeId, Argument)]) -> Result<()> {
         let mut place: Vec<u32> = vec![0; self.heads.len()];
         for (at, (old, _)) in new.iter().enumerate() {
@@ -531,7 +532,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Puts an argument in the place of a node in one user's arguments.
+    /// Replaces a node by an argument in one user.
     pub(crate) fn put_for(&mut self, user: NodeId, node: NodeId, new: &Argument) -> Result<()> {
         let (user, old) = (self.index(user)?, self.index(node)?);
         if let Argument::Node(id) = new {
@@ -553,7 +554,7 @@ impl Graph {
         })
     }
 
-    /// Writes a node's arguments with what `map` gives in the place of each input.
+    /// Rewrites a node's arguments, replacing each input by the result of `map`.
     fn map_inputs(&mut self, user: u32, map: &mut dyn FnMut(NodeId) -> Argument) -> Result<()> {
         let Inputs { args, kwargs } = mapped_inputs(NodeRef::new(self, user), map);
         self.set_inputs(user, args, kwargs.map(|kwargs| *kwargs).unwrap_or_default())

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::value::operator::Operator;
 use crate::value::value::Value;
 
-/// What runs: arguments by reference in the signature's order, the result into a recycled value.
+/// The code that runs: arguments by reference in signature order, the result into a recycled value.
 pub type Kernel = fn(&[&Value], &mut Value) -> Result<()>;
 
-/// What a call may do besides returning its result: a set.
+/// The set of effects that a call may have besides returning its result.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -31,7 +31,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// None: equal calls give equal results and may be merged or dropped.
+    /// No effects: equal calls give equal results and may be merged or dropped.
     pub const PURE: Effects = Effects { bits: 0 };
     /// Draws random numbers.
     pub const RANDOM: Effects = Effects { bits: 1 };
@@ -39,7 +39,7 @@ impl Effects {
     pub const READS: Effects = Effects { bits: 2 };
     /// Changes state.
     pub const WRITES: Effects = Effects { bits: 4 };
-    /// Talks to the outside, or stops the run.
+    /// Interacts with the outside, or stops the run.
     pub const IO: Effects = Effects { bits: 8 };
     /// All of them.
     pub const ALL: Effects = Effects { bits: 15 };
@@ -63,10 +63,10 @@ impl Effects {
     }
 }
 
-/// What runs of a function that was made at run time.
+/// The code of a function created at run time.
 pub(crate) type DynamicKernel = dyn Fn(&[&Value]) -> Result<Value> + Send + Sync;
 
-/// The definition behind a [`Function`]. `#[wrap]` writes it.
+/// The definition of a [`Function`]. `#[wrap]` generates it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FunctionDef {
@@ -74,29 +74,29 @@ pub struct FunctionDef {
     pub path: &'static str,
     /// The parameters.
     pub params: &'static [ParamSpec],
-    /// The result's Rust type, as written, without `Result`; empty where it depends on the arguments.
+    /// The result's Rust type, as written, without `Result`; empty if it depends on the arguments.
     pub returns: &'static str,
-    /// The same as data; none where it depends on the arguments.
+    /// The same as data; `None` if it depends on the arguments.
     pub result: Option<&'static ParamType>,
     /// Declared effects.
     pub effects: Effects,
-    /// Recorded whatever its arguments (`#[wrap(always)]`).
+    /// Whether it is recorded whatever its arguments are (`#[wrap(always)]`).
     pub always: bool,
-    /// Its first two arguments may change places (`#[wrap(commutative)]`).
+    /// Whether its first two arguments may be swapped (`#[wrap(commutative)]`).
     pub commutative: bool,
     /// For methods: the receiver's type.
     pub receiver: Option<fn() -> TypeId>,
-    /// The built-in operator that it is, if it is one.
+    /// The built-in operator that it implements, if any.
     pub operator: Option<Operator>,
-    /// How a call of the method is written, where its name and its signature do not say it; of the call's arguments, all
-    /// of the signature's, the receiver first (`#[wrap(method = custom, written = ..)]`).
+    /// How a method call is written if its name and signature do not determine it. Called with all
+    /// arguments of the signature, the receiver first (`#[wrap(method = custom, written = ..)]`).
     pub written: Option<WriteCall>,
     kernel: Kernel,
     dynamic: Option<&'static DynamicKernel>,
 }
 
 impl FunctionDef {
-    /// A pure function of any result.
+    /// Creates a pure function with an unspecified result type.
     pub const fn new(
         path: &'static str,
         params: &'static [ParamSpec],
@@ -118,7 +118,7 @@ impl FunctionDef {
         }
     }
 
-    /// With the result's type, as text and as data.
+    /// Sets the result's type, as text and as data.
     #[must_use]
     pub const fn returns(mut self, text: &'static str, ty: &'static ParamType) -> Self {
         self.returns = text;
@@ -126,55 +126,55 @@ impl FunctionDef {
         self
     }
 
-    /// With effects.
+    /// Sets the effects.
     #[must_use]
     pub const fn effects(mut self, effects: Effects) -> Self {
         self.effects = effects;
         self
     }
 
-    /// Whether it is recorded whatever its arguments.
+    /// Sets whether it is recorded whatever its arguments are.
     #[must_use]
     pub const fn always(mut self, always: bool) -> Self {
         self.always = always;
         self
     }
 
-    /// Whether its first two arguments may change places.
+    /// Sets whether its first two arguments may be swapped.
     #[must_use]
     pub const fn commutative(mut self, commutative: bool) -> Self {
         self.commutative = commutative;
         self
     }
 
-    /// As a method of a type.
+    /// Makes it a method of a type.
     #[must_use]
     pub const fn method_of(mut self, receiver: fn() -> TypeId) -> Self {
         self.receiver = Some(receiver);
         self
     }
 
-    /// As a built-in operator.
+    /// Makes it a built-in operator.
     pub(crate) const fn operator(mut self, operator: Operator) -> Self {
         self.operator = Some(operator);
         self.commutative = operator.is_commutative();
         self
     }
 
-    /// With how a call of the method is written.
+    /// Sets how a call to the method is written.
     #[must_use]
     pub const fn written(mut self, written: WriteCall) -> Self {
         self.written = Some(written);
         self
     }
 
-    /// With what runs made at run time.
+    /// Sets the code of a function created at run time.
     pub(super) fn dynamic(mut self, run: &'static DynamicKernel) -> Self {
         self.dynamic = Some(run);
         self
     }
 
-    /// What runs, where that is no closure.
+    /// The code that runs, unless it is a closure.
     pub(crate) fn kernel(&self) -> Option<Kernel> {
         self.dynamic.is_none().then_some(self.kernel)
     }
@@ -191,7 +191,7 @@ impl fmt::Debug for FunctionDef {
     }
 }
 
-/// Tells how a call with these arguments is written; `None` where it is as its signature says.
+/// Returns how a call with these arguments is written; `None` if it follows the signature.
 pub type WriteCall = fn(&[Argument]) -> Option<Written>;
 
 /// How a method's call is written in Rust: `x.sum_keepdim(1)` for `sum(x, 1, true)`.
@@ -200,14 +200,14 @@ pub type WriteCall = fn(&[Argument]) -> Option<Written>;
 pub struct Written {
     /// The method's name.
     pub method: &'static str,
-    /// What stands in its parentheses.
+    /// The arguments in its parentheses.
     pub args: Vec<WrittenArg>,
-    /// The result's type, where it depends on the arguments.
+    /// The result's type, if it depends on the arguments.
     pub result: Option<ParamType>,
 }
 
 impl Written {
-    /// The call of a method with these arguments, whose result is of the function's type.
+    /// A call to a method with these arguments, whose result has the function's type.
     pub fn new(method: &'static str, args: impl IntoIterator<Item = WrittenArg>) -> Self {
         Written {
             method,
@@ -216,7 +216,7 @@ impl Written {
         }
     }
 
-    /// With a result of this type.
+    /// Sets the result's type.
     #[must_use]
     pub fn with_result(mut self, result: ParamType) -> Self {
         self.result = Some(result);
@@ -224,22 +224,22 @@ impl Written {
     }
 }
 
-/// An argument of a method's call as it is written.
+/// An argument of a method call in source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WrittenArg {
-    /// An argument, by its place in the signature; of an optional one the value that is there.
+    /// An argument, by its position in the signature; for an optional one, the inner value.
     Of(usize),
-    /// Rust's text.
+    /// Literal Rust text.
     Text(&'static str),
 }
 
-/// A function that a graph can call; two are equal when their paths are.
+/// A function that a graph can call; functions are equal if their paths are.
 #[derive(Clone, Copy)]
 pub struct Function(&'static FunctionDef);
 
 impl Function {
-    /// The function of a definition.
+    /// Creates the function from its definition.
     pub const fn new(def: &'static FunctionDef) -> Self {
         Function(def)
     }
@@ -274,15 +274,17 @@ impl Function {
         self.0.effects.is_pure()
     }
 
-    /// Whether it was made at run time, by [`Function::dynamic`], so that neither files nor source can name it.
+    /// Whether it was created at run time by [`Function::dynamic`], so that neither files nor
+    /// source can name it.
     pub fn is_dynamic(self) -> bool {
         self.0.dynamic.is_some()
     }
 
-    /// Runs the function on bound arguments, one for each parameter, without asking modes or a trace.
+    /// Runs the function on bound arguments, one per parameter, without consulting modes or a
+    /// trace.
     ///
     /// # Errors
-    /// What the function says.
+    /// Returns the error of the function.
     #[inline]
     pub fn run(self, args: &[&Value], out: &mut Value) -> Result<()> {
         match self.0.dynamic {
@@ -295,7 +297,7 @@ impl Function {
     }
 }
 
-/// Why a function made at run time is in no file and in no source.
+/// The error for a function created at run time, which no file or source can contain.
 pub(crate) fn dynamic_error(function: Function) -> Error {
     Error::unregistered(
         function.path(),

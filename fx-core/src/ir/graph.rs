@@ -1,7 +1,7 @@
 //! `Graph`: an arena of nodes in columns, with their order, names, arguments and uses.
 //!
-//! Invariants: a node's inputs are alive in the same graph, and it is not among what they depend on; the use lists agree
-//! with the arguments; an id is valid while its stamp is the one at its index.
+//! Invariants: a node's inputs are alive in the same graph and do not depend on it; the use lists
+//! agree with the arguments; an id is valid while its stamp is the one at its index.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -31,20 +31,20 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
 
-/// What every walk over nodes touches.
+/// Data that every walk over nodes reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub op: u32,
     pub name: NameId,
 }
 
-/// What few walks touch.
+/// Data that few walks read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notes {
     pub location: LocationId,
     pub scope: ScopeId,
     pub type_expr: Option<Arc<str>>,
-    /// Shared by nodes that have the same.
+    /// Shared by nodes with equal content.
     pub extra: Option<Arc<Extra>>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Has every mention of a node be one of another.
+    /// Replaces every mention of one node by another.
     pub(super) fn swap_node(&mut self, old: u32, new: NodeId) {
         let Inputs { args, kwargs } = self;
         let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
@@ -73,7 +73,7 @@ impl Inputs {
     }
 }
 
-/// A computation: nodes of six opcodes in an order.
+/// A computation: an ordered list of nodes with six opcodes.
 ///
 /// ```
 /// use fx_core::operator;
@@ -110,23 +110,23 @@ pub struct Graph {
     pub(super) last_op: usize,
     /// The nodes of each op, by the op's number.
     pub(super) members: Vec<Members>,
-    /// Made when a node is first looked for by name.
+    /// Created at the first lookup of a node by name.
     pub(super) by_name: OnceLock<FxHashMap<NameId, u32>>,
     pub(super) observers: Observers,
-    /// The pass at work.
+    /// The running pass.
     pub(super) pass: CurrentPass,
     pub(super) current_scope: ScopeId,
-    /// Which nodes may know something that was computed of their values.
+    /// Which nodes may have computed entries about their values.
     pub(super) marks: Marks,
     pub(super) journal: Journal,
-    /// Of what is computed: nodes, their ops, arguments and order.
+    /// The version of what is computed: nodes, their ops, arguments and order.
     pub(super) version: Versions,
-    /// Of the placeholders.
+    /// The version of the placeholders.
     pub(super) inputs_version: Versions,
 }
 
 impl Clone for Graph {
-    /// The ids stay. Observers, the pass at work and open edits are the original's alone.
+    /// The ids stay valid. Observers, the running pass and open edits stay with the original.
     fn clone(&self) -> Self {
         let mut copy = Graph {
             order: self.order.clone(),
@@ -154,7 +154,7 @@ impl Clone for Graph {
             version: self.version.clone(),
             inputs_version: self.inputs_version.clone(),
         };
-        // What the original keeps for going back, the copy need not.
+        // The copy does not need what the original keeps for undoing edits.
         for record in self.records() {
             copy.release(record);
         }
@@ -162,8 +162,8 @@ impl Clone for Graph {
     }
 }
 
-/// Stamps from the process-wide counter, a block at a time; blocks grow with the graph, so that many small
-/// graphs do not use the counter up.
+/// Stamps from the process-wide counter, taken in blocks; blocks grow with the graph, so that many
+/// small graphs do not exhaust the counter.
 #[derive(Debug, Default)]
 struct Stamps {
     next: u32,
@@ -175,7 +175,7 @@ const FIRST_STAMP_BLOCK: u32 = 16;
 const LAST_STAMP_BLOCK: u32 = 4096;
 
 impl Clone for Stamps {
-    /// A clone draws its own stamps, so that its new nodes are told from the original's.
+    /// A clone takes its own stamps, so that its new nodes differ from the original's.
     fn clone(&self) -> Self {
         Stamps::default()
     }
@@ -192,7 +192,7 @@ impl Stamps {
         self.left -= 1;
         let stamp = self.next;
         self.next = self.next.wrapping_add(1);
-        // 0 marks a free place; the one number it costs is not missed.
+        // 0 marks a free place; losing that one stamp does not matter.
         NonZeroU32::new(stamp).unwrap_or(NonZeroU32::MAX)
     }
 }
@@ -216,7 +216,7 @@ impl Graph {
             column.push(first);
             column
         }
-        // The first place of every column is the sentinel's.
+        // The first place of every column belongs to the sentinel.
         let head = Head {
             op: 0,
             name: NameId { base: 0, number: 0 },
@@ -249,36 +249,36 @@ impl Graph {
         }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     // ---- looking -------------------------------------------------------------------------------
 
-    /// The node of an id.
+    /// The node with this id.
     ///
     /// # Errors
-    /// When the node was erased or is another graph's.
+    /// Returns an error if the node was erased or belongs to another graph.
     pub fn node(&self, id: NodeId) -> Result<NodeRef<'_>> {
         self.index(id).map(|index| NodeRef::new(self, index))
     }
 
-    /// The node of an id, for editing.
+    /// The node with this id, for editing.
     ///
     /// # Errors
-    /// When the node was erased or is another graph's.
+    /// Returns an error if the node was erased or belongs to another graph.
     pub fn node_mut(&mut self, id: NodeId) -> Result<NodeMut<'_>> {
         let index = self.index(id)?;
         Ok(NodeMut::new(self, index))
     }
 
-    /// The nodes in order; walk backwards with `.rev()`.
+    /// The nodes in order; use `.rev()` to walk backwards.
     pub fn nodes(&self) -> Nodes<'_> {
         Nodes {
             graph: self,
@@ -302,12 +302,12 @@ impl Graph {
     /// Whether `a` comes before `b`, in constant time.
     ///
     /// # Errors
-    /// When either is not in this graph.
+    /// Returns an error if either is not in this graph.
     pub fn is_before(&self, a: NodeId, b: NodeId) -> Result<bool> {
         Ok(self.order.is_before(self.index(a)?, self.index(b)?))
     }
 
-    /// Adds a node, with the name that is wanted and the place in the source that it comes from.
+    /// Adds a node with the wanted name and its source location.
     pub(crate) fn insert(
         &mut self,
         op: Op,
@@ -316,7 +316,7 @@ impl Graph {
         name: Option<&str>,
         site: Site<'_>,
     ) -> Result<NodeId> {
-        // What fails takes no name.
+        // A failed insertion takes no name.
         let inputs = self.checked_inputs(args, kwargs)?;
         let name = match name {
             Some(name) => self.names.create(name),
@@ -333,7 +333,7 @@ impl Graph {
         self.push(op, inputs, name, notes)
     }
 
-    /// Adds a node of which everything is known to fit.
+    /// Adds a node that is known to be valid.
     pub(super) fn push(
         &mut self,
         op: u32,
@@ -393,7 +393,7 @@ impl Graph {
         Err(ErrorKind::StaleNode { id: id.to_string() }.into())
     }
 
-    /// The node at an index, which is alive.
+    /// The live node at an index.
     pub(crate) fn node_at(&self, index: u32) -> NodeRef<'_> {
         NodeRef::new(self, index)
     }
@@ -430,7 +430,7 @@ impl Graph {
         &self.notes[index as usize]
     }
 
-    /// A node's notes, to change; [`tell_changed`](Graph::tell_changed) is due afterwards.
+    /// A node's notes, mutable; call [`tell_changed`](Graph::tell_changed) afterwards.
     pub(super) fn notes_of_mut(&mut self, index: u32) -> &mut Notes {
         if self.journal.is_open() {
             self.keep_notes(index);
@@ -446,7 +446,7 @@ impl Graph {
         }
     }
 
-    /// What the graph computes is another now, at a node.
+    /// Notes that the computation changed at a node.
     #[inline]
     pub(super) fn touch(&mut self, index: u32) {
         self.version.advance();
@@ -455,12 +455,12 @@ impl Graph {
         }
     }
 
-    /// Tells the state of what the graph computes from every other state.
+    /// A version that identifies the state of what the graph computes.
     pub(crate) fn version(&self) -> Version {
         self.version.now()
     }
 
-    /// Tells the state of the placeholders from every other state.
+    /// A version that identifies the state of the placeholders.
     pub(crate) fn inputs_version(&self) -> Version {
         self.inputs_version.now()
     }
@@ -481,12 +481,12 @@ impl Graph {
         self.places.get_scope(id)
     }
 
-    /// Makes room for calls of modules, where it is known how many come.
+    /// Reserves room for calls of modules, if their number is known.
     pub(crate) fn expect_scopes(&mut self, calls: usize) {
         self.places.reserve_scopes(calls);
     }
 
-    /// Nodes made from now on were recorded inside this call of a module; returns the scope before.
+    /// Records new nodes inside this call of a module; returns the previous scope.
     pub(crate) fn enter_scope(
         &mut self,
         path: Arc<str>,
@@ -498,7 +498,7 @@ impl Graph {
         std::mem::replace(&mut self.current_scope, scope)
     }
 
-    /// As [`enter_scope`](Graph::enter_scope), for a call that is entered once.
+    /// Same as [`enter_scope`](Graph::enter_scope), for a call that is entered only once.
     pub(crate) fn enter_new_scope(
         &mut self,
         path: Arc<str>,
@@ -519,7 +519,7 @@ impl Graph {
         }
     }
 
-    /// Nodes made from now on come from where this node does; returns the scope before.
+    /// Records new nodes in the scope of this node; returns the previous scope.
     pub(crate) fn enter_scope_of(&mut self, node: NodeId) -> Result<ScopeId> {
         let index = self.index(node)?;
         let scope = self.notes_of(index).scope;
@@ -530,7 +530,7 @@ impl Graph {
         self.current_scope = former;
     }
 
-    /// Enters a place in the source into the graph's table.
+    /// Adds a source location to the graph's table.
     pub(crate) fn intern_location(&mut self, location: SourceLocation) -> LocationId {
         self.places.location(location)
     }
@@ -612,7 +612,7 @@ impl std::ops::Index<NodeId> for Graph {
     /// The op of a node.
     ///
     /// # Panics
-    /// When the node is not in this graph; [`Graph::node`] gives an error instead.
+    /// Panics if the node is not in this graph; [`Graph::node`] returns an error instead.
     fn index(&self, id: NodeId) -> &Op {
         match Graph::index(self, id) {
             Ok(index) => self.op_of(index),

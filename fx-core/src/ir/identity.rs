@@ -1,6 +1,7 @@
-//! When two arguments are the same: by type and bits, so that 1, 1.0 and true differ, and 0.0 and -0.0.
+//! When two arguments are the same: by type and bits, so that 1, 1.0 and true differ, as do 0.0 and
+//! -0.0.
 //!
-//! Invariant: arguments that are identical have equal hashes.
+//! Invariant: identical arguments have equal hashes.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use super::node::NodeRef;
 use super::op::Op;
 use crate::value::handle::NodeId;
 
-/// Feeds an argument to a hasher; `node` feeds what stands for a node.
+/// Feeds an argument to a hasher; `node` feeds in each node.
 pub(crate) fn hash_argument<H: Hasher>(
     argument: &Argument,
     hasher: &mut H,
     node: &mut dyn FnMut(NodeId, &mut H),
 ) {
-    // A number for each kind, which stays when kinds are added: hashes are kept by users.
+    // A number for each kind; it stays fixed when kinds are added, since users keep the hashes.
     let mut many = |hasher: &mut H, kind: u8, items: &[Argument]| {
         kind.hash(hasher);
         (items.len() as u64).hash(hasher);
@@ -51,7 +52,8 @@ pub(crate) fn hash_argument<H: Hasher>(
     }
 }
 
-/// Whether two nodes do the same with the same arguments, written in the same way, where `same` says which nodes are.
+/// Whether two nodes do the same with the same arguments, written the same way; `same` decides
+/// which nodes are the same.
 pub(crate) fn is_same_call(
     old: NodeRef<'_>,
     new: NodeRef<'_>,
@@ -63,7 +65,7 @@ pub(crate) fn is_same_call(
 /// An op and its arguments, positional and by name.
 type Call<'c> = (Option<&'c Op>, &'c [Argument], &'c [(Arc<str>, Argument)]);
 
-/// As [`is_same_call`], for a call that is no node any more: its op and its arguments.
+/// Same as [`is_same_call`], for a call that is no longer a node: its op and arguments.
 pub(crate) fn does_same(
     old: Call<'_>,
     new: NodeRef<'_>,
@@ -77,7 +79,7 @@ pub(crate) fn does_same(
         && identical_named(kwargs, new.kwargs(), same)
 }
 
-/// Whether two arguments are the same, where `same` says which nodes are.
+/// Whether two arguments are the same; `same` decides which nodes are the same.
 pub(crate) fn identical_but(
     a: &Argument,
     b: &Argument,
@@ -100,7 +102,7 @@ pub(crate) fn identical_but(
     }
 }
 
-/// Whether named arguments are the same in the same order, where `same` says which nodes are.
+/// Whether named arguments are the same in the same order; `same` decides which nodes are the same.
 pub(crate) fn identical_named(
     a: &[(Arc<str>, Argument)],
     b: &[(Arc<str>, Argument)],

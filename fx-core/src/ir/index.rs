@@ -1,7 +1,7 @@
 //! Finding nodes: by opcode and target through an index, and by name.
 //!
-//! Invariants: each op lists at least its nodes (ids that are stale or have another op are passed by, and
-//! swept out when they are the greater part); the table of names, once made, is kept in step.
+//! Invariants: each op lists at least its nodes (stale ids and ids with another op are skipped, and
+//! swept out once they are the majority); the table of names, once created, is kept up to date.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -25,7 +25,7 @@ pub(super) struct Members {
 impl Graph {
     /// The number of an op in this graph.
     pub(super) fn intern(&mut self, op: Op) -> Result<u32> {
-        // Runs of one op are common: the last one is looked at first.
+        // The same op often repeats, so the last one is checked first.
         if self.ops.get_index(self.last_op) == Some(&op) {
             return Ok(u32::try_from(self.last_op).expect("ops are numbered by 32 bits"));
         }
@@ -53,7 +53,7 @@ impl Graph {
         self.members[op as usize].ids.push(id);
     }
 
-    /// The node's op no longer lists it.
+    /// Removes the node from its op's list.
     pub(super) fn forget_member(&mut self, index: u32) {
         let op = self.heads[index as usize].op;
         let members = &mut self.members[op as usize];
@@ -65,14 +65,14 @@ impl Graph {
                     && order.stamp(id.index) == Some(id.stamp)
                     && heads[id.index as usize].op == op
             });
-            // A node that came back to the op is there twice.
+            // A node that returned to the op is listed twice.
             members.ids.sort_unstable_by_key(|id| id.index);
             members.ids.dedup();
             members.stale = 0;
         }
     }
 
-    /// As [`forget_member`](Graph::forget_member), of a node that was made last of all.
+    /// Same as [`forget_member`](Graph::forget_member), for the most recently created node.
     pub(super) fn forget_last_member(&mut self, index: u32) {
         let id = self.id_of(index);
         let members = &mut self.members[self.heads[index as usize].op as usize];
@@ -82,7 +82,7 @@ impl Graph {
         }
     }
 
-    /// The nodes that do exactly this, in the order of the graph.
+    /// The nodes with exactly this op, in graph order.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -101,12 +101,12 @@ impl Graph {
         found
     }
 
-    /// Puts nodes of this graph in its order.
+    /// Sorts nodes of this graph into its order.
     pub(crate) fn sort_ids(&self, ids: &mut [NodeId]) {
         ids.sort_unstable_by_key(|id| self.order.key(id.index));
     }
 
-    /// As [`find_nodes`](Graph::find_nodes), in no promised order and so without sorting.
+    /// Same as [`find_nodes`](Graph::find_nodes), in unspecified order, without sorting.
     pub fn find_nodes_unsorted(&self, op: &Op) -> Vec<NodeRef<'_>> {
         let Some(number) = self.ops.get_index_of(op) else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl Graph {
         found
     }
 
-    /// Whether any node does exactly this.
+    /// Whether any node has exactly this op.
     pub(crate) fn has_op(&self, op: &Op) -> bool {
         let Some(number) = self.ops.get_index_of(op) else {
             return false;
@@ -138,7 +138,7 @@ impl Graph {
         })
     }
 
-    /// The nodes of an opcode, whatever their targets, in the order of the graph.
+    /// The nodes with an opcode, whatever their targets, in graph order.
     pub fn find_opcode(&self, opcode: Opcode) -> Vec<NodeRef<'_>> {
         let mut found: Vec<NodeRef<'_>> = self
             .ops
@@ -150,7 +150,7 @@ impl Graph {
         found
     }
 
-    /// The node of a name.
+    /// The node with this name.
     pub fn find_name(&self, name: &str) -> Option<NodeRef<'_>> {
         let id = self.names.find(name)?;
         let table = self.by_name.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Where new nodes go: before one node, or at the end, for a while or for good.
+//! Where new nodes go: before a node or at the end, temporarily or permanently.
 //!
 //! Invariant: insertion points are live nodes or the end; erasing one moves it to the next node.
 
@@ -9,19 +9,19 @@ use super::order::ROOT;
 use crate::error::Result;
 use crate::value::handle::NodeId;
 
-/// Where new nodes go, and the points that living guards put back.
+/// Where new nodes go, and the points that live guards restore.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     /// New nodes go before this one; `ROOT`, the default, is the end.
     pub before: u32,
     pub former: Vec<u32>,
-    /// The nodes that living walks stand on; `ROOT` before the first.
+    /// The nodes that live walks are at; `ROOT` before the first.
     pub walks: Vec<u32>,
 }
 
 impl Cursor {
-    /// A node goes away from its place: points before it are now before the next, walks stand on the one
-    /// before.
+    /// Called when a node leaves its place: insertion points before it move to the next node, walks
+    /// move back to the previous one.
     pub(super) fn leave(&mut self, index: u32, prev: u32, next: u32) {
         for walk in &mut self.walks {
             if *walk == index {
@@ -43,9 +43,9 @@ impl Clone for Cursor {
     }
 }
 
-/// Where nodes are inserted before, and the guard that puts it back.
+/// A temporary insertion point, as a guard.
 ///
-/// Derefs to the graph; the former insertion point returns when it is dropped.
+/// Derefs to the graph. Dropping it restores the former insertion point.
 #[derive(Debug)]
 pub struct InsertionPoint<'g> {
     graph: &'g mut Graph,
@@ -72,10 +72,11 @@ impl Drop for InsertionPoint<'_> {
 }
 
 impl Graph {
-    /// New nodes go before `node`, or before the first node for `None`, until the guard is dropped.
+    /// Inserts new nodes before `node`, or before the first node for `None`, until the guard is
+    /// dropped.
     ///
     /// # Errors
-    /// When the node is not in this graph.
+    /// Returns an error if the node is not in this graph.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -98,10 +99,10 @@ impl Graph {
         Ok(self.insertion_point(target))
     }
 
-    /// New nodes go after `node`, or at the end for `None`, until the guard is dropped.
+    /// Inserts new nodes after `node`, or at the end for `None`, until the guard is dropped.
     ///
     /// # Errors
-    /// When the node is not in this graph.
+    /// Returns an error if the node is not in this graph.
     pub fn inserting_after(
         &mut self,
         node: impl Into<Option<NodeId>>,
@@ -125,8 +126,8 @@ impl Graph {
         depth
     }
 
-    /// [`inserting_before`](Graph::inserting_before) without a guard: gives what
-    /// [`leave_insertion`](Graph::leave_insertion) needs to go back.
+    /// [`inserting_before`](Graph::inserting_before) without a guard; returns the value to pass to
+    /// [`leave_insertion`](Graph::leave_insertion).
     pub(crate) fn enter_insertion_before(&mut self, node: NodeId) -> Result<usize> {
         let target = self.index(node)?;
         Ok(self.enter_insertion(target))
@@ -140,10 +141,10 @@ impl Graph {
         }
     }
 
-    /// New nodes go before `node` from now on, or at the end for `None`.
+    /// Inserts new nodes before `node` from now on, or at the end for `None`.
     ///
     /// # Errors
-    /// When the node is not in this graph.
+    /// Returns an error if the node is not in this graph.
     pub fn set_insertion_point(&mut self, node: impl Into<Option<NodeId>>) -> Result<()> {
         self.cursor.before = match node.into() {
             Some(id) => self.index(id)?,

@@ -1,7 +1,8 @@
-//! The journal: while an edit is open, how to take back each change of a graph, the last first.
+//! The journal: how to undo each change of an open edit to a graph, last change first.
 //!
-//! Invariants: what a record says holds in the state right after its change, so records are taken back in reverse order alone.
-//! Places and uses that an edit gives up keep what they hold until the outermost edit ends, so that they can come back.
+//! Invariants: a record describes the state right after its change, so records are undone only in
+//! reverse order. Places and uses that an edit gives up keep their content until the outermost edit
+//! ends, so that they can be restored.
 
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,56 +21,56 @@ use super::uses::{Edges, Retarget, UseChange};
 use super::version::Version;
 use crate::error::{Error, Result};
 
-/// A change of a graph, with what it takes to go back.
+/// A change to a graph, with what is needed to undo it.
 #[derive(Debug)]
 pub(super) enum Record {
-    /// A node was made, in a place that was free before or in a new one.
+    /// A node was created, in a place that was free or is new.
     Created { index: u32, is_reused: bool },
-    /// A node was erased, which stood before `next`. Its inputs and notes are in its place still.
+    /// A node was erased; it was before `next`. Its inputs and notes are still in its place.
     Erased {
         index: u32,
         stamp: NonZeroU32,
         next: u32,
-        /// Before which one it stood in the detour.
+        /// The node that followed it in the detour.
         detour_next: u32,
         is_marked: bool,
     },
-    /// A node has other arguments.
+    /// A node's arguments were replaced.
     Inputs(Box<FormerInputs>),
-    /// A node with many arguments has other ones at some places.
+    /// A node with many arguments got new ones at some places.
     Written(Box<FormerPlaces>),
-    /// A user of `old` uses `new` in its place, which it did not use before.
+    /// A user of `old` uses `new` instead, which it did not use before.
     Retargeted {
         user: u32,
         old: u32,
         new: u32,
         edge: Retarget,
     },
-    /// Observers were told that a user of `old` uses `new` instead.
+    /// Observers were notified that a user of `old` uses `new` instead.
     Replaced { user: u32, old: u32, new: u32 },
-    /// A node has another op.
+    /// A node's op was changed.
     Op { index: u32, op: u32 },
-    /// A node has another name.
+    /// A node's name was changed.
     Name { index: u32, name: NameId },
-    /// A name was given.
+    /// A name was assigned.
     Named(Taken),
-    /// All nodes have names of another name space.
+    /// All nodes were renamed from another name space.
     Renamed(Box<(NameSpace, Vec<(u32, NameId)>)>),
-    /// A node stands elsewhere; it stood before `next`.
+    /// A node was moved; it was before `next`.
     Moved { index: u32, next: u32 },
-    /// All nodes stood in this order.
+    /// All nodes were rearranged from this order.
     Rearranged(Box<[u32]>),
-    /// There was no detour.
+    /// The detour was created.
     DetourMade,
-    /// A node stands elsewhere in the detour; it stood before `next`.
+    /// A node was moved in the detour; it was before `next`.
     DetourMoved { index: u32, next: u32 },
-    /// There was a detour.
+    /// The detour was dropped.
     DetourDropped(Box<Order>),
-    /// A node has another place in the source, other modules around it, another type or other entries.
+    /// A node's location, modules, type or entries changed.
     Notes { index: u32, notes: Box<Notes> },
-    /// A node was marked, or its mark was taken away.
+    /// A node's mark was set or cleared.
     Mark { index: u32, is_set: bool },
-    /// An op was entered into the table.
+    /// An op was added to the table.
     Interned,
 }
 
@@ -81,17 +82,17 @@ pub(super) struct FormerInputs {
     pub edges: Edges,
 }
 
-/// What stood at places among a node's arguments.
+/// The former arguments at some places of a node.
 #[derive(Debug)]
 pub(super) struct FormerPlaces {
     pub index: u32,
     pub places: Vec<(Path, Argument)>,
     pub uses: Vec<UseChange>,
-    /// The uses of the nodes that are there and were there.
+    /// The uses of the nodes that are or were there.
     pub slots: Vec<(u32, Option<u32>)>,
 }
 
-/// Where a graph waits that was put away in an edit, by the assignment of another one.
+/// Keeps a graph that was replaced during an edit, when another graph was assigned over it.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf(Mutex<Option<Graph>>);
 
@@ -104,20 +105,20 @@ impl Shelf {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Looks at the graph that waits.
+    /// Calls `look` with the graph that is kept, if any.
     pub fn look<R>(&self, look: impl FnOnce(&Graph) -> R) -> Option<R> {
         let graph = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         graph.as_ref().map(look)
     }
 }
 
-/// The changes of the edits that are open. A clone of the graph has none.
+/// The changes of the open edits. A clone of the graph has none.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
-    /// How many edits are open.
+    /// The number of open edits.
     depth: usize,
     pub records: Vec<Record>,
-    /// How many records there were when the innermost edit began.
+    /// The number of records when the innermost edit began.
     floor: usize,
     shelf: Option<Arc<Shelf>>,
 }
@@ -131,7 +132,7 @@ impl Journal {
     #[cold]
     pub fn record(&mut self, record: Record) {
         if self.records.len() == self.records.capacity() && self.is_left() {
-            // The edit is over, and the graph was somewhere else at its end.
+            // The edit is over, and it ended while the graph was elsewhere.
             self.depth = 0;
             self.records.clear();
             return;
@@ -139,13 +140,14 @@ impl Journal {
         self.records.push(record);
     }
 
-    /// Whether the last record keeps a node's notes as they were before some change in the innermost edit.
+    /// Whether the last record already keeps the node's notes from before a change in the innermost
+    /// edit.
     pub fn has_just_kept_notes(&self, of: u32) -> bool {
         let last = self.records.get(self.floor..).and_then(<[Record]>::last);
         matches!(last, Some(Record::Notes { index, .. }) if *index == of)
     }
 
-    /// Whether no edit is left that could come back to the graph.
+    /// Whether no edit remains that could return to this graph.
     fn is_left(&self) -> bool {
         self.shelf
             .as_ref()
@@ -159,14 +161,14 @@ impl Journal {
     }
 }
 
-/// The state of a graph to which an edit can go back.
+/// A state of a graph that an edit can restore.
 #[derive(Debug)]
 pub(crate) struct Savepoint {
-    /// How many edits were open.
+    /// The number of open edits.
     depth: usize,
-    /// How many records there were.
+    /// The number of records.
     records: usize,
-    /// How many there were when the edit around began.
+    /// The number of records when the enclosing edit began.
     floor: usize,
     shelf: Arc<Shelf>,
     before: u32,
@@ -179,15 +181,16 @@ pub(crate) struct Savepoint {
 }
 
 impl Savepoint {
-    /// The graph that the savepoint is of, where it was put away and waits.
+    /// Where the savepoint's graph is kept, if it was replaced.
     pub fn shelf(&self) -> &Shelf {
         &self.shelf
     }
 }
 
 impl Graph {
-    /// Changes the graph as one: when `change` fails or panics, the graph is as it was before, and new nodes get the names
-    /// that they would have got. It costs what was changed; an edit inside of an edit goes back to its own start.
+    /// Changes the graph as one unit: if `change` fails or panics, the graph is restored, including
+    /// the names that new nodes would get. The cost is proportional to the changes. A nested edit
+    /// restores its own start.
     ///
     /// ```
     /// # use fx_core::{Error, operator};
@@ -205,11 +208,12 @@ impl Graph {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// Observers that are registered when it is taken back stay so, and are told the reverse of what they were told.
+    /// Observers registered at the time of an undo stay registered, and are notified of the reverse
+    /// of each event.
     ///
     /// # Errors
-    /// What `change` says. Where it moved the graph out and something else keeps it, the graph cannot be put back, which the
-    /// error says.
+    /// Returns the error of `change`. If `change` moved the graph out and something else keeps it,
+    /// the graph cannot be restored; the error says so.
     pub fn edit<R>(&mut self, change: impl FnOnce(&mut Graph) -> Result<R>) -> Result<R> {
         let start = self.open_edit();
         let result = catch_unwind(AssertUnwindSafe(|| change(self)));
@@ -229,7 +233,8 @@ impl Graph {
         }
     }
 
-    /// The state to which [`undo_edit`](Graph::undo_edit) goes back; changes are recorded until the edit ends.
+    /// Starts an edit and returns the state to which [`undo_edit`](Graph::undo_edit) can return;
+    /// changes are recorded until the edit ends.
     pub(crate) fn open_edit(&mut self) -> Savepoint {
         let journal = &mut self.journal;
         if journal.is_left() {
@@ -256,12 +261,12 @@ impl Graph {
         start
     }
 
-    /// Whether a savepoint is this graph's.
+    /// Whether a savepoint belongs to this graph.
     pub(crate) fn is_of(&self, start: &Savepoint) -> bool {
         self.journal.is_on(&start.shelf)
     }
 
-    /// What was changed since a savepoint stays, unless an edit around it is taken back.
+    /// Keeps the changes since a savepoint, unless an enclosing edit is undone.
     pub(crate) fn keep_edit(&mut self, start: Savepoint) {
         if self.is_of(&start) {
             self.journal.depth = start.depth;
@@ -276,7 +281,8 @@ impl Graph {
         }
     }
 
-    /// Goes back to a savepoint; `false` where its graph is neither here nor waits for it.
+    /// Restores a savepoint. Returns `false` if its graph is neither this one nor kept by the
+    /// savepoint.
     pub(crate) fn undo_edit(&mut self, start: Savepoint) -> bool {
         if !self.is_of(&start) {
             match start.shelf.take() {
@@ -307,7 +313,7 @@ impl Graph {
         true
     }
 
-    /// No edit is open any more: what was given up is free.
+    /// Ends all edits and frees what they gave up.
     pub(crate) fn end_edits(&mut self) {
         let journal = std::mem::take(&mut self.journal);
         for record in &journal.records {
@@ -325,7 +331,7 @@ impl Graph {
     }
 }
 
-/// The error of an edit that cannot be taken back.
+/// The error for an edit that cannot be undone.
 pub(crate) fn moved_out(what: &str, error: &Error) -> Error {
     Error::msg(format_args!(
         "{error}; the {what} could not be put back: the edit moved it out, and it is kept elsewhere; clone it instead"
@@ -333,7 +339,7 @@ pub(crate) fn moved_out(what: &str, error: &Error) -> Error {
 }
 
 impl Drop for Graph {
-    /// A graph that an open edit may come back to waits on the edit's shelf.
+    /// A graph that an open edit may return to is moved to the edit's shelf.
     fn drop(&mut self) {
         if !self.journal.is_open() || self.journal.is_left() {
             return;

@@ -1,8 +1,9 @@
-//! What is known of the values of nodes, entries that are computed (shapes, by `MetaPolicy::Recompute`), and what an edit
-//! makes nodes forget.
+//! What is known about node values: computed entries (such as shapes, with
+//! `MetaPolicy::Recompute`), and which of them an edit invalidates.
 //!
-//! Invariant: a node that knows something is marked, and so is all that it depends on. Forgetting walks forward through
-//! marked nodes alone and takes their marks away, so that edits in a loop pay for each node once.
+//! Invariant: a node that knows something is marked, as is everything it depends on. Forgetting
+//! walks forward only through marked nodes and clears their marks, so that edits in a loop pay for
+//! each node once.
 
 use std::any::TypeId;
 
@@ -16,7 +17,7 @@ use super::value_meta::ValueMeta;
 use crate::error::Result;
 use crate::value::handle::NodeId;
 
-/// The marks: a bit for each index, as far as any was ever set.
+/// The marks: a bit per index, up to the largest index that was marked.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks(Vec<u64>);
 
@@ -30,7 +31,7 @@ impl Marks {
         self.0.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// Sets a mark; whether it was not there.
+    /// Sets a mark; returns whether it is new.
     pub(super) fn set(&mut self, index: u32) -> bool {
         let (word, bit) = Marks::place(index);
         if self.0.len() <= word {
@@ -41,7 +42,7 @@ impl Marks {
         before & bit == 0
     }
 
-    /// Takes a mark away; whether it was there.
+    /// Clears a mark; returns whether it was set.
     pub(super) fn clear(&mut self, index: u32) -> bool {
         let (word, bit) = Marks::place(index);
         let Some(bits) = self.0.get_mut(word) else {
@@ -62,7 +63,7 @@ impl Marks {
 }
 
 impl Graph {
-    /// Whether anything may be known of what nodes give.
+    /// Whether anything may be known about node values.
     pub(crate) fn knows_anything(&self) -> bool {
         self.marks.0.iter().any(|bits| *bits != 0)
     }
@@ -73,7 +74,7 @@ impl Graph {
         }
     }
 
-    /// A node has learnt something: it is marked, and all that it depends on.
+    /// Marks a node that has learnt something, and everything it depends on.
     pub(super) fn mark_known(&mut self, index: u32) {
         let mut pending: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
         while let Some(at) = pending.pop() {
@@ -84,7 +85,8 @@ impl Graph {
         }
     }
 
-    /// What a node gives may be another value now: the node and all that depends on it forget what was computed of them.
+    /// The value of a node may have changed: the node and everything that depends on it lose their
+    /// computed entries.
     pub(super) fn forget(&mut self, index: u32) {
         let mut pending: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
         while let Some(at) = pending.pop() {
@@ -96,7 +98,8 @@ impl Graph {
         }
     }
 
-    /// A node's arguments are written in another way, and it gives what it gave: what it uses now is marked if it is.
+    /// A node's arguments were rewritten without changing its value: marks its current inputs if it
+    /// is marked.
     pub(super) fn still_knows(&mut self, index: u32) {
         if self.marks.has(index) {
             let inputs: SmallVec<[u32; 8]> = self.uses.inputs(index).collect();
@@ -106,21 +109,21 @@ impl Graph {
         }
     }
 
-    /// `new` is about to be used by a node where it used `old`. Unless both are known to be alike, the user and all that
-    /// depends on it forget.
+    /// Called before a user of `old` uses `new` instead. Unless both are known to be alike, the
+    /// user and everything that depends on it forget.
     pub(super) fn forget_unless_alike(&mut self, user: u32, old: u32, new: &Argument) {
         if self.marks.has(user) && !self.are_alike(old, new) {
             self.forget(user);
         }
     }
 
-    /// Whether an argument of this graph is known to give what a node of another graph gives.
+    /// Whether an argument of this graph is known to have the value of another graph's node.
     pub(super) fn gives_same(&self, argument: &Argument, node: NodeRef<'_>) -> bool {
         let meta = node.meta::<ValueMeta>();
         meta.is_some_and(|meta| self.fits_meta(argument, meta))
     }
 
-    /// Whether all that is computed of a node is known of an argument too, and the same.
+    /// Whether all computed entries of a node are also known about an argument, and equal.
     fn are_alike(&self, old: u32, new: &Argument) -> bool {
         if let Argument::Node(new) = new
             && !self.shares_computed(old, new.index, TypeId::of::<ValueMeta>())
@@ -133,7 +136,7 @@ impl Graph {
         }
     }
 
-    /// Whether an argument is known to be what a meta says.
+    /// Whether an argument is known to match a meta.
     fn fits_meta(&self, argument: &Argument, meta: &ValueMeta) -> bool {
         match (argument, meta) {
             (Argument::Node(id), meta) => {
@@ -158,10 +161,11 @@ impl Graph {
         }
     }
 
-    /// An argument gives what a meta says: its nodes know so from now on, where they know nothing.
+    /// Notes that an argument has the value a meta describes; nodes in it that know nothing learn
+    /// it.
     ///
     /// # Errors
-    /// When it names a node that is not in this graph.
+    /// Returns an error if the argument names a node that is not in this graph.
     pub(crate) fn learn(&mut self, argument: &Argument, meta: &ValueMeta) -> Result<()> {
         match (argument, meta) {
             (Argument::Node(id), meta) => {
@@ -183,10 +187,10 @@ impl Graph {
         }
     }
 
-    /// `new` gives what `old` gives: it knows what is known of `old`'s value, where it knows nothing.
+    /// `new` has the same value as `old`, and learns what is known about it if it knows nothing.
     ///
     /// # Errors
-    /// When either is not in this graph.
+    /// Returns an error if either is not in this graph.
     pub(crate) fn learn_from(&mut self, new: NodeId, old: NodeId) -> Result<()> {
         let meta = self.node(old)?.meta::<ValueMeta>().cloned();
         match meta {
@@ -195,7 +199,7 @@ impl Graph {
         }
     }
 
-    /// All nodes that fit forget, and all that depends on them.
+    /// All nodes with this op forget, and everything that depends on them.
     pub(crate) fn forget_op(&mut self, op: &super::op::Op) {
         let nodes = self.find_nodes(op);
         let nodes: SmallVec<[u32; 4]> = nodes.into_iter().map(|node| node.id().index).collect();

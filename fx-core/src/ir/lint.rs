@@ -1,7 +1,7 @@
-//! `lint`: every rule that a graph must keep, checked, with all findings and how to mend them.
+//! `lint`: checks every rule that a graph must keep, and reports all findings with their fixes.
 //!
-//! Rules: arguments come before their users; names differ; there is exactly one output and it is last;
-//! placeholders come first; calls fit their signatures; use lists agree with arguments.
+//! Rules: arguments come before their users; names are unique; there is exactly one output and it
+//! is last; placeholders come first; calls fit their signatures; use lists agree with arguments.
 
 use rustc_hash::FxHashSet;
 
@@ -11,7 +11,7 @@ use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};
 
 impl Graph {
-    /// All findings, in the order of the nodes.
+    /// All findings, in node order.
     pub fn findings(&self) -> Vec<Error> {
         let mut found = Vec::new();
         // The highest number of each base so far.
@@ -70,7 +70,7 @@ impl Graph {
                 _ => body_started = true,
             }
         }
-        // Names of one base that count up, as fresh names do, are not the same.
+        // If the numbers of each base only rise, as in fresh names, all names are unique.
         if !numbers_rise {
             found.extend(self.shared_names());
         }
@@ -113,13 +113,13 @@ impl Graph {
     /// Checks the graph's rules.
     ///
     /// # Errors
-    /// All findings, one a line.
+    /// Returns an error with all findings, one per line.
     pub fn lint(&self) -> Result<()> {
         all_findings(self.findings())
     }
 }
 
-/// One finding as it is, several as one error with a line each.
+/// Returns a single finding as it is, and several as one error with a line each.
 pub(crate) fn all_findings(mut found: Vec<Error>) -> Result<()> {
     match found.len() {
         0 => Ok(()),
@@ -131,11 +131,11 @@ pub(crate) fn all_findings(mut found: Vec<Error>) -> Result<()> {
     }
 }
 
-/// Whether a call's arguments fit what is called, as far as the graph knows it.
+/// Whether a call's arguments fit the callee, as far as the graph knows it.
 fn fits_signature(node: NodeRef<'_>) -> Result<()> {
     match node.op() {
         Op::CallFunction(function) => node.fits(function.path(), function.params()),
-        // Of several types' methods those are left that take the arguments, if any does.
+        // If several types have the method, those that accept the arguments remain, if any do.
         Op::CallMethod(name) => match node.functions().as_slice() {
             [first, ..] => node.fits(name, first.params()),
             [] => Ok(()),
@@ -144,7 +144,7 @@ fn fits_signature(node: NodeRef<'_>) -> Result<()> {
     }
 }
 
-/// Whether a node's distinct inputs are those of its arguments, in order.
+/// Whether a node's distinct inputs match its arguments, in order.
 fn uses_agree(node: NodeRef<'_>) -> bool {
     let mentioned = input_indices(node.graph().inputs_of(node.index));
     let mut inputs = node.all_input_nodes().map(|input| input.index);

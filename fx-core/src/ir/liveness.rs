@@ -1,9 +1,10 @@
-//! Liveness: which node uses a value last. Everything is by a node's index, for tables made once a run.
+//! Liveness: the last user of each value. Everything is indexed by node index, for tables built
+//! once per run.
 
 use super::graph::Graph;
 
 impl Graph {
-    /// One more than the largest index that a node of this graph has or had.
+    /// One more than the largest node index that this graph uses or has used.
     pub(crate) fn index_bound(&self) -> usize {
         self.heads.len()
     }

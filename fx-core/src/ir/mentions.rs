@@ -1,7 +1,8 @@
-//! Where a node with many arguments mentions each of its inputs, so that one is replaced without a look at the others.
+//! Where a node with many arguments mentions each input, so that one is replaced without scanning
+//! the others.
 //!
-//! Invariant: while a node has its mentions here, they agree with its arguments; an edit that writes all of the arguments
-//! drops them. They are made when one argument of many is first replaced.
+//! Invariant: mentions kept here agree with the node's arguments; an edit that writes all arguments
+//! drops them. They are built when one argument of many is first replaced.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,23 +15,24 @@ use super::argument::Argument;
 use super::graph::Inputs;
 use super::uses::{NONE, Uses};
 
-/// Where an argument stands: the position among positional and then keyword arguments, and positions in structures.
+/// The place of an argument: its position among positional and then keyword arguments, then
+/// positions in structures.
 pub(super) type Path = SmallVec<[u32; 4]>;
 
-/// A node with more arguments has its mentions written down.
+/// A node with more arguments than this has its mentions kept.
 const MANY: usize = 32;
 
 /// The mentions of one node.
 #[derive(Debug)]
 pub(super) struct Mentions {
     user: u32,
-    /// Inputs and where they stand.
+    /// Inputs and the places where they occur.
     all: BTreeSet<(u32, Path)>,
-    /// The use of each input by the place where it stands first: the order of the inputs.
+    /// The use of each input, by its first place: the order of the inputs.
     firsts: BTreeMap<Path, u32>,
     /// The use of each input.
     uses: FxHashMap<u32, u32>,
-    /// Inputs that may stand nowhere any more.
+    /// Inputs that may no longer occur anywhere.
     loose: Vec<u32>,
 }
 
@@ -39,14 +41,14 @@ pub(super) struct Mentions {
 pub(super) struct Wide(FxHashMap<u32, Mentions>);
 
 impl Clone for Wide {
-    /// They are made again where they are wanted.
+    /// A clone starts empty; mentions are rebuilt on demand.
     fn clone(&self) -> Self {
         Wide::default()
     }
 }
 
 impl Wide {
-    /// Whether no mentions are known.
+    /// Whether no mentions are kept.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -65,12 +67,12 @@ impl Wide {
         }
     }
 
-    /// The mentions of a node, as far as they are known.
+    /// The mentions of a node, if they are already kept.
     pub fn known(&mut self, user: u32) -> Option<&mut Mentions> {
         self.0.get_mut(&user)
     }
 
-    /// A node's arguments are written anew.
+    /// Drops a node's mentions, because its arguments are rewritten.
     pub fn forget(&mut self, user: u32) {
         if !self.0.is_empty() {
             self.0.remove(&user);
@@ -78,7 +80,7 @@ impl Wide {
     }
 }
 
-/// Whether arguments are leaves alone, and too few to be [`Wide`].
+/// Whether all arguments are leaves, and too few to be [`Wide`].
 pub(super) fn has_few_leaves(args: &[Argument]) -> bool {
     args.len() <= MANY && args.iter().all(Argument::is_leaf)
 }
@@ -137,7 +139,7 @@ impl Inputs {
         }
     }
 
-    /// The argument at a place; a structure that others share becomes the node's own on the way.
+    /// The argument at a place; shared structures on the way become the node's own.
     pub(super) fn at_mut(&mut self, path: &[u32]) -> Option<&mut Argument> {
         let (first, rest) = path.split_first()?;
         let at = *first as usize;
@@ -152,7 +154,7 @@ impl Inputs {
     }
 }
 
-/// Calls `visit` with every node in an argument at a place, and where it stands.
+/// Calls `visit` with every node in the argument at a place, and its place.
 fn for_each_mention(arg: &Argument, path: &mut Path, visit: &mut dyn FnMut(u32, &Path)) {
     if let Argument::Node(id) = arg {
         return visit(id.index, path);
@@ -192,7 +194,7 @@ impl Mentions {
         mentions
     }
 
-    /// Where an input stands.
+    /// The places where an input occurs.
     pub fn places(&self, def: u32) -> Vec<Path> {
         let all = self.all.range((def, Path::new())..);
         let own = all.take_while(|(other, _)| *other == def);
@@ -208,7 +210,8 @@ impl Mentions {
         (*found == def).then_some(path)
     }
 
-    /// What was at a place is not there any more; uses are in step again after [`settle`](Mentions::settle).
+    /// Removes the argument at a place; uses are consistent again after
+    /// [`settle`](Mentions::settle).
     pub fn remove(&mut self, uses: &mut Uses, arg: &Argument, path: &Path) {
         for_each_mention(arg, &mut path.clone(), &mut |def, path| {
             let Some(at) = self.uses.get(&def).copied() else {
@@ -225,7 +228,7 @@ impl Mentions {
         });
     }
 
-    /// Something is at a place, where nothing has been.
+    /// Adds an argument at a place that was empty.
     pub fn add(&mut self, uses: &mut Uses, arg: &Argument, path: &Path) {
         for_each_mention(arg, &mut path.clone(), &mut |def, path| {
             let user = self.user;
@@ -243,7 +246,7 @@ impl Mentions {
         });
     }
 
-    /// The uses of all nodes in an argument, as far as there are any.
+    /// The use of each node in an argument, if there is one.
     pub fn slots(&self, argument: &Argument) -> Vec<(u32, Option<u32>)> {
         let mut slots = Vec::new();
         argument.for_each_node(&mut |id| {
@@ -252,7 +255,8 @@ impl Mentions {
         slots
     }
 
-    /// What is written at some places is what was there before, and so are the uses, as [`slots`](Mentions::slots) gave them.
+    /// Restores the former arguments at some places, and the uses as [`slots`](Mentions::slots)
+    /// returned them.
     pub fn give_back(
         &mut self,
         now: &[(Path, Argument)],
@@ -285,7 +289,7 @@ impl Mentions {
         }
     }
 
-    /// Inputs that stand nowhere any more are used no more.
+    /// Removes the uses of inputs that no longer occur.
     pub fn settle(&mut self, uses: &mut Uses) {
         for def in std::mem::take(&mut self.loose) {
             if self.first(def).is_none()
@@ -296,19 +300,19 @@ impl Mentions {
         }
     }
 
-    /// A use stands at a place among the inputs no more.
+    /// Removes a use from its place among the inputs.
     fn leave(&mut self, uses: &mut Uses, at: u32, path: &Path) {
         self.firsts.remove(path);
         uses.unchain(self.user, at, self.before(path));
     }
 
-    /// A use stands at a place among the inputs.
+    /// Adds a use at a place among the inputs.
     fn enter(&mut self, uses: &mut Uses, at: u32, path: Path) {
         uses.chain(self.user, at, self.before(&path));
         self.firsts.insert(path, at);
     }
 
-    /// The use that stands before a place.
+    /// The use before a place.
     fn before(&self, path: &Path) -> u32 {
         let before = self.firsts.range::<Path, _>(..path).next_back();
         before.map_or(NONE, |(_, at)| *at)

@@ -1,4 +1,5 @@
-//! What is known of a node besides its computation: typed entries with a declared policy, and provenance.
+//! What is known about a node besides its computation: typed entries with a declared policy, and
+//! provenance.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -11,19 +12,19 @@ use super::node::{NodeMut, NodeRef};
 use crate::error::Result;
 use crate::value::handle::NodeId;
 
-/// What becomes of an entry when its node is copied, or when another takes its place.
+/// What happens to an entry when its node is copied or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetaPolicy {
-    /// The copy, or the replacement, has it too.
+    /// The copy or the replacement has it too.
     Copy,
-    /// It is left behind.
+    /// It is dropped.
     Drop,
-    /// It is left behind and must be computed anew: a shape, say.
+    /// It is dropped and must be recomputed: a shape, for example.
     Recompute,
 }
 
-/// A type of entries that nodes can have, one each.
+/// A type of entry for nodes; a node has at most one of each type.
 ///
 /// ```
 /// use fx_core::ir::{Graph, Meta, MetaPolicy};
@@ -40,13 +41,13 @@ pub enum MetaPolicy {
 /// # Ok::<(), fx_core::Error>(())
 /// ```
 pub trait Meta: Any + fmt::Debug + Send + Sync {
-    /// What becomes of it when the node is copied.
+    /// What happens to it when the node is copied.
     const ON_COPY: MetaPolicy;
-    /// What becomes of it when another node takes this one's place.
+    /// What happens to it when another node replaces this one.
     const ON_REPLACE: MetaPolicy;
 }
 
-/// An entry whose type is not known here.
+/// An entry of dynamic type.
 #[derive(Clone)]
 pub(crate) struct Entry {
     ty: TypeId,
@@ -55,7 +56,7 @@ pub(crate) struct Entry {
     value: Arc<dyn Any + Send + Sync>,
 }
 
-/// What a pass did to make a node what it is.
+/// What a pass did to produce a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeSource {
@@ -63,17 +64,17 @@ pub struct NodeSource {
     pub pass: Arc<str>,
     /// What it did.
     pub action: NodeAction,
-    /// The nodes that it was done to, by name.
+    /// The names of the nodes that it worked on.
     pub from: Vec<String>,
 }
 
-/// What a pass can do to make a node what it is.
+/// What a pass can do to produce a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeAction {
-    /// Made the node.
+    /// Created the node.
     Create,
-    /// Put it in the place of others.
+    /// Replaced other nodes by it.
     Replace,
 }
 
@@ -81,7 +82,7 @@ pub enum NodeAction {
 #[derive(Clone, Default)]
 pub(super) struct Extra {
     entries: Entries,
-    /// Making a node and putting it in another's place is two: room for both is in place.
+    /// There is inline room for two: creating a node, and replacing another by it.
     sources: SmallVec<[NodeSource; 2]>,
 }
 
@@ -91,7 +92,7 @@ impl fmt::Debug for Extra {
     }
 }
 
-/// Entries, of each type at most one.
+/// Entries, at most one of each type.
 #[derive(Clone, Default)]
 pub(crate) struct Entries(Vec<Entry>);
 
@@ -102,7 +103,7 @@ impl Entries {
         entry.value.downcast_ref()
     }
 
-    /// Puts an entry in the place of the one of its type.
+    /// Adds an entry, replacing one of the same type.
     pub fn put(&mut self, entry: Entry) {
         match self.0.iter_mut().find(|e| e.ty == entry.ty) {
             Some(old) => *old = entry,
@@ -110,7 +111,7 @@ impl Entries {
         }
     }
 
-    /// Takes the entry of a type away; `false` where there was none.
+    /// Removes the entry of a type. Returns `false` if there was none.
     pub fn remove<T: Meta>(&mut self) -> bool {
         let before = self.0.len();
         self.0.retain(|e| e.ty != TypeId::of::<T>());
@@ -122,7 +123,7 @@ impl Entries {
         self.0.iter().map(|e| (e.ty, &*e.value as &dyn Any))
     }
 
-    /// Those that what is made of it has too.
+    /// The entries that a copy also has.
     pub fn copied(&self) -> Entries {
         let copied = self.0.iter().filter(|e| e.on_copy == MetaPolicy::Copy);
         Entries(copied.cloned().collect())
@@ -130,7 +131,7 @@ impl Entries {
 }
 
 impl Entry {
-    /// Of a value.
+    /// Creates the entry of a value.
     pub fn of<T: Meta>(value: T) -> Self {
         Entry {
             ty: TypeId::of::<T>(),
@@ -140,14 +141,14 @@ impl Entry {
         }
     }
 
-    /// Whether it is of the node's value, and must be computed anew when that changes.
+    /// Whether it describes the node's value, and must be recomputed when that changes.
     fn is_computed(&self) -> bool {
         self.on_replace == MetaPolicy::Recompute
     }
 }
 
 impl Extra {
-    /// What a node has that a pass makes from others.
+    /// The content of a node that a pass creates from others.
     fn created(pass: Arc<str>, from: Vec<String>) -> Arc<Self> {
         let mut created = Extra::default();
         created.sources.push(NodeSource {
@@ -158,7 +159,7 @@ impl Extra {
         Arc::new(created)
     }
 
-    /// What a copy of the node has; computed entries only where it `gives_same`.
+    /// The content of a copy of the node; computed entries are included only if `gives_same`.
     pub fn copied(self: &Arc<Self>, gives_same: bool) -> Option<Arc<Extra>> {
         let is_copied =
             |e: &&Entry| e.on_copy == MetaPolicy::Copy && (gives_same || !e.is_computed());
@@ -170,7 +171,7 @@ impl Extra {
         (!entries.0.is_empty() || !sources.is_empty()).then(|| Arc::new(Extra { entries, sources }))
     }
 
-    /// Whether anything that was computed of the node's value is in it.
+    /// Whether it contains any computed entry about the node's value.
     pub fn is_computed(&self) -> bool {
         self.entries.0.iter().any(Entry::is_computed)
     }
@@ -189,7 +190,7 @@ impl<'g> NodeRef<'g> {
         extra.into_iter().flat_map(|extra| extra.entries.iter())
     }
 
-    /// What passes did to make the node what it is, the first first.
+    /// What passes did to produce the node, in order.
     pub fn sources(self) -> &'g [NodeSource] {
         match &self.graph().notes_of(self.index).extra {
             Some(extra) => &extra.sources,
@@ -204,7 +205,7 @@ impl NodeMut<'_> {
         self.put_entry(Entry::of(value));
     }
 
-    /// [`set_meta`](NodeMut::set_meta) of an entry whose type is not known here.
+    /// [`set_meta`](NodeMut::set_meta) for an entry of dynamic type.
     pub(crate) fn put_entry(&mut self, entry: Entry) {
         let is_computed = entry.is_computed();
         self.extra_mut().entries.put(entry);
@@ -214,8 +215,8 @@ impl NodeMut<'_> {
         self.tell_changed();
     }
 
-    /// Has what a copy of `other` would have: its entries whose policy says so, its provenance and its type, where it
-    /// has none of its own. Computed entries only where it `gives_same`.
+    /// Adds what a copy of `other` would have, if the node lacks it: entries whose policy says so,
+    /// provenance and type. Computed entries are added only if `gives_same`.
     pub(crate) fn take_after(&mut self, other: NodeRef<'_>, gives_same: bool) {
         let extra = other.graph().notes_of(other.index).extra.as_ref();
         if let Some(copied) = extra.and_then(|extra| extra.copied(gives_same)) {
@@ -239,13 +240,13 @@ impl NodeMut<'_> {
         }
     }
 
-    /// Sets what passes did to make the node what it is.
+    /// Sets what passes did to produce the node.
     pub(crate) fn set_sources(&mut self, sources: Vec<NodeSource>) {
         self.extra_mut().sources = sources.into();
         self.tell_changed();
     }
 
-    /// Takes the node's entry of a type away; `false` where there was none.
+    /// Removes the node's entry of a type. Returns `false` if there was none.
     pub fn remove_meta<T: Meta>(&mut self) -> bool {
         let known = self.as_ref().meta::<T>().is_some();
         if known {
@@ -256,18 +257,18 @@ impl NodeMut<'_> {
     }
 }
 
-/// The pass at work on a graph.
+/// The pass running on a graph.
 #[derive(Debug, Clone)]
 pub(crate) struct Pass {
     name: Arc<str>,
-    /// What nodes have that it makes.
+    /// The content of the nodes that it creates.
     created: Arc<Extra>,
 }
 
-/// What nodes had that the pass at work made before.
+/// The content that the running pass previously gave to its nodes.
 pub(crate) struct MadeFrom(Option<Arc<Extra>>);
 
-/// The pass at work on a graph, if one is; a clone of the graph has none.
+/// The pass running on a graph, if any; a clone of the graph has none.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentPass(Option<Pass>);
 
@@ -283,7 +284,8 @@ impl Clone for CurrentPass {
     }
 }
 
-/// A pass at work on a graph: nodes made and replaced while it lives remember it. Derefs to the graph.
+/// A running pass on a graph: nodes created and replaced during its lifetime record it. Derefs to
+/// the graph.
 #[derive(Debug)]
 pub struct PassScope<'g> {
     graph: &'g mut Graph,
@@ -310,7 +312,7 @@ impl Drop for PassScope<'_> {
 }
 
 impl Graph {
-    /// Nodes that are made or replaced until the guard is dropped remember this pass.
+    /// Nodes created or replaced until the guard is dropped record this pass.
     pub fn in_pass(&mut self, name: impl Into<Arc<str>>) -> PassScope<'_> {
         let former = self.start_pass(name);
         PassScope {
@@ -319,15 +321,16 @@ impl Graph {
         }
     }
 
-    /// [`in_pass`](Graph::in_pass) without a guard: gives the pass that [`end_pass`](Graph::end_pass) goes back to.
+    /// [`in_pass`](Graph::in_pass) without a guard; returns the former pass, to be restored by
+    /// [`end_pass`](Graph::end_pass).
     pub(crate) fn start_pass(&mut self, name: impl Into<Arc<str>>) -> Option<Pass> {
         let name = name.into();
         let created = Extra::created(name.clone(), Vec::new());
         self.pass.0.replace(Pass { name, created })
     }
 
-    /// Nodes that the pass at work makes from now on come from these, by name; gives what
-    /// [`made_from_before`](Graph::made_from_before) goes back to.
+    /// Nodes that the running pass creates from now on come from these, by name; returns the value
+    /// to pass to [`made_from_before`](Graph::made_from_before).
     pub(crate) fn make_from(&mut self, nodes: &[NodeId]) -> MadeFrom {
         let created = self.pass.0.as_ref();
         let created = created.map(|pass| self.created_from(pass, nodes));
@@ -335,7 +338,7 @@ impl Graph {
         MadeFrom(pass.map(|(pass, created)| std::mem::replace(&mut pass.created, created)))
     }
 
-    /// What nodes have that a pass makes from others.
+    /// The content of nodes that a pass creates from others.
     fn created_from(&self, pass: &Pass, nodes: &[NodeId]) -> Arc<Extra> {
         let names = nodes.iter().filter_map(|id| self.node(*id).ok());
         let mut from = Vec::with_capacity(nodes.len());
@@ -343,7 +346,7 @@ impl Graph {
         Extra::created(pass.name.clone(), from)
     }
 
-    /// Nodes that the pass at work made just now come from these, by name.
+    /// Records that nodes just created by the running pass come from these, by name.
     pub(crate) fn note_made_from(&mut self, made: &[NodeId], from: &[NodeId]) {
         let Some(pass) = self.pass.0.as_ref().filter(|_| !made.is_empty()) else {
             return;
@@ -375,7 +378,7 @@ impl Graph {
         self.pass.0 = former;
     }
 
-    /// The nodes remember that a pass made them, which did so in a graph of its own.
+    /// Records that a pass created these nodes, in a separate graph.
     pub(crate) fn created_in_pass(&mut self, name: &str, nodes: &[NodeId]) {
         let former = self.start_pass(name);
         for node in nodes {
@@ -388,7 +391,7 @@ impl Graph {
         self.end_pass(former);
     }
 
-    /// Takes away a node's entries that must be computed anew.
+    /// Removes a node's computed entries.
     pub(super) fn forget_computed(&mut self, index: u32) {
         let extra = self.notes_of(index).extra.as_deref();
         if extra.is_some_and(Extra::is_computed) {
@@ -398,7 +401,7 @@ impl Graph {
         }
     }
 
-    /// Whether a node shares all computed entries of another one, one type aside.
+    /// Whether a node shares all computed entries of another, except one type.
     pub(super) fn shares_computed(&self, old: u32, new: u32, aside: TypeId) -> bool {
         let entries = |index: u32| {
             let extra = self.notes_of(index).extra.as_deref();
@@ -413,7 +416,7 @@ impl Graph {
         Arc::make_mut(self.notes_of_mut(index).extra.get_or_insert_default())
     }
 
-    /// A node is new to the graph, or to the pass at work: nothing is kept of what it had.
+    /// Records the running pass in a node that is new to the graph or to the pass.
     pub(super) fn note_created(&mut self, index: u32) {
         let Some(created) = self.pass.0.as_ref().map(|pass| pass.created.clone()) else {
             return;
@@ -427,7 +430,7 @@ impl Graph {
         }
     }
 
-    /// `new` took the place of `old`: entries whose policy says so go along.
+    /// Copies entries whose policy says so from `old` to its replacement `new`.
     pub(super) fn note_replaced(&mut self, old: u32, new: u32) {
         if let Some(extra) = self.notes_of(old).extra.as_deref() {
             let kept: Vec<Entry> = extra
@@ -466,15 +469,15 @@ impl Graph {
                 from: vec![from],
             }),
         }
-        // What a pass makes for the first node that it stands for comes from that node's place in the user's source.
+        // A node created by a pass takes its source location from the first node that it replaces.
         if is_made_here && self.location_of(self.notes_of(old).location).is_some() {
             self.come_from(new, old);
         }
         self.tell_changed(new);
     }
 
-    /// What `old` stood for, `new` stands for now: the passes that made `old`, and put it in the place of others, are told
-    /// first.
+    /// `new` inherits the history of `old`: the passes that created `old`, or replaced others by
+    /// it, come first.
     fn inherit_sources(&mut self, old: u32, new: u32) {
         let Some(extra) = self.notes_of(old).extra.clone() else {
             return;
@@ -484,7 +487,8 @@ impl Graph {
             .sources
             .iter()
             .filter(|source| {
-                // What a pass both made and put in a place is told by that place.
+                // If a pass both created a node and replaced others by it, only the replacement is
+                // listed.
                 let is_told = |other: &NodeSource| {
                     other.pass == source.pass && other.action == NodeAction::Replace
                 };
@@ -499,10 +503,11 @@ impl Graph {
         }
     }
 
-    /// A node's story: what it computes, where it was written, in which modules, and what passes did.
+    /// A node's history: what it computes, where it was written, in which modules, and what passes
+    /// did.
     ///
     /// # Errors
-    /// When the node is not in this graph.
+    /// Returns an error if the node is not in this graph.
     pub fn explain(&self, id: NodeId) -> Result<String> {
         let node = self.node(id)?;
         let mut lines = vec![node.to_string()];

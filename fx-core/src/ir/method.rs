@@ -1,6 +1,7 @@
-//! What a method's name means: the functions of that name, narrowed by the receiver's type and by the arguments.
+//! What a method name refers to: the functions of that name, narrowed by receiver type and
+//! arguments.
 //!
-//! Invariant: the answer never depends on the order in which crates are linked.
+//! Invariant: the answer never depends on link order.
 
 use super::function::{Effects, Function};
 use super::meta::{Meta, MetaPolicy};
@@ -9,7 +10,7 @@ use super::op::Op;
 use super::registry;
 use crate::text::Escaped;
 
-/// The method that a call was recorded as, where several linked types have one of its name.
+/// The method that a call was recorded as, if several linked types have a method of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordedMethod(pub Function);
 
@@ -23,14 +24,14 @@ impl Meta for RecordedMethod {
 pub(crate) enum Functions {
     /// It calls no function, or a method that no linked type has.
     None,
-    /// A function, or the method of the one type that it can be.
+    /// A function, or the method of the only possible type.
     One(Function),
-    /// A method of several types: the run decides by the receiver. In the order of their paths.
+    /// A method of several types, in the order of their paths; the receiver decides at run time.
     Several(Vec<Function>),
 }
 
 impl Functions {
-    /// The one function that it must be.
+    /// The function, if there is exactly one.
     pub fn one(&self) -> Option<Function> {
         match self {
             Functions::One(function) => Some(*function),
@@ -47,7 +48,7 @@ impl Functions {
         }
     }
 
-    /// What any of them may do; where there is none, anything.
+    /// What any of them may do; if there are none, anything.
     pub fn effects(&self) -> Effects {
         match self {
             Functions::None => Effects::ALL,
@@ -63,7 +64,7 @@ pub(crate) fn effects_of(functions: &[Function]) -> Effects {
         .fold(Effects::PURE, |all, f| all.union(f.def().effects))
 }
 
-/// Why a call of a method has no form of its own.
+/// Why a method call cannot be written in source.
 pub(crate) fn several_methods(name: &str, several: &[Function]) -> String {
     let paths: Vec<String> = several.iter().map(|f| format!("`{}`", f.path())).collect();
     format!(
@@ -87,7 +88,7 @@ impl<'g> NodeRef<'g> {
         }
     }
 
-    /// Those of several types' methods that the node can mean.
+    /// The methods of several types that the node can refer to.
     #[cold]
     fn narrowed(self, several: &[Function]) -> Functions {
         let receiver = |f: &Function| f.def().receiver.map(|ty| ty());
@@ -98,7 +99,7 @@ impl<'g> NodeRef<'g> {
         let of_type: Vec<Function> = several.iter().filter(of_receiver).copied().collect();
         let takes = |f: &&Function| self.fits(f.path(), f.params()).is_ok();
         let fitting: Vec<Function> = of_type.iter().filter(takes).copied().collect();
-        // Where none takes the arguments, the error says so of what the type has.
+        // If none accepts the arguments, the error refers to the methods of the type.
         let found = if fitting.is_empty() { of_type } else { fitting };
         match found.as_slice() {
             [] => Functions::None,
@@ -107,7 +108,7 @@ impl<'g> NodeRef<'g> {
         }
     }
 
-    /// Whether both call methods of one name, of types that may be one.
+    /// Whether both call methods of the same name, on types that may be the same.
     pub(crate) fn calls_same_method(self, other: NodeRef<'_>) -> bool {
         let (Op::CallMethod(a), Op::CallMethod(b)) = (self.op(), other.op()) else {
             return false;

@@ -1,5 +1,5 @@
-//! The graph: nodes of six opcodes in an order, with use lists that always agree with the arguments; functions, their
-//! signatures, and tables of what is known about them.
+//! The graph: an ordered list of nodes with six opcodes, and use lists that always agree with the
+//! arguments; functions, their signatures, and tables of what is known about them.
 //!
 //! ```
 //! use fx_core::ir::Graph;

@@ -1,6 +1,6 @@
-//! The name space of a graph: torch.fx's naming rules, in a few bytes a name.
+//! The name space of a graph: torch.fx's naming rules, with a few bytes per name.
 //!
-//! Invariant: no two live names are equal, and a name once given is not given again.
+//! Invariant: live names are unique, and an assigned name is never assigned again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) struct NameId {
 }
 
 impl NameId {
-    /// Increases with the number among the names of a base; never 0.
+    /// Increases with the number among the names with the same base; never 0.
     pub fn rank(self) -> u32 {
         match self.number {
             BARE => 1,
@@ -47,7 +47,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// As [`to_string`](ToString::to_string), without the machinery of formatting.
+/// Same as [`to_string`](ToString::to_string), without the formatting machinery.
 impl From<Name<'_>> for String {
     fn from(name: Name<'_>) -> Self {
         let mut digits = itoa::Buffer::new();
@@ -88,7 +88,7 @@ struct Base {
     bare_used: bool,
     /// Where the search for a free number starts.
     count: u32,
-    /// The highest range of used numbers, both ends included: numbers counted up are here.
+    /// The highest range of used numbers, inclusive: consecutive numbers end up here.
     top: Option<(u32, u32)>,
     /// The used ranges below it, disjoint: start to end.
     below: BTreeMap<u32, u32>,
@@ -126,7 +126,7 @@ impl Base {
         self.below.insert(start, end);
     }
 
-    /// A used number is free again.
+    /// Frees a used number.
     fn remove(&mut self, number: u32) {
         let range = match self.top {
             Some((start, end)) if (start..=end).contains(&number) => {
@@ -155,7 +155,7 @@ impl Base {
         }
     }
 
-    /// The first free number from `number` on.
+    /// The first free number, starting at `number`.
     fn next_free(&self, number: u32) -> u32 {
         let Some((start, end)) = self.top else {
             return number;
@@ -173,7 +173,7 @@ impl Base {
         if free == start { end + 1 } else { free }
     }
 
-    /// Takes the first free number from `number` on, or from 1 where those are used up.
+    /// Takes the first free number from `number` on, or from 1 if those are used up.
     fn take(&mut self, number: u32) -> u32 {
         let found = match self.next_free(number) {
             BARE => self.next_free(1),
@@ -184,13 +184,13 @@ impl Base {
     }
 }
 
-/// A name that was given, with what it takes to give it back.
+/// An assigned name, with what is needed to revoke it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
     pub id: NameId,
-    /// Where the search for a free number started before.
+    /// The former start of the search for a free number.
     former_count: u32,
-    /// Whether no name had its base before.
+    /// Whether no name had this base before.
     is_new_base: bool,
 }
 
@@ -198,7 +198,7 @@ pub(crate) struct Taken {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameSpace {
     bases: IndexMap<Box<str>, Base, FxBuildHasher>,
-    /// The base that was used last, which is often used next.
+    /// The base that was used last; it is often used next.
     last: usize,
 }
 
@@ -210,12 +210,12 @@ impl NameSpace {
         }
     }
 
-    /// How many bases there are; the ids' bases are below it.
+    /// The number of bases; the bases of ids are below it.
     pub fn bases(&self) -> usize {
         self.bases.len()
     }
 
-    /// A free name for a candidate: the candidate itself, or with the next number.
+    /// A free name for a candidate: the candidate itself, or a numbered variant.
     pub fn create(&mut self, candidate: &str) -> Taken {
         let mut text = sanitize(candidate);
         let (stem, given) = split(&text);
@@ -224,7 +224,7 @@ impl NameSpace {
             None => {
                 let length = stem.len();
                 let stem = match &mut text {
-                    // The text that was made for it becomes the key.
+                    // The sanitized text becomes the key.
                     Cow::Owned(text) => {
                         text.truncate(length);
                         std::mem::take(text).into_boxed_str()
@@ -237,7 +237,7 @@ impl NameSpace {
         }
     }
 
-    /// A free name for a name that another graph has.
+    /// A free name for a name from another graph.
     pub fn create_like(&mut self, name: Name<'_>) -> Taken {
         let (index, is_new) = match self.index_of(name.base) {
             Some(index) => (index, false),
@@ -249,7 +249,7 @@ impl NameSpace {
         self.take(index, (name.number != BARE).then_some(name.number), is_new)
     }
 
-    /// A name that was given last of all was not given.
+    /// Revokes the most recently assigned name.
     pub fn give_back(&mut self, taken: Taken) {
         let Taken {
             id,
@@ -285,7 +285,8 @@ impl NameSpace {
         let former_count = base.count;
         let number = match given {
             Some(number) if number != 0 => base.take(number),
-            // torch.fx keeps `x_0` where it is given; a taken one counts on from the base's count.
+            // torch.fx keeps a given `x_0`; if it is taken, numbering continues from the base's
+            // count.
             Some(_) if !base.is_used(0) => {
                 base.insert(0);
                 0
@@ -320,7 +321,7 @@ impl NameSpace {
         }
     }
 
-    /// The id that a name would have, if its base is known.
+    /// The id of a name, if its base is known.
     pub fn find(&self, name: &str) -> Option<NameId> {
         let (stem, number) = split(name);
         let base = self.bases.get_index_of(stem)?;
@@ -331,7 +332,7 @@ impl NameSpace {
     }
 }
 
-/// Base and number of a name: `add_3` is `add` and 3; `foo_1_1` is `foo_1` and 1.
+/// Splits a name into base and number: `add_3` is `add` and 3; `foo_1_1` is `foo_1` and 1.
 fn split(name: &str) -> (&str, Option<u32>) {
     // Most names end in a letter.
     let is_digit = name.as_bytes().last().is_some_and(u8::is_ascii_digit);
@@ -345,7 +346,7 @@ fn split(name: &str) -> (&str, Option<u32>) {
     (name, None)
 }
 
-/// A number as it would be printed: no leading zeros, and below `BARE`.
+/// Parses a number in printed form: no leading zeros, and below `BARE`.
 fn canonical_number(digits: &str) -> Option<u32> {
     if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
         return None;
@@ -373,7 +374,7 @@ fn sanitize(candidate: &str) -> Cow<'_, str> {
     let mut text = String::new();
     let mut previous = ' ';
     loop {
-        // What is clean is copied as a whole.
+        // A run of clean characters is copied at once.
         let dirty = rest.bytes().position(|b| !clean(b));
         let (run, others) = rest.split_at(dirty.unwrap_or(rest.len()));
         if dirty.is_none() && text.is_empty() && !run.is_empty() && !starts_with_digit {
@@ -391,13 +392,13 @@ fn sanitize(candidate: &str) -> Cow<'_, str> {
             break;
         };
         if c.is_ascii_uppercase() {
-            // `ReLU` is `re_lu`, as torch.fx has it.
+            // `ReLU` becomes `re_lu`, as in torch.fx.
             if previous.is_ascii_lowercase() {
                 text.push('_');
             }
             text.push(c.to_ascii_lowercase());
         } else if previous.is_ascii_alphanumeric() || previous == '_' || text.is_empty() {
-            // A run of other characters is one `_`.
+            // A run of other characters becomes one `_`.
             text.push('_');
         }
         previous = c;
@@ -409,15 +410,15 @@ fn sanitize(candidate: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// Whether a text is one word of letters, digits and `_` as Rust's names are; a keyword is one too.
+/// Whether a text has the form of a Rust identifier; keywords count too.
 pub(crate) fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     let starts = |c: char| c == '_' || unicode_ident::is_xid_start(c);
     chars.next().is_some_and(starts) && chars.all(unicode_ident::is_xid_continue)
 }
 
-/// An identifier as a name of Rust: `r#type` for `type`. Nothing for what is no identifier, and for the words that
-/// cannot be names at all.
+/// An identifier as a Rust name, such as `r#type` for `type`. `None` if the text is not an
+/// identifier, or a word that can never be a name.
 pub(crate) fn as_name(text: &str) -> Option<Cow<'_, str>> {
     match text {
         _ if !is_identifier(text) => None,

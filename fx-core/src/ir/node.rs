@@ -1,4 +1,4 @@
-//! Views of one node: `NodeRef` to read, `NodeMut` to edit.
+//! Views of one node: `NodeRef` for reading, `NodeMut` for editing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
 
-/// A node, to read.
+/// A node, for reading.
 #[derive(Clone, Copy)]
 pub struct NodeRef<'g> {
     graph: &'g Graph,
@@ -58,7 +58,7 @@ impl<'g> NodeRef<'g> {
         self.graph.op_of(self.index)
     }
 
-    /// The number of its op in this graph: nodes of one op have one number.
+    /// The number of its op in this graph; nodes with the same op have the same number.
     pub(crate) fn op_number(self) -> u32 {
         self.graph.op_number(self.index)
     }
@@ -86,7 +86,7 @@ impl<'g> NodeRef<'g> {
         }
     }
 
-    /// The nodes that use it, in the order of first use, each once.
+    /// The nodes that use it, in order of first use, each once.
     pub fn users(self) -> impl Iterator<Item = NodeRef<'g>> {
         let graph = self.graph;
         graph
@@ -100,7 +100,7 @@ impl<'g> NodeRef<'g> {
         self.graph.uses().count(self.index) as usize
     }
 
-    /// The nodes that it uses, in the order of first appearance, each once.
+    /// The nodes that it uses, in order of first appearance, each once.
     pub fn all_input_nodes(self) -> impl Iterator<Item = NodeRef<'g>> {
         let graph = self.graph;
         graph
@@ -121,24 +121,25 @@ impl<'g> NodeRef<'g> {
         (index != ROOT).then_some(NodeRef { index, ..self })
     }
 
-    /// The user's expression that made it.
+    /// The user's source location that created it.
     pub fn location(self) -> Option<&'g SourceLocation> {
         self.graph
             .location_of(self.graph.notes_of(self.index).location)
     }
 
-    /// Where it stands: keys increase along the graph's order.
+    /// Its position: keys increase along the graph's order.
     pub(crate) fn order_key(self) -> u64 {
         self.graph.order.key(self.index)
     }
 
-    /// Where its location and scope are in its graph's tables.
+    /// The positions of its location and scope in its graph's tables.
     pub(crate) fn places(self) -> (LocationId, ScopeId) {
         let notes = self.graph.notes_of(self.index);
         (notes.location, notes.scope)
     }
 
-    /// The calls of modules that it was recorded in, the innermost first; of a node that calls a module, that call itself.
+    /// The module calls that it was recorded in, innermost first; for a node that calls a module,
+    /// starting with that call.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -162,10 +163,11 @@ impl<'g> NodeRef<'g> {
         })
     }
 
-    /// The modules around it: [`module_stack`](NodeRef::module_stack) without the module that the node itself calls.
+    /// The enclosing modules: [`module_stack`](NodeRef::module_stack) without the module that the
+    /// node itself calls.
     pub(crate) fn modules_around(self) -> impl Iterator<Item = &'g Scope> {
         let is_called = |scope: &&Scope| match self.op() {
-            // Where the module was moved, its path has become longer.
+            // If the module was moved, its path has become longer.
             Op::CallModule(path) => {
                 let rest = path.strip_suffix(&*scope.path);
                 !scope.path.is_empty()
@@ -178,16 +180,17 @@ impl<'g> NodeRef<'g> {
         scopes
     }
 
-    /// Its type, where one was annotated; an input without one is a tensor.
+    /// Its type, if it was annotated; an input without one is a tensor.
     pub fn type_expr(self) -> Option<&'g str> {
         self.graph.notes_of(self.index).type_expr.as_deref()
     }
 
-    /// The arguments of a function or method node, one for each parameter, by name, defaults filled in.
+    /// The arguments of a function or method node, one per parameter, by name, with defaults filled
+    /// in.
     ///
     /// # Errors
-    /// When the arguments do not fit the signature, or there is none: a module's is known to the graph
-    /// module, an unknown method's to nobody.
+    /// Returns an error if the arguments do not fit the signature, or there is none: only the graph
+    /// module knows the signature of a module, and an unknown method has none.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -215,7 +218,7 @@ impl<'g> NodeRef<'g> {
         Ok(named.collect())
     }
 
-    /// The argument of a parameter of a function or method node, its default where it is not given.
+    /// The argument of a parameter of a function or method node, or its default.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -228,7 +231,8 @@ impl<'g> NodeRef<'g> {
     /// ```
     ///
     /// # Errors
-    /// As [`normalized_arguments`](NodeRef::normalized_arguments), and when there is no such parameter.
+    /// Returns an error as for [`normalized_arguments`](NodeRef::normalized_arguments), or if there
+    /// is no such parameter.
     pub fn argument(self, name: &str) -> Result<Argument> {
         let arguments = self.normalized_arguments()?;
         let known: Vec<String> = arguments.iter().map(|(name, _)| name.clone()).collect();
@@ -246,7 +250,7 @@ impl<'g> NodeRef<'g> {
         })
     }
 
-    /// Whether the arguments fit parameters, said without making anything where they plainly do.
+    /// Checks that the arguments fit the parameters; obvious cases need no allocation.
     pub(crate) fn fits(self, callee: &str, params: &[ParamSpec]) -> Result<()> {
         let given = self.args().len();
         if self.kwargs().is_empty()
@@ -258,8 +262,8 @@ impl<'g> NodeRef<'g> {
         BoundArgs::of(self, callee, params).map(drop)
     }
 
-    /// The error, told to have happened at this node while it was being worked on: with its name, its line in the source
-    /// and its module. A place that the error knows already stays.
+    /// Adds this node, with its name, source line and module, to an error that happened while
+    /// working on it. A place that the error already has stays.
     ///
     /// ```
     /// # use fx_core::Error;
@@ -290,7 +294,7 @@ impl fmt::Debug for NodeRef<'_> {
     }
 }
 
-/// A node, to edit.
+/// A node, for editing.
 #[derive(Debug)]
 pub struct NodeMut<'g> {
     graph: &'g mut Graph,
@@ -302,35 +306,35 @@ impl<'g> NodeMut<'g> {
         NodeMut { graph, index }
     }
 
-    /// The node, to read.
+    /// The node, for reading.
     pub fn as_ref(&self) -> NodeRef<'_> {
         NodeRef::new(self.graph, self.index)
     }
 
-    /// Replaces the positional arguments; use lists follow, and entries that must be computed anew (shapes) go from the
-    /// node and from all that depends on it.
+    /// Replaces the positional arguments and updates the use lists. Entries that must be recomputed
+    /// (shapes) are removed from the node and from everything that depends on it.
     ///
     /// # Errors
-    /// When an argument is not a live node of this graph, or nests too deep, or the node would depend on itself; nothing
-    /// changes then.
+    /// Returns an error if an argument is not a live node of this graph or nests too deep, or the
+    /// node would depend on itself; nothing changes then.
     pub fn set_args(&mut self, args: impl IntoArguments) -> Result<()> {
         let kwargs: Kwargs = self.as_ref().kwargs().to_vec();
         self.set_inputs(args, kwargs)
     }
 
-    /// Replaces the keyword arguments, as [`set_args`](NodeMut::set_args) the positional ones.
+    /// Replaces the keyword arguments, like [`set_args`](NodeMut::set_args).
     ///
     /// # Errors
-    /// As `set_args`.
+    /// Same as `set_args`.
     pub fn set_kwargs(&mut self, kwargs: impl IntoKwargs) -> Result<()> {
         let args: Args = self.as_ref().args().iter().cloned().collect();
         self.set_inputs(args, kwargs)
     }
 
-    /// Replaces positional and keyword arguments together, as [`set_args`](NodeMut::set_args).
+    /// Replaces both positional and keyword arguments, like [`set_args`](NodeMut::set_args).
     ///
     /// # Errors
-    /// As `set_args`.
+    /// Same as `set_args`.
     pub fn set_inputs(&mut self, args: impl IntoArguments, kwargs: impl IntoKwargs) -> Result<()> {
         let (args, kwargs) = (args.into_arguments(), kwargs.into_kwargs());
         self.graph.set_inputs(self.index, args, kwargs)?;
@@ -338,17 +342,17 @@ impl<'g> NodeMut<'g> {
         Ok(())
     }
 
-    /// Writes the same inputs in another way: what the node gives stays.
+    /// Rewrites the inputs without changing the node's value.
     pub(crate) fn write_inputs(&mut self, args: Args, kwargs: Kwargs) -> Result<()> {
         self.graph.set_inputs(self.index, args, kwargs)?;
         self.graph.still_knows(self.index);
         Ok(())
     }
 
-    /// Replaces one positional argument, in a time that does not depend on how many there are.
+    /// Replaces one positional argument, in time independent of the number of arguments.
     ///
     /// # Errors
-    /// When there is no such position, or as [`set_args`](NodeMut::set_args).
+    /// Returns an error if there is no such position, or as for [`set_args`](NodeMut::set_args).
     pub fn update_arg(&mut self, position: usize, arg: impl Into<Argument>) -> Result<()> {
         let count = self.as_ref().args().len();
         if position >= count {
@@ -360,26 +364,30 @@ impl<'g> NodeMut<'g> {
         self.set_argument(position, arg.into())
     }
 
-    /// Every user of this node uses `new` instead, but for `new` itself. Returns the users changed.
+    /// Replaces this node by `new` in all of its users except `new` itself. Returns the changed
+    /// users.
     ///
     /// # Errors
-    /// When `new` is not in this graph, or a user would depend on itself; nothing changes then.
+    /// Returns an error if `new` is not in this graph, or a user would depend on itself; nothing
+    /// changes then.
     pub fn replace_all_uses_with(&mut self, new: NodeId) -> Result<Vec<NodeId>> {
         let users = self.graph.replace_uses(self.index, new, &mut |_| true)?;
         Ok(users.into_vec())
     }
 
-    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), without the list of users.
+    /// Same as [`replace_all_uses_with`](NodeMut::replace_all_uses_with), without the list of
+    /// users.
     pub(crate) fn give_uses_to(&mut self, new: NodeId) -> Result<()> {
         let users = self.graph.replace_uses(self.index, new, &mut |_| true);
         users.map(drop)
     }
 
-    /// As [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that `filter` accepts. It is asked about
-    /// every user, in the order of first use, as PyTorch's `delete_user_cb` is; `new` keeps its use whatever it says.
+    /// Same as [`replace_all_uses_with`](NodeMut::replace_all_uses_with), for the users that
+    /// `filter` accepts. It is called for every user, in order of first use, like PyTorch's
+    /// `delete_user_cb`; `new` always keeps its use.
     ///
     /// # Errors
-    /// As `replace_all_uses_with`.
+    /// Same as `replace_all_uses_with`.
     pub fn replace_uses_with_filter(
         &mut self,
         new: NodeId,
@@ -389,10 +397,11 @@ impl<'g> NodeMut<'g> {
         Ok(users.into_vec())
     }
 
-    /// Puts an argument between the positional ones, or after them.
+    /// Inserts a positional argument at a position.
     ///
     /// # Errors
-    /// When the position is beyond the end, or as [`set_args`](NodeMut::set_args).
+    /// Returns an error if the position is beyond the end, or as for
+    /// [`set_args`](NodeMut::set_args).
     pub fn insert_arg(&mut self, position: usize, arg: impl Into<Argument>) -> Result<()> {
         let mut args = self.as_ref().args().to_vec();
         if position > args.len() {
@@ -409,7 +418,7 @@ impl<'g> NodeMut<'g> {
     /// Sets one keyword argument.
     ///
     /// # Errors
-    /// As [`set_args`](NodeMut::set_args).
+    /// Same as [`set_args`](NodeMut::set_args).
     pub fn update_kwarg(&mut self, name: &str, arg: impl Into<Argument>) -> Result<()> {
         let kwargs = self.as_ref().kwargs();
         if let Some(at) = kwargs.iter().position(|(known, _)| &**known == name) {
@@ -430,57 +439,58 @@ impl<'g> NodeMut<'g> {
         Ok(())
     }
 
-    /// Gives the node another opcode or target; arguments, name and users stay, entries that must be computed anew
-    /// (shapes) go from it and from all that depends on it.
+    /// Changes the node's opcode or target. Arguments, name and users stay; entries that must be
+    /// recomputed (shapes) are removed from the node and from everything that depends on it.
     ///
     /// # Errors
-    /// When the graph has no room for another target.
+    /// Returns an error if the graph has no room for another target.
     pub fn set_op(&mut self, op: Op) -> Result<()> {
         self.write_op(op)?;
         self.graph.forget(self.index);
         Ok(())
     }
 
-    /// Writes the same call in another way: what the node gives stays.
+    /// Rewrites the call without changing the node's value.
     pub(crate) fn write_op(&mut self, op: Op) -> Result<()> {
         self.graph.set_op(self.index, op)
     }
 
-    /// Gives the node a name, or with a number where that is taken.
+    /// Renames the node; a number is appended if the name is taken.
     pub fn rename(&mut self, name: &str) {
         self.graph.rename(self.index, name);
     }
 
-    /// In this node alone, `old` becomes `new`.
+    /// Replaces `old` by `new` in this node only.
     ///
     /// # Errors
-    /// When either is not in this graph, or the node would depend on itself; nothing changes then.
+    /// Returns an error if either is not in this graph, or the node would depend on itself; nothing
+    /// changes then.
     pub fn replace_input_with(&mut self, old: NodeId, new: NodeId) -> Result<()> {
         let old = self.graph.index(old)?;
         self.graph.replace_in(self.index, old, new)
     }
 
-    /// Moves another node to before this one.
+    /// Moves another node directly before this one.
     ///
     /// # Errors
-    /// When the other is not in this graph.
+    /// Returns an error if the other is not in this graph.
     pub fn prepend(&mut self, other: NodeId) -> Result<()> {
         let other = self.graph.index(other)?;
         self.graph.move_before(other, self.index);
         Ok(())
     }
 
-    /// Moves another node to after this one.
+    /// Moves another node directly after this one.
     ///
     /// # Errors
-    /// When the other is not in this graph.
+    /// Returns an error if the other is not in this graph.
     pub fn append(&mut self, other: NodeId) -> Result<()> {
         let other = self.graph.index(other)?;
         self.graph.move_after(other, self.index);
         Ok(())
     }
 
-    /// The node has learnt something that was computed of its value.
+    /// Marks that a computed entry about the node's value was added.
     pub(super) fn mark_known(&mut self) {
         self.graph.mark_known(self.index);
     }
@@ -493,14 +503,14 @@ impl<'g> NodeMut<'g> {
         self.graph.extra_of_mut(self.index)
     }
 
-    /// Has the place in the source and in the modules that another node of the graph has.
+    /// Takes the source location and modules of another node of the graph.
     pub(crate) fn come_from(&mut self, other: NodeId) -> Result<()> {
         let other = self.graph.index(other)?;
         self.graph.come_from(self.index, other);
         Ok(())
     }
 
-    /// Annotates the type of its value.
+    /// Sets the type annotation of its value.
     pub fn set_type_expr(&mut self, ty: Option<&str>) {
         self.graph.notes_of_mut(self.index).type_expr = ty.map(Arc::from);
         self.tell_changed();

@@ -1,4 +1,4 @@
-//! Observers: told of every node that is created, erased or put in another's place.
+//! Observers: notified of every node that is created, erased, replaced or changed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::graph::Graph;
 use super::node::NodeRef;
 
-/// Is told what happens to a graph's nodes. A clone of the graph has no observers.
+/// Is notified of changes to a graph's nodes. A clone of the graph has no observers.
 ///
-/// An edit that is taken back ([`Graph::edit`], [`GraphModule::edit`](crate::GraphModule::edit)) tells the reverse of what was
-/// told, the last first: what an observer keeps of the graph by these events is the graph then too.
+/// Undoing an edit ([`Graph::edit`], [`GraphModule::edit`](crate::GraphModule::edit)) notifies
+/// observers of the reverse of each event, last event first, so that state derived from the events
+/// stays consistent with the graph.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,13 +52,13 @@ pub trait GraphObserver: Send + Sync {
         let _ = (old, new, user);
     }
 
-    /// A node has another target, other arguments, another name, type, entry or place in the order.
+    /// A node's target, arguments, name, type, entry or position changed.
     fn changed(&self, node: NodeRef<'_>) {
         let _ = node;
     }
 }
 
-/// Names an observer of a graph.
+/// Identifies an observer of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObserverId(u64);
 
@@ -80,16 +81,16 @@ impl fmt::Debug for Observers {
 }
 
 impl Graph {
-    /// Has an observer told of what happens from now on.
+    /// Adds an observer, which is notified from now on.
     pub fn observe(&mut self, observer: Arc<dyn GraphObserver>) -> ObserverId {
-        // Of the whole process, so that another graph's observer is never taken for this one.
+        // Unique in the process, so that another graph's observer is never mistaken for this one.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         self.observers.list.push((id, observer));
         ObserverId(id)
     }
 
-    /// Tells an observer no more; `false` where it was not told before either.
+    /// Removes an observer. Returns `false` if it was not registered.
     pub fn unobserve(&mut self, id: ObserverId) -> bool {
         let before = self.observers.list.len();
         self.observers.list.retain(|(known, _)| *known != id.0);
@@ -101,7 +102,7 @@ impl Graph {
         !self.observers.list.is_empty()
     }
 
-    /// A node has changed.
+    /// Notifies observers that a node has changed.
     #[inline]
     pub(super) fn tell_changed(&self, index: u32) {
         self.tell(|observer, graph| observer.changed(NodeRef::new(graph, index)));

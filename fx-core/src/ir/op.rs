@@ -1,24 +1,25 @@
-//! `Op`: the six opcodes, each with the one kind of target that it can have.
+//! `Op`: the six opcodes, each with its only possible kind of target.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::function::Function;
 
-/// What a node does: its opcode and target in one, so that an ill-typed target cannot be built.
+/// What a node does: opcode and target in one, so that an ill-typed target cannot be constructed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Op {
     /// An input of the graph; the target is the argument's name.
     Placeholder(Arc<str>),
-    /// A parameter, buffer or constant, or a module that a function is given; the target is its dotted path.
+    /// A parameter, buffer or constant, or a module that is passed to a function; the target is its
+    /// dotted path.
     GetAttr(Arc<str>),
-    /// A call of a function.
+    /// A call to a function.
     CallFunction(Function),
-    /// A call of a method of the first argument.
+    /// A call to a method of the first argument.
     CallMethod(Arc<str>),
-    /// A call of a module; the target is its dotted path.
+    /// A call to a module; the target is its dotted path.
     CallModule(Arc<str>),
-    /// The result of the graph: its one argument.
+    /// The output of the graph; its one argument is the result.
     Output,
 }
 
@@ -59,7 +60,7 @@ impl Op {
         }
     }
 
-    /// What a node of it is called when nobody says: the function's or method's name, the whole path otherwise.
+    /// The default name of such a node: the function's or method's name, otherwise the whole path.
     pub(crate) fn name_candidate(&self) -> &str {
         match self {
             Op::CallFunction(function) => function.name(),
@@ -79,12 +80,12 @@ impl Opcode {
         Opcode::Output,
     ];
 
-    /// The opcode of a name.
+    /// The opcode with this name.
     pub(crate) fn named(name: &str) -> Option<Opcode> {
         Opcode::ALL.into_iter().find(|opcode| opcode.name() == name)
     }
 
-    /// torch.fx's name of it.
+    /// Its name in torch.fx.
     pub fn name(self) -> &'static str {
         match self {
             Opcode::Placeholder => "placeholder",

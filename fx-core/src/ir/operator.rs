@@ -1,6 +1,6 @@
 //! The built-in operators as functions that graphs call: `fx_core::operator::add` is `a + b`.
 //!
-//! Scalars are computed here, with Python's rules for `/`, `%` and `//`; objects answer for themselves
+//! Scalars are computed here, with Python's rules for `/`, `%` and `//`; objects compute themselves
 //! through [`Object::operator`](crate::tensor::Object::operator).
 #![allow(
     non_upper_case_globals,
@@ -67,7 +67,7 @@ operators! {
     mul = Mul BINARY;
     /// `a / b`, true division: two integers give a float
     truediv = Truediv BINARY;
-    /// `a % b`, the sign is the divisor's
+    /// `a % b`, with the divisor's sign
     r#mod = Mod BINARY;
     /// `-a`
     neg = Neg UNARY;
@@ -136,7 +136,7 @@ fn attribute(args: &[&Value], out: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// Stops a run where a truth value does not hold, with the message that was written beside it.
+/// Stops a run if a condition does not hold, with its message.
 pub const _assert: Function = {
     static DEF: FunctionDef =
         FunctionDef::new("fx_core::operator::_assert", ASSERTION, check_assertion)
@@ -166,7 +166,7 @@ fn check_assertion(args: &[&Value], out: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// Guards an argument that tracing specialised: stops a run that is given another value.
+/// Guards an argument that tracing specialised: stops a run that passes another value.
 pub const assert_specialized: Function = {
     static DEF: FunctionDef = FunctionDef::new(
         "fx_core::operator::assert_specialized",
@@ -199,11 +199,11 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
             Value::Object(_) => value.describe(),
             plain => plain.to_string(),
         };
-        let mend = match (argument, expected) {
-            // A leaf of a structure is not bound by a name of its own.
+        let fix = match (argument, expected) {
+            // A leaf of a structure has no name to bind it by.
             (Value::Str(name), Value::None) if !name.contains(['[', '.', '"']) => {
                 format!(
-                    "trace it as there, with `.concrete(\"{}\", PH)`",
+                    "trace it as present, with `.concrete(\"{}\", PH)`",
                     name.as_ref() as &str
                 )
             }
@@ -213,7 +213,7 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
             argument: argument.to_string(),
             expected: expected.to_string(),
             found,
-            mend,
+            fix,
         };
         return Err(guard.into());
     }
@@ -221,7 +221,7 @@ fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// The function of an operator.
+/// The function that implements an operator.
 pub fn function_of(op: Operator) -> Function {
     match op {
         Operator::Add => add,
@@ -250,7 +250,8 @@ pub fn function_of(op: Operator) -> Function {
     }
 }
 
-/// Runs an operator: the first object among the operands answers, else they are plain values.
+/// Runs an operator: the first object operand handles it; without objects, operands are plain
+/// values.
 fn apply(op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
     for arg in args {
         if let Some(object) = arg.as_object() {
@@ -317,9 +318,9 @@ fn compares(op: Operator) -> bool {
     )
 }
 
-/// How an integer stands to a float, without rounding it; `None` beside nan.
+/// Compares an integer with a float without rounding; `None` for NaN.
 fn against(n: i64, x: f64) -> Option<Ordering> {
-    // -2^63 and 2^63, which a float holds.
+    // -2^63 and 2^63, which a float represents exactly.
     let (low, high) = (i64::MIN as f64, -(i64::MIN as f64));
     if x.is_nan() {
         None
@@ -328,7 +329,7 @@ fn against(n: i64, x: f64) -> Option<Ordering> {
     } else if x < low {
         Some(Ordering::Greater)
     } else {
-        // The whole part is one of 64 bits; where it ties, the fraction decides.
+        // The whole part fits in 64 bits; on a tie, the fraction decides.
         let whole = n.cmp(&(x.trunc() as i64));
         Some(whole.then(0.0.partial_cmp(&x.fract()).unwrap_or(Ordering::Equal)))
     }
@@ -360,7 +361,7 @@ fn bools(op: Operator, a: bool, b: bool) -> Option<Value> {
 }
 
 fn ints(op: Operator, a: i64, b: i64, unfit: impl Fn() -> Error) -> Result<Value> {
-    // By 64 and more all bits are out, as by 64.
+    // Shifting by 64 or more shifts out all bits, as by 64.
     let shift = || match b {
         0.. => Ok(u32::try_from(b).unwrap_or(u32::MAX).min(64)),
         _ => Err(Error::arithmetic("a shift must not be negative")),
@@ -415,7 +416,7 @@ fn by_zero() -> Error {
     Error::arithmetic("a number is divided by zero, or zero raised to a negative power")
 }
 
-/// The quotient rounded down and the rest, which has the sign of the divisor, as Python has them for floats.
+/// The floored quotient and the remainder, which has the divisor's sign, as for floats in Python.
 fn divided(a: f64, b: f64) -> (f64, f64) {
     let mut rest = a % b;
     let mut quotient = (a - rest) / b;
@@ -428,11 +429,11 @@ fn divided(a: f64, b: f64) -> (f64, f64) {
     if quotient == 0.0 {
         return (quotient.abs().copysign(a / b), rest);
     }
-    // The division is off by less than one.
+    // The division is off by less than one, so rounding corrects it.
     (quotient.round(), rest)
 }
 
-/// As Python's: what it raises an error for is an error, not an infinity or NaN.
+/// As in Python: where it raises an error, this returns one, not an infinity or NaN.
 fn floats(op: Operator, a: f64, b: f64) -> Result<Option<Value>> {
     let divides = matches!(op, Operator::Truediv | Operator::Floordiv | Operator::Mod);
     if b == 0.0 && divides || op == Operator::Pow && a == 0.0 && b < 0.0 {
@@ -440,7 +441,7 @@ fn floats(op: Operator, a: f64, b: f64) -> Result<Option<Value>> {
     }
     if op == Operator::Pow && a < 0.0 && a.is_finite() && b.is_finite() && b.fract() != 0.0 {
         return Err(Error::arithmetic(format_args!(
-            "`pow`: {a} to the power of {b} is no real number"
+            "`pow`: {a} to the power of {b} is not a real number"
         )));
     }
     Ok(Some(match op {
@@ -461,7 +462,7 @@ fn floats(op: Operator, a: f64, b: f64) -> Result<Option<Value>> {
     }))
 }
 
-/// The items from start to stop, in steps; ends outside the list are its ends, as in Python.
+/// The items from start to stop, by step; ends outside the list are clamped, as in Python.
 fn sliced(items: &[Value], ends: &[Value; 3]) -> Result<Vec<Value>> {
     let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
     let end = |value: &Value, default: i64| match value {
@@ -487,7 +488,7 @@ fn sliced(items: &[Value], ends: &[Value; 3]) -> Result<Vec<Value>> {
     Ok(part.iter().step_by(step).cloned().collect())
 }
 
-/// One sequence after another: a list if the first is one.
+/// Concatenates two sequences; the result is a list if the first is one.
 fn joined(first: &Value, second: &Value) -> Option<Value> {
     let (Value::List(a) | Value::Tuple(a)) = first else {
         return None;

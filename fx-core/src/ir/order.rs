@@ -4,10 +4,10 @@
 
 use std::num::NonZeroU32;
 
-/// The index of the list's sentinel, before the first node and after the last.
+/// The index of the list's sentinel, which precedes the first node and follows the last.
 pub(crate) const ROOT: u32 = 0;
 
-/// Distance between the keys of nodes appended one after another.
+/// The distance between keys of consecutively appended nodes.
 const GAP: u64 = 1 << 24;
 
 /// A place in the list.
@@ -17,8 +17,8 @@ struct Link {
     next: u32,
 }
 
-/// Where a place stands. The stamp of the node in it is here as well, so that a question about an id and its
-/// order touches one place in memory; the key is in halves to keep that place at 12 bytes.
+/// The rank of a place. It includes the stamp of the node there, so that checking an id and its
+/// order reads one place in memory; the key is split in halves to keep the size at 12 bytes.
 #[derive(Debug, Clone, Copy)]
 struct Rank {
     high: u32,
@@ -38,7 +38,7 @@ impl Rank {
     }
 }
 
-/// The list; indices are the graph's.
+/// The list; it shares the graph's indices.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     links: Vec<Link>,
@@ -46,7 +46,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The empty list: the sentinel alone.
+    /// An empty list, with only the sentinel.
     pub fn with_capacity(nodes: usize) -> Self {
         let mut order = Order {
             links: Vec::with_capacity(nodes + 1),
@@ -64,7 +64,7 @@ impl Order {
         self.links[index as usize].prev
     }
 
-    /// Increases along the order.
+    /// The key of a node; it increases along the order.
     pub fn key(&self, index: u32) -> u64 {
         self.ranks[index as usize].key()
     }
@@ -82,7 +82,7 @@ impl Order {
         self.key(a) < self.key(b)
     }
 
-    /// Room for one more index at the end of the columns.
+    /// Adds one more index at the end of the columns.
     pub fn grow(&mut self) {
         self.links.push(Link {
             prev: ROOT,
@@ -95,13 +95,13 @@ impl Order {
         });
     }
 
-    /// The last index of the columns, which is not in the list, is none any more.
+    /// Removes the last index of the columns, which must not be in the list.
     pub fn shrink(&mut self) {
         self.links.pop();
         self.ranks.pop();
     }
 
-    /// Room for an index.
+    /// Grows the columns until they contain an index.
     pub fn grow_to(&mut self, index: u32) {
         while self.links.len() <= index as usize {
             self.grow();
@@ -148,14 +148,14 @@ impl Order {
             let high = self.key(next);
             return low + (high - low) / 2;
         }
-        // A run of insertions at one place steps by a little instead of halving the gap away.
+        // A run of insertions at one place takes small steps instead of repeatedly halving the gap.
         low + ((high - low) / 2).min(GAP >> 8)
     }
 
     /// Spreads the keys around a node evenly over the smallest aligned range that is sparse enough:
-    /// the classic list labelling, amortised O(log n) moved keys an insertion.
+    /// classic list labelling, with amortised O(log n) moved keys per insertion.
     fn make_room(&mut self, at: u32) {
-        // Nothing is before the sentinel: room is made around the first node.
+        // Nothing precedes the sentinel: make room around the first node instead.
         let at = if at == ROOT { self.next(ROOT) } else { at };
         let key = self.key(at);
         // A range of 2^bits keys may hold (2 / 1.4)^bits nodes, so wider ranges are sparser.
@@ -177,7 +177,7 @@ impl Order {
             }
             let step = (end - start) / (count + 1);
             if step >= 3 && count as f64 <= capacity {
-                // A gap before the first as well, for what comes between it and the node before.
+                // Leave a gap before the first node as well, for insertions before it.
                 let mut key = start + step;
                 let mut index = first;
                 for _ in 0..count {
@@ -191,7 +191,7 @@ impl Order {
         self.spread_all();
     }
 
-    /// Lays the list out anew; `indices` are all that are in it.
+    /// Rearranges the list; `indices` are all of its nodes.
     pub fn rearrange(&mut self, indices: &[u32]) {
         let mut prev = ROOT;
         for index in indices {

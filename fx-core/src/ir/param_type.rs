@@ -1,6 +1,7 @@
-//! `ParamType`: what a parameter takes and a result is, as data: written by macros, or read of a type's text.
+//! `ParamType`: the type of a parameter or a result, as data: written by macros, or parsed from a
+//! type's text.
 //!
-//! Invariant: what a name of a type means is said here and nowhere else.
+//! Invariant: the meaning of a type name is defined only here.
 
 use std::any::TypeId;
 use std::fmt;
@@ -13,10 +14,11 @@ use crate::error::{Error, Result};
 use crate::value::data::{Registered, only_tensor_type, tensor_type, tensor_type_named};
 use crate::value::object::{Object, short_type_name};
 
-/// A type, as far as graphs and generated source have to know it.
+/// A type, as far as graphs and generated source need to know it.
 ///
-/// [`Param::TYPE`](crate::tensor::Param::TYPE) and [`FromValue::TYPE`](crate::trace::FromValue::TYPE) have those of Rust's types; a
-/// type's text is read by the grammar of types. `Display` writes it as the type of a value that is owned.
+/// [`Param::TYPE`](crate::tensor::Param::TYPE) and
+/// [`FromValue::TYPE`](crate::trace::FromValue::TYPE) hold those of Rust types; text is parsed by
+/// the grammar of types. `Display` writes it as the type of an owned value.
 ///
 /// ```
 /// use fx_core::ir::{ParamType, ScalarType};
@@ -28,7 +30,7 @@ use crate::value::object::{Object, short_type_name};
 /// assert!("Vec<Int".parse::<ParamType>().is_err());
 /// # Ok::<(), fx_core::Error>(())
 /// ```
-// No variant is called as types are: rustc would write the paths of those in its messages.
+// No variant is named like a type: rustc would print the paths of such types in its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParamType {
@@ -56,11 +58,11 @@ pub enum ParamType {
     Map(TypePart<ParamType>),
     /// `(A, B)`
     Tuple(TypePart<[ParamType]>),
-    /// Any other.
+    /// Any other type.
     Named(TypeName),
 }
 
-/// A kind of scalars; the order is the one in which operators widen.
+/// A kind of scalar; the order is the one in which operators widen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names say all")]
 #[non_exhaustive]
@@ -71,7 +73,7 @@ pub enum ScalarType {
 }
 
 impl ScalarType {
-    /// The name of the type whose values may be symbolic.
+    /// The name of the type with possibly symbolic values.
     pub fn name(self) -> &'static str {
         match self {
             ScalarType::Bool => "Bool",
@@ -81,11 +83,11 @@ impl ScalarType {
     }
 }
 
-/// What is inside of a type: a constant that a macro wrote, or what was read.
+/// The inner part of a type: a constant from a macro, or a parsed part.
 pub enum TypePart<T: ?Sized + 'static> {
     /// A constant.
     Fixed(&'static T),
-    /// Read when the program runs.
+    /// Parsed at run time.
     Parsed(Arc<T>),
 }
 
@@ -128,7 +130,7 @@ impl<T: ?Sized + PartialEq> PartialEq for TypePart<T> {
 }
 impl<T: ?Sized + Eq> Eq for TypePart<T> {}
 
-/// The name of a type, and which it is where that is known.
+/// The name of a type, with its id if known.
 #[derive(Clone)]
 pub struct TypeName {
     id: Option<TypeId>,
@@ -137,16 +139,16 @@ pub struct TypeName {
 
 #[derive(Clone)]
 enum Name {
-    /// Rust's own name of it.
+    /// The name from `type_name`.
     Of(fn() -> &'static str),
-    /// The same, of a value's type.
+    /// The same, taken from a value.
     Known(&'static str),
     /// A type's text.
     Text(Arc<str>),
 }
 
 impl TypeName {
-    /// The name of a type that lives as long as the program.
+    /// The name of a `'static` type.
     pub const fn of<T: 'static>() -> Self {
         TypeName {
             id: Some(TypeId::of::<T>()),
@@ -162,14 +164,14 @@ impl TypeName {
         }
     }
 
-    /// The type that it names, where that is known.
+    /// The id of the named type, if known.
     pub fn id(&self) -> Option<TypeId> {
         self.id
     }
 }
 
 impl TypeName {
-    /// Whether several registered tensor types have the name.
+    /// Whether several registered tensor types share the name.
     pub(crate) fn is_shared(&self) -> bool {
         let registered = self.id.and_then(tensor_type);
         registered.is_some_and(|ty| ty.name() == ty.path() && ty.path().contains("::"))
@@ -177,7 +179,8 @@ impl TypeName {
 }
 
 impl fmt::Display for TypeName {
-    /// What source calls the type: a registered tensor type by its registered name, others by the last names of paths.
+    /// The name in source: a tensor type's registered name; otherwise each path is reduced to its
+    /// last segment.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(registered) = self.id.and_then(tensor_type) {
             return f.write_str(registered.name());
@@ -216,7 +219,7 @@ impl ParamType {
         })
     }
 
-    /// The type of a value, by its full name.
+    /// The type of a value, with its full name.
     pub(crate) fn of_value(value: &dyn std::any::Any, name: &'static str) -> Self {
         ParamType::Named(TypeName {
             id: Some(value.type_id()),
@@ -232,7 +235,7 @@ impl ParamType {
         })
     }
 
-    /// What a reference refers to; the type itself otherwise.
+    /// The target of a reference; otherwise the type itself.
     pub fn referred(&self) -> &ParamType {
         let mut ty = self;
         while let ParamType::Reference(inner) = ty {
@@ -241,7 +244,7 @@ impl ParamType {
         ty
     }
 
-    /// What is inside of an optional type.
+    /// The inner type of an option.
     pub fn optional(&self) -> Option<&ParamType> {
         match self {
             ParamType::Optional(inner) => Some(inner),
@@ -249,7 +252,8 @@ impl ParamType {
         }
     }
 
-    /// The type of an item: of a tuple the one at the place, of a list, a map or an optional one any.
+    /// The type of an item: the one at the position for a tuple; for a list, a map or an option of
+    /// one, the item type.
     pub fn item(&self, at: usize) -> Option<&ParamType> {
         match self.referred() {
             ParamType::Tuple(parts) => parts.get(at),
@@ -262,7 +266,7 @@ impl ParamType {
         }
     }
 
-    /// The first tensor type that it has, itself or inside.
+    /// The first tensor type: the type itself, or one inside it.
     pub fn tensor(&self) -> Option<&TypeName> {
         match self {
             ParamType::TensorOf(name) => Some(name),
@@ -272,12 +276,13 @@ impl ParamType {
         }
     }
 
-    /// Whether it is a scalar's.
+    /// Whether it is a scalar type.
     pub fn is_scalar(&self) -> bool {
         matches!(self, ParamType::Scalar(_) | ParamType::Plain(_))
     }
 
-    /// Whether a graph need not say it of an input: it is, or refers to, the one tensor type that is registered.
+    /// Whether a graph may omit it for an input: it is, or refers to, the only registered tensor
+    /// type.
     pub(crate) fn goes_without_saying(&self) -> bool {
         let known = only_tensor_type();
         match (self.referred(), known) {
@@ -313,14 +318,14 @@ impl fmt::Display for ParamType {
 impl FromStr for ParamType {
     type Err = Error;
 
-    /// Reads a type's text.
+    /// Parses a type's text.
     fn from_str(text: &str) -> Result<Self> {
         RustType::parse(text).map(|ty| ParamType::of(&ty))
     }
 }
 
 impl ParamType {
-    /// What a type's text means.
+    /// The meaning of a parsed type.
     pub(crate) fn of(ty: &RustType) -> Self {
         let part = |inner: &RustType| TypePart::Parsed(Arc::new(ParamType::of(inner)));
         match ty.meaning() {
@@ -351,7 +356,7 @@ impl ParamType {
     }
 }
 
-/// What a type's text means, with the texts inside.
+/// The meaning of a type, with its inner types.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Meaning<'t> {
     Scalar(ScalarType),
@@ -365,12 +370,12 @@ pub(crate) enum Meaning<'t> {
     Array(&'t RustType),
     Map(&'t RustType),
     Tuple(&'t [RustType]),
-    /// A tensor, or what graphs know nothing of.
+    /// A tensor, or a type that graphs do not know.
     Other,
 }
 
 impl RustType {
-    /// What it means to a graph.
+    /// The meaning of the type for graphs.
     pub fn meaning(&self) -> Meaning<'_> {
         let path = match self {
             RustType::Reference { inner, .. } => return Meaning::Ref(inner),
@@ -382,7 +387,7 @@ impl RustType {
         let Some((name, parts)) = self.last() else {
             return Meaning::Other;
         };
-        // Of somebody's module it is somebody's type.
+        // A name in another module is another type.
         let root = path
             .segments
             .first()

@@ -21,10 +21,11 @@ use crate::value::device::Device;
 use crate::value::dtype::DType;
 use crate::value::handle::NodeId;
 
-/// Parses the printed form; nodes keep their names, and their source location is their line of the text.
+/// Parses the printed form; nodes keep their names, and their source location is their line in the
+/// text.
 ///
-/// Spaces between tokens, blank lines and the kind of line ends do not matter. A node may use nodes of
-/// earlier lines only, and every function must be registered in a crate that is linked in.
+/// Spaces between tokens, blank lines and the kind of line endings do not matter. A node may only
+/// use nodes of earlier lines, and every function must be registered in a linked crate.
 ///
 /// ```
 /// let text = "\
@@ -40,7 +41,7 @@ impl FromStr for Graph {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // A node a line.
+        // One node per line.
         let lines = text.bytes().filter(|byte| *byte == b'\n').count();
         let mut graph = Graph::with_capacity(lines);
         graph.places.reserve(lines);
@@ -62,27 +63,28 @@ impl FromStr for Graph {
 
 const NUM_USERS: &str = "[num_users=";
 
-/// A node that was read, and what the text says of its users.
+/// A parsed node, and the number of users that the text states.
 struct Counted {
     id: NodeId,
     users: usize,
     at: usize,
 }
 
-/// A `return` line. Its node has no name in the text: it is made when all other names are taken.
+/// A `return` line. Its node has no name in the text, so it is created after all other names are
+/// taken.
 struct Returned {
     args: Args,
     location: SourceLocation,
-    /// How many nodes were read before it.
+    /// The number of nodes read before it.
     place: usize,
 }
 
 struct Parser<'t> {
     text: Text<'t>,
     graph: Graph,
-    /// The node of the line before.
+    /// The node of the previous line.
     last: Option<(&'t str, NodeId)>,
-    /// The name of the node whose line it is.
+    /// The name of the node on the current line.
     current: &'t str,
     nodes: Vec<Counted>,
     returns: Vec<Returned>,
@@ -167,7 +169,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Makes the nodes of the `return` lines and compares the users with what the text says.
+    /// Creates the nodes of the `return` lines and checks the numbers of users in the text.
     fn finish(mut self) -> Result<Graph> {
         for returned in std::mem::take(&mut self.returns) {
             let Returned {
@@ -258,7 +260,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// A target: in quotes, or everything up to `]`.
+    /// A target: quoted, or everything up to `]`.
     fn target(&mut self) -> Result<Cow<'t, str>> {
         let rest = self.text.rest();
         if rest.starts_with('"') {
@@ -315,7 +317,7 @@ impl<'t> Parser<'t> {
 
     // ---- arguments -----------------------------------------------------------------------------
 
-    /// Calls `one` for every item up to `close`; a tuple of one needs its comma.
+    /// Calls `one` for every item up to `close`; a one-item tuple needs its comma.
     fn items(
         &mut self,
         close: &str,
@@ -391,7 +393,7 @@ impl<'t> Parser<'t> {
     fn reference(&mut self) -> Result<Argument> {
         let start = self.text.at() - 1;
         let name = self.text.word("a name")?;
-        // Most nodes use the one before.
+        // Most nodes use the previous one.
         if let Some((last, id)) = self.last
             && last == name
         {
@@ -408,7 +410,7 @@ impl<'t> Parser<'t> {
         Err(self.text.wrong(start, "a node of an earlier line", found))
     }
 
-    /// What starts with a letter: a constant, an element type or a slice.
+    /// Anything that starts with a letter: a constant, an element type or a slice.
     fn named(&mut self, depth: usize) -> Result<Argument> {
         let start = self.text.at();
         let word = self.text.word("a value")?;

@@ -1,4 +1,5 @@
-//! Where nodes come from: interned source locations and module scopes, one small id each a node.
+//! Where nodes come from: interned source locations and module scopes, one small id of each per
+//! node.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -18,12 +19,13 @@ pub struct Scope {
     pub path: Arc<str>,
     /// The module's type.
     pub type_name: Cow<'static, str>,
-    /// How often the module had been called before, in the trace that recorded the node: 0 in its first call.
+    /// The number of earlier calls of the module, in the trace that recorded the node: 0 in its
+    /// first call.
     pub call: u32,
     pub(crate) parent: ScopeId,
 }
 
-/// A path and the number of a call tell scopes apart but for a few.
+/// Path, call number and parent distinguish almost all scopes.
 impl Hash for Scope {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.path.hash(state);
@@ -32,24 +34,24 @@ impl Hash for Scope {
     }
 }
 
-/// Where a new node comes from.
+/// The source of a new node's location.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Site<'a> {
-    /// The expression that is being run.
+    /// The expression being executed.
     Caller(&'static Location<'static>),
-    /// A place that was recorded before.
+    /// A location that was recorded before.
     Kept(&'a SourceLocation),
-    /// A place of the graph's own table.
+    /// A location in the graph's own table.
     Known(LocationId),
     /// Not known.
     Unknown,
 }
 
-/// Names a scope of one graph; 0 is outside any module.
+/// Identifies a scope of one graph; 0 is outside any module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct ScopeId(pub u32);
 
-/// Names a location of one graph; 0 is unknown.
+/// Identifies a location of one graph; 0 is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct LocationId(pub u32);
 
@@ -57,14 +59,14 @@ pub(crate) struct LocationId(pub u32);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     locations: IndexSet<SourceLocation, FxBuildHasher>,
-    /// rustc hands out one static per call site, so its address finds the entry without hashing text.
+    /// rustc emits one static per call site, so its address finds the entry without hashing text.
     by_address: FxHashMap<usize, LocationId>,
-    /// The address that was asked for last, which is often asked for next.
+    /// The address of the last lookup; it is often looked up next.
     last: (usize, LocationId),
     scopes: Vec<Scope>,
-    /// Finds a scope again: the first ones of `scopes`, to which the rest comes when one is looked for.
+    /// An index of the first scopes in `scopes`; a lookup adds the rest.
     by_scope: FxHashMap<Scope, ScopeId>,
-    /// How many of the scopes can be found.
+    /// The number of indexed scopes.
     indexed: usize,
 }
 
@@ -74,12 +76,12 @@ fn id(index: usize) -> u32 {
 }
 
 impl Places {
-    /// Makes room for locations, where it is known how many come.
+    /// Reserves room for locations, if their number is known.
     pub fn reserve(&mut self, locations: usize) {
         self.locations.reserve(locations);
     }
 
-    /// Makes room for scopes, where it is known how many come.
+    /// Reserves room for scopes, if their number is known.
     pub fn reserve_scopes(&mut self, scopes: usize) {
         self.scopes.reserve(scopes);
     }
@@ -120,7 +122,7 @@ impl Places {
         self.locations.get_index((id.0 as usize).checked_sub(1)?)
     }
 
-    /// The scope's id: that of an equal one, where there is one.
+    /// The id of the scope, or of an existing equal one.
     pub fn scope(&mut self, scope: Scope) -> ScopeId {
         for (index, new) in self.scopes.iter().enumerate().skip(self.indexed) {
             self.by_scope.insert(new.clone(), ScopeId(id(index)));
@@ -132,8 +134,8 @@ impl Places {
         }
     }
 
-    /// The id of a scope that is unlike all that [`new_scope`](Places::new_scope) made. No index is made for a graph
-    /// that only has such scopes.
+    /// The id of a scope that differs from all that [`new_scope`](Places::new_scope) added. A graph
+    /// with only such scopes needs no index.
     pub fn new_scope(&mut self, scope: Scope) -> ScopeId {
         match self.indexed {
             0 => self.push_scope(scope),

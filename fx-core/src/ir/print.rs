@@ -8,7 +8,7 @@ use super::node::NodeRef;
 use super::op::Op;
 use super::value_meta::ValueMeta;
 
-/// An argument as it is printed, `%name` for a node.
+/// An argument in printed form, `%name` for a node.
 struct Shown<'g> {
     graph: &'g Graph,
     arg: &'g Argument,
@@ -86,7 +86,7 @@ fn separated(
     Ok(())
 }
 
-/// Text that is printed bare where that can be read back, in quotes otherwise.
+/// Text that is printed bare if it can be parsed back, otherwise quoted.
 struct Bare<'a> {
     text: &'a str,
     readable: bool,
@@ -130,7 +130,8 @@ fn write_kwargs(f: &mut fmt::Formatter<'_>, node: NodeRef<'_>) -> fmt::Result {
     f.write_str("}")
 }
 
-/// torch.fx's `format_node`; `{:#}` adds what is known of the node's value (`include_tensor_metadata`).
+/// torch.fx's `format_node`; `{:#}` adds what is known about the node's value
+/// (`include_tensor_metadata`).
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -185,7 +186,7 @@ impl NodeRef<'_> {
     }
 }
 
-/// A line for each node; `{:#}` adds what is known of their values.
+/// A line per node; `{:#}` adds what is known about their values.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("graph():")?;

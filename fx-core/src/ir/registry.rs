@@ -1,4 +1,4 @@
-//! The registry: every `#[wrap]` function and method that is linked in, found by path or by method name.
+//! The registry: every linked `#[wrap]` function and method, found by path or by method name.
 
 use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -42,7 +42,7 @@ fn tables() -> &'static Tables {
                     .push(*function);
             }
         }
-        // Registrations come in whatever order the linker chose.
+        // Registrations are in link order, which is arbitrary.
         for methods in tables.methods.values_mut() {
             methods.sort_by_key(|method| method.path());
         }
@@ -53,7 +53,7 @@ fn tables() -> &'static Tables {
 /// The function registered under a path.
 ///
 /// # Errors
-/// When two functions claim the path.
+/// Returns an error if two functions claim the path.
 ///
 /// ```
 /// let add = fx_core::ir::registry::function("fx_core::operator::add")?;
@@ -73,7 +73,7 @@ pub fn function(path: &str) -> Result<Option<Function>> {
     }
 }
 
-/// The functions made at run time, by path.
+/// The functions created at run time, by path.
 fn dynamic() -> MutexGuard<'static, FxHashMap<&'static str, Function>> {
     static DYNAMIC: LazyLock<Mutex<FxHashMap<&'static str, Function>>> =
         LazyLock::new(Mutex::default);
@@ -81,11 +81,12 @@ fn dynamic() -> MutexGuard<'static, FxHashMap<&'static str, Function>> {
 }
 
 impl Function {
-    /// Makes a function at run time, of a path, its parameters and a closure of one value for each of them. It is recorded
-    /// as a `#[wrap]` function is, runs, prints, and has entries in tables; it is pure, so equal calls may be merged. Nothing
-    /// else can name it: a graph that calls it is neither saved nor written as source.
+    /// Creates a function at run time from a path, parameters, and a closure that takes one value
+    /// per parameter. It is recorded like a `#[wrap]` function, runs, prints, and can have entries
+    /// in tables; it is pure, so equal calls may be merged. A graph that calls it can be neither
+    /// saved nor written as source.
     ///
-    /// A path has one function for as long as the process runs.
+    /// A path keeps its function until the process ends.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -104,7 +105,7 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// When a function has the path.
+    /// Returns an error if the path already has a function.
     pub fn dynamic(
         path: &str,
         params: impl IntoIterator<Item = ParamSpec>,
@@ -121,7 +122,7 @@ impl Function {
             ));
         }
         let never = |_: &[&Value], _: &mut Value| Err(Error::msg("a closure runs instead"));
-        // One for each path, as long as the process runs.
+        // One per path, kept until the process ends.
         let path: &'static str = Box::leak(path.into());
         let params: &'static [ParamSpec] = Box::leak(params.into_iter().collect());
         let run: &'static DynamicKernel = Box::leak(Box::new(run));
@@ -132,7 +133,7 @@ impl Function {
     }
 }
 
-/// The methods of a name, one for each type that has it, in the order of their paths.
+/// The methods with this name, one per type that has it, in the order of their paths.
 pub fn methods(name: &str) -> &'static [Function] {
     tables().methods.get(name).map_or(&[], Vec::as_slice)
 }

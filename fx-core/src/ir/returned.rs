@@ -1,7 +1,8 @@
-//! What modules that were traced through returned: entries of the nodes whose values are in it, so that it follows copies
-//! and replacements as the nodes' other entries do.
+//! The return values of modules that were traced through, stored as entries of the nodes involved,
+//! so that they follow copies and replacements like other entries.
 //!
-//! Invariant: a part says where in the whole its node's value stands; parts of one call have equal wholes.
+//! Invariant: a part states the position of its node's value in the whole; parts of one call have
+//! equal wholes.
 
 use std::sync::Arc;
 
@@ -14,23 +15,23 @@ use super::meta::{Meta, MetaPolicy};
 use super::node::NodeMut;
 use crate::value::handle::NodeId;
 
-/// Where an item stands in a structure: positions from the outside inwards, none for the whole.
+/// The position of an item in a structure, from the outside inwards; empty for the whole.
 pub(crate) type Place = SmallVec<[u32; 2]>;
 
-/// A node's value as a part of what a call of a module returned.
+/// A node's value as part of the return value of a module call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReturnedPart {
     /// The module's path.
     pub module: Arc<str>,
-    /// Which of its calls.
+    /// The number of the call.
     pub call: u32,
-    /// The structure, with `None` in the places of nodes.
+    /// The structure, with `None` in place of nodes.
     pub whole: Argument,
-    /// Where in it the node's value is.
+    /// The position of the node's value in it.
     pub at: Place,
 }
 
-/// All that a node's value is part of.
+/// All return values that a node's value is part of.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Returned(pub SmallVec<[ReturnedPart; 1]>);
 
@@ -40,7 +41,7 @@ impl Meta for Returned {
 }
 
 impl NodeMut<'_> {
-    /// The node's value is part of more that modules returned.
+    /// Adds return values that the node's value is part of.
     pub(crate) fn add_returned(&mut self, parts: impl IntoIterator<Item = ReturnedPart>) {
         let known = self.as_ref().meta::<Returned>();
         let mut all = known.map(|known| known.0.clone()).unwrap_or_default();
@@ -54,15 +55,15 @@ impl NodeMut<'_> {
 }
 
 impl Graph {
-    /// `new` took the place of `old`, also in what modules returned.
+    /// Lets `new` replace `old` in the return values of modules.
     pub(super) fn move_returned(&mut self, old: u32, new: u32) {
         if let Some(parts) = self.node_at(old).meta::<Returned>().cloned() {
             NodeMut::new(self, new).add_returned(parts.0);
         }
     }
 
-    /// What each call of a module that was traced through returned, with its path: the calls in the order of their numbers.
-    /// What is there no more is `None`.
+    /// The return value of each call to a module that was traced through, with the module's path,
+    /// in the order of call numbers. Values that no longer exist are `None`.
     pub(crate) fn returned(&self) -> Vec<(Arc<str>, Argument)> {
         type Call = (Argument, FxHashMap<Place, NodeId>);
         let mut calls: indexmap::IndexMap<(Arc<str>, u32), Call> = indexmap::IndexMap::new();
@@ -74,7 +75,7 @@ impl Graph {
                 places.insert(part.at.clone(), node.id());
             }
         }
-        // Of several calls of one module the last one comes last.
+        // Calls of the same module are in call order.
         calls.sort_by(|(_, a), _, (_, b), _| a.cmp(b));
         let calls = calls.into_iter().map(|((path, _), (whole, places))| {
             let filled = filled(&whole, &mut Place::new(), &places);
@@ -84,7 +85,7 @@ impl Graph {
     }
 }
 
-/// The structure with nodes in their places.
+/// The structure with nodes filled in.
 fn filled(whole: &Argument, at: &mut Place, places: &FxHashMap<Place, NodeId>) -> Argument {
     if let Some(node) = places.get(at) {
         return Argument::Node(*node);

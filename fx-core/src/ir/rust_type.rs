@@ -1,6 +1,6 @@
-//! Rust types as text, read by a grammar: what parameters, nodes and saved files call the types of values.
+//! Rust types as text, parsed by a grammar: the type names in parameters, nodes and saved files.
 //!
-//! Invariant: what is written of a type that was read is a type, and nothing but a type.
+//! Invariant: printing a parsed type yields a type, and nothing else.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::names::{is_identifier, is_reserved};
 use crate::error::{Error, Result};
 use crate::text::Excerpt;
 
-/// How deep types may nest, so that walks over them may recurse.
+/// The deepest nesting of types, so that walks over them may recurse.
 const MAX_DEPTH: usize = 32;
 
 /// A Rust type.
@@ -24,7 +24,7 @@ pub(crate) enum RustType {
     Tuple(Vec<RustType>),
     /// `[T]`
     Slice(Box<RustType>),
-    /// `[T; 3]`, the length a number or a name
+    /// `[T; 3]`, with a number or a name as the length
     Array(Box<RustType>, String),
     /// `a::B<C>`
     Path(TypePath),
@@ -34,7 +34,7 @@ pub(crate) enum RustType {
     Function(Call),
 }
 
-/// A path of names, each with what stands in its brackets.
+/// A path of names, each with its bracketed arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct TypePath {
     /// Whether it starts with `::`.
@@ -49,7 +49,7 @@ pub(crate) struct Segment {
     pub arguments: Arguments,
 }
 
-/// What follows a name of a path.
+/// The arguments after a name in a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Arguments {
     None,
@@ -59,7 +59,7 @@ pub(crate) enum Arguments {
     Call(Call),
 }
 
-/// What stands in `<..>`.
+/// An argument in `<..>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum GenericArgument {
     Lifetime(String),
@@ -76,7 +76,7 @@ pub(crate) struct Call {
     gives: Option<Box<RustType>>,
 }
 
-/// What an `impl` or `dyn` type is known to be.
+/// A bound of an `impl` or `dyn` type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Bound {
     Lifetime(String),
@@ -84,10 +84,10 @@ pub(crate) enum Bound {
 }
 
 impl RustType {
-    /// Reads a type.
+    /// Parses a type.
     ///
     /// # Errors
-    /// When the text is no type, or one that nests deeper than 32 levels.
+    /// Returns an error if the text is not a type, or nests deeper than 32 levels.
     pub fn parse(text: &str) -> Result<Self> {
         let mut reader = Reader { text, at: 0 };
         let ty = reader.ty(0).and_then(|ty| match reader.next() {
@@ -95,11 +95,14 @@ impl RustType {
             _ => Err(reader.unexpected("the end")),
         });
         ty.map_err(|problem| {
-            Error::msg(format_args!("{} is no Rust type: {problem}", Excerpt(text)))
+            Error::msg(format_args!(
+                "{} is not a Rust type: {problem}",
+                Excerpt(text)
+            ))
         })
     }
 
-    /// The type of a name without arguments.
+    /// The type with this name, without arguments.
     pub fn named(name: &str) -> Self {
         RustType::Path(TypePath {
             global: false,
@@ -110,7 +113,7 @@ impl RustType {
         })
     }
 
-    /// What a reference refers to, however many there are; the type itself otherwise.
+    /// The target of a reference, through any number of references; otherwise the type itself.
     pub fn referred(&self) -> &RustType {
         let mut ty = self;
         while let RustType::Reference { inner, .. } = ty {
@@ -119,7 +122,7 @@ impl RustType {
         ty
     }
 
-    /// The last name of a path and the types in its brackets.
+    /// The last name of a path, and its type arguments.
     pub fn last(&self) -> Option<(&str, Vec<&RustType>)> {
         let RustType::Path(path) = self else {
             return None;
@@ -136,7 +139,7 @@ impl RustType {
         Some((&last.name, types.collect()))
     }
 
-    /// What is inside of an optional type.
+    /// The inner type of an option.
     pub fn optional(&self) -> Option<&RustType> {
         match (self.last()?, self) {
             (("Option", inner), RustType::Path(path)) if path.segments.len() == 1 => {
@@ -146,7 +149,7 @@ impl RustType {
         }
     }
 
-    /// Shows every path in the type, those in brackets too.
+    /// Visits every path in the type, including those in brackets.
     pub fn for_each_path<'t>(&'t self, see: &mut dyn FnMut(&'t TypePath)) {
         match self {
             RustType::Reference { inner, .. } | RustType::Slice(inner) => inner.for_each_path(see),
@@ -166,7 +169,7 @@ impl RustType {
 }
 
 impl TypePath {
-    /// The path without what is in brackets.
+    /// The path without its bracketed arguments.
     pub fn plain(&self) -> String {
         let names: Vec<&str> = self.segments.iter().map(|s| s.name.as_str()).collect();
         names.join("::")
@@ -201,7 +204,7 @@ impl Call {
     }
 }
 
-/// A piece of a type's text.
+/// A token of a type's text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Token<'t> {
     Name(&'t str),
@@ -224,7 +227,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The next piece, and where it ends.
+    /// The next token, and where it ends.
     fn look(&self) -> (Token<'t>, usize) {
         let rest = self.text[self.at..].trim_start();
         let start = self.text.len() - rest.len();
@@ -313,7 +316,7 @@ impl<'t> Reader<'t> {
             Token::Sign("(") => {
                 self.next();
                 let (mut parts, comma) = self.types(")", depth)?;
-                // A type in parentheses is the type.
+                // A type in parentheses is the type itself.
                 Ok(match (parts.len(), comma) {
                     (1, false) => parts.remove(0),
                     _ => RustType::Tuple(parts),
@@ -354,7 +357,7 @@ impl<'t> Reader<'t> {
         Some(name.to_string())
     }
 
-    /// Types up to what closes them, and whether a comma stood behind the last.
+    /// Types up to the closing token, and whether there was a trailing comma.
     fn types(&mut self, close: &'static str, depth: usize) -> Parsed<(Vec<RustType>, bool)> {
         let mut types = Vec::new();
         let mut comma = false;

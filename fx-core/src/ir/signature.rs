@@ -1,4 +1,4 @@
-//! Signatures: the named parameters of functions and modules, and binding a call's arguments to them.
+//! Signatures: named parameters of functions and modules, and binding a call's arguments to them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 
 use super::param_type::ParamType;
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::count;
+use crate::text::{self, count};
 use crate::value::data::only_tensor_type;
 use crate::value::value::Value;
 
-/// A plain value that can stand in a signature as a default.
+/// A plain value that can be a default in a signature.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say all")]
 #[non_exhaustive]
@@ -47,7 +47,7 @@ impl fmt::Display for Literal {
     }
 }
 
-/// How an argument is given in a graph.
+/// How an argument is passed in a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParamKind {
@@ -73,18 +73,18 @@ pub struct ParamSpec {
     pub ty: Cow<'static, str>,
     /// Its type, as data.
     pub param_type: ParamType,
-    /// How it is given.
+    /// How it is passed.
     pub kind: ParamKind,
-    /// What it is when it is not given.
+    /// Its default value.
     pub default: Option<Literal>,
     /// Whether it can be symbolic while tracing.
     pub symbolic: bool,
-    /// Whether callers may give what converts into the type (`impl Into<T>`).
+    /// Whether callers may pass anything that converts into the type (`impl Into<T>`).
     pub into: bool,
 }
 
 impl ParamSpec {
-    /// A positional parameter without a default, of a type that is written so.
+    /// A positional parameter without a default; `ty` is the text of its type.
     pub const fn positional(name: &'static str, ty: &'static str, param_type: ParamType) -> Self {
         ParamSpec {
             name: Cow::Borrowed(name),
@@ -97,37 +97,38 @@ impl ParamSpec {
         }
     }
 
-    /// Recorded by name.
+    /// Makes it recorded by name.
     #[must_use]
     pub const fn keyword(mut self) -> Self {
         self.kind = ParamKind::Keyword;
         self
     }
 
-    /// What it is when it is not given.
+    /// Sets its default value.
     #[must_use]
     pub const fn default(mut self, default: Literal) -> Self {
         let former = self.default.replace(default);
-        // Nothing is dropped while compiling; a default is given once.
+        // Nothing may be dropped in a `const fn`; a default is set once.
         std::mem::forget(former);
         self
     }
 
-    /// Whether it can be symbolic while tracing.
+    /// Sets whether it can be symbolic while tracing.
     #[must_use]
     pub const fn symbolic(mut self, symbolic: bool) -> Self {
         self.symbolic = symbolic;
         self
     }
 
-    /// Whether callers may give what converts into the type.
+    /// Sets whether callers may pass anything that converts into the type.
     #[must_use]
     pub const fn takes_into(mut self, into: bool) -> Self {
         self.into = into;
         self
     }
 
-    /// A positional parameter without a default, whose type is known by its text: any value's where that is no type.
+    /// A positional parameter without a default, with its type as text; any value if the text is
+    /// not a type.
     ///
     /// ```
     /// use fx_core::ir::{ParamSpec, ParamType};
@@ -150,8 +151,8 @@ impl ParamSpec {
         }
     }
 
-    /// The parameter that an input of a graph is, of the type that it says. One that says none is of the one tensor type
-    /// that is registered, and may be any value where none is, or several are.
+    /// The parameter for an input of a graph, with its declared type. An undeclared type is the
+    /// only registered tensor type, or any value if there are none or several.
     pub(crate) fn of_input(name: &str, ty: Option<&str>, default: Option<Literal>) -> Self {
         let ty: Cow<'static, str> = match (ty, only_tensor_type()) {
             (Some(ty), _) => ty.to_string().into(),
@@ -164,8 +165,8 @@ impl ParamSpec {
         }
     }
 
-    /// Its type as an input of a graph says it: as written, but for a tensor type that shares its name with others, which
-    /// is told by its path.
+    /// Its type as the annotation of an input: as written, except that a tensor type whose name is
+    /// shared by others is given by its path.
     pub(crate) fn annotation(&self) -> Cow<'_, str> {
         let by = match self.param_type {
             ParamType::Reference(_) => "&",
@@ -195,10 +196,12 @@ impl fmt::Display for ParamSpec {
     }
 }
 
-/// Binds a call's arguments to parameters, one result each, in the parameters' order; `None` where a default stands.
+/// Binds a call's arguments to parameters, one result per parameter, in order; `None` if the
+/// default applies.
 ///
 /// # Errors
-/// Too many arguments, a name that is unknown or given twice, or a parameter without argument and default.
+/// Returns an error for too many arguments, a name that is unknown or passed twice, or a parameter
+/// with neither argument nor default.
 pub fn bind<A>(
     callee: &str,
     params: &[ParamSpec],
@@ -216,8 +219,9 @@ pub fn bind<A>(
     }
     if given > params.len() {
         return Err(fail(format!(
-            "takes {} but {given} were given",
-            count(params.len(), "argument")
+            "takes {} but {}",
+            count(params.len(), "argument"),
+            text::given(given)
         )));
     }
     bound.resize_with(params.len(), || None);
@@ -238,7 +242,7 @@ pub fn bind<A>(
     }
 }
 
-/// The error of a call whose arguments do not fit, with the signature spelt out.
+/// The error for a call whose arguments do not fit, with the full signature.
 pub(crate) fn arguments_error(callee: &str, params: &[ParamSpec], problem: String) -> Error {
     ErrorKind::Arguments {
         callee: callee.to_string(),

@@ -1,16 +1,17 @@
-//! `SmallSet`: a set of node indices that allocates nothing while it is small, as most walks between two nodes are.
+//! `SmallSet`: a set of node indices that does not allocate while it is small, as in most walks
+//! between two nodes.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-/// How many indices are looked through one by one.
+/// The number of indices that are searched linearly.
 const FEW: usize = 8;
 
 /// A set of node indices.
 #[derive(Default)]
 pub(super) struct SmallSet {
     few: SmallVec<[u32; FEW]>,
-    /// All of them, once there are more than a few.
+    /// All indices, once there are more than `FEW`.
     many: FxHashSet<u32>,
 }
 
@@ -22,7 +23,7 @@ impl SmallSet {
         }
     }
 
-    /// Puts an index in; `false` where it is in already.
+    /// Adds an index. Returns `false` if it was already present.
     pub fn insert(&mut self, index: u32) -> bool {
         if self.many.is_empty() {
             if self.few.contains(&index) {

@@ -1,4 +1,4 @@
-//! Topological order for graphs that were put together out of order: stable, and the same every time.
+//! Topological sorting of graphs that were built out of order; stable and deterministic.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,11 +9,11 @@ use super::op::{Op, Opcode};
 use crate::error::Result;
 
 impl Graph {
-    /// Puts every node after its inputs, placeholders first and outputs last; what need not move keeps its
-    /// place among the others.
+    /// Moves every node after its inputs, with placeholders first and outputs last; nodes that need
+    /// not move keep their relative order.
     ///
     /// # Errors
-    /// When nodes depend on each other in a circle, which no edit allows; nothing changes then.
+    /// Returns an error if nodes form a cycle, which no edit allows; nothing changes then.
     ///
     /// ```
     /// # use fx_core::operator;
@@ -36,7 +36,7 @@ impl Graph {
             Opcode::Output => 2,
             _ => 1,
         };
-        // In the order of memory: which nodes wait for nothing does not depend on the order of the visit.
+        // In memory order: the order of this pass does not affect which nodes are ready.
         let alive = (1..self.heads.len())
             .filter_map(|index| u32::try_from(index).ok())
             .filter(|index| self.order.stamp(*index).is_some());

@@ -1,5 +1,5 @@
-//! What takes a node's place: another node, a literal, or a structure of both; and the items of a node that stands for
-//! several.
+//! Replacing a node by another node, a literal, or a structure of both; and taking the items of a
+//! node that stands for several.
 
 use super::argument::Argument;
 use super::graph::Graph;
@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::value::handle::NodeId;
 
 impl Graph {
-    /// Every user of a node uses `new` in its place; the node stays, unused. An item that a user takes of a structure is
-    /// that item itself, and such users are erased.
+    /// Replaces a node by `new` in all of its users; the node stays, unused. A user that takes an
+    /// item of a structure becomes that item directly, and is erased.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -32,12 +32,13 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// When `new` has nodes that are not in this graph or come after a user, or lacks an item that a user takes.
+    /// Returns an error if `new` has nodes that are not in this graph or come after a user, or
+    /// lacks an item that a user takes.
     pub fn substitute(&mut self, node: NodeId, new: &Argument) -> Result<()> {
         if let Argument::Node(new) = new {
             return self.node_mut(node)?.give_uses_to(*new);
         }
-        // A worklist, because an item may be a structure too.
+        // A worklist, because an item may itself be a structure.
         let mut pending = vec![(node, new.clone())];
         let mut items = Vec::new();
         while let Some((node, new)) = pending.pop() {
@@ -56,15 +57,15 @@ impl Graph {
                 }
             }
         }
-        // An item of an item comes behind it.
+        // An item of an item comes after it.
         for item in items.into_iter().rev() {
             self.erase_node(item)?;
         }
         Ok(())
     }
 
-    /// Adds `call[0]`, `call[1]`, .. at the insertion point: one item for each of the nodes that they will stand for,
-    /// whose shapes they have.
+    /// Adds `call[0]`, `call[1]`, .. at the insertion point, one item for each node that it will
+    /// stand for, with that node's shape.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -80,7 +81,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// When the call, or one of the nodes, is not in this graph.
+    /// Returns an error if the call, or one of the nodes, is not in this graph.
     pub fn take_items(&mut self, call: NodeId, stand_for: &[NodeId]) -> Result<Vec<NodeId>> {
         let mut items = Vec::with_capacity(stand_for.len());
         let mut metas = Vec::with_capacity(stand_for.len());
@@ -97,7 +98,7 @@ impl Graph {
     }
 }
 
-/// The item of `new` that a user takes, where that is all it does.
+/// The item of `new` that a user takes, if that is all the user does.
 fn item_taken(
     graph: &Graph,
     user: NodeId,

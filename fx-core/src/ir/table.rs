@@ -1,6 +1,6 @@
-//! `FunctionTable`: what is known of functions besides their definition, told by any crate.
+//! `FunctionTable`: what is known about functions besides their definition, provided by any crate.
 //!
-//! Invariant: an entry is its function's, never that of another function with the same name.
+//! Invariant: an entry belongs to one function, never to another function with the same name.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -11,11 +11,11 @@ use rustc_hash::FxHashMap;
 use super::function::Function;
 use crate::error::{Error, Result};
 
-/// Knowledge about functions: an entry for each function that something is known of, such as what a call costs, what it is
-/// made of, or how another format writes it.
+/// Knowledge about functions: one entry for each function about which something is known, such as
+/// the cost of a call, its decomposition, or its form in another format.
 ///
-/// A table is made by hand, or holds what linked crates have registered with
-/// [`function_table!`](crate::function_table), beside their functions or for those of others:
+/// A table is built by hand, or holds the entries that linked crates registered with
+/// [`function_table!`](crate::function_table), for their own functions or for others':
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -55,14 +55,14 @@ impl<T> FunctionTable<T> {
         Self::default()
     }
 
-    /// The table with an entry more; a former one of the function goes.
+    /// Returns the table with an entry added; it replaces a former entry of the function.
     #[must_use]
     pub fn with(mut self, function: Function, entry: T) -> Self {
         self.insert(function, entry);
         self
     }
 
-    /// Puts an entry in; gives the function's former one.
+    /// Adds an entry; returns the function's former one.
     pub fn insert(&mut self, function: Function, entry: T) -> Option<T> {
         self.entries.insert(function, entry)
     }
@@ -77,12 +77,12 @@ impl<T> FunctionTable<T> {
         self.entries.is_empty()
     }
 
-    /// How many functions have an entry.
+    /// The number of functions with an entry.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// All entries, in the order of the functions' paths.
+    /// All entries, in the order of the function paths.
     pub fn iter(&self) -> impl Iterator<Item = (Function, &T)> {
         let mut all: Vec<(Function, &T)> = self.entries.iter().map(|(f, t)| (*f, t)).collect();
         all.sort_unstable_by_key(|(function, _)| function.path());
@@ -91,7 +91,7 @@ impl<T> FunctionTable<T> {
 }
 
 impl<T> Extend<(Function, T)> for FunctionTable<T> {
-    /// Entries that come in win.
+    /// New entries replace existing ones.
     fn extend<I: IntoIterator<Item = (Function, T)>>(&mut self, entries: I) {
         self.entries.extend(entries);
     }
@@ -108,9 +108,9 @@ impl<T: fmt::Debug> fmt::Debug for FunctionTable<T> {
 
 /// An entry of a table, submitted by [`function_table!`](crate::function_table).
 pub struct TableEntry {
-    /// Which table it is in.
+    /// The type of the table's entries.
     pub table: fn() -> TypeId,
-    /// Whose entry it is.
+    /// The function it is for.
     pub function: fn() -> Function,
     /// The entry.
     pub entry: fn() -> Box<dyn Any + Send + Sync>,
@@ -118,16 +118,17 @@ pub struct TableEntry {
 
 inventory::collect!(TableEntry);
 
-/// A table that was put together, or the path of a function that it has two entries of.
+/// A complete table, or the path of a function with two entries.
 type Registered = std::result::Result<&'static (dyn Any + Send + Sync), &'static str>;
 
 static REGISTERED: LazyLock<Mutex<FxHashMap<TypeId, Registered>>> = LazyLock::new(Mutex::default);
 
 impl<T: Any + Send + Sync> FunctionTable<T> {
-    /// The entries of this type that linked crates have registered. The table is put together once for the process.
+    /// The entries of this type that linked crates have registered. The table is built once per
+    /// process.
     ///
     /// # Errors
-    /// When two entries are registered for one function.
+    /// Returns an error if two entries are registered for one function.
     pub fn registered() -> Result<&'static FunctionTable<T>> {
         let mut tables = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
         let known = tables
@@ -159,14 +160,15 @@ impl<T: Any + Send + Sync> FunctionTable<T> {
                 return Err(function.path());
             }
         }
-        // Once for each type of entries.
+        // Once per type of entry.
         Ok(Box::leak(Box::new(table)))
     }
 }
 
-/// Registers entries of a [`FunctionTable`](crate::ir::FunctionTable): the type of the entries, and for each function its entry.
+/// Registers entries of a [`FunctionTable`](crate::ir::FunctionTable): the type of the entries, and
+/// an entry for each function.
 ///
-/// A function has one entry of a type. The functions may be those of other crates.
+/// A function has one entry per type. The functions may belong to other crates.
 #[macro_export]
 macro_rules! function_table {
     ($ty:ty { $($function:expr => $entry:expr),* $(,)? }) => {$(

@@ -1,7 +1,7 @@
-//! Taking records of the journal back, and freeing what they kept once no edit is open.
+//! Undoing records of the journal, and freeing what they kept once no edit is open.
 //!
-//! Invariant: a record is taken back in the state right after its change, which is then the state before it. An observer is told
-//! the reverse of what it was told, at the same state.
+//! Invariant: a record is undone in the state right after its change, which restores the state
+//! before it. An observer is notified of the reverse of its event, in the same state.
 
 use std::any::Any;
 use std::num::NonZeroU32;
@@ -18,7 +18,8 @@ use super::uses::Retarget;
 type Panic = Option<Box<dyn Any + Send>>;
 
 impl Graph {
-    /// Takes back all records but the first ones. A panic of an observer is kept until all is taken back.
+    /// Undoes all records except the first ones. A panic of an observer is kept until everything is
+    /// undone.
     pub(super) fn undo_to(&mut self, records: usize) -> Panic {
         let mut panic = None;
         while self.journal.records.len() > records {
@@ -161,7 +162,7 @@ impl Graph {
             self.notes[index as usize] = Notes::default();
             self.free.push(index);
         } else {
-            // What was made after it is gone already, so its place is the last one of each column.
+            // Later nodes are already gone, so its place is the last in each column.
             debug_assert_eq!(self.heads.len(), index as usize + 1);
             self.heads.pop();
             self.inputs.pop();
@@ -208,7 +209,7 @@ impl Graph {
         self.tell_changed_back(panic, user);
     }
 
-    /// What a record kept for going back is free.
+    /// Frees what a record kept for undoing.
     pub(super) fn release(&mut self, record: &Record) {
         match record {
             Record::Erased { index, .. } => {
@@ -237,7 +238,7 @@ impl Graph {
         }
     }
 
-    /// Before which node one stands in the detour.
+    /// The node that follows this one in the detour.
     pub(super) fn next_in_detour(&self, index: u32) -> u32 {
         let detour = self.detour.as_deref();
         detour.map_or(ROOT, |detour| detour.next(index))

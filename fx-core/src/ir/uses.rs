@@ -1,7 +1,7 @@
-//! Use lists: for every node its users, in the order of first use, and for every node its distinct inputs.
+//! Use lists: for every node its users, in order of first use, and its distinct inputs.
 //!
-//! Invariants: there is one `Use` for each pair (user, input), whatever the number of mentions. A use that was given up in an
-//! edit keeps its neighbours until it comes back between them or is free, and is nobody else's meanwhile.
+//! Invariants: there is one `Use` for each pair (user, input), whatever the number of mentions. A
+//! use given up in an edit keeps its neighbours, and is not reused until it is restored or freed.
 
 use smallvec::SmallVec;
 
@@ -35,7 +35,7 @@ const EMPTY: Ends = Ends {
     first_input: NONE,
 };
 
-/// The use lists of a graph; indices are the graph's.
+/// The use lists of a graph; they share the graph's indices.
 #[derive(Debug, Clone)]
 pub(crate) struct Uses {
     uses: Vec<Use>,
@@ -44,20 +44,20 @@ pub(crate) struct Uses {
     /// Marks inputs already seen while a user's inputs are collected: `seen[def] == round`.
     seen: Vec<u32>,
     round: u32,
-    /// Single changes, while they are kept.
+    /// Individual changes, while they are recorded.
     changes: Option<Vec<UseChange>>,
 }
 
-/// The uses of a user, as they were before they were written anew.
+/// The uses of a user, before they were rewritten.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
-    /// In the order of the inputs.
+    /// In input order.
     all: SmallVec<[u32; 4]>,
-    /// Those that were given up, in the order in which they were.
+    /// Those that were dropped, in the order of dropping.
     dropped: SmallVec<[u32; 4]>,
 }
 
-/// A use that was made one of another input, and its neighbours before.
+/// A use that was moved to another input, and its former neighbours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retarget {
     edge: u32,
@@ -65,17 +65,17 @@ pub(super) struct Retarget {
     next: u32,
 }
 
-/// A single change.
+/// An individual change.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum UseChange {
     Linked(u32),
     Unlinked(u32),
-    /// A user had another first use.
+    /// A user's first use was replaced.
     First {
         user: u32,
         was: u32,
     },
-    /// A use had another one behind it among its user's.
+    /// A use's successor among its user's uses was replaced.
     Next {
         at: u32,
         was: u32,
@@ -83,7 +83,7 @@ pub(super) enum UseChange {
 }
 
 impl Uses {
-    /// No uses; the sentinel's place alone.
+    /// No uses, with only the sentinel's place.
     pub fn with_capacity(nodes: usize) -> Self {
         let mut uses = Uses {
             uses: Vec::with_capacity(nodes),
@@ -102,7 +102,7 @@ impl Uses {
         self.seen.push(0);
     }
 
-    /// The last index, which nothing uses and which uses nothing, is none any more.
+    /// Removes the last index, which must have no users and no inputs.
     pub fn shrink(&mut self) {
         self.ends.pop();
         self.seen.pop();
@@ -130,7 +130,7 @@ impl Uses {
         })
     }
 
-    /// The uses of a user, in the order of its inputs, with the inputs.
+    /// The uses of a user with their inputs, in input order.
     pub fn edges(&self, user: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let mut at = self.ends[user as usize].first_input;
         std::iter::from_fn(move || {
@@ -141,7 +141,7 @@ impl Uses {
         })
     }
 
-    /// Puts a use among its user's inputs, after another one or first.
+    /// Inserts a use among its user's inputs, after another one or first.
     pub fn chain(&mut self, user: u32, at: u32, prev: u32) {
         let next = match self.uses.get(prev as usize) {
             Some(prev) => prev.next_input,
@@ -151,13 +151,13 @@ impl Uses {
         self.put_behind(user, prev, at);
     }
 
-    /// Takes a use out from its user's inputs, where it is after another one or first.
+    /// Removes a use from its user's inputs, where it is after another one or first.
     pub fn unchain(&mut self, user: u32, at: u32, prev: u32) {
         let next = self.uses[at as usize].next_input;
         self.put_behind(user, prev, next);
     }
 
-    /// A use is behind another one, or the first of a user.
+    /// Puts a use after another one, or makes it the first of a user.
     fn put_behind(&mut self, user: u32, prev: u32, at: u32) {
         if (prev as usize) < self.uses.len() {
             self.set_next_input(prev, at);
@@ -177,22 +177,22 @@ impl Uses {
         }
     }
 
-    /// Replaces all inputs of a user by the distinct ones among `defs`; a kept input keeps its place
-    /// among its users.
+    /// Replaces all inputs of a user by the distinct ones among `defs`; an input that is kept stays
+    /// in place among its users.
     pub fn set_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) {
         for at in self.write_inputs(user, defs) {
             self.free.push(at);
         }
     }
 
-    /// [`set_inputs`](Uses::set_inputs), with what it takes to go back.
+    /// Same as [`set_inputs`](Uses::set_inputs), returning what is needed to undo it.
     pub fn set_inputs_kept(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) -> Edges {
         let all = self.edges(user).map(|(at, _)| at).collect();
         let dropped = self.write_inputs(user, defs).into();
         Edges { all, dropped }
     }
 
-    /// Writes a user's inputs; gives the uses that are in no list any more.
+    /// Writes a user's inputs; returns the uses that are no longer in any list.
     fn write_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32>) -> Vec<u32> {
         let mut kept = Kept::default();
         let mut at = self.ends[user as usize].first_input;
@@ -226,7 +226,7 @@ impl Uses {
         rest
     }
 
-    /// A user's uses are what they were before they were written anew.
+    /// Restores a user's uses from before they were rewritten.
     pub fn give_back(&mut self, user: u32, edges: Edges) {
         for at in edges.dropped.iter().rev() {
             self.splice(*at);
@@ -249,7 +249,7 @@ impl Uses {
         self.free.extend(edges.dropped.iter().copied());
     }
 
-    /// Takes a user's uses out of the lists; they keep their neighbours, and the user keeps them.
+    /// Removes a user's uses from the lists; they keep their neighbours, and the user keeps them.
     pub fn put_away_inputs(&mut self, user: u32) {
         let mut at = self.ends[user as usize].first_input;
         while let Some(found) = self.uses.get(at as usize).copied() {
@@ -258,7 +258,7 @@ impl Uses {
         }
     }
 
-    /// Puts a user's uses that were [put away](Uses::put_away_inputs) back into the lists.
+    /// Restores a user's uses that were [put away](Uses::put_away_inputs).
     pub fn give_back_all(&mut self, user: u32) {
         let all: SmallVec<[u32; 8]> = self.edges(user).map(|(at, _)| at).collect();
         for at in all.into_iter().rev() {
@@ -266,7 +266,7 @@ impl Uses {
         }
     }
 
-    /// A user's uses that were put away are free.
+    /// Frees a user's uses that were put away.
     pub fn free_inputs(&mut self, user: u32) {
         let mut at = std::mem::replace(&mut self.ends[user as usize].first_input, NONE);
         while let Some(found) = self.uses.get(at as usize).copied() {
@@ -275,12 +275,12 @@ impl Uses {
         }
     }
 
-    /// Single changes are kept from now on.
+    /// Starts recording individual changes.
     pub fn keep_changes(&mut self) {
         self.changes = Some(Vec::new());
     }
 
-    /// The single changes that were kept.
+    /// The recorded individual changes.
     pub fn kept_changes(&mut self) -> Option<Vec<UseChange>> {
         self.changes.take()
     }
@@ -305,8 +305,8 @@ impl Uses {
         self.free.extend(free);
     }
 
-    /// Makes a user of `old` a user of `new` instead, in the same place among its inputs; `None`, and
-    /// nothing done, where it uses both.
+    /// Changes a use of `old` into a use of `new`, in the same place among the user's inputs. Does
+    /// nothing and returns `None` if the user uses both.
     pub fn retarget(&mut self, user: u32, old: u32, new: u32) -> Option<Retarget> {
         let mut edge = NONE;
         let mut at = self.ends[user as usize].first_input;
@@ -326,7 +326,7 @@ impl Uses {
         Some(Retarget { edge, prev, next })
     }
 
-    /// Takes [`retarget`](Uses::retarget) back.
+    /// Undoes [`retarget`](Uses::retarget).
     pub fn retarget_back(&mut self, retarget: Retarget, old: u32) {
         let Retarget { edge, prev, next } = retarget;
         self.detach(edge);
@@ -335,7 +335,7 @@ impl Uses {
         self.splice(edge);
     }
 
-    /// Gives a new node its inputs.
+    /// Sets the inputs of a new node.
     pub fn add_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32>) {
         let round = self.next_round();
         let mut last = NONE;
@@ -373,7 +373,7 @@ impl Uses {
         self.round
     }
 
-    /// A use, which is not among its user's inputs yet.
+    /// Creates a use that is not yet among its user's inputs.
     pub fn link(&mut self, user: u32, def: u32) -> u32 {
         let at = self.make(user, def);
         if let Some(changes) = &mut self.changes {
@@ -405,7 +405,7 @@ impl Uses {
         at
     }
 
-    /// A use, which is not among its user's inputs any more, is gone.
+    /// Removes a use that is no longer among its user's inputs.
     pub fn unlink(&mut self, at: u32) {
         self.detach(at);
         match &mut self.changes {
@@ -414,7 +414,7 @@ impl Uses {
         }
     }
 
-    /// Puts a use that was taken out back between its neighbours.
+    /// Restores a removed use between its neighbours.
     fn splice(&mut self, at: u32) {
         let Use {
             def, prev, next, ..
@@ -431,7 +431,7 @@ impl Uses {
         }
     }
 
-    /// Puts a use at the end of its input's list of users.
+    /// Appends a use to its input's list of users.
     fn attach(&mut self, at: u32) {
         let ends = &mut self.ends[self.uses[at as usize].def as usize];
         ends.count += 1;
@@ -446,7 +446,7 @@ impl Uses {
         new.next = NONE;
     }
 
-    /// Takes a use out of its input's list of users.
+    /// Removes a use from its input's list of users.
     fn detach(&mut self, at: u32) {
         let Use {
             def, prev, next, ..
@@ -475,7 +475,7 @@ impl Uses {
     }
 }
 
-/// The uses that a user had, by input: a short list, or a map where there are many.
+/// The former uses of a user, by input: a short list, plus a map if there are many.
 #[derive(Default)]
 struct Kept {
     few: smallvec::SmallVec<[(u32, u32); 8]>,
@@ -499,7 +499,7 @@ impl Kept {
         }
     }
 
-    /// What was not taken out again, in the order of the inputs' places.
+    /// The uses that were not taken out, in index order.
     fn rest(self) -> Vec<u32> {
         let mut rest: Vec<u32> = self
             .few

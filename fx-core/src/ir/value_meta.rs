@@ -1,4 +1,4 @@
-//! `ValueMeta`: the entry that tells what a node gave on a sample run, tensors by shape and type.
+//! `ValueMeta`: the entry that describes a node's value on a sample run, tensors by shape and type.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::value::dtype::DType;
 use crate::value::object::Object;
 use crate::value::value::Value;
 
-/// What is known of a tensor: its shape, and what else it says of itself.
+/// What is known about a tensor: its shape, and what else it reports.
 ///
 /// ```
 /// use fx_core::ir::TensorMeta;
@@ -25,18 +25,18 @@ use crate::value::value::Value;
 pub struct TensorMeta {
     /// The sizes.
     pub shape: Vec<Dim>,
-    /// The element type, where the tensor says it.
+    /// The element type, if the tensor reports it.
     pub dtype: Option<DType>,
-    /// Elements between neighbours along each dim, where the tensor says it.
+    /// The number of elements between neighbours along each dim, if the tensor reports it.
     pub strides: Option<Vec<Dim>>,
-    /// Whether gradients are computed for it, where the tensor says it.
+    /// Whether gradients are computed for it, if the tensor reports it.
     pub requires_grad: Option<bool>,
-    /// Where its elements are, where the tensor says it.
+    /// The device that holds its elements, if the tensor reports it.
     pub device: Option<Device>,
 }
 
 impl TensorMeta {
-    /// Of a shape, of numbers or [`Dim`]s, and nothing else known.
+    /// Creates a meta with a shape, from numbers or [`Dim`]s, and nothing else known.
     pub fn new<D: Into<Dim>>(shape: impl IntoIterator<Item = D>) -> Self {
         TensorMeta {
             shape: shape.into_iter().map(Into::into).collect(),
@@ -47,7 +47,7 @@ impl TensorMeta {
         }
     }
 
-    /// What a tensor says of itself; `None` for other objects.
+    /// The meta of a tensor; `None` for other objects.
     fn of(object: &dyn Object) -> Option<Self> {
         Some(TensorMeta {
             shape: object.dims()?.into_owned(),
@@ -58,28 +58,28 @@ impl TensorMeta {
         })
     }
 
-    /// With this element type.
+    /// Sets the element type.
     #[must_use]
     pub fn dtype(mut self, dtype: DType) -> Self {
         self.dtype = Some(dtype);
         self
     }
 
-    /// With these elements between neighbours along each dim.
+    /// Sets the number of elements between neighbours along each dim.
     #[must_use]
     pub fn strides<D: Into<Dim>>(mut self, strides: impl IntoIterator<Item = D>) -> Self {
         self.strides = Some(strides.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Of a tensor that gradients are computed for, or not.
+    /// Sets whether gradients are computed for it.
     #[must_use]
     pub fn requires_grad(mut self, requires_grad: bool) -> Self {
         self.requires_grad = Some(requires_grad);
         self
     }
 
-    /// On this device.
+    /// Sets the device.
     #[must_use]
     pub fn device(mut self, device: Device) -> Self {
         self.device = Some(device);
@@ -91,20 +91,20 @@ impl TensorMeta {
         Dim::all_known(&self.shape)
     }
 
-    /// How many elements there are, unless a size is symbolic; no more than `usize::MAX`, whatever a file said of the
-    /// shape.
+    /// The number of elements, unless a size is symbolic; at most `usize::MAX`, whatever shape a
+    /// file contained.
     pub fn numel(&self) -> Option<usize> {
         let mut sizes = self.shape.iter().map(Dim::as_known);
         sizes.try_fold(1, |n: usize, size| Some(n.saturating_mul(size?)))
     }
 
-    /// The size in bytes, where the sizes and the element type are known.
+    /// The size in bytes, if the sizes and the element type are known.
     pub fn bytes(&self) -> Option<usize> {
         Some(self.numel()?.saturating_mul(self.dtype?.size_in_bytes()))
     }
 }
 
-/// Element type and sizes; `{:#}` adds strides, device and whether gradients are computed, where they are known.
+/// Element type and sizes; `{:#}` adds strides, device and `requires_grad`, if they are known.
 impl fmt::Display for TensorMeta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(dtype) = self.dtype {
@@ -127,7 +127,7 @@ impl fmt::Display for TensorMeta {
     }
 }
 
-/// What a node gave: a tensor's meta, or the structure of several.
+/// The value of a node: a tensor's meta, or a structure of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueMeta {
@@ -142,13 +142,13 @@ pub enum ValueMeta {
 }
 
 impl Meta for ValueMeta {
-    // A copy gives the same; what replaces a node may not.
+    // A copy has the same value; a replacement may not.
     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
     const ON_REPLACE: MetaPolicy = MetaPolicy::Recompute;
 }
 
 impl ValueMeta {
-    /// Of a value.
+    /// The meta of a value.
     pub fn of(value: &Value) -> Self {
         match value {
             Value::List(items) | Value::Tuple(items) => {
@@ -165,7 +165,7 @@ impl ValueMeta {
         }
     }
 
-    /// The tensor's, if it is one tensor.
+    /// The tensor's meta, if the value is one tensor.
     pub fn tensor(&self) -> Option<&TensorMeta> {
         match self {
             ValueMeta::Single(meta) => Some(meta),
@@ -173,7 +173,7 @@ impl ValueMeta {
         }
     }
 
-    /// The size of all tensors in bytes, as far as their types are known.
+    /// The total size of all tensors in bytes, as far as their types are known.
     pub fn bytes(&self) -> usize {
         match self {
             ValueMeta::Single(meta) => meta.bytes().unwrap_or(0),
@@ -188,7 +188,7 @@ fn total<'m>(items: impl Iterator<Item = &'m ValueMeta>) -> usize {
     items.fold(0, |sum, item| sum.saturating_add(item.bytes()))
 }
 
-/// As [`TensorMeta`] is shown, structures in parentheses and braces; `{:#}` as well.
+/// Shown like [`TensorMeta`], also with `{:#}`; structures are in parentheses and braces.
 impl fmt::Display for ValueMeta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_full = f.alternate();

@@ -1,6 +1,7 @@
-//! `Version`: tells a state of something that is edited from every other state that is or was.
+//! `Version`: identifies one state of something editable among all of its states.
 //!
-//! Invariant: equal versions mean equal states. Going back to a version makes later ones no less new.
+//! Invariant: equal versions mean equal states. After going back to a version, later changes still
+//! get new versions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,11 +13,11 @@ pub(crate) struct Version {
     at: u64,
 }
 
-/// The version of something that is edited. A clone has an origin of its own.
+/// The version of something editable. A clone has its own origin.
 #[derive(Debug)]
 pub(crate) struct Versions {
     now: Version,
-    /// The newest that there was: states that an edit took back had versions too.
+    /// The newest version so far: states that were undone had versions too.
     latest: u64,
 }
 
@@ -25,14 +26,14 @@ impl Versions {
         self.now
     }
 
-    /// There is another state from now on.
+    /// Moves to a new state.
     #[inline]
     pub fn advance(&mut self) {
         self.latest += 1;
         self.now.at = self.latest;
     }
 
-    /// The state is the one of a version again.
+    /// Returns to the state of a version.
     pub fn go_back(&mut self, version: Version) {
         self.now = version;
     }

@@ -1,6 +1,7 @@
-//! `NodeCursor`: a walk along a graph that is being edited.
+//! `NodeCursor`: a walk along a graph while it is being edited.
 //!
-//! Invariant: nodes added behind the current one are visited, erased ones are not, whatever is edited.
+//! Invariant: under any edits, nodes added after the current one are visited, and erased ones are
+//! not.
 
 use std::ops::{Deref, DerefMut};
 
@@ -8,7 +9,8 @@ use super::graph::Graph;
 use super::order::ROOT;
 use crate::value::handle::NodeId;
 
-/// A place in a graph that holds while nodes around it come and go. Derefs to the graph.
+/// A position in a graph that stays valid while nodes around it are added and removed. Derefs to
+/// the graph.
 ///
 /// ```
 /// # use fx_core::operator;
@@ -39,7 +41,7 @@ pub struct NodeCursor<'g> {
 }
 
 impl Graph {
-    /// A walk from the first node on, during which the graph can be edited.
+    /// Starts a walk at the first node, during which the graph can be edited.
     pub fn cursor(&mut self) -> NodeCursor<'_> {
         let depth = self.cursor.walks.len();
         self.cursor.walks.push(ROOT);
@@ -48,7 +50,7 @@ impl Graph {
 }
 
 impl NodeCursor<'_> {
-    /// Goes to the next node.
+    /// Moves to the next node.
     pub fn advance(&mut self) -> Option<NodeId> {
         let walk = self.graph.cursor.walks.get(self.depth).copied()?;
         let next = self.graph.order.next(walk);

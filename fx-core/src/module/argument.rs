@@ -1,6 +1,6 @@
 //! `ModuleArg`: a module as a value, for functions that take one.
 //!
-//! Invariant: it knows which module it is a copy of, so that a trace finds its path.
+//! Invariant: it knows which module it is a copy of, so that a trace can find the module's path.
 
 use std::any::Any;
 use std::fmt;
@@ -12,8 +12,8 @@ use crate::ir::param_type::{ParamType, TypeName, TypePart};
 use crate::value::object::{Object, short_type_name};
 use crate::value::value::Value;
 
-/// A module as an argument of a function: a copy that shares the module's tensors. A `#[wrap]` function takes it as
-/// `&Linear`; in a graph it is the value of a `get_attr` node that names a module.
+/// A module as a function argument: a copy that shares the module's tensors. A `#[wrap]` function
+/// takes it as `&Linear`; in a graph it is the value of a `get_attr` node that names a module.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -44,7 +44,7 @@ pub struct ModuleArg {
 }
 
 impl ModuleArg {
-    /// Of a module.
+    /// Copies a module.
     pub fn of(module: &dyn Module) -> Self {
         ModuleArg {
             module: module.duplicate_box(),
@@ -57,7 +57,7 @@ impl ModuleArg {
         &*self.module
     }
 
-    /// Tells the module that it is a copy of.
+    /// The key of the module that it is a copy of.
     pub(crate) fn key(&self) -> ComponentKey {
         self.of
     }
@@ -79,20 +79,20 @@ impl Object for ModuleArg {
     }
 }
 
-/// What `&M` is as a parameter.
+/// The parameter type of `&M`.
 #[derive(Debug)]
 pub struct OfModule<M>(std::marker::PhantomData<M>);
 
 impl<M: Module> OfModule<M> {
     const OWNED: ParamType = ParamType::Named(TypeName::of::<M>());
-    /// Its type.
+    /// The type of the parameter.
     pub const TYPE: ParamType = ParamType::Reference(TypePart::Fixed(&Self::OWNED));
 }
 
-/// A value as a module of a type.
+/// The module in a value, if it has the given type.
 ///
 /// # Errors
-/// When it is another value.
+/// Returns an error if the value is not such a module.
 pub fn module_of<M: Module>(value: &Value) -> Result<&M> {
     let module = value.downcast_ref::<ModuleArg>().map(ModuleArg::module);
     let found = module.and_then(|module| (module as &dyn Any).downcast_ref());

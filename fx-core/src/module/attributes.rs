@@ -1,6 +1,7 @@
-//! `Attributes`: what a graph names, by path.
+//! `Attributes`: the modules and tensors that a graph names, by path.
 //!
-//! Invariant: no path is both a module's and a tensor's, or inside a module's, where `conflict` is asked before adding.
+//! Invariant: no path is both a module's and a tensor's, or inside a module's, if `conflict` is
+//! checked before adding.
 
 use std::fmt;
 
@@ -24,7 +25,8 @@ use crate::value::value::Value;
 pub struct Attributes {
     /// Called modules, by path.
     pub modules: Items<Box<dyn Module>>,
-    /// Tensors of `get_attr` nodes, by path; such a node may name a module too, which a function is given.
+    /// Tensors of `get_attr` nodes, by path. Such a node may also name a module, which is then
+    /// passed to a function.
     pub tensors: Items<(TensorKind, Value)>,
 }
 
@@ -38,7 +40,7 @@ impl fmt::Debug for Attributes {
 }
 
 impl Attributes {
-    /// Those of the attributes that a graph names.
+    /// The attributes that a graph names.
     pub(crate) fn named_by(&self, graph: &Graph) -> Attributes {
         let mut named = Attributes::default();
         for node in graph.nodes() {
@@ -60,7 +62,7 @@ impl Attributes {
     /// The module at a path.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn module(&self, path: &str) -> Result<&dyn Module> {
         let found = self.modules.get(path);
         found
@@ -71,7 +73,7 @@ impl Attributes {
     /// The parameter, buffer or constant at a path.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn tensor(&self, path: &str) -> Result<&Value> {
         let found = self.tensors.get(path);
         found
@@ -84,7 +86,7 @@ impl Attributes {
         self.tensors.contains_key(path) || self.modules.contains_key(path)
     }
 
-    /// What a `get_attr` node gives: a tensor, or a module that a function takes.
+    /// The value of a `get_attr` node: a tensor, or a module that a function takes.
     pub(crate) fn value(&self, path: &str) -> Result<Value> {
         match (self.tensors.get(path), self.modules.get(path)) {
             (None, Some(module)) => Ok(module_value(&**module)),
@@ -92,13 +94,14 @@ impl Attributes {
         }
     }
 
-    /// What a graph names, collected out of a module: modules are copied, sharing their tensors.
+    /// Collects what a graph names from a module: modules are copied, sharing their tensors.
     ///
-    /// Modules inside are known by their types: `#[trace]` registers those, and
-    /// [`register_module!`](crate::register_module) an instantiation of a generic one.
+    /// Submodules are recognised by their types: `#[trace]` registers them, and
+    /// [`register_module!`](crate::register_module) registers an instantiation of a generic one.
     ///
     /// # Errors
-    /// When the module does not have what a node names, or a path in it leads to two things.
+    /// Returns an error if the module lacks something that a node names, or one of its paths is
+    /// ambiguous.
     pub fn of(module: &(impl Component + ?Sized), graph: &Graph) -> Result<Self> {
         module.check_paths()?;
         let mut tensors = wanted_tensors(module, graph);
@@ -134,7 +137,7 @@ impl Attributes {
         Ok(attributes)
     }
 
-    /// The module that a path is inside of, or that is inside the path: both cannot be there.
+    /// A module that the path is inside of, or that is inside the path; the two cannot coexist.
     pub(crate) fn conflict(&self, path: &str) -> Option<&str> {
         self.enclosing(path).or_else(|| {
             let mut others = self.modules.keys();
@@ -143,7 +146,7 @@ impl Attributes {
         })
     }
 
-    /// The outermost module that a path is inside of.
+    /// The outermost module that contains the path.
     pub(crate) fn enclosing(&self, path: &str) -> Option<&str> {
         path.match_indices('.').find_map(|(dot, _)| {
             let (outer, _) = self.modules.get_key_value(&path[..dot])?;
@@ -152,7 +155,7 @@ impl Attributes {
     }
 }
 
-/// The tensors of a module that a graph names, found in one walk.
+/// The tensors of a module that a graph names, collected in one walk.
 fn wanted_tensors<'g>(
     module: &(impl Component + ?Sized),
     graph: &'g Graph,
@@ -195,20 +198,24 @@ fn not_collected(what: &'static str, path: &str) -> Error {
     .into()
 }
 
-/// What `get_attr` nodes name, in messages.
+/// The name of tensor attributes in messages.
 pub(crate) const TENSOR: &str = "parameter, buffer or constant";
 
-/// The error of a path at which there is nothing.
+/// The error for a path that leads to nothing.
 pub(crate) fn not_found(what: &'static str, path: &str) -> Error {
     ErrorKind::NotFound {
         what,
         path: path.to_string(),
-        hint: "; add it to the attributes of the graph module".to_string(),
+        hint: match what == TENSOR {
+            true => "; add it with `GraphModule::set_parameter` or `set_buffer`",
+            false => "; add it with `GraphModule::add_submodule`",
+        }
+        .to_string(),
     }
     .into()
 }
 
-/// Whether a path is inside of what is at another one.
+/// Whether a path is inside another path.
 pub(crate) fn is_inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.starts_with('.'))

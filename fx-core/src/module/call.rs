@@ -1,6 +1,6 @@
 //! `Call`: what a node calls, with its parameters, the arguments bound to them, and its effects.
 //!
-//! Invariant: this is the one place where passes, patterns and emission learn what a call does.
+//! Invariant: passes, patterns and source generation learn only here what a call does.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -21,23 +21,24 @@ use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::value::handle::NodeId;
 
-/// What a node calls.
+/// The callee of a node.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Callee<'g> {
-    /// A function, or the method of the one type that it can be.
+    /// A function, or the method of the only possible type.
     Function(Function),
-    /// A method of several linked types, in the order of their paths: the run decides by the receiver.
+    /// A method of several linked types, in the order of their paths; the receiver decides at run
+    /// time.
     Methods(Vec<Function>),
     /// A module.
     Module(&'g dyn Module),
-    /// Nothing that is known: an input, an attribute, the output, a method that no linked type has, or a path without a
-    /// module.
+    /// Nothing known: an input, an attribute, the output, a method that no linked type has, or a
+    /// path without a module.
     None,
 }
 
 impl PartialEq for Callee<'_> {
-    /// Modules are equal when they are one.
+    /// Modules are equal if they are the same object.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Callee::Function(a), Callee::Function(b)) => a == b,
@@ -71,7 +72,7 @@ pub struct Call<'g> {
 }
 
 impl<'g> Call<'g> {
-    /// The call of a node of a graph over attributes.
+    /// The call of a node, in a graph with these attributes.
     pub fn of(node: NodeRef<'g>, attributes: &'g Attributes) -> Self {
         let callee = match node.op() {
             Op::CallModule(path) => match attributes.modules.get(path) {
@@ -92,12 +93,12 @@ impl<'g> Call<'g> {
         self.node
     }
 
-    /// What it calls.
+    /// The callee.
     pub fn callee(&self) -> &Callee<'g> {
         &self.callee
     }
 
-    /// The one function that it calls.
+    /// The function that it calls, if there is exactly one.
     pub fn function(&self) -> Option<Function> {
         match self.callee {
             Callee::Function(function) => Some(function),
@@ -105,7 +106,7 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// The parameters of what is called, where one signature is known.
+    /// The parameters of the callee, if it has one known signature.
     pub fn params(&self) -> Option<&'g [ParamSpec]> {
         match &self.callee {
             Callee::Function(function) => Some(function.params()),
@@ -114,8 +115,8 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// What the call does besides giving its result. What is not known may do anything; inputs and the output count as
-    /// such, since they are never dropped.
+    /// The effects of the call besides its result. An unknown callee may do anything. Inputs and
+    /// the output also count as impure, since they are never dropped.
     pub fn effects(&self) -> Effects {
         match (&self.callee, self.node.op()) {
             (Callee::Module(module), _) => module.effects(),
@@ -126,7 +127,7 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// Whether the first two arguments may change places.
+    /// Whether the first two arguments may be swapped.
     pub fn is_commutative(&self) -> bool {
         match &self.callee {
             Callee::Function(function) => function.def().commutative,
@@ -135,11 +136,11 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// The arguments beside the parameters that they are for.
+    /// The arguments, each with its parameter.
     ///
     /// # Errors
-    /// When they do not fit; when the callee is not known, or several types have the method, each with a signature of its
-    /// own. The error names the node.
+    /// Returns an error if they do not fit, the callee is unknown, or several types have the method
+    /// with different signatures. The error names the node.
     pub fn bind(&self) -> Result<BoundArgs<'g>> {
         let bound = match &self.callee {
             Callee::Module(module) => BoundArgs::of(self.node, self.node.target(), module.params()),
@@ -158,9 +159,10 @@ impl<'g> Call<'g> {
         bound.map_err(|error| self.node.blame("binding", error))
     }
 
-    /// Whether two calls call the same thing with the same arguments, where `same` says which nodes are. Arguments are
-    /// the same by type and value: 1, 1.0 and true differ, as do 0.0 and -0.0. A default that is spelt out is the
-    /// default, a keyword is its position, and a method of one type is that function.
+    /// Whether two calls call the same thing with the same arguments, where `same` decides which
+    /// nodes are the same. Arguments are compared by type and value: 1, 1.0 and true differ, as do
+    /// 0.0 and -0.0. A spelled-out default equals the default, a keyword equals its position, and a
+    /// method of one type equals that function.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -189,8 +191,8 @@ impl<'g> Call<'g> {
             && identical_named(a_named, b_named, same)
     }
 
-    /// Feeds what [`is_same`](Call::is_same) compares to a hasher; `node` feeds what stands for a node, and is called for
-    /// each in order. Calls that are the same have equal hashes, where `node` feeds the same for nodes that are.
+    /// Feeds a hasher with what [`is_same`](Call::is_same) compares; `node` feeds in each node, in
+    /// order. Equal calls have equal hashes if `node` feeds the same for equal nodes.
     pub fn hash_same<H: Hasher>(&self, hasher: &mut H, node: &mut dyn FnMut(NodeId, &mut H)) {
         match self.function() {
             Some(function) => function.hash(hasher),
@@ -209,17 +211,17 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// The arguments, where each parameter is given one by its position: nothing is to bind then.
+    /// The arguments, if every parameter has a positional one, so that binding is unnecessary.
     fn plain_arguments(&self) -> Option<&'g [Argument]> {
         let args = self.node.args();
         let is_plain = self.node.kwargs().is_empty() && self.params()?.len() == args.len();
         is_plain.then_some(args)
     }
 
-    /// The arguments in the order of the signature, defaults filled in; where there is no signature, or they do not fit
-    /// it, as they are.
+    /// The arguments in signature order with defaults filled in; unchanged if there is no signature
+    /// or they do not fit it.
     fn arguments(&self) -> Arguments<'g> {
-        // What does not fit is an error of `lint`.
+        // Arguments that do not fit are reported by `lint`.
         let bound = self.params().and_then(|_| self.bind().ok());
         match bound {
             Some(bound) => (bound.iter().map(|(_, argument)| argument).collect(), &[]),

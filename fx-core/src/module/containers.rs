@@ -54,7 +54,7 @@ impl<T: Component> Component for Option<T> {
         let Some(inner) = self else {
             return Ok(Json::Null);
         };
-        // What would be read as nothing, or as this tag, is told from it by the tag.
+        // The tag distinguishes values that would be read as `None`, or as this tag.
         Ok(match inner.to_saved(saver)? {
             Json::Null => json::tag("some", Json::Null),
             saved if matches!(json::tagged(&saved), Ok(("some", _))) => json::tag("some", saved),
@@ -128,17 +128,17 @@ list_component! {
         });
 }
 
-/// What a map of components has as keys: text that a file can give back.
+/// The keys of a map of components: text that can be restored from a file.
 #[diagnostic::on_unimplemented(
     message = "a map with `{Self}` as keys cannot be a field of a module",
     label = "is not text",
     note = "the names of children are `String`, `Arc<str>`, `Box<str>`, `&'static str`, or a type that implements `fx_core::module::MapKey`"
 )]
 pub trait MapKey: AsRef<str> + Clone + Eq + Hash {
-    /// The key of a text.
+    /// Creates the key from its text.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if the text is not a key.
     fn from_text(text: &str) -> Result<Self>;
 }
 
@@ -159,7 +159,7 @@ impl MapKey for &'static str {
     }
 }
 
-/// A name, looked for among keys that hash as their text does.
+/// A name to look up among keys that hash like their text.
 struct Named<'n>(&'n str);
 
 impl Hash for Named<'_> {
@@ -174,7 +174,7 @@ impl<K: MapKey> Equivalent<K> for Named<'_> {
     }
 }
 
-/// Where a map has the item that a path leads into, and what is left of the path.
+/// The position of the item that a path leads into, and the rest of the path.
 fn map_item<'p, K: MapKey, T, S: BuildHasher>(
     map: &IndexMap<K, T, S>,
     path: &'p str,
@@ -183,7 +183,7 @@ fn map_item<'p, K: MapKey, T, S: BuildHasher>(
     if let Some(at) = map.get_index_of(&Named(name)) {
         return Some((at, rest));
     }
-    // A key may have a hash of its own, or a dot.
+    // A key may hash differently from its text, or contain a dot.
     let mut keys = map.keys().enumerate();
     keys.find_map(|(at, key)| Some((at, below(path, key.as_ref())?)))
 }
@@ -329,14 +329,14 @@ impl Clone for Box<dyn Module> {
     }
 }
 
-/// What is in a shared owner, in a copy of its own where others hold it too.
+/// Mutable access to the contents of a shared owner, copied first if it is shared.
 trait OwnMut {
     type Target: ?Sized;
 
     fn own_mut(&mut self) -> Option<&mut Self::Target>;
 }
 
-/// Shared modules are changed through a copy of their own, made once a walk, so that they stay shared.
+/// Shared modules are changed through a private copy, made once per walk, so that they stay shared.
 macro_rules! shared_component {
     ($([$($generics:tt)*] $t:ty, $owned:ty, |$inner:ident| $copy:expr, $any:expr, $any_mut:expr, $save:expr;)*) => {$(
         impl<$($generics)*> OwnMut for $t {

@@ -1,4 +1,4 @@
-//! What a module holds, as lists: named modules, parameters, buffers; and the training flag of all of it.
+//! A module's contents as lists: named modules, parameters and buffers; and its training flag.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use crate::error::Result;
 use crate::value::object::Object;
 use crate::value::value::Value;
 
-/// Questions to any component, torch's `nn.Module` methods.
+/// Queries on any component: torch's `nn.Module` methods.
 ///
-/// A parameter or module reachable under two names is listed under its first.
+/// A parameter or module reachable under several names is listed under the first.
 pub trait ComponentExt: Component {
     /// Paths and values of the parameters, in the order of the fields.
     fn named_parameters(&self) -> IndexMap<String, Value> {
@@ -54,8 +54,9 @@ pub trait ComponentExt: Component {
         visitor.found
     }
 
-    /// Calls `change` with the path of each module of type `M`, and the module, to change it in place: the outer ones first,
-    /// one that is shared once. The walk goes on into what `change` left.
+    /// Calls `change` with the path of each module of type `M` and the module itself, to change it
+    /// in place. Outer modules come first, shared ones once. The walk continues into the result of
+    /// `change`.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -88,8 +89,8 @@ pub trait ComponentExt: Component {
         walk_mut(self, &mut Modules { change, of });
     }
 
-    /// Refuses a hierarchy in which a path leads to two modules or tensors, or a map has a key that is empty or has a dot.
-    /// Traces, files and weights ask it; the lists here name what they find.
+    /// Rejects a hierarchy in which a path leads to two modules or tensors, or a map has a key that
+    /// is empty or contains a dot. Traces, files and weights run this check; the lists here do not.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -107,7 +108,7 @@ pub trait ComponentExt: Component {
     /// ```
     ///
     /// # Errors
-    /// What is where, and what to do.
+    /// Returns an error that names the parts, their path, and how to fix it.
     fn check_paths(&self) -> Result<()> {
         check_paths(self)
     }
@@ -130,7 +131,7 @@ pub trait ComponentExt: Component {
 
 impl<C: Component + ?Sized> ComponentExt for C {}
 
-/// Sets every training flag of a walk.
+/// Sets every training flag in a walk.
 pub(crate) struct SetTraining(pub bool);
 
 impl VisitorMut for SetTraining {

@@ -1,7 +1,7 @@
-//! `Items`: what a graph names, by path, in the order in which it was added; and, while an edit is open, how to go back.
+//! `Items`: what a graph names, by path in insertion order, with a journal to undo open edits.
 //!
-//! Invariant: every change is made by a method of this file, so that it is recorded while an edit is open, and the version is
-//! another one afterwards.
+//! Invariant: only methods of this file make changes, so every change is recorded while an edit is
+//! open, and advances the version.
 
 use std::fmt;
 use std::ops::Index;
@@ -17,16 +17,16 @@ use crate::value::value::Value;
 
 type Map<T> = IndexMap<Arc<str>, T, FxBuildHasher>;
 
-/// What can be lent to be changed in place.
+/// A thing that can be lent for change in place.
 pub trait Item: Clone {
-    /// Starts an edit inside of it, which can be taken back; `false` where it keeps no journal, and a copy is put away
-    /// instead.
+    /// Starts an undoable edit inside it. Returns `false` if it keeps no journal; a copy is then
+    /// kept instead.
     #[doc(hidden)]
     fn open_edit(&mut self) -> bool {
         false
     }
 
-    /// Ends the innermost edit inside of it, and takes it back unless it is to `keep`.
+    /// Ends the innermost edit inside it, and undoes it unless `keep` is set.
     #[doc(hidden)]
     fn close_edit(&mut self, keep: bool) {
         let _ = keep;
@@ -45,24 +45,24 @@ impl Item for Box<dyn Module> {
     }
 }
 
-/// Things by path, in the order in which they were added.
+/// Things by path, in insertion order.
 pub struct Items<T> {
     map: Map<T>,
     edits: Edits<T>,
     version: Versions,
 }
 
-/// The edits that are open, and what they changed.
+/// The open edits, and what they changed.
 struct Edits<T> {
-    /// How many records there were when each edit began.
+    /// The number of records at the start of each edit.
     starts: Vec<usize>,
     records: Vec<Record<T>>,
-    /// What was lent: by path, how many records there were then.
+    /// What was lent: by path, the number of records at that time.
     lent: FxHashMap<Arc<str>, usize>,
 }
 
 impl<T> Edits<T> {
-    /// What was lent is there no more.
+    /// The thing that was lent has been removed.
     fn forget_lent(&mut self, path: &str) {
         if !self.lent.is_empty() {
             self.lent.remove(path);
@@ -80,26 +80,26 @@ impl<T> Default for Edits<T> {
     }
 }
 
-/// A change, with what it takes to go back.
+/// A change, with what is needed to undo it.
 enum Record<T> {
     /// Something was added at the end.
     Added,
-    /// Something else is at a place.
+    /// The thing at a position was replaced.
     Replaced(usize, T),
-    /// What was at some places is gone; the places are those before, in order.
+    /// Things were removed; the positions are the former ones, in order.
     Removed(Vec<(usize, Arc<str>, T)>),
-    /// Something was lent, which keeps a journal of its own or is this one's copy.
+    /// Something was lent; it keeps its own journal, or its original is kept here.
     Lent(Lent<T>),
 }
 
 struct Lent<T> {
     path: Arc<str>,
     original: Option<T>,
-    /// When it was lent before in an edit around.
+    /// The value for this path in `Edits::lent` before, if an outer edit lent it.
     before: Option<usize>,
 }
 
-/// The state of both kinds of items to which an edit can go back.
+/// A state of both kinds of items that an edit can restore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemsStart {
     depth: usize,
@@ -107,22 +107,22 @@ pub(crate) struct ItemsStart {
 }
 
 impl<T> Items<T> {
-    /// What is at a path.
+    /// The thing at a path.
     pub fn get(&self, path: &str) -> Option<&T> {
         self.map.get(path)
     }
 
-    /// Whether anything is at a path.
+    /// Whether there is anything at a path.
     pub fn contains_key(&self, path: &str) -> bool {
         self.map.contains_key(path)
     }
 
-    /// How many there are.
+    /// The number of things.
     pub fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no things.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
@@ -142,17 +142,17 @@ impl<T> Items<T> {
         self.map.iter()
     }
 
-    /// What is at a path, with the path that it is kept under.
+    /// The thing at a path, with the stored path.
     pub(crate) fn get_key_value(&self, path: &str) -> Option<(&Arc<str>, &T)> {
         self.map.get_key_value(path)
     }
 
-    /// What is at a position.
+    /// The thing at a position, with its path.
     pub(crate) fn get_index(&self, at: usize) -> Option<(&Arc<str>, &T)> {
         self.map.get_index(at)
     }
 
-    /// What is at a path, with its position.
+    /// The thing at a path, with its position and the stored path.
     pub(crate) fn get_full(&self, path: &str) -> Option<(usize, &Arc<str>, &T)> {
         self.map.get_full(path)
     }
@@ -163,7 +163,7 @@ impl<T> Items<T> {
     }
 }
 
-/// What is at a position. Panics where there is nothing, as slices do.
+/// The thing at a position. Panics if there is none, as slices do.
 impl<T> Index<usize> for Items<T> {
     type Output = T;
     fn index(&self, at: usize) -> &T {
@@ -171,7 +171,7 @@ impl<T> Index<usize> for Items<T> {
     }
 }
 
-/// What is at a path. Panics where there is nothing, as maps do; [`get`](Items::get) does not.
+/// The thing at a path. Panics if there is none, as maps do; [`get`](Items::get) does not.
 impl<T> Index<&str> for Items<T> {
     type Output = T;
     fn index(&self, path: &str) -> &T {
@@ -190,7 +190,7 @@ impl<T> Default for Items<T> {
 }
 
 impl<T: Clone> Clone for Items<T> {
-    /// The same things; edits are the original's alone.
+    /// Clones the things; open edits stay with the original.
     fn clone(&self) -> Self {
         Items {
             map: self.map.clone(),
@@ -224,7 +224,7 @@ impl<T> IntoIterator for Items<T> {
 }
 
 impl<T: Item> Items<T> {
-    /// Nothing, with room for some things.
+    /// An empty collection with room for some things.
     pub(crate) fn with_capacity(items: usize) -> Self {
         Items {
             map: Map::with_capacity_and_hasher(items, FxBuildHasher),
@@ -232,7 +232,7 @@ impl<T: Item> Items<T> {
         }
     }
 
-    /// Puts something at a path, at the end where nothing is there; gives whether something was.
+    /// Puts a thing at a path, at the end if the path is new. Returns whether the path was taken.
     pub fn insert(&mut self, path: Arc<str>, item: T) -> bool {
         self.version.advance();
         self.edits.forget_lent(&path);
@@ -248,7 +248,7 @@ impl<T: Item> Items<T> {
         is_there
     }
 
-    /// Takes away what is at a path; `false` where there is nothing.
+    /// Removes the thing at a path. Returns `false` if there is none.
     pub fn remove(&mut self, path: &str) -> bool {
         let Some((at, path, item)) = self.map.shift_remove_full(path) else {
             return false;
@@ -262,7 +262,7 @@ impl<T: Item> Items<T> {
         true
     }
 
-    /// Takes away everything that `keep` refuses; gives how many went.
+    /// Removes everything for which `keep` returns `false`. Returns the number removed.
     pub fn retain(&mut self, mut keep: impl FnMut(&Arc<str>, &T) -> bool) -> usize {
         let kept: Vec<bool> = self
             .map
@@ -289,14 +289,15 @@ impl<T: Item> Items<T> {
         count
     }
 
-    /// What is at a path, to change in place. What it is called with stays. An edit keeps what it takes to go back.
+    /// Lends the thing at a position for change in place. Its signature must stay the same. An open
+    /// edit keeps what is needed to undo the change.
     pub(crate) fn lend(&mut self, at: usize) -> Option<(&Arc<str>, &mut T)> {
         let start = self.edits.starts.last().copied();
         let (path, item) = self.map.get_index_mut(at)?;
         if let Some(start) = start
             && self.edits.lent.get(path).is_none_or(|lent| *lent < start)
         {
-            // A copy is lent, so that what comes back is the very thing that was there.
+            // A copy is lent, so that undoing restores the original object.
             let original = match item.open_edit() {
                 true => None,
                 false => {
@@ -315,12 +316,12 @@ impl<T: Item> Items<T> {
         Some((path, item))
     }
 
-    /// What is lent next may be another thing afterwards, and not only have other tensors.
+    /// Announces that the next lent thing may become a different one, not just get new tensors.
     pub(crate) fn lent_to_change(&mut self) {
         self.version.advance();
     }
 
-    /// Takes out what is at a path. Only where no edit is open.
+    /// Takes out the thing at a path; only valid while no edit is open.
     pub(crate) fn take(&mut self, path: &str) -> Option<T> {
         debug_assert!(!self.is_open(), "an edit keeps what it removes");
         self.version.advance();
@@ -332,12 +333,13 @@ impl<T: Item> Items<T> {
         !self.edits.starts.is_empty()
     }
 
-    /// Tells this state from every other state.
+    /// A version that identifies this state.
     pub(crate) fn version(&self) -> Version {
         self.version.now()
     }
 
-    /// The state to which [`close_edit`](Items::close_edit) goes back; changes are recorded until the edit ends.
+    /// Starts an edit and returns the state to which [`close_edit`](Items::close_edit) can return;
+    /// changes are recorded until it ends.
     pub(crate) fn open_edit(&mut self) -> ItemsStart {
         let depth = self.edits.starts.len();
         self.edits.starts.push(self.edits.records.len());
@@ -347,7 +349,7 @@ impl<T: Item> Items<T> {
         }
     }
 
-    /// Ends an edit and those inside of it, and takes it back unless it is to `keep`.
+    /// Ends an edit and those inside it, and undoes it unless `keep` is set.
     pub(crate) fn close_edit(&mut self, start: ItemsStart, keep: bool) {
         let Some(records) = self.edits.starts.get(start.depth).copied() else {
             return;

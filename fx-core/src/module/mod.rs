@@ -1,4 +1,5 @@
-//! Modules: the traits, the hierarchy of children, parameters and buffers by path, and a node as a call of one.
+//! Modules: their traits, the hierarchy of children, parameters and buffers by path, and calls of
+//! nodes.
 //!
 //! ```
 //! use fx_core::prelude::*;
@@ -36,6 +37,7 @@ pub use self::containers::MapKey;
 pub use self::hierarchy::ComponentExt;
 pub use self::items::Items;
 pub use self::module::Module;
+pub use self::path_pattern::PathPattern;
 pub use self::plain::Tag;
 pub use self::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, WalkMut, walk, walk_mut,

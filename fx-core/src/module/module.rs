@@ -18,7 +18,7 @@ impl std::fmt::Debug for dyn Module {
     }
 }
 
-/// A component with a `forward`. `#[trace] impl` writes it.
+/// A component with a `forward`. `#[trace] impl` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a module",
     label = "has no traced `forward`",
@@ -28,62 +28,62 @@ pub trait Module: Component + Any + Send + Sync {
     /// The parameters of `forward`.
     fn params(&self) -> &[ParamSpec];
 
-    /// What `forward` returns inside of its `Result`, as written; empty where that is not known.
+    /// The type that `forward` returns inside its `Result`, as written; empty if unknown.
     fn returns(&self) -> &str {
         ""
     }
 
-    /// The same as data; none where it is not known.
+    /// The same as data; `None` if unknown.
     fn result_type(&self) -> Option<ParamType> {
         None
     }
 
-    /// Runs the body of `forward` on bound arguments, without asking a tracer.
+    /// Runs the body of `forward` on bound arguments, without consulting a tracer.
     ///
     /// # Errors
-    /// When an argument has the wrong type, or the body fails.
+    /// Returns an error if an argument has the wrong type, or the body fails.
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()>;
 
-    /// Itself, as a trait object.
+    /// This module as a trait object.
     fn as_module(&self) -> &dyn Module;
 
     /// A copy whose tensors share storage with this one's.
     fn duplicate_box(&self) -> Box<dyn Module>;
 
-    /// Whether tracers record a call of it instead of going inside (`#[trace(leaf)]`).
+    /// Whether tracers record a call to it instead of tracing its body (`#[trace(leaf)]`).
     fn is_leaf(&self) -> bool {
         false
     }
 
-    /// What running it does besides computing its result: drawing random numbers, updating statistics.
+    /// The effects of running it besides its result: drawing random numbers, updating statistics.
     fn effects(&self) -> Effects {
         Effects::PURE
     }
 
-    /// Why source cannot have a call of it; `None` where it can.
+    /// Why generated source cannot call it; `None` if it can.
     fn source_problem(&self) -> Option<&'static str> {
         None
     }
 
-    /// Where its `forward` is written.
+    /// The source location of its `forward`.
     fn location(&self) -> Option<&'static Location<'static>> {
         None
     }
 
-    /// The structure of each parameter, where a graph has an input for each leaf of it; empty where every
-    /// parameter is one input. A trace of the module flattens its arguments the same way.
+    /// The structure of each parameter, if a graph has an input for each of its leaves; empty if
+    /// every parameter is one input. A trace of the module flattens its arguments the same way.
     fn input_trees(&self) -> &[Tree] {
         &[]
     }
 
-    /// Starts an edit that can be taken back, where the module keeps a journal; `false` where it does not, and a copy of it
-    /// is put away instead.
+    /// Starts an undoable edit if the module keeps a journal. Returns `false` if it does not; a
+    /// copy of the module is then kept instead.
     #[doc(hidden)]
     fn open_edit(&mut self) -> bool {
         false
     }
 
-    /// Ends the innermost edit, and takes it back unless it is to `keep`.
+    /// Ends the innermost edit, and undoes it unless `keep` is set.
     #[doc(hidden)]
     fn close_edit(&mut self, keep: bool) {
         let _ = keep;

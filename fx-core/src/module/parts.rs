@@ -1,11 +1,12 @@
-//! Steps of a path through a hierarchy: how a component finds what is below it, without walking all of it.
+//! Path steps through a hierarchy: how a component finds what is below it without walking all of
+//! it.
 //!
 //! Invariant: `part` finds at a path what a walk finds there.
 
 use super::walk::{Component, ComponentKey, TensorKind, Visitor, walk};
 use crate::value::object::Object;
 
-/// What is left of a path behind a name; empty where the path is the name.
+/// The rest of a path after a name; empty if the path is the name.
 pub fn below<'p>(path: &'p str, name: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(name)?;
     match rest.is_empty() {
@@ -14,15 +15,15 @@ pub fn below<'p>(path: &'p str, name: &str) -> Option<&'p str> {
     }
 }
 
-/// The index that a path starts with, and what is left of it.
+/// The index at the start of a path, and the rest of the path.
 pub(super) fn first_item(path: &str) -> Option<(usize, &str)> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let index: usize = first.parse().ok()?;
-    // `01` and `+1` are no paths of a walk.
+    // `01` and `+1` do not occur in paths of a walk.
     (index.to_string() == first).then_some((index, rest))
 }
 
-/// Shows the tensor at a path below a component; `None` where there is none.
+/// Calls `look` with the tensor at a path below a component; returns `None` if there is none.
 pub fn tensor_at<R>(
     component: &(impl Component + ?Sized),
     path: &str,

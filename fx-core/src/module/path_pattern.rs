@@ -1,45 +1,53 @@
-//! Patterns of dotted paths, the one language in which modules are chosen by where they are.
+//! Patterns of dotted paths: the one language in which modules, nodes and parameters are chosen by path.
 
-/// Whether a dotted path fits a pattern, part by part: `*` in a part stands for any text, a part `**` for any parts.
-pub(crate) fn fits(pattern: &str, path: &str) -> bool {
-    fn part(pattern: &str, text: &str) -> bool {
-        let mut pieces = pattern.split('*');
-        let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or("")) else {
-            return false;
-        };
-        let pieces: Vec<&str> = pieces.collect();
-        let Some((last, middle)) = pieces.split_last() else {
-            return rest.is_empty();
-        };
-        for piece in middle {
-            match rest.find(piece) {
-                Some(at) => rest = &rest[at + piece.len()..],
-                None => return false,
-            }
-        }
-        rest.ends_with(last)
+use fast_glob::{glob_match, validate};
+
+use crate::error::{Error, Result};
+
+/// A pattern of dotted paths, as globs have them, with dots between the parts.
+///
+/// `*` matches any text of one part, `**` any number of parts, `?` one character, `[a-c]` one of several
+/// characters, and `{q,v}_proj` one of several texts. A `!` at the start matches all other paths.
+///
+/// ```
+/// use fx_core::module::PathPattern;
+/// let pattern = PathPattern::new("layers.*.attn.{q,v}_proj")?;
+/// assert!(pattern.matches("layers.3.attn.q_proj"));
+/// assert!(!pattern.matches("layers.3.attn.k_proj"));
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PathPattern {
+    /// The pattern with slashes, which are the separators of globs.
+    glob: String,
+}
+
+impl PathPattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// Returns an error if a bracket or brace is not closed, or braces nest more than ten deep.
+    pub fn new(pattern: &str) -> Result<Self> {
+        let glob = pattern.replace('.', "/");
+        validate(&glob).map_err(|error| {
+            let problem = format!("`{pattern}` is not a pattern of paths: {error}");
+            Error::unknown(pattern, problem)
+        })?;
+        Ok(Self { glob })
     }
-    let parts: Vec<&str> = path.split('.').collect();
-    // Which counts of the path's parts the pattern so far can stand for.
-    let mut reached = vec![false; parts.len() + 1];
-    reached[0] = true;
-    for piece in pattern.split('.') {
-        let mut next = vec![false; parts.len() + 1];
-        for at in 0..=parts.len() {
-            if piece == "**" {
-                next[at] = reached[at] || (at > 0 && next[at - 1]);
-            } else if at > 0 {
-                next[at] = reached[at - 1] && part(piece, parts[at - 1]);
-            }
-        }
-        reached = next;
+
+    /// Whether the pattern matches a whole path.
+    pub fn matches(&self, path: &str) -> bool {
+        let path = path.replace('.', "/");
+        let below = self.glob.strip_suffix("/**");
+        // `layers.**` is `layers` and all below it.
+        glob_match(&self.glob, &path) || below.is_some_and(|glob| glob_match(glob, &path))
     }
-    reached[parts.len()]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::PathPattern;
 
     #[test]
     fn patterns() {
@@ -47,6 +55,7 @@ mod tests {
             ("layers.*.attn", "layers.3.attn", true),
             ("layers.*.attn", "layers.3.mlp.attn", false),
             ("layers.**", "layers.3.mlp.attn", true),
+            ("layers.**", "layers", true),
             ("**.attn", "layers.3.attn", true),
             ("**.attn", "attn", true),
             ("conv*", "conv1", true),
@@ -56,8 +65,14 @@ mod tests {
             ("*a*b*", "xxbyyazz", false),
             ("relu", "relu_1", false),
             ("**", "a.b", true),
+            ("{0,1}.**", "1.weight", true),
+            ("{0,1}.**", "2.weight", false),
+            ("h.*.{q,v}_proj", "h.0.v_proj", true),
+            ("layer[1-2].conv", "layer2.conv", true),
         ] {
-            assert_eq!(fits(pattern, path), expected, "{pattern} on {path}");
+            let found = PathPattern::new(pattern).map(|pattern| pattern.matches(path));
+            assert_eq!(found.ok(), Some(expected), "{pattern} on {path}");
         }
+        assert!(PathPattern::new("layers.{0,1").is_err());
     }
 }

@@ -1,6 +1,8 @@
-//! `check_paths`: that each path of a hierarchy leads to one thing; parameters, nodes and files are found by their paths.
+//! `check_paths`: each path of a hierarchy leads to one thing, since parameters, nodes and files
+//! are found by path.
 //!
-//! Invariant: what passes the check has no two parts at one path, and no names that are empty or would be read as several.
+//! Invariant: a hierarchy that passes has no two parts at one path, and no name that is empty or
+//! contains a dot.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,13 +12,13 @@ use super::walk::{Component, ComponentKey, TensorKind, Visitor, walk};
 use crate::error::{Error, Result};
 use crate::value::object::{Object, short_type_name};
 
-/// Refuses a hierarchy in which a path leads to two things.
+/// Rejects a hierarchy in which a path leads to two things.
 pub(super) fn check_paths(component: &(impl Component + ?Sized)) -> Result<()> {
     struct Whole(PathCheck, FxHashSet<ComponentKey>);
     impl Visitor for Whole {
         fn enter(&mut self, path: &str, key: ComponentKey, _: &'static str) -> bool {
             self.0.add(path);
-            // What is inside of a shared module was seen under its first path.
+            // The contents of a shared module were seen under its first path.
             self.1.insert(key)
         }
         fn tensor(&mut self, path: &str, _: TensorKind, _: &dyn Object) {
@@ -31,14 +33,14 @@ pub(super) fn check_paths(component: &(impl Component + ?Sized)) -> Result<()> {
     whole.0.finish(component)
 }
 
-/// Tells what is wrong, where hashes said that a path came twice.
+/// Finds the exact problem after hashes indicated a repeated path.
 fn check_precisely(component: &(impl Component + ?Sized)) -> Result<()> {
     let mut precise = Precise::default();
     walk(component, &mut precise);
     precise.problem.map_or(Ok(()), Err)
 }
 
-/// A map's key is the name of one part.
+/// Checks that a map's key is the name of a single part.
 fn check_key(path: &str, key: &str) -> Result<()> {
     let map = match path {
         "" => "the map at the root".to_string(),
@@ -48,7 +50,7 @@ fn check_key(path: &str, key: &str) -> Result<()> {
         format!("{map} has an empty key: give each of its modules and tensors a name")
     } else if key.contains('.') {
         format!(
-            "{map} has the key `{key}`: a dot parts the names of a path, so that a name has none; write `_`, or nest maps"
+            "{map} has the key `{key}`: a dot separates the names of a path, so a name has none; write `_`, or nest maps"
         )
     } else {
         return Ok(());
@@ -56,7 +58,7 @@ fn check_key(path: &str, key: &str) -> Result<()> {
     Err(Error::msg(problem))
 }
 
-/// The check as part of a walk that is made anyway: it sees by hashes alone whether any path may have come twice.
+/// The check as part of another walk; it only uses hashes to detect that a path may be repeated.
 #[derive(Default)]
 pub(crate) struct PathCheck {
     /// The hash of each path, in the order of the walk.
@@ -65,7 +67,7 @@ pub(crate) struct PathCheck {
 }
 
 impl PathCheck {
-    /// Room for a model of some hundred tensors.
+    /// Reserves room for a model of some hundred tensors.
     pub fn with_room() -> Self {
         PathCheck {
             seen: Vec::with_capacity(512),
@@ -73,24 +75,24 @@ impl PathCheck {
         }
     }
 
-    /// A component or a tensor is at a path.
+    /// Notes that a component or a tensor is at a path.
     pub fn add(&mut self, path: &str) {
         let mut hasher = FxHasher::default();
         path.hash(&mut hasher);
         self.seen.push(hasher.finish());
     }
 
-    /// A map has a key.
+    /// Checks a key of a map.
     pub fn add_key(&mut self, path: &str, key: &str) {
         if self.problem.is_none() {
             self.problem = check_key(path, key).err();
         }
     }
 
-    /// What the walk over a component found.
+    /// Reports the result of the walk over a component.
     ///
     /// # Errors
-    /// As [`ComponentExt::check_paths`](super::hierarchy::ComponentExt::check_paths).
+    /// Same as [`ComponentExt::check_paths`](super::hierarchy::ComponentExt::check_paths).
     pub fn finish(mut self, component: &(impl Component + ?Sized)) -> Result<()> {
         if let Some(problem) = self.problem {
             return Err(problem);
@@ -105,7 +107,7 @@ impl PathCheck {
     }
 }
 
-/// What is at a path.
+/// The identity of the thing at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Component(ComponentKey),
@@ -115,11 +117,11 @@ enum Identity {
 struct Part {
     identity: Identity,
     what: String,
-    /// The walk is inside of it: a part of it may be at the same path, which is flattened into it.
+    /// The walk is inside it: a part flattened into it may have the same path.
     is_open: bool,
 }
 
-/// Tells which two parts are at one path.
+/// Finds which two parts are at one path.
 #[derive(Default)]
 struct Precise {
     parts: FxHashMap<String, Vec<Part>>,

@@ -1,4 +1,5 @@
-//! Plain data as parts of modules: numbers, text, and `Tag`, which gives an empty module an address of its own.
+//! Plain data as parts of modules: numbers, text, and `Tag`, which gives an empty module a unique
+//! address.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::file::saver::Saver;
 use crate::value::device::Device;
 use crate::value::dtype::DType;
 
-/// Plain types: how each becomes JSON, and comes back.
+/// Plain types: how each is saved as JSON and loaded.
 macro_rules! plain_components {
     ($($($t:ty)+, $this:ident => $save:expr, $saved:ident => $load:expr;)*) => {$($(
         impl Component for $t {
@@ -88,20 +89,21 @@ fn path_text(path: &Path) -> Result<Json> {
     let text = path.to_str().map(Json::from);
     text.ok_or_else(|| {
         Error::saved(format_args!(
-            "{path:?} is no UTF-8, which text in a file is"
+            "{path:?} is not UTF-8, as text in a file has to be"
         ))
     })
 }
 
-/// The longest text that is kept for the rest of the program.
+/// The longest text that is kept until the program ends.
 const MAX_INTERNED: usize = 1 << 16;
 
-/// Text that lasts as long as the program, once for each distinct one: loading a file again takes no more room.
+/// Text that lives until the program ends, stored once per distinct text: loading a file again
+/// takes no more memory.
 pub(super) fn interned(text: &str) -> Result<&'static str> {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     if text.len() > MAX_INTERNED {
         return Err(Error::saved(format_args!(
-            "a `&'static str` of {} bytes is kept for ever: make the field a `String`",
+            "a `&'static str` of {} bytes is never freed: make the field a `String`",
             text.len()
         )));
     }
@@ -128,7 +130,8 @@ impl<T> Component for std::marker::PhantomData<T> {
     }
 }
 
-/// A byte that gives an otherwise empty module an address of its own, so that two of them are told apart.
+/// A byte that gives an otherwise empty module a unique address, so that two of them can be
+/// distinguished.
 ///
 /// ```
 /// use fx_core::module::Tag;

@@ -1,4 +1,4 @@
-//! The registry of module types: how a saved file's type paths become modules again.
+//! The registry of module types: how type paths in a saved file become modules.
 //!
 //! Invariant: a path names one type, and a type is saved under one path.
 
@@ -25,7 +25,7 @@ pub struct ModuleType {
     load: Load,
     as_module: fn(&dyn Any) -> Option<&dyn Module>,
     as_module_mut: fn(&mut dyn Any) -> Option<&mut dyn Module>,
-    /// Whether files are written with this path; else it is one that older files have.
+    /// Whether files are written with this path; otherwise only older files have it.
     current: bool,
 }
 
@@ -35,7 +35,7 @@ impl ModuleType {
         ModuleType::named::<M>(std::any::type_name::<M>)
     }
 
-    /// The entry of a type, under a path of its own.
+    /// The entry of a type, under a custom path.
     pub const fn named<M: Module>(path: fn() -> &'static str) -> Self {
         ModuleType {
             path,
@@ -61,7 +61,7 @@ inventory::collect!(ModuleType);
 #[derive(Default)]
 struct Tables {
     by_path: FxHashMap<&'static str, Vec<&'static ModuleType>>,
-    /// The path that a type is saved under.
+    /// The path under which a type is saved.
     paths: FxHashMap<TypeId, &'static str>,
     by_type: FxHashMap<TypeId, &'static ModuleType>,
 }
@@ -73,13 +73,13 @@ fn tables() -> &'static Tables {
         for entry in inventory::iter::<ModuleType> {
             let path = (entry.path)();
             let claims = tables.by_path.entry(path).or_default();
-            // One type may be registered by several crates.
+            // Several crates may register the same type.
             if claims.iter().all(|other| (other.ty)() != (entry.ty)()) {
                 claims.push(entry);
             }
             tables.by_type.insert((entry.ty)(), entry);
             if entry.current {
-                // Of several paths, always the same one, in whatever order they were linked.
+                // Of several paths, always choose the same one, whatever the link order.
                 let chosen = tables.paths.entry((entry.ty)()).or_insert(path);
                 *chosen = (*chosen).min(path);
             }
@@ -102,19 +102,19 @@ fn find(path: &str) -> Result<&'static ModuleType> {
     }
 }
 
-/// The path that a module's type is registered under.
+/// The path under which a module's type is registered.
 pub(crate) fn path_of(module: &dyn Module) -> Option<&'static str> {
     let any: &dyn Any = module;
     tables().paths.get(&any.type_id()).copied()
 }
 
-/// A component as a module, where its type is registered.
+/// A component as a module, if its type is registered.
 pub(crate) fn as_module(component: &dyn Any) -> Option<&dyn Module> {
     let entry = tables().by_type.get(&component.type_id())?;
     (entry.as_module)(component)
 }
 
-/// As [`as_module`], to change in place.
+/// Same as [`as_module`], for change in place.
 pub(crate) fn as_module_mut(component: &mut dyn Any) -> Option<&mut dyn Module> {
     let entry = tables().by_type.get(&(*component).type_id())?;
     (entry.as_module_mut)(component)
@@ -139,14 +139,14 @@ pub(crate) fn save_module(module: &dyn Module, saver: &mut Saver) -> Result<Json
     Ok(fields)
 }
 
-/// The module of [`save_module`].
+/// Loads the module saved by [`save_module`].
 pub(crate) fn load_module(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Box<dyn Module>> {
     let entry = json::part(fields, TYPE, |path| find(json::text(path)?))?;
     json::part(fields, CONFIG, |config| (entry.load)(config, loader))
 }
 
-/// Registers a module type that `#[trace]` does not: a generic one, once for each instantiation that files may have;
-/// or one that has another name in older files.
+/// Registers a module type that `#[trace]` does not register: a generic type, once for each
+/// instantiation that files may contain, or a type that has another name in older files.
 ///
 /// ```
 /// use fx_core::prelude::*;

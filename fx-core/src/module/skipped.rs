@@ -1,6 +1,8 @@
-//! What `#[derive(Module)]` needs to load a type: its fields by name, its variants, and skipped fields by `Default`.
+//! What `#[derive(Module)]` needs to load a type: its fields by name, its variants, and `Default`
+//! for skipped fields.
 //!
-//! Invariant: a skipped field without `Default` compiles; it is saving or loading its module that is refused.
+//! Invariant: a skipped field without `Default` compiles; only saving or loading its module is an
+//! error.
 
 use std::marker::PhantomData;
 
@@ -8,22 +10,22 @@ use crate::error::{Error, Result};
 use crate::file::json::{self, Excerpt, Json, JsonMap};
 use crate::value::object::short_type_name;
 
-/// A skipped field of a type. Method lookup finds [`WithDefault`] first, and [`WithoutDefault`], which needs one
-/// more reference, where the type has none.
+/// A skipped field of a type. Method lookup finds [`WithDefault`] first, and [`WithoutDefault`],
+/// which needs one more reference, if the type has no `Default`.
 #[derive(Debug)]
 pub struct Skipped<T>(PhantomData<fn() -> T>);
 
 impl<T> Skipped<T> {
-    /// Of the field's type.
+    /// The marker for the field's type.
     #[allow(clippy::new_without_default, reason = "expansions call it by name")]
     pub const fn new() -> Self {
         Skipped(PhantomData)
     }
 }
 
-/// The field can be made anew.
+/// The field can be recreated.
 pub trait WithDefault<T> {
-    /// How.
+    /// Returns the function that creates it.
     fn maker(&self, field: &str) -> Result<fn() -> T>;
 }
 
@@ -33,9 +35,9 @@ impl<T: Default> WithDefault<T> for Skipped<T> {
     }
 }
 
-/// The field cannot be made anew.
+/// The field cannot be recreated.
 pub trait WithoutDefault<T> {
-    /// The error that says so.
+    /// Returns an error that says so.
     fn maker(&self, field: &str) -> Result<fn() -> T>;
 }
 
@@ -49,10 +51,10 @@ impl<T> WithoutDefault<T> for &Skipped<T> {
     }
 }
 
-/// The fields of a saved type, of which all names must be known.
+/// The fields of a saved type, all of whose names must be known.
 ///
 /// # Errors
-/// When it is no object, or has other names.
+/// Returns an error if it is not an object, or has other names.
 pub fn known_fields<'j>(saved: &'j Json, names: &[&str]) -> Result<&'j JsonMap> {
     let fields = json::object(saved)?;
     json::known_names(fields, names)?;
@@ -62,15 +64,15 @@ pub fn known_fields<'j>(saved: &'j Json, names: &[&str]) -> Result<&'j JsonMap> 
 /// The variant of a saved enum, and its fields.
 ///
 /// # Errors
-/// When it is no object with one name.
+/// Returns an error if it is not an object with one name.
 pub fn variant(saved: &Json) -> Result<(&str, &Json)> {
     json::tagged(saved)
 }
 
-/// The error of a variant that the enum does not have.
+/// The error for a variant that the enum does not have.
 pub fn no_variant(name: &str, known: &[&str]) -> Error {
     Error::saved(format_args!(
-        "{} is no variant here: expected {}",
+        "{} is not a variant here: expected {}",
         Excerpt(name),
         known.join(", ")
     ))

@@ -1,4 +1,5 @@
-//! `Component`, and walks over a hierarchy of them: what a visitor is told, and the dotted path that leads there.
+//! `Component`, and walks over a hierarchy of components: the visitor receives each part with its
+//! dotted path.
 
 use std::any::{Any, TypeId};
 use std::fmt::Write;
@@ -11,41 +12,43 @@ use crate::file::loader::Loader;
 use crate::file::saver::Saver;
 use crate::value::object::{Object, short_type_name};
 
-/// A part of a module: a module, a tensor, plain data, or a container of them. `#[derive(Module)]` writes it.
+/// A part of a module: a module, a tensor, plain data, or a container. `#[derive(Module)]`
+/// implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a module, a parameter, a buffer nor plain data",
     label = "cannot be a field of a module",
-    note = "derive `Module` for a layer, or mark a field that is none of these with #[module(skip)]"
+    note = "derive `Module` for a layer, and take an `IndexMap<String, _>` for a map of layers",
+    note = "a field marked #[module(skip)] is not part of the module: its tensors are in no list of parameters and in no file"
 )]
 pub trait Component {
-    /// Tells the walk what is inside.
+    /// Reports its contents to the walk.
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         let _ = walk;
     }
 
-    /// As [`visit`](Component::visit), with the means to change it.
+    /// Same as [`visit`](Component::visit), with mutable access.
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
         let _ = walk;
     }
 
-    /// A copy whose tensors share storage with this one's.
+    /// A copy whose tensors share storage with the original.
     fn duplicate(&self) -> Self
     where
         Self: Sized;
 
-    /// What a file keeps of it: plain data as JSON, tensors by [`Saver::tensor`].
+    /// Saves it: plain data as JSON, tensors with [`Saver::tensor`].
     ///
     /// # Errors
-    /// When the type does not say how, or something inside cannot be saved.
+    /// Returns an error if the type does not implement it, or something inside cannot be saved.
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         let _ = saver;
         Err(not_saved::<Self>("to_saved"))
     }
 
-    /// What [`to_saved`](Component::to_saved) kept, made anew.
+    /// Restores what [`to_saved`](Component::to_saved) saved.
     ///
     /// # Errors
-    /// When the type does not say how, or the file does not fit it.
+    /// Returns an error if the type does not implement it, or the file does not fit.
     fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self>
     where
         Self: Sized,
@@ -54,20 +57,21 @@ pub trait Component {
         Err(not_saved::<Self>("from_saved"))
     }
 
-    /// The part at a path below it, where `part("a.b")` is what a walk finds at `a.b`; `#[derive(Module)]` writes it.
+    /// The part at a path below it: `part("a.b")` is what a walk finds at `a.b`.
+    /// `#[derive(Module)]` implements it.
     fn part(&self, path: &str) -> Option<&dyn Component> {
         let _ = path;
         None
     }
 
-    /// As [`part`](Component::part), to change in place. A shared owner (`Arc`) that others hold too is copied first, as
-    /// [`Arc::make_mut`](std::sync::Arc::make_mut) does.
+    /// Same as [`part`](Component::part), for change in place. A shared owner (`Arc`) with other
+    /// holders is copied first, as with [`Arc::make_mut`](std::sync::Arc::make_mut).
     fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
         let _ = path;
         None
     }
 
-    /// Itself at the end of a path, or the part below it.
+    /// Itself if the path is empty, otherwise the part below.
     #[doc(hidden)]
     fn here_or_below(&self, path: &str) -> Option<&dyn Component>
     where
@@ -79,7 +83,7 @@ pub trait Component {
         }
     }
 
-    /// As [`here_or_below`](Component::here_or_below), to change in place.
+    /// Same as [`here_or_below`](Component::here_or_below), for change in place.
     #[doc(hidden)]
     fn here_or_below_mut(&mut self, path: &str) -> Option<&mut dyn Component>
     where
@@ -91,18 +95,19 @@ pub trait Component {
         }
     }
 
-    /// Itself, to be looked at as its own type; of an option, a box or a shared owner, what is in it. Containers and plain
-    /// data are `None`.
+    /// Itself as its concrete type; for an option, a box or a shared owner, its contents. `None`
+    /// for containers and plain data.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 
-    /// As [`as_any`](Component::as_any), to change in place.
+    /// Same as [`as_any`](Component::as_any), for change in place.
     fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
         None
     }
 
-    /// Whether values of the type never hold a tensor or a module, so that walks pass lists of them by.
+    /// Whether values of the type never hold a tensor or a module, so that walks skip lists of
+    /// them.
     fn is_plain() -> bool
     where
         Self: Sized,
@@ -118,7 +123,7 @@ fn not_saved<T: ?Sized>(method: &str) -> Error {
     ))
 }
 
-/// What a tensor in a module is.
+/// The role of a tensor in a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TensorKind {
@@ -126,7 +131,7 @@ pub enum TensorKind {
     Parameter,
     /// State that is saved but not learned.
     Buffer,
-    /// State that is neither learned nor among the weights: the module's constructor computes it.
+    /// State that is neither learned nor saved as a weight; the module's constructor computes it.
     NonPersistentBuffer,
 }
 
@@ -136,17 +141,18 @@ impl TensorKind {
         self != TensorKind::Parameter
     }
 
-    /// Whether it is among a module's weights, which [`state_dict`](super::hierarchy::ComponentExt::state_dict) lists.
+    /// Whether it is one of the weights that
+    /// [`state_dict`](super::hierarchy::ComponentExt::state_dict) lists.
     pub fn is_persistent(self) -> bool {
         self != TensorKind::NonPersistentBuffer
     }
 }
 
-/// Tells a component from every other: its address and type. What is inside of another type's value may have its address,
-/// and never its type.
+/// Identifies a component by its address and type. A part inside a value of another type may have
+/// the same address, but never the same type.
 ///
-/// A type without a size has no addresses of its own: it does not compile, and a field `tag: Tag` ([`Tag`](crate::module::Tag))
-/// mends it.
+/// A zero-sized type has no unique addresses, so it does not compile; add a field `tag: Tag`
+/// ([`Tag`](crate::module::Tag)) to fix it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ComponentKey {
     address: usize,
@@ -159,13 +165,13 @@ impl ComponentKey {
         const {
             assert!(
                 size_of::<T>() != 0,
-                "a module without a size cannot be told from another one: add a field `tag: Tag` (`fx_core::module::Tag`)"
+                "a module without a size cannot be distinguished from another: add a field `tag: Tag` (`fx_core::module::Tag`)"
             );
         }
         ComponentKey::of_any(component)
     }
 
-    /// The key of a component whose type is not known here.
+    /// The key of a component of dynamic type.
     pub(crate) fn of_any(component: &dyn Any) -> Self {
         ComponentKey {
             address: std::ptr::from_ref(component).cast::<u8>() as usize,
@@ -174,9 +180,9 @@ impl ComponentKey {
     }
 }
 
-/// Is told what a module holds, from the root inwards.
+/// Receives the contents of a module, from the root inwards.
 pub trait Visitor {
-    /// A component starts here; `false` skips what is inside.
+    /// A component starts here; return `false` to skip its contents.
     fn enter(&mut self, path: &str, key: ComponentKey, type_name: &'static str) -> bool {
         let _ = (path, key, type_name);
         true
@@ -187,7 +193,7 @@ pub trait Visitor {
         let _ = (path, key);
     }
 
-    /// A key of the map at a path, which names one of its parts.
+    /// The key of a map at this path; it names one of the map's parts.
     fn key(&mut self, path: &str, key: &str) {
         let _ = (path, key);
     }
@@ -203,12 +209,12 @@ pub trait Visitor {
     }
 }
 
-/// A dotted path that grows and shrinks as a walk goes in and out.
+/// A dotted path that grows and shrinks during a walk.
 #[derive(Default)]
 struct Trail(String);
 
 impl Trail {
-    /// Goes one step in; gives what [`leave`](Trail::leave) wants.
+    /// Enters a name. Returns the value to pass to [`leave`](Trail::leave).
     fn enter(&mut self, name: &str) -> usize {
         let before = self.0.len();
         if before > 0 {
@@ -233,12 +239,12 @@ impl Trail {
     }
 }
 
-/// One place of a walk: `Component::visit` tells it what is there.
+/// A position in a walk; `Component::visit` reports what is there.
 pub struct Walk<'w, 'v> {
     visitor: &'w mut (dyn Visitor + 'v),
     trail: &'w mut Trail,
     kind: TensorKind,
-    /// Whether the walk goes on to what is inside of the component that it starts with.
+    /// Whether the walk continues into the children of the component it starts with.
     goes_in: bool,
 }
 
@@ -252,7 +258,7 @@ pub fn walk(component: &(impl Component + ?Sized), visitor: &mut dyn Visitor) {
     });
 }
 
-/// The training flag of a component itself, not of those inside.
+/// The training flag of a component itself, not of its children.
 pub(crate) fn own_training(component: &(impl Component + ?Sized)) -> Option<bool> {
     #[derive(Default)]
     struct Own {
@@ -278,7 +284,7 @@ pub(crate) fn own_training(component: &(impl Component + ?Sized)) -> Option<bool
 }
 
 impl<'v> Walk<'_, 'v> {
-    /// A component is here; `fields` visits what is inside.
+    /// Reports a component; `fields` visits its contents.
     pub fn component<T: 'static>(&mut self, this: &T, fields: impl FnOnce(&mut Walk<'_, 'v>)) {
         let key = ComponentKey::of(this);
         if self
@@ -295,7 +301,7 @@ impl<'v> Walk<'_, 'v> {
         }
     }
 
-    /// A named child.
+    /// Visits a named child.
     pub fn child(&mut self, name: &str, child: &(impl Component + ?Sized)) {
         if self.goes_in {
             let before = self.trail.enter(name);
@@ -304,13 +310,13 @@ impl<'v> Walk<'_, 'v> {
         }
     }
 
-    /// A child that a map has under a key.
+    /// Visits the child of a map under a key.
     pub fn entry(&mut self, key: &str, child: &(impl Component + ?Sized)) {
         self.visitor.key(&self.trail.0, key);
         self.child(key, child);
     }
 
-    /// A child in a list.
+    /// Visits a child in a list.
     pub fn item(&mut self, index: usize, child: &(impl Component + ?Sized)) {
         if self.goes_in {
             let before = self.trail.enter_item(index);
@@ -319,39 +325,39 @@ impl<'v> Walk<'_, 'v> {
         }
     }
 
-    /// A named child whose tensors are buffers, of one of the two kinds.
+    /// Visits a named child whose tensors are buffers, of one of the two kinds.
     pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &(impl Component + ?Sized)) {
         let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
         self.kind = former;
     }
 
-    /// A tensor is at a path below.
+    /// Reports a tensor at a path below.
     pub fn tensor_at(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
         let before = self.trail.enter(path);
         self.visitor.tensor(&self.trail.0, kind, tensor);
         self.trail.leave(before);
     }
 
-    /// The training flag is here.
+    /// Reports the training flag.
     pub fn training(&mut self, training: bool) {
         self.visitor.training(&self.trail.0, training);
     }
 
-    /// A tensor is here.
+    /// Reports a tensor.
     pub fn tensor(&mut self, tensor: &dyn Object) {
         self.visitor.tensor(&self.trail.0, self.kind, tensor);
     }
 }
 
-/// May change what a module holds.
+/// A visitor that may change the contents of a module.
 pub trait VisitorMut {
-    /// A parameter or buffer, to look at or to replace.
+    /// A parameter or buffer, to inspect or replace.
     fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &mut dyn Object) {
         let _ = (path, kind, tensor);
     }
 
-    /// A module, before what is inside.
+    /// A module, before its contents.
     fn module(&mut self, path: &str, module: &mut dyn Any) {
         let _ = (path, module);
     }
@@ -362,7 +368,8 @@ pub trait VisitorMut {
     }
 }
 
-/// Shared modules already copied in this walk: old address to new owner, so that sharing survives.
+/// Shared modules already copied in this walk, from old address to new owner, so that sharing
+/// survives.
 #[derive(Default)]
 pub struct Shared {
     copies: FxHashMap<(usize, TypeId), SharedCopy>,
@@ -370,11 +377,11 @@ pub struct Shared {
 
 struct SharedCopy {
     copy: Box<dyn Any>,
-    /// Keeps the old address taken while the walk lasts.
+    /// Keeps the old address in use during the walk.
     _original: Box<dyn Any>,
 }
 
-/// One place of a changing walk.
+/// A position in a mutable walk.
 pub struct WalkMut<'w, 'v> {
     visitor: &'w mut (dyn VisitorMut + 'v),
     shared: &'w mut Shared,
@@ -382,12 +389,12 @@ pub struct WalkMut<'w, 'v> {
     kind: TensorKind,
 }
 
-/// Walks a component, changing it.
+/// Walks a component with mutable access.
 pub fn walk_mut(component: &mut (impl Component + ?Sized), visitor: &mut dyn VisitorMut) {
     walk_mut_by(visitor, |walk| component.visit_mut(walk));
 }
 
-/// Walks what `fields` visits, changing it.
+/// Walks what `fields` visits with mutable access.
 pub(crate) fn walk_mut_by(visitor: &mut dyn VisitorMut, fields: impl FnOnce(&mut WalkMut<'_, '_>)) {
     fields(&mut WalkMut {
         visitor,
@@ -398,50 +405,50 @@ pub(crate) fn walk_mut_by(visitor: &mut dyn VisitorMut, fields: impl FnOnce(&mut
 }
 
 impl WalkMut<'_, '_> {
-    /// A named child.
+    /// Visits a named child.
     pub fn child(&mut self, name: &str, child: &mut (impl Component + ?Sized)) {
         let before = self.trail.enter(name);
         child.visit_mut(self);
         self.trail.leave(before);
     }
 
-    /// A child in a list.
+    /// Visits a child in a list.
     pub fn item(&mut self, index: usize, child: &mut (impl Component + ?Sized)) {
         let before = self.trail.enter_item(index);
         child.visit_mut(self);
         self.trail.leave(before);
     }
 
-    /// A named child whose tensors are buffers, of one of the two kinds.
+    /// Visits a named child whose tensors are buffers, of one of the two kinds.
     pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &mut (impl Component + ?Sized)) {
         let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
         self.kind = former;
     }
 
-    /// A module is here; what is inside follows.
+    /// Reports a module; its contents follow.
     pub fn module(&mut self, module: &mut dyn Any) {
         self.visitor.module(&self.trail.0, module);
     }
 
-    /// A tensor is at a path below.
+    /// Reports a tensor at a path below.
     pub fn tensor_at(&mut self, path: &str, kind: TensorKind, tensor: &mut dyn Object) {
         let before = self.trail.enter(path);
         self.visitor.tensor(&self.trail.0, kind, tensor);
         self.trail.leave(before);
     }
 
-    /// A tensor is here.
+    /// Reports a tensor.
     pub fn tensor(&mut self, tensor: &mut dyn Object) {
         self.visitor.tensor(&self.trail.0, self.kind, tensor);
     }
 
-    /// The training flag is here.
+    /// Reports the training flag.
     pub fn training(&mut self, training: &mut bool) {
         self.visitor.training(&self.trail.0, training);
     }
 
-    /// The copy that was made of a shared owner in this walk.
+    /// The copy of a shared owner made in this walk, if any.
     pub(super) fn shared_copy<T: Clone + 'static>(&self, address: usize) -> Option<T> {
         self.shared
             .copies

@@ -1,4 +1,4 @@
-//! `AnnotateTypes`: the types that signatures say, written at the nodes.
+//! `AnnotateTypes`: writes the types of signatures at the nodes.
 
 use super::pass::Pass;
 use crate::error::Result;
@@ -12,8 +12,9 @@ use crate::ir::rust_type::RustType;
 use crate::module::attributes::Attributes;
 use crate::module::call::{Call, Callee};
 
-/// Annotates each call that has no type yet with what its function or module returns, and each item that is taken of a
-/// tuple or a list with the type of that item: torch.fx's `AnnotateTypesWithSchema` and `annotate_getitem_nodes`.
+/// Annotates each call that has no type with what its function or module returns, and each item
+/// taken from a tuple or a list with its type: torch.fx's `AnnotateTypesWithSchema` and
+/// `annotate_getitem_nodes`.
 ///
 /// ```
 /// use fx_core::prelude::*;

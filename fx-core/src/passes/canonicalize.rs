@@ -1,7 +1,7 @@
 //! `Canonicalize`: one order and one set of names for graphs that compute the same in the same way.
 //!
-//! Invariant: the order depends on what the graph computes, not on how it was put together; what is impure, or reads
-//! what impure calls change, keeps its order.
+//! Invariant: the order depends on what the graph computes, not on how it was built; impure nodes,
+//! and those that read what impure calls change, keep their order.
 
 use super::pass::Pass;
 use crate::error::Result;
@@ -13,9 +13,10 @@ use crate::module::attributes::Attributes;
 use crate::region::ordered::Ordered;
 use crate::value::handle::NodeId;
 
-/// Puts nodes in an order and gives them names that depend only on what is computed: inputs as they are, then, for each
-/// impure node in order and for the output at last, what it needs, its first argument's part first. Names are those that
-/// a trace would give in that order. What nobody needs comes last, in its own order.
+/// Orders and names nodes by what they compute alone: first the inputs in their order, then, for
+/// each impure node in order and for the output last, what it needs, the part of its first argument
+/// first. Names are those that a trace would give in that order. What nobody needs comes last, in
+/// its own order.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -63,7 +64,7 @@ fn order(graph: &Graph, attributes: &Attributes) -> Vec<NodeId> {
     for node in inner().filter(|node| ordered.contains(*node)) {
         placed.add_with_inputs(node);
     }
-    // The output closes the graph, behind dead code in its own order.
+    // The output comes last, after dead code in its own order.
     for output in graph.nodes().filter(|node| *node.op() == Op::Output) {
         for input in output.all_input_nodes() {
             placed.add_with_inputs(input);
@@ -74,12 +75,12 @@ fn order(graph: &Graph, attributes: &Attributes) -> Vec<NodeId> {
     placed.order
 }
 
-/// An order that grows.
+/// An order under construction.
 struct Placed {
     /// By the node's index.
     seen: Vec<bool>,
     order: Vec<NodeId>,
-    /// Nodes to be placed, the next one last, and whether their inputs were put on this list.
+    /// Nodes to place, the next one last, and whether their inputs were put on this list.
     pending: Vec<(NodeId, bool)>,
 }
 
@@ -90,7 +91,7 @@ impl Placed {
         }
     }
 
-    /// What a node needs, its first input's part first, then the node.
+    /// Adds what a node needs, the part of its first input first, then the node.
     fn add_with_inputs(&mut self, node: NodeRef<'_>) {
         let graph = node.graph();
         self.pending.push((node.id(), false));

@@ -10,17 +10,19 @@ use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::module::path_pattern::fits;
+use crate::module::path_pattern::PathPattern;
 use crate::run::interpreter::{Interpretation, Interpreter};
 use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 impl GraphModule {
-    /// Runs the graph and keeps what chosen nodes gave: each by its name, or what a module gave by its path. In a
-    /// pattern `*` stands for any text of a part (`layers.*.attn`), `**` for any parts.
+    /// Runs the graph and keeps the values of chosen nodes, by name, and the results of chosen
+    /// modules, by path. In a pattern `*` stands for any text of a segment (`layers.*.attn`), `**`
+    /// for any segments.
     ///
-    /// What a module gave is what it returned, whole, in its last call. What an edit took out of it is `None`.
+    /// The result of a module is the whole of what its last call returned. A part that an edit
+    /// removed is `None`.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -33,7 +35,7 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When a pattern fits nothing, or as [`forward`](GraphModule::forward).
+    /// Returns an error if a pattern matches nothing, or as [`forward`](GraphModule::forward).
     pub fn capture(
         &self,
         patterns: &[&str],
@@ -42,7 +44,7 @@ impl GraphModule {
         let chosen = self.chosen(patterns)?;
         struct Capture {
             chosen: Chosen,
-            /// Values of which modules returned structures.
+            /// Values that are parts of the structures that modules returned.
             kept: FxHashMap<NodeId, Value>,
             seen: IndexMap<String, Value>,
         }
@@ -81,8 +83,9 @@ impl GraphModule {
         Ok(capture.seen)
     }
 
-    /// What the modules that were traced through returned, by path: an argument with the nodes of the graph whose values
-    /// are in it, for each call, the calls of one module in their order. What an edit took out is `None`.
+    /// The results of the modules that were traced through, by path: for each call an argument that
+    /// holds the nodes of the graph whose values were returned, the calls of one module in their
+    /// order. A part that an edit removed is `None`.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -112,14 +115,16 @@ impl GraphModule {
             .collect()
     }
 
-    /// What patterns choose.
+    /// The nodes and modules that patterns choose.
     fn chosen(&self, patterns: &[&str]) -> Result<Chosen> {
         let mut chosen = Chosen::default();
+        let globs = patterns.iter().map(|pattern| PathPattern::new(pattern));
+        let globs: Vec<PathPattern> = globs.collect::<Result<_>>()?;
         let mut used = vec![false; patterns.len()];
         let mut any = |text: &str| {
             let mut fit = false;
-            for (pattern, used) in patterns.iter().zip(&mut used) {
-                if fits(pattern, text) {
+            for (pattern, used) in globs.iter().zip(&mut used) {
+                if pattern.matches(text) {
                     (*used, fit) = (true, true);
                 }
             }
@@ -136,7 +141,7 @@ impl GraphModule {
                 _ => {}
             }
         }
-        // Of a module's calls the last one.
+        // Only the last call of a module counts.
         let last: IndexMap<Arc<str>, Argument> = self.graph().returned().into_iter().collect();
         for (path, returned) in last {
             if any(&path) {
@@ -155,7 +160,7 @@ impl GraphModule {
             Some(at) => Err(Error::unknown(
                 patterns[at],
                 format_args!(
-                    "`{}` is no node's name, and no path of a module of which this graph knows what it returned",
+                    "`{}` is not a node's name, and no path of a module of which this graph knows what it returned",
                     patterns[at]
                 ),
             )),
@@ -164,13 +169,13 @@ impl GraphModule {
     }
 }
 
-/// What is to be kept of a run.
+/// What a run has to keep.
 #[derive(Default)]
 struct Chosen {
-    /// Nodes, and under which names.
+    /// Nodes, with the names to keep them under.
     nodes: FxHashMap<NodeId, Vec<String>>,
-    /// What modules returned, by path, and how many nodes of it have not run yet.
+    /// Results of modules, by path, with the number of their nodes that have not run yet.
     returned: Vec<(Arc<str>, Argument, usize)>,
-    /// The nodes of it, each with the places in that list.
+    /// The nodes of these results, each with the places in that list.
     parts: FxHashMap<NodeId, Vec<usize>>,
 }

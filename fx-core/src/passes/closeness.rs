@@ -1,4 +1,4 @@
-//! `Closeness`: how far numbers are apart, of two tensors or of two structures of them.
+//! `Closeness`: how far the numbers of two tensors, or of two structures of them, are apart.
 
 use std::fmt;
 
@@ -10,11 +10,12 @@ use crate::value::value::Value;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Closeness {
-    /// Whether every element equals the expected one or is within `atol + rtol · |expected|` of it; two nans are not.
+    /// Whether every element equals the expected one or is within `atol + rtol · |expected|` of it;
+    /// two NaNs are not close.
     pub close: bool,
     /// The largest difference.
     pub max_abs: f64,
-    /// The largest difference over the expected element's size.
+    /// The largest difference relative to the expected element's size.
     pub max_rel: f64,
     /// How many elements are not close.
     pub wrong: usize,
@@ -40,7 +41,7 @@ impl fmt::Display for Closeness {
 }
 
 impl Closeness {
-    /// Of two tensors' elements.
+    /// Compares two tensors' elements.
     ///
     /// ```
     /// use fx_core::passes::Closeness;
@@ -55,7 +56,7 @@ impl Closeness {
     /// ```
     ///
     /// # Errors
-    /// When the shapes differ, or elements cannot be read.
+    /// Returns an error if the shapes differ, or elements cannot be read.
     pub fn between(
         found: &TensorData<'_>,
         expected: &TensorData<'_>,
@@ -85,7 +86,7 @@ impl Closeness {
 
     fn add(&mut self, a: f64, b: f64, rtol: f64, atol: f64, place: impl FnOnce() -> Vec<usize>) {
         let error = if a == b { 0.0 } else { (a - b).abs() };
-        // Equal infinities are close; what is infinite on one side only, or no number, never is.
+        // Equal infinities are close; an infinity on one side only, or NaN, never is.
         let close = a == b || (error.is_finite() && error <= atol + rtol * b.abs());
         if !close {
             self.wrong += 1;
@@ -93,7 +94,7 @@ impl Closeness {
         }
         let relative = if error == 0.0 { 0.0 } else { error / b.abs() };
         self.max_rel = self.max_rel.max(relative);
-        // A nan is worse than any number, and the first one is kept.
+        // NaN is worse than any number, and the first one is kept.
         let worse = error > self.max_abs || (error.is_nan() && !self.max_abs.is_nan());
         if worse {
             self.max_abs = error;
@@ -117,8 +118,8 @@ fn place(mut at: usize, dims: &[usize]) -> Vec<usize> {
     index
 }
 
-/// Why two values are not close; `None` where they are. Structures are compared leaf by leaf; equal bytes are close,
-/// whatever they say, a nan among them.
+/// Why two values are not close; `None` if they are. Structures are compared leaf by leaf; equal
+/// bytes are close whatever they are, including NaN.
 pub(super) fn difference(
     found: &Value,
     expected: &Value,
@@ -186,7 +187,7 @@ fn leaf_difference(found: &Value, expected: &Value, rtol: f64, atol: f64) -> Opt
         (Value::Float(a), Value::Float(b)) => {
             a.to_bits() == b.to_bits() || a == b || (a - b).abs() <= atol + rtol * b.abs()
         }
-        // What is inside of a structure is compared by itself.
+        // The contents of a structure are compared separately.
         (a, b) if a.is_container() => a.describe() == b.describe(),
         (a, b) => a.describe() == b.describe() && a.to_string() == b.to_string(),
     };

@@ -1,6 +1,8 @@
-//! `Constants`: the part of a graph that depends on parameters and constants only, and that part as a graph of its own.
+//! `Constants`: the part of a graph that depends only on parameters and constants, and that part as
+//! a separate graph.
 //!
-//! Invariant: nothing in the part is impure, and nothing in it depends on an input or on a tensor that changes.
+//! Invariant: nothing in the part is impure, and nothing in it depends on an input or on a tensor
+//! that changes.
 
 use crate::error::Result;
 use crate::ir::argument::Argument;
@@ -13,9 +15,9 @@ use crate::value::handle::NodeId;
 
 /// The constant part of a graph.
 pub(super) struct Constants {
-    /// Its nodes that are needed, in order.
+    /// Its needed nodes, in order.
     pub nodes: Vec<NodeId>,
-    /// Those that the rest of the graph uses, parameters and constants themselves not among them.
+    /// Those that the rest of the graph uses, except parameters and constants themselves.
     pub results: Vec<NodeId>,
 }
 

@@ -21,11 +21,12 @@ use crate::module::call::Call;
 use crate::region::ordered::Ordered;
 use crate::value::handle::NodeId;
 
-/// Merges calls of the same thing with the same arguments; the first one stays.
+/// Merges calls of the same callee with the same arguments; the first one stays.
 ///
-/// The same is the same type and value: 1, 1.0 and true differ, as do 0.0 and -0.0. A default that is spelt out is the
-/// default, a keyword is its position, and a method that one type alone has is that function. What is impure (draws
-/// random numbers, changes state) never merges, by what functions and modules declare.
+/// Equal means equal in type and value: 1, 1.0 and true differ, as do 0.0 and -0.0. An explicit
+/// default equals an omitted one, a keyword equals its position, and a method that only one type
+/// has equals that function. What functions and modules declare as impure (drawing random numbers,
+/// changing state) never merges.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -45,12 +46,12 @@ pub struct Cse {
 }
 
 impl Cse {
-    /// Of everything that is not impure.
+    /// Merges everything that is not impure.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Leaves the nodes alone for which this is true.
+    /// Skips the nodes for which this is true.
     #[must_use]
     pub fn skip(mut self, skip: impl Fn(NodeRef<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.skip = Some(Box::new(skip));
@@ -92,24 +93,24 @@ impl Pass for Cse {
     }
 }
 
-/// Calls that no call before them was the same as, by the first node that they use: calls that are the same share it, and
-/// stand near to it in memory.
+/// Calls that differ from all calls before them, by the first node that they use: equal calls share
+/// it, and are near it in memory.
 struct Known<'g> {
     graph: &'g Graph,
     attributes: &'g Attributes,
-    /// By a node's index: the node that stands for it; 0 for itself.
+    /// By a node's index: the node that replaces it; 0 for itself.
     stands_for: Vec<u32>,
-    /// By a node's index: the last call that was added of those that use it first; 0 for none.
+    /// By a node's index: the last added call that uses it first; 0 for none.
     last: Vec<u32>,
-    /// By a call's index: the one that was added before it.
+    /// By a call's index: the call added before it.
     previous: Vec<u32>,
-    /// By a call's index: what hashes to another number is another call.
+    /// By a call's index: its hash; calls with different hashes differ.
     hashes: Vec<u64>,
-    /// Calls of nodes that many use.
+    /// Calls whose first node has many users.
     of_many: HashTable<u32>,
 }
 
-/// How many calls of one node are looked through one by one.
+/// How many calls of one node are compared one by one.
 const FEW: usize = 8;
 
 impl<'g> Known<'g> {
@@ -126,7 +127,7 @@ impl<'g> Known<'g> {
         }
     }
 
-    /// The call before that is the same; where there is none, the node itself is known from now on.
+    /// The earlier equal call; if there is none, the node itself is known from now on.
     fn find_or_add(&mut self, node: NodeRef<'g>) -> Option<NodeId> {
         let index = node.id().index;
         let (hash, used) = self.hash_of(node);
@@ -160,7 +161,7 @@ impl<'g> Known<'g> {
         None
     }
 
-    /// What stands for a node.
+    /// The node that replaces a node.
     fn now(&self, id: NodeId) -> u32 {
         match self.stands_for[id.index as usize] {
             0 => id.index,
@@ -168,7 +169,7 @@ impl<'g> Known<'g> {
         }
     }
 
-    /// A hash of a call, and the index of the first node in it, or 0, which is no node's.
+    /// A hash of a call, and the index of its first node, or 0, which is no node's.
     fn hash_of(&self, node: NodeRef<'g>) -> (u64, u32) {
         let mut hasher = FxHasher::default();
         let mut used = 0;

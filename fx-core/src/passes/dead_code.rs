@@ -4,8 +4,8 @@ use super::pass::Pass;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 
-/// Erases what nobody uses and what is not impure: [`GraphModule::eliminate_dead_code`] as a pass. Modules that are called
-/// no more are taken away too.
+/// Erases nodes that nobody uses and that are not impure: [`GraphModule::eliminate_dead_code`] as a
+/// pass. Modules that are no longer called are removed too.
 ///
 /// ```
 /// use fx_core::prelude::*;

@@ -1,6 +1,7 @@
-//! `Decompositions`: a table of functions and what each is in terms of others, written in plain Rust.
+//! `Decompositions`: a table of functions with their decompositions into others, written in plain
+//! Rust.
 //!
-//! Invariant: a call is replaced whole; what its rule records stands where it stood.
+//! Invariant: a call is replaced whole; the nodes that its rule records take its place.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,15 +19,15 @@ use crate::trace::convert::FromValue;
 use crate::value::handle::NodeId;
 use crate::value::value::{IntoValue, Value};
 
-/// Rules that decompose what rules make, one inside the other.
+/// How deeply rules may decompose the results of other rules.
 const DEEPEST: usize = 64;
 
 type Rule = Arc<dyn Fn(&DecomposedCall<'_>) -> Result<Value> + Send + Sync>;
 
-/// A table of decompositions: which functions become what, each rule an ordinary function of the call's arguments. Run as
-/// a [`Pass`], it replaces every call of a function (or of its method) by what the rule records; calls that a rule makes are
-/// decomposed too. Layers that are leaves are no functions: a trace with a tracer to which nothing is a leaf shows the
-/// functions inside of them.
+/// A table of decompositions: which functions are replaced, each by a rule, an ordinary function of
+/// the call's arguments. Run as a [`Pass`], it replaces every call of a function (or of its method)
+/// by what the rule records; calls that a rule makes are decomposed too. Leaf layers are not
+/// functions: a trace with a tracer that has no leaves shows the functions inside them.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -54,7 +55,8 @@ impl Decompositions {
         Self::default()
     }
 
-    /// Has calls of `function` become what `rule` gives for their arguments. A rule of the same function is replaced.
+    /// Replaces calls of `function` by the result of `rule` for their arguments. An earlier rule of
+    /// the same function is replaced.
     #[must_use]
     pub fn rule<R: IntoValue>(
         mut self,
@@ -66,7 +68,7 @@ impl Decompositions {
         self
     }
 
-    /// Takes in the rules of another table; they win.
+    /// Adds the rules of another table; they take precedence.
     #[must_use]
     pub fn and(mut self, other: &Decompositions) -> Self {
         let others = other.rules.iter();
@@ -108,7 +110,7 @@ impl DecomposedCall<'_> {
     /// The argument of a parameter.
     ///
     /// # Errors
-    /// When there is no such parameter, or the argument is of another type.
+    /// Returns an error if there is no such parameter, or the argument is of another type.
     pub fn arg<T: FromValue>(&self, name: &str) -> Result<T> {
         let params = self.function.params();
         let at = params.iter().position(|param| param.name == name);
@@ -132,7 +134,8 @@ impl Pass for Decompositions {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();
-        // The tracer has the attributes while rules run, so what is to be read of them is read before.
+        // The tracer holds the attributes while rules run, so what is needed of them is read
+        // before.
         let calls = graph.nodes().filter_map(|node| {
             let function = node.functions().one()?;
             let rule = self.rules.get(function)?;
@@ -148,7 +151,7 @@ impl Pass for Decompositions {
             for (node, function, rule) in calls {
                 pending.push((node, function, rule, 0));
                 while let Some((node, function, rule, depth)) = pending.pop() {
-                    // An item that a rule gave went with the call that it was taken of.
+                    // An item of a rule's result was erased with the call that it was taken from.
                     if cx.graph()?.node(node).is_err() {
                         continue;
                     }
@@ -166,7 +169,7 @@ impl Pass for Decompositions {
 }
 
 impl Decompositions {
-    /// Replaces one call, which stays unused; gives the nodes that the rule made, the first and the end.
+    /// Replaces one call, which stays unused; returns the range of the nodes that the rule made.
     fn decompose(
         &self,
         cx: &TraceContext,
@@ -194,7 +197,7 @@ impl Decompositions {
         Ok(Made { before, node })
     }
 
-    /// The calls that have a rule among those that a rule made.
+    /// The calls that have a rule, among those that a rule made.
     fn find_inner(
         &self,
         cx: &TraceContext,
@@ -212,7 +215,7 @@ impl Decompositions {
                     let endless = Error::limit(
                         DEEPEST,
                         format_args!(
-                            "the rule for `{}` goes on for ever: {DEEPEST} decompositions deep there is still a call of it; have the rule \
+                            "the rule for `{}` never ends: {DEEPEST} decompositions deep there is still a call of it; have the rule \
                          not make what the table decomposes",
                             function.path()
                         ),

@@ -1,4 +1,4 @@
-//! `first_divergence`: the first node at which two modules part.
+//! `first_divergence`: the first node whose values differ between two modules.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::graph_module::GraphModule;
 use crate::run::interpreter::PlainInterpreter;
 use crate::trace::call_args::IntoArgs;
 
-/// The first node of which two modules give different numbers: made by [`first_divergence`].
+/// The first node whose numbers differ between two modules: made by [`first_divergence`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Divergence {
@@ -33,8 +33,8 @@ impl fmt::Display for Divergence {
     }
 }
 
-/// Runs two modules on one input and finds the first node of the same name that gives them different numbers, in the
-/// first one's order; `None` where there is none.
+/// Runs two modules on one input and finds the first node, in the first module's order, whose
+/// numbers differ from those of the node of the same name in the other; `None` if there is none.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -47,7 +47,7 @@ impl fmt::Display for Divergence {
 /// ```
 ///
 /// # Errors
-/// What either run says.
+/// Returns the error of either run.
 pub fn first_divergence(
     a: &GraphModule,
     b: &GraphModule,

@@ -1,6 +1,6 @@
-//! `FoldConstants`: what depends on parameters and constants only, computed once.
+//! `FoldConstants`: computes once what depends only on parameters and constants.
 //!
-//! Invariant: what is folded is the graph's own computation, run as the graph would run it.
+//! Invariant: folding runs the graph's own computation, as the graph would run it.
 
 use std::any::Any;
 use std::fmt;
@@ -26,11 +26,12 @@ use crate::text::free_name;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
-/// Computes what depends on parameters and constants only, and puts the results in its place: tensors as buffers
-/// `_folded_0`, `_folded_1`, ..., plain values as literals. Parameters and modules that nothing names any more go.
+/// Computes what depends only on parameters and constants, and replaces it by the results: tensors
+/// become buffers `_folded_0`, `_folded_1`, ..., plain values become literals. Parameters and
+/// modules that are no longer named are removed.
 ///
-/// What is impure is left. A folded weight no longer follows the parameters that it was computed from: fold what is
-/// trained no more, or [`skip`](FoldConstants::skip) what is.
+/// What is impure is left. A folded weight no longer follows the parameters that it was computed
+/// from: fold what is no longer trained, or [`skip`](FoldConstants::skip) what is.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -64,15 +65,15 @@ impl FoldConstants {
         Self::default()
     }
 
-    /// Folds when the module first runs: until then, weights can be loaded and files stay small. The constant part
-    /// becomes a module of its own, [`FoldedConstants`], at `_folded`.
+    /// Folds when the module first runs: until then, weights can be loaded and files stay small.
+    /// The constant part becomes a separate module, [`FoldedConstants`], at `_folded`.
     #[must_use]
     pub fn lazily(mut self) -> Self {
         self.lazy = true;
         self
     }
 
-    /// Leaves the nodes alone for which this is true, and so what depends on them.
+    /// Skips the nodes for which this is true, and so what depends on them.
     #[must_use]
     pub fn skip(mut self, skip: impl Fn(NodeRef<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.skip = Some(Box::new(skip));
@@ -94,7 +95,7 @@ impl Pass for FoldConstants {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();
-        // What runs once is not put into another module that runs once.
+        // A module that runs once is not put into another module that runs once.
         let runs_once = |node: NodeRef<'_>| match node.op() {
             Op::CallModule(path) if self.lazy => {
                 let module = attributes.modules.get(path);
@@ -119,7 +120,7 @@ impl Pass for FoldConstants {
     }
 }
 
-/// Runs the constant part, and puts values in the place of its results.
+/// Runs the constant part, and replaces its results by their values.
 fn fold(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -> Result<()> {
     let mut run = Interpretation::new(graph, attributes);
     let values = run.run_part(&constants.nodes, &constants.results)?;
@@ -142,7 +143,7 @@ fn fold(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -
 #[derive(Default)]
 struct Fresh {
     next: usize,
-    /// The nodes that read a tensor already, by its identity.
+    /// The nodes that already read a tensor, by its identity.
     read: FxHashMap<u64, NodeId>,
 }
 
@@ -189,7 +190,7 @@ impl Fresh {
         })
     }
 
-    /// A path that nothing has.
+    /// A free path.
     fn path(&mut self, attributes: &Attributes) -> Arc<str> {
         loop {
             let path: Arc<str> = format!("_folded_{}", self.next).into();
@@ -208,7 +209,7 @@ fn three(parts: Vec<Argument>) -> Result<[Argument; 3]> {
     parts.map_err(|_| Error::msg("a slice has a start, a stop and a step"))
 }
 
-/// Makes the constant part a module that runs once.
+/// Turns the constant part into a module that runs once.
 fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -> Result<()> {
     let part = constants.graph(graph)?;
     let inner = GraphModule::new(attributes.named_by(&part), part, "FoldedConstants")?;
@@ -218,7 +219,7 @@ fn lift(graph: &mut Graph, attributes: &mut Attributes, constants: &Constants) -
     attributes
         .modules
         .insert(path.as_str().into(), Box::new(FoldedConstants::new(inner)));
-    // The first node of the part: its results are used behind it.
+    // All uses of the results come after the first node of the part.
     let first = constants.nodes.first().copied();
     let first = first.ok_or_else(|| Error::msg("what is folded has nodes"))?;
     let mut place = graph.inserting_before(first)?;

@@ -1,6 +1,7 @@
 //! `FoldedConstants`: the constant part of a graph as a module that computes once.
 //!
-//! Invariant: what it kept was computed from the tensors that it has, by a computation that is not impure.
+//! Invariant: the kept values were computed from the current tensors, by a computation that is not
+//! impure.
 
 use std::any::Any;
 use std::sync::OnceLock;
@@ -17,17 +18,17 @@ use crate::module::registry::ModuleType;
 use crate::module::walk::{Component, Walk, WalkMut};
 use crate::value::value::Value;
 
-/// Computes a graph without inputs when it is first called, and gives the results from then on: made by
-/// [`FoldConstants::lazily`](crate::passes::FoldConstants::lazily).
+/// Computes a graph without inputs on the first call, and returns the same results from then on:
+/// made by [`FoldConstants::lazily`](crate::passes::FoldConstants::lazily).
 ///
-/// Tensors that are put in the place of its own (a change of dtype, say) are computed with anew; storage that is written in place
-/// after the first call is not seen. A copy computes for itself. While what it computes is impure (a dropout in training), it
-/// computes in every call.
+/// If its tensors are replaced (by a change of dtype, say), it computes again; a write in place to
+/// a tensor's storage after the first call is not noticed. A copy computes for itself. While its
+/// computation is impure (a dropout in training), it computes in every call.
 #[derive(Debug)]
 pub struct FoldedConstants {
     inner: GraphModule,
     values: OnceLock<Value>,
-    /// Whether the computation is impure, once that was asked.
+    /// Whether the computation is impure, once known.
     effects: OnceLock<Effects>,
 }
 
@@ -63,7 +64,7 @@ impl FoldedConstants {
     }
 }
 
-/// The same structure of objects without what gradients need.
+/// The same structure of objects, detached from autograd.
 fn detached(mut value: Value) -> Value {
     let detach = |item: &mut Value| *item = detached(std::mem::take(item));
     match &mut value {
@@ -145,7 +146,7 @@ impl Module for FoldedConstants {
         true
     }
 
-    /// A graph computes them, inside of a module that has no `forward` of its own.
+    /// A graph computes them, inside a module that has no `forward` of its own.
     fn source_problem(&self) -> Option<&'static str> {
         Some(
             "has constants that are folded lazily, which source cannot call: fold with `FoldConstants::new()`, at once, in a graph module that is to be written",

@@ -1,4 +1,4 @@
-//! A graph module put back into the graph that calls it.
+//! Inlines a graph module into the graph that calls it.
 //!
 //! Invariant: the graph computes what it did before.
 
@@ -18,12 +18,12 @@ use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 
 impl GraphModule {
-    /// Puts the nodes of a graph module in the place of a node that calls it, with what they name under its path. The module
-    /// goes when nothing else calls it.
+    /// Replaces a node that calls a graph module by the module's nodes, with what they name under
+    /// its path. The module is removed if nothing else calls it.
     ///
     /// # Errors
-    /// When the node calls no graph module, or one that takes a structure apart, or the arguments do not fit. Nothing
-    /// changes then.
+    /// Returns an error if the node calls no graph module, or one that takes a structure apart, or
+    /// the arguments do not fit. Nothing changes then.
     pub fn inline_module(&mut self, call: NodeId) -> Result<()> {
         let inlined = self.edit(|gm| gm.inlined(call));
         inlined.map_err(|error| {
@@ -43,7 +43,7 @@ impl GraphModule {
         let module: &dyn std::any::Any = self.attributes().module(&path)?;
         let Some(inner) = module.downcast_ref::<GraphModule>() else {
             return Err(Error::region(format_args!(
-                "`{path}` is no graph module: trace it first, or trace the whole with a tracer to which it is no leaf"
+                "`{path}` is not a graph module: trace it first, or trace the whole with a tracer to which it is not a leaf"
             )));
         };
         if !inner.trees().iter().all(Tree::is_leaf) {
@@ -77,7 +77,7 @@ impl GraphModule {
     }
 }
 
-/// What a graph names goes under a path, or under the first free one with a number.
+/// Moves what a graph names under a path, or under the first free one with a number.
 fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attributes) -> Result<()> {
     let prefix = free_name(path, |prefix| {
         let names = from.modules.keys().chain(from.tensors.keys());

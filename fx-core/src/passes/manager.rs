@@ -1,4 +1,5 @@
-//! `PassManager`: passes in their order, checked as they run, with a report; `bisect` finds the one that breaks numbers.
+//! `PassManager`: runs passes in order, checks them as they run, and reports; `bisect` finds the
+//! one that breaks numbers.
 //!
 //! Invariant: after an error the module is as the failing pass found it.
 
@@ -14,14 +15,15 @@ use crate::graph_module::GraphModule;
 use crate::trace::call_args::{CallArgs, IntoArgs};
 use crate::value::value::Value;
 
-/// More rounds than any passes need that settle.
+/// More rounds than any passes that settle need.
 const MOST_ROUNDS: usize = 100;
 
 type Check = Box<dyn Fn(&GraphModule) -> Result<()> + Send + Sync>;
 /// A check of one run.
 type Running<'r> = &'r dyn Fn(&GraphModule) -> Result<()>;
 
-/// Passes, run in order, again and again where they are to settle; lint runs after each, and other checks on request.
+/// Passes, run in order, and repeatedly if they are to settle; lint runs after each, and other
+/// checks on request.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -44,7 +46,7 @@ type Running<'r> = &'r dyn Fn(&GraphModule) -> Result<()>;
 #[derive(Default)]
 pub struct PassManager {
     items: Vec<Item>,
-    /// The first of each pair runs before the second.
+    /// The first of each pair must run before the second.
     constraints: Vec<(String, String)>,
     rounds: Rounds,
     checks: Vec<Check>,
@@ -84,7 +86,7 @@ struct Sample {
 }
 
 impl PassManager {
-    /// Without passes.
+    /// A manager without passes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -96,7 +98,7 @@ impl PassManager {
         self
     }
 
-    /// Adds passes that have rounds, constraints and checks of their own.
+    /// Adds passes that have their own rounds, constraints and checks.
     #[must_use]
     pub fn group(mut self, group: PassManager) -> Self {
         self.items.push(Item::Group(group));
@@ -110,17 +112,18 @@ impl PassManager {
         self
     }
 
-    /// Runs all passes until a round changes nothing. Passes that go on for a hundred rounds are an error, which names
-    /// those that still changed something.
+    /// Runs all passes until a round changes nothing. If they still change something after a
+    /// hundred rounds, that is an error, which names them.
     #[must_use]
     pub fn until_unchanged(mut self) -> Self {
         self.rounds = Rounds::UntilUnchanged;
         self
     }
 
-    /// Has every pass named `first` run before every pass named `second`, those in groups among them. An order that is not
-    /// so is an error of [`run`](PassManager::run), and so is a name that no pass has; [`sorted`](PassManager::sorted) finds
-    /// an order of passes and whole groups.
+    /// Requires every pass named `first` to run before every pass named `second`, those in groups
+    /// among them. [`run`](PassManager::run) returns an error if the order is different, or if no
+    /// pass has one of the names; [`sorted`](PassManager::sorted) finds an order of passes and
+    /// whole groups.
     ///
     /// ```
     /// use fx_core::passes::{PassManager, pass_fn};
@@ -140,10 +143,12 @@ impl PassManager {
         self
     }
 
-    /// The same passes in an order that keeps the constraints, and otherwise the order in which they were added.
+    /// The same passes in an order that satisfies the constraints, and otherwise as they were
+    /// added.
     ///
     /// # Errors
-    /// When the constraints go in a circle, which the error names, or name a pass that is not there.
+    /// Returns an error if the constraints form a cycle, which the error names, or name a pass that
+    /// is missing.
     pub fn sorted(mut self) -> Result<Self> {
         let order = schedule::sorted(&self.items_names(), &self.constraints)?;
         let mut items: Vec<Option<Item>> = self.items.into_iter().map(Some).collect();
@@ -162,9 +167,9 @@ impl PassManager {
         self
     }
 
-    /// Runs the module on these inputs after every pass, and compares what it gives with what it gave before the first:
-    /// within `atol + rtol · |expected|`, element by element; equal bit for bit where both are 0. Several calls are
-    /// several samples.
+    /// Runs the module on these inputs after every pass, and compares its results with those before
+    /// the first: within `atol + rtol · |expected|`, element by element; equal bit for bit if both
+    /// are 0. Several calls add several samples.
     #[must_use]
     pub fn check_numbers(mut self, args: impl IntoArgs, rtol: f64, atol: f64) -> Self {
         self.samples.push(Sample {
@@ -175,7 +180,7 @@ impl PassManager {
         self
     }
 
-    /// The names of the passes, in order; a group is its passes' names in parentheses.
+    /// The names of the passes, in order; a group is the names of its passes in parentheses.
     pub fn names(&self) -> Vec<String> {
         let name = |item: &Item| match item {
             Item::Pass(pass) => pass.name().into_owned(),
@@ -196,15 +201,16 @@ impl PassManager {
     /// Runs the passes.
     ///
     /// # Errors
-    /// When the order breaks a constraint; what a pass, lint or a check says, with the name of the pass and of those that
-    /// ran before it. The module is as the failing pass found it then.
+    /// Returns an error if the order breaks a constraint, or if a pass, lint or a check fails, with
+    /// the name of the pass and of those that ran before it. The module is then as the failing pass
+    /// found it.
     pub fn run(&self, gm: &mut GraphModule) -> Result<PassReport> {
         let mut report = PassReport::default();
         self.run_group(gm, &mut report, &[])?;
         Ok(report)
     }
 
-    /// One after another, each checked by this manager's checks and by those of the managers around it.
+    /// Runs passes one after another, each checked by this manager and by those around it.
     fn run_group(
         &self,
         gm: &mut GraphModule,
@@ -246,7 +252,7 @@ impl PassManager {
             return Err(Error::limit(
                 MOST_ROUNDS,
                 format_args!(
-                    "the passes do not settle: after {MOST_ROUNDS} rounds {} still changed something; have each say `false` when it \
+                    "the passes do not settle: after {MOST_ROUNDS} rounds {} still changed something; return `false` from each pass that \
                  changed nothing, or give a number of rounds with `steps`",
                     restless.join(", ")
                 ),
@@ -255,10 +261,11 @@ impl PassManager {
         Ok(())
     }
 
-    /// Runs the passes one by one on a copy, and finds the first that changes what the module gives for these inputs by
-    /// more than `atol + rtol · |expected|`, and the first node at which the module before it and the one after it part.
-    /// `None` where no pass does. What counts is the difference from the module before the first pass, so that small
-    /// differences add up. Checks of the manager are left out.
+    /// Runs the passes one by one on a copy, and finds the first that changes the module's results
+    /// for these inputs by more than `atol + rtol · |expected|`, and the first node whose values
+    /// differ between the module before it and the one after it. `None` if no pass does. Results
+    /// are compared with those before the first pass, so that small differences add up. Checks of
+    /// the manager are left out.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -335,10 +342,10 @@ impl PassManager {
     }
 }
 
-/// What the module gives for the samples.
+/// The module's results for the samples.
 ///
 /// # Errors
-/// When it does not run, or gives other numbers in a second run.
+/// Returns an error if it does not run, or its numbers differ in a second run.
 fn expected(gm: &GraphModule, samples: &[Sample]) -> Result<Vec<Value>> {
     let expected = samples.iter().enumerate().map(|(at, sample)| {
         let value: Result<Value> = gm.forward(sample.call.clone());
@@ -353,7 +360,7 @@ fn expected(gm: &GraphModule, samples: &[Sample]) -> Result<Vec<Value>> {
     if !expected.is_empty()
         && let Some(impure) = gm.impure_nodes().next()
     {
-        // Numbers that change from run to run tell nothing about passes.
+        // Numbers that change from run to run say nothing about passes.
         compare(gm, samples, &expected).map_err(|_| {
             numbers(format_args!(
                 "comparing numbers: two runs of the module give different numbers before any pass, because %{} draws random \
@@ -438,13 +445,14 @@ impl Search<'_> {
 pub struct Culprit {
     /// What the pass did.
     pub record: PassRecord,
-    /// The round in which it did.
+    /// The round in which it ran.
     pub round: usize,
     /// The passes that ran before it.
     pub after: Vec<String>,
     /// How the result differs.
     pub difference: String,
-    /// The first node that the modules before and after it both have and give different numbers for, if there is one.
+    /// The first node that the modules before and after it both have and whose numbers differ, if
+    /// any.
     pub node: Option<Divergence>,
 }
 

@@ -1,4 +1,4 @@
-//! Passes that change a graph, what is learned about a graph by running it, and the prelude for those who write transforms.
+//! Passes that change a graph, analyses that run one, and the prelude for authors of transforms.
 //!
 //! ```
 //! use fx_core::prelude::*;

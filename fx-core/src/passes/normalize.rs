@@ -1,6 +1,6 @@
-//! Normal forms of calls: arguments as signatures have them, methods as functions.
+//! Normal forms of calls: arguments in the form of the signature, methods as functions.
 //!
-//! Invariant: the computation stays; names, users and meta stay.
+//! Invariant: the computation, the names, the users and the meta stay.
 
 use std::sync::Arc;
 
@@ -18,11 +18,12 @@ use crate::module::attributes::Attributes;
 use crate::module::call::Call;
 use crate::value::handle::NodeId;
 
-/// Gives every call of a known signature one form of arguments.
+/// Brings the arguments of every call of a known signature into one form.
 ///
-/// [`canonical`](NormalizeArguments::canonical) is what a trace records: positions where the signature has positions, names
-/// where it has names, and no argument that is its default. [`by_name`](NormalizeArguments::by_name) is all arguments
-/// by name, defaults filled in: torch.fx's `NormalizeArgs`.
+/// [`canonical`](NormalizeArguments::canonical) is what a trace records: by position where the
+/// signature has positions, by name where it has names, and without arguments that equal their
+/// defaults. [`by_name`](NormalizeArguments::by_name) is all arguments by name, defaults filled in:
+/// torch.fx's `NormalizeArgs`.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -61,7 +62,7 @@ impl NormalizeArguments {
     fn arguments(self, call: &Call<'_>) -> Result<(Args, Kwargs)> {
         let mut args = Args::new();
         let mut kwargs = Kwargs::new();
-        // Behind a positional default that is left out, arguments have names.
+        // After a positional default that is left out, arguments have names.
         let mut named = self.by_name;
         let is_method = matches!(call.node().op(), Op::CallMethod(_));
         for (at, (param, argument)) in call.bind()?.iter().enumerate() {
@@ -114,10 +115,11 @@ impl Pass for NormalizeArguments {
     }
 }
 
-/// Makes calls of methods calls of functions, where one type alone has a method of that name: torch.fx's
-/// `NormalizeOperators` for methods.
+/// Turns calls of methods into calls of functions, if only one type has a method of that name:
+/// torch.fx's `NormalizeOperators` for methods.
 ///
-/// With tensors, `x.relu()` becomes `relu(&x)`; a method that no type, or more than one, has stays as it is.
+/// With tensors, `x.relu()` becomes `relu(&x)`; a method that no type, or more than one, has stays
+/// as it is.
 ///
 /// ```
 /// use fx_core::prelude::*;

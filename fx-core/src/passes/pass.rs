@@ -1,6 +1,6 @@
-//! `Pass`: a change of a graph module, with what it needs and what it promises; `apply` makes it.
+//! `Pass`: a change of a graph module, with its requirements and its guarantees; `apply` runs it.
 //!
-//! Invariant: a pass that fails leaves the module as it found it.
+//! Invariant: a failed pass leaves the module as it found it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -43,39 +43,40 @@ use crate::value::object::short_type_name;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Pass: Send + Sync {
-    /// What reports, errors and provenance call it: the type's name.
+    /// Its name in reports, errors and provenance: the type's name by default.
     fn name(&self) -> Cow<'_, str> {
         short_type_name(std::any::type_name::<Self>()).into()
     }
 
-    /// Refuses a module that the pass cannot work on, with the mend. Where there is nothing to do, [`run`](Pass::run) gives
-    /// `false` instead.
+    /// Returns an error, with the fix, if the pass cannot work on the module. If there is nothing
+    /// to do, [`run`](Pass::run) returns `false` instead.
     ///
     /// # Errors
-    /// The reason.
+    /// Returns an error with the reason.
     fn requires(&self, gm: &GraphModule) -> Result<()> {
         let _ = gm;
         Ok(())
     }
 
-    /// Changes the module; gives whether it did. Graph modules inside of the module are its own: a pass that is to work on
-    /// them is applied to each.
+    /// Changes the module; returns whether it did. Nested graph modules are separate: a pass that
+    /// is to work on them is applied to each.
     ///
     /// # Errors
-    /// Whatever stops the pass; [`apply`](GraphModule::apply) then takes back what it did.
+    /// Returns the error that stops the pass; [`apply`](GraphModule::apply) then undoes its
+    /// changes.
     fn run(&self, gm: &mut GraphModule) -> Result<bool>;
 
-    /// Refuses a result that is not what the pass promises.
+    /// Returns an error if the result is not what the pass promises.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns an error that says what is wrong with it.
     fn ensures(&self, gm: &GraphModule) -> Result<()> {
         let _ = gm;
         Ok(())
     }
 }
 
-/// A pass of a function.
+/// Makes a pass of a function.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -117,7 +118,7 @@ impl<F: Fn(&mut GraphModule) -> Result<bool> + Send + Sync> Pass for PassFn<F> {
     }
 }
 
-/// Its rules, until none fits any more.
+/// Applies its rules until none matches.
 impl Pass for Rewriter {
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         Ok(!Rewriter::run(self, gm)?.rewritten.is_empty())
@@ -125,12 +126,12 @@ impl Pass for Rewriter {
 }
 
 impl GraphModule {
-    /// Runs a pass: what it needs is checked before, the graph and what the pass promises after. Nodes that it makes and
-    /// replaces remember it ([`Graph::explain`](crate::ir::Graph::explain)).
+    /// Runs a pass: checks its requirements before, and the graph and its guarantees after. Nodes
+    /// that it makes and replaces remember it ([`Graph::explain`](crate::ir::Graph::explain)).
     ///
     /// # Errors
-    /// What the pass says, or what is wrong with the graph that it left, with the name of the pass; the module is as it was
-    /// then.
+    /// Returns an error with the name of the pass if the pass fails, or if the graph that it left
+    /// is wrong; the module is then unchanged.
     pub fn apply(&mut self, pass: &(impl Pass + ?Sized)) -> Result<PassRecord> {
         self.apply_checked(pass, &|_| Ok(()))
     }
@@ -141,7 +142,7 @@ impl GraphModule {
         pass: &(impl Pass + ?Sized),
         check: &dyn Fn(&GraphModule) -> Result<()>,
     ) -> Result<PassRecord> {
-        // What was wrong before is not the pass's doing.
+        // What was wrong before is not the pass's fault.
         self.lint_once()?;
         let name = pass.name().into_owned();
         let applied = self.edit_within(|gm, edit| {
@@ -154,7 +155,7 @@ impl GraphModule {
         applied.map_err(|error| error.in_pass(&name))
     }
 
-    /// Runs a pass in an edit, which knows what it did.
+    /// Runs a pass in an edit, which records what it did.
     fn run_pass(
         &mut self,
         pass: &(impl Pass + ?Sized),

@@ -1,4 +1,4 @@
-//! What users say of nodes that a pass leaves alone.
+//! Predicates by which users choose nodes that a pass skips.
 
 use crate::ir::node::NodeRef;
 

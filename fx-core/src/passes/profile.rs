@@ -1,4 +1,4 @@
-//! A profile: how long each node takes and how much it gives, as a table and as a trace file.
+//! A profile: how long each node takes and how much it returns, as a table and as a trace file.
 
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -26,11 +26,11 @@ pub struct NodeCost {
     pub calls: usize,
     /// How long all runs took.
     pub time: Duration,
-    /// Bytes that one run gave.
+    /// Bytes that one run returned.
     pub bytes: usize,
 }
 
-/// A node's step of one run.
+/// A node's step in one run.
 #[derive(Debug, Clone)]
 struct Event {
     node: usize,
@@ -38,7 +38,8 @@ struct Event {
     time: Duration,
 }
 
-/// How long each node took: made by [`GraphModule::profile`]; prints as a table, the dearest first.
+/// How long each node took: made by [`GraphModule::profile`]; prints as a table, the most expensive
+/// first.
 #[derive(Debug, Clone)]
 pub struct Profile {
     nodes: Vec<NodeCost>,
@@ -56,8 +57,8 @@ impl Profile {
         self.nodes.iter().map(|node| node.time).sum()
     }
 
-    /// All steps as JSON, in the trace event format that Perfetto and `chrome://tracing` open: complete events,
-    /// in microseconds.
+    /// All steps as JSON, in the trace event format that Perfetto and `chrome://tracing` open:
+    /// complete events, in microseconds.
     pub fn to_chrome_trace(&self) -> String {
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, event) in self.events.iter().enumerate() {
@@ -131,7 +132,7 @@ impl fmt::Display for Profile {
 }
 
 impl GraphModule {
-    /// Runs the graph several times, node by node, and says what each node cost.
+    /// Runs the graph several times, node by node, and measures what each node costs.
     ///
     /// ```
     /// use fx_core::prelude::*;

@@ -1,4 +1,4 @@
-//! `PassRecord`: what a pass did to a graph, told by name.
+//! `PassRecord`: what a pass did to a graph, by name.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use std::time::Duration;
 pub struct PassRecord {
     /// The pass's name.
     pub pass: String,
-    /// Whether it changed anything: it says so, or the graph is another.
+    /// Whether it changed anything: it reported so, or the graph differs.
     pub changed: bool,
     /// How long it took, without checks.
     pub time: Duration,
-    /// Nodes that there were.
+    /// The number of nodes before.
     pub nodes_before: usize,
-    /// Nodes that there are.
+    /// The number of nodes after.
     pub nodes_after: usize,
-    /// The names of nodes that are new.
+    /// The names of new nodes.
     pub created: Vec<String>,
-    /// The names of nodes that are gone.
+    /// The names of erased nodes.
     pub erased: Vec<String>,
-    /// Which nodes gave way to which, by name.
+    /// Replaced nodes with their replacements, by name.
     pub replaced: Vec<(String, String)>,
-    /// The names of nodes that were there and have another target or other arguments now, beyond inputs that were
+    /// The names of remaining nodes whose target or arguments changed, beyond inputs that were
     /// replaced.
     pub edited: Vec<String>,
 }

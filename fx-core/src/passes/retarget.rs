@@ -1,4 +1,4 @@
-//! One target put in the place of another, at all nodes at once.
+//! Replaces one target by another, at all nodes at once.
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -6,7 +6,8 @@ use crate::ir::op::Op;
 use crate::value::handle::NodeId;
 
 impl GraphModule {
-    /// Gives every node of one op another one: torch.fx's `replace_target_nodes_with`. Gives how many there were.
+    /// Replaces the op of every node of one op: torch.fx's `replace_target_nodes_with`. Returns how
+    /// many there were.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -19,7 +20,7 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When the arguments of a node do not fit the new op; nothing changes then.
+    /// Returns an error if the arguments of a node do not fit the new op; nothing changes then.
     pub fn retarget(&mut self, from: &Op, to: Op) -> Result<usize> {
         let nodes = self.graph().find_nodes(from);
         let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.id()).collect();

@@ -1,6 +1,6 @@
-//! The order of passes: whether it keeps constraints, and one that does.
+//! The order of passes: checks that it satisfies constraints, and finds one that does.
 //!
-//! Invariant: what no constraint moves keeps its place.
+//! Invariant: a pass that no constraint moves keeps its place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,10 +11,11 @@ use crate::error::{Error, ErrorKind, Result};
 /// The names of the passes that are moved together, a list for each item.
 type Items = [Vec<String>];
 
-/// Whether each constraint's first passes come before its second ones.
+/// Checks that each constraint's first passes come before its second ones.
 ///
 /// # Errors
-/// The first constraint that is broken, with both places, or that names a pass that is not there.
+/// Returns the first constraint that is broken, with both places, or that names a pass that is
+/// missing.
 pub(super) fn validate(items: &Items, constraints: &[(String, String)]) -> Result<()> {
     let names: Vec<&String> = items.iter().flatten().collect();
     for (first, second) in constraints {
@@ -49,10 +50,11 @@ fn unknown(name: &str, names: &[&String]) -> Error {
     )
 }
 
-/// The places of the items in an order that keeps the constraints; of those that may come next, the first added does.
+/// The places of the items in an order that satisfies the constraints; of the items that may come
+/// next, the first added is chosen.
 ///
-/// # Errors
-/// When there is none: the items of a circle; or when a constraint names a pass that is not there.
+/// Returns an error with the items of a cycle if there is no order, or if a constraint names a pass
+/// that is missing.
 pub(super) fn sorted(items: &Items, constraints: &[(String, String)]) -> Result<Vec<usize>> {
     let names: Vec<&String> = items.iter().flatten().collect();
     let with = |name: &String| {
@@ -74,7 +76,7 @@ pub(super) fn sorted(items: &Items, constraints: &[(String, String)]) -> Result<
             .iter()
             .flat_map(|a| seconds.iter().map(move |b| (*a, *b)))
         {
-            // What is in one group is the group's to order.
+            // The order inside a group is the group's own.
             if a != b || first == second {
                 after[a].push(b);
                 waits_for[b] += 1;
@@ -97,14 +99,14 @@ pub(super) fn sorted(items: &Items, constraints: &[(String, String)]) -> Result<
         return Ok(order);
     }
     Err(broken(format_args!(
-        "the constraints go in a circle: {}; take one of them away",
+        "the constraints form a circle: {}; remove one of them",
         circle(items, &after, &waits_for).join(" before ")
     )))
 }
 
-/// One circle, from an item back to itself.
+/// One cycle, from an item back to itself.
 fn circle(items: &Items, after: &[Vec<usize>], waits_for: &[usize]) -> Vec<String> {
-    // Backwards from an item that still waits, over items that still wait, one comes again.
+    // Going backwards from a waiting item over waiting items, one item comes again.
     let before =
         |at: usize| (0..items.len()).find(|a| waits_for[*a] > 0 && after[*a].contains(&at));
     let mut path: Vec<usize> = (0..items.len())

@@ -1,4 +1,4 @@
-//! `ShapeProp`: one run on sample inputs, after which every node knows what it gives.
+//! `ShapeProp`: one run on sample inputs, which records what every node returns.
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -10,8 +10,8 @@ use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 impl GraphModule {
-    /// Runs the graph on sample inputs and gives every node a [`ValueMeta`] entry of what it gave, torch.fx's
-    /// `ShapeProp`; the result is the run's.
+    /// Runs the graph on sample inputs and sets the [`ValueMeta`] entry of every node to its
+    /// result, torch.fx's `ShapeProp`; returns the result of the run.
     ///
     /// ```
     /// use fx_core::prelude::*;

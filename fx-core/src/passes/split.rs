@@ -1,6 +1,6 @@
-//! Parts of a graph as modules of their own.
+//! Splits parts of a graph into separate modules.
 //!
-//! Invariant: afterwards the graph computes what it did before, in the same order of effects.
+//! Invariant: afterwards the graph computes the same as before, in the same order of effects.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::region::region::Region;
 use crate::region::units::order_by_parts;
 use crate::value::handle::NodeId;
 
-/// A part that [`GraphModule::split`] made a module of.
+/// A part that [`GraphModule::split`] turned into a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SplitPart {
@@ -31,9 +31,10 @@ pub struct SplitPart {
 }
 
 impl GraphModule {
-    /// Moves nodes into a graph module of their own under a path, with what only they name, and calls it where they were.
-    /// Its inputs are what the nodes use of the others, in the order of first use; its result is what the others use of
-    /// them, a tuple of several. Gives the calling node. [`split`](GraphModule::split) does so for many parts at once.
+    /// Moves nodes into a separate graph module under a path, with what only they name, and calls
+    /// it where they were. Its inputs are the other nodes' values that the nodes use, in the order
+    /// of first use; its result is what the others use of them, a tuple if there are several.
+    /// Returns the calling node. [`split`](GraphModule::split) does this for many parts at once.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -51,8 +52,9 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When the path is taken, a node is an input or the output or not of this graph, nobody else uses the nodes, or the
-    /// nodes are not [one piece](Region::is_convex), which the error names. Nothing changes then.
+    /// Returns an error if the path is taken, a node is an input or the output or not of this
+    /// graph, nobody else uses the nodes, or the nodes are not [one piece](Region::is_convex),
+    /// which the error names. Nothing changes then.
     pub fn lift_subgraph(&mut self, nodes: &[NodeId], path: &str) -> Result<NodeId> {
         if nodes.is_empty() {
             return Err(Error::region("there are no nodes to lift"));
@@ -62,9 +64,9 @@ impl GraphModule {
         Ok(made.expect("there is one part, with nodes"))
     }
 
-    /// Moves every node that has a path into the graph module of that path, and calls those modules where the nodes were: in
-    /// one pass over the graph, however many parts there are. `path_of` is not asked for inputs and the output. Gives the
-    /// parts, in the order of their first nodes.
+    /// Moves every node that has a path into the graph module of that path, and calls those modules
+    /// where the nodes were: in one pass over the graph, however many parts there are. `path_of` is
+    /// not called for inputs and the output. Returns the parts, in the order of their first nodes.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -81,8 +83,8 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// When a path is taken, nobody else uses a part, a part is not [one piece](Region::is_convex), or parts need each other.
-    /// Nothing changes then.
+    /// Returns an error if a path is taken, nobody else uses a part, a part is not
+    /// [one piece](Region::is_convex), or parts need each other. Nothing changes then.
     pub fn split<K: Into<Arc<str>>>(
         &mut self,
         mut path_of: impl FnMut(NodeRef<'_>) -> Option<K>,
@@ -116,7 +118,7 @@ impl GraphModule {
             let region = Region::of(graph, nodes.iter().copied())?;
             if region.outputs().is_empty() {
                 return Err(Error::region(format_args!(
-                    "nothing outside uses the nodes of `{path}`: a module of them would give nothing"
+                    "nothing outside uses the nodes of `{path}`: a module of them would return nothing"
                 )));
             }
             regions.push(region);
@@ -144,7 +146,7 @@ impl GraphModule {
         }
         let mut edit = self.graph_mut();
         let (graph, _) = edit.parts();
-        // Now each part stands together, and what uses it behind it.
+        // Now each part is contiguous, and its users come after it.
         graph.rearrange(order)?;
         let mut made = Vec::with_capacity(parts.len());
         let mut results = Vec::with_capacity(parts.len());
@@ -156,7 +158,7 @@ impl GraphModule {
             });
             results.push(given);
         }
-        // Behind all calls: one part's call may use what another part gives.
+        // After all calls: one part's call may use another part's result.
         for (region, given) in regions.iter().zip(results) {
             let inside: FxHashSet<NodeId> = region.nodes().iter().copied().collect();
             for (old, new) in region.outputs().iter().zip(given) {
@@ -176,7 +178,7 @@ impl GraphModule {
         Ok(made)
     }
 
-    /// Adds a module under a path that nothing has.
+    /// Adds a module under a free path.
     fn add_new_submodule(&mut self, path: &str, module: GraphModule) -> Result<()> {
         let attributes = self.attributes();
         if attributes.modules.contains_key(path) || attributes.tensors.contains_key(path) {
@@ -189,7 +191,8 @@ impl GraphModule {
     }
 }
 
-/// Calls the module at a path behind a region; gives the call, and what stands for each of the region's outputs.
+/// Calls the module at a path after a region; returns the call, and the replacement of each of the
+/// region's outputs.
 fn call_behind(
     graph: &mut Graph,
     path: &Arc<str>,
@@ -216,7 +219,7 @@ fn call_behind(
     Ok((call, results))
 }
 
-/// Why parts have no order.
+/// Why parts cannot be ordered.
 fn no_order(
     graph: &Graph,
     attributes: &Attributes,

@@ -1,7 +1,7 @@
-//! `structural_hash`: a number for what a graph computes.
+//! `structural_hash`: a hash of what a graph computes.
 //!
-//! Invariant: names, order among pure nodes, places in the source and meta do not matter; the hash is the same on every
-//! machine.
+//! Invariant: names, order among pure nodes, places in the source and meta do not matter; the hash
+//! is the same on every machine.
 
 use std::hash::Hash;
 
@@ -16,13 +16,14 @@ use crate::region::ordered::Ordered;
 use crate::value::handle::NodeId;
 
 impl GraphModule {
-    /// A hash of what the module's graph computes: equal for graphs with the same calls of the same targets on the same arguments,
-    /// whatever their names and the order of independent nodes; the order of impure nodes counts. Dead pure nodes do not
-    /// count, nor do the values of parameters and what modules are: their paths do. What is impure depends on the mode: a
-    /// batch norm or a dropout in training has its turn.
+    /// A hash of what the module's graph computes: equal for graphs with the same calls of the same
+    /// targets on the same arguments, whatever their names and the order of independent nodes; the
+    /// order of impure nodes counts. Dead pure nodes do not count, nor do the values of parameters
+    /// and the contents of modules: their paths do. What is impure depends on the mode: the
+    /// position of a batch norm or a dropout in training counts.
     ///
-    /// The hash is SipHash-1-3 of 128 bits, equal on every machine; it is no defence against people who look for
-    /// collisions.
+    /// The hash is SipHash-1-3 of 128 bits, equal on every machine; it does not protect against
+    /// deliberate collisions.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -57,7 +58,7 @@ fn hash(graph: &Graph, ordered: &Ordered) -> u128 {
         let is_end = matches!(node.opcode(), Opcode::Placeholder | Opcode::Output);
         let counted = is_end || ordered.contains(node);
         if counted {
-            // Inputs by position, and what is impure by its turn.
+            // Inputs by position, impure nodes by their order.
             impure.hash(&mut hasher);
             impure += 1;
         }

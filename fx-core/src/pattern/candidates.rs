@@ -1,16 +1,18 @@
-//! What may stand for a place of a pattern of which an input is known: that value's users, in the order of the graph.
+//! The candidates for a place of a pattern with a known input: that value's users, in the order of
+//! the graph.
 //!
-//! Invariant: a node that is passed over for good is looked at once more at most; so a hub is not searched anew each time.
+//! Invariant: a node that is ruled out for good is looked at at most once more, so a hub is not
+//! searched again each time.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::value::handle::NodeId;
 
-/// A value with more users has a list that is kept.
+/// A value with more users than this has a list that is kept.
 pub(super) const FEW: usize = 8;
 
-/// Steps over what is gone for good: where to look on, from each position.
+/// Skips positions that are gone for good: where to continue, from each position.
 #[derive(Default)]
 struct Skips(Vec<u32>);
 
@@ -19,7 +21,7 @@ impl Skips {
         Skips((0..=len as u32).collect())
     }
 
-    /// The first position from one on that is not gone.
+    /// The first position from `at` on that is not gone.
     fn from(&mut self, at: usize, is_gone: impl Fn(usize) -> bool) -> usize {
         let end = self.0.len() - 1;
         let mut to = at;
@@ -41,12 +43,12 @@ impl Skips {
     }
 }
 
-/// The users of a value that have an op.
+/// The users of a value with one op.
 struct List {
     nodes: Vec<NodeId>,
-    /// Past those that belong to matches.
+    /// Skips nodes that belong to matches.
     taken: Skips,
-    /// Past those as well that cannot stand for a place, by place.
+    /// Skips those too that cannot stand for a place, by place.
     hopeless: SmallVec<[(u32, Skips); 1]>,
 }
 
@@ -58,17 +60,17 @@ pub(super) struct Lists {
     lists: Vec<List>,
 }
 
-/// Nodes that are left to try.
+/// Nodes left to try.
 #[derive(Clone)]
 pub(super) enum Candidates {
     /// The first is tried last.
     Few(SmallVec<[NodeId; 4]>),
-    /// From a position of a list on.
+    /// The rest of a list, from a position on.
     Listed { list: u32, at: u32 },
 }
 
 impl Lists {
-    /// The list of a value's users of an op, where there is one.
+    /// The list of a value's users with an op, if there is one.
     pub fn get(&self, value: u32, op: u32) -> Option<u32> {
         self.known.get(&(value, op)).copied()
     }
@@ -84,7 +86,7 @@ impl Lists {
         list
     }
 
-    /// Whether a list has that many nodes that belong to no match.
+    /// Whether a list has at least `count` nodes that belong to no match.
     pub fn has(&mut self, list: u32, count: usize, taken: &[bool]) -> bool {
         let List {
             nodes, taken: skip, ..
@@ -100,7 +102,7 @@ impl Lists {
         true
     }
 
-    /// The next of a list that is not gone for good for a place, and the position after it.
+    /// The next node of a list that is not gone for good for a place, and the position after it.
     pub fn next(
         &mut self,
         list: u32,
@@ -133,7 +135,7 @@ mod tests {
         let gone = [true, true, false, true, true, true];
         let mut all = |at: usize| skips.from(at, |at| gone[at]);
         assert_eq!([all(0), all(1), all(2), all(3), all(6)], [2, 2, 2, 6, 6]);
-        // What was not gone may be later.
+        // What was not gone may be gone later.
         assert_eq!(skips.from(0, |_| true), 6);
     }
 }

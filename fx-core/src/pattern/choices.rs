@@ -1,7 +1,7 @@
-//! The choices of a search, and which of them a failure depends on.
+//! The choices of a search, and the choices that a failure depends on.
 //!
-//! Invariant: what a choice lies below is deeper in the stack than the choice itself, and a choice is passed over only
-//! where what failed would fail whatever is chosen there.
+//! Invariant: a choice's parent is earlier in the stack than the choice itself, and a choice is
+//! skipped only if the same failure would happen whatever is chosen there.
 
 use smallvec::SmallVec;
 
@@ -14,12 +14,12 @@ pub(super) const NONE: u32 = u32::MAX;
 /// What a choice has left to try.
 pub(super) enum Next {
     Nothing,
-    /// The comparisons to go on with; the optional node that is absent on this way.
+    /// The comparisons to continue with; the optional node that is absent in this way.
     Way {
         left: u32,
         absent: u32,
     },
-    /// Nodes that may stand for a place; the place, and the one that is tried now.
+    /// Nodes that may stand for a place; the place, and the node being tried.
     Candidates {
         place: u32,
         tried: NodeId,
@@ -27,34 +27,35 @@ pub(super) enum Next {
     },
 }
 
-/// Where to go on when what was tried does not fit.
+/// Where to continue if an attempt does not fit.
 pub(super) struct Choice {
-    /// The choice that it lies below: the last on the way from the anchor to the node that is compared here.
+    /// The choice below which it lies: the last on the way from the anchor to the node compared
+    /// here.
     pub parent: u32,
-    /// How many choices are on that way, this one among them.
+    /// How many choices are on that way, including this one.
     pub depth: u32,
     /// The comparison that it is about, for a choice between ways.
     pub about: Option<(u32, NodeId)>,
     pub next: Next,
-    /// How many bindings and comparisons there were.
+    /// How many bindings and comparisons there were before it.
     pub trail: usize,
     pub tasks: usize,
-    /// What the ways that were tried failed for.
+    /// The conflicts of the ways that were tried.
     pub blamed: Conflict,
 }
 
 /// The choices that a failure depends on.
 #[derive(Clone, Default)]
 pub(super) struct Conflict {
-    /// The lowest of them, the deepest in the stack last: all that these lie below belong to it.
+    /// The lowest of them, the latest in the stack last: all choices above these belong to it too.
     tips: SmallVec<[u32; 4]>,
-    /// How far down the choice is below which all that disagrees lies, in choices; `None` where nothing disagrees with
-    /// anything else: the comparison fails by itself.
+    /// The depth, in choices, of the choice below which everything lies that disagrees; `None` if
+    /// nothing disagrees with anything else: the comparison fails by itself.
     common: Option<u32>,
 }
 
 impl Conflict {
-    /// Whether a choice as deep as this one has all that disagrees below it.
+    /// Whether everything that disagrees is below a choice of this depth.
     pub fn is_below(&self, depth: u32) -> bool {
         self.common.is_none_or(|common| common >= depth)
     }
@@ -77,7 +78,7 @@ impl Conflict {
         };
     }
 
-    /// How much there is to look through.
+    /// How many choices there are to look through.
     pub fn len(&self) -> usize {
         self.tips.len()
     }
@@ -127,14 +128,14 @@ impl Choices {
         self.stack.get(choice as usize).map_or(0, |one| one.depth)
     }
 
-    /// A comparison below a choice fails by itself.
+    /// The conflict of a comparison, below a choice, that fails by itself.
     pub fn alone(&self, cause: u32) -> Conflict {
         let mut conflict = Conflict::default();
         conflict.add(cause);
         conflict
     }
 
-    /// A comparison below a choice disagrees with what is below another one.
+    /// The conflict of a comparison below a choice with a binding below another one.
     pub fn between(&self, a: u32, b: u32) -> Conflict {
         let mut conflict = self.alone(a);
         conflict.add(b);
@@ -149,7 +150,7 @@ impl Choices {
         conflict
     }
 
-    /// Several things that were found below these choices do not go together.
+    /// The conflict of several bindings below these choices that do not go together.
     pub fn among(&self, causes: impl Iterator<Item = u32>) -> Conflict {
         let mut conflict = Conflict {
             tips: SmallVec::new(),
@@ -159,12 +160,13 @@ impl Choices {
         conflict
     }
 
-    /// Any other choice might help.
+    /// A conflict that any other choice might resolve.
     pub fn all(&self) -> Conflict {
         self.among(0..self.next())
     }
 
-    /// What is found is found: another one differs in what stands for a place that has candidates, or in what they are.
+    /// The choices of candidates: another match differs in a chosen candidate, or in what the
+    /// candidates are.
     pub fn candidates(&self) -> Conflict {
         let is_candidates = |one: &Choice| matches!(one.next, Next::Candidates { .. });
         let chosen = self.stack.iter().enumerate();
@@ -172,21 +174,22 @@ impl Choices {
         self.among(chosen.map(|(at, _)| at as u32))
     }
 
-    /// The deepest choice that a failure depends on; those after it are taken back.
+    /// The latest choice that a failure depends on; those after it are undone.
     pub fn last(&mut self, conflict: &mut Conflict) -> Option<(u32, &mut Choice)> {
         let at = conflict.tips.pop()?;
         self.stack.truncate(at as usize + 1);
         Some((at, self.stack.last_mut()?))
     }
 
-    /// The last choice tries something else.
+    /// Has the last choice try something else.
     pub fn retry(&mut self, next: Next) {
         if let Some(choice) = self.stack.last_mut() {
             choice.next = next;
         }
     }
 
-    /// The last choice has nothing left to try: what its ways failed for is what failed.
+    /// Removes the last choice, which has nothing left to try: the conflicts of its ways become the
+    /// conflict.
     pub fn give_up(&mut self, conflict: &mut Conflict) -> Option<Choice> {
         let choice = self.stack.pop()?;
         conflict.add_all(&choice.blamed);
@@ -196,7 +199,7 @@ impl Choices {
 }
 
 impl Choice {
-    /// Another way is tried: what the one before failed for counts where this one fails too.
+    /// Notes the conflict of a way before another one is tried: it counts if that one fails too.
     pub fn blame(&mut self, conflict: &Conflict) {
         self.blamed.add_all(conflict);
     }

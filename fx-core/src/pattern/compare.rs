@@ -1,4 +1,5 @@
-//! When a node of a pattern and a node of a graph do the same: op, literals, arguments in the order of the signature.
+//! Whether a node of a pattern and a node of a graph do the same: op, literals, arguments in the
+//! order of the signature.
 
 use std::borrow::Cow;
 
@@ -13,8 +14,9 @@ use crate::ir::signature::Literal;
 use crate::module::attributes::Attributes;
 use crate::module::call::Call;
 
-/// Whether a node does what a pattern's node does: a method is its function. A method that several types have is a
-/// function only where the node says whose it is; a pattern's stands for each of them.
+/// Whether a node does the same as a pattern's node: a method equals its function. A method that
+/// several types have equals a function only if the node says whose method it is; in a pattern it
+/// stands for each of them.
 pub(super) fn same_call(pattern: NodeRef<'_>, node: NodeRef<'_>) -> bool {
     match (pattern.op(), node.op()) {
         (Op::CallMethod(_), Op::CallMethod(_)) => pattern.calls_same_method(node),
@@ -25,7 +27,7 @@ pub(super) fn same_call(pattern: NodeRef<'_>, node: NodeRef<'_>) -> bool {
     }
 }
 
-/// Whether a node calls what an op names: a method is its function, where it is one type's.
+/// Whether a node calls what an op names: a method equals its function, if only one type has it.
 pub(super) fn calls(op: &Op, node: NodeRef<'_>) -> bool {
     match (op, node.op()) {
         (Op::CallFunction(function), Op::CallMethod(_)) => {
@@ -38,7 +40,7 @@ pub(super) fn calls(op: &Op, node: NodeRef<'_>) -> bool {
     }
 }
 
-/// Whether two plain arguments are equal in type and value; a nan equals itself.
+/// Whether two plain arguments are equal in type and value; NaN equals itself.
 pub(super) fn same_literal(a: &Argument, b: &Argument) -> bool {
     match (a, b) {
         (Argument::Float(a), Argument::Float(b)) => a.to_bits() == b.to_bits(),
@@ -46,24 +48,25 @@ pub(super) fn same_literal(a: &Argument, b: &Argument) -> bool {
     }
 }
 
-/// An argument of the pattern beside what the graph has in its place.
+/// An argument of the pattern with its counterpart in the graph.
 pub(super) type Pair<'p> = (&'p Argument, Cow<'p, Argument>);
 
-/// What stands beside a parameter of a call.
+/// Which literals fit a parameter of a call.
 pub(super) enum Literals<'r> {
     /// Literals are equal.
     Equal,
     /// Any literal fits.
     Any,
-    /// A literal fits that the predicate holds for.
+    /// A literal fits if the predicate holds for it.
     Where(&'r (dyn Fn(&Argument) -> bool + Send + Sync)),
 }
 
-/// Pairs the arguments of a pattern's node with those of a graph's node, parameter by parameter, defaults filled in.
-/// `rule` says which literals fit a parameter; those that a rule is for are compared here.
+/// Pairs the arguments of a pattern's node with those of a graph's node, parameter by parameter,
+/// defaults filled in. `rule` defines which literals fit a parameter; literals with a rule are
+/// compared here.
 ///
 /// # Errors
-/// Why they do not fit.
+/// Returns the reason if they do not fit.
 pub(super) fn pairs<'p, 'r>(
     pattern: NodeRef<'p>,
     node: NodeRef<'p>,
@@ -115,7 +118,7 @@ fn equals_default(arg: &Argument, default: Option<&Literal>) -> bool {
     default.is_some_and(|default| arg.equals_literal(default))
 }
 
-/// Without a signature: positions beside positions, names beside names.
+/// Without a signature: pairs positions with positions, and names with names.
 fn by_position<'p>(
     pattern: NodeRef<'p>,
     node: NodeRef<'p>,
@@ -137,7 +140,7 @@ fn by_position<'p>(
     Ok(pairs)
 }
 
-/// An argument in a reason.
+/// An argument as a reason shows it.
 pub(super) fn shown(arg: &Argument) -> String {
     match arg.as_node() {
         Some(_) => "a computed value".to_string(),

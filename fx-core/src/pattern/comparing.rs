@@ -1,6 +1,8 @@
-//! One comparison of a search: an argument, an input or a node of the pattern with what the graph has in its place.
+//! One comparison of a search: an argument, an input or a node of the pattern with its counterpart
+//! in the graph.
 //!
-//! Invariant: a comparison that fails names all that it looked at: itself, and what stands for the places that it met.
+//! Invariant: a failed comparison names all that it looked at: itself, and what stands for the
+//! places that it met.
 
 use std::borrow::Cow;
 
@@ -80,7 +82,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// An input of the pattern stands for anything, but for one thing.
+    /// An input of the pattern stands for anything, but only for one thing.
     fn input(&mut self, place: u32, theirs: &Argument, cause: u32) -> bool {
         if let Some(bound) = &self.bound[place as usize] {
             return same_literal(bound, theirs)
@@ -181,7 +183,7 @@ impl<'a> Search<'a> {
         self.operands(place, node, cause, left)
     }
 
-    /// Goes into the operands of a node that fits.
+    /// Continues with the operands of a node that fits.
     fn operands(
         &mut self,
         place: u32,
@@ -236,7 +238,7 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// Another way to come back to, about a comparison.
+    /// Adds another way to come back to, about a comparison.
     fn choose(
         &mut self,
         left: u32,
@@ -249,7 +251,7 @@ impl<'a> Search<'a> {
         self.choices.push(parent, next, about, trail, tasks);
     }
 
-    /// Whether two arguments may fit in any match, as far as can be seen without going into them.
+    /// Whether two arguments may fit in any match, as far as can be seen without looking into them.
     fn plausible(&mut self, ours: &Argument, theirs: &Argument) -> bool {
         let Argument::Node(id) = ours else {
             return theirs.as_node().is_none()

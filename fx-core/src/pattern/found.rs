@@ -1,4 +1,4 @@
-//! `Match`: which nodes of a graph a pattern was found as.
+//! `Match`: which nodes of a graph match a pattern.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ static ABSENT: Argument = Argument::None;
 pub(super) struct Shape {
     /// The names of the pattern's nodes, in its order.
     pub names: Vec<String>,
-    /// Places by name, those that the pattern gives itself among them.
+    /// Places by name, including the names that the pattern itself assigns.
     pub by_name: FxHashMap<String, u32>,
     /// The pattern's inputs.
     pub inputs: Vec<u32>,
@@ -33,13 +33,13 @@ pub struct Match {
 }
 
 impl Match {
-    /// The graph's node for a node of the pattern, by the name that it has in the pattern.
+    /// The graph's node for a node of the pattern, by its name in the pattern.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.argument(name)?.as_node()
     }
 
-    /// What stands for a node of the pattern: a node, or for an input also a literal or a structure; nothing for an
-    /// optional node that is absent.
+    /// What stands for a node of the pattern: a node, or for an input also a literal or a
+    /// structure; `None` for an optional node that is absent.
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         let place = *self.shape.by_name.get(name)?;
         self.bound[place as usize].as_ref()
@@ -57,15 +57,16 @@ impl Match {
         inputs.map(|at| self.bound[*at as usize].as_ref().unwrap_or(&ABSENT))
     }
 
-    /// The graph's nodes that the pattern returns, in order: the ones whose users see the replacement.
+    /// The graph's nodes that the pattern returns, in order: the ones whose users see the
+    /// replacement.
     ///
-    /// After a replacement they are gone, but for the name.
+    /// After a replacement these are ids of erased nodes.
     pub fn anchors(&self) -> impl Iterator<Item = NodeId> {
         let returned = self.shape.returned.iter();
         returned.filter_map(|at| self.bound[*at as usize].as_ref()?.as_node())
     }
 
-    /// The nodes that the replacement made; none before it, or where it gives one of its inputs.
+    /// The nodes that the replacement made; none before it, or if it returns one of its inputs.
     pub fn replacements(&self) -> &[NodeId] {
         &self.replacements
     }

@@ -1,4 +1,5 @@
-//! `SubgraphMatcher`: a pattern, checked when it is built, and what may stand for each of its nodes.
+//! `SubgraphMatcher`: a pattern, checked when it is built, and what may stand for each of its
+//! nodes.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -19,7 +20,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
-use crate::module::path_pattern::fits;
+use crate::module::path_pattern::PathPattern;
 use crate::value::handle::NodeId;
 
 type LiteralTest = Arc<dyn Fn(&Argument) -> bool + Send + Sync>;
@@ -32,7 +33,7 @@ enum LiteralRule {
     Where(LiteralTest),
 }
 
-/// What may stand for a node of the pattern, beyond what the node itself says.
+/// What may stand for a node of the pattern, beyond the node itself.
 #[derive(Clone, Default)]
 pub(super) struct NodeRule {
     /// Ops besides the node's own.
@@ -40,22 +41,23 @@ pub(super) struct NodeRule {
     pub optional: bool,
     literals: Vec<(String, LiteralRule)>,
     module: Option<ModuleTest>,
-    module_path: Option<String>,
+    module_path: Option<PathPattern>,
 }
 
 impl NodeRule {
-    /// Whether the node's own op alone says which ops fit.
+    /// Whether the node's own op alone decides which ops fit.
     pub fn is_plain(&self) -> bool {
         self.alternatives.is_empty() && self.module.is_none() && self.module_path.is_none()
     }
 }
 
-/// A pattern and how it is looked for. Inputs of the pattern stand for anything; nodes are named as the pattern's
-/// [`graph`](SubgraphMatcher::graph) prints them.
+/// A pattern and how to search for it. Inputs of the pattern stand for anything; nodes are named as
+/// the printed [`graph`](SubgraphMatcher::graph) of the pattern names them.
 ///
-/// Ops are equal when they are one function, as function or as method; arguments are compared parameter by parameter,
-/// with defaults; a commutative op's first two arguments may change places; modules are equal when they are of one
-/// type. Values inside a match that others use too make it none, but for parameters.
+/// Ops are equal if they are one function, as function or as method; arguments are compared
+/// parameter by parameter, with defaults; the first two arguments of a commutative op may be
+/// swapped; modules are equal if they have the same type. It is not a match if values inside it, other
+/// than parameters, are also used outside.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -105,8 +107,8 @@ impl SubgraphMatcher {
     /// A matcher of a pattern.
     ///
     /// # Errors
-    /// When the pattern cannot be traced, is empty, has dead code or an input that is not used, returns what is no
-    /// node of its own, or is in parts that share no value.
+    /// Returns an error if the pattern cannot be traced, is empty, has dead code or an unused
+    /// input, returns something other than its own nodes, or has parts that share no value.
     pub fn new(pattern: impl IntoSubgraph) -> Result<Self> {
         let pattern = pattern.into_subgraph().map_err(in_pattern)?;
         if pattern.graph.is_empty() {
@@ -210,29 +212,30 @@ impl SubgraphMatcher {
         &self.pattern.graph
     }
 
-    /// Whether what the pattern returns must be what the graph returns.
+    /// Whether the values that the pattern returns must be those that the graph returns.
     #[must_use]
     pub fn match_output(mut self, yes: bool) -> Self {
         self.match_output = yes;
         self
     }
 
-    /// Whether the pattern's inputs stand for inputs of the graph alone.
+    /// Whether the pattern's inputs stand only for inputs of the graph.
     #[must_use]
     pub fn match_placeholder(mut self, yes: bool) -> Self {
         self.match_placeholder = yes;
         self
     }
 
-    /// Whether of matches that share nodes the first one, in the order of the graph, is the only one; it is unless said
-    /// otherwise. All of them are as many as there are combinations of nodes that the pattern returns.
+    /// Whether only the first, in the order of the graph, of matches that share nodes is kept; the
+    /// default is yes. Without it there are as many as there are combinations of nodes that the
+    /// pattern returns.
     #[must_use]
     pub fn remove_overlapping_matches(mut self, yes: bool) -> Self {
         self.remove_overlapping = yes;
         self
     }
 
-    /// Whether all literals are equal.
+    /// Whether all literals count as equal.
     #[must_use]
     pub fn ignore_literals(mut self, yes: bool) -> Self {
         self.ignore_literals = yes;
@@ -242,7 +245,7 @@ impl SubgraphMatcher {
     /// Functions that may be called instead of the node's own.
     ///
     /// # Errors
-    /// When the pattern has no such node, or it calls no function.
+    /// Returns an error if the pattern has no such node, or it calls no function.
     pub fn one_of(
         mut self,
         node: &str,
@@ -254,10 +257,11 @@ impl SubgraphMatcher {
         Ok(self)
     }
 
-    /// A node that may be absent: its first argument stands for it then.
+    /// A node that may be absent: its first argument then stands for it.
     ///
     /// # Errors
-    /// When the pattern has no such node, it has no node as its first argument, or the pattern returns it.
+    /// Returns an error if the pattern has no such node, its first argument is not a node, or the
+    /// pattern returns it.
     pub fn optional(mut self, node: &str) -> Result<Self> {
         let place = self.call(node)?;
         let first = self
@@ -282,7 +286,7 @@ impl SubgraphMatcher {
     /// Any literal fits the parameter of a node.
     ///
     /// # Errors
-    /// When the pattern has no such node.
+    /// Returns an error if the pattern has no such node.
     pub fn any_literal(mut self, node: &str, param: &str) -> Result<Self> {
         let place = self.call(node)?;
         self.rules[place]
@@ -291,10 +295,10 @@ impl SubgraphMatcher {
         Ok(self)
     }
 
-    /// Literals that the predicate holds for fit the parameter of a node.
+    /// Literals for which the predicate holds fit the parameter of a node.
     ///
     /// # Errors
-    /// When the pattern has no such node.
+    /// Returns an error if the pattern has no such node.
     pub fn literal_where(
         mut self,
         node: &str,
@@ -310,7 +314,7 @@ impl SubgraphMatcher {
     /// Modules of a type for which the predicate holds fit the node, which calls a module.
     ///
     /// # Errors
-    /// When the pattern has no such node, or it calls no module.
+    /// Returns an error if the pattern has no such node, or it calls no module.
     pub fn module_where<M: Module>(
         mut self,
         node: &str,
@@ -327,28 +331,30 @@ impl SubgraphMatcher {
     /// Modules of a type fit the node, which calls a module.
     ///
     /// # Errors
-    /// When the pattern has no such node, or it calls no module.
+    /// Returns an error if the pattern has no such node, or it calls no module.
     pub fn module_type<M: Module>(self, node: &str) -> Result<Self> {
         self.module_where::<M>(node, |_| true)
     }
 
-    /// Modules whose path fits a path pattern (`layers.*.attn`) fit the node, besides what their type says.
+    /// Modules whose path matches a path pattern (`layers.*.attn`) fit the node, if their type fits
+    /// too.
     ///
     /// # Errors
-    /// When the pattern has no such node, or it calls no module.
+    /// Returns an error if the pattern has no such node, or it calls no module.
     pub fn module_path(mut self, node: &str, path: &str) -> Result<Self> {
         let place = self.module_call(node)?;
-        self.rules[place].module_path = Some(path.to_string());
+        self.rules[place].module_path = Some(PathPattern::new(path)?);
         Ok(self)
     }
 
-    /// How much work a call may spend on ways that it takes back: comparisons of a node or an argument that follow after
-    /// a choice failed, and matches that share their first anchor with another one. Ten million and a hundred for each
-    /// node of the graph, unless said otherwise.
+    /// How much work a call may spend on ways that it abandons: comparisons of a node or an
+    /// argument after a choice failed, and matches that share their first anchor with another one.
+    /// The default is ten million plus a hundred per node of the graph.
     ///
-    /// A pattern that is a tree, or has several outputs, takes time in proportion to the pairs of its nodes and the graph's
-    /// at most, where overlaps are removed. Patterns whose commutative operations share operands, and all overlapping
-    /// matches, can take exponentially more: then the call is an error, in bounded time and memory.
+    /// A pattern that is a tree, or has several outputs, takes time at most proportional to the
+    /// pairs of its nodes and the graph's, if overlaps are removed. Patterns whose commutative
+    /// operations share operands, and all overlapping matches, can take exponentially more: then
+    /// the call returns an error, in bounded time and memory.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -386,20 +392,22 @@ impl SubgraphMatcher {
         self.budget.unwrap_or(usual)
     }
 
-    /// The matches, in the order in which the graph has their first anchors. Two matches differ in what stands for an
-    /// anchor: a node that the pattern returns and does not use itself. Without
+    /// The matches, in the order of their first anchors in the graph. Two matches differ in what
+    /// stands for an anchor: a node that the pattern returns and does not use itself. Without
     /// [overlaps removed](SubgraphMatcher::remove_overlapping_matches) these are all combinations.
     ///
-    /// A match can be replaced: nothing inside is used outside, but for what the pattern returns, and no input depends on
-    /// what it returns. An input that holds parts of the pattern together stands for a node.
+    /// A match can be replaced: nothing inside is used outside, except what the pattern returns,
+    /// and no input depends on what it returns. An input that connects parts of the pattern stands
+    /// for a node.
     ///
     /// # Errors
-    /// When the graph breaks its rules, or the [budget](SubgraphMatcher::budget) is spent.
+    /// Returns an error if the graph breaks its rules, or the [budget](SubgraphMatcher::budget) is
+    /// spent.
     pub fn find(&self, gm: &GraphModule) -> Result<Vec<Match>> {
         self.find_in(gm.graph(), gm.attributes())
     }
 
-    /// As [`find`](SubgraphMatcher::find), in a graph and what it names.
+    /// As [`find`](SubgraphMatcher::find), in a graph with its attributes.
     ///
     /// # Errors
     /// As `find`.
@@ -413,7 +421,7 @@ impl SubgraphMatcher {
         Ok(found)
     }
 
-    // ---- what the search asks ------------------------------------------------------------------
+    // ---- queries of the search -----------------------------------------------------------------
 
     pub(super) fn node_at(&self, place: u32) -> Result<NodeRef<'_>> {
         self.pattern.graph.node(self.order[place as usize])
@@ -423,7 +431,7 @@ impl SubgraphMatcher {
         self.places[id.index as usize]
     }
 
-    /// Whether the pattern uses itself what it returns.
+    /// Whether the pattern itself uses what it returns.
     pub(super) fn uses_returned(&self) -> bool {
         let returned = self.shape.returned.iter();
         let mut users = returned.flat_map(|place| {
@@ -442,7 +450,7 @@ impl SubgraphMatcher {
         match (pattern.op(), node.op()) {
             (Op::GetAttr(_), Op::GetAttr(_)) => true,
             (Op::CallModule(path), Op::CallModule(other)) => {
-                let fits_path = rule.module_path.as_ref().is_none_or(|p| fits(p, other));
+                let fits_path = rule.module_path.as_ref().is_none_or(|p| p.matches(other));
                 let Some(module) = attributes.modules.get(other) else {
                     return false;
                 };
@@ -460,7 +468,7 @@ impl SubgraphMatcher {
         }
     }
 
-    /// Whether the literals of a place have rules of their own.
+    /// Whether the literals of a place have their own rules.
     pub(super) fn has_literal_rules(&self, place: u32) -> bool {
         !self.rules[place as usize].literals.is_empty()
     }
@@ -515,7 +523,7 @@ fn type_of(module: &dyn Module) -> TypeId {
     any.type_id()
 }
 
-/// The name of a node that is not connected with the first one, through whatever values.
+/// The name of a node that is not connected with the first one, through any values.
 fn disconnected(graph: &Graph, order: &[NodeId], places: &[u32]) -> Result<Option<String>> {
     let mut parents: Vec<u32> = (0..order.len() as u32).collect();
     fn root(parents: &mut [u32], mut at: u32) -> u32 {

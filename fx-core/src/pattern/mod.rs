@@ -1,4 +1,4 @@
-//! Patterns: sub-graphs that are found in a graph, and what takes their place.
+//! Patterns: sub-graphs that are found in a graph, and their replacements.
 //!
 //! ```
 //! use fx_core::prelude::*;

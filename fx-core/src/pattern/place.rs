@@ -1,4 +1,5 @@
-//! Where a replacement goes: after all that it uses and before all that uses it, moving what is between if need be.
+//! Where a replacement goes: after all that it uses and before all that uses it, moving nodes in
+//! between if needed.
 //!
 //! Invariant: a value is computed before it is used, and nothing comes to depend on itself.
 
@@ -15,8 +16,9 @@ pub(super) enum Place {
     Before(NodeId),
 }
 
-/// The place for what replaces `inside` (its nodes, in order), of which `outputs` are used outside, and which uses
-/// `inputs`; `None` where an input depends on an output, so that there is none.
+/// The place for the replacement of `inside` (its nodes, in order), of which `outputs` are used
+/// outside, and which uses `inputs`; `None` if an input depends on an output, so that there is
+/// none.
 pub(super) fn place(
     graph: &mut Graph,
     inside: &[NodeId],
@@ -31,7 +33,7 @@ pub(super) fn place(
             last = *node;
         }
     }
-    // Most patterns are small, where looking along them is shorter than a set.
+    // Most patterns are small: scanning them is faster than a set.
     let members: FxHashSet<NodeId> = match inside.len() {
         0..=16 => FxHashSet::default(),
         _ => inside.iter().copied().collect(),
@@ -74,7 +76,8 @@ pub(super) fn place(
     if graph.is_before(last_input, first_user)? {
         return Ok(Some(Place::Before(first_user)));
     }
-    // Between the first user and the last input: what depends on an output goes behind that input.
+    // Between the first user and the last input: nodes that depend on an output move after that
+    // input.
     let outputs: FxHashSet<NodeId> = outputs.iter().copied().collect();
     let mut dependants: Vec<NodeId> = Vec::new();
     let mut is_dependant: FxHashSet<NodeId> = FxHashSet::default();
@@ -104,8 +107,8 @@ pub(super) fn place(
     Ok(Some(Place::After(last_input)))
 }
 
-/// An input that depends on an output, and that output, by what each stands for: then nothing can take the place of both.
-/// `looked_at` counts the nodes between that were looked at.
+/// The places of an input and of an output that it depends on: then nothing can replace both.
+/// `looked_at` counts the nodes in between that were looked at.
 pub(super) fn dependence(
     graph: &Graph,
     inputs: &[(u32, NodeId)],
@@ -120,7 +123,8 @@ pub(super) fn dependence(
             first = *output;
         }
     }
-    // What comes before all outputs depends on none; an input's own inputs are looked at once for all inputs.
+    // Nodes before all outputs depend on none; an input's own inputs are looked at once for all
+    // inputs.
     let mut seen: FxHashSet<NodeId> = FxHashSet::default();
     let mut pending: SmallVec<[NodeId; 8]> = SmallVec::new();
     for (input, id) in inputs {

@@ -1,6 +1,7 @@
-//! `Rule` and `replace_pattern`: what is found gives way to a replacement, match by match.
+//! `Rule` and `replace_pattern`: replace the matches of a pattern, one by one.
 //!
-//! Invariant: a match is replaced whole or not at all, and after an error the graph module is as it was.
+//! Invariant: a match is replaced whole or not at all, and after an error the graph module is as it
+//! was.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,11 +26,12 @@ use crate::text::free_name;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
-/// Finds a pattern in a graph module and puts a replacement in the place of each match; gives the matches.
+/// Finds a pattern in a graph module and replaces each match; returns the matches.
 ///
-/// Pattern and replacement are [`traced!`](crate::traced) functions, graphs or graph modules; the replacement takes the
-/// pattern's inputs in order and returns as many values. Of matches that share nodes the first in the graph's order is
-/// replaced. Modules and tensors that the replacement names come along. [`Rule`] has filters and the rest.
+/// Pattern and replacement are [`traced!`](crate::traced) functions, graphs or graph modules; the
+/// replacement takes the pattern's inputs in order and returns as many values. Of matches that
+/// share nodes, the first in the graph's order is replaced. Modules and tensors that the
+/// replacement names are added to the module. [`Rule`] has filters and other options.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -45,8 +47,8 @@ use crate::value::value::Value;
 /// ```
 ///
 /// # Errors
-/// When the rule is wrong: another number of inputs or values, or a pattern that [`SubgraphMatcher::new`] refuses. The
-/// graph module is as it was then.
+/// Returns an error if the rule is wrong: another number of inputs or values, or a pattern that
+/// [`SubgraphMatcher::new`] refuses. The graph module is then unchanged.
 pub fn replace_pattern(
     gm: &mut GraphModule,
     pattern: impl IntoMatcher,
@@ -55,7 +57,7 @@ pub fn replace_pattern(
     Rule::new(pattern, replacement)?.apply(gm)
 }
 
-/// What can be looked for: a [`SubgraphMatcher`], or what one is made of.
+/// What can be searched for: a [`SubgraphMatcher`], or what one is made of.
 pub trait IntoMatcher {
     /// The matcher.
     ///
@@ -107,7 +109,7 @@ pub(super) type Named = (String, Option<String>);
 #[derive(Default)]
 pub(super) struct Applied {
     pub matches: Vec<Match>,
-    /// The matches' first anchors, as they were named.
+    /// The names of the matches' first anchors, before they were replaced.
     pub anchors: Vec<Named>,
     pub near: Vec<(Named, Near)>,
 }
@@ -127,8 +129,8 @@ impl Rule {
     /// A rule with a replacement that is the same for every match.
     ///
     /// # Errors
-    /// When either cannot be traced, the pattern is refused ([`SubgraphMatcher::new`]), or the replacement has another
-    /// number of inputs or values.
+    /// Returns an error if either cannot be traced, the pattern is refused
+    /// ([`SubgraphMatcher::new`]), or the replacement has another number of inputs or values.
     pub fn new(pattern: impl IntoMatcher, replacement: impl IntoSubgraph) -> Result<Self> {
         let matcher = pattern.into_matcher()?;
         let replacement = replacement.into_subgraph().map_err(in_replacement)?;
@@ -163,7 +165,7 @@ impl Rule {
     /// ```
     ///
     /// # Errors
-    /// When the pattern is refused.
+    /// Returns an error if the pattern is refused.
     pub fn computed(
         pattern: impl IntoMatcher,
         compute: impl Fn(&GraphModule, &Match) -> Result<GraphModule> + Send + Sync + 'static,
@@ -183,7 +185,8 @@ impl Rule {
         self
     }
 
-    /// Replaces matches alone for which the filter holds; a match that it refuses leaves its nodes to others.
+    /// Replaces only matches for which the filter holds; the nodes of a refused match stay free for
+    /// others.
     #[must_use]
     pub fn filter(
         mut self,
@@ -198,15 +201,16 @@ impl Rule {
         &self.name
     }
 
-    /// What it looks for.
+    /// Its matcher.
     pub fn matcher(&self) -> &SubgraphMatcher {
         &self.matcher
     }
 
-    /// Replaces every match, and gives the matches.
+    /// Replaces every match, and returns the matches.
     ///
     /// # Errors
-    /// When a replacement cannot be computed or does not fit; the graph module is as it was then.
+    /// Returns an error if a replacement cannot be computed or does not fit; the graph module is
+    /// then unchanged.
     pub fn apply(&self, gm: &mut GraphModule) -> Result<Vec<Match>> {
         Ok(self.apply_and_explain(gm, false)?.matches)
     }
@@ -234,7 +238,7 @@ impl Rule {
         if found.is_empty() && near.is_empty() {
             return Ok(Applied::default());
         }
-        // Names are gone with what is replaced.
+        // Replaced nodes lose their names, so they are read first.
         let near = near.into_iter().map(|near| (named(gm, near.anchor), near));
         let near = near.collect();
         let mut anchors: FxHashMap<NodeId, Named> = FxHashMap::default();
@@ -322,7 +326,7 @@ fn check(matcher: &SubgraphMatcher, replacement: &Subgraph) -> Result<()> {
     Ok(())
 }
 
-/// What a node of a pattern is to a replacement.
+/// The role of a node of a pattern in a replacement.
 #[derive(Clone, Copy)]
 enum Role {
     Input,
@@ -332,9 +336,9 @@ enum Role {
 
 const NONE: u32 = u32::MAX;
 
-/// What stands for nodes that are gone.
+/// The replacements of erased nodes.
 struct Replaced {
-    /// The place among the values, by the index that a node had.
+    /// The place among the values, by the erased node's index.
     at: Vec<u32>,
     values: Vec<(NodeId, Argument)>,
 }
@@ -347,7 +351,7 @@ impl Replaced {
         }
     }
 
-    /// A new node may have the index of one that is gone.
+    /// A new node may have the index of an erased one.
     fn get(&self, node: NodeId) -> Option<&Argument> {
         let at = *self.at.get(node.index as usize)?;
         let (gone, value) = self.values.get(at as usize)?;
@@ -357,9 +361,9 @@ impl Replaced {
 
 /// What a replacement makes.
 struct Made {
-    /// What takes the places of the pattern's values.
+    /// What replaces the pattern's values.
     values: Vec<Argument>,
-    /// Its nodes that take no value's place: what they come from is noted apart.
+    /// Its nodes that replace no value: their origin is noted separately.
     inner: Vec<Argument>,
 }
 
@@ -377,14 +381,14 @@ impl Made {
     }
 }
 
-/// Replacements under way.
+/// Replacements in progress.
 struct Work<'r> {
     rule: &'r Rule,
     /// By place.
     roles: Vec<Role>,
-    /// Whether the pattern uses itself what it returns.
+    /// Whether the pattern itself uses what it returns.
     uses_returned: bool,
-    /// What stands for values that earlier matches returned.
+    /// The replacements of values that earlier matches returned.
     replaced: Replaced,
     /// Modules that replaced nodes called.
     called: FxHashSet<Arc<str>>,
@@ -452,7 +456,7 @@ impl Work<'_> {
         Ok(computed)
     }
 
-    /// Brings what a replacement names into the module, and has the replacement name it there.
+    /// Adds what a replacement names to the module, and has the replacement name it there.
     fn install(&mut self, gm: &mut GraphModule, replacement: &mut Subgraph) -> Result<()> {
         let mut edit = gm.graph_mut();
         let (_, attributes) = edit.parts();
@@ -460,7 +464,7 @@ impl Work<'_> {
             graph: copy,
             attributes: own,
         } = replacement;
-        // Where what the replacement names is in the module.
+        // Where the module has what the replacement names.
         let mut installed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
         let mut renamed: Vec<(NodeId, Op)> = Vec::new();
         for node in copy.nodes() {
@@ -490,7 +494,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The path at which the module has what a replacement names: its own where it is the same, else a fresh one.
+    /// The path at which the module has what a replacement names: the same path if it is the same,
+    /// else a free one.
     fn bring(
         &mut self,
         attributes: &mut Attributes,
@@ -504,7 +509,7 @@ impl Work<'_> {
         };
         let same = match (own.tensors.get(path), attributes.tensors.get(path)) {
             (Some((_, a)), Some((_, b))) => same_tensor(a, b),
-            // A graph on its own names what the module has.
+            // A graph without attributes names what the module has.
             (None, there) => {
                 !own.modules.contains_key(path)
                     && (there.is_some() || attributes.modules.contains_key(path))
@@ -528,7 +533,8 @@ impl Work<'_> {
         Ok(place)
     }
 
-    /// Replaces one match; `false` where an input depends on an output, so that nothing can stand for the match.
+    /// Replaces one match; `false` if an input depends on an output, so that nothing can replace
+    /// the match.
     fn replace(
         &mut self,
         graph: &mut Graph,
@@ -567,7 +573,7 @@ impl Work<'_> {
         let inner = replacement.inner.iter();
         let inner: Ids = inner.filter_map(|node| stamp.now(node).as_node()).collect();
         graph.note_made_from(&inner, &outputs);
-        // Users inside go with the match; they come before what takes its place.
+        // Users inside are erased with the match; they come before its replacement.
         let inside: FxHashSet<NodeId> = match self.uses_returned {
             true => calls.iter().copied().collect(),
             false => FxHashSet::default(),
@@ -601,9 +607,10 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// What stands for a value by now.
+    /// What stands for a value now.
     fn now(&self, argument: &Argument) -> Argument {
-        // What an earlier match gave may have been the result of a still earlier one, also inside a list.
+        // An earlier match's result may have been the result of a still earlier one, also inside a
+        // list.
         let mut now = argument.clone();
         loop {
             if let Argument::Node(id) = &now {

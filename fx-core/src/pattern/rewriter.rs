@@ -1,14 +1,16 @@
-//! `Rewriter`: a table of rules, applied until none fits any more.
+//! `Rewriter`: a table of rules, applied until none matches.
 //!
-//! Invariant: it ends: rules that go on for ever are stopped, and the graph module is as it was then.
+//! Invariant: it terminates: rules that never terminate are stopped, and the graph module is then
+//! unchanged.
 
 use std::fmt;
 
 use super::replace::Rule;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
+use crate::text::count;
 
-/// Rules that are applied in turns, until a round changes nothing.
+/// Rules that are applied in turn, until a round changes nothing.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -48,7 +50,7 @@ pub struct Rewritten {
     pub location: Option<String>,
 }
 
-/// A node at which a rule nearly fitted, in the last round.
+/// A node at which a rule nearly matched, in the last round.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NearMiss {
@@ -58,9 +60,9 @@ pub struct NearMiss {
     pub anchor: String,
     /// The user's source line of that node.
     pub location: Option<String>,
-    /// Nodes of the pattern that were found.
+    /// The number of nodes of the pattern that were found.
     pub found: usize,
-    /// Why it did not fit.
+    /// Why it did not match.
     pub why: String,
 }
 
@@ -70,9 +72,9 @@ pub struct NearMiss {
 pub struct RewriteReport {
     /// Replacements, in the order in which they were made.
     pub rewritten: Vec<Rewritten>,
-    /// Near misses of the last round, at most sixteen a rule.
+    /// Near misses of the last round, at most sixteen per rule.
     pub near: Vec<NearMiss>,
-    /// Rounds, the last one changed nothing.
+    /// The number of rounds; the last one changed nothing.
     pub rounds: usize,
 }
 
@@ -80,9 +82,9 @@ impl fmt::Display for RewriteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} replacements in {} rounds",
-            self.rewritten.len(),
-            self.rounds
+            "{} in {}",
+            count(self.rewritten.len(), "replacement"),
+            count(self.rounds, "round")
         )?;
         let at = |location: &Option<String>| {
             let location = location.as_ref();
@@ -125,8 +127,8 @@ impl Rewriter {
         self
     }
 
-    /// How many replacements are too many: ten for each node of the graph, and at least a thousand, unless said
-    /// otherwise.
+    /// The limit on the number of replacements: by default ten per node of the graph, and at least
+    /// a thousand.
     #[must_use]
     pub fn limit(mut self, replacements: usize) -> Self {
         self.limit = Some(replacements);
@@ -136,7 +138,8 @@ impl Rewriter {
     /// Applies the rules until a round changes nothing.
     ///
     /// # Errors
-    /// When the rules go on for ever, which the error names, or one cannot be applied; the graph module is as it was then.
+    /// Returns an error if the rules never terminate (the error names them), or one cannot be
+    /// applied; the graph module is then unchanged.
     pub fn run(&self, gm: &mut GraphModule) -> Result<RewriteReport> {
         gm.edit(|gm| self.rounds(gm))
     }
@@ -195,7 +198,7 @@ fn endless(report: &RewriteReport, limit: usize) -> Error {
     Error::limit(
         limit,
         format_args!(
-            "more than {limit} replacements: the rules {} make new matches for ever; have one of them not make what it \
+            "more than {limit} replacements: the rules {} make new matches without end; have one of them not make what it \
          looks for, or raise the limit",
             rules.join(", ")
         ),

@@ -1,7 +1,9 @@
-//! The search for a pattern: an explicit stack of what is left to compare, with choices to come back to.
+//! The search for a pattern: an explicit stack of pending comparisons, with choices to come back
+//! to.
 //!
-//! Invariants: what is bound is on the trail, and undone to the choice that is taken back; what fails is told with the
-//! choices that it depends on, so that no others are tried again for it; work beyond the budget is an error.
+//! Invariants: bindings are on the trail, and undone down to the choice that the search goes back
+//! to; a failure is reported with the choices that it depends on, so that no others are tried again
+//! for it; work beyond the budget is an error.
 
 use std::borrow::Cow;
 
@@ -20,14 +22,14 @@ use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
-/// A comparison that is left.
+/// A pending comparison.
 #[derive(Clone)]
 pub(super) enum Task<'p> {
     Argument(&'p Argument, Cow<'p, Argument>),
     Node(u32, NodeId),
 }
 
-/// Comparisons that are left, as a list whose tails are shared by the choices.
+/// Pending comparisons, as a list whose tails the choices share.
 #[derive(Default)]
 pub(super) struct Left<'p> {
     tasks: Vec<Entry<'p>>,
@@ -52,11 +54,11 @@ impl<'p> Left<'p> {
     }
 }
 
-/// Why something is no match although its anchor is one of the pattern's.
+/// Why something is not a match although its anchor fits the pattern's.
 #[derive(Debug, Clone)]
 pub(super) struct Near {
     pub anchor: NodeId,
-    /// Nodes of the pattern that were found.
+    /// The number of nodes of the pattern that were found.
     pub found: usize,
     pub why: String,
 }
@@ -70,43 +72,45 @@ pub(super) struct Search<'a> {
     pub(super) causes: Vec<u32>,
     pub(super) absent: Vec<bool>,
     pub(super) trail: Vec<u32>,
-    /// The place that a node of the graph is bound to, with the attempt that bound it, by the node's index.
+    /// The place that a node of the graph is bound to, with the attempt that bound it, by the
+    /// node's index.
     owners: Vec<(u32, u32)>,
     attempt: u32,
     /// Nodes that belong to matches, by index.
     pub(super) taken: Vec<bool>,
-    /// Longest way from an input, by index; empty where the pattern is not deep.
+    /// The longest way from an input, by index; empty if the pattern is not deep.
     depths: Vec<u32>,
     depth: u32,
     /// Whether an op of the graph fits an op of the pattern, by their numbers.
     fits: FxHashMap<(u32, u32), bool>,
-    /// The op's number of each place; a place with a rule of its own has a number of its own.
+    /// The op's number of each place; a place with a rule has a number of its own.
     pub(super) ops: Vec<u32>,
     pub(super) has_optional: bool,
-    /// The most users that what stands for each place can have in a match.
+    /// The most users in a match of what stands for each place.
     pub(super) users: Vec<usize>,
-    /// How many of a place's users have an op, by the place and the op's number; a place is counted when it is asked for.
+    /// How many of a place's users have an op, by the place and the op's number; counted on demand.
     pub(super) needed: FxHashMap<(u32, u32), usize>,
     pub(super) lists: Lists,
-    /// Places, and the indices of nodes that stand for them in no match, with the reason where reasons are asked for.
+    /// Places, and the indices of nodes that stand for them in no match, with the reason if reasons
+    /// are wanted.
     pub(super) hopeless: FxHashMap<(u32, u32), String>,
-    /// Whether a comparison depended on choices that its way does not tell: any choice might mend it.
+    /// Whether a comparison depended on choices that are not on its way: any choice might fix it.
     pub(super) entangled: bool,
     anchor: Option<NodeId>,
     /// Whether this attempt has gone back to a choice: from then on work counts.
     went_back: bool,
     work: u64,
     budget: u64,
-    /// Asked for why attempts fail.
+    /// Set to collect why attempts fail.
     pub near: Option<Vec<Near>>,
     why: Option<(usize, String)>,
     pub(super) left: Left<'a>,
     pub(super) choices: Choices,
-    /// What the last comparison failed for.
+    /// The conflict of the last comparison.
     conflict: Conflict,
 }
 
-/// How deep a pattern has to be for the graph's depths to be worth knowing.
+/// How deep a pattern has to be to make the graph's depths worth computing.
 const DEEP: u32 = 8;
 /// How many near misses are kept.
 const NEAR: usize = 16;
@@ -192,7 +196,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Gives every match to `accept`; what it refuses leaves its nodes to others.
+    /// Passes every match to `accept`; a match that it refuses leaves its nodes to others.
     pub fn run(&mut self, accept: &mut dyn FnMut(Match) -> Result<bool>) -> Result<()> {
         let first = self.matcher.anchors[0];
         for node in self.graph.nodes() {
@@ -220,11 +224,12 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Gives the match that is found, and others of the same first anchor.
+    /// Passes on the match that was found, and others with the same first anchor.
     fn give(&mut self, accept: &mut dyn FnMut(Match) -> Result<bool>) -> Result<()> {
         let matcher = self.matcher;
         let is_only = matcher.anchors.len() == 1;
-        // What the pattern returns tells matches apart; other orders of operands may lead to the same again.
+        // What the pattern returns distinguishes matches; other orders of operands may lead to the
+        // same one again.
         let mut given: FxHashSet<SmallVec<[u32; 4]>> = FxHashSet::default();
         loop {
             let anchors = matcher.anchors.iter().filter_map(|place| {
@@ -259,7 +264,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The match's nodes belong to it.
+    /// Marks the match's nodes as taken.
     fn take_nodes(&mut self) {
         for (place, bound) in self.bound.iter().enumerate() {
             if let Some(Argument::Node(id)) = bound
@@ -300,13 +305,13 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// A comparison fails by itself.
+    /// Fails a comparison by itself.
     pub(super) fn mismatch(&mut self, cause: u32, why: impl FnOnce() -> String) -> bool {
         let conflict = self.choices.alone(cause);
         self.fail(conflict, why)
     }
 
-    /// A comparison disagrees with what stands for a place.
+    /// Fails a comparison that disagrees with what stands for a place.
     pub(super) fn clash(&mut self, cause: u32, place: u32, why: impl FnOnce() -> String) -> bool {
         let other = self.causes[place as usize];
         self.work += u64::from(self.choices.depth(cause).max(self.choices.depth(other)));
@@ -314,20 +319,20 @@ impl<'a> Search<'a> {
         self.fail(conflict, why)
     }
 
-    /// What stands for several places does not go together.
+    /// Fails because what stands for several places does not go together.
     pub(super) fn misfit(&mut self, places: &[u32], why: impl FnOnce() -> String) -> bool {
         let causes = places.iter().map(|place| self.causes[*place as usize]);
         let conflict = self.choices.among(causes);
         self.fail(conflict, why)
     }
 
-    /// Any other choice might help.
+    /// Fails in a way that any other choice might resolve.
     pub(super) fn failure(&mut self, why: impl FnOnce() -> String) -> bool {
         let conflict = self.choices.all();
         self.fail(conflict, why)
     }
 
-    /// Counts work, once choices are taken back.
+    /// Counts work, once the search has gone back to a choice.
     pub(super) fn spend(&mut self, work: usize) -> Result<()> {
         if self.went_back {
             self.work += work as u64;
@@ -352,7 +357,7 @@ impl<'a> Search<'a> {
 
     // ---- the search ----------------------------------------------------------------------------
 
-    /// Whether the pattern is found with this anchor; what stands for its nodes is in `bound` then.
+    /// Whether the pattern is found with this anchor; what stands for its nodes is then in `bound`.
     fn try_at(&mut self, first: u32, anchor: NodeRef<'a>) -> Result<bool> {
         self.undo(0);
         self.attempt += 1;
@@ -366,7 +371,7 @@ impl<'a> Search<'a> {
         self.go_on(left)
     }
 
-    /// Compares what is left, until all fits or no choice is left.
+    /// Does the pending comparisons, until all fit or no choice is left.
     fn go_on(&mut self, mut left: u32) -> Result<bool> {
         loop {
             self.spend(1)?;
@@ -404,7 +409,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The first of the comparisons that are left, and the others; it is forgotten where no choice comes back to it.
+    /// The first pending comparison, and the others; it is removed if no choice comes back to it.
     fn take(&mut self, left: u32) -> Entry<'a> {
         let kept = self.choices.tasks();
         let tasks = &mut self.left.tasks;
@@ -415,8 +420,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Goes back to the last choice that the failure depends on and that has something left to try: the comparisons to
-    /// go on with.
+    /// Goes back to the last choice that the failure depends on and that has something left to try;
+    /// returns the comparisons to continue with.
     fn back(&mut self) -> Result<Option<u32>> {
         let mut conflict = std::mem::take(&mut self.conflict);
         loop {
@@ -468,7 +473,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A node stands for a place in no match.
+    /// Notes that a node stands for a place in no match.
     fn give_up(&mut self, place: u32, node: NodeId) {
         let why = match (&self.near, &self.why) {
             (Some(_), Some((_, why))) => why.clone(),

@@ -32,7 +32,7 @@ impl Source {
         Source::Module(type_name::<M>())
     }
 
-    /// Its name, in short.
+    /// Its short name.
     pub fn name(&self) -> String {
         match self {
             Source::Module(name) => short_type_name(name),
@@ -49,9 +49,9 @@ pub struct SourcePartition {
     pub nodes: Vec<NodeId>,
     /// Where they come from.
     pub source: Source,
-    /// The module's path; of a function's call the node's name.
+    /// The module's path; for a function's call, the node's name.
     pub path: String,
-    /// Nodes outside that are used inside, but for parameters.
+    /// Nodes outside that are used inside, except parameters.
     pub input_nodes: Vec<NodeId>,
     /// Nodes inside that are used outside.
     pub output_nodes: Vec<NodeId>,
@@ -59,7 +59,8 @@ pub struct SourcePartition {
     pub params: Vec<NodeId>,
 }
 
-/// Groups the nodes of a graph by the modules and functions that they came from, in the order of the graph.
+/// Groups the nodes of a graph by the modules and functions that they came from, in the order of
+/// the graph.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -79,7 +80,7 @@ pub struct SourcePartition {
 /// ```
 ///
 /// # Errors
-/// When the graph breaks its rules ([`lint`](Graph::lint)).
+/// Returns an error if the graph breaks its rules ([`lint`](Graph::lint)).
 pub fn source_partitions(
     gm: &GraphModule,
     wanted: &[Source],
@@ -153,8 +154,8 @@ pub fn are_connected(first: &SourcePartition, second: &SourcePartition) -> bool 
     second.input_nodes.iter().any(|input| given.contains(input))
 }
 
-/// Rows of partitions, each using the one before: convolution, norm, activation. For each step any of its sources
-/// will do.
+/// Sequences of partitions, each using the one before: convolution, norm, activation. Any of a
+/// step's sources will do.
 ///
 /// # Errors
 /// As [`source_partitions`].
@@ -170,7 +171,8 @@ pub fn sequential_partitions(
             rows = here.into_iter().map(|one| vec![one]).collect();
             continue;
         }
-        // Which partitions use a value, so that a row finds its next without looking at all.
+        // Which partitions use a value, so that a sequence finds its next partition without a
+        // search.
         let mut users: IndexMap<NodeId, Vec<usize>, FxBuildHasher> = IndexMap::default();
         for (index, one) in here.iter().enumerate() {
             for input in &one.input_nodes {

@@ -1,4 +1,5 @@
-//! `IntoSubgraph`: what can be a pattern or a replacement; it owns the shape of both, inputs in and values out.
+//! `IntoSubgraph`: what can be a pattern or a replacement; it defines the shape of both, inputs in
+//! and values out.
 
 use crate::error::{Error, Result};
 use crate::graph_module::{GraphModule, symbolic_trace};
@@ -15,12 +16,13 @@ pub struct Subgraph {
     pub(super) attributes: Attributes,
 }
 
-/// What a pattern or a replacement can be written as: a [`traced!`](crate::traced) function, a graph, a graph module.
+/// What a pattern or a replacement can be written as: a [`traced!`](crate::traced) function, a
+/// graph, a graph module.
 pub trait IntoSubgraph {
     /// The graph with what it names.
     ///
     /// # Errors
-    /// When it cannot be traced.
+    /// Returns an error if it cannot be traced.
     fn into_subgraph(self) -> Result<Subgraph>;
 }
 
@@ -68,7 +70,8 @@ pub(super) struct Returned {
 }
 
 impl Subgraph {
-    /// The values that the output returns, structures taken apart; of a tuple that ends in a dict, the dict names nodes.
+    /// The values that the output returns, structures taken apart; in a tuple that ends in a dict,
+    /// the dict names nodes.
     pub(super) fn returned(&self) -> Result<Returned> {
         let output = self.graph.output_node();
         let result = output.and_then(|node| node.args().first());

@@ -1,6 +1,8 @@
-//! The end of a search: places that nothing led to yet, and whether what is found is a match as a whole.
+//! The end of a search: places that nothing has led to yet, and whether the result is a match as a
+//! whole.
 //!
-//! Invariant: what is a match can be replaced: nothing inside is used outside, and no input depends on an output.
+//! Invariant: a match can be replaced: nothing inside is used outside, and no input depends on an
+//! output.
 
 use smallvec::SmallVec;
 
@@ -13,7 +15,7 @@ use crate::ir::argument::Argument;
 use crate::ir::op::Op;
 use crate::value::handle::NodeId;
 
-/// A place that is not bound although one of its inputs is.
+/// An unbound place with a bound input.
 pub(super) struct Unknown {
     place: u32,
     /// The input, and the node that stands for it.
@@ -22,7 +24,7 @@ pub(super) struct Unknown {
 }
 
 impl Search<'_> {
-    /// A node of the pattern that is not bound although one of its inputs is.
+    /// An unbound node of the pattern with a bound input.
     pub(super) fn next_place(&self) -> Result<Option<Unknown>> {
         if self.trail.len() == self.bound.len() {
             return Ok(None);
@@ -55,8 +57,8 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Chooses among the nodes that may stand for a place, the first in the order of the graph first: the comparisons to
-    /// go on with.
+    /// Chooses among the nodes that may stand for a place, in the order of the graph; returns the
+    /// comparisons to continue with.
     pub(super) fn choose_candidate(&mut self, unknown: &Unknown) -> Result<Option<u32>> {
         let Unknown {
             place,
@@ -81,7 +83,8 @@ impl Search<'_> {
             });
             return Ok(None);
         };
-        // Also where it is the only one: what it is a user of may be another value where another choice is made.
+        // Even if it is the only one: with another choice, the value that it is a user of may
+        // differ.
         let below = self.choices.next();
         let next = Next::Candidates {
             place,
@@ -111,7 +114,8 @@ impl Search<'_> {
         Ok(needed.expect("a place is among the users of its input"))
     }
 
-    /// The users of a value that have the op of a place, in order, and whether that many are in no match.
+    /// The users of a value with the op of a place, in order, and whether that many are in no
+    /// match.
     fn candidates(
         &mut self,
         place: u32,
@@ -126,7 +130,7 @@ impl Search<'_> {
                     users.push(user.id());
                 }
             }
-            // The first is the last of the list.
+            // The first is last in the list.
             self.graph.sort_ids(&mut users);
             users.reverse();
             let enough = users.len() >= needed;
@@ -150,7 +154,7 @@ impl Search<'_> {
         Ok((Candidates::Listed { list, at: 0 }, enough))
     }
 
-    /// The next candidate that may still stand for a place, and the others.
+    /// The next candidate that may still stand for a place, and the rest.
     pub(super) fn candidate(
         &mut self,
         place: u32,
@@ -173,11 +177,13 @@ impl Search<'_> {
         }
     }
 
-    /// Whether all of the pattern is found, nothing inside is used outside, and no input depends on an output.
+    /// Whether the whole pattern is found, nothing inside is used outside, and no input depends on
+    /// an output.
     pub(super) fn is_whole(&mut self) -> Result<bool> {
         let matcher = self.matcher;
         if !self.has_optional {
-            // What an inner node stands for has as many users as the pattern's node at most, and they are all found.
+            // What stands for an inner node has at most as many users as the pattern's node, and
+            // all of them are found.
             if self.trail.len() < self.bound.len() {
                 return Ok(self.failure(|| "not all of it is there".to_string()));
             }
@@ -219,10 +225,10 @@ impl Search<'_> {
         ours.eq(theirs.map(|node| Some(node.id())))
     }
 
-    /// Whether no input depends on an output, so that something can stand for the match.
+    /// Whether no input depends on an output, so that something can replace the match.
     fn is_free(&mut self) -> Result<bool> {
         let matcher = self.matcher;
-        // What feeds one value cannot depend on it.
+        // An input of the only output cannot depend on it.
         if matcher.shape.returned.len() < 2 {
             return Ok(true);
         }
@@ -247,7 +253,7 @@ impl Search<'_> {
         Ok(self.misfit_of(input, output))
     }
 
-    /// An input depends on an output.
+    /// Fails because an input depends on an output.
     fn misfit_of(&mut self, input: u32, output: u32) -> bool {
         let matcher = self.matcher;
         let node = self.bound[output as usize]

@@ -1,4 +1,4 @@
-//! Regions: parts of a graph that are looked at, or moved, as one.
+//! Regions: parts of a graph that are examined or moved as one.
 
 pub(crate) mod ordered;
 #[allow(

@@ -1,7 +1,7 @@
-//! `Ordered`: the nodes whose order among each other is part of what a graph computes.
+//! `Ordered`: the nodes whose relative order is part of what a graph computes.
 //!
-//! Invariant: a node that is not among them gives the same wherever it stands behind its inputs, and in every run on the same
-//! inputs and parameters.
+//! Invariant: any other node computes the same result wherever it stands after its inputs, and in
+//! every run on the same inputs and parameters.
 
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ use crate::module::module::Module;
 use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::value::object::Object;
 
-/// The nodes whose order among each other is part of what a graph computes, and which a pass neither merges nor moves past
-/// each other: what is impure, and what reads a tensor that an impure call may change, one of the called module's own or
-/// one that the call is given. Made by [`GraphModule::ordered`](crate::GraphModule::ordered).
+/// The nodes whose relative order is part of what a graph computes, and which passes neither merge
+/// nor move past each other: impure nodes, and nodes that read a tensor which an impure call may
+/// change (a tensor of the called module or one passed to the call). Created by
+/// [`GraphModule::ordered`](crate::GraphModule::ordered).
 #[derive(Debug, Clone)]
 pub struct Ordered {
     /// By the node's index.
@@ -54,7 +55,7 @@ impl Ordered {
         if !changing.is_empty() {
             let mut reads = vec![false; graph.index_bound()];
             for node in graph.nodes().filter(|node| *node.op() != Op::Output) {
-                // What is computed of such a tensor may share its storage.
+                // A value computed from such a tensor may share its storage.
                 let is_read = match node.op() {
                     Op::GetAttr(path) => changing.contains(path, attributes),
                     _ => node
@@ -68,7 +69,7 @@ impl Ordered {
         Ordered { flags }
     }
 
-    /// Whether a node is one of them. A node that was added since may be anything, and is.
+    /// Whether a node is one of them. A node that was added later could be anything, so it counts.
     pub fn contains(&self, node: NodeRef<'_>) -> bool {
         self.flags
             .get(node.id().index as usize)

@@ -1,6 +1,7 @@
-//! `Region`: nodes of a graph as one, with what they take from the others and what they give them.
+//! `Region`: nodes of a graph as a unit, with the values they take from other nodes and those they
+//! pass on.
 //!
-//! Invariant: nodes are in the graph's order, inputs in the order of first use, outputs in the order of the nodes.
+//! Invariant: nodes are in graph order, inputs in order of first use, outputs in node order.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -12,7 +13,7 @@ use crate::ir::node::NodeRef;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
-/// Nodes of a graph, looked at as one.
+/// Nodes of a graph, treated as a unit.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -32,10 +33,11 @@ pub struct Region {
 }
 
 impl Region {
-    /// The region of some nodes, in any order. It takes time for them and their uses, however large the graph is.
+    /// Creates the region of some nodes, in any order. Takes time proportional to the nodes and
+    /// their uses, whatever the size of the graph.
     ///
     /// # Errors
-    /// When a node is not of this graph.
+    /// Returns an error if a node is not in this graph.
     pub fn of(graph: &Graph, nodes: impl IntoIterator<Item = NodeId>) -> Result<Region> {
         let mut inside: FxHashSet<NodeId> = FxHashSet::default();
         let mut refs: Vec<NodeRef<'_>> = Vec::new();
@@ -67,18 +69,18 @@ impl Region {
         &self.nodes
     }
 
-    /// Its free variables: what the nodes use of the others.
+    /// Its free variables: the outside nodes that its nodes use.
     pub fn inputs(&self) -> &[NodeId] {
         &self.inputs
     }
 
-    /// The nodes that others use.
+    /// The nodes that outside nodes use.
     pub fn outputs(&self) -> &[NodeId] {
         &self.outputs
     }
 
-    /// Whether one node could stand for it: no other node both uses one of its nodes and is used by one, and no effect of
-    /// another comes between its own.
+    /// Whether one node could replace it: no outside node both uses one of its nodes and is used by
+    /// one, and no outside effect comes between its effects.
     pub fn is_convex(&self, graph: &Graph, attributes: &Attributes) -> bool {
         self.check_convex(graph, attributes).is_ok()
     }
@@ -86,7 +88,8 @@ impl Region {
     /// Checks that it [is convex](Region::is_convex).
     ///
     /// # Errors
-    /// The first node of the region that comes too late, with the node that comes between.
+    /// Returns an error if it is not; it names the first node of the region that comes too late,
+    /// and the node in between.
     pub fn check_convex(&self, graph: &Graph, attributes: &Attributes) -> Result<()> {
         let mut inside = vec![false; graph.index_bound()];
         for id in &self.nodes {

@@ -1,6 +1,7 @@
-//! The order of a graph in which each part of it stands together.
+//! The order of a graph in which the nodes of each part are adjacent.
 //!
-//! Invariant: it is an order of all nodes in which inputs come before their users and effects stay as they were.
+//! Invariant: it is an order of all nodes in which inputs come before their users and effects keep
+//! their order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,8 +12,9 @@ use crate::ir::node::NodeRef;
 use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
-/// The graph's order, but that the nodes of a part stand where its last one stood, and what needs them behind it. `part` has
-/// the part of each node, by its index. Nothing where parts need each other, or a node between.
+/// The graph's order, except that each part's nodes move to the position of its last one, and nodes
+/// that need them come after. `part` holds the part of each node, by index. `None` if parts depend
+/// on each other, directly or through another node.
 pub(crate) fn order_by_parts(
     graph: &Graph,
     attributes: &Attributes,
@@ -20,7 +22,7 @@ pub(crate) fn order_by_parts(
     parts: usize,
 ) -> Option<Vec<NodeId>> {
     let nodes: Vec<NodeRef<'_>> = graph.nodes().collect();
-    // A unit is a part, or a node that is in none.
+    // A unit is a part, or a node outside all parts.
     let unit_of = |node: NodeRef<'_>| {
         let place = node.id().index as usize;
         part[place].map_or(parts + place, |part| part as usize)

@@ -1,6 +1,8 @@
-//! `Interpreter`: a graph run node by node, every step overridable; on symbolic values a run traces again.
+//! `Interpreter`: a graph run node by node, every step overridable; on symbolic values a run traces
+//! again.
 //!
-//! Invariant: a value is there from its node's step to its last use, or to the end where values are kept; the result stays.
+//! Invariant: a value is kept from its node's step to its last use, or to the end if values are
+//! kept; the result stays.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::panic::Location;
@@ -16,6 +18,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::text::{count, given as were_given};
 use crate::trace::call_args::{CallArgs, bind_values};
 use crate::trace::context::TraceContext;
 use crate::trace::dispatch::{self, CallForm};
@@ -23,11 +26,12 @@ use crate::trace::scope::may_record;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
-/// How each step of a graph is run; override one, and call the method of the same name on the [`Interpretation`] for
-/// the default.
+/// How each step of a graph is run. Override a step, and call the method of the same name on the
+/// [`Interpretation`] for the default.
 ///
-/// [`GraphModule::interpret`](crate::GraphModule::interpret) runs a graph so,
-/// [`GraphModule::transform`](crate::GraphModule::transform) makes a new graph so: the same overrides serve both.
+/// [`GraphModule::interpret`](crate::GraphModule::interpret) runs a graph this way, and
+/// [`GraphModule::transform`](crate::GraphModule::transform) makes a new graph: the same overrides
+/// serve both.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -53,10 +57,10 @@ use crate::value::value::Value;
 /// ```
 #[allow(unused_variables, reason = "the names say what an override gets")]
 pub trait Interpreter {
-    /// Runs one node: the method of its opcode.
+    /// Runs one node, by the method of its opcode.
     ///
     /// # Errors
-    /// What the node says.
+    /// Returns an error if the node fails.
     fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
         run.run_node(self, node)
     }
@@ -64,7 +68,7 @@ pub trait Interpreter {
     /// The next input.
     ///
     /// # Errors
-    /// When there is none, and the placeholder has no default.
+    /// Returns an error if there is none, and the placeholder has no default.
     fn placeholder(&mut self, run: &mut Interpretation<'_>, name: &str) -> Result<Value> {
         run.placeholder(name)
     }
@@ -72,7 +76,7 @@ pub trait Interpreter {
     /// A parameter, buffer or constant.
     ///
     /// # Errors
-    /// When there is none of that path.
+    /// Returns an error if there is none at the path.
     fn get_attr(&mut self, run: &mut Interpretation<'_>, path: &str) -> Result<Value> {
         run.get_attr(path)
     }
@@ -80,7 +84,7 @@ pub trait Interpreter {
     /// Calls a function.
     ///
     /// # Errors
-    /// What it says, or that the arguments do not fit.
+    /// Returns an error if the function fails, or the arguments do not fit.
     fn call_function(
         &mut self,
         run: &mut Interpretation<'_>,
@@ -93,7 +97,7 @@ pub trait Interpreter {
     /// Calls a method of the first argument.
     ///
     /// # Errors
-    /// What it says, or that there is none.
+    /// Returns an error if the method fails, or there is none.
     fn call_method(
         &mut self,
         run: &mut Interpretation<'_>,
@@ -106,7 +110,7 @@ pub trait Interpreter {
     /// Calls a module.
     ///
     /// # Errors
-    /// What it says, or that there is none.
+    /// Returns an error if the module fails, or there is none.
     fn call_module(
         &mut self,
         run: &mut Interpretation<'_>,
@@ -119,7 +123,7 @@ pub trait Interpreter {
     /// The result.
     ///
     /// # Errors
-    /// None of its own.
+    /// The default returns no error.
     fn output(&mut self, run: &mut Interpretation<'_>, result: Value) -> Result<Value> {
         Ok(result)
     }
@@ -133,8 +137,8 @@ impl Interpreter for PlainInterpreter {}
 
 /// One run of a graph, node by node: its inputs, and the values so far.
 ///
-/// [`GraphModule::interpretation`](crate::GraphModule::interpretation) makes one over a module's graph; with
-/// [`new`](Interpretation::new) another graph runs on the same attributes.
+/// [`GraphModule::interpretation`](crate::GraphModule::interpretation) makes one over a module's
+/// graph; with [`new`](Interpretation::new) another graph runs on the same attributes.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -156,16 +160,16 @@ pub struct Interpretation<'m> {
     inputs: std::vec::IntoIter<Value>,
     /// By the node's index.
     values: Vec<Option<Value>>,
-    /// The box of a value that nobody needs any more, for the next result.
+    /// The box of a value that is no longer needed, for the next result.
     spare: Value,
     given: FxHashMap<NodeId, Value>,
     keep: bool,
     node: Option<NodeRef<'m>>,
-    /// Nodes, by index, for which a recording made something else.
+    /// Nodes, by index, for which a recording made something different.
     changed: FxHashSet<u32>,
 }
 
-/// The arguments of a function's call, one for each parameter.
+/// The arguments of a function call, one for each parameter.
 fn bound_call(node: NodeRef<'_>) -> Option<Vec<Argument>> {
     let Op::CallFunction(function) = node.op() else {
         return None;
@@ -175,7 +179,7 @@ fn bound_call(node: NodeRef<'_>) -> Option<Vec<Argument>> {
 }
 
 impl<'m> Interpretation<'m> {
-    /// A run of a graph over attributes.
+    /// A run of a graph with attributes.
     pub fn new(graph: &'m Graph, attributes: &'m Attributes) -> Self {
         Interpretation {
             graph,
@@ -204,18 +208,18 @@ impl<'m> Interpretation<'m> {
         self
     }
 
-    /// Gives a node's value, so that it is not run: what only it needs need not be there.
+    /// Sets a node's value, so that it is not run: what only it needs may be missing.
     #[must_use]
     pub fn with_value(mut self, node: NodeId, value: Value) -> Self {
         self.given.insert(node, value);
         self
     }
 
-    /// Runs on one value for each placeholder, and gives what the output node returns.
+    /// Runs on one value for each placeholder, and returns what the output node returns.
     ///
     /// # Errors
-    /// When there are too many or too few inputs, a value was given for a node of another graph, or a node fails: the
-    /// error names it and its source line.
+    /// Returns an error if there are too many or too few inputs, a value was set for a node of
+    /// another graph, or a node fails: the error names it and its source line.
     pub fn run(
         &mut self,
         interpreter: &mut (impl Interpreter + ?Sized),
@@ -225,7 +229,7 @@ impl<'m> Interpretation<'m> {
         self.inputs = inputs.into_iter();
         self.values = vec![None; self.graph.index_bound()];
         for (node, value) in &self.given {
-            // An id of another graph is told.
+            // An id of another graph is an error.
             let node = self.graph.node(*node)?.id();
             self.values[node.index as usize] = Some(value.clone());
         }
@@ -265,7 +269,8 @@ impl<'m> Interpretation<'m> {
         Err(Error::msg("the graph has no output node"))
     }
 
-    /// Runs nodes alone, which are in order and use none but each other, and gives the values of some of them.
+    /// Runs only these nodes, which are in order and use only each other, and returns the values of
+    /// some of them.
     pub(crate) fn run_part(&mut self, nodes: &[NodeId], results: &[NodeId]) -> Result<Vec<Value>> {
         let mut uses_left: Vec<u32> = vec![0; self.graph.index_bound()];
         for id in nodes {
@@ -293,8 +298,8 @@ impl<'m> Interpretation<'m> {
         results.iter().map(|id| self.value_of(*id)).collect()
     }
 
-    /// [`run`](Interpretation::run) that takes the inputs out of a list, so that the caller keeps none of them alive;
-    /// where they do not fit, the list stays as it was.
+    /// [`run`](Interpretation::run) that takes the inputs out of a list, so that the caller keeps
+    /// none of them alive; if they do not fit, the list stays as it was.
     ///
     /// # Errors
     /// As [`run`](Interpretation::run).
@@ -307,7 +312,8 @@ impl<'m> Interpretation<'m> {
         self.run(interpreter, std::mem::take(inputs))
     }
 
-    /// The value of a node, if its step has run and its value is kept or still needed; after a run the output's is there.
+    /// The value of a node, if its step has run and its value is kept or still needed; after a run
+    /// the output's is available.
     pub fn value(&self, node: NodeId) -> Option<&Value> {
         self.graph.node(node).ok()?;
         self.values.get(node.index as usize)?.as_ref()
@@ -351,10 +357,11 @@ impl<'m> Interpretation<'m> {
         Ok(value)
     }
 
-    /// What a step made takes after the node that was run; gives whether it is the same call of the same values.
+    /// Has what a step recorded take after the node that was run; returns whether it is the same
+    /// call of the same values.
     fn stands_for(&self, context: &TraceContext, made: NodeId, node: NodeRef<'_>) -> Result<bool> {
         let mut graph = context.graph_mut()?;
-        // What the step made last is what stands for the node now.
+        // The last node that the step made stands for the node now.
         let Ok(new) = graph.node(made) else {
             return Ok(false);
         };
@@ -393,16 +400,17 @@ impl<'m> Interpretation<'m> {
         }
         let names: Vec<String> = placeholders.iter().map(|p| p.name().to_string()).collect();
         Err(Error::msg(format_args!(
-            "the graph has {} inputs ({}), {given} were given",
-            names.len(),
-            names.join(", ")
+            "the graph has {} ({}), {}",
+            count(names.len(), "input"),
+            names.join(", "),
+            were_given(given)
         )))
     }
 
     /// The default of [`Interpreter::run_node`]: the interpreter's method for the opcode.
     ///
     /// # Errors
-    /// What the node says.
+    /// Returns an error if the node fails.
     pub fn run_node(
         &mut self,
         interpreter: &mut (impl Interpreter + ?Sized),
@@ -434,7 +442,7 @@ impl<'m> Interpretation<'m> {
     /// The default of [`Interpreter::placeholder`].
     ///
     /// # Errors
-    /// When there is no input left, and the placeholder has no default.
+    /// Returns an error if there is no input left, and the placeholder has no default.
     pub fn placeholder(&mut self, name: &str) -> Result<Value> {
         if let (Some(context), Some(node)) = (self.recording, self.node) {
             return self.copied(context, node);
@@ -453,7 +461,7 @@ impl<'m> Interpretation<'m> {
     /// The default of [`Interpreter::get_attr`].
     ///
     /// # Errors
-    /// When there is none of that path.
+    /// Returns an error if there is none at the path.
     pub fn get_attr(&mut self, path: &str) -> Result<Value> {
         let value = self.fetch_attr(path)?;
         match (self.recording, self.node) {
@@ -470,7 +478,7 @@ impl<'m> Interpretation<'m> {
         }
     }
 
-    /// A node of this graph in the trace's, with nothing symbolic among its arguments.
+    /// Copies a node of this graph into the trace's, with nothing symbolic among its arguments.
     fn copied(&self, context: &TraceContext, node: NodeRef<'_>) -> Result<Value> {
         let args = Args::from_iter(node.args().iter().cloned());
         let name = node.name().to_string();
@@ -482,7 +490,7 @@ impl<'m> Interpretation<'m> {
     /// The default of [`Interpreter::call_function`]: on symbolic arguments the call is recorded.
     ///
     /// # Errors
-    /// What it says, or that the arguments do not fit.
+    /// Returns an error if the function fails, or the arguments do not fit.
     pub fn call_function(&mut self, function: Function, call: CallArgs) -> Result<Value> {
         let args = bind_values(function.path(), function.params(), call)?;
         let out = std::mem::take(&mut self.spare);
@@ -492,7 +500,7 @@ impl<'m> Interpretation<'m> {
     /// The default of [`Interpreter::call_method`]: on a symbolic receiver the call is recorded.
     ///
     /// # Errors
-    /// What it says, or that there is none.
+    /// Returns an error if the method fails, or there is none.
     pub fn call_method(&mut self, name: &str, call: CallArgs) -> Result<Value> {
         dispatch::call_method(name, call)
     }
@@ -500,7 +508,7 @@ impl<'m> Interpretation<'m> {
     /// The default of [`Interpreter::call_module`]: in a trace its tracer decides.
     ///
     /// # Errors
-    /// What it says, or that there is none.
+    /// Returns an error if the module fails, or there is none.
     pub fn call_module(&mut self, path: &str, call: CallArgs) -> Result<Value> {
         let module = self.fetch_module(path)?;
         let args = bind_values(path, module.params(), call)?;
@@ -513,10 +521,11 @@ impl<'m> Interpretation<'m> {
         dispatch::call_module(module, args, Location::caller())
     }
 
-    /// A parameter, buffer or constant; a module that a function is given, as a [`ModuleArg`](crate::module::ModuleArg).
+    /// A parameter, buffer or constant; a module that is passed to a function, as a
+    /// [`ModuleArg`](crate::module::ModuleArg).
     ///
     /// # Errors
-    /// When there is none of that path.
+    /// Returns an error if there is none at the path.
     pub fn fetch_attr(&self, path: &str) -> Result<Value> {
         self.attributes.value(path)
     }
@@ -524,28 +533,28 @@ impl<'m> Interpretation<'m> {
     /// A module.
     ///
     /// # Errors
-    /// When there is none of that path.
+    /// Returns an error if there is none at the path.
     pub fn fetch_module(&self, path: &str) -> Result<&'m dyn Module> {
         self.attributes.module(path)
     }
 
-    /// A node's arguments, with values in the place of nodes.
+    /// A node's arguments, with values instead of nodes.
     ///
     /// # Errors
-    /// When one is not there.
+    /// Returns an error if a value is missing.
     pub fn fetch_args_kwargs_from_env(&self, node: NodeRef<'_>) -> Result<CallArgs> {
         CallArgs::of(node, &mut |input| self.value_of(input))
     }
 
-    /// An argument, with values in the place of nodes.
+    /// An argument, with values instead of nodes.
     ///
     /// # Errors
-    /// When a node's value is not there.
+    /// Returns an error if a node's value is missing.
     pub fn map_nodes_to_values(&self, argument: &Argument) -> Result<Value> {
         argument.to_value(&mut |input| self.value_of(input))
     }
 
-    /// A node's value, which a step needs.
+    /// A node's value, needed by a step.
     fn value_of(&self, node: NodeId) -> Result<Value> {
         self.value(node).cloned().ok_or_else(|| {
             let name = self.graph.node(node).map(|node| node.name().to_string());

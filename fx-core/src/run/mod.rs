@@ -1,4 +1,5 @@
-//! Running graphs: a compiled program, and node by node, with every step in the hands of an [`Interpreter`].
+//! Running graphs: a compiled program, and node by node, with every step decided by an
+//! [`Interpreter`].
 //!
 //! ```
 //! use fx_core::prelude::*;

@@ -1,4 +1,5 @@
-//! The compiled program of a graph: flat steps over slots, operands resolved, values freed after last use.
+//! The compiled program of a graph: flat steps over slots, operands resolved, values freed after
+//! last use.
 //!
 //! Invariant: a slot is written before it is read, and holds nothing after its value's last use.
 
@@ -19,6 +20,7 @@ use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::module::argument::module_value;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
+use crate::text;
 use crate::trace::dispatch::{self, CallForm};
 use crate::trace::scope::visible_modes;
 use crate::value::handle::NodeId;
@@ -33,9 +35,9 @@ enum Operand {
     Constant(u32),
     /// A tensor of the attributes.
     Tensor(u32),
-    /// A module of the attributes, which a function is given.
+    /// A module of the attributes, passed to a function.
     Module(u32),
-    /// A structure with computed values inside, built anew each time.
+    /// A structure with computed values inside, built again each time.
     Template(u32),
 }
 
@@ -56,7 +58,7 @@ enum Callee {
     /// A function that was made at run time.
     Dynamic(Function),
     Module(u32),
-    /// A method that several types have: picked by the receiver's.
+    /// A method that several types have: chosen by the receiver's type.
     Method(Vec<(TypeId, Kernel, Range<u32>)>),
 }
 
@@ -70,7 +72,7 @@ struct Step {
     node: NodeId,
 }
 
-/// Who is shown what each step gave, and may stop the run.
+/// An observer that is shown the result of each step, and may stop the run.
 pub(crate) type StepObserver<'o> = dyn FnMut(NodeRef<'_>, &Value) -> Result<()> + 'o;
 
 /// A compiled graph.
@@ -81,7 +83,7 @@ pub(crate) struct Program {
     frees: Vec<u32>,
     constants: Vec<Value>,
     templates: Vec<Template>,
-    /// The slot of each input; `None` where nothing uses it.
+    /// The slot of each input; `None` if nothing uses it.
     inputs: Vec<Option<u32>>,
     output: Operand,
     slots: usize,
@@ -108,7 +110,7 @@ impl Program {
     /// Compiles a graph against the attributes that it names.
     ///
     /// # Errors
-    /// The first node that cannot run, with the reason.
+    /// Returns an error that names the first node that cannot run, with the reason.
     pub fn compile(graph: &Graph, attributes: &Attributes) -> Result<Program> {
         graph.lint()?;
         let mut compiler = Compiler {
@@ -137,7 +139,8 @@ impl Program {
         Ok(compiler.program)
     }
 
-    /// Runs on one value for each placeholder; the observer is shown what each step gave, and may stop the run.
+    /// Runs on one value for each placeholder; the observer is shown the result of each step, and
+    /// may stop the run.
     pub fn run(
         &self,
         graph: &Graph,
@@ -147,9 +150,9 @@ impl Program {
     ) -> Result<Value> {
         if inputs.len() != self.inputs.len() {
             return Err(Error::msg(format_args!(
-                "the graph has {} inputs, {} were given",
-                self.inputs.len(),
-                inputs.len()
+                "the graph has {}, {}",
+                text::count(self.inputs.len(), "input"),
+                text::given(inputs.len())
             )));
         }
         let mut frame = self
@@ -194,7 +197,7 @@ impl Program {
     ) -> Result<(), (NodeId, Error)> {
         let is_seen = visible_modes() > 0;
         for step in &self.steps {
-            // The result's slot is none of the operands' slots: those are freed later.
+            // The result's slot is not one of the operands' slots: those are freed later.
             debug_assert!(
                 !self
                     .operands_of(&step.operands)
@@ -370,7 +373,7 @@ impl Program {
             Operand::Template(template) => {
                 self.build(&self.templates[template as usize], frame, attributes)
             }
-            // As it is now: it may have been changed in place.
+            // In its current state: it may have been changed in place.
             Operand::Module(module) => Ok(module_value(&*attributes.modules[module as usize])),
             operand => Ok(self.lend(operand, attributes, frame).clone()),
         }

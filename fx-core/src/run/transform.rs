@@ -1,4 +1,4 @@
-//! A graph run on symbolic values into a new graph: what `GraphModule::transform` does.
+//! Runs a graph on symbolic values into a new graph: what `GraphModule::transform` does.
 
 use super::interpreter::{Interpretation, Interpreter};
 use crate::error::Result;
@@ -21,7 +21,7 @@ impl Tracer for TransformTracer {
 /// Runs a graph on symbolic values; `root` is the module that it belongs to.
 ///
 /// # Errors
-/// What an override or the recording says.
+/// Returns the error of an override or of the recording.
 pub(crate) fn transform(
     root: &dyn Module,
     graph: &Graph,

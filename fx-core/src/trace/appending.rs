@@ -1,6 +1,6 @@
-//! `GraphAppendingTracer`: operations on symbolic values of a graph that there is already, recorded into it.
+//! `GraphAppendingTracer`: records operations on symbolic values of an existing graph into it.
 //!
-//! Invariant: the graph comes back, also when the body unwinds.
+//! Invariant: the graph is given back, also if the body unwinds.
 
 use std::rc::Rc;
 
@@ -42,11 +42,11 @@ pub struct GraphAppendingTracer;
 impl Tracer for GraphAppendingTracer {}
 
 impl GraphAppendingTracer {
-    /// Runs `body`; what it does to proxies of the graph's nodes ([`TraceContext::proxy`]) is recorded into the graph,
-    /// and constants and layers that it uses go to the attributes.
+    /// Runs `body`; what it does to proxies of the graph's nodes ([`TraceContext::proxy`]) is
+    /// recorded into the graph, and constants and layers that it uses are added to the attributes.
     ///
     /// # Errors
-    /// What `body` says; what it recorded before stays.
+    /// Returns the error of `body`; what it recorded before stays.
     #[track_caller]
     pub fn append<R>(
         graph: &mut Graph,

@@ -1,4 +1,5 @@
-//! What a program may ask of a value that only a run knows, its truth, its items, its keys: a symbolic one asks its tracer.
+//! Questions that only a run can answer, such as truth, items and keys: a symbolic value asks its
+//! tracer.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use crate::value::symbol::{Bool, Sym};
 use crate::value::value::Value;
 
 impl Proxy {
-    /// Its truth, from its tracer's [`to_bool`](crate::trace::Tracer::to_bool): an error unless the tracer knows better.
+    /// Its truth, from its tracer's [`to_bool`](crate::trace::Tracer::to_bool): an error unless the
+    /// tracer knows better.
     ///
     /// # Errors
-    /// What the tracer says; and when the proxy's trace is not running here.
+    /// Returns the tracer's error, or an error if the proxy's trace is not running here.
     #[track_caller]
     pub fn to_bool(self) -> Result<bool> {
         asked(self, "to_bool", Location::caller(), |tracer, cx| {
@@ -24,10 +26,11 @@ impl Proxy {
         })
     }
 
-    /// Its items, from its tracer's [`iter`](crate::trace::Tracer::iter): an error unless the tracer knows how many.
+    /// Its items, from its tracer's [`iter`](crate::trace::Tracer::iter): an error unless the
+    /// tracer knows the number.
     ///
     /// # Errors
-    /// What the tracer says; and when the proxy's trace is not running here.
+    /// Returns the tracer's error, or an error if the proxy's trace is not running here.
     #[track_caller]
     pub fn iter(self) -> Result<std::vec::IntoIter<Proxy>> {
         asked(self, "iter", Location::caller(), |tracer, cx| {
@@ -37,10 +40,11 @@ impl Proxy {
         })
     }
 
-    /// Its keys, from its tracer's [`keys`](crate::trace::Tracer::keys): an error unless the tracer knows them.
+    /// Its keys, from its tracer's [`keys`](crate::trace::Tracer::keys): an error unless the tracer
+    /// knows them.
     ///
     /// # Errors
-    /// What the tracer says; and when the proxy's trace is not running here.
+    /// Returns the tracer's error, or an error if the proxy's trace is not running here.
     #[track_caller]
     pub fn keys(self) -> Result<std::vec::IntoIter<Arc<str>>> {
         asked(self, "keys", Location::caller(), |tracer, cx| {
@@ -52,10 +56,10 @@ impl Proxy {
 }
 
 impl Value {
-    /// Its items: of a list or tuple, or of a symbolic value whose tracer knows how many.
+    /// Its items: of a list or tuple, or of a symbolic value if the tracer knows the number.
     ///
     /// # Errors
-    /// When it has none, or the tracer does not know.
+    /// Returns an error if it has none, or the tracer does not know.
     #[track_caller]
     pub fn iter(&self) -> Result<std::vec::IntoIter<Value>> {
         match self {
@@ -70,10 +74,10 @@ impl Value {
         }
     }
 
-    /// Its keys: of a dict, or of a symbolic value whose tracer knows them.
+    /// Its keys: of a dict, or of a symbolic value if the tracer knows them.
     ///
     /// # Errors
-    /// When it has none, or the tracer does not know.
+    /// Returns an error if it has none, or the tracer does not know.
     #[track_caller]
     pub fn keys(&self) -> Result<std::vec::IntoIter<Arc<str>>> {
         match self {
@@ -90,7 +94,7 @@ impl Bool {
     /// Its truth; a symbolic one asks its tracer.
     ///
     /// # Errors
-    /// When it is symbolic and the tracer does not know.
+    /// Returns an error if it is symbolic and the tracer does not know.
     #[track_caller]
     pub fn to_bool(self) -> Result<bool> {
         match self {
@@ -100,7 +104,7 @@ impl Bool {
     }
 }
 
-/// Questions that tensors answer when they are known, and ask their tracer when they are symbolic.
+/// Questions that known tensors answer, and symbolic ones pass on to their tracer.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -129,7 +133,8 @@ pub trait TracedExt: Traced {
     /// Its truth.
     ///
     /// # Errors
-    /// When it has not exactly one element, or it is symbolic and the tracer does not know.
+    /// Returns an error if it has not exactly one element, or is symbolic and the tracer does not
+    /// know.
     #[track_caller]
     fn to_bool(&self) -> Result<bool> {
         match self.proxy() {
@@ -141,7 +146,7 @@ pub trait TracedExt: Traced {
     /// Its items along the first dim.
     ///
     /// # Errors
-    /// When it has no dims, or it is symbolic and the tracer does not know how many.
+    /// Returns an error if it has no dims, or is symbolic and the tracer does not know the number.
     #[track_caller]
     fn iter(&self) -> Result<std::vec::IntoIter<Self>> {
         let items = match self.proxy() {

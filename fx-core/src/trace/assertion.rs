@@ -1,4 +1,5 @@
-//! `assert!` in a traced body: of a plain `bool` it is Rust's own, of a traced truth value it is a node that stops a failing run.
+//! `assert!` in a traced body: Rust's own for a plain `bool`, a node that stops a failing run for a
+//! traced truth value.
 
 use super::dispatch::{CallForm, call_values};
 use crate::error::{Error, Result};
@@ -7,7 +8,8 @@ use crate::value::object::Traced;
 use crate::value::symbol::Bool;
 use crate::value::value::{IntoValue, Value};
 
-/// What a traced body may assert: a plain `bool`, a traced truth value, or the result of a comparison of those.
+/// What a traced body may assert: a plain `bool`, a traced truth value, or the result of a
+/// comparison of those.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be asserted",
     label = "expected a plain `bool` or a traced truth value",
@@ -21,7 +23,7 @@ pub trait Assertable {
 /// What is asserted.
 #[derive(Debug)]
 pub enum Claim {
-    /// Known as plain Rust knows it.
+    /// A plain Rust value.
     Plain(bool),
     /// A tensor or scalar, symbolic or not.
     Traced(Value),
@@ -56,16 +58,16 @@ impl<T: Assertable> Assertable for Result<T, Error> {
 /// Written by `#[trace]` for `assert!(claim, words)`.
 ///
 /// # Errors
-/// When the claim is one.
+/// Returns the error if the claim is one.
 #[inline]
 pub fn claim(claim: impl Assertable) -> Result<Claim> {
     claim.claim()
 }
 
-/// Asserts a tensor or scalar: a node while tracing, else at once.
+/// Asserts a tensor or scalar: records a node while tracing, else checks it at once.
 ///
 /// # Errors
-/// When a known value does not hold, or the tracer refuses.
+/// Returns an error if a known value does not hold, or the tracer refuses.
 #[track_caller]
 pub fn assert_traced(value: Value, words: String) -> Result<()> {
     let args = vec![value, words.into_value()];

@@ -1,4 +1,5 @@
-//! Errors and questions of a running trace: each names the user's line and the module, and an answer goes into the report.
+//! Errors and questions of a running trace: each names the user's line and the module, and an
+//! answer is added to the report.
 
 use std::panic::Location;
 
@@ -9,13 +10,25 @@ use super::tracer::Tracer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::handle::Proxy;
 
-/// The error of asking a symbolic value for what only a run knows. It names the caller's line: mark the
-/// methods that end here `#[track_caller]`, and it is the user's.
+/// The error of asking a symbolic value for what only a run knows. It names the caller's line: mark
+/// the methods that call this `#[track_caller]`, so that it is the user's line.
 #[track_caller]
 pub fn escape(what: &str, proxy: Proxy) -> Error {
+    escape_with(
+        what,
+        "keep it in the graph, or make the function or module that needs it a leaf with `#[wrap]` or \
+         `#[trace(leaf)]`; the root of a trace is always traced through",
+        proxy,
+    )
+}
+
+/// As [`escape`], with what to do instead.
+#[track_caller]
+pub fn escape_with(what: &str, hint: &str, proxy: Proxy) -> Error {
     let location = Location::caller();
     let error: Error = ErrorKind::Escape {
         what: what.to_string(),
+        hint: hint.to_string(),
         value: value_name(proxy),
     }
     .into();
@@ -28,7 +41,7 @@ pub fn escape(what: &str, proxy: Proxy) -> Error {
     }
 }
 
-/// Asks a proxy's tracer what the program wants to know of it; the answer goes into the trace's report.
+/// Asks a proxy's tracer a question of the program; the answer is added to the trace's report.
 pub(super) fn asked<R>(
     proxy: Proxy,
     question: &'static str,

@@ -1,13 +1,17 @@
-//! `CallArgs`: a call's positional and keyword arguments, how they are given, and how they meet a signature.
+//! `CallArgs`: a call's positional and keyword arguments, how they are passed, and how they are
+//! bound to a signature.
 //!
-//! Invariant: what is bound is in the order of the parameters, defaults filled in; what is split leaves defaults out.
+//! Invariant: bound arguments are in the order of the parameters, defaults filled in; split
+//! arguments leave defaults out.
 
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
+use crate::ir::param_type::ParamType;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error, bind};
+use crate::text;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -21,10 +25,10 @@ pub struct CallArgs {
 }
 
 impl CallArgs {
-    /// A node's arguments as values, with what `value_of` gives in the place of each node.
+    /// A node's arguments as values, with the result of `value_of` for each node.
     ///
     /// # Errors
-    /// What `value_of` says.
+    /// Returns the error of `value_of`.
     pub fn of(
         node: NodeRef<'_>,
         value_of: &mut dyn FnMut(NodeId) -> Result<Value>,
@@ -43,7 +47,8 @@ impl CallArgs {
         Ok(CallArgs { args, kwargs })
     }
 
-    /// What is given for one of the parameters, by position or by name; `None` where its default stands.
+    /// The argument for one of the parameters, by position or by name; `None` if its default
+    /// applies.
     ///
     /// ```
     /// use fx_core::{args, operator};
@@ -139,7 +144,7 @@ macro_rules! args {
 /// A call's arguments in the order of the parameters, defaults filled in.
 ///
 /// # Errors
-/// When they do not fit.
+/// Returns an error if they do not fit.
 pub fn bind_values(callee: &str, params: &[ParamSpec], call: CallArgs) -> Result<Vec<Value>> {
     if call.kwargs.is_empty() && call.args.len() == params.len() {
         return Ok(call.args);
@@ -184,7 +189,15 @@ fn is_default(value: &Value, param: &ParamSpec) -> bool {
     Argument::of_plain(value).is_some_and(|plain| plain.equals_literal(default))
 }
 
-/// The error of one argument, named.
+/// Whether a parameter takes a structure of values, which a trace takes apart.
+fn is_structure(ty: &ParamType) -> bool {
+    matches!(
+        ty,
+        ParamType::Sequence(_) | ParamType::Slice(_) | ParamType::Map(_) | ParamType::Tuple(_)
+    )
+}
+
+/// The error of one argument, with its name.
 pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error: Error) -> Error {
     let Some(param) = params.get(position) else {
         return error;
@@ -193,7 +206,14 @@ pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error
         ErrorKind::Type { expected, found } => arguments_error(
             callee,
             params,
-            format!("takes {expected} as `{}`, found {found}", param.name),
+            match is_structure(&param.param_type) && found == "a symbolic value" {
+                false => format!("takes {expected} as `{}`, found {found}", param.name),
+                true => format!(
+                    "takes {expected} as `{0}`, found {found}: give its structure before the trace, with `PH` for each \
+                     traced value, as in `Trace::concrete(\"{0}\", tree!([PH, PH]))`",
+                    param.name
+                ),
+            },
         ),
         ErrorKind::Unspecialised { .. } => ErrorKind::Unspecialised {
             argument: param.name.to_string(),
@@ -204,11 +224,15 @@ pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error
     }
 }
 
-/// The error of a kernel that was given the wrong number of arguments.
+/// The error of a kernel that was called with the wrong number of arguments.
 pub fn arity_error(callee: &str, params: &[ParamSpec], given: usize) -> Error {
     arguments_error(
         callee,
         params,
-        format!("takes {} arguments but {given} were given", params.len()),
+        format!(
+            "takes {} but {}",
+            text::count(params.len(), "argument"),
+            text::given(given)
+        ),
     )
 }

@@ -1,9 +1,10 @@
-//! What a traced body's `>`, `<`, `>=`, `<=`, `==`, `!=` and its conditions become: plain values answer as they always do, traced values record an op.
+//! The comparisons `>`, `<`, `>=`, `<=`, `==`, `!=` and the conditions of a traced body: plain
+//! values answer as always, traced values record an op.
 //!
-//! `#[trace]` writes `gt(&a, &b)` for `a > b`. Whatever has `PartialOrd` or
-//! `PartialEq` gives its plain `bool`; a traced type implements the traits here
-//! (see [`impl_comparisons`](crate::impl_comparisons)) and must not implement
-//! those two. A condition becomes `condition(e)`, which takes a `bool` only.
+//! `#[trace]` writes `gt(&a, &b)` for `a > b`. Whatever has `PartialOrd` or `PartialEq` returns its
+//! plain `bool`; a traced type implements the traits here (see
+//! [`impl_comparisons`](crate::impl_comparisons)) and must not implement those two. A condition
+//! becomes `condition(e)`, which takes only a `bool`.
 
 use crate::value::operator::Operator;
 
@@ -49,7 +50,8 @@ impl Comparison {
         }
     }
 
-    /// The comparison that holds for `(b, a)` when this one holds for `(a, b)`: `2.0 < x` is `x > 2.0`.
+    /// The comparison that holds for `(b, a)` when this one holds for `(a, b)`: `2.0 < x` is
+    /// `x > 2.0`.
     pub const fn reflected(self) -> Self {
         match self {
             Self::Gt => Self::Lt,
@@ -69,7 +71,7 @@ macro_rules! comparison {
             note = "traced values compare with traced values, `f64` and `i64`"
         )]
         pub trait $trait<Rhs: ?Sized = Self> {
-            /// What the comparison gives: `bool` for plain values.
+            /// The result of the comparison: `bool` for plain values.
             type Output;
 
             #[doc = concat!("`self ", $symbol, " rhs`.")]
@@ -162,7 +164,7 @@ comparison!(
 );
 
 /// `a > b` of a traced body.
-#[must_use = "a comparison does nothing but give its result"]
+#[must_use = "a comparison only returns its result"]
 #[track_caller]
 #[inline(always)]
 pub fn gt<A: Greater<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
@@ -170,7 +172,7 @@ pub fn gt<A: Greater<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
 }
 
 /// `a < b` of a traced body.
-#[must_use = "a comparison does nothing but give its result"]
+#[must_use = "a comparison only returns its result"]
 #[track_caller]
 #[inline(always)]
 pub fn lt<A: Less<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
@@ -178,7 +180,7 @@ pub fn lt<A: Less<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
 }
 
 /// `a >= b` of a traced body.
-#[must_use = "a comparison does nothing but give its result"]
+#[must_use = "a comparison only returns its result"]
 #[track_caller]
 #[inline(always)]
 pub fn ge<A: GreaterEqual<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
@@ -186,7 +188,7 @@ pub fn ge<A: GreaterEqual<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -
 }
 
 /// `a <= b` of a traced body.
-#[must_use = "a comparison does nothing but give its result"]
+#[must_use = "a comparison only returns its result"]
 #[track_caller]
 #[inline(always)]
 pub fn le<A: LessEqual<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
@@ -194,7 +196,7 @@ pub fn le<A: LessEqual<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O
 }
 
 /// `a == b` of a traced body.
-#[must_use = "a comparison does nothing but give its result"]
+#[must_use = "a comparison only returns its result"]
 #[track_caller]
 #[inline(always)]
 pub fn eq<A: Equal<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
@@ -202,7 +204,7 @@ pub fn eq<A: Equal<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
 }
 
 /// `a != b` of a traced body.
-#[must_use = "a comparison does nothing but give its result"]
+#[must_use = "a comparison only returns its result"]
 #[track_caller]
 #[inline(always)]
 pub fn ne<A: NotEqual<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O {
@@ -234,8 +236,8 @@ pub fn condition<C: Condition>(value: C) -> bool {
     value.decide()
 }
 
-/// A bound that no type meets. Coherence sees so here by the pair, which other
-/// crates cannot implement it for, and in another crate by that crate's type.
+/// A bound that no type meets. Coherence sees this here by the pair, for which other crates cannot
+/// implement it, and in another crate by that crate's type.
 mod never {
     pub trait Compares<B: ?Sized> {}
 

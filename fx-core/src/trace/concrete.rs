@@ -1,4 +1,4 @@
-//! The root's arguments: a placeholder for each leaf, and a guard for each leaf that is specialised.
+//! The root's arguments: a placeholder for each leaf, and a guard for each specialised leaf.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub const PH: Placeholder = Placeholder {
 };
 
 impl Placeholder {
-    /// A placeholder whose node gets an entry of meta data.
+    /// A placeholder whose node gets an entry of metadata.
     #[must_use]
     pub fn with_meta<M: Meta + Clone>(mut self, meta: M) -> Self {
         self.annotations
@@ -78,13 +78,13 @@ impl Arg for Placeholder {}
 
 /// One leaf of an argument: its input, and what it is specialised to.
 struct Leaf {
-    /// What errors and reports call it: `x`, or `x["mask"]`.
+    /// Its name in errors and reports: `x`, or `x["mask"]`.
     place: String,
     input: Value,
     concrete: Option<Value>,
 }
 
-/// The arguments that the root is called with, as [`Tracer::create_args_for_root`] says.
+/// The arguments of the root's call, by the default of [`Tracer::create_args_for_root`].
 pub(super) fn args_for_root<T: Tracer + ?Sized>(
     tracer: &T,
     cx: &TraceContext,
@@ -114,7 +114,7 @@ fn placeholders<T: Tracer + ?Sized>(
     params: &[ParamSpec],
     param: &ParamSpec,
 ) -> Result<(Tree, Vec<Leaf>)> {
-    // A plain argument that is left open is what its default says, and guarded; so is one that may be absent.
+    // A plain argument that is left open takes its default, guarded; so does an optional argument.
     let given = cx.concrete(&param.name).or_else(|| {
         let is_fixed = |default: &&Literal| !param.symbolic || **default == Literal::None;
         let default = param.default.as_ref().filter(is_fixed);
@@ -137,7 +137,7 @@ fn placeholders<T: Tracer + ?Sized>(
     };
     let tree = Tree::of(&value)?;
     if tree.is_leaf() {
-        // An argument that is there has no default by which it could be absent.
+        // An argument that is present has no default for its absence.
         let is_there = is_bound_as_there(param, &value);
         if is_there {
             cx.report(Frozen::Present {
@@ -174,14 +174,14 @@ fn placeholders<T: Tracer + ?Sized>(
     Ok((tree, leaves))
 }
 
-/// Whether an argument that may be absent is bound as one that is there.
+/// Whether an optional argument is bound as present.
 fn is_bound_as_there(param: &ParamSpec, bound: &Value) -> bool {
     param.symbolic
         && param.default == Some(Literal::None)
         && bound.downcast_ref::<Placeholder>().is_some()
 }
 
-/// The parameters of what was traced: one that was bound as there has no default any more.
+/// The parameters of the traced root: one that was bound as present no longer has a default.
 pub(super) fn params_of_trace(params: &[ParamSpec], cx: &TraceContext) -> Vec<ParamSpec> {
     let mut params = params.to_vec();
     for param in &mut params {
@@ -235,7 +235,7 @@ fn leaf_of(cx: &TraceContext, place: String, input: Value, value: Value) -> Resu
     })
 }
 
-/// What the root gets for a leaf; one that is specialised is guarded where a run can tell values apart.
+/// The root's value for a leaf; a specialised leaf is guarded if a run can compare its values.
 fn specialised<T: Tracer + ?Sized>(tracer: &T, cx: &TraceContext, leaf: Leaf) -> Result<Value> {
     let Some(concrete) = leaf.concrete else {
         return Ok(leaf.input);

@@ -34,7 +34,7 @@ use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
-/// Paths of everything in the root, by identity; the first name of what has several.
+/// Paths of everything in the root, by identity; the first path of anything that has several.
 #[derive(Default)]
 struct RootIndex {
     /// All paths, one after another.
@@ -131,7 +131,7 @@ pub struct TraceContext {
     graph: RefCell<Graph>,
     attributes: RefCell<Attributes>,
     root: RootIndex,
-    /// What the walk over the root found of its paths.
+    /// What the walk over the root found about its paths.
     paths: RefCell<PathCheck>,
     parameter_proxies: RefCell<FxHashMap<Arc<str>, Proxy>>,
     constants: RefCell<FxHashMap<u64, Arc<str>>>,
@@ -139,17 +139,17 @@ pub struct TraceContext {
     /// The structure of each argument of the root.
     inputs: RefCell<Vec<Tree>>,
     report: RefCell<Report>,
-    /// The proxies of each value's parts, where a typed result took it apart.
+    /// The proxies of each value's parts, if a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     fresh: RefCell<FxHashMap<String, Numbers>>,
     /// How often each module was called.
     calls: RefCell<FxHashMap<Arc<str>, u32>>,
-    /// The call that begins, with its number, until it is entered.
+    /// A call with its number, from its beginning until it is entered.
     numbered: Cell<Option<(Arc<str>, u32)>>,
     location: Cell<&'static Location<'static>>,
-    /// Where a node that is being traced again came from.
+    /// The source location of a node that is being traced again.
     origin: RefCell<Option<SourceLocation>>,
-    /// The method that the node which is traced again was recorded as.
+    /// The method as which a node that is being traced again was recorded.
     method: Cell<Option<RecordedMethod>>,
     /// Where the innermost traced body is written.
     body: Cell<&'static Location<'static>>,
@@ -192,7 +192,7 @@ impl TraceContext {
         }
     }
 
-    /// What the trace recorded, taken out of it.
+    /// Takes out what the trace recorded.
     pub(super) fn take_parts(&self) -> Recorded {
         Recorded {
             graph: self.graph.take(),
@@ -202,12 +202,12 @@ impl TraceContext {
         }
     }
 
-    /// What the walk over the root found of its paths, to be asked once.
+    /// Takes what the walk over the root found about its paths; to be called once.
     pub(super) fn take_path_check(&self) -> PathCheck {
         self.paths.take()
     }
 
-    /// Records into a graph that there is already.
+    /// Records into an existing graph.
     pub(super) fn give_parts(&self, graph: Graph, attributes: Attributes) {
         self.graph.replace(graph);
         self.attributes.replace(attributes);
@@ -221,15 +221,15 @@ impl TraceContext {
     /// The graph so far.
     ///
     /// # Errors
-    /// While it is being edited through [`graph_mut`](TraceContext::graph_mut).
+    /// Returns an error while it is being edited through [`graph_mut`](TraceContext::graph_mut).
     pub fn graph(&self) -> Result<Ref<'_, Graph>> {
         self.graph.try_borrow().map_err(|_| held())
     }
 
-    /// The graph so far, to edit. Let go of it before calling operations on traced values.
+    /// The graph so far, to edit. Release it before calling operations on traced values.
     ///
     /// # Errors
-    /// While another borrow of it is held.
+    /// Returns an error while another borrow of it is held.
     pub fn graph_mut(&self) -> Result<RefMut<'_, Graph>> {
         self.graph.try_borrow_mut().map_err(|_| held())
     }
@@ -252,14 +252,14 @@ impl TraceContext {
         self.graph_mut()?.insert(op, args, kwargs, name, site)
     }
 
-    /// Runs `body` before a node of this trace's graph: what it records goes there, and comes from where the node came
-    /// from.
+    /// Runs `body` before a node of this trace's graph: what it records is inserted there, with the
+    /// source location of the node.
     pub(crate) fn recording_before<R>(
         &self,
         node: NodeId,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        /// Goes back to where the trace was, also on unwinding.
+        /// Restores the state of the trace, also on unwinding.
         struct Restore<'c> {
             context: &'c TraceContext,
             scope: ScopeId,
@@ -295,7 +295,7 @@ impl TraceContext {
         result
     }
 
-    /// Runs `body` for a node of another graph: what it records comes from where that node came from.
+    /// Runs `body` for a node of another graph: what it records has that node's origin.
     pub(crate) fn retracing<R>(&self, node: NodeRef<'_>, body: impl FnOnce() -> R) -> Result<R> {
         struct Restore<'c> {
             context: &'c TraceContext,
@@ -342,13 +342,13 @@ impl TraceContext {
         Ok(result)
     }
 
-    /// A body begins, or goes on: what has no place of its own is here.
+    /// A body begins, or continues: what has no source location of its own is located here.
     pub(super) fn set_body(&self, location: &'static Location<'static>) {
         self.body.set(location);
         self.location.set(location);
     }
 
-    /// What comes next belongs to the body and to no expression in it.
+    /// What comes next belongs to the body, and not to an expression in it.
     pub(super) fn at_body(&self) {
         self.location.set(self.body.get());
     }
@@ -372,7 +372,7 @@ impl TraceContext {
         }
     }
 
-    /// What messages call a proxy of this trace: `%add`.
+    /// The name of a proxy of this trace in messages: `%add`.
     pub(super) fn name_of(&self, proxy: Proxy) -> String {
         let named = self.graph().ok().and_then(|graph| {
             let node = graph.node(proxy.node).ok()?;
@@ -386,7 +386,7 @@ impl TraceContext {
         if let Some(range) = self.root.components.get(&ComponentKey::of_any(module)) {
             return Some(self.root.path(*range).into());
         }
-        // A type that leaves its walk to what is in it is there under that one's key.
+        // A type that delegates its walk to its contents is known under the key of those.
         struct First(Option<ComponentKey>);
         impl Visitor for First {
             fn enter(&mut self, _: &str, key: ComponentKey, _: &'static str) -> bool {
@@ -400,13 +400,13 @@ impl TraceContext {
         Some(self.root.path(*range).into())
     }
 
-    /// The path of a module that a function is given.
+    /// The path of a module that is passed to a function.
     pub(super) fn path_of_argument(&self, module: &ModuleArg) -> Result<Arc<str>> {
         let range = self.root.components.get(&module.key());
         let path = range.map(|range| self.root.path(*range));
         path.filter(|path| !path.is_empty()).map(Arc::from).ok_or_else(|| {
             Error::msg(format_args!(
-                "a function is given a `{}` that is no module inside of the traced root: make it a field of the root, so that the graph can name it",
+                "a function is given a `{}` that is not a module inside of the traced root: make it a field of the root, so that the graph can name it",
                 short_type_name(module.type_name())
             ))
         })
@@ -487,7 +487,7 @@ impl TraceContext {
         }
     }
 
-    /// A path that nothing has yet: the prefix and the first free number.
+    /// A free path: the prefix and the first free number.
     pub fn fresh_path(&self, prefix: &str) -> Arc<str> {
         let mut fresh = self.fresh.borrow_mut();
         let numbers = fresh.entry(prefix.to_string()).or_insert_with(|| Numbers {
@@ -508,7 +508,7 @@ impl TraceContext {
         }
     }
 
-    /// The path of a constant tensor: one for each identity.
+    /// The path of a constant tensor: one per identity.
     pub fn constant_path(&self, object: &dyn Object) -> Arc<str> {
         let known = object
             .object_id()
@@ -533,8 +533,8 @@ impl TraceContext {
         self.parts.borrow_mut().insert(whole, parts.to_vec());
     }
 
-    /// A tuple of all parts of one value, in order, is that value: `Ok(topk(..)?)` returns what `topk`
-    /// gave, and taking it apart was only for the types.
+    /// A tuple of all parts of one value, in order, is that value: `Ok(topk(..)?)` returns the
+    /// result of `topk`, and taking it apart was only for the types.
     pub(super) fn repacked(&self, value: Value) -> Result<Value> {
         let Some(whole) = self.whole_of(&value) else {
             return Ok(value);
@@ -594,7 +594,7 @@ impl TraceContext {
         Ok(graph.enter_new_scope(path, module.type_name(), call))
     }
 
-    /// A module is called once more: returns how often it was called before.
+    /// Counts a call of a module: returns how often it was called before.
     fn number_call(&self, path: &Arc<str>) -> u32 {
         let mut calls = self.calls.borrow_mut();
         let count = calls.entry(path.clone()).or_default();
@@ -602,7 +602,7 @@ impl TraceContext {
         *count - 1
     }
 
-    /// Runs `body`, which enters a call of a module, with the number that the call has.
+    /// Runs `body`, which enters a call of a module, with the number of the call.
     pub(super) fn numbered_call<R>(&self, path: &Arc<str>, body: impl FnOnce(u32) -> R) -> R {
         let call = self.number_call(path);
         let outer = self.numbered.replace(Some((path.clone(), call)));
@@ -611,7 +611,8 @@ impl TraceContext {
         result
     }
 
-    /// A method was called by name: where a node is traced again, its node remembers whose method that was.
+    /// Notes a call of a method by name: if a node is traced again, its node remembers whose method
+    /// that was.
     pub(super) fn note_named_method(&self, proxy: Proxy) -> Result<()> {
         match self.method.get() {
             Some(RecordedMethod(method)) => self.note_method(proxy, method),
@@ -619,7 +620,7 @@ impl TraceContext {
         }
     }
 
-    /// A method was called that several types have: its node remembers whose it is.
+    /// Notes a call of a method that several types have: its node remembers whose it is.
     pub(super) fn note_method(&self, proxy: Proxy, method: Function) -> Result<()> {
         let mut graph = self.graph_mut()?;
         let node = graph.node(proxy.node)?;
@@ -631,8 +632,8 @@ impl TraceContext {
         Ok(())
     }
 
-    /// A call of a module gave a value: the nodes in it remember that, so that it can be shown what the module returned.
-    /// A node that calls the module says so itself.
+    /// Notes the result of a module's call: the nodes in it remember that, so that the module's
+    /// result can be shown. A node that calls the module needs no note.
     pub(super) fn note_returned(&self, path: &Arc<str>, call: u32, value: &Value) -> Result<()> {
         let part = |whole, at| ReturnedPart {
             module: path.clone(),
@@ -667,7 +668,8 @@ impl TraceContext {
         Ok(())
     }
 
-    /// The structure of a value, with `None` in the places of nodes, which are told with their places.
+    /// The structure of a value, with `None` in the places of nodes, which are collected with their
+    /// places.
     fn structure(
         &self,
         value: &Value,
@@ -700,7 +702,7 @@ impl TraceContext {
         }
     }
 
-    /// The value whose parts, all of them in order, a tuple is.
+    /// The value of which a tuple has all parts, in order.
     fn whole_of(&self, value: &Value) -> Option<Proxy> {
         let Value::Tuple(items) = value else {
             return None;
@@ -725,7 +727,8 @@ impl TraceContext {
         result
     }
 
-    /// A module that is traced through reads its own training flag as a plain bool.
+    /// Reports the training flag of a module that is traced through, because the module reads it as
+    /// a plain bool.
     fn report_training(&self, path: &str, module: &dyn Module) {
         if let Some(training) = own_training(module) {
             self.report(Frozen::Training {

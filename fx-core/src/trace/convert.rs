@@ -1,4 +1,4 @@
-//! Typed views of values: what arguments are lent as (`Param`), and what results are taken as (`FromValue`).
+//! Typed views of values: arguments are lent as `Param`, results are taken as `FromValue`.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub trait FromValue: Sized {
     /// Takes the value.
     ///
     /// # Errors
-    /// When it is of another type, or symbolic where a plain value is needed.
+    /// Returns an error if it is of another type, or symbolic where a plain value is needed.
     fn from_value(value: Value) -> Result<Self>;
 }
 
@@ -47,7 +47,7 @@ pub trait FromValue: Sized {
     note = "return `Bool`, `Int` or `Float` instead of `bool`, `i64` or `f64`"
 )]
 pub trait Output: FromValue + IntoValue {
-    /// Puts the result where it goes, reusing the box that is there.
+    /// Stores the result in its place, reusing the existing box.
     #[inline]
     fn give(self, out: &mut Value) {
         *out = self.into_value();
@@ -66,7 +66,7 @@ pub trait TreeField: Sized {
     /// The field of a value.
     ///
     /// # Errors
-    /// When the value is of another type.
+    /// Returns an error if the value is of another type.
     fn from_field(value: Value) -> Result<Self>;
 }
 
@@ -86,7 +86,8 @@ impl<T: IntoValue + FromValue> TreeField for T {
 /// Types that arguments of `#[wrap]` and `#[trace]` functions have.
 #[diagnostic::on_unimplemented(
     message = "an argument of type `{Self}` cannot flow through a graph",
-    label = "not a tensor, a plain value or a structure of them"
+    label = "not a tensor, a plain value or a structure of them",
+    note = "numbers are `i64`, `usize` and `f64`, or `Int` and `Float`, which can be traced"
 )]
 pub trait Param<'v>: Sized {
     /// What is held while the argument is lent.
@@ -99,7 +100,7 @@ pub trait Param<'v>: Sized {
     /// Looks at a value.
     ///
     /// # Errors
-    /// When it is of another type.
+    /// Returns an error if it is of another type.
     fn guard(value: &'v Value) -> Result<Self::Guard>;
 
     /// Lends it.
@@ -128,7 +129,7 @@ pub enum Held<'v, T> {
 /// Looks at a value as a tensor, borrowed or made from its proxy.
 ///
 /// # Errors
-/// When it is neither.
+/// Returns an error if it is neither.
 pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
     match value {
         Value::Proxy(proxy) => Ok(Held::Own(T::from_proxy(*proxy))),
@@ -300,7 +301,7 @@ impl Scalar for Device {
     }
 }
 
-/// A plain value where a symbolic one came: it has to be specialised, or it escaped.
+/// The error of a plain value where a symbolic one came: it has to be specialised, or it escaped.
 fn plain<T>(value: &Value) -> Error {
     match value {
         Value::Proxy(_) => ErrorKind::Unspecialised {
@@ -539,7 +540,7 @@ impl<T: FromValue> FromValue for Vec<T> {
     }
 }
 
-/// The results of a call that gives several: taken apart, or one `getitem` each of a symbolic one.
+/// The results of a call that has several: taken apart, or one `getitem` each for a symbolic one.
 fn unpack<const N: usize>(mut value: Value, what: &str) -> Result<[Value; N]> {
     match &mut value {
         Value::Proxy(proxy) => dispatch::unpack(*proxy, N)?
@@ -558,10 +559,11 @@ fn unpack<const N: usize>(mut value: Value, what: &str) -> Result<[Value; N]> {
     }
 }
 
-/// The fields of a `#[derive(Tree)]` struct: taken out of a dict, or one `getitem` each of a symbolic one.
+/// The fields of a `#[derive(Tree)]` struct: taken out of a dict, or one `getitem` each for a
+/// symbolic one.
 ///
 /// # Errors
-/// When the value is no dict, or has other keys.
+/// Returns an error if the value is not a dict, or has other keys.
 #[doc(hidden)]
 pub fn fields<const N: usize>(
     mut value: Value,
@@ -592,7 +594,7 @@ pub fn fields<const N: usize>(
 /// The fields of a `#[derive(Tree)]` tuple struct.
 ///
 /// # Errors
-/// When the value is no tuple of as many.
+/// Returns an error if the value is not a tuple of the same length.
 #[doc(hidden)]
 pub fn tuple_fields<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
     unpack::<N>(value, what)

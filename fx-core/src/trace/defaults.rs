@@ -1,6 +1,7 @@
-//! What each decision of a [`Tracer`] is by default.
+//! The default of each decision of a [`Tracer`].
 //!
-//! Invariant: a default asks the tracer that it is given for every decision inside it, so no override is bypassed.
+//! Invariant: a default asks the given tracer for every decision inside it, so no override is
+//! bypassed.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -24,10 +25,11 @@ use crate::value::object::Object;
 use crate::value::value::{IntoValue, Value};
 
 impl TraceContext {
-    /// The default of [`Tracer::call_module`]: a leaf is one node, any other module is traced through.
+    /// The default of [`Tracer::call_module`]: a leaf is one node, any other module is traced
+    /// through.
     ///
     /// # Errors
-    /// What recording or the body says.
+    /// Returns an error if recording or the body fails.
     pub fn default_call_module<T: Tracer + ?Sized>(
         &self,
         tracer: &T,
@@ -45,11 +47,11 @@ impl TraceContext {
         self.in_scope(path.clone(), module, || forward(args))
     }
 
-    /// The default of [`Tracer::create_arg`]: plain values as they are, structures by their items, tensors by
-    /// [`Tracer::getattr`].
+    /// The default of [`Tracer::create_arg`]: plain values as they are, structures by their items,
+    /// tensors by [`Tracer::getattr`].
     ///
     /// # Errors
-    /// When the value cannot be in a graph, or nests deeper than 64 levels.
+    /// Returns an error if the value cannot be in a graph, or nests deeper than 64 levels.
     pub fn default_create_arg<T: Tracer + ?Sized>(
         &self,
         tracer: &T,
@@ -94,11 +96,11 @@ impl TraceContext {
         })
     }
 
-    /// The default of [`Tracer::getattr`]: a `get_attr` node, one for each parameter, a new one for each use of anything
-    /// else.
+    /// The default of [`Tracer::getattr`]: a `get_attr` node, one for each parameter, a new one for
+    /// each use of anything else.
     ///
     /// # Errors
-    /// When the object is no tensor, or its node cannot be made.
+    /// Returns an error if the object is not a tensor, or its node cannot be made.
     pub fn default_getattr<T: Tracer + ?Sized>(
         &self,
         tracer: &T,
@@ -136,11 +138,11 @@ impl TraceContext {
         Ok(Argument::Node(node))
     }
 
-    /// The default of [`Tracer::create_proxy`]: [`Tracer::create_arg`] of each argument, [`Tracer::create_node`] and
-    /// [`Tracer::proxy`].
+    /// The default of [`Tracer::create_proxy`]: [`Tracer::create_arg`] of each argument,
+    /// [`Tracer::create_node`] and [`Tracer::proxy`].
     ///
     /// # Errors
-    /// As those.
+    /// The errors of these methods.
     pub fn default_create_proxy<T: Tracer + ?Sized>(
         &self,
         tracer: &T,
@@ -157,11 +159,11 @@ impl TraceContext {
         Ok(tracer.proxy(self, node))
     }
 
-    /// The default of [`Tracer::create_args_for_root`]: a placeholder for each argument, and for each leaf of one that is
-    /// specialised by a structure.
+    /// The default of [`Tracer::create_args_for_root`]: a placeholder for each argument, and for
+    /// each leaf of one that is specialised by a structure.
     ///
     /// # Errors
-    /// When a plain argument was not specialised.
+    /// Returns an error if a plain argument was not specialised.
     pub fn default_create_args_for_root<T: Tracer + ?Sized>(
         &self,
         tracer: &T,
@@ -173,7 +175,7 @@ impl TraceContext {
     /// The default of [`Tracer::to_bool`].
     ///
     /// # Errors
-    /// Always: the truth is known only when the graph runs.
+    /// Always returns an error: the truth is known only when the graph runs.
     pub fn default_to_bool(&self, proxy: Proxy) -> Result<bool> {
         Err(ErrorKind::ControlFlow {
             value: self.name_of(proxy),
@@ -184,7 +186,7 @@ impl TraceContext {
     /// The default of [`Tracer::iter`].
     ///
     /// # Errors
-    /// Always: how many items there are is known only when the graph runs.
+    /// Always returns an error: the number of items is known only when the graph runs.
     pub fn default_iter(&self, proxy: Proxy) -> Result<Vec<Proxy>> {
         self.unanswered("items", "iter", proxy)
     }
@@ -192,7 +194,7 @@ impl TraceContext {
     /// The default of [`Tracer::keys`].
     ///
     /// # Errors
-    /// Always: the keys are known only when the graph runs.
+    /// Always returns an error: the keys are known only when the graph runs.
     pub fn default_keys(&self, proxy: Proxy) -> Result<Vec<Arc<str>>> {
         self.unanswered("keys", "keys", proxy)
     }

@@ -1,6 +1,8 @@
-//! The one dispatch point: every call passes the modes, then one with a symbolic operand is recorded, any other is run.
+//! The one dispatch point: every call passes the modes; then it is recorded if an operand is
+//! symbolic, and run otherwise.
 //!
-//! Invariant: functions, methods, operators and modules all come through `dispatch` where a mode sees them.
+//! Invariant: functions, methods, operators and modules all go through `dispatch` if a mode sees
+//! them.
 
 use std::panic::Location;
 use std::rc::Rc;
@@ -33,7 +35,7 @@ pub enum CallForm {
     Method,
 }
 
-/// Passes a call through the modes that see it, to what runs or records it.
+/// Passes a call through the modes that see it, and then runs or records it.
 fn dispatch(call: ModeCall<'_>, location: &'static Location<'static>) -> Result<Value> {
     let base = Base {
         visible: scope::visible_modes(),
@@ -43,7 +45,7 @@ fn dispatch(call: ModeCall<'_>, location: &'static Location<'static>) -> Result<
     through_modes(call, &base)
 }
 
-/// A call behind all modes: recorded if anything in it is symbolic, else run.
+/// A call after all modes: recorded if anything in it is symbolic, else run.
 fn behind_modes(call: ModeCall<'_>, location: &'static Location<'static>) -> Result<Value> {
     match call.callee() {
         ModeCallee::Function(function) => {
@@ -61,10 +63,12 @@ fn behind_modes(call: ModeCall<'_>, location: &'static Location<'static>) -> Res
     }
 }
 
-/// A call of a function on bound values: its result where a mode or a trace took it; `None` says: run it.
+/// A call of a function on bound values: its result if a mode or a trace took it; `None` means: run
+/// it.
 ///
 /// # Errors
-/// When a proxy is used outside its trace, the tracer or a mode refuses, and what a call that a mode saw says.
+/// Returns an error if a proxy is used outside its trace, the tracer or a mode refuses, or a call
+/// that a mode saw fails.
 #[cold]
 pub fn record(
     function: Function,
@@ -109,18 +113,18 @@ fn record_in_trace(
     result.map_err(|e| blame(&active, function.name(), e))
 }
 
-/// [`record`] for tensor types whose methods are written by hand: records at the caller's line, if anything in
-/// the arguments is symbolic; `None` says: run it.
+/// [`record`] for tensor types whose methods are written by hand: records at the caller's line, if
+/// anything in the arguments is symbolic; `None` means: run it.
 ///
 /// # Errors
-/// When a proxy is used outside its trace, or the tracer refuses.
+/// Returns an error if a proxy is used outside its trace, or the tracer refuses.
 #[track_caller]
 pub fn record_call(function: Function, form: CallForm, args: Vec<Value>) -> Result<Option<Value>> {
     record(function, form, args, Location::caller())
 }
 
-/// Tells the running trace that the shape of a known tensor was read: the graph is for that shape, and the trace's
-/// report says so where the tensor is the root's.
+/// Reports to the running trace that the shape of a known tensor was read: the graph is for that
+/// shape, and the trace's report lists it if the tensor is the root's.
 #[inline]
 pub fn report_shape(object: &dyn Object) {
     if scope::may_record() {
@@ -189,13 +193,13 @@ fn first_proxy(args: &[Value]) -> Option<Proxy> {
 /// Calls a function on bound values: recorded if any is symbolic, else run.
 ///
 /// # Errors
-/// As [`record`], and what the function says.
+/// As [`record`]; also if the function fails.
 #[track_caller]
 pub fn call_values(function: Function, form: CallForm, args: Vec<Value>) -> Result<Value> {
     call_values_at(function, form, args, Value::None, Location::caller())
 }
 
-/// [`call_values`] with a value whose box the result may be put into.
+/// [`call_values`] with a value whose box the result may reuse.
 pub(crate) fn call_values_at(
     function: Function,
     form: CallForm,
@@ -218,7 +222,8 @@ fn run_function(function: Function, args: &[Value], mut out: Value) -> Result<Va
 }
 
 impl Function {
-    /// Calls the function, its arguments bound to its parameters: recorded where one is symbolic, else run.
+    /// Calls the function, its arguments bound to its parameters: recorded if one is symbolic,
+    /// else run.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -231,15 +236,15 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// When the arguments do not fit, and what the function says.
+    /// Returns an error if the arguments do not fit, or the function fails.
     #[track_caller]
     pub fn call(self, call: CallArgs) -> Result<Value> {
         let args = bind_values(self.path(), self.params(), call)?;
         call_values(self, CallForm::Function, args)
     }
 
-    /// [`call`](Function::call) with arguments as Rust has them, and the result as a type: the form that generated source
-    /// has of what Rust has no sign for.
+    /// [`call`](Function::call) with arguments as Rust has them, and the result as a type:
+    /// generated source uses it where Rust has no operator.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -249,7 +254,7 @@ impl Function {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// It is also the short form of a call with many defaults, by keywords:
+    /// It is also the short form of a call with many defaults, with keywords:
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -262,7 +267,7 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// As `call`, and when the result is of another type.
+    /// As `call`; also if the result is of another type.
     #[track_caller]
     pub fn call_as<T: FromValue>(self, args: impl IntoArgs) -> Result<T> {
         T::from_value(self.call(args.into_args())?)
@@ -272,7 +277,7 @@ impl Function {
 /// Calls a method of the first argument by name.
 ///
 /// # Errors
-/// When no linked type has it, and as [`Function::call`].
+/// Returns an error if no linked type has it, and as [`Function::call`].
 #[track_caller]
 pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
     let location = Location::caller();
@@ -284,9 +289,9 @@ pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
     method(name, call, location)
 }
 
-/// A method of a symbolic value is recorded, any other is that of the receiver's type.
+/// Calls a method: of a symbolic value it is recorded, otherwise it is that of the receiver's type.
 fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> Result<Value> {
-    // Which type's method it is shows only when it runs: it is recorded as it was written.
+    // Only a run shows which type's method it is: it is recorded as written.
     if let Some(proxy) = first_proxy(call.args.get(..1).unwrap_or_default()) {
         let active = scope::of_proxy(proxy)?;
         active.context.set_location(location);
@@ -333,10 +338,10 @@ fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> R
     call_values_at(*method, CallForm::Method, args, Value::None, location)
 }
 
-/// Calls a module: asks the innermost tracer, and without one runs the body.
+/// Calls a module: asks the innermost tracer; without one, runs the body.
 ///
 /// # Errors
-/// As [`record`], and what the body says.
+/// As [`record`]; also if the body fails.
 #[cold]
 pub fn call_module(
     module: &dyn Module,
@@ -381,7 +386,7 @@ fn module_in_trace(
             });
             path
         }
-        // Not part of the root: traced through, as any helper is.
+        // Not part of the root: traced through, like any helper.
         None => return run_module(module, &args),
     };
     context.set_location(location);
@@ -406,7 +411,8 @@ fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {
     Ok(out)
 }
 
-/// Records `value[0]` to `value[count - 1]` of a symbolic value: the results of a call that gives several.
+/// Records `value[0]` to `value[count - 1]` of a symbolic value: the results of a call that has
+/// several.
 pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     let active = scope::of_proxy(proxy)?;
     let parts = active.tracer.create_items(&active.context, proxy, count)?;

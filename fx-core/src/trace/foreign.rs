@@ -1,4 +1,5 @@
-//! `wrap_fn!`: functions of other crates as leaves, their plain arguments and results turned into traced ones.
+//! `wrap_fn!`: functions of other crates as leaves, their plain arguments and results turned into
+//! traced ones.
 
 use super::convert::Output;
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ pub trait ToForeign<T> {
     /// The argument.
     ///
     /// # Errors
-    /// When the number does not fit in the foreign type.
+    /// Returns an error if the number does not fit in the foreign type.
     fn to_foreign(self) -> Result<T>;
 }
 
@@ -70,7 +71,7 @@ pub trait IntoLeaf<O> {
     /// The result.
     ///
     /// # Errors
-    /// The foreign function's own.
+    /// Returns the foreign function's own error.
     fn into_leaf(self) -> Result<O>;
 }
 
@@ -103,8 +104,8 @@ where
 
 /// Makes functions of other crates leaves: a call with a symbolic argument is one node.
 ///
-/// The leaf takes and returns traced types; the function behind it may take and return plain ones. Options of
-/// [`#[wrap]`](macro@crate::wrap) stand before the function.
+/// The leaf takes and returns traced types; the function behind it may take and return plain ones.
+/// Options of [`#[wrap]`](macro@crate::wrap) stand before the function.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -140,7 +141,7 @@ macro_rules! wrap_fn {
 /// See [`ToForeign`].
 ///
 /// # Errors
-/// When the number does not fit.
+/// Returns an error if the number does not fit.
 #[doc(hidden)]
 pub fn to_foreign<T>(argument: impl ToForeign<T>) -> Result<T> {
     argument.to_foreign()
@@ -149,7 +150,7 @@ pub fn to_foreign<T>(argument: impl ToForeign<T>) -> Result<T> {
 /// See [`IntoLeaf`].
 ///
 /// # Errors
-/// The foreign function's own.
+/// Returns the foreign function's own error.
 #[doc(hidden)]
 pub fn into_leaf<O>(result: impl IntoLeaf<O>) -> Result<O> {
     result.into_leaf()

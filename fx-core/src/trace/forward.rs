@@ -24,7 +24,8 @@ use crate::value::value::Value;
 /// }
 /// ```
 ///
-/// It also calls a layer by keywords, whose type is known; a type's own `forward` stands before this one, so name the trait:
+/// It also calls a layer of known type by keywords; a type's own `forward` takes precedence, so
+/// name the trait:
 ///
 /// ```
 /// # use fx_core::prelude::*;
@@ -41,10 +42,11 @@ use crate::value::value::Value;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Forward: Module {
-    /// Calls the module's `forward`. A tuple is the argument list, [`args!`](crate::args) gives keywords.
+    /// Calls the module's `forward`. A tuple is the argument list, [`args!`](crate::args) adds
+    /// keywords.
     ///
     /// # Errors
-    /// When the arguments do not fit, or the forward fails.
+    /// Returns an error if the arguments do not fit, or the forward fails.
     #[track_caller]
     fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
         let module = self.as_module();

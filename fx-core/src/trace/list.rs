@@ -1,4 +1,5 @@
-//! `List`: results of a call that gives as many values as it likes, known, or symbolic and taken by index.
+//! `List`: results of a call that returns any number of values, known, or symbolic and taken by
+//! index.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +14,7 @@ use crate::value::handle::Proxy;
 use crate::value::symbol::{Int, Sym};
 use crate::value::value::{Arg, IntoValue, Value};
 
-/// A list whose length a trace does not know: what a leaf such as `split` gives.
+/// A list whose length a trace does not know: the result of a leaf such as `split`.
 ///
 /// ```
 /// use fx_core::trace::List;
@@ -38,10 +39,11 @@ enum Items<T> {
 }
 
 impl<T: FromValue + Clone> List<T> {
-    /// The item at a position, from the end where it is negative.
+    /// The item at a position; a negative one counts from the end.
     ///
     /// # Errors
-    /// When a known list has no such item, or the position is symbolic and the list is not.
+    /// Returns an error if a known list has no such item, or the position is symbolic and the list
+    /// is not.
     #[track_caller]
     pub fn get(&self, index: impl Into<Int>) -> Result<T> {
         let index = index.into();
@@ -67,10 +69,10 @@ impl<T: FromValue + Clone> List<T> {
         }
     }
 
-    /// Exactly `N` items: of a symbolic list its first `N`, each taken by index.
+    /// Exactly `N` items; of a symbolic list its first `N`, each taken by index.
     ///
     /// # Errors
-    /// When a known list has another length.
+    /// Returns an error if a known list has another length.
     #[track_caller]
     pub fn unpack<const N: usize>(&self) -> Result<[T; N]> {
         match &self.0 {
@@ -80,7 +82,8 @@ impl<T: FromValue + Clone> List<T> {
         }
     }
 
-    /// The items from `start` to before `stop`, counted from the end where negative; `None` is the list's own end.
+    /// The items from `start` to before `stop`, counted from the end if negative; `None` is the
+    /// list's own end.
     ///
     /// ```
     /// use fx_core::trace::List;
@@ -90,7 +93,7 @@ impl<T: FromValue + Clone> List<T> {
     /// ```
     ///
     /// # Errors
-    /// When the list is symbolic and its trace does not run here.
+    /// Returns an error if the list is symbolic and its trace is not running here.
     #[track_caller]
     pub fn slice(
         &self,
@@ -122,7 +125,7 @@ impl<T: FromValue + Clone> List<T> {
     /// All items.
     ///
     /// # Errors
-    /// When the list is symbolic, and its tracer does not know how many there are.
+    /// Returns an error if the list is symbolic, and its tracer does not know the number of items.
     #[track_caller]
     pub fn iter(&self) -> Result<std::vec::IntoIter<T>> {
         let items = match &self.0 {
@@ -137,7 +140,7 @@ impl<T: FromValue + IntoValue + Clone> List<T> {
     /// These items, then others: Python's `list + other`.
     ///
     /// # Errors
-    /// When either is symbolic and its trace does not run here.
+    /// Returns an error if either is symbolic and its trace is not running here.
     #[track_caller]
     pub fn concat(&self, other: impl Into<List<T>>) -> Result<List<T>> {
         let other = other.into();
@@ -151,7 +154,7 @@ impl<T: FromValue + IntoValue + Clone> List<T> {
 }
 
 impl<T> List<T> {
-    /// How many items there are, where that is known. The answer that it is not is in the trace's report.
+    /// The number of items, if it is known. If it is not, the trace's report has that answer.
     #[track_caller]
     pub fn known_len(&self) -> Option<usize> {
         match &self.0 {
@@ -163,7 +166,7 @@ impl<T> List<T> {
         }
     }
 
-    /// The items, as far as they are known: none of a symbolic list, which the trace's report tells.
+    /// The known items: none of a symbolic list, which the trace's report shows.
     #[track_caller]
     pub fn known(&self) -> &[T] {
         match &self.0 {
@@ -175,7 +178,7 @@ impl<T> List<T> {
         }
     }
 
-    /// The symbolic list: for who records what is done to it. The question is in no report.
+    /// The symbolic list, for code that records what is done to it. The question is in no report.
     pub fn proxy(&self) -> Option<Proxy> {
         match &self.0 {
             Items::Known(_) => None,

@@ -16,9 +16,9 @@
 //! | trait | question that it answers | implemented by |
 //! |---|---|---|
 //! | [`IntoValue`](crate::value::IntoValue) | can it be stored in a [`Value`](crate::value::Value)? | everything that goes into a call or comes out of one |
-//! | [`Arg`](crate::value::Arg) | is it one argument, not a list of arguments? | what has `IntoValue` but tuples |
+//! | [`Arg`](crate::value::Arg) | is it one argument, not a list of arguments? | all types with `IntoValue` except tuples |
 //! | [`IntoArgs`] | can it be the arguments of `forward` or `call`? | one argument, a tuple of them, [`args!`](crate::args) |
-//! | [`FromValue`] | can a result be read as it? | results of `forward` and of recorded calls |
+//! | [`FromValue`] | can a result be read as this type? | results of `forward` and of recorded calls |
 //! | [`Param`](crate::tensor::Param) | can it be a parameter of a wrapped function or a `forward`? | numbers, tensors, structures; a tensor library adds its own |
 //! | [`IntoArguments`](crate::ir::IntoArguments), [`IntoKwargs`](crate::ir::IntoKwargs) | can it be the arguments of a node? | tuples and lists of nodes and literals |
 //! | [`Operand`](crate::tensor::Operand) | can it stand beside a traced value at an operator? | tensors and numbers |

@@ -1,7 +1,7 @@
-//! Modes: what sees each call on a thread and may change it, the innermost first.
+//! Modes: they see each call on a thread and may change it, the innermost first.
 //!
-//! Invariant: a mode does not see the calls that it makes itself, and the stack is as it was when a scope ends, also on
-//! unwinding.
+//! Invariant: a mode does not see the calls that it makes itself, and the stack is restored when a
+//! scope ends, also on unwinding.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -17,12 +17,13 @@ use crate::module::module::Module;
 use crate::value::object::short_type_name;
 use crate::value::value::Value;
 
-/// Sees every call of a function, a method, an operator or a module that is made inside of [`with_mode`], before it runs or is
-/// recorded: calls made eagerly, calls that are being traced, and the steps of graph modules, run or interpreted.
+/// Sees every call of a function, a method, an operator or a module inside [`with_mode`], before it
+/// runs or is recorded: eager calls, calls that are being traced, and the steps of graph modules,
+/// run or interpreted.
 ///
-/// A module is one call, and the calls of its body come while `next` runs. A mode does not see the calls that it makes
-/// itself; modes around it do. Operators of numbers that are known ([`Int`](crate::value::Int) and its like) are plain Rust, and no
-/// calls.
+/// A module is one call, and the calls of its body come while `next` runs. A mode does not see the
+/// calls that it makes itself; modes around it do. Operators of known numbers
+/// ([`Int`](crate::value::Int) and the like) are plain Rust, not calls.
 ///
 /// Count what a model calls:
 ///
@@ -70,10 +71,10 @@ use crate::value::value::Value;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Mode {
-    /// A call is made: gives its result, mostly that of [`next.call(call)`](Next::call).
+    /// Handles a call and returns its result, usually that of [`next.call(call)`](Next::call).
     ///
     /// # Errors
-    /// When the mode refuses the call, and what the call says.
+    /// Returns an error if the mode refuses the call, or the call fails.
     fn call(&self, call: ModeCall<'_>, next: Next<'_>) -> Result<Value>;
 }
 
@@ -100,7 +101,8 @@ pub enum ModeCallee<'c> {
 pub struct ModeCall<'c> {
     callee: ModeCallee<'c>,
     pub(super) form: CallForm,
-    /// The arguments. A function's and a module's are in the order of the parameters, defaults filled in.
+    /// The arguments. A function's and a module's are in the order of the parameters, defaults
+    /// filled in.
     pub args: CallArgs,
 }
 
@@ -144,12 +146,13 @@ impl<'c> ModeCall<'c> {
         }
     }
 
-    /// Whether a trace records the call as one node by default: each but that of a module that is no leaf.
+    /// Whether a trace records the call as one node by default: all except calls of modules
+    /// that are not leaves.
     pub fn is_leaf(&self) -> bool {
         self.module().is_none_or(|module| module.is_leaf())
     }
 
-    /// The argument of a parameter, where the callee has one of that name.
+    /// The argument of a parameter, if the callee has one of that name.
     pub fn argument(&self, name: &str) -> Option<&Value> {
         let params: &[ParamSpec] = match self.callee {
             ModeCallee::Function(function) => function.params(),
@@ -168,7 +171,7 @@ pub struct Next<'c> {
     base: &'c Base,
 }
 
-/// What runs or records a call behind all modes.
+/// Runs or records a call after all modes.
 #[derive(Debug)]
 pub(super) struct Base {
     /// How many modes the call's body sees.
@@ -178,10 +181,10 @@ pub(super) struct Base {
 }
 
 impl Next<'_> {
-    /// Goes on with a call: the one that came in, or another.
+    /// Continues with a call: the one that came in, or another.
     ///
     /// # Errors
-    /// What the modes around and the call itself say.
+    /// Returns the error of the modes around, or of the call itself.
     pub fn call(self, call: ModeCall<'_>) -> Result<Value> {
         let Some(at) = self.at.checked_sub(1) else {
             let _seen = scope::seeing_modes(self.base.visible);
@@ -204,7 +207,7 @@ thread_local! {
     static MODES: RefCell<Vec<Rc<dyn Mode>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Hands a call to the innermost mode that is seen here.
+/// Passes a call to the innermost mode that is visible here.
 pub(super) fn through_modes(call: ModeCall<'_>, base: &Base) -> Result<Value> {
     Next {
         at: base.visible,
@@ -215,17 +218,17 @@ pub(super) fn through_modes(call: ModeCall<'_>, base: &Base) -> Result<Value> {
 
 /// Runs `body` with a mode: the innermost one of this thread until `body` ends.
 ///
-/// A mode that is to be asked afterwards is given as an [`Rc`].
+/// To inspect a mode afterwards, pass it as an [`Rc`].
 pub fn with_mode<R>(mode: impl Mode + 'static, body: impl FnOnce() -> R) -> R {
     let _pushed = Pushed::new(Rc::new(mode));
     body()
 }
 
-/// A mode on top of the stack. Dropped, also on unwinding, it leaves the stack as it was.
+/// A mode on top of the stack. When dropped, also on unwinding, it restores the stack.
 struct Pushed {
     /// How many modes are below it.
     below: usize,
-    /// Modes further in, which do not see what is called here.
+    /// Modes further in, which do not see the calls made here.
     aside: Vec<Rc<dyn Mode>>,
     _seen: scope::Seeing,
 }

@@ -33,7 +33,8 @@ pub trait Operand {
         }
     }
 
-    /// The operand as a tensor of a type: known to the compiler, so that the common case costs nothing.
+    /// The operand as a tensor of a type: known to the compiler, so that the common case costs
+    /// nothing.
     #[inline(always)]
     fn as_traced<U: Traced>(&self) -> Option<&U>
     where
@@ -80,7 +81,7 @@ macro_rules! scalar_operand {
             }
         }
 
-        /// What an iteration over numbers gives.
+        /// A reference, as an iteration over numbers yields it.
         impl Operand for &$t {
             #[inline]
             fn lend(&self) -> OperandRef<'_> {
@@ -117,7 +118,7 @@ scalar_operand! {
 /// Applies a binary operator to a tensor type: recorded if an operand is symbolic, else run.
 ///
 /// # Errors
-/// When the operands do not fit.
+/// Returns an error if the operands do not fit.
 #[track_caller]
 #[inline]
 pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -> Result<T> {
@@ -141,7 +142,7 @@ pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -
 /// Applies a unary operator to a tensor type, as [`binary`] does.
 ///
 /// # Errors
-/// When the type has no such operator.
+/// Returns an error if the type has no such operator.
 #[track_caller]
 #[inline]
 pub fn unary<T: Traced>(op: Operator, operand: &impl Operand) -> Result<T> {

@@ -1,4 +1,4 @@
-//! What can be done with a proxy itself: operators, method calls, attributes, each recorded as a node.
+//! Operations on a proxy itself: operators, method calls, attributes, each recorded as a node.
 
 use std::panic::Location;
 
@@ -29,7 +29,8 @@ fn proxy_of(value: Value) -> Result<Proxy> {
         .ok_or_else(|| Error::expected("a symbolic value", value.describe()))
 }
 
-/// Operators on proxies are recorded in their trace; the typed views (`Tensor`, `Int` ..) do the same.
+/// Operators on proxies are recorded in their trace; the typed views (`Tensor`, `Int` ..) do the
+/// same.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -46,7 +47,7 @@ impl Proxy {
     /// The proxy as a value of a type: a tensor, `Int`, `Float`, a structure.
     ///
     /// # Errors
-    /// When the type cannot be symbolic.
+    /// Returns an error if the type cannot be symbolic.
     pub fn to<T: FromValue>(self) -> Result<T> {
         T::from_value(Value::Proxy(self))
     }
@@ -54,7 +55,7 @@ impl Proxy {
     /// Records a call of a method by name.
     ///
     /// # Errors
-    /// When the proxy's trace does not run here, or its tracer refuses.
+    /// Returns an error if the proxy's trace is not running here, or its tracer refuses.
     #[track_caller]
     pub fn call_method(self, name: &str, args: impl IntoArgs) -> Result<Proxy> {
         let mut call = args.into_args();
@@ -65,7 +66,7 @@ impl Proxy {
     /// Records an attribute: `shape`, `dtype` or `ndim` of a tensor.
     ///
     /// # Errors
-    /// When the proxy's trace does not run here, or its tracer refuses.
+    /// Returns an error if the proxy's trace is not running here, or its tracer refuses.
     #[track_caller]
     pub fn attr(self, name: &str) -> Result<Proxy> {
         let values = vec![Value::Proxy(self), name.into_value()];
@@ -76,7 +77,7 @@ impl Proxy {
     /// Records `self[index]`.
     ///
     /// # Errors
-    /// When the proxy's trace does not run here, or its tracer refuses.
+    /// Returns an error if the proxy's trace is not running here, or its tracer refuses.
     #[track_caller]
     pub fn getitem(self, index: impl IntoValue) -> Result<Proxy> {
         apply(
@@ -92,7 +93,7 @@ macro_rules! methods {
             #[doc = concat!("Records ", $doc, ".")]
             ///
             /// # Errors
-            /// When the proxy's trace does not run here, or its tracer refuses.
+            /// Returns an error if the proxy's trace is not running here, or its tracer refuses.
             #[track_caller]
             pub fn $name(self, other: impl Operand) -> Result<Proxy> {
                 apply(Operator::$op, vec![Value::Proxy(self), other.to_operand()])
@@ -111,7 +112,7 @@ impl Proxy {
     /// Records the absolute value.
     ///
     /// # Errors
-    /// When the proxy's trace does not run here, or its tracer refuses.
+    /// Returns an error if the proxy's trace is not running here, or its tracer refuses.
     #[track_caller]
     pub fn abs(self) -> Result<Proxy> {
         apply(Operator::Abs, vec![Value::Proxy(self)])

@@ -1,4 +1,5 @@
-//! `a..b` whose ends have two types, as in `x.i(0..n)` with a traced `n`: what `#[trace]` makes of a range in an index.
+//! `a..b` whose ends have two types, as in `x.i(0..n)` with a traced `n`: what `#[trace]` makes of
+//! a range in an index.
 //!
 //! Invariant: a range of plain numbers stays the range that plain Rust makes of it.
 
@@ -8,7 +9,7 @@ use crate::value::symbol::Int;
 
 /// The start of a range that ends at a `B`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}..{B}` is no range",
+    message = "`{Self}..{B}` is not a range",
     label = "the ends of a range are two numbers of one type, or an `Int` and a whole number"
 )]
 pub trait RangeBound<B> {

@@ -1,4 +1,5 @@
-//! `Report`: what a trace froze into its graph, with where it came from, so that no constant is silent.
+//! `Report`: what a trace froze into its graph, with where it came from, so that no constant is
+//! silent.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::location::SourceLocation;
 
-/// Something that is fixed in a graph, though the source looks as if it could change.
+/// Something that is fixed in a graph, although the source looks as if it could change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Frozen {
@@ -17,7 +18,7 @@ pub enum Frozen {
         /// What it is.
         value: String,
     },
-    /// An argument that was bound by `concrete`, or that its default says.
+    /// An argument that was bound by `concrete`, or by its default.
     Argument {
         /// The argument, or the leaf of it.
         argument: String,
@@ -26,7 +27,7 @@ pub enum Frozen {
         /// Whether a run with another value is stopped.
         guarded: bool,
     },
-    /// An argument that may be absent, and was bound as one that is there: a run without it is stopped.
+    /// An optional argument that was bound as present: a run without it is stopped.
     Present {
         /// The argument.
         argument: String,
@@ -45,16 +46,16 @@ pub enum Frozen {
         /// Its shape.
         shape: Vec<usize>,
     },
-    /// A layer that does not belong to the root, made in its forward or held elsewhere: every run uses the
-    /// copy that the trace took.
+    /// A layer that does not belong to the root, made in its forward or held elsewhere: every run
+    /// uses the copy that the trace took.
     Layer {
         /// The attribute that holds it.
         path: String,
         /// Its type.
         type_name: String,
     },
-    /// What a program asked of a symbolic value, or of the trace, and was answered: a truth value, a length, keys, or that
-    /// a value is not known.
+    /// A program's question about a symbolic value, or about the trace, with its answer: a truth
+    /// value, a length, keys, or that a value is not known.
     Answer {
         /// What was asked.
         question: &'static str,
@@ -103,7 +104,7 @@ impl fmt::Display for Frozen {
 pub struct ReportEntry {
     /// What is fixed.
     pub what: Frozen,
-    /// The user's expression that fixed it, where there is one.
+    /// The user's expression that fixed it, if there is one.
     pub location: Option<SourceLocation>,
     /// The path of the module whose forward was running; empty for the root.
     pub module: String,
@@ -121,7 +122,7 @@ impl fmt::Display for ReportEntry {
     }
 }
 
-/// What a trace froze: read it to see what a graph does not compute anew.
+/// What a trace froze: read it to see what a graph does not compute again.
 ///
 /// ```
 /// use fx_core::prelude::*;

@@ -5,13 +5,14 @@ use crate::error::{Error, Result};
 use crate::ir::param_type::ParamType;
 use crate::value::value::Value;
 
-/// The return type of a `#[trace]` or `#[wrap]` function: a `Result` whose error is fx's or takes it in.
+/// The return type of a `#[trace]` or `#[wrap]` function: a `Result` whose error is fx's or is made
+/// from it.
 #[diagnostic::on_unimplemented(
     message = "a traced function returns a `Result` of what a graph can hold, not `{Self}`",
     label = "expected `Result<..>`, with `fx_core::Error` or an error type that has `From<fx_core::Error>`"
 )]
 pub trait Returns: Sized {
-    /// What it returns when all goes well.
+    /// What it returns on success.
     type Output: Output;
     /// The type of that, as data.
     const TYPE: ParamType = <Self::Output as FromValue>::TYPE;
@@ -19,10 +20,10 @@ pub trait Returns: Sized {
     /// Makes it from a symbolic result.
     fn from_recorded(recorded: Result<Value>) -> Self;
 
-    /// Puts it where a result goes.
+    /// Stores the result in its place.
     ///
     /// # Errors
-    /// Its own error, as fx's.
+    /// Returns its own error, as fx's.
     fn give(self, out: &mut Value) -> Result<()>;
 }
 
@@ -49,7 +50,7 @@ where
     }
 }
 
-/// A user's error as fx's; fx's own comes back as it was.
+/// A user's error as fx's; fx's own is returned unchanged.
 #[cold]
 fn as_ours(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
     match error.downcast::<Error>() {

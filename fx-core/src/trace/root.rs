@@ -108,7 +108,7 @@ impl fmt::Debug for TracedFn {
     }
 }
 
-/// A root, seen through.
+/// A root: a module or a function.
 #[derive(Clone)]
 pub enum Rooted<'r> {
     /// A module.
@@ -124,7 +124,7 @@ pub enum Rooted<'r> {
     note = "a module derives `Module` and has its `forward` in an impl block marked #[trace]"
 )]
 pub trait Root<'r> {
-    /// The root, seen through.
+    /// The root, as a module or a function.
     fn into_rooted(self) -> Rooted<'r>;
 }
 
@@ -150,7 +150,7 @@ pub struct Outcome {
     pub attributes: Attributes,
     /// The root's parameters.
     pub params: Vec<ParamSpec>,
-    /// The structure of each: an input for each leaf.
+    /// The structure of each parameter: an input for each leaf.
     pub inputs: Vec<Tree>,
     /// What was frozen.
     pub report: Report,
@@ -158,11 +158,11 @@ pub struct Outcome {
     pub name: String,
 }
 
-/// A trace to be made: the root, the tracer, and arguments to specialise.
+/// A trace to run: the root, the tracer, and arguments to specialise.
 #[must_use = "a trace runs when its graph is asked for"]
 pub struct Trace<'r> {
     root: Rooted<'r>,
-    /// Of what module a function is a method.
+    /// The module of which a function is a method.
     owner: Option<&'r dyn Module>,
     tracer: Rc<dyn Tracer>,
     specialised: Specialised,
@@ -185,8 +185,9 @@ impl<'r> Trace<'r> {
         self
     }
 
-    /// Traces a function as a method of a module beside `forward` (torch.fx's `traced_func_name`): the layers and tensors
-    /// of the module that it uses have their paths in it.
+    /// Traces a function as a method of a module other than `forward` (torch.fx's
+    /// `traced_func_name`): the module's layers and tensors that it uses have their paths in the
+    /// module.
     ///
     /// ```
     /// use std::rc::Rc;
@@ -211,7 +212,8 @@ impl<'r> Trace<'r> {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// The function has to use the module itself, which an `Rc` shares, and no copy. Of a trace of a module nothing changes.
+    /// The function has to use the module itself, shared by an `Rc`, and not a copy. A trace of a
+    /// module is not affected.
     pub fn method_of<M: Module + ?Sized>(mut self, module: &'r M) -> Self {
         self.owner = Some(module.as_module());
         self
@@ -219,11 +221,12 @@ impl<'r> Trace<'r> {
 
     /// Specialises an argument: the graph is for this value, and guards it.
     ///
-    /// Of a structure (a list, a tuple, a dict; see [`tree!`](crate::tree)) each leaf becomes an input:
-    /// [`PH`](crate::trace::PH) leaves stay symbolic, the others are guarded. The traced module is called as the
-    /// function is, with the structure. A tensor is specialised without a guard. A plain argument with a default that
-    /// is left open is specialised to its default, and an `Option` to its absence: [`PH`](crate::trace::PH) traces it as there,
-    /// and the graph then needs it.
+    /// Each leaf of a structure (a list, a tuple, a dict; see [`tree!`](crate::tree)) becomes an
+    /// input: [`PH`](crate::trace::PH) leaves stay symbolic, the others are guarded. The traced
+    /// module is called like the function, with the structure. A tensor is specialised without a
+    /// guard. A plain argument with a default that is left open is specialised to its default, and
+    /// an `Option` to its absence: [`PH`](crate::trace::PH) traces it as present, and the graph
+    /// then needs it.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -259,14 +262,14 @@ impl<'r> Trace<'r> {
         self
     }
 
-    /// Leaves the guards of specialised arguments out: the graph runs on whatever comes, as if it were the
-    /// value that the argument was specialised to.
+    /// Leaves the guards of specialised arguments out: the graph runs on any value as if it were
+    /// the one that the argument was specialised to.
     pub fn unguarded(mut self) -> Self {
         self.specialised.unguarded = true;
         self
     }
 
-    /// Runs the trace and says what it froze.
+    /// Runs the trace and returns what it froze.
     ///
     /// # Errors
     /// As [`run`](Trace::run).
@@ -277,12 +280,12 @@ impl<'r> Trace<'r> {
     /// Runs the trace.
     ///
     /// # Errors
-    /// What the root's forward says, and what cannot be traced.
+    /// Returns an error if the root's forward fails, or something cannot be traced.
     pub fn run(self) -> Result<Outcome> {
         trace(self.tracer, &self.root, self.owner, self.specialised)
     }
 
-    /// Runs the trace and gives its graph.
+    /// Runs the trace and returns its graph.
     ///
     /// # Errors
     /// As [`run`](Trace::run).
@@ -374,7 +377,7 @@ pub(super) fn trace(
     })
 }
 
-/// Runs `body` inside a trace, and makes what it gives the graph's output.
+/// Runs `body` inside a trace, and makes its result the graph's output.
 fn recorded(active: &Rc<Active>, body: impl FnOnce(&TraceContext) -> Result<Value>) -> Result<()> {
     let _running = Running::start(active.clone());
     let context = &active.context;

@@ -1,4 +1,5 @@
-//! Arithmetic and comparisons of `Int`, `Float` and `Bool`: computed by Python's rules, or recorded where an operand is symbolic.
+//! Arithmetic and comparisons of `Int`, `Float` and `Bool`: computed by Python's rules, or recorded
+//! where an operand is symbolic.
 
 use std::panic::Location;
 
@@ -15,8 +16,8 @@ use crate::value::value::Value;
 /// Applies an operator to scalars.
 ///
 /// # Errors
-/// When the result does not fit in 64 bits, on integer division by zero, and where a symbolic operand's
-/// trace does not run here.
+/// Returns an error if the result does not fit in 64 bits, on integer division by zero, or if a
+/// symbolic operand's trace is not running here.
 #[track_caller]
 fn apply<R: FromValue>(op: Operator, operands: &[&dyn Operand]) -> Result<R> {
     let values: Vec<Value> = operands.iter().map(|o| o.to_operand()).collect();
@@ -68,7 +69,8 @@ macro_rules! bits {
     };
 }
 
-// Plain numbers are i64 or f64 on either side: a third type would leave the literal of `2 * n` without one.
+// Plain numbers are i64 or f64 on either side: a third type would leave the literal of `2 * n`
+// without one.
 arithmetic! {
     Int, Int => Int;
     Int, i64 => Int;
@@ -124,13 +126,14 @@ crate::impl_comparisons! {
     |op, a, b| apply(op.reflected().operator(), &[b, a])
 }
 
-/// A number that an [`Int`] is raised to or divided by: a float makes the result one, as in Python.
+/// A number that an [`Int`] is raised to or divided by: a float makes the result a float, as in
+/// Python.
 #[diagnostic::on_unimplemented(
     message = "an `Int` is not raised to or divided by `{Self}`",
     label = "expected `i64`, `f64`, `Int` or `Float`"
 )]
 pub trait BesideInt: Operand {
-    /// What an `Int` and this give.
+    /// The result of an `Int` and this.
     type Result: FromValue;
 }
 
@@ -159,13 +162,14 @@ impl Int {
     /// ```
     ///
     /// # Errors
-    /// When the result does not fit in 64 bits, or an integer exponent is negative: `Float::from(n)` has such powers.
+    /// Returns an error if the result does not fit in 64 bits, or an integer exponent is negative:
+    /// `Float::from(n)` has such powers.
     #[track_caller]
     pub fn pow<E: BesideInt>(self, exponent: E) -> Result<E::Result> {
         if let OperandRef::Int(n) = exponent.lend()
             && n < 0
         {
-            // A trace would record it, and a run give a float where an integer stands.
+            // A trace would record it, and a run would return a float where an integer is expected.
             return Err(Error::msg(format_args!(
                 "pow: an integer to the power of {n} is none: write `Float::from(n).pow({n})`"
             )));
@@ -176,7 +180,7 @@ impl Int {
     /// Division rounded down: by a float it is a float.
     ///
     /// # Errors
-    /// On integer division by zero, or when the result does not fit in 64 bits.
+    /// Returns an error on integer division by zero, or if the result does not fit in 64 bits.
     #[track_caller]
     pub fn floordiv<E: BesideInt>(self, divisor: E) -> Result<E::Result> {
         apply(Operator::Floordiv, &[&self, &divisor])
@@ -187,7 +191,7 @@ impl Float {
     /// `self` to the power of `exponent`.
     ///
     /// # Errors
-    /// When a symbolic operand's trace does not run here.
+    /// Returns an error if a symbolic operand's trace is not running here.
     #[track_caller]
     pub fn pow(self, exponent: impl Operand) -> Result<Float> {
         apply(Operator::Pow, &[&self, &exponent])
@@ -196,7 +200,7 @@ impl Float {
     /// Division rounded down.
     ///
     /// # Errors
-    /// When a symbolic operand's trace does not run here.
+    /// Returns an error if a symbolic operand's trace is not running here.
     #[track_caller]
     pub fn floordiv(self, divisor: impl Operand) -> Result<Float> {
         apply(Operator::Floordiv, &[&self, &divisor])
@@ -209,7 +213,7 @@ macro_rules! methods {
             /// The absolute value.
             ///
             /// # Errors
-            /// When it does not fit in 64 bits.
+            /// Returns an error if it does not fit in 64 bits.
             #[track_caller]
             pub fn abs(self) -> Result<$out> {
                 apply(Operator::Abs, &[&self])
@@ -222,7 +226,7 @@ macro_rules! methods {
             #[doc = concat!("`self ", $symbol, " other`, as inside `#[trace]`.")]
             ///
             /// # Errors
-            /// When a symbolic operand's trace does not run here.
+            /// Returns an error if a symbolic operand's trace is not running here.
             #[track_caller]
             pub fn $name(self, other: impl Operand) -> Result<Bool> {
                 apply(Operator::$op, &[&self, &other])

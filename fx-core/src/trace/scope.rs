@@ -1,4 +1,5 @@
-//! The traces running on this thread: a stack that only trace scopes push and pop, also on unwinding.
+//! The traces running on this thread: a stack that only trace scopes push and pop, also on
+//! unwinding.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,17 +21,18 @@ pub(super) struct Active {
 }
 
 thread_local! {
-    /// Traces and modes that see what is called here: one number, because every call asks for it.
+    /// How many traces and modes see calls here: one number, because every call reads it.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// How many modes see what is called here.
+    /// How many modes see calls here.
     static MODES: Cell<usize> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<Active>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Which thread each live trace runs on, for the error of a proxy that strays.
+/// The thread of each live trace, for the error of a proxy that is used elsewhere.
 static LIVE: LazyLock<Mutex<HashMap<u32, ThreadId>>> = LazyLock::new(Mutex::default);
 
-/// Whether a trace runs on this thread, asked by a program that goes on with the answer: in a trace its report tells.
+/// Whether a trace runs on this thread, for a program that acts on the answer: a trace's report
+/// lists it.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -52,33 +54,33 @@ pub fn is_tracing() -> bool {
     answer
 }
 
-/// Whether a call on this thread has to be dispatched, because a trace runs or a [`Mode`](crate::trace::Mode) sees it: what a tensor
-/// type asks before it computes. Unlike [`is_tracing`] it is in no report, because what the call means is the same either
-/// way.
+/// Whether a call on this thread has to be dispatched, because a trace runs or a
+/// [`Mode`](crate::trace::Mode) sees it: a tensor type asks this before it computes. Unlike
+/// [`is_tracing`] it is in no report, because the call means the same either way.
 #[inline]
 pub fn may_record() -> bool {
     DEPTH.get() != 0
 }
 
-/// Whether a trace runs on this thread, asked by a layer that keeps state only in real runs. Unlike [`is_tracing`] it is in no
-/// report.
+/// Whether a trace runs on this thread, for a layer that keeps state only in real runs. Unlike
+/// [`is_tracing`] it is in no report.
 pub fn is_recording() -> bool {
     DEPTH.get() != MODES.get()
 }
 
-/// How many modes see what is called here.
+/// How many modes see calls here.
 pub(crate) fn visible_modes() -> usize {
     MODES.get()
 }
 
-/// Has that many modes see what is called, until it is dropped.
+/// Sets how many modes see calls, until the result is dropped.
 pub(super) fn seeing_modes(count: usize) -> Seeing {
     let former = MODES.replace(count);
     DEPTH.set(DEPTH.get() - former + count);
     Seeing(former)
 }
 
-/// Restores how many modes see what is called.
+/// Restores how many modes see calls.
 pub(super) struct Seeing(usize);
 
 impl Drop for Seeing {
@@ -88,7 +90,7 @@ impl Drop for Seeing {
     }
 }
 
-/// A program asked something of a proxy and goes on with the answer.
+/// Notes that a program asked something of a proxy and acts on the answer.
 fn note_answer(
     proxy: Proxy,
     question: &'static str,
@@ -106,7 +108,7 @@ fn note_answer(
     });
 }
 
-/// Keeps a trace on the stack; the stack is cut back to where it was when this is dropped.
+/// Keeps a trace on the stack; when dropped, it cuts the stack back to where it was.
 pub(super) struct Running {
     depth: usize,
     id: TraceId,

@@ -1,7 +1,9 @@
-//! `tensor_type!`: everything that a tensor type needs besides its own operations, written out for it.
+//! `tensor_type!`: everything that a tensor type needs besides its own operations, written out for
+//! it.
 
-/// Makes a type that implements [`Traced`](crate::tensor::Traced) a tensor type: its conversions as argument
-/// and result, Rust's operators `a + b`, `2.0 * a`, `-a`, `!a`, and comparisons inside `#[trace]`.
+/// Makes a type that implements [`Traced`](crate::tensor::Traced) a tensor type: its conversions as
+/// argument and result, Rust's operators `a + b`, `2.0 * a`, `-a`, `!a`, and comparisons inside
+/// `#[trace]`.
 ///
 /// [`Traced::apply`](crate::tensor::Traced::apply) runs the operators. Their results are `Result`s.
 #[macro_export]

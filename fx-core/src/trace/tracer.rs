@@ -1,4 +1,4 @@
-//! `Tracer`: the policy of a trace, a method for each decision; overriding one is enough.
+//! `Tracer`: the policy of a trace, one method per decision; overriding one is enough.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,11 +16,12 @@ use crate::value::handle::{NodeId, Proxy};
 use crate::value::object::Object;
 use crate::value::value::Value;
 
-/// How a trace decides. Every method has torch.fx's default; override those that matter.
+/// The decisions of a trace. Every method has torch.fx's default; override those that matter.
 ///
-/// A default asks this tracer for each decision inside it, so overrides work together. An override that wants the
-/// default for some cases calls it on the context: `cx.default_create_arg(self, value)`, or what the default is made of,
-/// such as [`TraceContext::insert`] and [`TraceContext::proxy`].
+/// A default asks this tracer for each decision inside it, so overrides work together. An override
+/// that wants the default for some cases calls it on the context:
+/// `cx.default_create_arg(self, value)`, or the parts of the default, such as
+/// [`TraceContext::insert`] and [`TraceContext::proxy`].
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -69,7 +70,8 @@ pub trait Tracer: 'static {
         module.is_leaf()
     }
 
-    /// A module of the root is called: records it, or runs its body (`forward`) to trace through.
+    /// A module of the root is called: records the call, or runs its body (`forward`) to trace
+    /// through it.
     ///
     /// Make every module a graph module of its own, nested as the modules are:
     ///
@@ -107,7 +109,7 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// What recording or the body says.
+    /// Returns an error if recording or the body fails.
     fn call_module(
         &self,
         cx: &TraceContext,
@@ -143,14 +145,15 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// When the value cannot be in a graph, or nests deeper than 64 levels.
+    /// Returns an error if the value cannot be in a graph, or nests deeper than 64 levels.
     fn create_arg(&self, cx: &TraceContext, value: &Value) -> Result<Argument> {
         cx.default_create_arg(self, value)
     }
 
-    /// A concrete tensor is used: a parameter or buffer of the root by its path, any other as a constant.
+    /// A concrete tensor is used: records a parameter or buffer of the root by its path, any other
+    /// as a constant.
     ///
-    /// Show buffers as parameters are shown, one `get_attr` node for each:
+    /// Record buffers like parameters, one `get_attr` node for each:
     ///
     /// ```
     /// # use fx_core::prelude::*;
@@ -200,7 +203,7 @@ pub trait Tracer: 'static {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// Represent parameters otherwise, here each by its double:
+    /// Represent parameters differently, here each by its double:
     ///
     /// ```
     /// # use fx_core::prelude::*;
@@ -247,7 +250,7 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// When the tensor's node cannot be made.
+    /// Returns an error if the tensor's node cannot be made.
     fn getattr(&self, cx: &TraceContext, object: &dyn Object) -> Result<Argument> {
         cx.default_getattr(self, object)
     }
@@ -291,7 +294,7 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// When an argument is not of this graph.
+    /// Returns an error if an argument is not of this graph.
     fn create_node(
         &self,
         cx: &TraceContext,
@@ -330,7 +333,7 @@ pub trait Tracer: 'static {
         cx.proxy(node)
     }
 
-    /// Records a call and gives its symbolic result.
+    /// Records a call and returns its symbolic result.
     ///
     /// Record one function in place of another:
     ///
@@ -360,8 +363,8 @@ pub trait Tracer: 'static {
         cx.default_create_proxy(self, op, call)
     }
 
-    /// The arguments that the root is called with: a placeholder for each, and for each leaf of one that is
-    /// specialised by a structure.
+    /// The arguments that the root is called with: a placeholder for each, and for each leaf of one
+    /// that is specialised by a structure.
     ///
     /// Give every input a name with a prefix:
     ///
@@ -388,12 +391,12 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// When a plain argument was not specialised.
+    /// Returns an error if a plain argument was not specialised.
     fn create_args_for_root(&self, cx: &TraceContext, params: &[ParamSpec]) -> Result<Vec<Value>> {
         cx.default_create_args_for_root(self, params)
     }
 
-    /// The truth of a symbolic value, which the program asks for by `x.to_bool()?`.
+    /// The truth of a symbolic value, which the program requests by `x.to_bool()?`.
     ///
     /// Answer from what is known of the node:
     ///
@@ -420,13 +423,13 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// Always, unless a tracer knows better: the truth is known only when the graph runs.
+    /// Returns an error unless a tracer knows better: the truth is known only when the graph runs.
     fn to_bool(&self, cx: &TraceContext, proxy: Proxy) -> Result<bool> {
         cx.default_to_bool(proxy)
     }
 
-    /// The items of a symbolic value, which the program asks for by `x.iter()?`. A tracer that knows how many
-    /// there are gives them by [`create_items`](Tracer::create_items).
+    /// The items of a symbolic value, which the program requests by `x.iter()?`. A tracer that
+    /// knows their number returns them by [`create_items`](Tracer::create_items).
     ///
     /// ```
     /// # use fx_core::prelude::*;
@@ -450,12 +453,13 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// Always, unless a tracer knows better: how many there are is known only when the graph runs.
+    /// Returns an error unless a tracer knows better: their number is known only when the graph
+    /// runs.
     fn iter(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Proxy>> {
         cx.default_iter(proxy)
     }
 
-    /// The keys of a symbolic value, which the program asks for by `x.keys()?`.
+    /// The keys of a symbolic value, which the program requests by `x.keys()?`.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -475,7 +479,7 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// Always, unless a tracer knows better: the keys are known only when the graph runs.
+    /// Returns an error unless a tracer knows better: the keys are known only when the graph runs.
     fn keys(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Arc<str>>> {
         cx.default_keys(proxy)
     }
@@ -560,7 +564,7 @@ pub trait Tracer: 'static {
     /// ```
     ///
     /// # Errors
-    /// What the root's forward says, and what cannot be traced.
+    /// Returns an error if the root's forward fails, or something cannot be traced.
     fn trace<'r>(self, root: impl Root<'r>) -> Result<Outcome>
     where
         Self: Sized,

@@ -1,6 +1,6 @@
-//! A tensor's elements as bytes, and the registry of tensor types that are made of them.
+//! A tensor's elements as bytes, and the registry of tensor types that are built from them.
 //!
-//! Invariant: there are as many bytes as shape and dtype say, before anything is made of them.
+//! Invariant: the byte count matches shape and dtype before anything is built from the bytes.
 
 use std::any::TypeId;
 use std::borrow::Cow;
@@ -13,13 +13,13 @@ use super::dtype::DType;
 use super::value::Value;
 use crate::error::{Error, Result};
 
-/// Hands all elements to a sink, in order.
+/// Passes all elements to a sink, in order.
 type Source<'d> = dyn Fn(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'd;
 
 /// A tensor as a file keeps it: its elements in row-major order, little-endian.
 ///
-/// The elements are in memory ([`new`](TensorData::new)), or come piece by piece from where they are
-/// ([`streamed`](TensorData::streamed)): from a tensor that is saved, or from a file that is loaded.
+/// The elements are in memory ([`new`](TensorData::new)), or are streamed in pieces
+/// ([`streamed`](TensorData::streamed)) from a tensor being saved or a file being loaded.
 pub struct TensorData<'d> {
     type_path: Cow<'d, str>,
     dtype: DType,
@@ -49,10 +49,10 @@ impl fmt::Debug for TensorData<'_> {
     }
 }
 
-/// The bytes that a tensor takes.
+/// The number of bytes of a tensor.
 ///
 /// # Errors
-/// When they cannot be counted.
+/// Returns an error if the number overflows.
 fn len_of(dtype: DType, shape: &[usize]) -> Result<usize> {
     let size = shape
         .iter()
@@ -64,7 +64,7 @@ fn len_of(dtype: DType, shape: &[usize]) -> Result<usize> {
     })
 }
 
-/// The error of a tensor that has more or fewer bytes than it should.
+/// The error for a tensor whose byte count does not match its shape.
 fn wrong_len(bytes: usize, dtype: DType, shape: &[usize]) -> Error {
     Error::saved(format_args!(
         "{bytes} bytes cannot be a {dtype} tensor of shape {shape:?}"
@@ -84,7 +84,7 @@ impl<'d> TensorData<'d> {
     /// ```
     ///
     /// # Errors
-    /// When there are more or fewer bytes than shape and dtype say.
+    /// Returns an error if the number of bytes does not match shape and dtype.
     pub fn new(
         type_path: impl Into<Cow<'d, str>>,
         dtype: DType,
@@ -105,9 +105,9 @@ impl<'d> TensorData<'d> {
         })
     }
 
-    /// As [`new`](TensorData::new), of elements that are not in memory as bytes: whenever they are needed, `source`
-    /// hands all of them to the sink that it is given, in pieces of whole elements. A tensor that is saved this way
-    /// is never copied as a whole.
+    /// Same as [`new`](TensorData::new), for elements that are not in memory as bytes: whenever
+    /// they are needed, `source` passes all of them to the given sink, in pieces of whole elements.
+    /// A tensor saved this way is never copied as a whole.
     ///
     /// ```
     /// use fx_core::tensor::TensorData;
@@ -121,7 +121,7 @@ impl<'d> TensorData<'d> {
     /// ```
     ///
     /// # Errors
-    /// When a tensor of that shape has more bytes than can be counted.
+    /// Returns an error if the byte count of that shape overflows.
     pub fn streamed(
         type_path: impl Into<Cow<'d, str>>,
         dtype: DType,
@@ -138,14 +138,14 @@ impl<'d> TensorData<'d> {
         })
     }
 
-    /// Of a tensor that gradients are computed for.
+    /// Marks the tensor as one that gradients are computed for.
     #[must_use]
     pub fn with_parameter(mut self, parameter: bool) -> Self {
         self.parameter = parameter;
         self
     }
 
-    /// The path that the tensor type is registered as.
+    /// The path under which the tensor type is registered.
     pub fn type_path(&self) -> &str {
         &self.type_path
     }
@@ -160,13 +160,13 @@ impl<'d> TensorData<'d> {
         &self.shape
     }
 
-    /// How many bytes all elements are.
+    /// The number of bytes of all elements.
     pub fn byte_len(&self) -> usize {
         self.len
     }
 
-    /// Hands the elements to a sink, in order, in pieces of whole elements: the way to read a tensor of a file
-    /// straight into the memory where it stays.
+    /// Passes the elements to a sink, in order, in pieces of whole elements. Use it to read a
+    /// tensor from a file directly into its final memory.
     ///
     /// ```
     /// use fx_core::tensor::TensorData;
@@ -182,7 +182,8 @@ impl<'d> TensorData<'d> {
     /// ```
     ///
     /// # Errors
-    /// When the elements cannot be read, they are more or fewer than shape and dtype say, and what the sink says.
+    /// Returns an error if the elements cannot be read, their number does not match shape and
+    /// dtype, or the sink fails.
     pub fn for_each_chunk(&self, sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let source = match &self.elements {
             Elements::Held(bytes) => return sink(bytes),
@@ -202,10 +203,10 @@ impl<'d> TensorData<'d> {
         }
     }
 
-    /// All elements at once: a copy, unless they are in memory as bytes.
+    /// All elements at once; copied, unless they are in memory as bytes.
     ///
     /// # Errors
-    /// When they cannot be read, or there is no room for them.
+    /// Returns an error if they cannot be read, or there is not enough memory.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         if let Elements::Held(bytes) = &self.elements {
             return Ok(Cow::Borrowed(bytes));
@@ -219,7 +220,7 @@ impl<'d> TensorData<'d> {
         Ok(Cow::Owned(all))
     }
 
-    /// The elements as numbers, row-major; truth values are 0 and 1. Integers beyond 2^53 are rounded.
+    /// The elements as numbers, row-major; booleans are 0 and 1. Integers beyond 2^53 are rounded.
     ///
     /// ```
     /// use fx_core::tensor::TensorData;
@@ -230,7 +231,7 @@ impl<'d> TensorData<'d> {
     /// ```
     ///
     /// # Errors
-    /// As [`bytes`](TensorData::bytes).
+    /// Same as [`bytes`](TensorData::bytes).
     pub fn elements(&self) -> Result<impl ExactSizeIterator<Item = f64>> {
         let (dtype, size, bytes) = (self.dtype, self.dtype.size_in_bytes(), self.bytes()?);
         let count = bytes.len() / size;
@@ -243,12 +244,12 @@ impl<'d> TensorData<'d> {
     }
 }
 
-/// One element of as many bytes as its type says.
+/// One element from the bytes of its type.
 fn element(dtype: DType, bytes: &[u8]) -> f64 {
     let mut eight = [0; 8];
     eight[..bytes.len()].copy_from_slice(bytes);
     let bits = u64::from_le_bytes(eight);
-    // The upper bytes are zero, so that narrowing loses nothing.
+    // The upper bytes are zero, so narrowing loses nothing.
     match dtype {
         DType::Bool => f64::from(bits != 0),
         DType::U8 | DType::U16 | DType::U32 => bits as f64,
@@ -263,7 +264,7 @@ fn element(dtype: DType, bytes: &[u8]) -> f64 {
     }
 }
 
-/// Makes a tensor of its data.
+/// Builds a tensor from its data.
 pub type FromData = fn(&TensorData<'_>) -> Result<Value>;
 
 /// One entry of the registry, submitted by [`register_tensor!`](crate::register_tensor).
@@ -275,7 +276,7 @@ pub struct TensorType {
 }
 
 impl TensorType {
-    /// The entry of a tensor type.
+    /// Creates the entry of a tensor type.
     pub const fn of<T: 'static>(path: &'static str, from_data: FromData) -> Self {
         TensorType {
             id: TypeId::of::<T>(),
@@ -296,17 +297,18 @@ pub(crate) struct Registered {
 }
 
 impl Registered {
-    /// Which type it is.
+    /// The id of the type.
     pub fn id(&self) -> TypeId {
         self.id
     }
 
-    /// The path that it is registered as.
+    /// The path under which it is registered.
     pub fn path(&self) -> &'static str {
         self.path
     }
 
-    /// What source calls it: the last name of its path, or the path where several types have that name.
+    /// Its name in source: the last segment of its path, or the whole path if several types share
+    /// that name.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -327,7 +329,7 @@ fn named<'e>(entries: impl Iterator<Item = &'e TensorType>) -> Vec<Registered> {
         })
         .collect();
     types.sort_by_key(|ty| ty.path);
-    // A type is called by the first of its paths.
+    // A type with several paths uses the first.
     let mut seen: Vec<TypeId> = Vec::new();
     types.retain(|ty| {
         !seen.contains(&ty.id) && {
@@ -344,19 +346,19 @@ fn named<'e>(entries: impl Iterator<Item = &'e TensorType>) -> Vec<Registered> {
     types
 }
 
-/// The registered tensor type that a type is.
+/// The registered tensor type with this id.
 pub(crate) fn tensor_type(id: TypeId) -> Option<&'static Registered> {
     tensor_types().iter().find(|ty| ty.id == id)
 }
 
-/// The registered tensor type that a text names, by its path or by its name.
+/// The registered tensor type with this path or name.
 pub(crate) fn tensor_type_named(text: &str) -> Option<&'static Registered> {
     let types = tensor_types();
     let by_path = types.iter().find(|ty| ty.path == text);
     by_path.or_else(|| types.iter().find(|ty| ty.name == text))
 }
 
-/// The registered tensor type, where it is one: what inputs are that do not say their type.
+/// The registered tensor type, if there is exactly one: the default type of inputs.
 pub(crate) fn only_tensor_type() -> Option<&'static Registered> {
     match tensor_types() {
         [one] => Some(one),
@@ -364,15 +366,15 @@ pub(crate) fn only_tensor_type() -> Option<&'static Registered> {
     }
 }
 
-/// The last name of a path.
+/// The last segment of a path.
 fn last_name(path: &'static str) -> &'static str {
     path.rsplit("::").next().unwrap_or(path)
 }
 
-/// How tensors of a type are made.
+/// The function that builds tensors of a type.
 ///
 /// # Errors
-/// When no type, or more than one, is registered under the path.
+/// Returns an error if not exactly one type is registered under the path.
 pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
     static TABLE: OnceLock<FxHashMap<&'static str, Vec<FromData>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
@@ -393,8 +395,8 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
     }
 }
 
-/// Registers a tensor type under a path of its own, so that saved files with its tensors can be loaded, and generated
-/// source names it.
+/// Registers a tensor type under a unique path, so that saved files with its tensors can be loaded,
+/// and generated source can name it.
 ///
 /// ```
 /// use fx_core::Result;
@@ -413,12 +415,12 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
 /// });
 /// ```
 ///
-/// The path is the one by which generated crates name the type. Where one tensor type is registered, inputs that do not
-/// say their type are of it.
+/// Generated crates name the type by this path. If exactly one tensor type is registered, inputs
+/// without a type have it.
 ///
-/// What generated source writes for the type where Rust has no sign of its own, such as an index, is a plain call of the
-/// operator; `source = ..`, behind the other arguments, has it written as the library's users write it:
-/// [`TensorSource`](crate::tensor::TensorSource) has an example.
+/// Where Rust has no symbol for an operation, such as an index, generated source contains a plain
+/// call to the operator. To write it as the library's users would, pass `source = ..` after the
+/// other arguments; [`TensorSource`](crate::tensor::TensorSource) has an example.
 #[macro_export]
 macro_rules! register_tensor {
     ($tensor:ty, $path:expr, $from_data:expr $(, source = $source:expr)? $(,)?) => {
@@ -449,7 +451,7 @@ mod tests {
             TensorType::of::<A>("one::Tensor", none),
             TensorType::of::<B>("another::Tensor", none),
             TensorType::of::<C>("one::Grid", none),
-            // A type's second path changes nothing.
+            // A second path of a type changes nothing.
             TensorType::of::<C>("one::old::Grid", none),
         ];
         let orders: [[usize; 4]; 2] = [[0, 1, 2, 3], [3, 2, 1, 0]];

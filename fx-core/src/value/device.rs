@@ -1,11 +1,11 @@
-//! Where a tensor lives.
+//! The device that holds a tensor.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// A device, under PyTorch's names: `cpu`, `cuda:0`, `metal:0`.
+/// A device, with PyTorch's name: `cpu`, `cuda:0`, `metal:0`.
 ///
 /// ```
 /// use fx_core::value::Device;
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Device {
-    /// The processor's memory.
+    /// The CPU's memory.
     Cpu,
     /// A CUDA device, by number.
     Cuda(u32),

@@ -1,9 +1,9 @@
-//! `Dim`: a size of a tensor, which is a number, or will be known only when a graph runs.
+//! `Dim`: the size of a tensor dim, which is a number or becomes known only when a graph runs.
 
 use std::fmt;
 
-/// A size of a tensor: a number that is known, or a symbolic one. Only known ones exist so far; code that asks
-/// [`as_known`](Dim::as_known) is ready for others.
+/// A tensor size: a known number, or a symbol. Only known sizes exist so far; code that calls
+/// [`as_known`](Dim::as_known) is ready for symbolic ones.
 ///
 /// ```
 /// use fx_core::value::Dim;
@@ -15,14 +15,14 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Dim(Size);
 
-/// What a dim is; private, so that symbolic ones can come.
+/// The content of a dim; private, so that symbolic ones can be added.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Size {
     Known(usize),
 }
 
 impl Dim {
-    /// A size that is a number.
+    /// A known size.
     pub const fn known(size: usize) -> Self {
         Dim(Size::Known(size))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The type of a tensor's elements. More will come: complex numbers, say.
+/// The element type of a tensor. More types will be added, such as complex numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DType {
@@ -32,7 +32,7 @@ pub enum DType {
     F64,
 }
 
-/// What numbers a type has.
+/// The kind of numbers that a type holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     Truths,
@@ -76,7 +76,7 @@ impl DType {
         }
     }
 
-    /// The type of PyTorch's name.
+    /// The type with PyTorch's name.
     ///
     /// ```
     /// use fx_core::value::DType;
@@ -104,7 +104,7 @@ impl DType {
         }
     }
 
-    /// Bytes an element takes.
+    /// Bytes per element.
     pub fn size_in_bytes(self) -> usize {
         match self {
             DType::Bool | DType::U8 | DType::I8 => 1,
@@ -114,9 +114,9 @@ impl DType {
         }
     }
 
-    /// The type of the result of an operation on two tensors (`torch.promote_types`). PyTorch refuses `uint16` and
-    /// `uint32` with other integers; here the result is the smallest type that has the numbers of both, as it is in PyTorch
-    /// of `uint8`.
+    /// The result type of an operation on two tensors (`torch.promote_types`). PyTorch rejects
+    /// `uint16` and `uint32` with other integers; here the result is the smallest type that holds
+    /// the numbers of both, as PyTorch does for `uint8`.
     ///
     /// ```
     /// use fx_core::value::DType;
@@ -134,7 +134,8 @@ impl DType {
         };
         match (self.numbers(), other.numbers()) {
             _ if self == other => self,
-            // Of one size are only the two kinds of half precision, of which neither has the other's numbers.
+            // Only the two half-precision types have one size, and neither holds the other's
+            // numbers.
             (Floats, Floats) if self.size_in_bytes() == other.size_in_bytes() => DType::F32,
             (Truths, _) | (_, Floats) if other.numbers() != self.numbers() => other,
             (_, Truths) | (Floats, _) if other.numbers() != self.numbers() => self,
@@ -144,7 +145,7 @@ impl DType {
         }
     }
 
-    /// The smallest signed type that has the numbers of a signed and an unsigned one.
+    /// The smallest signed type that holds the numbers of a signed and an unsigned one.
     fn with_unsigned(self, unsigned: DType) -> DType {
         let needed = self.size_in_bytes().max(2 * unsigned.size_in_bytes());
         let mut signed = [DType::I8, DType::I16, DType::I32].into_iter();
@@ -163,7 +164,8 @@ impl fmt::Display for DType {
 mod tests {
     use super::DType::{self, *};
 
-    /// PyTorch's `promote_types`, a row for each type but `uint16` and `uint32`, which it refuses with other integers.
+    /// PyTorch's `promote_types`, with a row for each type except `uint16` and `uint32`, which it
+    /// rejects with other integers.
     const TORCH: [(DType, [DType; 10]); 10] = [
         (Bool, [Bool, U8, I8, I16, I32, I64, BF16, F16, F32, F64]),
         (U8, [U8, U8, I16, I16, I32, I64, BF16, F16, F32, F64]),

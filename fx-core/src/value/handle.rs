@@ -1,12 +1,12 @@
-//! Small copyable names of recorded things: a node of a graph, a running trace, and a proxy, which is both.
+//! Small copyable handles: a node of a graph, a running trace, and a proxy, which combines both.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::panic::Location;
 use std::sync::OnceLock;
 
-/// Names a node of one graph: an index and a process-unique stamp, so that an erased node's id and
-/// another graph's are told apart from a live one.
+/// Identifies a node of one graph: an index and a process-unique stamp, so that ids of erased nodes
+/// and of other graphs are distinguished from live ones.
 ///
 /// A clone of a graph keeps its ids.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,7 +17,8 @@ pub struct NodeId {
 
 impl fmt::Debug for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}@{}", self.index, self.stamp)
+        // Stamps count down.
+        write!(f, "#{}@{}", self.index, u32::MAX - self.stamp.get() + 1)
     }
 }
 
@@ -27,7 +28,7 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// Names one run of a tracer.
+/// Identifies one run of a tracer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceId(pub(crate) u32);
 
@@ -52,26 +53,28 @@ impl Proxy {
     }
 }
 
-/// Tells a proxy's node's name, which only its trace knows; the tracing layer, above this one, sets it.
+/// Looks up the name of a proxy's node, which only its trace knows; set by the tracing layer above.
 static NAME_OF: OnceLock<fn(Proxy) -> Option<String>> = OnceLock::new();
 
-/// Sets what tells a proxy's name while its trace runs.
+/// Sets the function that looks up a proxy's name while its trace runs.
 pub(crate) fn name_proxies_by(name_of: fn(Proxy) -> Option<String>) {
     // Set by the first trace; later ones set the same.
     let _ = NAME_OF.set(name_of);
 }
 
-/// Tells a running trace that a program asked something of a proxy, and what it was answered; set as `NAME_OF` is.
+/// Reports to a running trace a question that a program asked about a proxy, and the answer; set
+/// like `NAME_OF`.
 static NOTE_ANSWER: OnceLock<fn(Proxy, &'static str, &str, &'static Location<'static>)> =
     OnceLock::new();
 
-/// Sets what puts answers into the reports of traces.
+/// Sets the function that adds answers to the reports of traces.
 pub(crate) fn note_answers_by(note: fn(Proxy, &'static str, &str, &'static Location<'static>)) {
     let _ = NOTE_ANSWER.set(note);
 }
 
 impl Proxy {
-    /// A program asked something of the value, and goes on with the answer: the trace's report says so.
+    /// Records in the trace's report that a program asked about the value and continued with the
+    /// answer.
     #[track_caller]
     pub(crate) fn note_answer(self, question: &'static str, answer: &str) {
         if let Some(note) = NOTE_ANSWER.get() {
@@ -80,7 +83,7 @@ impl Proxy {
     }
 }
 
-/// `Proxy(name)` while its trace runs on this thread, as in PyTorch; after it the node's id.
+/// `Proxy(name)` while its trace runs on this thread, as in PyTorch; afterwards the node's id.
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAME_OF.get().and_then(|name_of| name_of(*self)) {

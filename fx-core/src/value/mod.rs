@@ -1,5 +1,5 @@
-//! Values that flow through graphs: numbers, structures, tensors as [`Object`](crate::tensor::Object)s, and the handles of
-//! what is recorded.
+//! Values that flow through graphs: numbers, structures, tensors as
+//! [`Object`](crate::tensor::Object)s, and handles of recorded things.
 //!
 //! ```
 //! use fx_core::value::{IntoValue, Value};

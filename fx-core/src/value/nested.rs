@@ -1,34 +1,34 @@
-//! `Nested`: structures that somebody may have nested however deep, gone through without recursion.
+//! `Nested`: structures of any depth, traversed without recursion.
 //!
-//! Invariant: nothing here recurses over the depth. What goes deeper than [`MAX_DEPTH`] is refused by graphs, so that other
-//! walks may recurse.
+//! Invariant: nothing here recurses over the depth. Graphs reject anything deeper than
+//! [`MAX_DEPTH`], so that other walks may recurse.
 
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 
-/// How deep structures may nest in graphs.
+/// The deepest nesting of structures in graphs.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// A leaf, or a structure of its own kind.
+/// A leaf, or a structure of items of the same type.
 pub(crate) trait Nested: Clone {
     fn is_structure(&self) -> bool;
 
-    /// What is inside a structure, one by one.
+    /// The item of a structure at a position.
     fn child(&self, at: usize) -> Option<&Self>;
 
-    /// Moves the structures inside out, leaves in their places, where nobody else holds them.
+    /// Moves nested structures that are not shared into `out`, leaving leaves in their places.
     fn take_structures(&mut self, out: &mut SmallVec<[Self; 4]>);
 
-    /// The same structure with other things inside.
+    /// The same structure with other items.
     fn with(&self, inside: Vec<Self>) -> Self;
 
-    /// Whether two are leaves that are equal, or structures that are equal but for what is inside: of one kind, with as many
-    /// things of the same names.
+    /// Whether both are equal leaves, or structures that match except for their items: the same
+    /// kind, with as many items of the same names.
     fn is_like(&self, other: &Self) -> bool;
 }
 
-/// Empties a structure that is dropped.
+/// Empties a structure that is being dropped.
 #[inline]
 pub(crate) fn release<T: Nested>(top: &mut T) {
     if top.is_structure() {
@@ -67,7 +67,7 @@ pub(crate) fn copy<T: Nested>(top: &T) -> T {
     }
 }
 
-/// Whether two are equal, all the way down.
+/// Whether both are equal at every level.
 pub(crate) fn are_equal<T: Nested>(a: &T, b: &T) -> bool {
     let mut pending: SmallVec<[(&T, &T); 8]> = SmallVec::new();
     pending.push((a, b));
@@ -81,10 +81,10 @@ pub(crate) fn are_equal<T: Nested>(a: &T, b: &T) -> bool {
     true
 }
 
-/// Refuses what nests deeper than graphs hold.
+/// Rejects structures that nest deeper than graphs allow.
 ///
 /// # Errors
-/// When `what`, `an argument`, nests deeper than [`MAX_DEPTH`] levels.
+/// Returns an error if `what`, such as `an argument`, nests deeper than [`MAX_DEPTH`] levels.
 pub(crate) fn check_depth<T: Nested>(top: &T, what: &str) -> Result<()> {
     if !top.is_structure() {
         return Ok(());
@@ -106,10 +106,10 @@ pub(crate) fn check_depth<T: Nested>(top: &T, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Something to be shown, and how many levels of it.
+/// A structure to be shown, and the number of levels to show.
 pub(crate) struct Shown<'a, T>(pub &'a T, pub usize);
 
-/// The items of a structure to be shown, and how many levels of them.
+/// The items of a structure to be shown, and the number of levels to show.
 pub(crate) struct ShownItems<'a, T>(pub &'a [T], pub usize);
 
 impl<T> std::fmt::Debug for ShownItems<'_, T>

@@ -1,5 +1,5 @@
 //! Objects: tensors and other users' values inside a [`Value`](super::value::Value), held in boxes
-//! that a running program refills instead of allocating anew.
+//! that a running program refills instead of reallocating.
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
@@ -15,10 +15,11 @@ use super::operator::Operator;
 use super::value::Value;
 use crate::error::{Error, Result};
 
-/// A type of values that fx does not know: a tensor of some library, say.
+/// A value type that fx does not know, such as a library's tensor.
 ///
 /// A tensor type implements [`operator`](Object::operator) to have `+`, `*`, comparisons and
-/// indexing run in graphs, and the shape, dtype and identity queries to be shown, shared and found.
+/// indexing run in graphs, and the shape, dtype and identity queries to be displayed, shared and
+/// found.
 ///
 /// ```
 /// use fx_core::tensor::Object;
@@ -35,7 +36,7 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     /// A value that shares this object's storage.
     fn to_value(&self) -> Value;
 
-    /// A value of the same storage without what gradients need, for results that are kept.
+    /// A value with the same storage but without autograd state, for results that are kept.
     fn detached(&self) -> Value {
         self.to_value()
     }
@@ -45,34 +46,34 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         std::any::type_name::<Self>()
     }
 
-    /// Identity of the storage: equal exactly for handles of one tensor.
+    /// The identity of the storage: equal exactly for handles of the same tensor.
     fn object_id(&self) -> Option<u64> {
         None
     }
 
-    /// The shape, for tensors that have elements: each of its sizes is a number. What has a shape of symbols has none
-    /// here, and says it in [`dims`](Object::dims).
+    /// The shape of a tensor that has elements; every size is a number. A tensor with symbolic
+    /// sizes returns `None` here and reports them in [`dims`](Object::dims).
     fn shape(&self) -> Option<&[usize]> {
         None
     }
 
-    /// The sizes, known or symbolic: those of [`shape`](Object::shape), unless a type says more.
+    /// The sizes, known or symbolic: those of [`shape`](Object::shape), unless a type overrides it.
     fn dims(&self) -> Option<Cow<'_, [Dim]>> {
         let dims = self.shape()?.iter().copied().map(Dim::known);
         Some(dims.collect())
     }
 
-    /// How many elements lie between neighbours along each dim, for tensors that know it.
+    /// The number of elements between neighbours along each dim, if the tensor knows it.
     fn strides(&self) -> Option<Vec<Dim>> {
         None
     }
 
-    /// Whether gradients are computed for it, for tensors that know it.
+    /// Whether gradients are computed for it, if the tensor knows it.
     fn requires_grad(&self) -> Option<bool> {
         None
     }
 
-    /// Where its elements are, for tensors that know it.
+    /// The device that holds its elements, if the tensor knows it.
     fn device(&self) -> Option<Device> {
         None
     }
@@ -82,12 +83,13 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Its elements, to be saved in a file; [`register_tensor!`](crate::register_tensor) says how they come back.
-    /// It is asked twice, for the file's header and for the elements, with the tensor kept as a value in between: a type
-    /// that shares its elements and [streams](TensorData::streamed) them is saved without a copy.
+    /// Its elements, for saving; [`register_tensor!`](crate::register_tensor) defines how they are
+    /// loaded. It is called twice, for the file's header and for the elements, and the tensor is
+    /// kept as a value in between. A type that shares its elements and
+    /// [streams](TensorData::streamed) them is saved without a copy.
     ///
     /// # Errors
-    /// When its type does not say how, or it is symbolic.
+    /// Returns an error if the type does not implement it, or the tensor is symbolic.
     fn to_data(&self) -> Result<TensorData<'_>> {
         Err(Error::saved(format_args!(
             "a `{}` cannot be saved: its type does not implement `Object::to_data`",
@@ -95,15 +97,15 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         )))
     }
 
-    /// The proxy that this object stands for, when it is symbolic.
+    /// The proxy that this object stands for, if it is symbolic.
     fn proxy(&self) -> Option<Proxy> {
         None
     }
 
-    /// Its truth: of a tensor, whether its one element is not zero.
+    /// Its boolean value: for a tensor, whether its one element is not zero.
     ///
     /// # Errors
-    /// When it has none: it is symbolic, or has not exactly one element.
+    /// Returns an error if it has none: it is symbolic, or does not have exactly one element.
     fn truth(&self) -> Result<bool> {
         Err(Error::msg(format_args!(
             "a `{}` is neither true nor false",
@@ -111,39 +113,39 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         )))
     }
 
-    /// Runs a built-in operator of which this object is an operand.
+    /// Runs a built-in operator with this object among the operands.
     ///
     /// # Errors
-    /// When the type has no such operator, or the operands do not fit.
+    /// Returns an error if the type does not have the operator, or the operands do not fit.
     fn operator(&self, op: Operator, args: &[&Value], out: &mut Value) -> Result<()> {
         let _ = (args, out);
         Err(Error::operator(op, short_type_name(self.type_name())))
     }
 }
 
-/// A type whose values are either concrete or stand for a proxy: a tensor type.
+/// A type whose values are either concrete or stand for a proxy, such as a tensor type.
 ///
-/// With it come all conversions: into and from graph values, as argument and as result of
-/// `#[trace]` and `#[wrap]` functions.
+/// It provides all conversions: from and to graph values, as arguments and results of `#[trace]`
+/// and `#[wrap]` functions.
 pub trait Traced: Object + Clone {
-    /// The symbolic value of a proxy.
+    /// Creates the symbolic value of a proxy.
     fn from_proxy(proxy: Proxy) -> Self;
 
-    /// Runs a built-in operator on operands of which at least one is of this type, none symbolic.
+    /// Runs a built-in operator; at least one operand is of this type, and none is symbolic.
     ///
     /// # Errors
-    /// When the type has no such operator, or the operands do not fit.
+    /// Returns an error if the type does not have the operator, or the operands do not fit.
     fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Self> {
         let _ = operands;
         let operand = short_type_name(std::any::type_name::<Self>());
         Err(Error::operator(op, operand))
     }
 
-    /// Runs a binary operator on two known values of this type: [`apply`](Traced::apply), for types that have a
-    /// shorter way.
+    /// Runs a binary operator on two known values of this type, like [`apply`](Traced::apply), for
+    /// types that have a shorter way.
     ///
     /// # Errors
-    /// As `apply`.
+    /// Same as `apply`.
     #[inline]
     fn apply_pair(op: Operator, lhs: &Self, rhs: &Self) -> Result<Self> {
         Self::apply(op, &[OperandRef::Object(lhs), OperandRef::Object(rhs)])
@@ -156,7 +158,7 @@ pub trait Traced: Object + Clone {
 pub enum OperandRef<'a> {
     /// A tensor or another object.
     Object(&'a dyn Object),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
@@ -179,7 +181,7 @@ impl<'a> OperandRef<'a> {
         }
     }
 
-    /// The operand of a value, if it can be one.
+    /// The operand for a value, if it can be one.
     pub fn of(value: &'a Value) -> Option<Self> {
         Some(match value {
             Value::Object(handle) => OperandRef::Object(handle.object()?),
@@ -192,7 +194,8 @@ impl<'a> OperandRef<'a> {
     }
 }
 
-/// The last segment of each path in a type's name: `Option<nn::Linear>` as `Option<Linear>`.
+/// A type's name with each path reduced to its last segment: `Option<nn::Linear>` as
+/// `Option<Linear>`.
 pub fn short_type_name(full: &str) -> String {
     let mut out = String::with_capacity(full.len());
     let mut segment = String::new();
@@ -211,7 +214,7 @@ pub fn short_type_name(full: &str) -> String {
     out
 }
 
-/// A box that outlives the object in it, so that it can be refilled.
+/// A box that outlives its object, so that it can be refilled.
 trait Shell: fmt::Debug + Send + Sync + Any {
     fn object(&self) -> Option<&dyn Object>;
     fn object_mut(&mut self) -> Option<&mut dyn Object>;
@@ -235,7 +238,7 @@ impl<T: Object> Shell for ShellOf<T> {
     }
 }
 
-/// A shared handle of an object.
+/// A shared handle to an object.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<dyn Shell>);
 
@@ -245,7 +248,7 @@ impl Handle {
         Handle(Arc::new(ShellOf(Some(object))))
     }
 
-    /// The object as its own type.
+    /// The object as its concrete type.
     #[inline]
     pub fn downcast_ref<T: Object>(&self) -> Option<&T> {
         let shell: &dyn Any = &*self.0;
@@ -257,7 +260,8 @@ impl Handle {
         self.0.object()
     }
 
-    /// Puts an object into this box if nobody else holds it and the type is the same; else gives it back.
+    /// Puts an object into this box if the box is not shared and the type matches; otherwise
+    /// returns it.
     #[inline]
     pub(crate) fn refill<T: Object>(&mut self, object: T) -> std::result::Result<(), T> {
         let Some(shell) = Arc::get_mut(&mut self.0) else {
@@ -273,7 +277,7 @@ impl Handle {
         }
     }
 
-    /// Drops the object and keeps the box, if nobody else holds it.
+    /// Drops the object and keeps the box, if the box is not shared.
     #[inline]
     pub(crate) fn clear(&mut self) -> bool {
         match Arc::get_mut(&mut self.0) {
@@ -285,7 +289,7 @@ impl Handle {
         }
     }
 
-    /// The object, to replace; a shared box is left to its other holders.
+    /// The object, for replacement; a shared box is left to its other holders.
     pub(crate) fn make_mut(&mut self) -> Option<&mut dyn Object> {
         if Arc::get_mut(&mut self.0).is_none()
             && let Value::Object(copy) = &self.object()?.to_value()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A built-in operator. Its PyTorch name is its graph name: `a + b` is `add`.
+/// A built-in operator. Its name in graphs is PyTorch's: `a + b` is `add`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names are PyTorch's and say all")]
@@ -33,7 +33,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// The name in graphs, as PyTorch's `operator` module has it.
+    /// The name in graphs, as in PyTorch's `operator` module.
     pub fn name(self) -> &'static str {
         match self {
             Operator::Add => "add",
@@ -62,7 +62,7 @@ impl Operator {
         }
     }
 
-    /// Whether `a op b` is `b op a`, for numbers and tensors.
+    /// Whether `a op b` equals `b op a`, for numbers and tensors.
     pub const fn is_commutative(self) -> bool {
         matches!(
             self,
@@ -76,7 +76,7 @@ impl Operator {
         )
     }
 
-    /// How Rust writes it between two operands, where it does.
+    /// The infix symbol in Rust, if there is one.
     pub fn infix(self) -> Option<&'static str> {
         Some(match self {
             Operator::Add => "+",

@@ -5,7 +5,7 @@ use std::fmt;
 use super::handle::Proxy;
 use super::value::{Arg, IntoValue, Value};
 
-/// A scalar that is known, or that a running trace computes.
+/// A scalar that is known, or is computed by a running trace.
 #[derive(Debug, Clone, Copy)]
 pub enum Sym<T> {
     /// A known value.
@@ -18,12 +18,12 @@ pub enum Sym<T> {
 pub type Int = Sym<i64>;
 /// A float that may be symbolic.
 pub type Float = Sym<f64>;
-/// A truth value that may be symbolic.
+/// A boolean that may be symbolic.
 pub type Bool = Sym<bool>;
 
 impl<T: Copy> Sym<T> {
-    /// The value, if it is known. A program that goes on with "not known" is traced that way, which the trace's
-    /// [report](crate::trace::Trace::report) tells.
+    /// The value, if it is known. A program that continues with `None` is traced that way, and the
+    /// trace's [report](crate::trace::Trace::report) lists it.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -43,8 +43,8 @@ impl<T: Copy> Sym<T> {
         }
     }
 
-    /// The proxy, if it is symbolic: for who records what is done to it. Unlike [`concrete`](Sym::concrete) the question is
-    /// in no report.
+    /// The proxy, if it is symbolic, for recording operations on it. Unlike
+    /// [`concrete`](Sym::concrete), it is not reported.
     pub fn proxy(&self) -> Option<Proxy> {
         match self {
             Sym::Concrete(_) => None,

@@ -1,4 +1,5 @@
-//! `Tree`: the structure of a value without its leaves, as pytrees have it; it flattens values of that structure and no other.
+//! `Tree`: the structure of a value without its leaves, like a pytree; it flattens only values of
+//! that structure.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::nested::{self, MAX_DEPTH, Nested, Shown, ShownItems};
 use super::value::Value;
 use crate::error::{Error, Result};
 
-/// The structure of a value: lists, tuples and dicts down to the leaves.
+/// The structure of a value: nested lists, tuples and dicts down to the leaves.
 ///
 /// ```
 /// use fx_core::value::{IntoValue, Tree};
@@ -22,7 +23,8 @@ use crate::error::{Error, Result};
 /// # Ok::<(), fx_core::Error>(())
 /// ```
 ///
-/// `#[derive(Tree)]` makes a struct such a structure: it goes through graphs as a dict of its fields.
+/// `#[derive(Tree)]` makes a struct such a structure: it flows through graphs as a dict of its
+/// fields.
 ///
 /// ```
 /// use fx_core::value::IntoValue;
@@ -45,11 +47,11 @@ use crate::error::{Error, Result};
 /// assert_eq!(gm.forward::<(i64, i64)>(batch)?, (3, 1));
 /// # Ok::<(), Error>(())
 /// ```
-/// However deep one is that somebody put together, it is cloned, compared and dropped; 64 levels are shown, and values have
-/// as many.
+/// Trees of any depth can be cloned, compared and dropped. Display shows 64 levels, and values have
+/// at most 64.
 #[non_exhaustive]
 pub enum Tree {
-    /// One value, whatever it is.
+    /// One value of any kind.
     Leaf,
     /// A list.
     List(Vec<Tree>),
@@ -63,7 +65,7 @@ impl Tree {
     /// The structure of a value.
     ///
     /// # Errors
-    /// When it nests deeper than 64 levels.
+    /// Returns an error if it nests deeper than 64 levels.
     pub fn of(value: &Value) -> Result<Self> {
         nested::check_depth(value, "a structure")?;
         Ok(Tree::of_shallow(value))
@@ -86,12 +88,12 @@ impl Tree {
         }
     }
 
-    /// Whether it is one leaf, so that there is nothing to flatten.
+    /// Whether it is a single leaf, with nothing to flatten.
     pub fn is_leaf(&self) -> bool {
         matches!(self, Tree::Leaf)
     }
 
-    /// How many leaves it has.
+    /// The number of leaves.
     pub fn leaves(&self) -> usize {
         let mut count = 0;
         let mut pending: SmallVec<[&Tree; 8]> = SmallVec::new();
@@ -103,10 +105,11 @@ impl Tree {
         count
     }
 
-    /// Where each leaf is, as Rust writes it: `.0[2]["mask"]`; nothing for a tree that is a leaf.
+    /// The path of each leaf, as Rust writes it: `.0[2]["mask"]`; empty for a single leaf.
     pub fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
-        // The way to the tree that is looked at: how long the path was before each, and which is next inside.
+        // The trees on the way to the current one, each with its next item and the path length
+        // before it.
         let mut path = String::new();
         let mut way: Vec<(&Tree, usize, usize)> = vec![(self, 0, 0)];
         while let Some((tree, next, before)) = way.pop() {
@@ -129,10 +132,10 @@ impl Tree {
         found
     }
 
-    /// The leaves of a value of this structure, in order.
+    /// Flattens a value of this structure into its leaves, in order.
     ///
     /// # Errors
-    /// When the value has another structure: the error says where.
+    /// Returns an error if the value has another structure; the error names the place.
     pub fn flatten(&self, value: Value) -> Result<Vec<Value>> {
         nested::check_depth(self, "a structure")?;
         let mut flat = Vec::with_capacity(self.leaves());
@@ -169,7 +172,7 @@ impl Tree {
                 if trees.len() == map.len()
                     && trees.iter().all(|(key, _)| map.contains_key(key)) =>
             {
-                // The order of the keys is the tree's, whatever the map's is.
+                // Keys are in the tree's order, whatever the map's order is.
                 for (key, tree) in trees {
                     let item = map.get_mut(key).map(std::mem::take).unwrap_or_default();
                     inside(tree, item, format!("[{key:?}]"))?;
@@ -195,10 +198,10 @@ impl Tree {
         Ok(())
     }
 
-    /// A value of this structure with these leaves.
+    /// Builds a value of this structure from leaves.
     ///
     /// # Errors
-    /// When there are more or fewer leaves than the structure has.
+    /// Returns an error if the number of leaves does not match the structure.
     pub fn unflatten(&self, leaves: Vec<Value>) -> Result<Value> {
         nested::check_depth(self, "a structure")?;
         let (expected, found) = (self.leaves(), leaves.len());
@@ -368,9 +371,11 @@ impl Shown<'_, Tree> {
     }
 }
 
-/// A structured value: lists, tuples, dicts and leaves, [`PH`](crate::trace::PH) for what stays symbolic.
+/// Builds a structured value of lists, tuples, dicts and leaves; [`PH`](crate::trace::PH) marks
+/// what stays symbolic.
 ///
-/// A leaf is one token (`PH`, `2`, `"sum"`, `name`) or an expression in parentheses; a tuple of one is `(a,)`.
+/// A leaf is one token (`PH`, `2`, `"sum"`, `name`) or an expression in parentheses; a one-element
+/// tuple is `(a,)`.
 ///
 /// ```
 /// use fx_core::{Tree, tree};

@@ -1,4 +1,4 @@
-//! `Value`: whatever flows along a graph's edges while it runs or is traced.
+//! `Value`: anything that flows along a graph's edges while it runs or is traced.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use super::handle::Proxy;
 use super::nested::{self, MAX_DEPTH, Nested, Shown, ShownItems};
 use super::object::{Handle, Object, Traced, short_type_name};
 
-/// Whatever flows through a graph: a plain value, a structure of values, an object such as a tensor,
-/// or a proxy while tracing.
+/// Anything that flows through a graph: a plain value, a structure of values, an object such as a
+/// tensor, or, while tracing, a proxy.
 ///
-/// However deep structures nest, they are cloned and dropped; `{:?}` shows 64 levels. What is inside is moved out with
-/// [`std::mem::take`].
+/// Structures of any depth can be cloned and dropped; `{:?}` shows 64 levels. Move values out of
+/// one with [`std::mem::take`].
 #[derive(Default)]
 #[non_exhaustive]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     #[default]
     None,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
     /// A float.
     Float(f64),
-    /// Text.
+    /// A string.
     Str(Arc<str>),
     /// An element type.
     DType(DType),
@@ -54,7 +54,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value of anything that is one.
+    /// Converts anything that can be a value.
     ///
     /// ```
     /// use fx_core::value::Value;
@@ -69,7 +69,7 @@ impl Value {
         Value::Object(Handle::new(object))
     }
 
-    /// Wraps an object into `self`, in the box that is there if it can be refilled.
+    /// Wraps an object into `self`, reusing the present box if it can be refilled.
     #[inline]
     pub fn put_object<T: Object>(&mut self, object: T) {
         let object = match self {
@@ -82,7 +82,7 @@ impl Value {
         *self = Value::object(object);
     }
 
-    /// Drops what the value holds; an unshared object's box stays for the next one.
+    /// Drops what the value holds; an unshared object's box is kept for the next one.
     #[inline]
     pub(crate) fn clear(&mut self) {
         match self {
@@ -96,7 +96,7 @@ impl Value {
         }
     }
 
-    /// The object as its own type, if it is one.
+    /// The object as its concrete type, if it has that type.
     #[inline]
     pub fn downcast_ref<T: Object>(&self) -> Option<&T> {
         match self {
@@ -122,7 +122,7 @@ impl Value {
         }
     }
 
-    /// Whether it is symbolic, or a symbolic value is inside.
+    /// Whether it is symbolic or contains a symbolic value.
     #[inline]
     pub fn holds_proxy(&self) -> bool {
         if !self.is_container() {
@@ -150,7 +150,7 @@ impl Value {
         }
     }
 
-    /// Whether other values are inside.
+    /// Whether it contains other values.
     #[inline]
     pub(crate) fn is_container(&self) -> bool {
         matches!(
@@ -159,7 +159,7 @@ impl Value {
         )
     }
 
-    /// What the value is, for messages: `a float`, `Tensor[2, 3]`, `a list of 4`.
+    /// A description of the value, for messages: `a float`, `Tensor[2, 3]`, `a list of 4`.
     pub fn describe(&self) -> String {
         match self {
             Value::None => "none".into(),
@@ -231,7 +231,7 @@ impl Nested for Value {
     }
 
     fn is_like(&self, _: &Self) -> bool {
-        // Objects are not compared.
+        // Objects cannot be compared.
         false
     }
 }
@@ -334,11 +334,11 @@ impl fmt::Display for Value {
     label = "neither a tensor, a plain value nor a structure of them"
 )]
 pub trait IntoValue {
-    /// The value.
+    /// Converts it to a value.
     fn into_value(self) -> Value;
 }
 
-/// Marks the types that are one argument of a call; a tuple is a whole argument list.
+/// Marks types that are a single argument of a call; a tuple is a whole argument list.
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be an argument of a graph",
     label = "neither a tensor, a plain value nor a structure of them"
@@ -394,7 +394,7 @@ plain_into_value! {
     i32 => |x| Value::Int(x.into());
     u32 => |x| Value::Int(x.into());
     u8 => |x| Value::Int(x.into());
-    // Sizes above i64::MAX do not occur: they are lengths of things in memory.
+    // Sizes above `i64::MAX` do not occur: they are lengths of things in memory.
     usize => |x| Value::Int(i64::try_from(x).unwrap_or(i64::MAX));
     f64 => |x| Value::Float(x);
     f32 => |x| Value::Float(x.into());

@@ -1,4 +1,4 @@
-//! Defects once met in emitting, each by its number: what broke must stay whole.
+//! Regression tests for defects in emitting, each named by its number.
 
 use fx_core::graph_module::Folder;
 use fx_core::ir::{Graph, NewNode, Op};
@@ -18,13 +18,14 @@ fn of_type(ty: &str) -> Result<GraphModule> {
 const HOSTILE: &str =
     "&Tensor) -> Result<Tensor> { println!(\"INJECTED\"); todo!() } pub fn other(&self, x: &Tensor";
 
-/// Types that a graph was built with by hand are read as types too, where their text would be emitted.
+/// Types that were set by hand when a graph was built are parsed as types too, where their text
+/// would be emitted.
 #[test]
 fn defect_r03_a_type_of_a_graph_by_hand_is_no_code() -> Result<()> {
     let gm = of_type(HOSTILE)?;
     let error = Folder::new("Net").source(&gm).err();
     let error = error.map(|e| e.to_string()).unwrap_or_default();
-    assert!(error.contains("is no Rust type"), "{error}");
+    assert!(error.contains("is not a Rust type"), "{error}");
     for text in [gm.code(), gm.print_readable()] {
         let code = text
             .lines()
@@ -39,14 +40,14 @@ fn defect_r03_a_type_of_a_graph_by_hand_is_no_code() -> Result<()> {
     );
     assert!(
         gm.to_bytes()
-            .is_err_and(|e| e.to_string().contains("is no Rust type"))
+            .is_err_and(|e| e.to_string().contains("is not a Rust type"))
     );
-    // A graph's printed form gives it back as it was.
+    // The printed form of the graph can be parsed.
     assert!(gm.graph().to_string().parse::<Graph>().is_ok());
     Ok(())
 }
 
-/// A type that is one goes through as the grammar writes it.
+/// A valid type is emitted as the grammar writes it.
 #[test]
 fn defect_r03_types_are_written_as_the_grammar_has_them() -> Result<()> {
     let gm = of_type(" Vec < Float , > ")?;
@@ -58,7 +59,7 @@ fn defect_r03_types_are_written_as_the_grammar_has_them() -> Result<()> {
     Ok(())
 }
 
-/// Class names, paths and scopes stay inside of their comments.
+/// Class names, paths and scopes stay inside their comments.
 #[test]
 fn defect_r03_names_stay_in_their_comments() -> Result<()> {
     let evil = "a\nfn evil() {} */ \u{202e}";
@@ -83,7 +84,7 @@ fn defect_r03_names_stay_in_their_comments() -> Result<()> {
     Ok(())
 }
 
-/// Attributes of tensors and methods that are none are no code either.
+/// Invalid attributes of tensors and invalid methods are not emitted as code either.
 #[test]
 fn defect_r03_texts_of_arguments_are_no_code() -> Result<()> {
     let mut graph = Graph::new();
@@ -117,7 +118,8 @@ fn defect_n02_dependencies_are_paths() -> Result<()> {
     Ok(())
 }
 
-/// No file that is tracked asks a registry for a crate of ours, nor may one of them go there.
+/// No tracked file asks a registry for a crate of ours, and none of our crates can be published to
+/// one.
 #[test]
 fn defect_n02_no_file_names_a_version_of_ours() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -160,7 +162,7 @@ fn defect_n02_no_file_names_a_version_of_ours() -> Result<()> {
     Ok(())
 }
 
-/// What a macro gives as an expression is the expression.
+/// An expression from a macro is taken as the expression itself.
 #[test]
 fn defect_b10_traced_takes_a_macros_expression() -> Result<()> {
     macro_rules! tr {
@@ -178,7 +180,7 @@ fn defect_b10_traced_takes_a_macros_expression() -> Result<()> {
     Ok(())
 }
 
-/// Saving follows links, to what is there and to what is not yet, and replaces nothing but files.
+/// Saving follows links, to existing and to missing files, and replaces nothing but files.
 #[cfg(unix)]
 #[test]
 fn defect_r13_save_writes_through_links() -> Result<()> {
@@ -206,9 +208,9 @@ fn defect_r13_save_writes_through_links() -> Result<()> {
     let circle = folder.join("circle");
     symlink("circle", &circle).map_err(Error::other)?;
     for (path, words) in [
-        (folder.join("inside"), "is no file"),
+        (folder.join("inside"), "is not a file"),
         (circle, "leads in circles"),
-        ("/dev/null".into(), "is no file"),
+        ("/dev/null".into(), "is not a file"),
     ] {
         let error = gm
             .save(&path)

@@ -1,4 +1,4 @@
-//! Defects once met in patterns, each by its number: what broke must stay whole.
+//! Regression tests for defects in patterns, each named by its number.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ fn tuple(items: Vec<NodeId>) -> Argument {
     Argument::Tuple(Arc::new(items.into_iter().map(Argument::Node).collect()))
 }
 
-/// What a call is refused with.
+/// The error with which a call is refused.
 fn refused<T>(result: Result<T>) -> String {
     result
         .err()
         .map_or_else(|| "accepted".to_string(), |error| error.to_string())
 }
 
-/// The nodes that a match's anchors are, by name.
+/// The names of the nodes that are a match's anchors.
 fn anchors(gm: &GraphModule, found: &Match) -> Vec<String> {
     let nodes = found.anchors().map(|id| gm.graph().node(id));
     nodes
@@ -34,7 +34,7 @@ fn anchors(gm: &GraphModule, found: &Match) -> Vec<String> {
 
 // ---- r02: commutative operations ---------------------------------------------------------------
 
-/// A balanced tree of sums over `leaves` inputs, each through what `op` says.
+/// A balanced tree of sums over `leaves` inputs, each through its operation from `op`.
 fn sums(leaves: usize, op: impl Fn(usize) -> Function) -> Result<Graph> {
     let mut graph = Graph::new();
     let mut level = (0..leaves)
@@ -102,7 +102,7 @@ fn defect_r02_inputs_that_are_one_value_are_no_match_soon() -> Result<()> {
     Ok(())
 }
 
-/// `(x + y)`, 40 steps, and an end; a step doubles what is before it.
+/// `(x + y)`, 40 steps, and an end; each step doubles the value before it.
 fn doubled(
     input: Option<Function>,
     step: impl Fn(&mut Graph, NodeId) -> Result<NodeId>,
@@ -111,7 +111,7 @@ fn doubled(
     let (x, y) = (graph.placeholder("x")?, graph.placeholder("y")?);
     let mut at = graph.call_function(operator::add, (x, y), ())?;
     if let Some(op) = input {
-        // A sum is looked for where there is something else.
+        // A sum is searched for where there is something else.
         let sub = graph.call_function(operator::sub, (x, y), ())?;
         graph.node_mut(at)?.replace_all_uses_with(sub)?;
         graph.erase_node(at)?;
@@ -136,7 +136,7 @@ fn defect_r02_equal_operands_cost_nothing() -> Result<()> {
             .find(&module(doubled(Some(operator::neg), square)?)?)?
             .is_empty()
     );
-    // Two values of one: each order leads to the same.
+    // Two equal values of one input: each order leads to the same result.
     let twice = |graph: &mut Graph, at: NodeId| {
         let a = graph.call_function(operator::neg, (at,), ())?;
         let b = graph.call_function(operator::neg, (at,), ())?;
@@ -152,7 +152,8 @@ fn defect_r02_equal_operands_cost_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A balanced tree of sums of 64 products of two of 64 inputs, each used twice, as a seed has it.
+/// A balanced tree of sums of 64 products of two of 64 inputs, each used twice, depending on the
+/// seed.
 fn products(seed: u64) -> Result<Graph> {
     let mut state = seed;
     let mut shuffled = || {
@@ -179,7 +180,8 @@ fn products(seed: u64) -> Result<Graph> {
 
 #[test]
 fn defect_r02_what_is_too_much_is_an_error() -> Result<()> {
-    // Which inputs are multiplied is a graph of its own: whether it is another one takes exponential time.
+    // Which inputs are multiplied is itself a graph: to see whether two differ takes exponential
+    // time.
     let matcher = SubgraphMatcher::new(products(1)?)?.budget(1_000);
     let mut gm = module(products(2)?)?;
     let error = refused(matcher.find(&gm));
@@ -187,7 +189,7 @@ fn defect_r02_what_is_too_much_is_an_error() -> Result<()> {
         error.contains("budget of 1000 comparisons is spent") && error.contains("while matching %"),
         "{error}"
     );
-    // A rule tells it too, and changes nothing.
+    // A rule reports it too, and changes nothing.
     let before = gm.graph().to_string();
     let rule = Rule::new(matcher, products(3)?)?;
     assert!(refused(rule.apply(&mut gm)).contains("comparisons is spent"));
@@ -197,7 +199,7 @@ fn defect_r02_what_is_too_much_is_an_error() -> Result<()> {
 
 // ---- r07, b03, b04: several outputs ------------------------------------------------------------
 
-/// One value with `n` users, of these operations in turns.
+/// One value with `n` users, which alternate between these operations.
 fn hub(n: usize, ops: &[Function]) -> Result<Graph> {
     let mut graph = Graph::with_capacity(n + 2);
     let x = graph.placeholder("x")?;
@@ -226,7 +228,7 @@ fn defect_r07_several_outputs_over_one_hub_are_soon_found() -> Result<()> {
     );
     let same = SubgraphMatcher::new(hub(5, &[neg])?)?.budget(200_000);
     assert_eq!(same.find(&module(hub(9_999, &[neg])?)?)?.len(), 1_999);
-    // Fewer users than outputs are none.
+    // With fewer users than outputs there is no match.
     let many = SubgraphMatcher::new(hub(12, &[neg])?)?.budget(50_000);
     assert!(many.find(&module(hub(11, &[neg])?)?)?.is_empty());
     Ok(())
@@ -349,7 +351,7 @@ fn defect_b04_what_cannot_be_replaced_is_no_match() -> Result<()> {
 
 // ---- r08: one node with many arguments ---------------------------------------------------------
 
-/// The least time of three that something takes for each of `n` steps, in nanoseconds.
+/// The least time of three runs, per step for `n` steps, in nanoseconds.
 fn step(n: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..3 {
@@ -360,8 +362,8 @@ fn step(n: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(best)
 }
 
-/// Each of 8,000 costs what each of 500 does, where a quadratic way would take 16 times as long. A busy machine spoils a
-/// measurement now and then: one of five has to hold.
+/// One of 8,000 steps costs what one of 500 does, where a quadratic algorithm would take 16 times
+/// as long. A busy machine spoils a measurement now and then: one of five has to pass.
 fn costs_no_more_each(mut time: impl FnMut(usize) -> Result<f64>) -> Result<()> {
     let mut seen = Vec::new();
     for _ in 0..5 {
@@ -404,7 +406,7 @@ fn defect_r08_one_operand_of_many_is_replaced_alone() -> Result<()> {
             graph.node_mut(output)?.set_args(flat)?;
             graph.output(output)?;
         }
-        // Every operand four times: by another one, by one that is there already, back, and by a literal.
+        // Every operand four times: by another one, by an existing one, back, and by a literal.
         let result = step(4 * n, || {
             for (at, user) in users.iter().enumerate() {
                 let user = *user;
@@ -512,7 +514,7 @@ fn defect_r13_no_edit_makes_a_node_depend_on_itself() -> Result<()> {
         Ok(())
     };
     refuse_all(&mut graph, &before)?;
-    // Out of order, the same hold, and what is no cycle is allowed.
+    // Out of order, the same errors occur, and what is not a cycle is allowed.
     graph.node_mut(a)?.set_args((d,))?;
     graph.node_mut(x)?.prepend(c)?;
     assert!(graph.lint().is_err());
@@ -527,7 +529,7 @@ fn defect_r13_no_edit_makes_a_node_depend_on_itself() -> Result<()> {
 
 #[test]
 fn defect_r13_graphs_put_together_out_of_order_cost_no_more() -> Result<()> {
-    // Each new node goes to the end, behind the node that uses it.
+    // Each new node is appended at the end, after the node that uses it.
     let build = |n: usize| -> Result<f64> {
         let mut graph = Graph::new();
         let mut at = graph.placeholder("x")?;
@@ -573,7 +575,7 @@ fn defect_b08_after_a_run_the_result_alone_is_there() -> Result<()> {
     };
     assert_eq!(there(false)?, [None, None, None, Some(2.0)]);
     assert_eq!(there(true)?, [Some(2.0), Some(-2.0), Some(2.0), Some(2.0)]);
-    // What the graph gives back as it came is the result too.
+    // An input that the graph returns unchanged is the result too.
     let gm = symbolic_trace(traced!(|x: Float| Ok(x)))?;
     let mut run = gm.interpretation();
     run.run(&mut PlainInterpreter, vec![3.0.into_value()])?;
@@ -585,7 +587,7 @@ fn defect_b08_after_a_run_the_result_alone_is_there() -> Result<()> {
     Ok(())
 }
 
-// ---- r12: structures nested deep ---------------------------------------------------------------
+// ---- r12: deeply nested structures -------------------------------------------------------------
 
 /// Runs something on a thread of 2 MB.
 fn on_a_small_stack(run: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {

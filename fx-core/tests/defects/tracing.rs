@@ -1,4 +1,4 @@
-//! Defects once met in tracing, each by its number: what broke must stay whole.
+//! Regression tests for defects in tracing, each named by its number.
 
 use fx_core::ir::{Graph, NewNode, Op, ValueMeta};
 use fx_core::module::Attributes;
@@ -49,7 +49,7 @@ fn id(gm: &GraphModule, name: &str) -> Result<NodeId> {
         .ok_or_else(|| Error::msg(format_args!("no %{name}")))
 }
 
-/// x -> mul -> add -> sub -> output, everything known.
+/// x -> mul -> add -> sub -> output, with everything known.
 fn chain() -> Result<GraphModule> {
     let mut gm = symbolic_trace(traced!(|x: Float| ((x * 2.0)? + 1.0)? - 3.0))?;
     gm.propagate_shapes(1.5)?;
@@ -70,10 +70,10 @@ fn defect_b01_an_open_option_is_traced_as_absent() -> Result<()> {
         let error = given.unwrap_err().to_string();
         assert!(error.contains(".concrete(\"by\", PH)"), "{error}");
     }
-    // Without guards the argument is what it was specialised to.
+    // Without guards the argument has the value that it was specialised to.
     let open = Trace::new(traced!(branching)).unguarded().graph_module()?;
     assert_eq!(open.forward::<f64>((1.5, 3.0))?, 1.5);
-    // The text refuses what the program refuses.
+    // The generated source refuses what the program refuses.
     let code = gm.code();
     assert!(code.contains("by.is_some()"), "{code}");
     Ok(())
@@ -104,7 +104,7 @@ fn defect_b01_an_option_bound_as_there_is_needed() -> Result<()> {
         }
         let code = gm.code();
         assert!(code.contains("`by` is missing: it was there"), "{code}");
-        // Traced again it is needed again, and so it is from a file.
+        // Traced again, it is needed again, and also when loaded from a file.
         let again = symbolic_trace(&gm)?;
         assert_eq!(again.forward::<f64>((1.5, 2.0))?, 3.0);
         assert!(again.forward::<f64>(1.5).is_err());
@@ -194,7 +194,7 @@ fn defect_b02_edits_of_a_node_reach_what_depends_on_it() -> Result<()> {
         let stale = ["add", "sub", "output"].map(|name| left.iter().any(|known| known == name));
         assert_eq!(stale, [false; 3], "{what}: {left:?}");
         assert!(left.contains(&"x".to_string()), "{what}");
-        // What is known again is known of all.
+        // After propagation, everything is known again.
         gm.propagate_shapes(1.5)?;
         assert_eq!(known(&gm).len(), gm.graph().len(), "{what}");
     }
@@ -233,7 +233,7 @@ fn defect_b02_edits_of_uses_reach_what_depends_on_them() -> Result<()> {
             }
             edit(&mut graph, mul, new, add)?;
             drop(graph);
-            // What gives the same keeps what follows.
+            // A node with the same value keeps what is known after it.
             let stays = tells == Some("3.0");
             for name in ["add", "sub", "output"] {
                 assert_eq!(
@@ -380,7 +380,8 @@ fn defect_b02_a_copy_for_another_input_knows_nothing_of_its_own() -> Result<()> 
     Ok(())
 }
 
-/// Edits in a loop pay for each node once: forgetting again from the front of a long graph is no walk.
+/// Edits in a loop pay for each node once: forgetting again from the front of a long graph walks
+/// nothing.
 #[test]
 fn defect_b02_edits_in_a_loop_stay_linear() -> Result<()> {
     const NODES: usize = 100_000;
@@ -602,7 +603,7 @@ fn defect_n06_questions_that_are_answered_are_reported() -> Result<()> {
     Ok(())
 }
 
-/// Modules without data are told apart by their tags.
+/// Modules without data are distinguished by their tags.
 #[test]
 fn defect_m01_modules_without_fields_are_told_apart() -> Result<()> {
     #[derive(Module, Clone, Default)]
@@ -615,7 +616,7 @@ fn defect_m01_modules_without_fields_are_told_apart() -> Result<()> {
             x * 2.0
         }
     }
-    // A wrapper of its own type has the address of what is inside of it.
+    // A custom wrapper type has the address of what is inside it.
     #[derive(Module, Clone, Default)]
     struct Wrapped {
         inner: Double,
@@ -763,7 +764,7 @@ fn defect_m02_two_parts_at_one_path_are_refused() -> Result<()> {
         assert!(error.contains(place), "{error}");
         assert!(error.contains("a `Scale` and a `Scale`"), "{error}");
     }
-    // One layer flattened into another type is at its path, and a shared one at several.
+    // One layer flattened into another type is at its path, and a shared one is at several.
     #[derive(Module)]
     struct Subclass(#[module(flatten)] Scale);
     #[trace]
@@ -816,7 +817,7 @@ fn defect_m02_layers_of_a_graph_module_are_checked_too() -> Result<()> {
     let made = leaf("a.b");
     let error = symbolic_trace(traced!(move |x: Float| made.forward(x))).unwrap_err();
     assert!(error.to_string().contains("the key `a.b`"), "{error}");
-    // One that was put into the module afterwards.
+    // A layer that was put into the module afterwards.
     let good = leaf("a");
     let mut gm = symbolic_trace(traced!(move |x: Float| good.forward(x)))?;
     assert!(gm.to_bytes().is_ok());

@@ -1,4 +1,5 @@
-//! An edit costs what it changes. Times are compared with each other, coarsely: what grows with the graph grows a hundred times.
+//! An edit costs what it changes. Times are compared coarsely: a cost that grows with the graph
+//! grows a hundred times.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,8 @@ fn chain(n: usize) -> Result<(GraphModule, Vec<NodeId>)> {
     Ok((gm, nodes))
 }
 
-/// How many times longer `run` takes for many nodes than for a few; the shortest of some times each, taken in turns.
+/// How many times longer `run` takes for many nodes than for few; the shortest of several times
+/// each, taken in turn.
 fn growth(
     times: usize,
     mut run: impl FnMut(&mut GraphModule, &[NodeId], usize) -> Result<Duration>,

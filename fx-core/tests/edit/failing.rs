@@ -1,5 +1,5 @@
-//! Every public method that changes a graph or a graph module and can fail, made to fail: nothing is different afterwards, and
-//! observers are there still.
+//! Every public method that changes a graph or a graph module and can fail is made to fail: nothing
+//! differs afterwards, and observers stay registered.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::mirror::Mirror;
 use super::modules::{Scale, module_state, sample};
 use crate::support::Array;
 
-/// What a case is made with.
+/// The inputs of a case.
 struct Given {
     foreign: NodeId,
     x: NodeId,
@@ -318,7 +318,7 @@ const CASES: &[Case] = &[
     }),
 ];
 
-/// A replacement that names what nobody has.
+/// A replacement that names something that does not exist.
 fn names_nothing() -> Result<Graph> {
     let mut graph = Graph::new();
     let x = graph.placeholder("x")?;
@@ -354,7 +354,7 @@ fn given(gm: &mut GraphModule) -> Result<Given> {
     })
 }
 
-/// Another module for the place of a `Scale`.
+/// A module to replace a `Scale`.
 #[derive(Module)]
 struct Other {
     tag: Tag,
@@ -381,7 +381,7 @@ fn what_fails_leaves_no_trace() -> Result<()> {
         assert_eq!(module_state(&gm), before, "{what}: {error}");
         mirror.check(gm.graph());
         mirror.check_replaced();
-        // The observer is told of what comes after.
+        // The observer is notified of later changes.
         gm.graph_mut().placeholder("later")?;
         mirror.check(gm.graph());
     }

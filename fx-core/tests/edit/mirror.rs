@@ -1,4 +1,4 @@
-//! A mirror of a graph that an observer keeps by events alone.
+//! A mirror of a graph, which an observer maintains by events alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,8 @@ fn seen(node: NodeRef<'_>) -> Seen {
 struct Nodes {
     order: Vec<NodeId>,
     nodes: HashMap<NodeId, Seen>,
-    /// For each pair of an old and a new node, how often users went from one to the other, less how often they went back.
+    /// For each pair of an old and a new node: how often users moved from one to the other, minus
+    /// how often they moved back.
     replaced: HashMap<(NodeId, NodeId), i64>,
 }
 
@@ -72,7 +73,7 @@ impl Mirror {
         see(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The mirror shows the graph.
+    /// Checks that the mirror equals the graph.
     #[track_caller]
     pub fn check(&self, graph: &Graph) {
         let mut own = self.with(|nodes| nodes.clone());
@@ -80,7 +81,7 @@ impl Mirror {
         assert_eq!(own, Nodes::of(graph));
     }
 
-    /// Every user that was told to go from one node to another was told to go back.
+    /// Checks that every move of users that was notified was also notified as undone.
     #[track_caller]
     pub fn check_replaced(&self) {
         let replaced = self.with(|nodes| nodes.replaced.clone());

@@ -1,4 +1,5 @@
-//! What a graph module holds, and edits of it: which module and tensor stands where, nested graph modules, other graphs.
+//! What a graph module holds, and edits of it: which module and tensor is where, nested graph
+//! modules, other graphs.
 
 use std::any::Any;
 use std::fmt::Write;
@@ -17,7 +18,7 @@ use super::mirror::Mirror;
 use super::state::state;
 use crate::support::Array;
 
-/// Multiplies. Counts how often one is copied.
+/// Multiplies. Counts how often it is copied.
 #[derive(Debug)]
 pub struct Scale {
     pub by: f64,
@@ -61,7 +62,8 @@ impl Scale {
     }
 }
 
-/// A graph module of a few nodes, with a module, a tensor and a graph module inside, which has one inside too.
+/// A graph module of a few nodes, with a module, a tensor and a graph module inside, which contains
+/// one too.
 pub fn sample() -> Result<GraphModule> {
     let mut innermost = symbolic_trace(traced!(|x: Float| {
         let _unused = (x * 5.0)?;
@@ -99,7 +101,7 @@ fn add_call(gm: &mut GraphModule, path: &str, module: impl Module) -> Result<Nod
     Ok(call)
 }
 
-/// All that can be seen of a graph module, the graph modules inside too.
+/// All that can be seen of a graph module, including nested graph modules.
 pub fn module_state(gm: &GraphModule) -> String {
     let mut text = state(gm.graph());
     let _ = writeln!(text, "{:?}", gm.params());
@@ -193,7 +195,8 @@ fn a_module_is_copied_when_it_is_first_lent_in_an_edit_and_not_before() -> Resul
     Ok(())
 }
 
-/// `GraphModule::eliminate_dead_code` works on the inner graphs first; the outer one breaks its rules.
+/// `GraphModule::eliminate_dead_code` changes the inner graphs first; the outer one breaks its
+/// rules.
 #[test]
 fn a_failing_edit_of_nested_graph_modules_leaves_all_of_them() -> Result<()> {
     let mut gm = sample()?;
@@ -208,7 +211,7 @@ fn a_failing_edit_of_nested_graph_modules_leaves_all_of_them() -> Result<()> {
     assert!(gm.eliminate_dead_code().is_err());
     assert_eq!(module_state(&gm), before);
 
-    // One inner graph breaks its rules, and another one was worked on before.
+    // One inner graph breaks its rules, and another one was changed before.
     let mut broken = symbolic_trace(traced!(|x: Float| (x * 3.0)? - 1.0))?;
     let mut graph = broken.graph_mut();
     let (mul, sub) = (graph.find_name("mul"), graph.find_name("sub"));
@@ -321,7 +324,7 @@ fn another_graph_or_module_that_is_assigned_is_taken_back() -> Result<()> {
     assert_eq!(module_state(&gm), before);
     mirror.check(gm.graph());
 
-    // A clone that is worked on and put in the place of the graph.
+    // A clone is changed and replaces the graph.
     let failed = gm.edit(|gm| {
         let mut copy = gm.graph().clone();
         copy.eliminate_dead_code()?;
@@ -361,7 +364,7 @@ fn a_graph_that_is_moved_out_and_kept_is_told() -> Result<()> {
     Ok(())
 }
 
-/// The program is the one of the graph and the attributes as they are, whatever was taken back in between.
+/// The program matches the current graph and attributes, whatever was undone in between.
 #[test]
 fn what_runs_is_the_module_as_it_is() -> Result<()> {
     let mut gm = sample()?;

@@ -1,4 +1,4 @@
-//! Passes that fail: the file of the module is the one before, and so are the names of new nodes.
+//! Passes that fail: the module's file is unchanged, and so are the names of new nodes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,7 +8,7 @@ use fx_core::passes::{Canonicalize, DeadCode, PassManager, pass_fn};
 use fx_core::prelude::*;
 use fx_core::value::NodeId;
 
-/// A module without tensors, which a file keeps.
+/// A module without tensors, which can be saved.
 fn sample() -> Result<GraphModule> {
     symbolic_trace(traced!(|x: Float, y: Float| {
         let a = (-(x + y)?)?;
@@ -65,7 +65,7 @@ fn a_pass_that_fails_after_renaming_retyping_and_erasing_leaves_equal_bytes() ->
     assert!(refused.run(&mut gm).is_err());
     assert_eq!(gm.to_bytes()?, before);
 
-    // New nodes get the names that they would have got, and no pass is at work.
+    // New nodes get the names that they would have got, and no pass is recorded any more.
     let mut other = sample()?;
     for gm in [&mut gm, &mut other] {
         for _ in 0..2 {
@@ -101,7 +101,7 @@ fn the_record_of_a_pass_tells_what_it_did() -> Result<()> {
             .set_op(Op::CallFunction(operator::neg))?;
         let spare = graph.call_function(operator::neg, (add,), ())?;
         graph.erase_node(spare)?;
-        // There and back is nothing.
+        // A change and its reverse are not change.
         graph
             .node_mut(add)?
             .set_op(Op::CallFunction(operator::sub))?;
@@ -121,12 +121,12 @@ fn the_record_of_a_pass_tells_what_it_did() -> Result<()> {
     assert_eq!(record.erased, ["sub"]);
     assert!(!gm.apply(&DeadCode)?.changed);
 
-    // The whole module, and the whole graph, in another one's place.
+    // Replaces the whole module, and the whole graph, by another one.
     let record = gm.apply(&pass_fn("again", |gm| {
         *gm = gm.transform(&mut fx_core::run::PlainInterpreter)?;
         Ok(true)
     }))?;
-    // A transform names nodes anew.
+    // A transform gives nodes new names.
     assert_eq!(record.created, ["neg"]);
     assert_eq!(record.erased, ["abs_1"]);
     let record = gm.apply(&pass_fn("other", |gm| {

@@ -1,4 +1,5 @@
-//! Random edits inside of edits that fail, against the graph before; and against a graph that never saw them.
+//! Random nested edits that fail, compared with the graph before, and with a graph that never saw
+//! them.
 
 use fx_core::ir::{Argument, Graph, Op};
 use fx_core::operator;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 use super::mirror::Mirror;
 use super::state::{Size, Stage, state};
 
-/// An edit; nodes are chosen by number among those that there are.
+/// An edit; nodes are chosen by number among the existing ones.
 #[derive(Debug, Clone)]
 enum Edit {
     Create {
@@ -38,7 +39,7 @@ enum Edit {
     DeadCode,
     Inline(usize),
     InPass(usize, usize),
-    /// Edits inside, kept or taken back.
+    /// Nested edits, kept or undone.
     Inner(Vec<Edit>, bool),
 }
 
@@ -109,7 +110,7 @@ fn id(graph: &Graph, number: usize) -> Option<NodeId> {
     graph.nodes().nth(number % count).map(|node| node.id())
 }
 
-/// Does an edit as far as it can be done; a failing edit changes nothing, which is what is tested elsewhere.
+/// Does an edit as far as possible; that a failing edit changes nothing is tested elsewhere.
 fn apply(graph: &mut Graph, edit: &Edit) -> Option<()> {
     let some = |graph: &Graph, number: usize| id(graph, number);
     let arguments = |graph: &Graph, numbers: &[usize], nested: bool| -> Vec<Argument> {
@@ -307,7 +308,8 @@ proptest! {
             mirror.check(&graph);
             mirror.check_replaced();
         }
-        // What is done next is done as if nothing had been, at the same insertion point, with the same names.
+        // Later edits work as if nothing had happened, at the same insertion point, with the same
+        // names.
         for edit in &after {
             apply(&mut graph, edit);
             apply(&mut control, edit);
@@ -317,7 +319,7 @@ proptest! {
         prop_assert_eq!(graph.lint().is_ok(), control.lint().is_ok());
     }
 
-    /// An edit that is kept is what its changes are without it.
+    /// An edit that is kept equals its changes without it.
     #[test]
     fn what_is_kept_is_what_it_would_be_without_an_edit(
         before in prop::collection::vec(edit(), 0..24),

@@ -1,4 +1,4 @@
-//! All that can be seen of a graph, as text: two graphs with the same text cannot be told apart.
+//! All that can be seen of a graph, as text: two graphs with the same text are indistinguishable.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ impl Meta for Stage {
     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
 }
 
-/// An entry that must be computed anew.
+/// An entry that must be computed again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Size(pub usize);
 
@@ -24,8 +24,9 @@ impl Meta for Size {
     const ON_REPLACE: MetaPolicy = MetaPolicy::Recompute;
 }
 
-/// Everything that can be seen of a graph: the nodes with their ids, names, arguments, users, types, entries, places and
-/// provenance, forwards and backwards, by op and by name, and the names that new nodes would get.
+/// Everything that can be seen of a graph: the nodes with their ids, names, arguments, users,
+/// types, entries, places and provenance, forwards and backwards, by op and by name, and the names
+/// that new nodes would get.
 pub fn state(graph: &Graph) -> String {
     let mut text = format!("{graph}\n{:?}\n", graph.lint().map_err(|e| e.to_string()));
     for node in graph.nodes() {

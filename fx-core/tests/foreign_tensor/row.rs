@@ -1,4 +1,4 @@
-//! Rows of numbers: a tensor type that says no names of its own.
+//! Rows of numbers: a tensor type without names of its own.
 
 use fx_core::module::{Component, Walk, WalkMut};
 use fx_core::prelude::*;
@@ -6,12 +6,12 @@ use fx_core::tensor::{Object, OperandRef, TensorData, Traced, escape};
 use fx_core::value::{IntoValue, Operator, Proxy};
 use fx_core::{operator, register_tensor, tensor_type};
 
-/// Numbers, or what stands for them in a trace.
+/// Numbers, or their symbol in a trace.
 #[derive(Debug, Clone)]
 pub enum Row {
     /// The numbers, and the shape.
     Known(Vec<f64>, [usize; 1]),
-    /// What stands for them.
+    /// Their symbol.
     Symbolic(Proxy),
 }
 
@@ -24,7 +24,7 @@ impl Row {
     /// The numbers, which only a run has.
     ///
     /// # Errors
-    /// When the row is symbolic.
+    /// Returns an error if the row is symbolic.
     #[track_caller]
     pub fn data(&self) -> Result<&[f64]> {
         match self {
@@ -149,17 +149,18 @@ register_tensor!(Row, "foreign_tensor::Row", |data| {
 /// Two results of one call.
 ///
 /// # Errors
-/// When the row is symbolic where nothing traces.
+/// Returns an error if the row is symbolic where nothing traces.
 #[wrap(path = "foreign_tensor::halves")]
 pub fn halves(x: &Row) -> Result<(Row, Row)> {
     let (a, b) = x.data()?.split_at(x.data()?.len() / 2);
     Ok((Row::new(a), Row::new(b)))
 }
 
-/// Each operation that Rust has no sign for, on rows: an index of every kind, operators, an attribute.
+/// Each operation that Rust has no operator for, on rows: an index of every kind, operators, an
+/// attribute.
 ///
 /// # Errors
-/// When there is no such place.
+/// Returns an error if there is no such place.
 #[trace]
 pub fn every_form(x: &Row, n: Int) -> Result<(Row, Int)> {
     let index = |x: &Row, at: Value| operator::getitem.call_as::<Row>((x, at));

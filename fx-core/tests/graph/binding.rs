@@ -1,4 +1,4 @@
-//! What calls bind to the parameters of functions and of graph modules.
+//! How calls bind to the parameters of functions and of graph modules.
 
 use fx_core::function;
 use fx_core::ir::{Argument, Graph, IntoArguments, IntoKwargs};
@@ -7,7 +7,7 @@ use fx_core::prelude::*;
 use crate::module;
 use crate::support::*;
 
-/// Its result shows what each parameter was bound to, a digit each.
+/// Its result shows what each parameter was bound to, one digit each.
 #[wrap(path = "rows::digits")]
 fn digits(
     a: Int,
@@ -41,7 +41,7 @@ fn number(digits: &[Int]) -> Result<Int> {
     Ok(number.into())
 }
 
-/// A root that takes what `digits` takes.
+/// A root with the parameters of `digits`.
 #[trace]
 fn digits_root(
     a: Int,
@@ -77,7 +77,7 @@ fn call(
     module(graph)?.forward(())
 }
 
-/// The error says this of a call, and what the callee takes.
+/// Checks that the error of a call has this text, and the callee's signature.
 #[track_caller]
 fn refused_for<T>(problem: &str, result: Result<T>) {
     let error = refused(result).to_string();

@@ -1,4 +1,4 @@
-//! What dead-code elimination takes away, and what stays because of its effects.
+//! What dead-code elimination removes, and what stays because of its effects.
 
 use fx_core::ir::{Graph, NodeRef};
 use fx_core::prelude::*;
@@ -9,7 +9,7 @@ use crate::support::modules::Linear;
 use crate::support::*;
 use crate::{left, module, right};
 
-/// Eliminates dead code, and checks what went and that the result is the same.
+/// Eliminates dead code, and checks what was removed and that the result is the same.
 #[track_caller]
 fn check_dce(gm: &mut GraphModule, gone: &[&str], args: &[Value]) -> Result<()> {
     let call = || fx_core::trace::CallArgs {
@@ -135,7 +135,7 @@ fn an_unused_assertion_stays() -> Result<()> {
     Ok(())
 }
 
-/// Changes `x` where it lies, and forgot to say so.
+/// Changes `x` in place, but does not declare it.
 #[wrap(path = "rows::add_")]
 fn add_(
     x: &Array,

@@ -1,4 +1,4 @@
-//! Graphs put together by hand and edited: insertion, moves, arguments, copies, attributes.
+//! Graphs built by hand and edited: insertion, moves, arguments, copies, attributes.
 
 use std::sync::{Arc, Weak};
 
@@ -77,7 +77,7 @@ fn input_nodes_are_listed_once_in_order() -> Result<()> {
     Ok(())
 }
 
-/// Something whose life shows.
+/// A value whose lifetime can be observed.
 #[derive(Debug)]
 struct Held(#[allow(dead_code, reason = "held to be freed")] Arc<()>);
 
@@ -259,7 +259,8 @@ fn a_used_node_is_not_erased_and_its_users_are_named() -> Result<()> {
     Ok(())
 }
 
-/// A target of another type than its opcode's cannot be built; text can name what is no function.
+/// A target of another type than its opcode's cannot be built; text can name something that is not
+/// a function.
 #[test]
 fn an_unknown_target_in_text_is_refused() -> Result<()> {
     let text = |target: &str| {

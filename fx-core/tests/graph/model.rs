@@ -155,7 +155,7 @@ impl Model {
         position.expect("the model has the node")
     }
 
-    /// Gives a node other arguments; a kept input keeps its place among its users.
+    /// Sets a node's arguments; a kept input keeps its place among its users.
     fn set(&mut self, at: usize, args: Vec<Argument>, kwargs: Vec<Argument>) {
         let user = self.nodes[at].id;
         let old = self.nodes[at].inputs();
@@ -218,7 +218,7 @@ impl Model {
         Ok(())
     }
 
-    /// The first node, in today's order, whose inputs have all come, again and again.
+    /// Repeatedly takes the first node, in the current order, whose inputs have all been taken.
     fn sort(&mut self) {
         let mut sorted: Vec<ModelNode> = Vec::new();
         while !self.nodes.is_empty() {
@@ -233,7 +233,7 @@ impl Model {
         self.nodes = sorted;
     }
 
-    /// Whether a node is among others, or depends on one of them through any number of nodes.
+    /// Whether a node is among others, or depends on one of them directly or indirectly.
     fn depends_on(&self, node: NodeId, others: &[NodeId]) -> bool {
         let mut seen = vec![node];
         let mut pending = vec![node];
@@ -251,7 +251,7 @@ impl Model {
         false
     }
 
-    /// Whether a node that had these arguments would depend on itself; a result must say so.
+    /// Whether a node with these arguments would depend on itself; a result must report that.
     fn is_refused<T: std::fmt::Debug>(
         &self,
         result: &Result<T>,

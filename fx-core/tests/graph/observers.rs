@@ -1,4 +1,4 @@
-//! Who watches a graph is told of what is made and erased.
+//! Observers of a graph are notified of what is made and erased.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

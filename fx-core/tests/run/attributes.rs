@@ -36,7 +36,7 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     assert_snapshot!(said.join("\n"), @"
     `linear.inner` and the module `linear` cannot both be there: one is inside the other, which is a whole
     `net_b` and the module `net_b.conv` cannot both be there: one is inside the other, which is a whole
-    `a..b` is no path: it is names with dots between them
+    `a..b` is not a path: a path is names separated by dots
     `param` is a tensor of this module: a module needs another path
     no module at `nothing`; add it to the attributes of the graph module
     `linear` is a module: a tensor needs another path
@@ -44,7 +44,7 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     no buffer at `net_c`; add it to the attributes of the graph module
     ");
 
-    // A module in the place of another is what runs next.
+    // The next run uses the new module.
     let before: Array = gm.forward(&x())?;
     gm.set_submodule("linear", Linear::square(2, 20.0))?;
     let after: Array = gm.forward(&x())?;
@@ -58,7 +58,7 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     assert!(gm.parameter("param").is_ok(), "parameters stay");
     gm.forward::<Array>(&x())?;
 
-    // What a node calls and is not there is an error that names both.
+    // If a node calls something that is missing, the error names both.
     assert!(gm.delete_submodule("linear"));
     let text = gm.forward::<Array>(&x()).err().map(|e| e.to_string());
     let text = text.unwrap_or_default();

@@ -174,7 +174,7 @@ fn code_is_the_same_every_time_and_follows_edits() -> Result<()> {
     Ok(())
 }
 
-/// One list of all arguments, and the result in a list of its own.
+/// One list of all arguments, and the result in a separate list.
 struct Boxed;
 
 impl CodeGen for Boxed {
@@ -214,7 +214,8 @@ fn a_codegen_says_how_a_module_is_called() -> Result<()> {
     `closure` takes 2 arguments but 3 were given; it takes (x: Float, y: Float = 3.0)
     ");
 
-    // In another graph it is called by its parameters, whatever the convention; so it is by a trace that goes inside.
+    // Another graph calls it by its parameters, whatever the convention; so does a trace that goes
+    // inside.
     let mut outer = symbolic_trace(traced!(|x: Float| x * 2.0))?;
     outer.add_submodule("inner", gm.clone())?;
     let mul = outer.graph().find_name("mul").map(|node| node.id());

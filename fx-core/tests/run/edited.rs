@@ -1,4 +1,4 @@
-//! A graph module that was edited: the next run is of the graph as it is.
+//! Edited graph modules: the next run uses the current graph.
 
 use fx_core::function;
 use fx_core::ir::Op;
@@ -37,7 +37,7 @@ fn a_replaced_function_is_what_runs_next() -> Result<()> {
 fn an_edit_needs_no_recompile() -> Result<()> {
     let mut gm = relu_module()?;
     relu_to_neg(&mut gm)?;
-    // Nobody called recompile.
+    // Without a call of recompile.
     equal(&gm.forward(&x())?, &(-x())?)?;
     let module: &dyn Module = &gm;
     let mut out = Value::None;
@@ -52,7 +52,7 @@ fn recompile_shows_errors_of_each_edit() -> Result<()> {
     relu_to_neg(&mut gm)?;
     gm.recompile()?;
     equal(&gm.forward(&x())?, &(-x())?)?;
-    // An edit that cannot run is seen by recompile, and the next edit mends it.
+    // Recompile reports an edit that cannot run, and the next edit fixes it.
     let output = gm.graph().output_node().map(|n| n.id());
     let output = output.ok_or_else(|| Error::msg("the graph has an output"))?;
     let lost = gm.graph_mut().inserting_before(output)?.get_attr("lost")?;

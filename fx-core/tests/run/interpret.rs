@@ -1,4 +1,5 @@
-//! Interpreted runs and transforms: what an override sees and changes, what is kept, what an error names.
+//! Interpreted runs and transforms: what an override sees and changes, what is kept, what an error
+//! names.
 
 use std::sync::Arc;
 

@@ -81,7 +81,7 @@ fn a_function_takes_a_module_by_its_path() -> Result<()> {
     gm.eliminate_dead_code()?;
     equal(&gm.forward(&x())?, &expected)?;
 
-    // What is changed in place is what the function is given next.
+    // A module that is changed in place is passed to the function in its new state.
     let mut changed = net();
     changed.layers[0].weight = Linear::square(2, 7.0).weight;
     gm.set_parameter("layers.0.weight", changed.layers[0].weight.clone())?;
@@ -101,7 +101,7 @@ fn a_function_takes_a_module_by_its_path() -> Result<()> {
 fn a_module_that_is_not_of_the_root_is_refused() {
     let other = Linear::square(2, 1.0);
     let f = traced!(move |x: &Array| twice(&other, x));
-    assert_snapshot!(without_lines(text(symbolic_trace(f))), @"while tracing `twice` (fx-core/tests/run/module_arguments.rs:_): a function is given a `Linear` that is no module inside of the traced root: make it a field of the root, so that the graph can name it");
+    assert_snapshot!(without_lines(text(symbolic_trace(f))), @"while tracing `twice` (fx-core/tests/run/module_arguments.rs:_): a function is given a `Linear` that is not a module inside of the traced root: make it a field of the root, so that the graph can name it");
 }
 
 #[derive(Module)]

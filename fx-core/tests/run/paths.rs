@@ -1,4 +1,5 @@
-//! Paths into containers, called layers and nested graph modules; modules collected out of a root; entries of a module.
+//! Paths into containers, called layers and nested graph modules; modules collected out of a root;
+//! entries of a module.
 
 use std::sync::Arc;
 
@@ -140,7 +141,7 @@ fn what_is_lent_to_be_changed_is_what_runs_next_and_comes_back_from_a_failing_ed
     equal(&gm.forward(&x())?, &before)?;
     assert_eq!(self::tensors(&gm)?, tensors);
 
-    // The same in a nested graph module, whose own journal takes it back.
+    // The same in a nested graph module, which is restored by its own journal.
     let mut outer = symbolic_trace(&my_module())?;
     outer.set_submodule("linear", gm)?;
     let before: Array = outer.forward(&x())?;
@@ -179,7 +180,7 @@ fn a_shared_module_that_is_lent_is_changed_at_its_path_alone() -> Result<()> {
     Ok(())
 }
 
-/// Calls a layer as a whole, and reads its weight itself.
+/// Calls a layer as a whole, and also reads its weight directly.
 #[derive(Module)]
 struct Reads {
     lin: Linear,

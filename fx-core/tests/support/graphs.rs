@@ -1,4 +1,4 @@
-//! What tests ask of graphs, of what they run to, and of what is refused.
+//! Shared by tests: properties of graphs, results of runs, and errors.
 
 use fx_core::ir::{Graph, NodeRef};
 use fx_core::prelude::*;
@@ -35,12 +35,13 @@ pub fn x() -> Array {
     Array::vec(&[1.0, -2.0])
 }
 
-/// Runs a graph module and gives the numbers.
+/// Runs a graph module and returns the numbers.
 pub fn run(gm: &GraphModule, args: impl IntoArgs) -> Result<Vec<f64>> {
     gm.forward::<Array>(args)?.to_vec()
 }
 
-/// A traced module gives what its original gave on the same input, to the last bit.
+/// Checks that a traced module returns what its original returns on the same input, to the last
+/// bit.
 #[track_caller]
 pub fn same(gm: &GraphModule, eager: Result<Array>, args: impl IntoArgs) -> Result<()> {
     gm.graph().lint()?;

@@ -1,4 +1,5 @@
-//! A small array type of the tests' own, its leaf functions and a few modules: all through the public API.
+//! A small array type for the tests, its leaf functions and a few modules: all through the public
+//! API.
 #![allow(
     dead_code,
     unused_imports,
@@ -21,7 +22,7 @@ use fx_core::tensor::{Object, OperandRef, Traced, escape};
 use fx_core::value::{Int, Operator, Proxy, Value};
 use fx_core::{Error, Result, wrap};
 
-/// Counts the arrays that are alive, now and at most.
+/// Counts the arrays that are alive: the current number and the peak.
 #[derive(Debug, Default)]
 pub struct Census {
     live: AtomicI64,
@@ -43,7 +44,7 @@ impl Census {
     }
 }
 
-/// What arrays share when they are cloned.
+/// The data that clones of an array share.
 #[derive(Debug)]
 struct Storage {
     shape: Vec<usize>,
@@ -75,7 +76,7 @@ impl Array {
         Self::counted(shape, data, None)
     }
 
-    /// An array that is counted, and whose results are.
+    /// An array that is counted, as are its results.
     pub fn counted(shape: &[usize], data: Vec<f64>, census: Option<Arc<Census>>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         assert_eq!(shape.iter().product::<usize>(), data.len(), "{shape:?}");
@@ -99,7 +100,7 @@ impl Array {
         Array(Repr::Proxy(proxy))
     }
 
-    /// The numbers: what only a run has.
+    /// The numbers, which only a run has.
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<f64>> {
         Ok(self.storage("to_vec")?.data.clone())
@@ -124,7 +125,7 @@ impl Array {
         Ok(Array::counted(&x.shape, data, x.census.clone()))
     }
 
-    /// Element by element; an array of one element goes with any other.
+    /// Element by element; an array of one element can be combined with any other.
     fn zip(&self, other: &Array, f: impl Fn(f64, f64) -> f64) -> Result<Array> {
         let (a, b) = (self.storage("zip")?, other.storage("zip")?);
         let census = a.census.clone().or_else(|| b.census.clone());
@@ -302,7 +303,7 @@ pub fn concat(arrays: &[Array]) -> Result<Array> {
     Ok(Array::counted(&[data.len()], data, census))
 }
 
-/// Other numbers at every call, as a random constructor gives.
+/// Other numbers at every call, like a random constructor.
 #[wrap(always, random, path = "array::noise")]
 pub fn noise(n: usize) -> Result<Array> {
     static DRAWS: AtomicU64 = AtomicU64::new(0);
@@ -363,7 +364,7 @@ pub fn linear(x: &Array, weight: &Array, bias: Option<&Array>) -> Result<Array> 
     Ok(Array::counted(&shape, data, x.census.clone()))
 }
 
-/// A second type of objects, with a method that arrays have too, of another signature.
+/// A second type of objects, with a method of the same name as one of arrays and another signature.
 #[derive(Clone, Debug)]
 pub enum Text {
     Data(String),

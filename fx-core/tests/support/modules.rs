@@ -1,4 +1,5 @@
-//! Modules over `Array`: a leaf layer, a stateless activation, and a block with every kind of field.
+//! Modules over `Array`: a leaf layer, a stateless activation, and a block with every kind of
+//! field.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl Linear {
     }
 }
 
-/// Traced through by default; has no state, and a tag to be told from others by.
+/// Traced through by default; has no state, and a tag that distinguishes it from others.
 #[derive(Module, Debug, Default)]
 pub struct Activation(Tag);
 

@@ -1,6 +1,7 @@
 //! What snapshots leave out of texts.
 
-/// A text without the numbers of lines and columns of places, which every edit of a file moves.
+/// A text without the line and column numbers of source locations, which every edit of a file
+/// changes.
 pub fn without_lines(text: impl std::fmt::Display) -> String {
     let text = text.to_string();
     let mut parts = text.split(".rs:");

@@ -1,4 +1,4 @@
-//! What goes into a traced function and what comes out: structures, defaults, specialised arguments.
+//! The arguments and results of traced functions: structures, defaults, specialised arguments.
 
 use fx_core::ErrorKind;
 use fx_core::ir::{Meta, MetaPolicy};
@@ -35,7 +35,7 @@ fn a_dict_goes_in_and_comes_out() -> Result<()> {
     Ok(())
 }
 
-/// A number of positional arguments is a list.
+/// A variable number of positional arguments is a list.
 #[test]
 fn any_number_of_arguments_is_a_list() -> Result<()> {
     #[trace]
@@ -75,7 +75,8 @@ fn each_item_of_a_bound_tuple_is_an_input() -> Result<()> {
 
 #[test]
 fn the_truth_of_a_traced_value_is_an_error_with_the_ways_out() {
-    // A condition on a tensor does not compile (tests/ui/fail); asking by name is an error with the ways out.
+    // A condition on a tensor does not compile (tests/ui/fail); asking by name is an error that
+    // names the alternatives.
     let error = refused(symbolic_trace(traced!(|x: &Array, open: Bool| {
         if open.to_bool()? { x.relu() } else { x * 2.0 }
     })));
@@ -145,7 +146,7 @@ struct Pair {
     right: Array,
 }
 
-/// A struct of tensors comes out as it went in.
+/// A struct of tensors is returned as it was passed in.
 #[test]
 fn a_struct_goes_through() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array, y: &Array| Ok(Pair {
@@ -209,7 +210,7 @@ fn with_defaults(
     (x * factor)? + offset
 }
 
-/// Defaults are in the placeholders, and stand in where the call leaves arguments out.
+/// Defaults are in the placeholders, and are used if the call leaves arguments out.
 #[test]
 fn defaults_stand_in() -> Result<()> {
     let gm = symbolic_trace(traced!(with_defaults))?;
@@ -233,7 +234,7 @@ fn defaults_stand_in() -> Result<()> {
     Ok(())
 }
 
-/// A user's plain type is an argument once it says which value stands for it.
+/// A user's plain type is an argument if it defines the value that stands for it.
 #[derive(Clone, Copy)]
 enum Mode {
     Sum,
@@ -257,7 +258,7 @@ fn reduced(x: &Array, mode: &str) -> Result<Array> {
     }
 }
 
-/// What a type of one's own becomes in the graph is said by its conversion.
+/// The conversion of a custom type defines what it becomes in the graph.
 #[test]
 fn a_users_type_is_an_argument() -> Result<()> {
     for (mode, said, result) in [(Mode::Sum, "sum", -1.0), (Mode::Mean, "mean", -0.5)] {
@@ -302,7 +303,7 @@ fn a_placeholder_takes_the_entries_that_it_is_bound_with() -> Result<()> {
     Ok(())
 }
 
-/// A tracer that is used twice gives two graphs that know nothing of each other.
+/// A tracer that is used twice makes two independent graphs.
 #[test]
 fn traces_by_one_tracer_are_independent() -> Result<()> {
     let tracer = SymbolicTracer;

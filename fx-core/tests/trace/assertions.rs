@@ -4,7 +4,7 @@ use fx_core::prelude::*;
 
 use crate::support::*;
 
-/// Traces a function that asserts, and checks that it stops what does not hold with these words.
+/// Traces a function that asserts, and checks that a failing assertion stops it with these words.
 #[track_caller]
 fn stops(f: fx_core::trace::TracedFn, message: &str) -> Result<()> {
     let mut gm = symbolic_trace(f)?;
@@ -106,7 +106,7 @@ fn plain_claims_are_not_recorded_and_traced_ones_are() -> Result<()> {
     same(&gm, checked(&x(), 2, true.into()), (&x(), 2, true))?;
     let error = refused(gm.forward::<Array>((&x(), 2, false)));
     assert!(error.to_string().contains("open it first"), "{error}");
-    // Eager, what does not hold is an error as well; a plain claim panics as ever.
+    // In eager mode a failing assertion is an error as well; a plain claim panics as always.
     let error = refused(checked(&x(), 2, false.into()));
     assert!(error.to_string().contains("open it first"), "{error}");
     let panic = std::panic::catch_unwind(|| checked(&x(), -1, true.into()).map(drop));
@@ -114,7 +114,7 @@ fn plain_claims_are_not_recorded_and_traced_ones_are() -> Result<()> {
     Ok(())
 }
 
-/// A tensor of several elements is neither true nor false.
+/// A tensor of several elements has no truth value.
 #[test]
 fn an_assertion_of_many_numbers_is_an_error() {
     let error = refused(

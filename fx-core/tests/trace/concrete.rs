@@ -41,7 +41,7 @@ fn a_dict_is_an_input_for_each_key() -> Result<()> {
         "{}",
         gm.graph()
     );
-    // Called as the function is, in any order of the keys.
+    // Called like the function, with the keys in any order.
     let y: Array = gm.forward(dict(&[("b", 2.0), ("a", 1.0)]))?;
     assert_eq!(y.to_vec()?, [3.0]);
     let flat = gm.process_inputs(dict(&[("b", 2.0), ("a", 1.0)]))?;
@@ -53,7 +53,7 @@ fn a_dict_is_an_input_for_each_key() -> Result<()> {
         Some(vec![1.0])
     );
     assert_snapshot!(gm.code(), @r#"
-    // does not compile as it stands: `_tensor_constant0` is a constant of the graph, and no field; `to_folder` writes a crate that does, or says what is in its way
+    // does not compile as it stands: `_tensor_constant0` is a constant of the graph, not a field; `to_folder` writes a crate that does, or says what is in its way
     pub fn forward(&self, x: IndexMap<String, Array>) -> Result<Array> {
         let x_1 = &x["a"];
         let x_2 = &x["b"];

@@ -1,4 +1,4 @@
-//! Traces that go wrong: each says what, where and what to do, and leaves no trace behind.
+//! Traces that fail: each error names what, where and what to do, and leaves no trace behind.
 
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
@@ -219,7 +219,7 @@ fn two_traces_cannot_mix_in_one_call() -> Result<()> {
             "cannot mix two",
         );
         assert!(is_tracing(), "the outer trace still runs");
-        // An inner trace of its own is no trouble.
+        // An inner trace is not a problem.
         let gm = symbolic_trace(traced!(|x: &Array| x * 2.0))?;
         assert_eq!(gm.graph().len(), 3);
         outer.relu()

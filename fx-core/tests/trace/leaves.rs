@@ -10,7 +10,7 @@ use crate::support::*;
 
 #[wrap(path = "rows::a_lifted_leaf")]
 fn a_lifted_leaf(x: &Array, by: f64) -> Result<Array> {
-    // Plain Rust: the truth of the numbers may decide.
+    // Plain Rust: the actual numbers may decide.
     if x.to_vec()?.iter().sum::<f64>() > 0.0 {
         x * by
     } else {
@@ -62,7 +62,7 @@ fn a_leaf_stays_one_when_it_is_traced_again() -> Result<()> {
 fn a_leaf_is_a_plain_function_outside_of_a_trace() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| a_lifted_leaf(x, 1.0)? * 3.0))?;
     assert_eq!(names(gm.graph()), ["x", "a_lifted_leaf", "mul", "output"]);
-    // Outside a trace the function is what it was.
+    // Outside a trace the function is unchanged.
     assert_eq!(a_lifted_leaf(&x(), 1.0)?.to_vec()?, [0.0, -3.0]);
     Ok(())
 }
@@ -104,7 +104,7 @@ fn a_traced_length_is_recorded_and_a_known_one_is_not() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| x * len(x)?))?;
     assert_eq!(names(gm.graph()), ["x", "len", "mul", "output"]);
     same(&gm, &x() * 2, &x())?;
-    // A known length is known: nothing is recorded for it.
+    // A known length is plain: nothing is recorded for it.
     let known = x();
     let gm = symbolic_trace(traced!(move |y: &Array| y * known.to_vec()?.len()))?;
     assert_eq!(names(gm.graph()), ["y", "mul", "output"]);
@@ -128,7 +128,7 @@ fn a_leaf_of_numbers_is_recorded() -> Result<()> {
     Ok(())
 }
 
-/// A function of one's own library is a function like any other.
+/// A function of a custom library is a function like any other.
 #[test]
 fn functions_of_other_libraries_are_recorded_by_their_paths() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Array| Ok((

@@ -1,4 +1,4 @@
-//! Modules, their parameters and constants in a trace, what is a leaf, and the places of nodes.
+//! Modules, their parameters and constants in a trace, leaves, and the source locations of nodes.
 
 use fx_core::ir::{Args, Kwargs, Op};
 use fx_core::module::Module;
@@ -53,7 +53,7 @@ impl ByShape {
     }
 }
 
-/// The branch that the parameter's shape takes is the one in the graph.
+/// The graph contains the branch that the parameter's shape takes.
 #[test]
 fn a_parameters_shape_is_known() -> Result<()> {
     let small = ByShape {
@@ -216,7 +216,7 @@ fn a_module_of_modules_is_traced_run_and_made_again_from_its_parts() -> Result<(
     let (a, b): (Array, Array) = gm.forward(&x())?;
     let (c, d) = root.forward(&x())?;
     assert_eq!((a.to_vec()?, b.to_vec()?), (c.to_vec()?, d.to_vec()?));
-    // Made again from its parts.
+    // Rebuilt from its parts.
     let again = GraphModule::new(gm.attributes().clone(), gm.graph().clone(), "Again")?;
     let (e, _): (Array, Array) = again.forward(&x())?;
     assert_eq!(e.to_vec()?, a.to_vec()?);

@@ -1,4 +1,5 @@
-//! Symbolic scalars, proxies and lists: the same numbers traced as eager, Python's rules, errors instead of panics.
+//! Symbolic scalars, proxies and lists: the same numbers traced as eager, Python's rules, errors
+//! instead of panics.
 
 use fx_core::prelude::*;
 use fx_core::trace::{List, TracedFn};
@@ -23,7 +24,7 @@ where
             let eager = eager
                 .concrete()
                 .ok_or_else(|| Error::msg("a known number"))?;
-            // NaN is what both may give.
+            // Both may return NaN.
             assert!(eager == traced || format!("{eager:?}") == format!("{traced:?}"));
         }
         (Err(_), Err(_)) => {}

@@ -1,4 +1,4 @@
-//! Tracers of one's own: each override changes what a trace records, and the report says what was fixed.
+//! Custom tracers: each override changes what a trace records, and the report lists what was fixed.
 
 use std::sync::Arc;
 
@@ -166,7 +166,7 @@ fn the_report_says_what_was_frozen_and_where() -> Result<()> {
 
 // ---- every other override -----------------------------------------------------------------------
 
-/// Has buffers as inputs of the graph's reader: one cached node each, as parameters have.
+/// Shows buffers like parameters: one cached node each.
 struct ProxyBuffers;
 
 impl Tracer for ProxyBuffers {
@@ -222,7 +222,7 @@ fn buffers_can_be_one_node_each() -> Result<()> {
     Ok(())
 }
 
-/// Takes the tensors' places in the graph from a name space of its own.
+/// Puts the graph's tensors into a separate name space.
 struct Renamed;
 
 impl Tracer for Renamed {
@@ -230,11 +230,11 @@ impl Tracer for Renamed {
         cx.fresh_path(&format!("extra{prefix}"))
     }
     fn path_of_module(&self, cx: &TraceContext, module: &dyn Module) -> Option<Arc<str>> {
-        // Everything but the root is outside.
+        // Everything except the root is outside.
         cx.path_of(module).filter(|path| path.is_empty())
     }
     fn create_proxy(&self, cx: &TraceContext, op: Op, call: CallArgs) -> Result<Proxy> {
-        // Twice as much of everything that is added.
+        // Every addition becomes a doubling of its first operand.
         if op == Op::CallFunction(operator::add) {
             let doubled = CallArgs {
                 args: vec![call.args[0].clone(), Value::Float(2.0)],
@@ -258,7 +258,8 @@ fn names_paths_and_calls_are_the_tracers() -> Result<()> {
     Ok(())
 }
 
-// ---- overrides together --------------------------------------------------------------------------
+// ---- overrides together
+// --------------------------------------------------------------------------
 
 /// Rounds every number that goes into the graph, and notes each node's call.
 struct RoundsAndNotes;

@@ -1,4 +1,4 @@
-//! The kernel of a callable: arguments taken from values, the body called, the result put away.
+//! The kernel of a callable: takes the arguments from values, calls the body, stores the result.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -28,7 +28,7 @@ pub fn kernel(
     let take = params.iter().enumerate().map(|(i, param)| {
         let (value, guard) = (&values[i], &guards[i]);
         let guarded = param.call_on(core, "guard", quote!(#value));
-        // All of it stands at the type: there rustc says that it cannot flow.
+        // All of it is placed at the type: there rustc reports that it cannot flow.
         let span = Ends::of(&param.ty).first;
         let arms = quote_spanned! {span=> {
             ::core::result::Result::Ok(__guard) => __guard,

@@ -1,4 +1,4 @@
-//! From models to code, one file for each macro.
+//! From models to code, one file per macro.
 
 mod kernel;
 mod module;

@@ -1,4 +1,5 @@
-//! `#[derive(Module)]`: the walks over a struct's or enum's fields, the copy that shares tensors, and saving and loading.
+//! `#[derive(Module)]`: the walks over a struct's or enum's fields, the copy that shares tensors,
+//! and saving and loading.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -117,7 +118,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
                 .any(|word| *name == word)
         })
     };
-    // A field that holds the type itself needs no bound, and one would have no end.
+    // A field that holds the type itself needs no bound: such a bound would never end.
     let bounded: Vec<Type> = types
         .into_iter()
         .filter(|ty| mentions(ty, &type_params) && !mentions(ty, std::slice::from_ref(name)))
@@ -134,7 +135,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
         }
     }
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
-    // Of a generic type the walk says it, for each type that is made of it.
+    // For a generic type the walk checks the size, for each concrete type.
     let sized = generics.params.is_empty().then(|| {
         let problem = refusal::module::no_size(name);
         quote_spanned! {name.span()=>
@@ -186,13 +187,13 @@ struct Arm {
     pattern: TokenStream,
     visit: TokenStream,
     visit_mut: TokenStream,
-    /// What is at a path, as an `Option`.
+    /// The part at a path, as an `Option`.
     part: TokenStream,
     part_mut: TokenStream,
     copy: TokenStream,
     /// The fields as JSON, as a `Result`.
     save: TokenStream,
-    /// The fields with what loads each.
+    /// The fields with the code that loads each.
     loads: TokenStream,
     /// The names of the fields that are saved.
     names: Vec<String>,
@@ -220,7 +221,8 @@ impl Arm {
             let ends = Ends::of(ty);
             let span = ends.first;
             let binding = format_ident!("__field{i}", span = ends.last);
-            // Of one form and place in all methods, so that rustc says once what a type lacks.
+            // The same form and place in all methods, so that rustc reports only once what a type
+            // lacks.
             let shared = quote_spanned!(span=> &*);
             let unique = quote_spanned!(span=> &mut *);
             match kind {
@@ -311,7 +313,7 @@ impl Arm {
                 let arguments = quote!(#binding, __saver);
                 let save = call_of_type(ty, component(), "to_saved", Some(arguments));
                 let save = match kind {
-                    // Tensors inside have no name of this field in their paths.
+                    // Paths of tensors inside do not contain this field's name.
                     FieldKind::Flatten => quote!(#save?),
                     _ => quote!(__saver.child(#name, |__saver| #save)?),
                 };
@@ -368,7 +370,7 @@ impl Arm {
         }
     }
 
-    /// What makes `constructor` of the fields of `saved`, as a `Result`.
+    /// The code that makes `constructor` from the fields of `saved`, as a `Result`.
     fn load(
         &self,
         core: &TokenStream,

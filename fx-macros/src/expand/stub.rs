@@ -1,5 +1,5 @@
-//! What a refused item is written with, so that its uses compile: the traits and handles that it would have had, by bodies
-//! that never run.
+//! What a refused item expands to, so that its uses compile: the traits and handles that it would
+//! have had, with bodies that never run.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -12,7 +12,7 @@ use super::wrap::twin;
 use crate::options::MethodOption;
 use crate::parse::callable::Parameter;
 
-/// What graphs call.
+/// The kernel that graphs call.
 fn kernel(core: &TokenStream) -> TokenStream {
     quote!(|_: &[&#core::__private::Value], _: &mut #core::__private::Value| ::core::unreachable!())
 }
@@ -41,7 +41,8 @@ pub fn function(core: &TokenStream) -> TokenStream {
     }}
 }
 
-/// A function that lacks its return type gets one if its body ends in a value, which is then no error of its own.
+/// A function without a return type gets one if its body ends in a value, so that this is not a
+/// further error.
 pub fn give_result(sig: &mut Signature, body: &syn::Block, core: &TokenStream) {
     let is_value = |expr: &Expr| {
         !matches!(
@@ -62,7 +63,7 @@ pub fn give_result(sig: &mut Signature, body: &syn::Block, core: &TokenStream) {
     }
 }
 
-/// A function with `impl Into<T>` arguments gets `T` instead, so that its handle knows their types.
+/// Arguments of type `impl Into<T>` become `T`, so that the function's handle knows their types.
 pub fn name_types(function: &mut ItemFn, params: &[Parameter]) {
     for (input, param) in function.sig.inputs.iter_mut().zip(params) {
         if let FnArg::Typed(arg) = input {
@@ -103,7 +104,8 @@ pub fn leaf(item: &ItemFn, method: Option<MethodOption>, core: &TokenStream) -> 
     let (twin, twin_ty) = twin(item, ident);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let function = function(core);
-    // A result that only the body knows is not a method's, which has none.
+    // A result type that only the body determines is not available to the method, which has no
+    // body.
     let method = method.filter(|_| !output.to_token_stream().to_string().contains("impl "));
     let by_path = method.map(|_| {
         quote! {

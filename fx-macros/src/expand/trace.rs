@@ -1,4 +1,5 @@
-//! `#[trace]`: a function's twin, or a module's `forward` that asks the tracer and the `Module` impl behind it.
+//! `#[trace]`: a function's twin, or a module's `forward` that asks the tracer and the `Module`
+//! impl behind it.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -134,7 +135,8 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
     {
         refusals.add(refusal::trace::path_of_a_generic_type(path));
     }
-    // Neither of these two gets a stub: the type has its own traced `forward` elsewhere, or is of another crate.
+    // Neither of these two gets a stub: the type has its own traced `forward` elsewhere, or is of
+    // another crate.
     if let Some((path, _)) = &block.trait_ {
         refusals.add(refusal::trace::trait_impl(path));
         for item in &mut block.items {
@@ -172,7 +174,7 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
         return quote!(#block #stub #argument);
     };
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
-    // Saved files find the type by its path; of a generic one each instantiation has its own.
+    // Saved files find the type by its path; of a generic type each instantiation has its own.
     let registration = match &options.path {
         Some(path) => quote!(named::<#self_ty>(|| #path)),
         None => quote!(of::<#self_ty>()),
@@ -193,7 +195,7 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
     }
 }
 
-/// What makes `&Layer` a parameter of `#[wrap]` functions.
+/// The code that makes `&Layer` a parameter of `#[wrap]` functions.
 fn argument(block: &ItemImpl, core: &TokenStream) -> TokenStream {
     let self_ty = &block.self_ty;
     let mut generics = block.generics.clone();
@@ -218,7 +220,8 @@ fn argument(block: &ItemImpl, core: &TokenStream) -> TokenStream {
     }
 }
 
-/// The new `forward` with its hidden companions, and the items of the `Module` impl; none of a refused one.
+/// The new `forward` with its hidden companions, and the items of the `Module` impl; nothing for a
+/// refused one.
 fn forward_items(
     options: &TraceOptions,
     forward: &mut ImplItemFn,
@@ -249,7 +252,7 @@ fn forward_items(
     let (attrs, vis, sig) = (&forward.attrs, &forward.vis, &forward.sig);
     let statements = &forward.block.stmts;
     let lifetimes: Vec<_> = sig.generics.lifetimes().collect();
-    // The user's own `self`: in a macro of theirs, another `self` would not be it.
+    // The user's own `self`: inside a macro of theirs, another `self` would not be the same.
     let receiver = sig.inputs.first();
     let this = sig.receiver().map(|receiver| &receiver.self_token);
     let call = quote! {
@@ -326,7 +329,8 @@ fn forward_items(
             self
         }
         fn duplicate_box(&self) -> ::std::boxed::Box<dyn #core::__private::Module> {
-            // A function of its own: what a type that is no component lacks is said once, at the type.
+            // A separate function: what a type that is not a component lacks is then reported once, at
+            // the type.
             fn copy<M: #core::__private::Module>(module: &M) -> ::std::boxed::Box<dyn #core::__private::Module> {
                 ::std::boxed::Box::new(#core::__private::Component::duplicate(module))
             }

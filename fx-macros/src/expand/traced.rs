@@ -32,7 +32,7 @@ pub fn traced(input: TokenStream) -> TokenStream {
     refused_or(code, refusals, || stub::root(&core))
 }
 
-/// The expression, or what stands for it beside the errors.
+/// The expression, or its substitute with the errors.
 fn refused_or(
     code: Option<TokenStream>,
     refusals: Refusals,
@@ -45,7 +45,7 @@ fn refused_or(
     }
 }
 
-/// An expression without the groups around it: a macro's `$f:expr` comes in one that nobody sees.
+/// An expression without the groups around it: a macro's `$f:expr` comes in an invisible one.
 fn bare(mut expr: Expr) -> Expr {
     loop {
         expr = match expr {

@@ -1,4 +1,5 @@
-//! `#[derive(Tree)]`: the conversions that let a struct flow through a graph as a dict, or a tuple, of its fields.
+//! `#[derive(Tree)]`: the conversions that let a struct flow through a graph as a dict, or a tuple,
+//! of its fields.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -103,7 +104,8 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     let (param_generics, _, _) = param.split_for_impl();
     let ty = quote!(#name #ty_generics);
     let owned = quote!(<#ty as #core::__private::FromValue>::TYPE);
-    // Of one form and place, so that rustc says once that the type is not `Clone`.
+    // The same form and place everywhere, so that rustc reports only once that the type is not
+    // `Clone`.
     let cloned =
         |value: TokenStream| call_of_type(&ty, quote!(::core::clone::Clone), "clone", Some(value));
     let (of_self, of_guard) = (cloned(quote!(self)), cloned(quote!(guard)));

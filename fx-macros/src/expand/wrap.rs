@@ -1,4 +1,5 @@
-//! `#[wrap]`: the caller's function that records or runs, and the hidden kernel and definition behind it.
+//! `#[wrap]`: the caller's function that records or runs, and the hidden kernel and definition
+//! behind it.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -33,7 +34,7 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#errors #code)
 }
 
-/// What a leaf is called by and where its hidden items are.
+/// The path of a leaf, and the place of its hidden items.
 struct Leaf<'a> {
     core: &'a TokenStream,
     callable: &'a Callable,
@@ -232,7 +233,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     let statements = &function.block.stmts;
     let (attrs, vis, sig) = (&function.attrs, &function.vis, &function.sig);
     let (doc, other): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| a.path().is_ident("doc"));
-    // The wrapper is inlined; what the user says of inlining is about the body.
+    // The wrapper is inlined; the user's `inline` attributes apply to the body.
     let outer = other.iter().filter(|a| !a.path().is_ident("inline"));
     let body_inline = match other.iter().any(|a| a.path().is_ident("inline")) {
         true => quote!(),
@@ -301,7 +302,8 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     }
 }
 
-/// The twin of a function in the type namespace: it carries the definition under the function's name.
+/// The twin of a function in the type namespace: it carries the definition under the function's
+/// name.
 pub fn twin(function: &ItemFn, name: &Ident) -> (TokenStream, TokenStream) {
     let vis = &function.vis;
     let generics = &function.sig.generics;

@@ -1,4 +1,5 @@
-//! `Callable`: the model of an annotated function, closure or method, with its parameters' attributes read off.
+//! `Callable`: the model of an annotated function, closure or method, with its parameters'
+//! attributes read off.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -21,7 +22,7 @@ pub struct Parameter {
     pub mutability: Option<Token![mut]>,
     /// The type inside the body: `T` for `impl Into<T>`, `&[T]` for `&[impl Borrow<T>]`.
     pub ty: Type,
-    /// What the caller gives.
+    /// What the caller passes.
     pub taken: Taken,
     /// Recorded by name.
     pub keyword: bool,
@@ -40,7 +41,7 @@ pub enum Taken {
 }
 
 impl Parameter {
-    /// `let x: T = ..;` where the caller gives what converts into the type.
+    /// `let x: T = ..;` if the caller passes what converts into the type.
     pub fn conversion(&self) -> Option<TokenStream> {
         let Parameter { name, ty, .. } = self;
         match self.taken {
@@ -89,13 +90,14 @@ pub struct Callable {
 }
 
 impl Callable {
-    /// Reads a signature; our attributes on parameters are taken off it. None where the signature cannot be traced.
+    /// Reads a signature, and removes our attributes from its parameters. `None` if the signature
+    /// cannot be traced.
     ///
-    /// A refused attribute is left out of the model, which is whole without it.
+    /// A refused attribute is left out of the model, which is complete without it.
     pub fn parse(sig: &mut Signature, core: &TokenStream, refusals: &mut Refusals) -> Option<Self> {
         let mut problems = Refusals::default();
         check::signature(sig, &mut problems);
-        // A refused function is still written out: rustc need not say the same again.
+        // A refused function is still written out: rustc need not report the same again.
         sig.constness = None;
         sig.variadic = None;
         let mut params = Vec::new();
@@ -144,7 +146,7 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
     let specs = params.iter().map(|param| {
         let name = text(&param.name);
         let name = match name.trim_start_matches("r#") {
-            // A method's receiver has a name of its own where it is bound.
+            // The bound receiver of a method has its own name.
             "__this" => "self",
             name => name,
         };
@@ -166,7 +168,7 @@ pub fn specs(params: &[Parameter], core: &TokenStream) -> TokenStream {
     quote!(&[#(#specs),*])
 }
 
-/// What our attributes say of a parameter.
+/// The content of our attributes on a parameter.
 #[derive(Default)]
 pub struct ParameterAttributes {
     keyword: bool,
@@ -174,7 +176,7 @@ pub struct ParameterAttributes {
 }
 
 impl ParameterAttributes {
-    /// Takes our attributes off a parameter, those too that are refused.
+    /// Removes our attributes from a parameter, also refused ones.
     pub fn take(attrs: &mut Vec<Attribute>, core: &TokenStream, refusals: &mut Refusals) -> Self {
         let mut found = ParameterAttributes::default();
         attrs.retain(|attr| {
@@ -201,7 +203,7 @@ impl ParameterAttributes {
     }
 }
 
-/// Takes our attributes off all parameters of a function that is refused as a whole.
+/// Removes our attributes from all parameters of a function that is refused as a whole.
 pub fn without_attributes(sig: &mut Signature, core: &TokenStream, refusals: &mut Refusals) {
     for input in &mut sig.inputs {
         if let FnArg::Typed(arg) = input {

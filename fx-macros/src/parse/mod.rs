@@ -1,3 +1,3 @@
-//! From syntax to models: what an annotated function takes and gives.
+//! From syntax to models: what an annotated function takes and returns.
 
 pub mod callable;

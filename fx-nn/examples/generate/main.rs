@@ -1,10 +1,11 @@
-//! Text from a model's folder, as Hugging Face has them: `config.json`, weights and `tokenizer.json`.
+//! Generates text with a model's folder in Hugging Face's layout: `config.json`, weights and
+//! `tokenizer.json`.
 //!
 //! ```text
 //! cargo run --release -p fx-nn --example generate -- --folder DIR --tokens 64
 //! ```
 //!
-//! One traced graph reads the prompt and writes token after token; what it has seen is its cache.
+//! One traced graph reads the prompt and writes token after token; a cache holds what it has read.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 mod sampling;
@@ -23,7 +24,7 @@ use sampling::Sampling;
 
 const USAGE: &str = "usage: generate --folder DIR [--tokens 64] [--prompt TEXT] [--temperature 0] [--top-p 1] [--seed 0]";
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     folder: PathBuf,
     tokens: usize,
@@ -56,7 +57,7 @@ impl Options {
                 "--temperature" => options.sampling.temperature = number(&name, &value)?,
                 "--top-p" => options.sampling.top_p = number(&name, &value)?,
                 "--seed" => options.seed = number(&name, &value)?,
-                _ => return Err(Error::msg(format_args!("{name} is no option\n{USAGE}"))),
+                _ => return Err(Error::msg(format_args!("{name} is not an option\n{USAGE}"))),
             }
         }
         options.folder = folder.ok_or_else(|| Error::msg(USAGE))?;
@@ -75,7 +76,8 @@ fn json(path: &Path) -> Result<Json> {
     serde_json::from_str(&text).map_err(|e| in_file(&e))
 }
 
-/// What a folder says of texts: the family, what ends one, and how many positions and tokens the model has.
+/// A folder's limits on texts: the model's family, the tokens that end a text, and the numbers of
+/// positions and tokens.
 struct Limits {
     family: String,
     ends: Vec<u32>,

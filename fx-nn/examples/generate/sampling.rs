@@ -5,14 +5,14 @@ use fx_nn::prelude::*;
 /// The most likely token, or one drawn by its probability.
 #[derive(Debug, Clone, Copy)]
 pub struct Sampling {
-    /// What scores are divided by; 0 takes the most likely token.
+    /// The divisor of the scores; 0 takes the most likely token.
     pub temperature: f64,
     /// Draws from the most likely tokens whose probabilities add up to this.
     pub top_p: f64,
 }
 
 impl Sampling {
-    /// A token by its scores `[vocab_size]`.
+    /// Picks a token by its scores `[vocab_size]`.
     pub fn pick(self, scores: &Tensor) -> Result<u32> {
         let token = match self.temperature > 0.0 {
             true => self.draw(scores)?,
@@ -24,7 +24,7 @@ impl Sampling {
     fn draw(self, scores: &Tensor) -> Result<Tensor> {
         let scores = (scores.to_dtype(DType::F32)? / self.temperature)?;
         let (likely, tokens) = ops::softmax(&scores, -1)?.sort(-1, true)?;
-        // A token stays when those before it have not reached the share; the first one always does.
+        // A token stays if those before it have not reached the share; the first one always stays.
         let before = (likely.cumsum(-1)? - &likely)?;
         let kept = ops::r#where(&before.lt(self.top_p)?, &likely, 0.0)?;
         tokens.index_select(0, &kept.multinomial(1, false)?)

@@ -10,7 +10,7 @@ use fx_nn::weights::Checkpoint;
 use crate::found::Found;
 use crate::steps::{Step, one_by_one};
 
-/// A model by its forward, its graph, and what it has seen before the first word.
+/// Runs a model eagerly and traced, in one pass and with a cache; `none_seen` is an empty cache.
 fn both_ways(
     io: &Checkpoint,
     eager: &Step<'_, Vec<Cache>>,

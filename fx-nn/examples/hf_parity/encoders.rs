@@ -1,4 +1,4 @@
-//! BERT, ViT, DINOv2 and CLIP: every tensor that they give.
+//! BERT, ViT, DINOv2 and CLIP: every tensor that they return.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use fx_nn::weights::Checkpoint;
 
 use crate::found::Found;
 
-/// The states of all positions and of the whole, beside those that the library gave.
+/// Compares the states of all positions and the pooled state with those of the library.
 fn states(
     io: &Checkpoint,
     eager: &BaseModelOutputWithPooling,

@@ -8,7 +8,7 @@ use fx_nn::weights::Checkpoint;
 use crate::found::Found;
 use crate::{decoder, encoder_decoder, encoders, mamba};
 
-/// What a folder's model gave, beside the inputs and outputs in the folder.
+/// Compares the results of a folder's model with the inputs and outputs in the folder.
 pub fn compare(family: &str, folder: &Path) -> Result<Found> {
     let io = Checkpoint::open(folder.join("io.safetensors"))?;
     match family {

@@ -1,18 +1,19 @@
-//! What a comparison found: distances from the numbers of the library, and how traced numbers differ from eager ones.
+//! The results of a comparison: distances from the library's numbers, and how traced numbers differ
+//! from eager ones.
 
 use fx_nn::prelude::*;
 
-/// What the model of one folder gave.
+/// The results of one folder's model.
 #[derive(Default)]
 pub struct Found {
-    /// How far each way of running is from the library's numbers.
+    /// The distance of each way of running from the library's numbers.
     pub distances: Vec<(&'static str, f64)>,
-    /// How many numbers of the traced model are not those of the eager one.
+    /// How many numbers differ between the traced and the eager model.
     pub differing: usize,
 }
 
 impl Found {
-    /// A way of running gave `eager`, the traced model `traced`, and the library `expected`.
+    /// Adds a way of running with its eager, traced and expected (the library's) results.
     pub fn add(
         &mut self,
         mode: &'static str,
@@ -27,7 +28,7 @@ impl Found {
     }
 }
 
-/// The largest distance, over the largest of the numbers that are expected.
+/// The largest distance, over the largest expected number.
 fn distance(found: &Tensor, expected: &Tensor) -> Result<f64> {
     let largest = |x: Tensor| x.to_dtype(DType::F32)?.abs()?.amax(..)?.item();
     let found = found.to_dtype(DType::F32)?;

@@ -1,5 +1,5 @@
-//! Models of Hugging Face's families beside the library itself: the folders that `fx-nn/tests/hf/make.py DIR` wrote, each with
-//! its inputs and outputs.
+//! Compares models of Hugging Face's families with the library itself, on the folders that
+//! `fx-nn/tests/hf/make.py DIR` wrote, each with its inputs and outputs.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 mod decoder;

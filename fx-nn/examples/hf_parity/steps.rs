@@ -2,7 +2,7 @@
 
 use fx_nn::prelude::*;
 
-/// Reads words and what was seen before them; gives their scores and what is seen then.
+/// Reads words and a cache; returns the words' scores and the new cache.
 pub type Step<'s, C> = dyn Fn(&Tensor, C) -> Result<(Tensor, C)> + 's;
 
 /// Scores of all words, read one after another.

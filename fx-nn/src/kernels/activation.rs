@@ -26,7 +26,7 @@ pub(super) fn like(x: &Tensor, value: f64) -> Result<Tensor> {
 /// `x` where it is above 0, `slope * x` elsewhere.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
     floating("leaky_relu", x)?;
     if x.elem_count() == 0 {
@@ -41,7 +41,7 @@ pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
 /// `x` held between `min` and `max`; the gradient at either bound is 0, unlike that of a clamp.
 ///
 /// # Errors
-/// When `min` is above `max`.
+/// Returns an error if `min` is above `max`.
 pub fn hardtanh(op: &str, x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
     if min > max {
         bail!("{op}: min {min} is above max {max}")
@@ -68,7 +68,7 @@ pub struct Bend {
 /// `slope * x` above 0, `bottom * (exp(rate * x) - 1)` elsewhere.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
     floating(op, x)?;
     if x.elem_count() == 0 {
@@ -77,7 +77,8 @@ pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
     widened(x, x, |x| {
         let zero = like(&x, 0.0)?;
         let above = x.gt(&zero)?;
-        // The exponential of what is above 0 is not used: 0 in its place keeps it, and its gradient, finite.
+        // The exponential of elements above 0 is not used: 0 instead of them keeps it, and its
+        // gradient, finite.
         let low = above.where_cond(&zero, &x)?;
         let low = match bend.rate == 1.0 {
             true => low,
@@ -95,7 +96,7 @@ pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
 /// `log(1 + exp(beta * x)) / beta`, without overflow: `x` where `beta * x` is above `threshold`, as in PyTorch.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
     floating("softplus", x)?;
     widened(x, x, |x| {
@@ -110,7 +111,7 @@ pub fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
 /// `x tanh(log(1 + exp(x)))`.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn mish(x: &Tensor) -> Result<Tensor> {
     floating("mish", x)?;
     widened(x, x, |x| x.mul(&Curve::Softplus(20.0).of(&x)?.tanh()?))
@@ -119,7 +120,7 @@ pub fn mish(x: &Tensor) -> Result<Tensor> {
 /// `x` times the probability that a normal variable is below it; `tanh` takes the usual approximation.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn gelu(x: &Tensor, tanh: bool) -> Result<Tensor> {
     floating("gelu", x)?;
     widened(x, x, |x| gelu_of(&x, tanh))

@@ -9,14 +9,14 @@ use super::select::{masked_fill, triangle};
 use super::softmax::softmax;
 use super::widen::widened;
 
-/// What a query may look at.
+/// The keys that a query may see.
 #[derive(Clone, Copy)]
 pub enum Mask<'a> {
-    /// Everything.
+    /// All keys.
     None,
-    /// What is not after it.
+    /// Keys that are not after it.
     Causal,
-    /// Where truth values (`u8`) hold.
+    /// Keys where truth values (`u8`) are true.
     Truth(&'a Tensor),
     /// Numbers that are added to the products.
     Numbers(&'a Tensor),
@@ -25,10 +25,10 @@ pub enum Mask<'a> {
 /// `softmax(q kᵀ * scale + mask) v`, for `q [.., l, e]`, `k [.., s, e]` and `v [.., s, w]` of one floating point dtype;
 /// the mask broadcasts to `[.., l, s]`. Weights are dropped with probability `dropout`.
 ///
-/// A query that may look at nothing gives zeros.
+/// The result of a query that may see no key is zeros.
 ///
 /// # Errors
-/// When the shapes do not fit.
+/// Returns an error if the shapes do not fit.
 pub fn attention(
     op: &str,
     q: &Tensor,
@@ -93,7 +93,7 @@ fn without_later(op: &str, scores: &Tensor) -> Result<Tensor> {
     masked_fill(scores, &later, &hidden)
 }
 
-/// [`softmax`] along the last dimension, but zeros in rows of nothing but minus infinity.
+/// [`softmax`] along the last dimension, but zeros in rows that are all minus infinity.
 fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
     let last = scores.rank() - 1;
     if scores.elem_count() == 0 {
@@ -107,7 +107,7 @@ fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
     }
     let dead = dead.broadcast_as(scores.dims())?;
     let zero = scores.zeros_like()?;
-    // Nan is neither computed nor differentiated in the rows that are not used.
+    // NaN is neither computed nor differentiated in the rows that are not used.
     let weights = softmax(&dead.where_cond(&zero, scores)?, last)?;
     dead.where_cond(&zero, &weights)
 }

@@ -6,7 +6,7 @@ use super::reduce;
 use super::widen::widened;
 use super::window::{Axis, NOTHING, image, like, pooled};
 
-/// One window along one axis: the input from `start` to `end`, and what its sum is divided by.
+/// One window along one axis: the input from `start` to `end`, and the divisor of its sum.
 #[derive(Clone, Copy)]
 struct Bin {
     start: usize,
@@ -20,8 +20,8 @@ struct Bin {
 /// The result is `[.., oh, ow]`.
 ///
 /// # Errors
-/// When `x` has another rank or an empty image, an option is 0, a padding is more than half its
-/// kernel, or the window is larger than the padded input.
+/// Returns an error if `x` has a different rank or an empty image, an option is 0, a padding is
+/// more than half its kernel, or the window is larger than the padded input.
 pub fn avg_pool2d(
     x: &Tensor,
     kernel: (usize, usize),
@@ -93,7 +93,7 @@ pub fn avg_pool2d(
 /// The result is `[.., out.0, out.1]`.
 ///
 /// # Errors
-/// When `x` has another rank or an empty image.
+/// Returns an error if `x` has a different rank or an empty image.
 pub fn adaptive_avg_pool2d(x: &Tensor, out: (usize, usize)) -> Result<Tensor> {
     let op = "adaptive_avg_pool2d";
     let image = image(op, x)?;

@@ -8,7 +8,7 @@ use super::pointwise::rsqrt;
 use super::reduce::has_nan;
 use super::widen::{is_half, widened};
 
-/// Whether two tensors have one shape. Ranks are small: a loop in place is shorter than a call.
+/// Whether two tensors have the same shape. Ranks are small: an inline loop is cheaper than a call.
 #[inline]
 fn same_shape(a: &Tensor, b: &Tensor) -> bool {
     let (a, b) = (a.dims(), b.dims());
@@ -18,7 +18,7 @@ fn same_shape(a: &Tensor, b: &Tensor) -> bool {
 /// The broadcast shape of two tensors.
 ///
 /// # Errors
-/// When they do not broadcast.
+/// Returns an error if they do not broadcast.
 pub fn broadcast_dims(op: &str, a: &Tensor, b: &Tensor) -> Result<Vec<usize>> {
     expand::shape(op, a.dims(), b.dims())
 }
@@ -44,7 +44,7 @@ macro_rules! broadcast {
         /// `a` and `b` have the same dtype; the result has their broadcast shape.
         ///
         /// # Errors
-        /// When the shapes do not broadcast or the dtypes differ.
+        /// Returns an error if the shapes do not broadcast or the dtypes differ.
         #[inline]
         pub fn $name(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             if same_shape(a, b) {
@@ -79,29 +79,29 @@ broadcast! {
     ge => ge;
 }
 
-/// The larger of `a` and `b`; a nan on either side gives nan, equal values share the gradient.
+/// The larger of `a` and `b`; a NaN on either side gives NaN, equal values share the gradient.
 ///
 /// `a` and `b` have the same dtype; the result has their broadcast shape.
 ///
 /// # Errors
-/// When the shapes do not broadcast or the dtypes differ.
+/// Returns an error if the shapes do not broadcast or the dtypes differ.
 pub fn maximum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (a, b) = both("maximum", a, b)?.unwrap_or_else(|| (a.clone(), b.clone()));
     keep_nan(a.maximum(&b)?, &b)
 }
 
-/// The smaller of `a` and `b`; a nan on either side gives nan, equal values share the gradient.
+/// The smaller of `a` and `b`; a NaN on either side gives NaN, equal values share the gradient.
 ///
 /// `a` and `b` have the same dtype; the result has their broadcast shape.
 ///
 /// # Errors
-/// When the shapes do not broadcast or the dtypes differ.
+/// Returns an error if the shapes do not broadcast or the dtypes differ.
 pub fn minimum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (a, b) = both("minimum", a, b)?.unwrap_or_else(|| (a.clone(), b.clone()));
     keep_nan(a.minimum(&b)?, &b)
 }
 
-/// Candle keeps a nan of the left side only.
+/// Candle keeps a NaN of the left side only.
 fn keep_nan(y: Tensor, b: &Tensor) -> Result<Tensor> {
     if has_nan(b)? {
         b.ne(b)?.where_cond(b, &y)
@@ -114,12 +114,12 @@ fn keep_nan(y: Tensor, b: &Tensor) -> Result<Tensor> {
 /// and 2.
 ///
 /// # Errors
-/// When the dtype is not floating point, or `float16` has no number as large as `e`.
+/// Returns an error if the dtype is not floating point, or `float16` has no number as large as `e`.
 pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
     if x.dtype() == DType::F16 && e.is_finite() && e.abs() > 65504.0 {
         candle_core::bail!("pow: the exponent {e} is out of the range of float16")
     }
-    // PyTorch rounds the exponent to the type of a half base.
+    // PyTorch rounds the exponent to the type of a half-precision base.
     let e = match is_half(x.dtype()) {
         true => Tensor::new(e, x.device())?
             .to_dtype(x.dtype())?
@@ -140,7 +140,7 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
     } else if e.is_nan() {
         power(x, &x.ones_like()?.affine(e, 0.0)?)
     } else if x.dtype() == DType::F32 && f64::from(e as f32) != e {
-        // PyTorch does not round the exponent to the type of a base of float32.
+        // PyTorch does not round the exponent to the type of a base of `float32`.
         x.to_dtype(DType::F64)?.powf(e)?.to_dtype(DType::F32)
     } else {
         widened(x, x, |x| x.powf(e))
@@ -152,7 +152,7 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
 /// Negative bases take whole exponents, and where both are 0 the gradient is 0, as in PyTorch.
 ///
 /// # Errors
-/// When the shapes do not broadcast or the dtypes differ.
+/// Returns an error if the shapes do not broadcast or the dtypes differ.
 pub fn pow(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dtype = a.dtype();
     if dtype != b.dtype() || !dtype.is_float() {

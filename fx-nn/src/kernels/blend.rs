@@ -9,7 +9,7 @@ use super::widen::widened;
 /// `start + weight (end - start)`, computed from the nearer of both ends; all are floats of one dtype, shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn lerp(start: &Tensor, end: &Tensor, weight: &Tensor) -> Result<Tensor> {
     widened(start, (start, end, weight), |(start, end, weight)| {
         let way = sub(&end, &start)?;
@@ -24,7 +24,7 @@ pub fn lerp(start: &Tensor, end: &Tensor, weight: &Tensor) -> Result<Tensor> {
 /// [`lerp`] by one number, which is not rounded to half precision first.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn lerp_by(start: &Tensor, end: &Tensor, weight: f64) -> Result<Tensor> {
     widened(start, (start, end), |(start, end)| {
         let way = sub(&end, &start)?;
@@ -38,7 +38,7 @@ pub fn lerp_by(start: &Tensor, end: &Tensor, weight: f64) -> Result<Tensor> {
 /// `x + value a b`, of one dtype; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn add_product(x: &Tensor, a: &Tensor, b: &Tensor, value: f64) -> Result<Tensor> {
     widened(x, (x, a, b), |(x, a, b)| {
         add(&x, &mul(&a.affine(value, 0.0)?, &b)?)
@@ -48,7 +48,7 @@ pub fn add_product(x: &Tensor, a: &Tensor, b: &Tensor, value: f64) -> Result<Ten
 /// `x + value a / b`, floats of one dtype; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn add_quotient(x: &Tensor, a: &Tensor, b: &Tensor, value: f64) -> Result<Tensor> {
     widened(x, (x, a, b), |(x, a, b)| {
         add(&x, &div(&a.affine(value, 0.0)?, &b)?)

@@ -10,7 +10,8 @@ use crate::room;
 /// Kernel, dilation, padding and stride of the blocks.
 pub type Options = [(usize, usize); 4];
 
-/// The pixel of each position of each block: positions first, blocks then; and how many blocks there are.
+/// The pixel of each position of each block: positions first, then blocks; and the number of
+/// blocks.
 fn pixels(
     op: &str,
     size: (usize, usize),
@@ -54,7 +55,7 @@ fn pixels(
 /// The blocks of `x [n, c, h, w]` or `[c, h, w]` as columns: `[n, c * kh * kw, blocks]`.
 ///
 /// # Errors
-/// When `x` has another rank, an option is 0, or no block fits.
+/// Returns an error if `x` has a different rank, an option is 0, or no block fits.
 pub fn unfold(x: &Tensor, options: Options) -> Result<Tensor> {
     let op = "unfold";
     let image = image(op, x)?;
@@ -72,10 +73,11 @@ pub fn unfold(x: &Tensor, options: Options) -> Result<Tensor> {
     }
 }
 
-/// The blocks that are columns of `x [n, c * kh * kw, blocks]` added up where they lie in an image of `size`.
+/// The columns of `x [n, c * kh * kw, blocks]` as blocks, added up at their places in an image of
+/// `size`.
 ///
 /// # Errors
-/// When the shape does not fit, or an option is 0.
+/// Returns an error if the shape does not fit, or an option is 0.
 pub fn fold(x: &Tensor, size: (usize, usize), options: Options) -> Result<Tensor> {
     let op = "fold";
     let (n, wide, count) = match x.dims() {
@@ -120,7 +122,7 @@ pub fn fold(x: &Tensor, size: (usize, usize), options: Options) -> Result<Tensor
 /// `x [.., c * r * r, h, w]` with channels as pixels: `[.., c, h * r, w * r]`.
 ///
 /// # Errors
-/// When there are fewer than three dims, or `r` does not divide the channels.
+/// Returns an error if there are fewer than three dims, or `r` does not divide the channels.
 pub fn shuffle(op: &str, x: &Tensor, r: usize) -> Result<Tensor> {
     let &[ref lead @ .., c, h, w] = x.dims() else {
         bail!("{op}: input {:?} must be [.., c, h, w]", x.dims())
@@ -146,7 +148,7 @@ pub fn shuffle(op: &str, x: &Tensor, r: usize) -> Result<Tensor> {
 /// `x [.., c, h, w]` with squares of pixels as channels: `[.., c * r * r, h / r, w / r]`.
 ///
 /// # Errors
-/// When there are fewer than three dims, or `r` does not divide the image.
+/// Returns an error if there are fewer than three dims, or `r` does not divide the image.
 pub fn unshuffle(op: &str, x: &Tensor, r: usize) -> Result<Tensor> {
     let &[ref lead @ .., c, h, w] = x.dims() else {
         bail!("{op}: input {:?} must be [.., c, h, w]", x.dims())
@@ -168,10 +170,10 @@ pub fn unshuffle(op: &str, x: &Tensor, r: usize) -> Result<Tensor> {
         .reshape(shape)
 }
 
-/// `x [n, c, ..]` with the channels of `groups` groups in turn.
+/// `x [n, c, ..]` with the channels of `groups` groups interleaved.
 ///
 /// # Errors
-/// When there are fewer than three dims, or `groups` does not divide the channels.
+/// Returns an error if there are fewer than three dims, or `groups` does not divide the channels.
 pub fn channels(op: &str, x: &Tensor, groups: usize) -> Result<Tensor> {
     let &[n, c, ref rest @ ..] = x.dims() else {
         bail!("{op}: input {:?} must be [n, c, ..]", x.dims())

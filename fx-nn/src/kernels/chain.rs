@@ -1,8 +1,10 @@
-//! Long chains of operations under a gradient: links in them, by which one is dropped in a bounded stack.
+//! Long chains of operations under a gradient: links that let a chain be dropped with a bounded
+//! stack.
 //!
-//! A candle tensor that gradients run through holds what it was computed from, and drops it inside its own drop: a chain
-//! of operations takes a stack frame each. Invariant: along a chain of results, at random about one in [`SPACING`] is
-//! followed by a link, which hands its input to a list when it is dropped instead of dropping it deeper in the stack.
+//! A candle tensor that gradients run through holds its operands, and drops them inside its own
+//! drop: a chain takes a stack frame per operation. Invariant: along a chain of results, at random
+//! about one in [`SPACING`] is followed by a link, which hands its input to a list when it is
+//! dropped instead of dropping it deeper in the stack.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,17 +14,18 @@ use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 /// The mean number of results between two links.
 const SPACING: usize = 64;
 
-/// The links that there are, which tell how large the graphs can be that hold them.
+/// The number of existing links, which bounds the size of the graphs that hold them.
 static LINKS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// What decides where links are: a sequence of its own, so that no pattern of a program's misses them all.
+    /// The state of the random sequence that places links, so that no pattern of a program misses
+    /// them all.
     static STATE: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
     /// Inputs of dropped links, and whether they are being dropped.
     static DROPPED: RefCell<(Vec<Tensor>, bool)> = const { RefCell::new((Vec::new(), false)) };
 }
 
-/// The identity, with its own hold on its input.
+/// The identity, which holds its input itself.
 struct Link {
     input: Option<Tensor>,
 }
@@ -65,7 +68,7 @@ impl Drop for Link {
         let Some(input) = self.input.take() else {
             return;
         };
-        // Where the thread ends, what is left drops here.
+        // After the thread's list is destroyed, the input is dropped here.
         let first = DROPPED.try_with(|dropped| {
             let (list, runs) = &mut *dropped.borrow_mut();
             list.push(input);
@@ -88,7 +91,7 @@ impl Drop for Link {
     }
 }
 
-/// A result, with a link behind it now and then where gradients run through it.
+/// A result, at random followed by a link if gradients run through it.
 #[inline]
 pub fn linked(data: Tensor) -> Tensor {
     if data.track_op() && !data.is_variable() {
@@ -98,7 +101,7 @@ pub fn linked(data: Tensor) -> Tensor {
     }
 }
 
-/// About how many results there are that gradients run through: no graph is larger.
+/// About how many results exist that gradients run through: no graph is larger.
 pub fn results() -> usize {
     LINKS.load(Ordering::Relaxed).saturating_mul(SPACING)
 }

@@ -1,4 +1,4 @@
-//! Two-dimensional convolution with options of its own for each axis.
+//! Two-dimensional convolution with separate options for each axis.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -10,7 +10,7 @@ use crate::room;
 
 /// Columns of more values than this are not laid out when candle's own convolution will do.
 const LARGE: usize = 1 << 23;
-/// The same where a gradient is wanted: candle's is several times slower.
+/// The same limit if a gradient is needed: candle's own is several times slower.
 const LARGE_TRACKED: usize = 1 << 26;
 
 /// The convolution of `x [n, c, h, w]` or `[c, h, w]` with `w [o, c / groups, kh, kw]`, plus
@@ -19,8 +19,8 @@ const LARGE_TRACKED: usize = 1 << 26;
 /// The result is `[n, o, oh, ow]` or `[o, oh, ow]`.
 ///
 /// # Errors
-/// When a rank is another, an option is 0, the channels do not fit the groups, `b` is not `[o]`,
-/// or the kernel is larger than the padded input.
+/// Returns an error if a rank differs, an option is 0, the channels do not fit the groups, `b` is
+/// not `[o]`, or the kernel is larger than the padded input.
 #[allow(clippy::too_many_arguments)]
 pub fn conv2d(
     x: &Tensor,
@@ -116,7 +116,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// Whether candle's own convolution is right for these options, and the better choice.
+    /// Whether candle's own convolution is correct for these options, and the better choice.
     fn suits_candle(&self, x: &Tensor, w: &Tensor) -> bool {
         let [rows, columns] = &self.axes;
         let same = rows.stride == columns.stride
@@ -132,7 +132,7 @@ impl Sides {
         if !(x.track_op() || w.track_op()) {
             return values > LARGE;
         }
-        // Candle takes one count of rows that the last window leaves over for both axes.
+        // Candle uses one count of rows left over by the last window for both axes.
         let over = |axis: &Axis, out: usize| {
             let used = (out - 1) * axis.stride + axis.dilation * (axis.kernel - 1) + 1;
             axis.size + 2 * axis.padding - used
@@ -142,7 +142,7 @@ impl Sides {
     }
 }
 
-/// The convolution as one matrix product a group: all windows of all images are laid out as the
+/// The convolution as one matrix product per group: all windows of all images are laid out as the
 /// columns of a matrix `[c * kh * kw, n * oh * ow]`.
 fn product(
     x: &Tensor,
@@ -156,7 +156,7 @@ fn product(
     let [oh, ow] = sides.out;
     let spots = n * oh * ow;
     let inner = c / groups * kh * kw;
-    // The windows laid out, and the rows of them that are put in order.
+    // The windows, and their rows in order.
     room::of("conv2d", &[c, kh, kw, n, oh, ow], x.dtype())?;
     room::of("conv2d", &[kh, kw, n, oh], DType::U32)?;
     let columns = columns(x, sides)?;
@@ -191,7 +191,7 @@ fn columns(x: &Tensor, sides: &Sides) -> Result<Tensor> {
     let id = |i: Option<usize>| i.map_or(NOTHING, |i| i as u32);
     let mut x = x.transpose(0, 1)?.contiguous()?;
     if !whole(across) {
-        // Each row becomes its windows: kw rows of ow values.
+        // Each row is expanded to its windows: kw rows of ow values.
         let ids: Vec<u32> = (0..across.kernel)
             .flat_map(|k| (0..ow).map(move |o| id(across.at(o, k))))
             .collect();

@@ -31,8 +31,8 @@ fn like(x: &Tensor, y: Tensor) -> Result<Tensor> {
 /// `torch.nn.functional.conv3d`.
 ///
 /// # Errors
-/// When a rank is another, an option is 0, the channels do not fit the groups, `b` is not `[o]`, or the kernel is larger
-/// than the padded input.
+/// Returns an error if a rank differs, an option is 0, the channels do not fit the groups, `b` is
+/// not `[o]`, or the kernel is larger than the padded input.
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv3d(
     x: &Tensor,
@@ -106,8 +106,8 @@ pub fn conv3d(
 /// `b [o]`, as `torch.nn.functional.conv_transpose3d`.
 ///
 /// # Errors
-/// When a rank is another, an option is 0, the channels do not fit the groups, `b` is not `[o]`, `output_padding` is not
-/// below stride or dilation, or nothing is left of the result.
+/// Returns an error if a rank differs, an option is 0, the channels do not fit the groups, `b` is
+/// not `[o]`, `output_padding` is not below stride or dilation, or nothing is left of the result.
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose3d(
     x: &Tensor,
@@ -165,11 +165,11 @@ pub fn conv_transpose3d(
         .filter(|out| *out > 0);
     let Some(out) = out else {
         bail!(
-            "{op}: padding {cut} leaves nothing of what input {:?} gives",
+            "{op}: padding {cut} leaves nothing of the output for input {:?} gives",
             x.dims()
         )
     };
-    // Each slice gives an image for every depth of the kernel, and those that meet are added up.
+    // Each slice makes an image for every depth of the kernel; images that meet are added up.
     let slices = whole
         .transpose(1, 2)?
         .contiguous()?

@@ -8,7 +8,7 @@ use super::widen::{is_half, widened};
 use super::window::{NOTHING, image, like};
 use crate::room;
 
-/// One axis of the result and what is added to it.
+/// One axis of the result and the elements added to it.
 #[derive(Clone, Copy)]
 struct Axis {
     size: usize,
@@ -20,8 +20,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// For each place of the result the pairs (position in the kernel, position in the input) that meet there, as
-    /// positions in both laid side by side; all places are filled up to one length.
+    /// For each place of the result the pairs (position in the kernel, position in the input) that
+    /// meet there, as positions in both laid side by side; all places are padded to one length.
     fn meetings(&self) -> (Vec<u32>, usize) {
         let pairs: Vec<Vec<u32>> = (0..self.out)
             .map(|o| {
@@ -53,8 +53,8 @@ impl Axis {
 /// Along each axis the result has `(h - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1` pixels.
 ///
 /// # Errors
-/// When a rank is another, an option is 0, the channels do not fit the groups, `b` is not `[o]`, `output_padding`
-/// is not below stride or dilation, or nothing is left of the result.
+/// Returns an error if a rank differs, an option is 0, the channels do not fit the groups, `b` is
+/// not `[o]`, `output_padding` is not below stride or dilation, or nothing is left of the result.
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose2d(
     x: &Tensor,
@@ -167,7 +167,7 @@ pub fn conv_transpose2d(
     if height * kh >= NOTHING as usize || width * kw >= NOTHING as usize {
         bail!("{op}: input {:?} is too large", x.dims())
     }
-    // What is between: every pixel times every weight, then what meets at each column.
+    // The intermediate results: every pixel times every weight, then the sums at each column.
     let meet = |axis: &Axis| axis.kernel.min(axis.size);
     room::of(op, &[n, outs, kh, kw, height, width], x.dtype())?;
     room::of(
@@ -191,7 +191,8 @@ pub fn conv_transpose2d(
         .contiguous()?
         .reshape((groups, c / groups, spots))?;
     let y = left.contiguous()?.matmul(&right)?;
-    // Then what meets at a column of the result is added up, and after that what meets at a row.
+    // Then the products that meet at a column of the result are added up, and after that those at a
+    // row.
     let y = y
         .reshape(vec![outs, kh, kw, n, height, width])?
         .permute(vec![3, 0, 1, 4, 2, 5])?

@@ -1,4 +1,4 @@
-//! How alike vectors are.
+//! The cosine similarity of vectors.
 
 use candle_core::{Result, Tensor};
 
@@ -11,10 +11,11 @@ use super::widen::widened;
 
 /// The cosine of the angle between the vectors of `a` and `b` (floats of one dtype) along `dim`; shapes broadcast.
 ///
-/// Lengths below `eps` count as `eps`, which is of their type: in `float16` the usual one is 0, as in PyTorch.
+/// Lengths below `eps` count as `eps`, rounded to their type: in `float16` the usual one is 0, as
+/// in PyTorch.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn cosine_similarity(op: &str, a: &Tensor, b: &Tensor, dim: usize, eps: f64) -> Result<Tensor> {
     let dims = broadcast_dims(op, a, b)?;
     let eps = Tensor::new(eps, a.device())?

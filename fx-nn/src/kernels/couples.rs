@@ -1,4 +1,4 @@
-//! Functions of two floats that candle lacks: of angles, signs, rests that are cut, and logarithms.
+//! Functions of two floats that candle lacks: angles, signs, truncated remainders, and logarithms.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
@@ -14,7 +14,7 @@ pub enum Couple {
     Atan2,
     /// `sqrt(a² + b²)`, without overflow.
     Hypot,
-    /// The rest of `a / b` with the sign of `a`.
+    /// The remainder of `a / b` with the sign of `a`.
     Fmod,
     /// `a` with the sign of `b`.
     Copysign,
@@ -27,10 +27,11 @@ pub enum Couple {
 }
 
 impl Couple {
-    /// The function of each two elements; `a` and `b` are floats of one dtype, shapes broadcast.
+    /// The function of each pair of elements; `a` and `b` are floats of one dtype, shapes
+    /// broadcast.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or the dtype is not floating point.
+    /// Returns an error if the shapes do not broadcast, or the dtype is not floating point.
     pub fn of(self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         widened(a, (a, b), |(a, b)| {
             let dims = broadcast_dims(self.name(), &a, &b)?;

@@ -4,17 +4,17 @@ use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, b
 
 use super::couples::log_add_exp;
 
-/// What the losses of a batch are of, besides the logarithms of probabilities.
+/// The arguments of a batch's losses, besides the logarithms of probabilities.
 pub struct Alignments {
     /// The classes of each sample, without blanks.
     pub targets: Vec<Vec<usize>>,
-    /// How many steps of time each sample has.
+    /// The number of time steps of each sample.
     pub steps: Vec<usize>,
-    /// The class that stands between others.
+    /// The blank class, which separates others.
     pub blank: usize,
 }
 
-/// The logarithms of one sample: `[steps, samples, classes]` from a place on.
+/// The logarithms of one sample in `[steps, samples, classes]`.
 struct Sample<'x> {
     logs: &'x [f64],
     samples: usize,
@@ -39,8 +39,8 @@ impl Alignments {
         states
     }
 
-    /// The logarithm of the probability to be in a state at a step, over all ways there: `[steps, states]`. `backwards`,
-    /// from the end.
+    /// The logarithm of the probability to be in a state at a step, over all paths to it:
+    /// `[steps, states]`. With `backwards`, from the end.
     fn ways(&self, sample: &Sample<'_>, states: &[usize], backwards: bool) -> Vec<f64> {
         let (steps, count) = (self.steps[sample.at], states.len());
         let turned = |n: usize, of: usize| if backwards { of - 1 - n } else { n };
@@ -98,7 +98,7 @@ impl Alignments {
         for step in 0..self.steps[sample.at] {
             for (state, class) in states.iter().enumerate() {
                 let at = step * states.len() + state;
-                // Both ways have the step's own probability.
+                // Both paths include the step's own probability.
                 let way = there[at] + back[at] - sample.log(step, *class) + loss;
                 if there[at] != f64::NEG_INFINITY || loss.is_infinite() {
                     let place = (step * sample.samples + sample.at) * sample.classes + class;
@@ -157,7 +157,7 @@ impl CustomOp1 for Losses {
 /// The loss of each sample of `logs` `[steps, samples, classes]`, infinite where no alignment fits.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn losses(logs: &Tensor, alignments: Alignments) -> Result<Tensor> {
     let wide = logs.to_dtype(DType::F64)?.contiguous()?;
     wide.apply_op1(Losses(alignments))?.to_dtype(logs.dtype())

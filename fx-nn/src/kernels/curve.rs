@@ -1,4 +1,4 @@
-//! Functions of one number that lose their small results when they are made of others.
+//! Functions of one number whose small results would be lost if they were composed of others.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 
@@ -15,7 +15,7 @@ impl Curve {
     /// The function of each element of `x`.
     ///
     /// # Errors
-    /// When `x` is neither `f32` nor `f64`.
+    /// Returns an error if `x` is neither `f32` nor `f64`.
     pub fn of(self, x: &Tensor) -> Result<Tensor> {
         x.contiguous()?.apply_op1(self)
     }
@@ -30,7 +30,7 @@ fn softplus(x: f32, threshold: f64) -> f32 {
     let e = wide.exp();
     let y = match e < 1e-4 {
         true => e * (1.0 - e * (0.5 - e / 3.0)),
-        // Where the exponential is beyond the type, adding 1 to it changes nothing.
+        // If the exponential is beyond the type, adding 1 to it changes nothing.
         false if wide > 700.0 => wide,
         false => (1.0 + e).ln(),
     };

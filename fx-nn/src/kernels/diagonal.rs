@@ -1,4 +1,4 @@
-//! Diagonals of matrices: taken out, and put in.
+//! Diagonals of matrices: read and written.
 
 use candle_core::{Result, Tensor, bail};
 
@@ -6,7 +6,7 @@ use super::dim::dim;
 use super::places::{self, NOWHERE};
 use crate::room;
 
-/// A diagonal of the matrices that two dims of a shape are: where it is in a tensor that lies row by row.
+/// A diagonal of the matrices in two dims of a shape: its places in a row-major tensor.
 pub struct Diagonal {
     /// The sizes of the other dims, and the diagonal's length.
     pub dims: Vec<usize>,
@@ -15,10 +15,10 @@ pub struct Diagonal {
 }
 
 impl Diagonal {
-    /// Of the dims `dim1` and `dim2`, `offset` columns to the right of the main one.
+    /// The diagonal of the dims `dim1` and `dim2`, `offset` columns to the right of the main one.
     ///
     /// # Errors
-    /// When the two dims are one, or there are no such dims.
+    /// Returns an error if the two dims are the same, or there are no such dims.
     pub fn of(op: &str, dims: &[usize], offset: i64, dim1: i64, dim2: i64) -> Result<Self> {
         let (a, b) = (dim(op, dim1, dims.len())?, dim(op, dim2, dims.len())?);
         if a == b || dims.len() < 2 {
@@ -48,21 +48,22 @@ impl Diagonal {
 /// The elements of a diagonal of `x`, along a new last dim.
 ///
 /// # Errors
-/// Those of [`Diagonal::of`].
+/// Returns the errors of [`Diagonal::of`].
 pub fn diagonal(op: &str, x: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
     let of = Diagonal::of(op, x.dims(), offset, dim1, dim2)?;
     places::pick(op, x, of.places, &of.dims)
 }
 
-/// Zeros, but for a diagonal of the dims `dim1` and `dim2` of the result, which are the rows of `x`.
+/// Zeros, except for a diagonal of the dims `dim1` and `dim2` of the result, which holds the rows
+/// of `x`.
 ///
 /// # Errors
-/// When there are no such dims.
+/// Returns an error if there are no such dims.
 pub fn embed(op: &str, x: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
     let rank = x.rank() + 1;
     let (a, b) = (dim(op, dim1, rank)?, dim(op, dim2, rank)?);
     let Some((length, others)) = x.dims().split_last() else {
-        bail!("{op}: a tensor without dims is no diagonal")
+        bail!("{op}: a tensor without dims is not a diagonal")
     };
     if a == b {
         bail!("{op}: dims {dim1} and {dim2} of the result are not two")

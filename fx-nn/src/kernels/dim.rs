@@ -1,4 +1,4 @@
-//! What operations check first: dimension numbers, which may count from the end, and dtypes.
+//! The first checks of operations: dimension numbers, which may count from the end, and dtypes.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -9,7 +9,7 @@ use super::widen::is_half;
 /// A rank of 0 is read as 1, as PyTorch does for scalars, so `0` and `-1` are then allowed.
 ///
 /// # Errors
-/// When `d` is outside `[-rank, rank - 1]`; the text names `op` and that range.
+/// Returns an error if `d` is outside `[-rank, rank - 1]`; it names `op` and that range.
 pub fn dim(op: &str, d: i64, rank: usize) -> Result<usize> {
     let len = rank.max(1) as i64;
     if d < -len || d >= len {
@@ -22,10 +22,10 @@ pub fn dim(op: &str, d: i64, rank: usize) -> Result<usize> {
     Ok(if d < 0 { d + len } else { d } as usize)
 }
 
-/// Refuses a weight of another dtype than the input's.
+/// Refuses a weight whose dtype differs from the input's.
 ///
 /// # Errors
-/// When they differ; the text names both.
+/// Returns an error if the dtypes differ; it names both.
 pub fn same_dtype(op: &str, x: &Tensor, weight: &Tensor) -> Result<()> {
     let (input, held) = (x.dtype(), weight.dtype());
     if input != held {
@@ -34,10 +34,11 @@ pub fn same_dtype(op: &str, x: &Tensor, weight: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Refuses parameters that are not all of one dtype: that of the input, or `f32` beside half precision.
+/// Refuses parameters that do not all have one dtype: that of the input, or `f32` with half
+/// precision.
 ///
 /// # Errors
-/// When they are not; the text names the dtypes.
+/// Returns an error if they are not; it names the dtypes.
 pub fn parameters(op: &str, x: &Tensor, held: &[Option<&Tensor>]) -> Result<()> {
     let input = x.dtype();
     let mut held = held.iter().flatten().map(|t| t.dtype());

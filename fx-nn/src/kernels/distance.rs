@@ -1,4 +1,4 @@
-//! Distances of vectors, in pairs and each with each.
+//! Distances between vectors, row by row and of all pairs.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -9,13 +9,13 @@ use super::pointwise::{but_at_zero, clamp};
 use super::{expand, reduce};
 use crate::room;
 
-/// More rows than this on a side are compared by their products, where the distance is Euclid's.
+/// Above this number of rows on a side, Euclidean distances are computed from products.
 const ROWS: usize = 25;
 
 /// The distance of each row of `a [.., p, m]` from each of `b [.., r, m]`: `[.., p, r]`.
 ///
 /// # Errors
-/// When a rank is below 2, the widths differ, or the batches do not broadcast.
+/// Returns an error if a rank is below 2, the widths differ, or the batches do not broadcast.
 pub fn pairs(op: &str, a: &Tensor, b: &Tensor, p: f64, products: Option<bool>) -> Result<Tensor> {
     let (&[ref first @ .., rows, width], &[ref second @ .., others, other]) = (a.dims(), b.dims())
     else {
@@ -52,7 +52,7 @@ pub fn pairs(op: &str, a: &Tensor, b: &Tensor, p: f64, products: Option<bool>) -
     norm(op, &a.sub(&b)?, p, &[full.len() - 1], false)
 }
 
-/// Euclid's distances: `|a|² + |b|² - 2 a·b`, and its root.
+/// Euclidean distances: `|a|² + |b|² - 2 a·b`, and its root.
 fn euclid(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let last = a.rank() - 1;
     let own = reduce::sum(&a.sqr()?, &[last], true)?;
@@ -69,7 +69,7 @@ fn euclid(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// The `p`-norm of `a - b + eps` along the last dimension.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or there is no dimension.
+/// Returns an error if the shapes do not broadcast, or there is no dimension.
 pub fn along_rows(
     op: &str,
     a: &Tensor,
@@ -85,10 +85,10 @@ pub fn along_rows(
     norm(op, &way, p, &[last], keepdim)
 }
 
-/// Refuses what has no lengths.
+/// Refuses tensors that are not floating point.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn floats(op: &str, x: &Tensor) -> Result<()> {
     match x.dtype() {
         dtype if dtype.is_float() => Ok(()),

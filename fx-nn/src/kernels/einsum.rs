@@ -18,7 +18,7 @@ enum Label {
 /// `equation` over `xs`, as `torch.einsum`: `"bij,bjk->bik"`; a label of size 1 broadcasts.
 ///
 /// # Errors
-/// When the equation is malformed, or does not fit the shapes.
+/// Returns an error if the equation is malformed, or does not fit the shapes.
 pub fn einsum(equation: &str, xs: &[Tensor]) -> Result<Tensor> {
     if let Some(first) = xs.first()
         && is_half(first.dtype())
@@ -67,7 +67,8 @@ pub fn einsum(equation: &str, xs: &[Tensor]) -> Result<Tensor> {
             .map_or(1, |(_, n)| *n)
     };
 
-    // Each operand alone: repeated labels to diagonals, broadcasts, labels of its own summed.
+    // Each operand alone: repeated labels become diagonals, sizes broadcast, labels that nothing
+    // else has are summed.
     let mut held: Option<(Vec<Label>, Tensor)> = None;
     for (at, (term, x)) in terms.iter().zip(xs).enumerate() {
         let (mut own, mut x) = diagonals(term, x)?;
@@ -156,7 +157,7 @@ fn expand_output(equation: &str, output: &str, dots: usize) -> Result<Vec<Label>
     labels(equation, output, Some(&vec![1; rank]))
 }
 
-/// Without `->`: the dims of the ellipsis, then the letters that stand once, in the alphabet's order.
+/// Without `->`: the dims of the ellipsis, then the letters that occur once, in alphabetical order.
 fn implicit_output(terms: &[Vec<Label>]) -> Vec<Label> {
     let all: Vec<Label> = terms.iter().flatten().copied().collect();
     let mut letters: Vec<char> = Vec::new();
@@ -227,7 +228,7 @@ fn diagonals(term: &[Label], x: &Tensor) -> Result<(Vec<Label>, Tensor)> {
     }
 }
 
-/// Two operands as one batch of matrix products.
+/// The batched matrix product of two operands.
 fn product(
     (a_labels, a): (&[Label], &Tensor),
     (b_labels, b): (&[Label], &Tensor),

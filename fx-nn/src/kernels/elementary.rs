@@ -6,7 +6,8 @@ use super::curve::Curve;
 use super::pointwise::clamp;
 use super::widen::widened;
 
-/// `f` of each element; `f32` is computed in `f64` and rounded once, but where there is a function for it.
+/// `f` of each element; `f32` is computed in `f64` and rounded once, unless there is a function for
+/// it.
 fn each(
     name: &str,
     storage: &CpuStorage,
@@ -63,7 +64,7 @@ macro_rules! functions {
     };
 }
 
-/// The slope of what is flat, where it has one.
+/// The slope of a flat function, where it has one.
 fn flat(x: &Tensor, _: &Tensor) -> Result<Tensor> {
     x.zeros_like()
 }
@@ -140,7 +141,7 @@ functions! {
 }
 
 fn sign(x: f64) -> f64 {
-    // A nan has the sign 0, as in PyTorch.
+    // A NaN has the sign 0, as in PyTorch.
     f64::from(u8::from(x > 0.0)) - f64::from(u8::from(x < 0.0))
 }
 
@@ -151,7 +152,7 @@ fn sinc(x: f64) -> f64 {
     }
 }
 
-/// As PyTorch rounds the turn: whole numbers are not quite at the zeros.
+/// Rounds πx as PyTorch does: whole numbers are not quite zeros.
 fn single_sinc(x: f32) -> f32 {
     match x * std::f32::consts::PI {
         _ if x == 0.0 => 1.0,
@@ -183,7 +184,7 @@ fn erfinv(x: f64) -> f64 {
 }
 
 impl Elementary {
-    /// The function of `f32`, where that is not the one of `f64`.
+    /// The function of `f32`, if that differs from the one of `f64`.
     fn single(self) -> Option<fn(f32) -> f32> {
         match self {
             Elementary::Sinc => Some(single_sinc),
@@ -194,7 +195,7 @@ impl Elementary {
     /// The function of each element of `x`, of any shape.
     ///
     /// # Errors
-    /// When the dtype is not floating point.
+    /// Returns an error if the dtype is not floating point.
     pub fn of(self, x: &Tensor) -> Result<Tensor> {
         widened(x, x, |x| x.contiguous()?.apply_op1(self))
     }
@@ -203,7 +204,7 @@ impl Elementary {
 /// `x` rounded to `decimals` places, which may be below 0.
 ///
 /// # Errors
-/// When the dtype is not floating point.
+/// Returns an error if the dtype is not floating point.
 pub fn round_to(x: &Tensor, decimals: i64) -> Result<Tensor> {
     if decimals == 0 {
         return Elementary::Round.of(x);
@@ -222,17 +223,17 @@ pub fn round_to(x: &Tensor, decimals: i64) -> Result<Tensor> {
 /// `exp(x) - 1`, also where x is small.
 ///
 /// # Errors
-/// When the dtype is not floating point.
+/// Returns an error if the dtype is not floating point.
 pub fn expm1(x: &Tensor) -> Result<Tensor> {
     widened(x, x, |x| Curve::ExpMinusOne.of(&x))
 }
 
-/// `log(x / (1 - x))`, of x held in `[eps, 1 - eps]` where `eps` is given.
+/// `log(x / (1 - x))`, of x clamped to `[eps, 1 - eps]` if `eps` is given.
 ///
 /// # Errors
-/// When the dtype is not floating point.
+/// Returns an error if the dtype is not floating point.
 pub fn logit(x: &Tensor, eps: Option<f64>) -> Result<Tensor> {
-    // The bounds are of the type of `x`: of half precision 1 - eps may be 1.
+    // The bounds have the type of `x`: in half precision 1 - eps may be 1.
     match eps {
         Some(eps) => Elementary::Logit.of(&clamp(x, Some(eps), Some(1.0 - eps))?),
         None => Elementary::Logit.of(x),

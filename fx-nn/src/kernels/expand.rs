@@ -8,7 +8,7 @@ use crate::room;
 /// The shape that `a` and `b` broadcast to, aligned at the last dimension.
 ///
 /// # Errors
-/// When two aligned sizes differ and neither is 1; the text names `op` and both shapes.
+/// Returns an error if two aligned sizes differ and neither is 1; it names `op` and both shapes.
 pub fn shape(op: &str, a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let rank = a.len().max(b.len());
     let size = |dims: &[usize], i: usize| match (i + dims.len()).checked_sub(rank) {
@@ -32,12 +32,13 @@ pub fn shape(op: &str, a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
 /// trailing dimensions, which candle does fast, before it touches the leading ones.
 ///
 /// # Errors
-/// When `x` does not broadcast to `dims`, or there is no room for what is computed from it.
+/// Returns an error if `x` does not broadcast to `dims`, or results computed from it do not fit
+/// into memory.
 pub fn to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.dims() == dims {
         return Ok(x.clone());
     }
-    // The view itself takes no room, but all that it enters does.
+    // The view itself takes no memory, but results computed from it do.
     let count = room::of("expand", dims, x.dtype())?;
     if x.rank() > dims.len() {
         bail!(
@@ -71,7 +72,7 @@ pub fn to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// A per-channel vector `[c]` seen with the shape `dims`, whose dimension 1 is `c`.
 ///
 /// # Errors
-/// When `v` is not of shape `[dims[1]]` or `dims` has fewer than 2 dimensions.
+/// Returns an error if `v` is not of shape `[dims[1]]` or `dims` has fewer than 2 dimensions.
 pub fn channel(op: &str, v: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if dims.len() < 2 || v.dims() != &dims[1..2] {
         bail!(

@@ -1,4 +1,5 @@
-//! Matrices taken apart by faer, each of a batch by itself: everything is computed in `f64`.
+//! Factorisations of matrices by faer, one matrix of a batch at a time; everything is computed in
+//! `f64`.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use faer::linalg::solvers::{DenseSolveCore, PartialPivLu, Solve};
@@ -18,22 +19,23 @@ pub struct Matrices {
     device: Device,
 }
 
-/// What is wrong with one matrix, and what to do.
+/// The problem of one matrix, and what to do.
 type Found = std::result::Result<(), String>;
 
-/// What singular values and eigenvalues are refused with.
+/// The error for singular values and eigenvalues that cannot be computed.
 const UNSOUND: &str = "the matrix has elements that are not finite, or the iteration did not end: look for them with \
                        isfinite";
 
 impl Matrices {
-    /// Of the last two dims of a tensor.
+    /// The matrices in the last two dims of a tensor.
     ///
     /// # Errors
-    /// When there are fewer, or the tensor is not of `float32` or `float64`.
+    /// Returns an error if there are fewer than two dims, or the tensor is neither `float32` nor
+    /// `float64`.
     pub fn of(op: &str, x: &Tensor) -> Result<Self> {
         let [lead @ .., rows, columns] = x.dims() else {
             bail!(
-                "{op}: shape {:?} is no matrix: two dims at least are needed",
+                "{op}: shape {:?} is not a matrix: two dims at least are needed",
                 x.dims()
             )
         };
@@ -56,7 +58,7 @@ impl Matrices {
     /// The same, of square matrices.
     ///
     /// # Errors
-    /// Also when they are not square.
+    /// Also returns an error if the matrices are not square.
     pub fn square(op: &str, x: &Tensor) -> Result<Self> {
         let found = Matrices::of(op, x)?;
         if found.rows != found.columns {
@@ -71,7 +73,7 @@ impl Matrices {
     /// The elements as a tensor of `f64`.
     ///
     /// # Errors
-    /// Only those of candle.
+    /// Returns only candle's errors.
     pub fn tensor(&self) -> Result<Tensor> {
         let dims = [self.lead.as_slice(), &[self.rows, self.columns]].concat();
         Tensor::from_vec(self.data.clone(), dims, &self.device)
@@ -87,7 +89,8 @@ impl Matrices {
         MatRef::from_row_major_slice(own, self.rows, self.columns)
     }
 
-    /// `N` results of each matrix, of the sizes behind those of the batch; `part` appends each to its list.
+    /// `N` results of each matrix, with these sizes after those of the batch; `part` appends each
+    /// to its list.
     fn each<const N: usize>(
         &self,
         op: &str,
@@ -118,7 +121,7 @@ impl Matrices {
     /// The inverses.
     ///
     /// # Errors
-    /// When one is singular.
+    /// Returns an error if a matrix is singular.
     pub fn inverse(&self, op: &str) -> Result<Tensor> {
         let size = [self.rows, self.columns];
         let [y] = self.each(op, [&size], |_, a, [y]| {
@@ -130,10 +133,10 @@ impl Matrices {
         Ok(y)
     }
 
-    /// What the matrices give each of `right`, of the same batch.
+    /// The solutions for each of `right`, of the same batch.
     ///
     /// # Errors
-    /// When one is singular.
+    /// Returns an error if a matrix is singular.
     pub fn solve(&self, op: &str, right: &Matrices) -> Result<Tensor> {
         let size = [self.columns, right.columns];
         let [y] = self.each(op, [&size], |at, a, [y]| {
@@ -148,7 +151,7 @@ impl Matrices {
     /// The determinants, their signs and the logarithms of their magnitudes.
     ///
     /// # Errors
-    /// Only those of candle.
+    /// Returns only candle's errors.
     pub fn determinant(&self, op: &str) -> Result<[Tensor; 3]> {
         self.each(op, [&[], &[], &[]], |_, a, [det, sign, log]| {
             let lu = a.partial_piv_lu();
@@ -158,7 +161,7 @@ impl Matrices {
                 false => -1.0,
             };
             let all = pivots(&lu);
-            // Behind a pivot of 0 there may be no numbers.
+            // After a pivot of 0 there may be NaN.
             let zero = all.contains(&0.0);
             let all = if zero { vec![0.0] } else { all };
             det.push(all.iter().fold(turned, |y, pivot| y * pivot));
@@ -171,10 +174,10 @@ impl Matrices {
         })
     }
 
-    /// The lower triangles of Cholesky's, of what the lower triangles hold.
+    /// The lower triangular Cholesky factors; only the lower triangles are read.
     ///
     /// # Errors
-    /// When one is not positive definite.
+    /// Returns an error if a matrix is not positive definite.
     pub fn cholesky(&self, op: &str) -> Result<Tensor> {
         let size = [self.rows, self.columns];
         let [y] = self.each(op, [&size], |_, a, [y]| {
@@ -195,7 +198,7 @@ impl Matrices {
     /// The orthogonal and triangular factors; `complete` ones are square and as large as the matrix.
     ///
     /// # Errors
-    /// When there is no room for them.
+    /// Returns an error if they do not fit into memory.
     pub fn qr(&self, op: &str, complete: bool) -> Result<[Tensor; 2]> {
         let (m, n) = (self.rows, self.columns);
         let k = if complete { m } else { m.min(n) };
@@ -226,7 +229,7 @@ impl Matrices {
     /// `U`, the singular values from the largest, and the transposed `V`; `full` ones are square.
     ///
     /// # Errors
-    /// When an element is not finite.
+    /// Returns an error if an element is not finite.
     pub fn svd(&self, op: &str, full: bool) -> Result<[Tensor; 3]> {
         let (m, n) = (self.rows, self.columns);
         let k = m.min(n);
@@ -243,10 +246,11 @@ impl Matrices {
         })
     }
 
-    /// The eigenvalues of symmetric matrices from the least, and the eigenvectors, of what one triangle holds.
+    /// The eigenvalues of symmetric matrices from the least, and the eigenvectors; only one
+    /// triangle is read.
     ///
     /// # Errors
-    /// When an element is not finite.
+    /// Returns an error if an element is not finite.
     pub fn eigh(&self, op: &str, lower: bool) -> Result<[Tensor; 2]> {
         let n = self.rows;
         self.each(op, [&[n], &[n, n]], |_, a, [values, vectors]| {
@@ -255,7 +259,7 @@ impl Matrices {
                 return Ok(());
             }
             finite(a)?;
-            // faer reads a lower triangle, which is that of the transposed one's.
+            // faer reads the lower triangle; the upper one is the lower one of the transpose.
             let a = if lower { a } else { a.transpose() };
             let of = a
                 .self_adjoint_eigen(Side::Lower)

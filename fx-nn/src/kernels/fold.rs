@@ -19,8 +19,8 @@ const RUN: usize = 64;
 const WIDTH: usize = 64;
 
 impl Fold {
-    /// The view of a contiguous tensor of shape `dims` in which `reduced` (sorted) are the reduced axes, if they lie
-    /// so that there is one.
+    /// The view of a contiguous tensor of shape `dims` in which `reduced` (sorted) are the reduced
+    /// axes, if there is one.
     pub fn of(dims: &[usize], reduced: &[usize]) -> Option<Self> {
         let mut sizes = [1; 4];
         let mut axis = 0;
@@ -32,7 +32,7 @@ impl Fold {
             *sizes.get_mut(axis)? *= size;
         }
         let [outer, lead, inner, tail] = sizes;
-        // What is reduced and followed by nothing is a tail.
+        // Reduced axes at the end are the tail.
         Some(match (inner, tail) {
             (1, 1) => Fold {
                 outer: 1,
@@ -49,7 +49,7 @@ impl Fold {
         })
     }
 
-    /// How many numbers make one result.
+    /// The number of elements reduced to one result.
     pub fn count(&self) -> usize {
         self.lead * self.tail
     }
@@ -102,7 +102,7 @@ impl Fold {
     }
 }
 
-/// What sums are kept in.
+/// The type of a sum in progress.
 trait Add: Copy {
     const ZERO: Self;
     fn plus(self, other: Self) -> Self;
@@ -299,7 +299,7 @@ impl CustomOp1 for Sum {
     }
 }
 
-/// A value a result, seen at every element that the result was made of.
+/// One value per result, expanded to every element of that result.
 fn spread(v: &Tensor, fold: Fold, dims: &[usize]) -> Result<Tensor> {
     v.reshape((fold.outer, 1, fold.inner, 1))?
         .broadcast_as((fold.outer, fold.lead, fold.inner, fold.tail))?
@@ -309,7 +309,7 @@ fn spread(v: &Tensor, fold: Fold, dims: &[usize]) -> Result<Tensor> {
 /// The sum of each result's elements of a contiguous `x` (`f32`, `f64`, `i64`), or of floats their mean; `[results]`.
 ///
 /// # Errors
-/// For other dtypes.
+/// Returns an error for other dtypes.
 pub fn sum(x: &Tensor, fold: Fold, is_mean: bool) -> Result<Tensor> {
     x.contiguous()?.apply_op1(Sum { fold, is_mean })
 }
@@ -342,7 +342,7 @@ impl CustomOp1 for Spread {
 
     #[allow(clippy::unnecessary_cast, reason = "one body for both types")]
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        // A divisor of 0 or below: no spread is known, nan.
+        // A divisor of 0 or below makes the result NaN.
         let divisor = self.divisor.max(0.0);
         let result = floats!(self.name(), storage, layout, values: T => {
             let (_, squares) = moments(values, self.fold);
@@ -380,7 +380,7 @@ impl CustomOp1 for Spread {
 /// where `is_root`. Nothing overflows before the result does. `[results]`.
 ///
 /// # Errors
-/// When `x` is neither `f32` nor `f64`.
+/// Returns an error if `x` is neither `f32` nor `f64`.
 pub fn variance(x: &Tensor, fold: Fold, divisor: f64, is_root: bool) -> Result<Tensor> {
     x.contiguous()?.apply_op1(Spread {
         fold,
@@ -389,7 +389,7 @@ pub fn variance(x: &Tensor, fold: Fold, divisor: f64, is_root: bool) -> Result<T
     })
 }
 
-/// Where PyTorch's statistics overflow, so that what they make of a result's elements is nan.
+/// Where PyTorch's statistics overflow, which makes the normalised elements NaN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
     /// Where the sum of the squares does.
@@ -462,7 +462,7 @@ impl CustomOp1 for Standardize {
 /// Each element of a contiguous `x` less the mean of its result's elements, over `sqrt(var + eps)`; shaped as `x`.
 ///
 /// # Errors
-/// When `x` is neither `f32` nor `f64`.
+/// Returns an error if `x` is neither `f32` nor `f64`.
 pub fn standardized(x: &Tensor, fold: Fold, eps: f64, reach: Reach) -> Result<Tensor> {
     x.contiguous()?.apply_op1(Standardize { fold, eps, reach })
 }

@@ -7,22 +7,22 @@ use rustfft::{FftDirection, FftNum, FftPlanner};
 use super::view;
 use crate::room;
 
-/// What the sums of a transform are multiplied by.
+/// The factor of a transform's sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Norm {
-    /// One part in `n` at the inverse transform.
+    /// 1 / `n` at the inverse transform.
     Backward,
-    /// One part in `n` at the transform that is none.
+    /// 1 / `n` at the forward transform.
     Forward,
-    /// One part in the root of `n` at both.
+    /// 1 / sqrt(`n`) at both.
     Ortho,
 }
 
 impl Norm {
-    /// By PyTorch's name; `"backward"` without one.
+    /// The norm of PyTorch's name; `"backward"` without one.
     ///
     /// # Errors
-    /// When there is no such name.
+    /// Returns an error if there is no such name.
     pub fn named(op: &str, name: Option<&str>) -> Result<Norm> {
         match name {
             None | Some("backward") => Ok(Norm::Backward),
@@ -46,7 +46,8 @@ impl Norm {
     }
 }
 
-/// A transform of complex numbers along a dim; its own inverse direction with the same scale is its gradient.
+/// A transform of complex numbers along a dim; its gradient is the inverse direction with the same
+/// scale.
 #[derive(Clone, Copy)]
 struct Fourier {
     dim: usize,
@@ -113,7 +114,7 @@ impl CustomOp1 for Fourier {
     }
 }
 
-/// Refuses what is not of `float32` or `float64`.
+/// Refuses tensors that are neither `float32` nor `float64`.
 fn computed(op: &str, x: &Tensor) -> Result<()> {
     match x.dtype() {
         DType::F32 | DType::F64 => Ok(()),
@@ -124,7 +125,7 @@ fn computed(op: &str, x: &Tensor) -> Result<()> {
 /// The dims of a complex tensor, without the last one.
 ///
 /// # Errors
-/// When that is not 2, or the tensor is not of `float32` or `float64`.
+/// Returns an error if the last dim is not 2, or the tensor is neither `float32` nor `float64`.
 pub fn complex<'x>(op: &str, x: &'x Tensor) -> Result<&'x [usize]> {
     computed(op, x)?;
     match x.dims() {
@@ -136,7 +137,7 @@ pub fn complex<'x>(op: &str, x: &'x Tensor) -> Result<&'x [usize]> {
     }
 }
 
-/// As many elements along `dim` as asked for: the first, or zeros behind all.
+/// The first `n` elements along `dim`, padded with zeros.
 fn fitted(op: &str, x: &Tensor, dim: usize, n: usize) -> Result<Tensor> {
     let size = x.dims()[dim];
     if n == 0 {
@@ -159,7 +160,7 @@ fn fitted(op: &str, x: &Tensor, dim: usize, n: usize) -> Result<Tensor> {
 /// The transform of a complex tensor along `dim`, of `n` elements.
 ///
 /// # Errors
-/// When `n` is 0, or there is no room for so many.
+/// Returns an error if `n` is 0, or so many do not fit into memory.
 pub fn fft(
     op: &str,
     x: &Tensor,
@@ -177,10 +178,11 @@ pub fn fft(
     fitted(op, x, dim, n)?.contiguous()?.apply_op1(of)
 }
 
-/// The half of the transform of a real tensor that the other half follows from: `n / 2 + 1` complex numbers.
+/// The half of the transform of a real tensor that determines the other half: `n / 2 + 1` complex
+/// numbers.
 ///
 /// # Errors
-/// When `n` is 0, or the tensor is not of `float32` or `float64`.
+/// Returns an error if `n` is 0, or the tensor is not of `float32` or `float64`.
 pub fn rfft(op: &str, x: &Tensor, dim: usize, n: usize, norm: Norm) -> Result<Tensor> {
     computed(op, x)?;
     let x = fitted(op, x, dim, n)?;
@@ -192,7 +194,7 @@ pub fn rfft(op: &str, x: &Tensor, dim: usize, n: usize, norm: Norm) -> Result<Te
 /// The `n` real numbers whose transform begins with the complex `x`.
 ///
 /// # Errors
-/// When `n` is 0, or there is no room for so many.
+/// Returns an error if `n` is 0, or so many do not fit into memory.
 pub fn irfft(op: &str, x: &Tensor, dim: usize, n: usize, norm: Norm) -> Result<Tensor> {
     if n == 0 {
         bail!("{op}: there is no transform of 0 elements: n is 1 at least")

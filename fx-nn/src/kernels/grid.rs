@@ -16,7 +16,7 @@ pub enum Between {
     Nearest,
 }
 
-/// What is outside of the image.
+/// The values outside the image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outside {
     /// Zeros.
@@ -31,7 +31,7 @@ pub enum Outside {
 /// centres of the pixels at the edges, else those pixels' outer edges.
 ///
 /// # Errors
-/// When the shapes do not fit.
+/// Returns an error if the shapes do not fit.
 pub fn sample(
     x: &Tensor,
     grid: &Tensor,
@@ -80,7 +80,7 @@ pub fn sample(
             Between::Bilinear => {
                 let (left, top) = (across.detach().floor()?, down.detach().floor()?);
                 let (right, bottom) = (left.affine(1.0, 1.0)?, top.affine(1.0, 1.0)?);
-                // How near each side is: it takes the distance from the other.
+                // The nearness of each side: the distance from the other one.
                 let near = [right.sub(&across)?, across.sub(&left)?];
                 let close = [bottom.sub(&down)?, down.sub(&top)?];
                 let mut sum: Option<Tensor> = None;
@@ -112,7 +112,7 @@ fn even(x: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(values, x.dims(), x.device())?.to_dtype(x.dtype())
 }
 
-/// Places brought into the image by the rule for what is outside.
+/// Places moved into the image by the rule for places outside.
 fn inside(place: &Tensor, size: usize, outside: Outside, corners: bool) -> Result<Tensor> {
     let last = size as f64 - 1.0;
     match outside {
@@ -126,7 +126,7 @@ fn inside(place: &Tensor, size: usize, outside: Outside, corners: bool) -> Resul
             if span == 0.0 {
                 return place.zeros_like();
             }
-            // The distance from the first edge, and how often the image was turned around on the way.
+            // The distance from the first edge, and how often the image was mirrored on the way.
             let from: Vec<f64> = place
                 .detach()
                 .to_dtype(DType::F64)?
@@ -140,7 +140,7 @@ fn inside(place: &Tensor, size: usize, outside: Outside, corners: bool) -> Resul
                     true => (sign, low - flips * span),
                     false => (-sign, low + (flips + 1.0) * span),
                 };
-                // x is scale * place + shift, of which place is differentiated.
+                // x is scale * place + shift; only place is differentiated.
                 (scale, shift - scale * low)
             };
             let (scales, shifts): (Vec<f64>, Vec<f64>) = from.iter().map(each).unzip();
@@ -152,7 +152,7 @@ fn inside(place: &Tensor, size: usize, outside: Outside, corners: bool) -> Resul
     }
 }
 
-/// Places from 0 to `last`; nan is 0.
+/// Places from 0 to `last`; NaN is 0.
 fn bounded(place: &Tensor, last: f64) -> Result<Tensor> {
     let fixed = place.detach();
     let place = fixed.eq(&fixed)?.where_cond(place, &fixed.zeros_like()?)?;
@@ -185,7 +185,7 @@ fn pixel(flat: &Tensor, columns: &Tensor, rows: &Tensor, (h, w): (usize, usize))
 /// The points of `size` under the maps `theta [n, 2, 3]`: `[n, h, w, 2]`.
 ///
 /// # Errors
-/// When the shape is another.
+/// Returns an error if the shape differs.
 pub fn affine(theta: &Tensor, size: (usize, usize), corners: bool) -> Result<Tensor> {
     let op = "affine_grid";
     let &[n, 2, 3] = theta.dims() else {

@@ -7,20 +7,21 @@ use super::view::narrow;
 /// One part of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// One position, negative ones from the end: the dim goes away.
+    /// One position, negative ones from the end: removes the dim.
     At(i64),
-    /// Start, stop and step: ends outside the dim are cut to it.
+    /// Start, stop and step: ends outside the dim are clamped to it.
     Slice(Option<i64>, Option<i64>, i64),
     /// A new dim of size 1.
     NewAxis,
-    /// All dims that the others leave over.
+    /// All dims that the other parts do not name.
     Ellipsis,
 }
 
 /// `x` at an index.
 ///
 /// # Errors
-/// When there are more parts than dims, two ellipses, a position outside its dim, or a step that is not positive.
+/// Returns an error if there are more parts than dims, two ellipses, a position outside its dim, or
+/// a step that is not positive.
 pub fn index(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
     let used = parts
         .iter()

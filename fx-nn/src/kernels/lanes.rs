@@ -7,7 +7,7 @@ use super::dim::dim;
 use super::integers;
 use super::widen::widened;
 
-/// What runs along a lane.
+/// The running function of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Run {
     Product,
@@ -22,7 +22,7 @@ impl Run {
         }
     }
 
-    /// Of one lane, in `f64`.
+    /// The results of one lane, in `f64`.
     fn forward(self, x: &[f64], y: &mut Vec<f64>) {
         match self {
             Run::Product => y.extend(x.iter().scan(1.0, |product, x| {
@@ -101,7 +101,7 @@ fn wide(name: &str, storage: &CpuStorage, layout: &Layout) -> Result<Vec<f64>> {
     }
 }
 
-/// Of the type of `like`.
+/// Converts to the type of `like`.
 fn narrow(y: Vec<f64>, like: &CpuStorage) -> CpuStorage {
     match like {
         CpuStorage::F32(_) => CpuStorage::F32(y.into_iter().map(|y| y as f32).collect()),
@@ -179,7 +179,7 @@ fn along(run: Run, x: &Tensor, d: i64) -> Result<Tensor> {
 /// The product of each element of `x` and those before it along `dim`; integers are multiplied as `i64` and wrap around.
 ///
 /// # Errors
-/// When there is no such dimension.
+/// Returns an error if there is no such dimension.
 pub fn cumprod(x: &Tensor, d: i64) -> Result<Tensor> {
     if x.dtype().is_float() {
         return along(Run::Product, x, d);
@@ -204,16 +204,16 @@ pub fn cumprod(x: &Tensor, d: i64) -> Result<Tensor> {
 /// The logarithm of the sum of exponentials of each element of `x` and those before it along `dim`, without overflow.
 ///
 /// # Errors
-/// When there is no such dimension, or `x` is not floating point.
+/// Returns an error if there is no such dimension, or `x` is not floating point.
 pub fn log_cum_sum_exp(x: &Tensor, d: i64) -> Result<Tensor> {
     along(Run::LogSum, x, d)
 }
 
-/// The largest (or smallest) of each element of `x` and those before it along `dim`, and where it is (`i64`): the last of
-/// several. A nan wins.
+/// The largest (or smallest) of each element of `x` and those before it along `dim`, and where it
+/// is (`i64`): the last of several. NaN wins.
 ///
 /// # Errors
-/// When there is no such dimension.
+/// Returns an error if there is no such dimension.
 pub fn extremes(op: &str, x: &Tensor, d: i64, largest: bool) -> Result<(Tensor, Tensor)> {
     let at = dim(op, d, x.rank())?;
     let Some(lanes) = turned(x, at)? else {
@@ -242,7 +242,8 @@ pub fn extremes(op: &str, x: &Tensor, d: i64, largest: bool) -> Result<(Tensor, 
     ))
 }
 
-/// Where the element is that leads up to each place of a lane; `takes` says whether a new one takes over.
+/// The place of the element that leads up to each place of a lane; `takes` decides whether a new
+/// one takes over.
 fn leaders<T: Copy>(keys: &[T], size: usize, takes: impl Fn(T, T) -> bool) -> Vec<i64> {
     let mut found = Vec::with_capacity(keys.len());
     for lane in keys.chunks_exact(size) {

@@ -62,7 +62,8 @@ fn affine(y: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Result<T
 /// `(x - mean) / sqrt(var + eps) * weight + bias` over the last dims, which are `shape`.
 ///
 /// # Errors
-/// When the last dims of `x`, `weight` or `bias` are not `shape`, or `x` is not floating point.
+/// Returns an error if the last dims of `x`, `weight` or `bias` are not `shape`, or `x` is not
+/// floating point.
 pub fn layer_norm(
     x: &Tensor,
     shape: &[usize],
@@ -85,7 +86,7 @@ pub fn layer_norm(
 /// `x / sqrt(mean(x²) + eps) * weight` over the last dims, which are `shape`; the result is of the type of `x`.
 ///
 /// # Errors
-/// As [`layer_norm`].
+/// Returns the errors of [`layer_norm`].
 pub fn rms_norm(x: &Tensor, shape: &[usize], weight: Option<&Tensor>, eps: f64) -> Result<Tensor> {
     let op = "rms_norm";
     let fold = rows(op, x, shape, &[weight])?;
@@ -105,7 +106,8 @@ pub fn rms_norm(x: &Tensor, shape: &[usize], weight: Option<&Tensor>, eps: f64) 
 /// Layer norm over each of `groups` groups of the channels of `x [n, c, ..]`, then `weight` and `bias` `[c]`.
 ///
 /// # Errors
-/// When `groups` does not divide the channels, there is one value to normalize, or `weight` or `bias` is not `[c]`.
+/// Returns an error if `groups` does not divide the channels, there is one value to normalize, or
+/// `weight` or `bias` is not `[c]`.
 pub fn group_norm(
     x: &Tensor,
     groups: usize,

@@ -1,4 +1,5 @@
-//! Linear algebra on the matrices that the last two dims are, with gradients: values by [`factor`](super::factor).
+//! Linear algebra on the matrices in the last two dims, with gradients; values come from
+//! [`factor`](super::factor).
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -28,7 +29,7 @@ fn embed(x: &Tensor) -> Result<Tensor> {
     diagonal::embed("diag_embed", x, 0, -2, -1)
 }
 
-/// A matrix for each of the batch: `a b c`.
+/// The product `a b c` for each matrix of the batch.
 fn three(a: &Tensor, b: &Tensor, c: &Tensor) -> Result<Tensor> {
     matmul(&matmul(a, b)?, c)
 }
@@ -36,7 +37,7 @@ fn three(a: &Tensor, b: &Tensor, c: &Tensor) -> Result<Tensor> {
 /// The inverse.
 ///
 /// # Errors
-/// When a matrix is not square or singular.
+/// Returns an error if a matrix is not square, or is singular.
 pub fn inv(op: &'static str, x: &Tensor) -> Result<Tensor> {
     let y = Matrices::square(op, x)?.inverse(op)?;
     let own = y.clone();
@@ -46,7 +47,7 @@ pub fn inv(op: &'static str, x: &Tensor) -> Result<Tensor> {
 /// `X` of `a X = b`, for matrices of one batch.
 ///
 /// # Errors
-/// When the sizes do not fit, or a matrix is singular.
+/// Returns an error if the sizes do not fit, or a matrix is singular.
 pub fn solve(op: &'static str, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (left, right) = (Matrices::square(op, a)?, Matrices::of(op, b)?);
     if left.rows != right.rows || left.lead != right.lead {
@@ -79,10 +80,10 @@ fn others(s: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(found, s.dims(), s.device())
 }
 
-/// The determinant; its gradient is that of singular matrices too.
+/// The determinant; singular matrices have a gradient, too.
 ///
 /// # Errors
-/// When a matrix is not square.
+/// Returns an error if a matrix is not square.
 pub fn det(op: &'static str, x: &Tensor) -> Result<Tensor> {
     let of = Matrices::square(op, x)?;
     let [y, ..] = of.determinant(op)?;
@@ -98,7 +99,7 @@ pub fn det(op: &'static str, x: &Tensor) -> Result<Tensor> {
 /// The sign of the determinant, and the logarithm of its magnitude.
 ///
 /// # Errors
-/// When a matrix is not square.
+/// Returns an error if a matrix is not square.
 pub fn slogdet(op: &'static str, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let of = Matrices::square(op, x)?;
     let [_, sign, log] = of.determinant(op)?;
@@ -112,21 +113,21 @@ pub fn slogdet(op: &'static str, x: &Tensor) -> Result<(Tensor, Tensor)> {
 /// A lower triangle `L` with `L Lᵀ` the matrix, of which the lower triangle is read.
 ///
 /// # Errors
-/// When a matrix is not square or not positive definite.
+/// Returns an error if a matrix is not square or not positive definite.
 pub fn cholesky(op: &'static str, x: &Tensor) -> Result<Tensor> {
     let y = Matrices::square(op, x)?.cholesky(op)?;
     let own = y.clone();
     pulled(op, x, &y, move |g| {
         let inner = triangle(op, &matmul(&t(&own)?, g)?, 0, true)?;
         let below = triangle(op, &inner, -1, true)?;
-        // Half of the lower triangle with its mirror image.
+        // Half of the lower triangle plus its mirror image.
         let inner = add(&inner, &t(&below)?)?.affine(0.5, 0.0)?;
         let inverse = Matrices::square(op, &own)?.inverse(op)?;
         three(&t(&inverse)?, &inner, &inverse)
     })
 }
 
-/// What the gradients of `q` and `r` are worth for a matrix with no more columns than rows.
+/// The gradient of a matrix with no more columns than rows, from those of `q` and `r`.
 fn qr_pull(op: &str, q: &Tensor, r: &Tensor, of_q: &Tensor, of_r: &Tensor) -> Result<Tensor> {
     let inner = sub(&matmul(of_r, &t(r)?)?, &matmul(&t(q)?, of_q)?)?;
     let upper = triangle(op, &inner, 0, false)?;
@@ -138,7 +139,8 @@ fn qr_pull(op: &str, q: &Tensor, r: &Tensor, of_q: &Tensor, of_r: &Tensor) -> Re
 /// An orthogonal `Q` and a triangular `R` with `Q R` the matrix; `complete` ones are as large as it.
 ///
 /// # Errors
-/// When there is no room for them; gradients also when `R` is singular, or has rows of zeros alone.
+/// Returns an error if they do not fit into memory; so do gradients if `R` is singular, or has rows
+/// of zeros alone.
 pub fn qr(op: &'static str, x: &Tensor, complete: bool) -> Result<(Tensor, Tensor)> {
     let of = Matrices::of(op, x)?;
     let [q, r] = of.qr(op, complete)?;
@@ -173,7 +175,7 @@ pub fn qr(op: &'static str, x: &Tensor, complete: bool) -> Result<(Tensor, Tenso
 /// The `R` of [`qr`] alone, of as many rows as the smaller size; it has no gradient without `Q`.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn r(op: &'static str, x: &Tensor) -> Result<Tensor> {
     let [_, r] = Matrices::of(op, x)?.qr(op, false)?;
     pulled(op, x, &r, move |_| {
@@ -196,7 +198,7 @@ fn gaps(values: &Tensor) -> Result<Tensor> {
 /// `U`, the singular values from the largest, and the transposed `V`; `full` ones are square.
 ///
 /// # Errors
-/// When an element is not finite.
+/// Returns an error if an element is not finite.
 pub fn svd(op: &'static str, x: &Tensor, full: bool) -> Result<(Tensor, Tensor, Tensor)> {
     let of = Matrices::of(op, x)?;
     let [all_u, s, all_vh] = of.svd(op, full)?;
@@ -205,7 +207,8 @@ pub fn svd(op: &'static str, x: &Tensor, full: bool) -> Result<(Tensor, Tensor, 
     // Gradients run through the vectors that have a singular value.
     let u = view::narrow(&all_u, rank - 1, 0, k)?;
     let vh = view::narrow(&all_vh, rank - 2, 0, k)?;
-    // Of vectors (columns) with their gradients: how they turn in their own span, and how they leave it.
+    // From vectors (columns) and their gradients: the turn within their own span, and the turn out
+    // of it.
     let turned = move |own: &Tensor, g: &Tensor, s: &Tensor| -> Result<(Tensor, Tensor)> {
         let inner = matmul(&t(own)?, g)?;
         // As many vectors as dims leave nothing beside their span.
@@ -240,7 +243,7 @@ pub fn svd(op: &'static str, x: &Tensor, full: bool) -> Result<(Tensor, Tensor, 
 /// The eigenvalues of symmetric matrices from the least, and the eigenvectors; one triangle is read.
 ///
 /// # Errors
-/// When a matrix is not square, or an element is not finite.
+/// Returns an error if a matrix is not square, or an element is not finite.
 pub fn eigh(op: &'static str, x: &Tensor, lower: bool) -> Result<(Tensor, Tensor)> {
     let [values, vectors] = Matrices::square(op, x)?.eigh(op, lower)?;
     let (l, v) = (values.clone(), vectors.clone());
@@ -256,12 +259,13 @@ pub fn eigh(op: &'static str, x: &Tensor, lower: bool) -> Result<(Tensor, Tensor
     ))
 }
 
-/// What counts as zero among singular values: the larger of `atol` and `rtol` times the largest.
+/// The limit of singular values that count as zero: the larger of `atol` and `rtol` times the
+/// largest.
 #[derive(Clone, Copy)]
 pub struct Tolerance {
-    /// What is no larger is zero.
+    /// Values no larger than this are zero.
     pub atol: Option<f64>,
-    /// The same, as a part of the largest one.
+    /// The same, relative to the largest one.
     pub rtol: Option<f64>,
 }
 
@@ -269,7 +273,7 @@ impl Tolerance {
     /// For singular values `[.., k]`: the inverse of each, or 0 of one that counts as 0, and 1 or 0 for the same.
     fn inverses(self, x: &Tensor, s: &Tensor) -> Result<(Tensor, Vec<Vec<bool>>)> {
         let [.., m, n] = x.dims() else {
-            bail!("shape {:?} is no matrix", x.dims())
+            bail!("shape {:?} is not a matrix", x.dims())
         };
         let epsilon = match x.dtype() {
             DType::F32 => f64::from(f32::EPSILON),
@@ -296,7 +300,7 @@ impl Tolerance {
     }
 }
 
-/// What a gradient of the pseudoinverse `p` of `a` is worth for `a`.
+/// The gradient of `a` from that of its pseudoinverse `p`.
 fn pinv_pull(a: &Tensor, p: &Tensor, g: &Tensor) -> Result<Tensor> {
     let (turned, of) = (t(p)?, t(g)?);
     let within = three(&turned, g, &turned)?;
@@ -310,7 +314,7 @@ fn pinv_pull(a: &Tensor, p: &Tensor, g: &Tensor) -> Result<Tensor> {
 /// The pseudoinverse, of symmetric matrices (`hermitian`) by their eigenvalues.
 ///
 /// # Errors
-/// When an element is not finite.
+/// Returns an error if an element is not finite.
 pub fn pinv(op: &'static str, x: &Tensor, tolerance: Tolerance, hermitian: bool) -> Result<Tensor> {
     let (of, p) = if hermitian {
         let of = Matrices::square(op, x)?;
@@ -329,13 +333,13 @@ pub fn pinv(op: &'static str, x: &Tensor, tolerance: Tolerance, hermitian: bool)
     pulled(op, x, &p, move |g| pinv_pull(&of, &own, g))
 }
 
-/// What [`lstsq`] gives.
+/// The results of [`lstsq`].
 pub struct LeastSquares {
     /// The solutions with the least sums of squares, and of those the shortest.
     pub solution: Tensor,
     /// The rank of each matrix.
     pub ranks: Tensor,
-    /// Whether all have as many as columns.
+    /// Whether every rank equals the number of columns.
     pub is_full: bool,
     /// The singular values of each matrix.
     pub values: Tensor,
@@ -344,7 +348,7 @@ pub struct LeastSquares {
 /// The `X` for which `a X` is nearest to `b`, for matrices of one batch.
 ///
 /// # Errors
-/// When the sizes do not fit, or an element is not finite.
+/// Returns an error if the sizes do not fit, or an element is not finite.
 pub fn lstsq(op: &'static str, a: &Tensor, b: &Tensor, rcond: Option<f64>) -> Result<LeastSquares> {
     let (left, right) = (Matrices::of(op, a)?, Matrices::of(op, b)?);
     if left.rows != right.rows || left.lead != right.lead {
@@ -386,7 +390,7 @@ pub fn lstsq(op: &'static str, a: &Tensor, b: &Tensor, rcond: Option<f64>) -> Re
 /// The sums of squares of `a x - b`, a number for each column.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn residuals(a: &Tensor, x: &Tensor, b: &Tensor) -> Result<Tensor> {
     let apart = sub(&matmul(a, x)?, b)?;
     reduce::sum(&apart.sqr()?, &[apart.rank() - 2], false)

@@ -8,10 +8,10 @@ use super::select::gather;
 use super::softmax::log_softmax;
 use super::widen::widened;
 
-/// What becomes of the losses of all samples.
+/// The reduction of the losses of all samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reduction {
-    /// They stay.
+    /// No reduction.
     None,
     /// Their (weighted) mean.
     Mean,
@@ -20,10 +20,10 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    /// PyTorch's word for it.
+    /// Parses PyTorch's word for it.
     ///
     /// # Errors
-    /// When it is another.
+    /// Returns an error if the word is unknown.
     pub fn parse(op: &str, word: &str) -> Result<Self> {
         Ok(match word {
             "none" => Reduction::None,
@@ -35,10 +35,10 @@ impl Reduction {
         })
     }
 
-    /// Of losses of any shape.
+    /// Reduces losses of any shape.
     ///
     /// # Errors
-    /// Only those of candle.
+    /// Returns only candle's errors.
     pub fn of(self, losses: &Tensor) -> Result<Tensor> {
         let dims: Vec<usize> = (0..losses.rank()).collect();
         match self {
@@ -81,7 +81,7 @@ fn class_weights(op: &str, weight: Option<&Tensor>, classes: usize) -> Result<Op
 /// weights `[c]`, but 0 where the target is `ignore`; a mean divides by the weights.
 ///
 /// # Errors
-/// When the shapes do not fit, or a target is not a class.
+/// Returns an error if the shapes do not fit, or a target is not a class.
 pub fn nll_loss(
     op: &str,
     x: &Tensor,
@@ -163,7 +163,7 @@ impl Targets {
             .neg()
     }
 
-    /// `losses` with 0 in the rows that are ignored, whatever stands there.
+    /// `losses` with 0 in the rows that are ignored, whatever their values.
     fn counted(&self, losses: &Tensor) -> Result<Tensor> {
         match &self.used {
             Some(used) => used.where_cond(losses, &losses.zeros_like()?),
@@ -187,7 +187,8 @@ impl Targets {
 /// shape of `x`; `smoothing` is the share of each target that is spread over all classes.
 ///
 /// # Errors
-/// When the shapes do not fit, a target is not a class, or `smoothing` is not in [0, 1].
+/// Returns an error if the shapes do not fit, a target is not a class, or `smoothing` is not in [0,
+/// 1].
 pub fn cross_entropy(
     x: &Tensor,
     target: &Tensor,

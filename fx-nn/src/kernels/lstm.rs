@@ -21,10 +21,10 @@ pub struct Weights<'a> {
 }
 
 impl Weights<'_> {
-    /// The size of the hidden state, when everything fits an input of `inputs` features.
+    /// The size of the hidden state, if everything fits an input of `inputs` features.
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     pub fn hidden(&self, inputs: usize) -> Result<usize> {
         let (of_input, of_hidden) = (self.of_input.dims(), self.of_hidden.dims());
         let hidden = of_hidden.last().copied().unwrap_or(0);
@@ -44,10 +44,11 @@ impl Weights<'_> {
 
 /// One layer in one direction over `x [time, batch, in]` from the states `h` and `c` `[batch, hidden]`.
 ///
-/// Gives the hidden states `[time, batch, hidden]`, in the order of the time, and the last two states.
+/// Returns the hidden states `[time, batch, hidden]`, in the order of time, and the last two
+/// states.
 ///
 /// # Errors
-/// When a shape does not fit.
+/// Returns an error if a shape does not fit.
 pub fn layer(
     x: &Tensor,
     weights: Weights<'_>,
@@ -104,7 +105,7 @@ pub fn layer(
         let gate = |n: usize| narrow(&gates, 1, n * hidden, hidden)?.contiguous();
         let (input, forget) = (sigmoid(&gate(0)?)?, sigmoid(&gate(1)?)?);
         let (cell, output) = (gate(2)?.tanh()?, sigmoid(&gate(3)?)?);
-        // As many steps as there are, each on the one before: a chain within one call.
+        // Each step depends on the one before: a chain within one call.
         c = linked(forget.mul(&c)?.add(&input.mul(&cell)?)?);
         h = linked(output.mul(&c.tanh()?)?);
         states.push(h.clone());

@@ -27,7 +27,7 @@ fn at_least(x: &Tensor, low: f64) -> Result<Tensor> {
 /// `x² / 2` up to `edge`, a straight line of slope `edge` beyond it.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn huber(difference: &Tensor, edge: f64) -> Result<Tensor> {
     curve_and_line("huber_loss", difference, edge, edge)
 }
@@ -50,7 +50,7 @@ fn curve_and_line(op: &str, difference: &Tensor, edge: f64, slope: f64) -> Resul
 /// `x² / (2 edge)` up to `edge`, a straight line of slope 1 beyond it.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn smooth_l1(difference: &Tensor, edge: f64) -> Result<Tensor> {
     match edge == 0.0 {
         true => abs(difference),
@@ -61,7 +61,7 @@ pub fn smooth_l1(difference: &Tensor, edge: f64) -> Result<Tensor> {
 /// The cross entropy of probabilities and shares, in which no logarithm is below -100.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn binary_cross_entropy(p: &Tensor, share: &Tensor) -> Result<Tensor> {
     let held = |x: Tensor| at_least(&x, -100.0);
     let yes = held(p.log()?)?;
@@ -73,7 +73,7 @@ pub fn binary_cross_entropy(p: &Tensor, share: &Tensor) -> Result<Tensor> {
 /// The cross entropy of scores and shares; `weight` is how much the positive ones count.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn binary_cross_entropy_of_scores(
     x: &Tensor,
     share: &Tensor,
@@ -94,7 +94,7 @@ pub fn binary_cross_entropy_of_scores(
 /// `target (log(target) - x)`, 0 where the target is 0.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn divergence(x: &Tensor, target: &Tensor) -> Result<Tensor> {
     let entropy = but_at_zero(target, |target| mul(target, &target.log()?))?;
     sub(&entropy, &mul(target, x)?)
@@ -103,7 +103,7 @@ pub fn divergence(x: &Tensor, target: &Tensor) -> Result<Tensor> {
 /// The likelihood of counts under a rate: `exp(x) - target x`, or of the rate itself; `full` adds Stirling's terms.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn poisson(x: &Tensor, target: &Tensor, is_log: bool, full: bool, eps: f64) -> Result<Tensor> {
     let loss = match is_log {
         true => sub(&x.exp()?, &mul(target, x)?)?,
@@ -124,12 +124,12 @@ pub fn poisson(x: &Tensor, target: &Tensor, is_log: bool, full: bool, eps: f64) 
     add(&loss, &more)
 }
 
-/// The likelihood of `target` under normal distributions; no gradient runs into variances that are held at `eps`.
+/// The likelihood of `target` under normal distributions; variances are at least `eps`.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn gaussian(x: &Tensor, target: &Tensor, var: &Tensor, full: bool, eps: f64) -> Result<Tensor> {
-    // PyTorch moves the variances without noting it: their gradient is as if they had not been moved.
+    // PyTorch clamps the variances outside of autograd: their gradient ignores the clamp.
     let moved = at_least(&var.detach(), eps)?;
     let var = add(var, &sub(&moved, &var.detach())?)?;
     let distance = div(&sub(x, target)?.sqr()?, &var)?;
@@ -143,7 +143,7 @@ pub fn gaussian(x: &Tensor, target: &Tensor, var: &Tensor, full: bool, eps: f64)
 /// `x` where the target is 1, `max(0, margin - x)` where it is -1.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn hinge_embedding(x: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
     let op = "hinge_embedding_loss";
     let zero = x.zeros_like()?;
@@ -157,7 +157,7 @@ pub fn hinge_embedding(x: &Tensor, target: &Tensor, margin: f64) -> Result<Tenso
 /// `max(0, margin - target (a - b))`.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn margin_ranking(a: &Tensor, b: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
     at_least(&mul(target, &sub(a, b)?)?.affine(-1.0, margin)?, 0.0)
 }
@@ -165,7 +165,7 @@ pub fn margin_ranking(a: &Tensor, b: &Tensor, target: &Tensor, margin: f64) -> R
 /// `log(1 + exp(-target x))`.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn soft_margin(x: &Tensor, target: &Tensor) -> Result<Tensor> {
     Curve::Softplus(700.0).of(&mul(target, x)?.neg()?)
 }
@@ -180,10 +180,11 @@ fn rows(op: &str, x: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// The mean over classes of `max(0, margin - x[target] + x[i])^p` for all but the target, a loss a row.
+/// The mean over classes of `max(0, margin - x[target] + x[i])^p` for all but the target, one loss
+/// per row.
 ///
 /// # Errors
-/// When the shapes do not fit, a target is no class, or `p` is neither 1 nor 2.
+/// Returns an error if the shapes do not fit, a target is not a class, or `p` is neither 1 nor 2.
 pub fn multi_margin(
     x: &Tensor,
     target: &Tensor,
@@ -223,11 +224,11 @@ pub fn multi_margin(
     reduce::sum(&losses, &[1], false)?.affine(1.0 / classes as f64, 0.0)
 }
 
-/// The mean over classes of `max(0, 1 - x[t] + x[i])` for all targets `t`, up to the first -1, and all others `i`; a loss
-/// a row.
+/// The mean over classes of `max(0, 1 - x[t] + x[i])` for all targets `t`, up to the first -1, and
+/// all others `i`; one loss per row.
 ///
 /// # Errors
-/// When the shapes differ, or a target is no class.
+/// Returns an error if the shapes differ, or a target is not a class.
 pub fn multilabel_margin(x: &Tensor, target: &Tensor) -> Result<Tensor> {
     let op = "multilabel_margin_loss";
     if x.dims() != target.dims() || target.dtype() != DType::I64 {
@@ -269,7 +270,7 @@ pub fn multilabel_margin(x: &Tensor, target: &Tensor) -> Result<Tensor> {
 /// `1 - cos` where the target is 1, `max(0, cos - margin)` where it is -1, of the cosines of rows.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn cosine_embedding(a: &Tensor, b: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
     let op = "cosine_embedding_loss";
     let last = a.rank().max(b.rank()) - 1;

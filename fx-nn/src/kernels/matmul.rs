@@ -7,7 +7,7 @@ use super::widen::{is_half, widened};
 use super::{expand, integers};
 use crate::room;
 
-/// `x [.., r, c]` as `[b, r, c]`, copied only when candle could not read it as it is.
+/// `x [.., r, c]` as `[b, r, c]`, copied only if candle cannot read it as it is.
 fn batch_of_matrices(x: &Tensor) -> Result<Tensor> {
     let (r, c) = (x.rank().saturating_sub(2), x.rank().saturating_sub(1));
     if x.rank() == 3 {
@@ -30,7 +30,8 @@ fn batch_of_matrices(x: &Tensor) -> Result<Tensor> {
 /// `[.., m]`; `[.., m, k] @ [.., k, n]` gives `[.., m, n]` with broadcast batch dimensions.
 ///
 /// # Errors
-/// When a side is a scalar, the inner sizes differ or the batch dimensions do not broadcast.
+/// Returns an error if a side is a scalar, the inner sizes differ or the batch dimensions do not
+/// broadcast.
 pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if is_half(a.dtype()) && a.dtype() == b.dtype() {
         return widened(a, (a, b), |(a, b)| matmul(&a, &b));
@@ -88,8 +89,8 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     } else if la == 0 && lb == 0 {
         left.matmul(&right)?
     } else if right.dims()[..lb].iter().all(|n| *n == 1) {
-        // One right side: all rows of the left side in one product. Candle's batches of one broadcast right side are
-        // wrong where the left side is transposed.
+        // One right side: all rows of the left side in one product. Candle's batches of one
+        // broadcast right side are wrong if the left side is transposed.
         let left = expand::to(&left, &[batch.as_slice(), &[m, k]].concat())?;
         let right = (0..lb).try_fold(right, |right, _| right.squeeze(0))?;
         left.contiguous()?.reshape((count * m, k))?.matmul(&right)?
@@ -107,8 +108,8 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     y.reshape(shape)
 }
 
-/// The products of `count` pairs of integer matrices `[m, k]` and `[k, n]`: computed in 64 bits, where they wrap around,
-/// and cut to their type.
+/// The products of `count` pairs of integer matrices `[m, k]` and `[k, n]`: computed in 64 bits,
+/// where they wrap around, and truncated to their type.
 fn whole(a: &Tensor, b: &Tensor, [count, m, k, n]: [usize; 4]) -> Result<Tensor> {
     let (left, right) = (integers::elements(a)?, integers::elements(b)?);
     let mut sums = vec![0i64; room::of("matmul", &[count, m, n], DType::I64)?];
@@ -127,7 +128,8 @@ fn whole(a: &Tensor, b: &Tensor, [count, m, k, n]: [usize; 4]) -> Result<Tensor>
 /// The linear layer: `x [.., in] @ w [out, in]` transposed `+ b [out]`, of shape `[.., out]`.
 ///
 /// # Errors
-/// When `x` is a scalar, `w` is not a matrix, the `in` sizes differ or `b` is not `[out]`.
+/// Returns an error if `x` is a scalar, `w` is not a matrix, the `in` sizes differ or `b` is not
+/// `[out]`.
 pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     same_dtype("linear", x, w)?;
     b.map_or(Ok(()), |b| same_dtype("linear", x, b))?;

@@ -17,7 +17,8 @@ pub struct Span {
 /// The windows along an axis, without the padding.
 ///
 /// # Errors
-/// Those of [`Axis::windows`], and when the padding is more than half the kernel, or the axis is empty.
+/// Returns the errors of [`Axis::windows`], and an error if the padding is more than half the
+/// kernel, or the axis is empty.
 pub fn sliding(op: &str, axis: Axis, shape: &[usize], ceil: bool) -> Result<Vec<Span>> {
     if axis.padding > axis.kernel / 2 || axis.size == 0 {
         bail!(
@@ -58,8 +59,8 @@ pub fn adapted(size: usize, out: usize) -> Vec<Span> {
         .collect()
 }
 
-/// The place in its volume of the largest element of each window: the first of several, the last nan. A window without
-/// elements has the place that it would begin at.
+/// The place in its volume of the largest element of each window: the first of several, or the last
+/// NaN. The place of a window without elements is the one that it would begin at.
 fn largest<T: PartialOrd + Copy>(data: &[T], dims: [usize; 3], spans: &[Vec<Span>; 3]) -> Vec<i64> {
     let [_, height, width] = dims;
     let volume: usize = dims.iter().product();
@@ -100,7 +101,7 @@ fn largest<T: PartialOrd + Copy>(data: &[T], dims: [usize; 3], spans: &[Vec<Span
 /// The largest element of each window of the last `rank` dims of `x`, and its place in them (`i64`).
 ///
 /// # Errors
-/// When there is no room for them.
+/// Returns an error if they do not fit into memory.
 pub fn pool(op: &str, x: &Tensor, spans: Vec<Vec<Span>>) -> Result<(Tensor, Tensor)> {
     let rank = spans.len();
     let lead = x.rank() - rank;
@@ -165,10 +166,10 @@ pub fn pool(op: &str, x: &Tensor, spans: Vec<Vec<Span>>) -> Result<(Tensor, Tens
     ))
 }
 
-/// Zeros in the shape `out` in the last dims of `x`, with its elements at the places that `indices` say.
+/// Zeros in the shape `out` in the last dims of `x`, with its elements at the places in `indices`.
 ///
 /// # Errors
-/// When the shapes differ, or a place is outside.
+/// Returns an error if the shapes differ, or a place is out of range.
 pub fn unpool(op: &str, x: &Tensor, indices: &[i64], out: &[usize]) -> Result<Tensor> {
     let lead = x.rank() - out.len();
     let shape = [&x.dims()[..lead], out].concat();

@@ -9,11 +9,11 @@ use super::window::{Axis, NOTHING, image, like, pooled};
 /// `torch.nn.functional.max_pool2d`; the padding never wins.
 ///
 /// The result is `[.., oh, ow]`. The gradient goes to the first largest value of a window, row by
-/// row, as in PyTorch; a nan wins.
+/// row, as in PyTorch; a NaN wins.
 ///
 /// # Errors
-/// When `x` has another rank or an empty image, an option is 0, a padding is more than half its
-/// kernel, or the window is larger than the padded input.
+/// Returns an error if `x` has a different rank or an empty image, an option is 0, a padding is
+/// more than half its kernel, or the window is larger than the padded input.
 pub fn max_pool2d(
     x: &Tensor,
     kernel: (usize, usize),

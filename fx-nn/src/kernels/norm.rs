@@ -32,7 +32,7 @@ fn of_channels(x: &Tensor) -> Fold {
 /// The mean and the unbiased variance `[c]` of each channel of `x [n, c, ..]`, half precision as `f32`.
 ///
 /// # Errors
-/// When `x` has fewer than 2 dimensions or is not floating point.
+/// Returns an error if `x` has fewer than 2 dimensions or is not floating point.
 pub fn batch_stats(x: &Tensor) -> Result<(Tensor, Tensor)> {
     check("batch_norm", x)?;
     let x = match is_half(x.dtype()) {
@@ -54,8 +54,8 @@ pub fn batch_stats(x: &Tensor) -> Result<(Tensor, Tensor)> {
 /// `f32` beside half precision.
 ///
 /// # Errors
-/// When `x` has fewer than 2 dimensions or is not floating point, an option is not `[c]`, a
-/// running statistic is missing outside training, or training has one value a channel.
+/// Returns an error if `x` has fewer than 2 dimensions or is not floating point, an option is not
+/// `[c]`, a running statistic is missing outside training, or training has one value per channel.
 pub fn batch_norm(
     x: &Tensor,
     running_mean: Option<&Tensor>,
@@ -92,7 +92,7 @@ pub fn batch_norm(
             )
         }
         return widened(x, (x, weight, bias), |(x, weight, bias)| {
-            // PyTorch adds the rows of a matrix up in their own type.
+            // PyTorch sums the rows of a matrix in their own type.
             let reach = match x.rank() {
                 2 => Reach::Sum,
                 _ => Reach::All,
@@ -117,7 +117,7 @@ pub fn batch_norm(
                 let y = centered.mul(&channel(op, &scale, x.dims())?)?;
                 return affine(y, weight.as_ref(), bias.as_ref());
             }
-            // Constant statistics: one scale and one shift a channel, as PyTorch does.
+            // Constant statistics: one scale and one shift per channel, as in PyTorch.
             let scale = match weight {
                 Some(weight) => scale.mul(&weight)?,
                 None => scale,

@@ -7,7 +7,7 @@ use super::pointwise::{abs, but_at_zero};
 use super::reduce::{max, min, sum};
 use super::widen::widened;
 
-/// How many elements are reduced to one; a dimension that is not there counts as one.
+/// How many elements are reduced to one; a missing dimension counts as one.
 fn count(x: &Tensor, dims: &[usize]) -> usize {
     let sizes = dims.iter().map(|d| x.dims().get(*d).copied().unwrap_or(1));
     sizes.product()
@@ -16,7 +16,8 @@ fn count(x: &Tensor, dims: &[usize]) -> usize {
 /// The `p`-norm over `dims` (none when empty), shaped as by [`sum`]; the gradient of a norm that is 0 is 0.
 ///
 /// # Errors
-/// As [`sum`], and when there is no largest or smallest of nothing.
+/// Returns the errors of [`sum`], and an error if there is no element to be the largest or
+/// smallest.
 pub fn norm(op: &str, x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     if count(x, dims) == 0 && (p < 0.0 || p.is_infinite()) {
         bail!(
@@ -57,14 +58,14 @@ pub fn norm(op: &str, x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Resu
 /// `log(sum(exp(x)))` over `dims` (none when empty), shaped as by [`sum`], without overflow.
 ///
 /// # Errors
-/// As [`sum`].
+/// Returns the errors of [`sum`].
 pub fn log_sum_exp(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     widened(x, x, |x| {
         if count(&x, dims) == 0 || x.elem_count() == 0 {
             return sum(&x, dims, keepdim)?.exp()?.affine(0.0, 0.0)?.log();
         }
         let top = max(&x.detach(), dims, true)?;
-        // An infinite one is no distance: what is below it is 0 or infinite as it is.
+        // An infinite maximum is not subtracted: the exponentials are 0 or infinite without it.
         let flat = top.abs()?.to_dtype(DType::F64)?;
         let is_finite = flat.lt(&flat.ones_like()?.affine(f64::INFINITY, 0.0)?)?;
         let top = is_finite.where_cond(&top, &top.zeros_like()?)?;

@@ -1,5 +1,5 @@
-//! Functions of two floats that candle lacks: division with a rest, by Python's rules (the rest has the sign of the
-//! divisor), and powers.
+//! Functions of two floats that candle lacks: division with a remainder, by Python's rules (the
+//! remainder has the sign of the divisor), and powers.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
@@ -12,7 +12,7 @@ use super::widen::widened;
 /// `a` and `b` are floats of one dtype; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn remainder(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     widened(a, (a, b), |(a, b)| apply(Pairs::Rest, &a, &b))
 }
@@ -22,7 +22,7 @@ pub fn remainder(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// `a` and `b` are floats of one dtype; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn floor_divide(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     widened(a, (a, b), |(a, b)| apply(Pairs::Whole, &a, &b))
 }
@@ -30,7 +30,7 @@ pub fn floor_divide(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// The quotient `x // divisor` rounded down, where the number is not rounded to half precision first.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn floor_divide_by(x: &Tensor, divisor: f64) -> Result<Tensor> {
     widened(x, x, |x| {
         let divisor = Tensor::new(divisor, x.device())?.to_dtype(x.dtype())?;
@@ -43,7 +43,7 @@ pub fn floor_divide_by(x: &Tensor, divisor: f64) -> Result<Tensor> {
 /// `a` and `b` are floats of one dtype; shapes broadcast. Where `a` or `b` is 0 the gradient of `b` is 0.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn power(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     widened(a, (a, b), |(a, b)| apply(Pairs::Power, &a, &b))
 }

@@ -6,7 +6,7 @@ use super::places::along;
 use super::view::narrow;
 use crate::room;
 
-/// What stands outside of a tensor.
+/// The elements outside of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Edge {
     /// The elements in the other direction, without the one at the edge.
@@ -17,7 +17,7 @@ pub enum Edge {
     Circular,
 }
 
-/// Along one dim: how many elements are added before and after; what is negative is taken off.
+/// Along one dim: how many elements are added before and after; negative numbers remove elements.
 pub type Sides = (i64, i64);
 
 /// The size with what is added.
@@ -34,10 +34,10 @@ fn grown(op: &str, size: usize, (before, after): Sides) -> Result<usize> {
     }
 }
 
-/// `x` with `value`, one of its dtype, around; `sides` are of the last dims, the last first.
+/// `x` surrounded by `value`, which has its dtype; `sides` are of the last dims, the last first.
 ///
 /// # Errors
-/// When there are more sides than dims, or nothing is left of a dim.
+/// Returns an error if there are more sides than dims, or nothing is left of a dim.
 pub fn constant(op: &str, x: &Tensor, sides: &[Sides], value: &Tensor) -> Result<Tensor> {
     let mut y = x.clone();
     for (dim, sides) in (0..x.rank()).rev().zip(sides) {
@@ -82,10 +82,11 @@ pub fn constant(op: &str, x: &Tensor, sides: &[Sides], value: &Tensor) -> Result
     Ok(y)
 }
 
-/// `x` with its own elements around, by the rule of the edge; `sides` are of the last dims, the last first.
+/// `x` surrounded by its own elements, by the rule of the edge; `sides` are of the last dims, the
+/// last first.
 ///
 /// # Errors
-/// When a padding is larger than the rule allows, or nothing is left of a dim.
+/// Returns an error if a padding is larger than the rule allows, or nothing is left of a dim.
 pub fn repeated(op: &str, x: &Tensor, sides: &[Sides], edge: Edge) -> Result<Tensor> {
     // Only the batch, where there is one, may be empty.
     let batch = usize::from(x.rank() == sides.len() + 2);
@@ -131,7 +132,7 @@ pub fn repeated(op: &str, x: &Tensor, sides: &[Sides], edge: Edge) -> Result<Ten
         let mut size = size as i64;
         let mut first = 0;
         if edge == Edge::Circular {
-            // What is taken off does not come back at the other end.
+            // Removed elements do not come back at the other end.
             first = -sides.0.min(0);
             size += sides.0.min(0) + sides.1.min(0);
             sides = (sides.0.max(0), sides.1.max(0));

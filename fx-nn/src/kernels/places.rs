@@ -1,4 +1,4 @@
-//! Elements by their places in a tensor that lies row by row: picking them, putting others there, adding to them.
+//! Elements by their places in a row-major tensor: reading them, writing others, adding to them.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -17,10 +17,10 @@ pub fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// The places that a view of the given sizes and strides has, row by row.
+/// The places of a view of the given sizes and strides, row by row.
 ///
 /// # Errors
-/// When there is no room for them.
+/// Returns an error if they do not fit into memory.
 pub fn view(op: &str, start: usize, dims: &[usize], strides: &[usize]) -> Result<Vec<i64>> {
     let count = room::of(op, dims, DType::I64)?;
     let mut places = Vec::with_capacity(count);
@@ -28,7 +28,7 @@ pub fn view(op: &str, start: usize, dims: &[usize], strides: &[usize]) -> Result
         return Ok(places);
     }
     places.push(start as i64);
-    // From the last dimension on, each repeats what is inside of it.
+    // From the last dimension on, each repeats the places inside it.
     for (size, stride) in dims.iter().zip(strides).rev() {
         let inner = places.len();
         for step in 1..*size {
@@ -44,7 +44,7 @@ pub fn view(op: &str, start: usize, dims: &[usize], strides: &[usize]) -> Result
 /// The elements of `x` at `places`, in the shape `dims`.
 ///
 /// # Errors
-/// When there is no room for them.
+/// Returns an error if they do not fit into memory.
 pub fn pick(op: &str, x: &Tensor, places: Vec<i64>, dims: &[usize]) -> Result<Tensor> {
     let count = room::of(op, dims, x.dtype())?;
     if count == 0 || x.elem_count() == 0 {
@@ -60,7 +60,7 @@ pub fn pick(op: &str, x: &Tensor, places: Vec<i64>, dims: &[usize]) -> Result<Te
 /// The slices of `x` along `dim` at `ids`; [`NOTHING`](super::window::NOTHING) gives zeros.
 ///
 /// # Errors
-/// When there is no room for them.
+/// Returns an error if they do not fit into memory.
 pub fn along(op: &str, x: &Tensor, dim: usize, ids: Vec<u32>) -> Result<Tensor> {
     let mut shape = x.dims().to_vec();
     shape[dim] = ids.len();
@@ -72,12 +72,13 @@ pub fn along(op: &str, x: &Tensor, dim: usize, ids: Vec<u32>) -> Result<Tensor> 
     x.contiguous()?.index_select(&ids, dim)
 }
 
-/// `x` with the elements of `source` at `places`, one after another: of several at one place the last stays.
+/// `x` with the elements of `source` at `places`, one after another: the last of several at one
+/// place stays.
 ///
-/// The gradient of a place goes to what stays there.
+/// The gradient of a place goes to the element that stays there.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn put(op: &str, x: &Tensor, source: &Tensor, places: &[i64]) -> Result<Tensor> {
     if places.is_empty() {
         return Ok(x.clone());
@@ -95,7 +96,7 @@ pub fn put(op: &str, x: &Tensor, source: &Tensor, places: &[i64]) -> Result<Tens
 /// `x` with the elements of `source` added at `places`; integers wrap around.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn add(x: &Tensor, source: &Tensor, places: Vec<i64>) -> Result<Tensor> {
     if places.is_empty() {
         return Ok(x.clone());
@@ -118,10 +119,11 @@ pub fn add(x: &Tensor, source: &Tensor, places: Vec<i64>) -> Result<Tensor> {
         .reshape(x.dims())
 }
 
-/// The integers of an index into `size` things, none of them negative, but where `from_end` they count from there.
+/// The integers of an index into `size` things; negative ones are errors, or count from the end
+/// under `from_end`.
 ///
 /// # Errors
-/// When one is out of range.
+/// Returns an error if an index is out of range.
 pub fn indices(op: &str, index: &Tensor, size: usize, from_end: bool) -> Result<Vec<i64>> {
     let mut found = integers::elements(index)?;
     for at in &mut found {

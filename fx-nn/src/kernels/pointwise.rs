@@ -14,10 +14,11 @@ fn constant(v: f64, x: &Tensor) -> Result<Tensor> {
 
 /// `x` of any shape held within `min` and `max`; with `min > max` every value is `max`.
 ///
-/// A nan stays nan, and a bound of nan makes every value nan. As in PyTorch the gradient runs through values that equal a bound.
+/// A NaN stays NaN, and a bound of NaN makes every value NaN. As in PyTorch the gradient runs
+/// through values that equal a bound.
 ///
 /// # Errors
-/// When neither bound is given.
+/// Returns an error if neither bound is given.
 pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
     if min.is_none() && max.is_none() {
         bail!(
@@ -53,10 +54,10 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
 
 /// `x` of any shape held within bounds of its type, of no dimensions; with `lower > upper` every value is `upper`.
 ///
-/// A nan stays nan. As in PyTorch the gradient runs through values that equal a bound.
+/// A NaN stays NaN. As in PyTorch the gradient runs through values that equal a bound.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn bounded(x: &Tensor, lower: Option<&Tensor>, upper: Option<&Tensor>) -> Result<Tensor> {
     let mut y = x.clone();
     if x.elem_count() == 0 {
@@ -73,17 +74,17 @@ pub fn bounded(x: &Tensor, lower: Option<&Tensor>, upper: Option<&Tensor>) -> Re
     Ok(y)
 }
 
-/// `max(x, 0)` of any shape; a nan stays nan and the gradient at 0 is 0, as in PyTorch.
+/// `max(x, 0)` of any shape; a NaN stays NaN and the gradient at 0 is 0, as in PyTorch.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn relu(x: &Tensor) -> Result<Tensor> {
     if x.elem_count() == 0 {
         return Ok(x.clone());
     }
     let zero = constant(0.0, x)?;
     if x.track_op() {
-        // The same bits as without gradients: of -0.0 too.
+        // The same bits as without gradients, also for -0.0.
         let bounded = x.detach().maximum(&zero)?;
         x.le(&zero)?.where_cond(&bounded, x)
     } else {
@@ -94,7 +95,7 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
 /// `f` of `x` where it is not 0, and 0 without a gradient elsewhere.
 ///
 /// # Errors
-/// Those of `f`.
+/// Returns the errors of `f`.
 pub fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     if x.elem_count() == 0 {
         return f(x);
@@ -108,7 +109,7 @@ pub fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Res
 /// `|x|` of any shape, whose gradient at 0 is 0, as in PyTorch.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn abs(x: &Tensor) -> Result<Tensor> {
     match x.track_op() {
         true => but_at_zero(x, Tensor::abs),
@@ -119,7 +120,7 @@ pub fn abs(x: &Tensor) -> Result<Tensor> {
 /// `1 / (1 + exp(-x))` of any shape.
 ///
 /// # Errors
-/// When the dtype is not floating point.
+/// Returns an error if the dtype is not floating point.
 pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_float() {
         bail!("sigmoid: dtype {:?} is not floating point", x.dtype())
@@ -141,7 +142,7 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
 /// `x * sigmoid(x)` of any shape.
 ///
 /// # Errors
-/// When the dtype is not floating point.
+/// Returns an error if the dtype is not floating point.
 pub fn silu(x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_float() {
         bail!("silu: dtype {:?} is not floating point", x.dtype())
@@ -152,7 +153,7 @@ pub fn silu(x: &Tensor) -> Result<Tensor> {
 /// `1 / sqrt(x)` of any shape.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
     widened(x, x, |x| x.sqrt()?.recip())
 }
@@ -160,7 +161,7 @@ pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
 /// `x * mul + add` of any shape, where the numbers are not rounded to half precision first.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn affine(x: &Tensor, mul: f64, add: f64) -> Result<Tensor> {
     widened(x, x, |x| x.affine(mul, add))
 }
@@ -168,7 +169,7 @@ pub fn affine(x: &Tensor, mul: f64, add: f64) -> Result<Tensor> {
 /// A mask of `shape` that is 0 with probability `p` and `1 / (1 - p)` otherwise.
 ///
 /// # Errors
-/// When `p` is outside `[0, 1]` or `dtype` is not floating point.
+/// Returns an error if `p` is outside `[0, 1]` or `dtype` is not floating point.
 pub fn dropout_mask(shape: &[usize], p: f64, dtype: DType, device: &Device) -> Result<Tensor> {
     if !(0.0..=1.0).contains(&p) {
         bail!("dropout: probability {p} is outside [0, 1], for shape {shape:?}")

@@ -1,10 +1,11 @@
-//! Values that were computed as a whole, with a gradient of their own: in `f64`, whatever the tensors are of.
+//! Values that are computed as a whole, with a custom gradient: in `f64`, whatever the tensors'
+//! type.
 
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, DType, Layout, Result, Shape, Storage, Tensor,
 };
 
-/// A value, and what its gradient is worth for what it was computed from.
+/// A value, and the function from its gradient to those of its operands.
 struct Pulled<F> {
     name: &'static str,
     value: Tensor,
@@ -69,11 +70,11 @@ impl<F: Fn(&Tensor) -> Result<(Tensor, Tensor)>> CustomOp2 for Pulled<F> {
     }
 }
 
-/// The `f64` value of something computed from `x`, as a tensor of its type; `pull` takes a gradient of the value to one
-/// of `x`.
+/// The `f64` value of something computed from `x`, as a tensor of its type; `pull` maps a gradient
+/// of the value to one of `x`.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn pulled(
     name: &'static str,
     x: &Tensor,
@@ -90,7 +91,7 @@ pub fn pulled(
 /// The same of something computed from two tensors of one type.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn pulled_by_two(
     name: &'static str,
     a: &Tensor,

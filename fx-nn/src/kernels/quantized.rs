@@ -1,4 +1,5 @@
-//! The product with a quantised matrix: computed over its blocks, its gradient through the dequantised matrix.
+//! The product with a quantised matrix: computed on its blocks, its gradient through the
+//! dequantised matrix.
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ impl CustomOp1 for Product {
 /// x Wᵀ for `x` `[.., in]` and a quantised W `[out, in]`, in the type of `x`.
 ///
 /// # Errors
-/// When `x` is not floating point, or its last dim is not `in`.
+/// Returns an error if `x` is not floating point, or its last dim is not `in`.
 pub fn linear(x: &Tensor, weight: &Arc<QTensor>) -> Result<Tensor> {
     let (outputs, inputs) = weight.shape().dims2()?;
     if !x.dtype().is_float() || x.dims().last() != Some(&inputs) {

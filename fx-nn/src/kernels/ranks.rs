@@ -6,10 +6,10 @@ use super::binary::{add, mul, sub};
 use super::reduce::has_nan;
 use super::topk::topk;
 
-/// How a quantile between two elements is made of them.
+/// How a quantile between two elements is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Between {
-    /// What lies as far between them.
+    /// The point at the same distance between them.
     Linear,
     /// The lower one.
     Lower,
@@ -22,10 +22,10 @@ pub enum Between {
 }
 
 impl Between {
-    /// PyTorch's word for it.
+    /// Parses PyTorch's word for it.
     ///
     /// # Errors
-    /// When it is another.
+    /// Returns an error if the word is unknown.
     pub fn parse(op: &str, word: &str) -> Result<Self> {
         Ok(match word {
             "linear" => Between::Linear,
@@ -40,11 +40,11 @@ impl Between {
     }
 }
 
-/// The quantiles `q` of each row of `x [rows, n]`, `[rows, q]`; a row with a nan has none but nan, or, under `skip_nan`,
-/// those of its numbers.
+/// The quantiles `q` of each row of `x [rows, n]`, `[rows, q]`; in a row with a NaN all are NaN,
+/// or, under `skip_nan`, those of its numbers.
 ///
 /// # Errors
-/// When the rows are empty.
+/// Returns an error if the rows are empty.
 pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Result<Tensor> {
     let (rows, size) = x.dims2()?;
     let sorted = topk(x, size, 1, false, true)?.0;
@@ -62,7 +62,7 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     for count in &counts {
         for q in q {
             let last = (size - 1) as i64;
-            // A nan is sorted to the end.
+            // A NaN is sorted to the end.
             if *count < size && !skip_nan || *count == 0 {
                 low.push(last);
                 high.push(last);
@@ -94,7 +94,7 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     if !matches!(between, Between::Linear | Between::Midpoint) {
         return Ok(low);
     }
-    // From the nearer end, so that both are exact; between two infinities is nan, as in PyTorch.
+    // From the nearer end, so that both are exact; between two infinities is NaN, as in PyTorch.
     let way = sub(&high, &low)?;
     let from_low = add(&low, &mul(&way, &weights)?)?;
     let from_high = sub(&high, &mul(&way, &weights.affine(-1.0, 1.0)?)?)?;
@@ -102,10 +102,11 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     weights.lt(&half)?.where_cond(&from_low, &from_high)
 }
 
-/// The `k`-th smallest element (from 1) of each row of `x [rows, n]`, and where it is (`i64`); a nan is the largest.
+/// The `k`-th smallest element (from 1) of each row of `x [rows, n]`, and where it is (`i64`); a
+/// NaN is the largest.
 ///
 /// # Errors
-/// When there is no such one.
+/// Returns an error if there is no such element.
 pub fn kth(op: &str, x: &Tensor, k: usize) -> Result<(Tensor, Tensor)> {
     let (_, size) = x.dims2()?;
     if k == 0 || k > size {
@@ -116,11 +117,11 @@ pub fn kth(op: &str, x: &Tensor, k: usize) -> Result<(Tensor, Tensor)> {
     Ok((last(&values)?, last(&places)?))
 }
 
-/// The lower median of each row of `x [rows, n]`, and where it is (`i64`): the first nan where there is one, or, under
-/// `skip_nan`, the median of the numbers.
+/// The lower median of each row of `x [rows, n]`, and where it is (`i64`): the first NaN where
+/// there is one, or, under `skip_nan`, the median of the numbers.
 ///
 /// # Errors
-/// When the rows are empty.
+/// Returns an error if the rows are empty.
 pub fn median(x: &Tensor, skip_nan: bool) -> Result<(Tensor, Tensor)> {
     let (rows, size) = x.dims2()?;
     if size == 0 {
@@ -154,7 +155,7 @@ pub fn median(x: &Tensor, skip_nan: bool) -> Result<(Tensor, Tensor)> {
 /// The most frequent element of each row of `x [rows, n]`, the smallest of several, and where it last is (`i64`).
 ///
 /// # Errors
-/// When the rows are empty.
+/// Returns an error if the rows are empty.
 pub fn mode(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (rows, size) = x.dims2()?;
     if size == 0 {

@@ -10,7 +10,7 @@ use super::pointwise::{relu, sigmoid};
 use super::view::narrow;
 use super::widen::{is_half, widened};
 
-/// What makes the next state of the last one.
+/// How the next state is computed from the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// A gated unit: reset, update and new, in this order.
@@ -52,7 +52,7 @@ impl Unit {
 /// `[time, batch, hidden]`, in the order of the time, and the last one.
 ///
 /// # Errors
-/// When a shape does not fit.
+/// Returns an error if a shape does not fit.
 pub fn layer(
     op: &str,
     unit: Unit,

@@ -5,21 +5,21 @@ use candle_core::{DType, Result, Tensor, bail};
 use super::fold::{self, Fold};
 use super::widen::widened;
 
-/// Whether a floating point `x` of any shape holds a nan.
+/// Whether a floating point `x` of any shape holds a NaN.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn has_nan(x: &Tensor) -> Result<bool> {
     if !x.dtype().is_float() || x.elem_count() == 0 {
         return Ok(false);
     }
     let x = x.detach().contiguous()?;
-    // A sum is much faster than a comparison, and is a number only if all elements are.
+    // A sum is much faster than a comparison, and is NaN if one element is.
     let total = x.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?;
     if !total.is_nan() {
         return Ok(false);
     }
-    // Infinities of both signs also sum to nan.
+    // Infinities of both signs also sum to NaN.
     let mask = x.ne(&x)?.flatten_all()?;
     Ok(mask.max(0)?.to_scalar::<u8>()? != 0)
 }
@@ -60,7 +60,7 @@ fn folded(
     let y = match Fold::of(x.dims(), dims) {
         Some(fold) => kernel(x, fold)?,
         None => {
-            // The reduced dimensions go last.
+            // The reduced dimensions come last.
             let mut order: Vec<usize> = (0..x.rank()).filter(|d| !dims.contains(d)).collect();
             let inner = order.iter().map(|&d| x.dims()[d]).product();
             order.extend(dims);
@@ -92,7 +92,7 @@ fn float(op: &str, x: &Tensor) -> Result<()> {
 /// The result drops the dimensions `dims`, or keeps them with size 1 under `keepdim`.
 ///
 /// # Errors
-/// When `dims` repeats a dimension or names one that `x` lacks.
+/// Returns an error if `dims` repeats a dimension or names one that `x` lacks.
 pub fn sum(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     let dims = valid("sum", x, dims)?;
     if x.dtype().is_int() {
@@ -104,10 +104,10 @@ pub fn sum(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     })
 }
 
-/// The mean over `dims` (none when empty), shaped as by [`sum`]; nan over no elements.
+/// The mean over `dims` (none when empty), shaped as by [`sum`]; NaN over no elements.
 ///
 /// # Errors
-/// As [`sum`], and when the dtype is not floating point.
+/// Returns the errors of [`sum`], and an error if the dtype is not floating point.
 pub fn mean(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     float("mean", x)?;
     let dims = valid("mean", x, dims)?;
@@ -125,11 +125,11 @@ pub enum Spread {
     Std,
 }
 
-/// The variance over `dims`, or the standard deviation, shaped as by [`sum`]: of squared distances from the mean over
-/// their count, less one if `unbiased`; nan where that is 0.
+/// The variance over `dims`, or the standard deviation, shaped as by [`sum`]: of squared distances
+/// from the mean over their count, less one if `unbiased`; NaN where that is 0.
 ///
 /// # Errors
-/// As [`mean`].
+/// Returns the errors of [`mean`].
 pub fn spread(
     of: Spread,
     x: &Tensor,
@@ -185,20 +185,20 @@ impl Side {
 
 /// The largest values over `dims` (none when empty), shaped as by [`sum`], as `torch.amax`.
 ///
-/// A nan wins; elements that are equally large share the gradient.
+/// A NaN wins; elements that are equally large share the gradient.
 ///
 /// # Errors
-/// As [`sum`], and when a reduced dimension is empty.
+/// Returns the errors of [`sum`], and an error if a reduced dimension is empty.
 pub fn max(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     extreme(x, dims, keepdim, Side::Max)
 }
 
 /// The smallest values over `dims` (none when empty), shaped as by [`sum`], as `torch.amin`.
 ///
-/// A nan wins; elements that are equally small share the gradient.
+/// A NaN wins; elements that are equally small share the gradient.
 ///
 /// # Errors
-/// As [`sum`], and when a reduced dimension is empty.
+/// Returns the errors of [`sum`], and an error if a reduced dimension is empty.
 pub fn min(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
     extreme(x, dims, keepdim, Side::Min)
 }
@@ -217,7 +217,7 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
     if x.elem_count() == 0 {
         return Tensor::zeros(shape, x.dtype(), x.device());
     }
-    // The reduced dimensions go last and become one.
+    // The reduced dimensions come last and become one.
     let mut order: Vec<usize> = (0..x.rank()).filter(|d| !dims.contains(d)).collect();
     let left: usize = order.iter().map(|&d| x.dims()[d]).product();
     order.extend(&dims);
@@ -234,7 +234,7 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
     y.reshape(shape)
 }
 
-/// Candle gives each of several equal extremes the whole gradient: the same values `y [n, 1]`,
+/// Candle passes the whole gradient to each of several equal extremes: the same values `y [n, 1]`,
 /// with a gradient divided by how often each occurs in its row of `x [n, k]`.
 fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
     let fixed = y.detach();
@@ -246,16 +246,16 @@ fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
     }
     let part = y.div(&hits.maximum(&ones)?)?;
     let zero = part.sub(&part.detach())?;
-    // inf - inf is nan: there the value has no gradient.
+    // inf - inf is NaN: the value has no gradient there.
     let zero = zero.eq(&zero)?.where_cond(&zero, &fixed.zeros_like()?)?;
     fixed.add(&zero)
 }
 
-/// The index (`u32`, kept dimension) of the first largest or smallest value along the last dimension of a
-/// contiguous `x`; the first nan when there is one.
+/// The index (`u32`, kept dimension) of the first largest or smallest value along the last
+/// dimension of a contiguous `x`; the first NaN when there is one.
 ///
 /// # Errors
-/// When the last dimension is empty.
+/// Returns an error if the last dimension is empty.
 pub fn first_extreme(x: &Tensor, side: Side) -> Result<Tensor> {
     let x = x.detach();
     let last = x.rank().saturating_sub(1);
@@ -270,10 +270,10 @@ pub fn first_extreme(x: &Tensor, side: Side) -> Result<Tensor> {
 
 /// The largest or smallest values along `dim` and their first indices (`i64`), as `torch.max(x, dim)`.
 ///
-/// Both results drop `dim`, or keep it with size 1 under `keepdim`. A nan wins.
+/// Both results drop `dim`, or keep it with size 1 under `keepdim`. A NaN wins.
 ///
 /// # Errors
-/// When `dim` is not a dimension of `x` or is empty.
+/// Returns an error if `dim` is not a dimension of `x` or is empty.
 pub fn extreme_dim(x: &Tensor, dim: usize, keepdim: bool, side: Side) -> Result<(Tensor, Tensor)> {
     let op = side.name();
     if x.rank() == 0 && dim == 0 {

@@ -6,7 +6,7 @@ use super::widen::widened;
 use super::window::{image, like};
 use crate::room;
 
-/// What a place in the result reads along one axis: two positions and the weight of the second.
+/// The two positions that a place in the result reads along one axis, and the weight of the second.
 struct Tap {
     first: usize,
     second: usize,
@@ -18,7 +18,7 @@ struct Tap {
 /// `scale` is the input's size over the result's, along each axis.
 ///
 /// # Errors
-/// When `x` has another rank, or is empty where the result is not.
+/// Returns an error if `x` has a different rank, or is empty where the result is not.
 pub fn nearest(x: &Tensor, size: (usize, usize), scale: (f64, f64)) -> Result<Tensor> {
     let op = "interpolate";
     let image = checked(op, x, size)?;
@@ -46,7 +46,7 @@ pub fn nearest(x: &Tensor, size: (usize, usize), scale: (f64, f64)) -> Result<Te
 /// Under `align_corners` the corners of both images are the same points; else their edges are.
 ///
 /// # Errors
-/// When `x` has another rank, or is empty where the result is not.
+/// Returns an error if `x` has a different rank, or is empty where the result is not.
 pub fn bilinear(
     x: &Tensor,
     size: (usize, usize),
@@ -96,7 +96,7 @@ fn taps(size: usize, out: usize, scale: f64, align_corners: bool) -> Vec<Tap> {
     (0..out)
         .map(|i| {
             if size == out {
-                // As it is: nothing is read beside it.
+                // The size stays: no second position is read.
                 return Tap {
                     first: i,
                     second: i,

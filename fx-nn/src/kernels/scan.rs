@@ -10,7 +10,7 @@ use super::widen::widened;
 /// Floats are summed in `f64`, and each sum is rounded on its own.
 ///
 /// # Errors
-/// When there is no such dimension.
+/// Returns an error if there is no such dimension.
 pub fn cumsum(x: &Tensor, d: i64) -> Result<Tensor> {
     let at = dim("cumsum", d, x.rank())?;
     if x.dtype().is_int() {

@@ -1,4 +1,4 @@
-//! Elements put at, and reduced into, places along a dimension that an index names.
+//! Elements written to, and reduced into, places along a dimension that an index names.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -7,13 +7,15 @@ use super::places;
 use super::view::narrow;
 use super::widen::widened;
 
-/// Where the elements of `source` go in `x`: at their own place, but for `dim`, where it is at the index.
+/// The places in `x` of the elements of `source`: their own place, except along `dim`, where the
+/// index decides.
 ///
-/// Gives the part of `source` that the index covers, and the places. Without dims, each is read as of one dim.
+/// Returns the part of `source` that the index covers, and the places. A tensor without dims is
+/// read as one of one dim.
 ///
 /// # Errors
-/// When the ranks differ, `index` is larger than `source` or, elsewhere than in `dim`, than `x`, or an index is out of
-/// range.
+/// Returns an error if the ranks differ, `index` is larger than `source` or, elsewhere than in
+/// `dim`, than `x`, or an index is out of range.
 pub fn at(
     op: &str,
     x: &Tensor,
@@ -65,7 +67,7 @@ pub fn at(
 /// The places of the slices of `x` along `dim` that the vector `index` names, in its order.
 ///
 /// # Errors
-/// When `index` is no vector, or an index is out of range.
+/// Returns an error if `index` is not a vector, or an index is out of range.
 pub fn slices(
     op: &str,
     x: &Tensor,
@@ -82,7 +84,7 @@ pub fn slices(
     };
     dims[of] = index.elem_count();
     if x.elem_count() == 0 {
-        // No index is looked at, as in PyTorch.
+        // The index is not checked, as in PyTorch.
         return Ok((dims, Vec::new()));
     }
     let ids = places::indices(op, index, own[of], from_end)?;
@@ -100,7 +102,7 @@ pub fn slices(
     Ok((dims, at))
 }
 
-/// How elements that meet at one place become one.
+/// How elements that meet at one place are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reduce {
     /// Their sum.
@@ -116,10 +118,10 @@ pub enum Reduce {
 }
 
 impl Reduce {
-    /// The rule of PyTorch's name for it.
+    /// Parses PyTorch's name for it.
     ///
     /// # Errors
-    /// When it is none.
+    /// Returns an error if the name is unknown.
     pub fn parse(op: &str, word: &str) -> Result<Self> {
         Ok(match word {
             "sum" => Reduce::Sum,
@@ -137,7 +139,7 @@ impl Reduce {
         match self {
             Reduce::Sum | Reduce::Mean => a + b,
             Reduce::Prod => a * b,
-            // A nan wins.
+            // A NaN wins.
             Reduce::Amax if a.is_nan() || b.is_nan() => f64::NAN,
             Reduce::Amin if a.is_nan() || b.is_nan() => f64::NAN,
             Reduce::Amax => a.max(b),
@@ -155,7 +157,8 @@ impl Reduce {
     }
 }
 
-/// The elements of each place made one: those of `source` that go there and, under `include_self`, that of `x`.
+/// Combines the elements of each place: those of `source` that go there and, under `include_self`,
+/// that of `x`.
 fn folded<T: Copy>(
     mut all: Vec<T>,
     source: &[T],
@@ -180,7 +183,7 @@ fn folded<T: Copy>(
 /// The gradient of the largest or smallest is shared by all that are equal to it.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn reduce(
     x: &Tensor,
     source: &Tensor,
@@ -239,7 +242,7 @@ fn floats(
     if !x.track_op() && !source.track_op() {
         return Ok(y);
     }
-    // By how much the result moves with each element that it was made of.
+    // The derivative of the result with respect to each element.
     let is_used = |place: usize| include_self || counts[place] == 0;
     let (of_x, of_source) = match how {
         Reduce::Sum | Reduce::Mean => {
@@ -318,7 +321,7 @@ fn others(
     (of_own.collect(), of_terms)
 }
 
-/// `y`, which moves with the elements of `x` and `source` by these factors.
+/// `y`, with these derivatives with respect to the elements of `x` and `source`.
 fn moved(
     y: &Tensor,
     x: &Tensor,
@@ -329,7 +332,7 @@ fn moved(
 ) -> Result<Tensor> {
     let still = |t: &Tensor| -> Result<Tensor> {
         let zero = t.sub(&t.detach())?;
-        // inf - inf is nan: there nothing moves.
+        // inf - inf is NaN: nothing moves there.
         zero.eq(&zero)?.where_cond(&zero, &t.detach().zeros_like()?)
     };
     let own = still(&x.contiguous()?)?.mul(of_x)?;

@@ -10,7 +10,7 @@ use crate::room;
 /// `a` where `condition` (`u8`) is not 0, `b` elsewhere, in the shape that all three broadcast to.
 ///
 /// # Errors
-/// When the shapes do not broadcast or the dtypes of `a` and `b` differ.
+/// Returns an error if the shapes do not broadcast or the dtypes of `a` and `b` differ.
 pub fn choose(op: &str, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dims = expand::shape(op, a.dims(), b.dims())?;
     let dims = expand::shape(op, condition.dims(), &dims)?;
@@ -24,7 +24,7 @@ pub fn choose(op: &str, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Te
 /// `x` with `value`, one of its dtype, where `mask` (`u8`) is not 0; the shapes broadcast.
 ///
 /// # Errors
-/// When they do not.
+/// Returns an error if the shapes do not broadcast.
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
     choose("masked_fill", mask, value, x)
 }
@@ -32,7 +32,7 @@ pub fn masked_fill(x: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> 
 /// The part of each matrix of `x [.., m, n]` on and below its `diagonal` (`lower`), or on and above it; zeros elsewhere.
 ///
 /// # Errors
-/// When `x` has fewer than 2 dimensions.
+/// Returns an error if `x` has fewer than 2 dimensions.
 pub fn triangle(op: &str, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tensor> {
     let &[.., m, n] = x.dims() else {
         bail!("{op}: input {:?} must have at least 2 dimensions", x.dims())
@@ -54,8 +54,8 @@ pub fn triangle(op: &str, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tens
     choose(op, &mask, x, &Tensor::zeros((), x.dtype(), x.device())?)
 }
 
-/// The values of an integer tensor that index `size` things, as candle wants them; negative ones are refused, as
-/// in PyTorch.
+/// The values of an integer tensor that index `size` things, as candle expects them; negative ones
+/// are refused, as in PyTorch.
 fn indices(op: &str, index: &Tensor, size: usize) -> Result<Tensor> {
     if !index.dtype().is_int() {
         bail!(
@@ -79,7 +79,7 @@ fn indices(op: &str, index: &Tensor, size: usize) -> Result<Tensor> {
 /// No gradient reaches the row `padding`.
 ///
 /// # Errors
-/// When `weight` is not a matrix, or an id is not an integer below `n`.
+/// Returns an error if `weight` is not a matrix, or an id is not an integer below `n`.
 pub fn embedding(ids: &Tensor, weight: &Tensor, padding: Option<usize>) -> Result<Tensor> {
     let op = "embedding";
     let &[rows, width] = weight.dims() else {
@@ -108,12 +108,14 @@ pub fn embedding(ids: &Tensor, weight: &Tensor, padding: Option<usize>) -> Resul
     found.reshape(shape)
 }
 
-/// For each element of `index` the element of `x` at its own place, but for `dim`, where it is at the index.
+/// For each element of `index` the element of `x` at its own place, except along `dim`, where it is
+/// at the index.
 ///
-/// Without dims, either is read as of one dim, as in PyTorch.
+/// Without dims, either is read as having one dim, as in PyTorch.
 ///
 /// # Errors
-/// When the ranks differ, `index` is larger than `x` elsewhere than in `dim`, or an index is out of range.
+/// Returns an error if the ranks differ, `index` is larger than `x` elsewhere than in `dim`, or an
+/// index is out of range.
 pub fn gather(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
     let op = "gather";
     let at = dim(op, d, x.rank())?;
@@ -147,7 +149,7 @@ pub fn gather(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
 /// The slices of `x` along `dim` that `index [k]` names, in its order; a scalar is its own only slice.
 ///
 /// # Errors
-/// When `index` is not one-dimensional, or an index is out of range.
+/// Returns an error if `index` is not one-dimensional, or an index is out of range.
 pub fn index_select(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
     let op = "index_select";
     let at = dim(op, d, x.rank())?;
@@ -177,7 +179,8 @@ pub fn index_select(x: &Tensor, d: i64, index: &Tensor) -> Result<Tensor> {
 /// Without `classes` there are as many as the largest element asks for.
 ///
 /// # Errors
-/// When an element is not in `[0, classes)`, there is neither an element nor `classes`, or there is no room for the rows.
+/// Returns an error if an element is not in `[0, classes)`, there is neither an element nor
+/// `classes`, or the rows do not fit into memory.
 pub fn one_hot(x: &Tensor, classes: Option<usize>) -> Result<Tensor> {
     let op = "one_hot";
     let values = match x.elem_count() {

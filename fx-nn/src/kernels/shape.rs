@@ -8,7 +8,7 @@ use crate::room;
 /// `x` with the dimensions `start` to `end`, both included, made one; a scalar gives `[1]`.
 ///
 /// # Errors
-/// When `start` or `end` is out of range or `start` comes after `end`.
+/// Returns an error if `start` or `end` is out of range or `start` comes after `end`.
 pub fn flatten(x: &Tensor, start: i64, end: i64) -> Result<Tensor> {
     let (from, to) = (
         dim("flatten", start, x.rank())?,
@@ -35,7 +35,8 @@ pub fn flatten(x: &Tensor, start: i64, end: i64) -> Result<Tensor> {
 /// The tensors `xs` one after another along `dim`; those of shape `[0]` are skipped.
 ///
 /// # Errors
-/// When there are none, `dim` is out of range, or two shapes differ elsewhere than in `dim`.
+/// Returns an error if there are no tensors, `dim` is out of range, or two shapes differ elsewhere
+/// than in `dim`.
 pub fn cat(xs: &[Tensor], dim: i64) -> Result<Tensor> {
     let Some(first) = xs.first() else {
         bail!("cat: there are no tensors, at least one is needed")
@@ -80,7 +81,8 @@ pub fn cat(xs: &[Tensor], dim: i64) -> Result<Tensor> {
 /// The tensors `xs` of one shape side by side along a new dimension `dim`.
 ///
 /// # Errors
-/// When there are none, their shapes differ, or `dim` is out of range for the result.
+/// Returns an error if there are no tensors, their shapes differ, or `dim` is out of range for the
+/// result.
 pub fn stack(xs: &[Tensor], dim: i64) -> Result<Tensor> {
     let Some(first) = xs.first() else {
         bail!("stack: there are no tensors, at least one is needed")

@@ -1,4 +1,4 @@
-//! Activation functions of straight pieces, with PyTorch's values and gradients at their corners.
+//! Piecewise activation functions, with PyTorch's values and gradients at their corners.
 
 use candle_core::{Result, Tensor, bail};
 
@@ -8,7 +8,7 @@ use super::widen::widened;
 /// 0 up to -3, `x` from 3 on, and `x (x + 3) / 6` between.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn hardswish(x: &Tensor) -> Result<Tensor> {
     floating("hardswish", x)?;
     if x.elem_count() == 0 {
@@ -18,7 +18,7 @@ pub fn hardswish(x: &Tensor) -> Result<Tensor> {
         let (low, high) = (like(&x, -3.0)?, like(&x, 3.0)?);
         let middle = x.mul(&x.affine(1.0, 3.0)?)?.affine(1.0 / 6.0, 0.0)?;
         let is_low = x.le(&low)?;
-        // What is infinite below times 0 is nan, as PyTorch has it.
+        // Minus infinity times 0 is NaN, as in PyTorch.
         let y = is_low.where_cond(&x.detach().affine(0.0, 0.0)?, &middle)?;
         x.ge(&high)?.where_cond(&x, &y)
     })
@@ -27,7 +27,7 @@ pub fn hardswish(x: &Tensor) -> Result<Tensor> {
 /// 0 up to -3, 1 from 3 on, and `x / 6 + 1 / 2` between.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
     floating("hardsigmoid", x)?;
     if x.elem_count() == 0 {
@@ -45,7 +45,7 @@ pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
 /// `x` outside of `[-lambda, lambda]`, 0 within.
 ///
 /// # Errors
-/// When `x` is not floating point.
+/// Returns an error if `x` is not floating point.
 pub fn hardshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
     floating("hardshrink", x)?;
     if x.elem_count() == 0 {
@@ -58,7 +58,7 @@ pub fn hardshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
 /// `x` moved by `lambda` towards 0, and 0 within it.
 ///
 /// # Errors
-/// When `x` is not floating point, or `lambda` is below 0.
+/// Returns an error if `x` is not floating point, or `lambda` is below 0.
 pub fn softshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
     floating("softshrink", x)?;
     if !(lambda >= 0.0 && lambda.is_finite()) {
@@ -70,7 +70,7 @@ pub fn softshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
     widened(x, x, |x| {
         let above = x.gt(&like(&x, lambda)?)?;
         let below = x.lt(&like(&x, -lambda)?)?;
-        // Nan times 0 stays nan.
+        // NaN times 0 stays NaN.
         let flat = x.detach().affine(0.0, 0.0)?;
         let y = below.where_cond(&x.affine(1.0, lambda)?, &flat)?;
         above.where_cond(&x.affine(1.0, -lambda)?, &y)
@@ -80,7 +80,7 @@ pub fn softshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
 /// `x` above `threshold`, `value` elsewhere; both are of the dtype of `x`, without dimensions.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn threshold(x: &Tensor, threshold: &Tensor, value: &Tensor) -> Result<Tensor> {
     if x.elem_count() == 0 {
         return Ok(x.clone());
@@ -95,7 +95,7 @@ pub fn threshold(x: &Tensor, threshold: &Tensor, value: &Tensor) -> Result<Tenso
 /// `x` above 0, elsewhere times `weight`, which broadcasts.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     if x.elem_count() == 0 {
         return Ok(x.clone());

@@ -45,7 +45,7 @@ fn shifted(x: &Tensor) -> Result<Tensor> {
 /// `exp(x)` divided by its sum along `dim`; the shape is that of `x`.
 ///
 /// # Errors
-/// When `dim` is not a dimension of `x` or the dtype is not floating point.
+/// Returns an error if `dim` is not a dimension of `x` or the dtype is not floating point.
 pub fn softmax(x: &Tensor, dim: usize) -> Result<Tensor> {
     on_rows("softmax", x, dim, |x| {
         let e = shifted(x)?.exp()?;
@@ -57,7 +57,7 @@ pub fn softmax(x: &Tensor, dim: usize) -> Result<Tensor> {
 /// The logarithm of [`softmax`], without its rounding to 0; the shape is that of `x`.
 ///
 /// # Errors
-/// When `dim` is not a dimension of `x` or the dtype is not floating point.
+/// Returns an error if `dim` is not a dimension of `x` or the dtype is not floating point.
 pub fn log_softmax(x: &Tensor, dim: usize) -> Result<Tensor> {
     on_rows("log_softmax", x, dim, |x| {
         let x = shifted(x)?;

@@ -6,10 +6,10 @@ use candle_core::{DType, Result, Tensor, bail};
 ///
 /// Both results have the shape of `x` with `k` in place of the size of `dim`. They are always
 /// sorted, as `sorted` asks and as PyTorch is free to do without it; equal values come with the
-/// first index first, and a nan is larger than all numbers.
+/// first index first, and a NaN is larger than all numbers.
 ///
 /// # Errors
-/// When `dim` is not a dimension of `x` or `k` is larger than its size.
+/// Returns an error if `dim` is not a dimension of `x` or `k` is larger than its size.
 pub fn topk(
     x: &Tensor,
     k: usize,
@@ -58,7 +58,7 @@ pub fn topk(
     Ok((values.contiguous()?, at.contiguous()?))
 }
 
-/// A key that is larger where the number is: both zeros have one, and a nan has the largest.
+/// A key that is larger where the number is: both zeros have one, and a NaN has the largest.
 fn by_size(x: f64) -> u64 {
     let bits = (x + 0.0).to_bits();
     match (x.is_nan(), bits >> 63) {
@@ -68,7 +68,7 @@ fn by_size(x: f64) -> u64 {
     }
 }
 
-/// Where the first `k` of each row of `size` keys stand.
+/// The places of the first `k` of each row of `size` keys.
 fn places(keys: &[u64], size: usize, k: usize, largest: bool) -> Vec<u32> {
     let mut found = Vec::with_capacity(keys.len() / size * k);
     let mut order: Vec<(u64, u32)> = Vec::with_capacity(size);

@@ -1,4 +1,4 @@
-//! Different elements, where a value stands in an order, and how often it comes.
+//! Distinct elements, the place of a value in a sorted sequence, and counts.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -7,7 +7,7 @@ use super::integers;
 use super::places::along;
 use crate::room;
 
-/// All elements, row by row: integers whole, floats as `f64`, which has them all.
+/// All elements, row by row: integers exactly, floats as `f64`, which holds them all.
 pub enum Elements {
     /// Integers and truth values.
     Whole(Vec<i64>),
@@ -16,10 +16,10 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// Those of a tensor.
+    /// The elements of a tensor.
     ///
     /// # Errors
-    /// Only those of candle.
+    /// Returns only candle's errors.
     pub fn of(x: &Tensor) -> Result<Self> {
         if x.elem_count() == 0 {
             return Ok(match x.dtype().is_float() {
@@ -34,23 +34,23 @@ impl Elements {
     }
 }
 
-/// Neighbours that are equal as one: of each group its first, and the group and its size.
+/// Equal elements as groups.
 pub struct Groups {
-    /// Where the first of each group is.
+    /// The place of the first element of each group.
     pub firsts: Vec<u32>,
     /// The group that each element is in.
     pub inverse: Vec<i64>,
-    /// How many are in each group.
+    /// The size of each group.
     pub counts: Vec<i64>,
 }
 
-/// Groups of `count` rows of `width` values: of all that are equal, in the order of their values where `sorted`, else
-/// of those that follow one another.
+/// Groups of `count` rows of `width` values: of all equal rows, in the order of their values, if
+/// `sorted`, else of equal rows next to each other.
 pub fn groups(x: &Elements, count: usize, width: usize, sorted: bool) -> Groups {
     match x {
         Elements::Whole(all) => grouped(all, count, width, sorted, |a, b| a.cmp(b)),
         Elements::Float(all) => grouped(all, count, width, sorted, |a, b| {
-            // A nan is larger than all numbers.
+            // A NaN is larger than all numbers.
             a.partial_cmp(b)
                 .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
         }),
@@ -79,7 +79,7 @@ fn grouped<T: PartialEq>(
     };
     let mut before: Option<u32> = None;
     for at in order {
-        // A nan is not even equal to itself.
+        // A NaN is not even equal to itself.
         if before.is_none_or(|before| row(before) != row(at)) {
             groups.firsts.push(at);
             groups.counts.push(0);
@@ -93,10 +93,11 @@ fn grouped<T: PartialEq>(
     groups
 }
 
-/// The different elements of `x`, or its different slices along `d`; the group of each; and how many there are in each.
+/// The distinct elements of `x`, or its distinct slices along `d`; the group of each; and the size
+/// of each group.
 ///
 /// # Errors
-/// When there is no such dimension, or one beside it is empty.
+/// Returns an error if there is no such dimension, or one beside it is empty.
 pub fn unique(op: &str, x: &Tensor, d: Option<i64>, sorted: bool) -> Result<[Tensor; 3]> {
     let (y, inverse, groups) = match d {
         None => {
@@ -176,7 +177,7 @@ pub fn search(
                 } else {
                     sorted[at] >= *value
                 };
-                // What is not comparable is after everything.
+                // Values that cannot be compared come after everything.
                 match found {
                     true => high = middle,
                     false => low = middle + 1,
@@ -196,7 +197,7 @@ pub fn search(
 /// Which elements of `x` are among `others`; both are of one dtype.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn is_in(x: &Elements, others: &Elements) -> Vec<u8> {
     use std::collections::HashSet;
     match (x, others) {
@@ -205,7 +206,7 @@ pub fn is_in(x: &Elements, others: &Elements) -> Vec<u8> {
             x.iter().map(|n| u8::from(set.contains(n))).collect()
         }
         (Elements::Float(x), Elements::Float(others)) => {
-            // Both zeros are one.
+            // Both zeros are equal.
             let bits = |x: &f64| (x + 0.0).to_bits();
             let set: HashSet<u64> = others.iter().map(bits).collect();
             let holds = |n: &f64| u8::from(!n.is_nan() && set.contains(&bits(n)));
@@ -215,11 +216,12 @@ pub fn is_in(x: &Elements, others: &Elements) -> Vec<u8> {
     }
 }
 
-/// How often each number up to the largest of `x` comes, at least `least` numbers; the sums of the weights of those
-/// elements where some are given.
+/// The count of each number up to the largest of `x`, for at least `least` numbers; with weights,
+/// the sums of the weights of those elements.
 ///
 /// # Errors
-/// When a number is negative, the weights are not as many, or there is no room for so many numbers.
+/// Returns an error if a number is negative, there are not as many weights, or so many numbers do
+/// not fit into memory.
 pub fn bincount(x: &Tensor, weights: Option<&Tensor>, least: usize) -> Result<Tensor> {
     let op = "bincount";
     if x.dims() == [0] {
@@ -259,10 +261,10 @@ pub fn bincount(x: &Tensor, weights: Option<&Tensor>, least: usize) -> Result<Te
     Tensor::from_vec(sums, size, x.device())?.to_dtype(dtype)
 }
 
-/// The coordinates of the elements that are not 0: a row each.
+/// The coordinates of the elements that are not 0, one row per element.
 ///
 /// # Errors
-/// When there is no room for them.
+/// Returns an error if they do not fit into memory.
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     let op = "nonzero";
     let at: Vec<usize> = match Elements::of(x)? {

@@ -7,15 +7,15 @@ pub fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::BF16 | DType::F16)
 }
 
-/// What a kernel takes: tensors, those that may be missing, and tuples of them.
+/// The operands of a kernel: tensors, optional tensors, and tuples of them.
 pub trait Operands {
     /// The same, owned.
     type Owned;
 
-    /// Every half of them as `to`; others as they are.
+    /// The half-precision operands converted to `to`; others unchanged.
     ///
     /// # Errors
-    /// Only those of candle.
+    /// Returns only candle's errors.
     fn cast(self, to: Option<DType>) -> Result<Self::Owned>;
 }
 
@@ -69,12 +69,12 @@ tuples! {
     A B C D E F G;
 }
 
-/// What a kernel gives: a tensor, or several.
+/// The results of a kernel: a tensor, or several.
 pub trait Results: Sized {
-    /// The same as `to`.
+    /// The results converted to `to`.
     ///
     /// # Errors
-    /// Only those of candle.
+    /// Returns only candle's errors.
     fn narrowed(self, to: DType) -> Result<Self>;
 }
 
@@ -96,7 +96,7 @@ impl Results for (Tensor, Tensor, Tensor) {
 /// Nothing is copied where `x` is not half. Gradients run through the conversions.
 ///
 /// # Errors
-/// Those of `kernel`.
+/// Returns the errors of `kernel`.
 pub fn widened<I: Operands, R: Results>(
     x: &Tensor,
     inputs: I,

@@ -27,7 +27,8 @@ impl Axis {
     /// starts inside the input or the padding before it.
     ///
     /// # Errors
-    /// When the kernel, stride or dilation is 0, one is beyond all sizes, or the window is larger than the padded input.
+    /// Returns an error if the kernel, stride or dilation is 0, one of them is too large, or the
+    /// window is larger than the padded input.
     pub fn windows(&self, op: &str, shape: &[usize], ceil: bool) -> Result<usize> {
         let Self {
             size,
@@ -94,7 +95,8 @@ impl Axis {
 /// Both axes of an image pooled with the given options, and their window counts.
 ///
 /// # Errors
-/// Those of [`Axis::windows`], when a padding is more than half its kernel, and when there is no room for the windows.
+/// Returns the errors of [`Axis::windows`], and an error if a padding is more than half its kernel,
+/// or the windows do not fit into memory.
 pub fn pooled(
     op: &str,
     shape: &[usize],
@@ -141,7 +143,7 @@ pub fn pooled(
 /// `x [c, h, w]` or `[n, c, h, w]` as `[n, c, h, w]`.
 ///
 /// # Errors
-/// When `x` has another rank.
+/// Returns an error if `x` has a different rank.
 pub fn image(op: &str, x: &Tensor) -> Result<Tensor> {
     match x.rank() {
         3 => x.unsqueeze(0),
@@ -153,10 +155,10 @@ pub fn image(op: &str, x: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// `y [n, c, ..]` in the rank of the input `x` that [`image`] was given.
+/// `y [n, c, ..]` in the rank of the input `x` of [`image`].
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 pub fn like(x: &Tensor, y: Tensor) -> Result<Tensor> {
     if x.rank() == 3 { y.squeeze(0) } else { Ok(y) }
 }

@@ -19,7 +19,7 @@ pub struct AlexNet {
 /// AlexNet in training mode: 61.1 million parameters for 1,000 classes.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// Returns an error if it does not fit into memory.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -63,7 +63,7 @@ impl AlexNet {
     /// Scores `[N, classes]` of images `x` `[N, 3, H, W]`.
     ///
     /// # Errors
-    /// When `x` has another shape, or images of fewer than 63 pixels a side.
+    /// Returns an error if `x` has a different shape, or images of fewer than 63 pixels per side.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self.features.forward(x)?;
         let x = self.avgpool.forward(&x)?;

@@ -1,4 +1,4 @@
-//! A convolutional autoencoder: images to few numbers and back.
+//! A convolutional autoencoder: images to a few numbers and back.
 
 use fx_core::{Module, Result, trace};
 
@@ -22,7 +22,7 @@ impl AutoEncoder {
     /// A model.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new() -> Result<Self> {
         let halving = |c_in: usize, c_out: usize| -> Result<_> {
             Ok(nn::Conv2d::new(c_in, c_out, 3)?.stride(2).padding(1))
@@ -53,7 +53,7 @@ impl AutoEncoder {
     /// The images again, and the latent numbers `[N, 10]`.
     ///
     /// # Errors
-    /// When `x` is not `[N, 3, 16, 16]`.
+    /// Returns an error if `x` is not `[N, 3, 16, 16]`.
     pub fn forward(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
         let h = self.encoder.forward(x)?;
         let z = self.to_latent.forward(&ops::flatten(&h, 1, -1)?)?;

@@ -8,21 +8,21 @@ use crate::{nn, ops};
 /// The sizes of a BERT.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Words.
+    /// Number of words.
     pub vocab_size: usize,
-    /// Positions there are.
+    /// Number of positions.
     pub max_positions: usize,
     /// The length of a text.
     pub length: usize,
     /// The width of the vectors.
     pub width: usize,
-    /// Heads of the attention.
+    /// Number of attention heads.
     pub heads: usize,
     /// The width between two linear layers.
     pub intermediate: usize,
-    /// Layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Classes.
+    /// Number of classes.
     pub labels: usize,
     /// The share of zeros in training.
     pub dropout: f64,
@@ -46,7 +46,7 @@ pub struct SelfAttention {
     pub value: nn::Linear,
     /// On the weights.
     pub dropout: nn::Dropout,
-    /// Heads.
+    /// Number of heads.
     pub num_attention_heads: usize,
     /// The width of a head.
     pub attention_head_size: usize,
@@ -66,7 +66,7 @@ impl SelfAttention {
     /// Applies the attention to `[N, length, width]`, with numbers to add to the scores.
     ///
     /// # Errors
-    /// When the shapes do not fit.
+    /// Returns an error if the shapes do not fit.
     pub fn forward(&self, hidden_states: &Tensor, attention_mask: &Tensor) -> Result<Tensor> {
         let q = self.transpose_for_scores(&self.query.forward(hidden_states)?)?;
         let k = self.transpose_for_scores(&self.key.forward(hidden_states)?)?;
@@ -84,7 +84,7 @@ impl SelfAttention {
     }
 }
 
-/// Attention and two linear layers, each with the way around it.
+/// Attention and two linear layers, each with a residual connection.
 #[derive(Module, Clone, Debug)]
 pub struct Layer {
     /// The attention.
@@ -108,7 +108,7 @@ impl Layer {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shapes do not fit.
+    /// Returns an error if the shapes do not fit.
     pub fn forward(&self, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
         let a = self.attention.forward(x, mask)?;
         let a = self.dropout.forward(&self.attn_out.forward(&a)?)?;
@@ -119,7 +119,8 @@ impl Layer {
     }
 }
 
-/// A transformer over words `[N, length]` (`int64`); gives scores `[N, labels]` and states `[N, length, width]`.
+/// A transformer over words `[N, length]` (`int64`); returns scores `[N, labels]` and states
+/// `[N, length, width]`.
 #[derive(Module, Clone, Debug)]
 pub struct Bert {
     /// Words.
@@ -146,7 +147,7 @@ impl Bert {
     /// A model in training mode.
     ///
     /// # Errors
-    /// When heads do not divide the width.
+    /// Returns an error if the heads do not divide the width.
     pub fn new(config: &Config) -> Result<Self> {
         let &Config {
             width,
@@ -197,7 +198,7 @@ impl Bert {
     /// Scores of the labels, and the states of all words; `attention_mask` is 1 where there is a word.
     ///
     /// # Errors
-    /// When the inputs are not `[N, length]`.
+    /// Returns an error if the inputs are not `[N, length]`.
     pub fn forward(
         &self,
         input_ids: &Tensor,

@@ -6,12 +6,12 @@ use fx_core::{Module, Result, Tree, trace};
 use crate::tensor::Tensor;
 use crate::{nn, ops};
 
-/// What [`DictOut`] returns: in a graph a dict of a tensor, a list and a number.
+/// The result of [`DictOut`]: in a graph a dict of a tensor, a list and a number.
 #[derive(Tree, Clone, Debug)]
 pub struct Heads {
     /// Of the first head.
     pub a: Tensor,
-    /// Of the second head, and what both saw.
+    /// Of the second head, and the input of both.
     pub b: [Tensor; 2],
     /// How many tensors there are.
     pub n: Int,
@@ -32,7 +32,7 @@ impl DictOut {
     /// A model of a width.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(width: usize) -> Result<Self> {
         Ok(DictOut {
             body: nn::Linear::new(width, width)?,
@@ -44,10 +44,10 @@ impl DictOut {
 
 #[trace]
 impl DictOut {
-    /// What both heads give.
+    /// The results of both heads.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Heads> {
         let h = ops::relu(&self.body.forward(x)?)?;
         Ok(Heads {

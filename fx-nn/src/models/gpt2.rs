@@ -1,5 +1,5 @@
-//! GPT-2 (Radford et al. 2019), under its checkpoint's names; the linear layers' weights are `[out, in]`, which the
-//! original's are not.
+//! GPT-2 (Radford et al. 2019), under its checkpoint's names; the linear layers' weights are
+//! `[out, in]`, unlike the original's.
 
 use fx_core::{Module, Result, trace};
 
@@ -9,13 +9,13 @@ use crate::{nn, ops};
 /// The sizes of a GPT-2.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Words.
+    /// Number of words.
     pub vocab_size: usize,
-    /// Positions: the length of a text.
+    /// Number of positions: the length of a text.
     pub block_size: usize,
-    /// Blocks.
+    /// Number of blocks.
     pub n_layer: usize,
-    /// Heads of the attention.
+    /// Number of attention heads.
     pub n_head: usize,
     /// The width of the vectors.
     pub n_embd: usize,
@@ -46,10 +46,10 @@ pub struct CausalSelfAttention {
     pub c_proj: nn::Linear,
     /// On the weights.
     pub attn_dropout: nn::Dropout,
-    /// `[1, 1, block_size, block_size]`: true where a position may look.
+    /// `[1, 1, block_size, block_size]`: true where a position may attend.
     #[module(buffer)]
     pub mask: Tensor,
-    /// Heads.
+    /// Number of heads.
     pub n_head: usize,
     /// The width of the vectors.
     pub n_embd: usize,
@@ -60,7 +60,7 @@ impl CausalSelfAttention {
     /// Applies the attention to `[N, block_size, n_embd]`.
     ///
     /// # Errors
-    /// When the shape is another.
+    /// Returns an error if the shape differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let [b, t, c] = x.sizes()?.unpack()?;
         let heads = self.n_head as i64;
@@ -86,7 +86,7 @@ impl CausalSelfAttention {
 pub struct Mlp {
     /// To four times the width.
     pub c_fc: nn::Linear,
-    /// By tanh.
+    /// With the tanh approximation.
     pub act: nn::GELU,
     /// And back.
     pub c_proj: nn::Linear,
@@ -99,14 +99,14 @@ impl Mlp {
     /// Applies the layers to `[.., n_embd]`.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self.act.forward(&self.c_fc.forward(x)?)?;
         self.dropout.forward(&self.c_proj.forward(&x)?)
     }
 }
 
-/// Attention and linear layers, each with the way around it.
+/// Attention and linear layers, each with a residual connection.
 #[derive(Module, Clone, Debug)]
 pub struct Block {
     /// Before the attention.
@@ -124,14 +124,15 @@ impl Block {
     /// Applies the block.
     ///
     /// # Errors
-    /// When the shape is another.
+    /// Returns an error if the shape differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = (x + self.attn.forward(&self.ln_1.forward(x)?)?)?;
         &x + self.mlp.forward(&self.ln_2.forward(&x)?)?
     }
 }
 
-/// A language model over words `[N, block_size]` (`int64`); gives scores `[N, block_size, vocab_size]`.
+/// A language model over words `[N, block_size]` (`int64`); returns scores
+/// `[N, block_size, vocab_size]`.
 #[derive(Module, Clone, Debug)]
 pub struct Gpt2 {
     /// Words.
@@ -155,7 +156,7 @@ impl Gpt2 {
     /// A model in training mode.
     ///
     /// # Errors
-    /// When heads do not divide the width.
+    /// Returns an error if the heads do not divide the width.
     pub fn new(config: &Config) -> Result<Self> {
         let &Config {
             block_size,
@@ -209,7 +210,7 @@ impl Gpt2 {
     /// Scores of the next word at each position.
     ///
     /// # Errors
-    /// When `idx` is not `[N, block_size]`.
+    /// Returns an error if `idx` is not `[N, block_size]`.
     pub fn forward(&self, idx: &Tensor) -> Result<Tensor> {
         let x = (self.wte.forward(idx)? + self.wpe.forward(&self.pos)?)?;
         let mut x = self.drop.forward(&x)?;

@@ -20,7 +20,7 @@ impl LstmClassifier {
     /// A model of words of `width` and states of `hidden` numbers.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(vocab: usize, width: usize, hidden: usize, classes: usize) -> Result<Self> {
         let lstm = nn::LSTM::new(width, hidden)?.batch_first(true);
         Ok(LstmClassifier {
@@ -36,7 +36,7 @@ impl LstmClassifier {
     /// Scores of the classes.
     ///
     /// # Errors
-    /// When `tokens` is not `[N, length]`.
+    /// Returns an error if `tokens` is not `[N, length]`.
     pub fn forward(&self, tokens: &Tensor) -> Result<Tensor> {
         let x = self.emb.forward(tokens)?;
         let (out, (h_n, _)) = self.lstm.forward(&x, None)?;

@@ -5,7 +5,7 @@ use fx_core::{Module, Result, trace};
 use crate::tensor::Tensor;
 use crate::{nn, ops};
 
-/// Three linear layers with dropout before the last; gives log-probabilities.
+/// Three linear layers with dropout before the last; returns log-probabilities.
 #[derive(Module, Clone, Debug)]
 pub struct Mlp {
     /// The first layer.
@@ -22,7 +22,7 @@ impl Mlp {
     /// A model in training mode, with dropout 0.1.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(d_in: usize, d_hidden: usize, d_out: usize) -> Result<Self> {
         Ok(Mlp {
             fc1: nn::Linear::new(d_in, d_hidden)?,
@@ -38,7 +38,7 @@ impl Mlp {
     /// Log-probabilities `[N, d_out]` of `x` `[N, d_in]`.
     ///
     /// # Errors
-    /// When the shape does not fit.
+    /// Returns an error if the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = ops::relu(&self.fc1.forward(x)?)?;
         let x = ops::tanh(&self.fc2.forward(&x)?)?;

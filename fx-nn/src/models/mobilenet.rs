@@ -20,7 +20,8 @@ fn conv_norm_act(
         .push(nn::ReLU6::new()))
 }
 
-/// Channels made many, each convolved alone, and made few again; and the way around where the shape stays.
+/// Expands the channels, convolves each alone, and reduces them again; with a residual connection
+/// if the shape stays.
 #[derive(Module, Clone, Debug)]
 pub struct InvertedResidual {
     /// The layers.
@@ -30,10 +31,10 @@ pub struct InvertedResidual {
 }
 
 impl InvertedResidual {
-    /// A block that makes `expand_ratio` times as many channels in between.
+    /// A block that expands the channels `expand_ratio` times in between.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(c_in: usize, c_out: usize, stride: usize, expand_ratio: usize) -> Result<Self> {
         let hidden = c_in * expand_ratio;
         let mut conv = nn::Sequential::new();
@@ -56,14 +57,14 @@ impl InvertedResidual {
     /// Applies the block.
     ///
     /// # Errors
-    /// When the channels do not fit.
+    /// Returns an error if the channels do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let y = self.conv.forward(x)?;
         if self.use_res_connect { x + y } else { Ok(y) }
     }
 }
 
-/// A network of inverted residuals over images `[N, 3, H, W]`; gives scores `[N, classes]`.
+/// A network of inverted residuals over images `[N, 3, H, W]`; returns scores `[N, classes]`.
 #[derive(Module, Clone, Debug)]
 pub struct MobileNetV2 {
     /// A convolution, 17 inverted residuals, a convolution.
@@ -75,7 +76,7 @@ pub struct MobileNetV2 {
 /// MobileNetV2 in training mode: 3.5 million parameters for 1,000 classes.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// Returns an error if it does not fit into memory.
 pub fn mobilenet_v2(num_classes: usize) -> Result<MobileNetV2> {
     // Expansion, channels, blocks and the stride of the first.
     let settings = [
@@ -109,7 +110,7 @@ impl MobileNetV2 {
     /// Scores of the classes.
     ///
     /// # Errors
-    /// When `x` is not `[N, 3, H, W]`.
+    /// Returns an error if `x` is not `[N, 3, H, W]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self.features.forward(x)?;
         let x = ops::adaptive_avg_pool2d(&x, (1, 1))?;

@@ -1,4 +1,4 @@
-//! Modules in lists, in sequences and by name: the paths that a hierarchy gives.
+//! Modules in lists, in sequences and by name: the paths of a hierarchy.
 
 use fx_core::module::Module;
 use fx_core::trace::Forward;
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use crate::tensor::Tensor;
 use crate::{nn, ops};
 
-/// A scaled linear layer, with the way around it.
+/// A scaled linear layer, with a residual connection.
 #[derive(Module, Clone, Debug)]
 pub struct Inner {
     /// The layer.
@@ -22,7 +22,7 @@ impl Inner {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor, #[default(true)] residual: bool) -> Result<Tensor> {
         let y = (self.lin.forward(x)? * &self.scale)?;
         if residual { x + y } else { Ok(y) }
@@ -44,7 +44,7 @@ impl Nested {
     /// A model of a width.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(width: usize) -> Result<Self> {
         let linear = || nn::Linear::new(width, width);
         let block = || -> Result<nn::Sequential> {
@@ -70,10 +70,10 @@ impl Nested {
 
 #[trace]
 impl Nested {
-    /// What each part gave, side by side: `[N, 4 · width]`.
+    /// The results of all parts, side by side: `[N, 4 · width]`.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let mut x = x.clone();
         let mut features = Vec::new();

@@ -7,7 +7,7 @@ use fx_core::{Module, Result, trace};
 use crate::tensor::Tensor;
 use crate::{nn, ops};
 
-/// Two 3x3 convolutions and the way around them.
+/// Two 3x3 convolutions, with a residual connection.
 #[derive(Module, Clone, Debug)]
 pub struct BasicBlock {
     /// The first convolution; it has the stride.
@@ -20,7 +20,7 @@ pub struct BasicBlock {
     pub conv2: nn::Conv2d,
     /// After `conv2`.
     pub bn2: nn::BatchNorm2d,
-    /// Fits the way around where the shape changes.
+    /// Adapts the residual connection if the shape changes.
     pub downsample: Option<nn::Sequential>,
 }
 
@@ -29,7 +29,7 @@ fn conv(c_in: usize, c_out: usize, kernel: usize, stride: usize) -> Result<nn::C
     Ok(conv.stride(stride).padding(kernel / 2).bias(false))
 }
 
-/// The way around a block, where its shape changes.
+/// The residual connection of a block whose shape changes.
 fn downsample(c_in: usize, c_out: usize, stride: usize) -> Result<Option<nn::Sequential>> {
     if stride == 1 && c_in == c_out {
         return Ok(None);
@@ -41,15 +41,15 @@ fn downsample(c_in: usize, c_out: usize, stride: usize) -> Result<Option<nn::Seq
     ))
 }
 
-/// What a residual network is made of.
+/// A block of a residual network.
 pub trait Block: Module + Component {
-    /// How many times its width it gives in channels.
+    /// The ratio of its output channels to its width.
     const EXPANSION: usize;
 
     /// A block of a width on `c_in` channels.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     fn new(c_in: usize, width: usize, stride: usize) -> Result<Self>
     where
         Self: Sized;
@@ -75,7 +75,7 @@ impl BasicBlock {
     /// Applies the block.
     ///
     /// # Errors
-    /// When the channels do not fit.
+    /// Returns an error if the channels do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let out = self
             .relu
@@ -89,7 +89,7 @@ impl BasicBlock {
     }
 }
 
-/// A 3x3 convolution between two 1x1 ones, and the way around them.
+/// A 3x3 convolution between two 1x1 ones, with a residual connection.
 #[derive(Module, Clone, Debug)]
 pub struct Bottleneck {
     /// 1x1, to the block's width.
@@ -106,7 +106,7 @@ pub struct Bottleneck {
     pub bn3: nn::BatchNorm2d,
     /// Used three times.
     pub relu: nn::ReLU,
-    /// Fits the way around where the shape changes.
+    /// Adapts the residual connection if the shape changes.
     pub downsample: Option<nn::Sequential>,
 }
 
@@ -133,7 +133,7 @@ impl Bottleneck {
     /// Applies the block.
     ///
     /// # Errors
-    /// When the channels do not fit.
+    /// Returns an error if the channels do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let out = self.bn1.forward(&self.conv1.forward(x)?)?;
         let out = self.relu.forward(&out)?;
@@ -148,7 +148,7 @@ impl Bottleneck {
     }
 }
 
-/// A residual network over images `[N, 3, H, W]`; gives scores `[N, classes]`.
+/// A residual network over images `[N, 3, H, W]`; returns scores `[N, classes]`.
 #[derive(Module, Clone, Debug)]
 pub struct ResNet<B: Block = BasicBlock> {
     /// 7x7, stride 2.
@@ -176,7 +176,7 @@ pub struct ResNet<B: Block = BasicBlock> {
 /// ResNet-18 in training mode: 11.7 million parameters for 1,000 classes.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// Returns an error if it does not fit into memory.
 pub fn resnet18(num_classes: usize) -> Result<ResNet> {
     ResNet::new([2, 2, 2, 2], num_classes)
 }
@@ -184,7 +184,7 @@ pub fn resnet18(num_classes: usize) -> Result<ResNet> {
 /// ResNet-34 in training mode: 21.8 million parameters for 1,000 classes.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// Returns an error if it does not fit into memory.
 pub fn resnet34(num_classes: usize) -> Result<ResNet> {
     ResNet::new([3, 4, 6, 3], num_classes)
 }
@@ -192,7 +192,7 @@ pub fn resnet34(num_classes: usize) -> Result<ResNet> {
 /// ResNet-50 in training mode: 25.6 million parameters for 1,000 classes.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// Returns an error if it does not fit into memory.
 pub fn resnet50(num_classes: usize) -> Result<ResNet<Bottleneck>> {
     ResNet::new([3, 4, 6, 3], num_classes)
 }
@@ -230,7 +230,7 @@ impl<B: Block> ResNet<B> {
     /// Scores of the classes.
     ///
     /// # Errors
-    /// When `x` is not `[N, 3, H, W]`.
+    /// Returns an error if `x` is not `[N, 3, H, W]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self
             .relu

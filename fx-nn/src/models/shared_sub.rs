@@ -22,7 +22,7 @@ impl SharedSub {
     /// A model of a width.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(width: usize) -> Result<Self> {
         let shared = Arc::new(nn::Linear::new(width, width)?);
         Ok(SharedSub {
@@ -41,7 +41,7 @@ impl SharedSub {
     /// Applies the layers.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self.shared.forward(x)?.relu()?;
         let x = self.alias.forward(&x)?.relu()?;

@@ -21,7 +21,7 @@ impl Tower {
     /// Applies the tower.
     ///
     /// # Errors
-    /// When the shape is another.
+    /// Returns an error if the shape differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = ops::leaky_relu(&self.conv.forward(x)?, 0.1)?;
         let x = self.pool.forward(&x)?;
@@ -40,7 +40,7 @@ impl Siamese {
     /// A model.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new() -> Result<Self> {
         Ok(Siamese {
             tower: Tower {
@@ -57,7 +57,7 @@ impl Siamese {
     /// Distances and cosines of the pairs.
     ///
     /// # Errors
-    /// When a shape is another.
+    /// Returns an error if a shape differs.
     pub fn forward(&self, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
         let ea = self.tower.forward(a)?;
         let eb = self.tower.forward(b)?;

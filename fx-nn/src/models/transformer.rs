@@ -16,7 +16,7 @@ pub struct Attention {
     pub v: nn::Linear,
     /// Over the heads.
     pub o: nn::Linear,
-    /// Heads.
+    /// Number of heads.
     pub heads: usize,
     /// The width of a head.
     pub dh: usize,
@@ -27,7 +27,7 @@ impl Attention {
     /// Applies the attention to `[N, length, width]`.
     ///
     /// # Errors
-    /// When the shape is another.
+    /// Returns an error if the shape differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let [b, t, d] = x.shape()?.unpack()?;
         let per_head = |x: Tensor| x.view((b, t, self.heads, self.dh))?.transpose(1, 2);
@@ -41,7 +41,7 @@ impl Attention {
     }
 }
 
-/// Attention and two linear layers, each with the way around it.
+/// Attention and two linear layers, each with a residual connection.
 #[derive(Module, Clone, Debug)]
 pub struct TransformerEncoderLayer {
     /// The attention.
@@ -60,7 +60,7 @@ impl TransformerEncoderLayer {
     /// A layer of a width, with `intermediate` numbers between the linear layers.
     ///
     /// # Errors
-    /// When heads do not divide the width.
+    /// Returns an error if the heads do not divide the width.
     pub fn new(width: usize, heads: usize, intermediate: usize) -> Result<Self> {
         if heads == 0 || !width.is_multiple_of(heads) {
             return Err(fx_core::Error::msg(format_args!(
@@ -89,7 +89,7 @@ impl TransformerEncoderLayer {
     /// Applies the layer to `[N, length, width]`.
     ///
     /// # Errors
-    /// When the shape is another.
+    /// Returns an error if the shape differs.
     pub fn forward(&self, src: &Tensor) -> Result<Tensor> {
         let src = self.norm1.forward(&(src + self.attn.forward(src)?)?)?;
         let h = ops::gelu(&self.lin1.forward(&src)?, "none")?;

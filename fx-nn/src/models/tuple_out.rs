@@ -16,7 +16,7 @@ impl TupleOut {
     /// A model of a width.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(width: usize) -> Result<Self> {
         Ok(TupleOut {
             body: nn::Linear::new(width, width)?,
@@ -24,15 +24,15 @@ impl TupleOut {
     }
 }
 
-/// States, their mean and deviation, what came in, and what never comes.
+/// States, their mean and deviation, the second input, and an absent tensor.
 pub type Outputs = (Tensor, (Tensor, Tensor), Option<Tensor>, Option<Tensor>);
 
 #[trace]
 impl TupleOut {
-    /// All of it.
+    /// All of these.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor, y: Option<&Tensor>) -> Result<Outputs> {
         let h = self.body.forward(x)?;
         let spread = (h.mean(..)?, h.std(.., false)?);

@@ -1,4 +1,4 @@
-//! U-Net (Ronneberger et al. 2015): images made small and large again, with ways across.
+//! U-Net (Ronneberger et al. 2015): images reduced and enlarged again, with skip connections.
 
 use fx_core::{Module, Result, trace};
 
@@ -34,14 +34,15 @@ impl DoubleConv {
     /// Applies the convolutions.
     ///
     /// # Errors
-    /// When the channels do not fit.
+    /// Returns an error if the channels do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = ops::relu(&self.bn1.forward(&self.conv1.forward(x)?)?)?;
         ops::relu(&self.bn2.forward(&self.conv2.forward(&x)?)?)
     }
 }
 
-/// A network over images `[N, channels, H, W]`, H and W multiples of 4; gives scores `[N, classes, H, W]`.
+/// A network over images `[N, channels, H, W]`, H and W multiples of 4; returns scores
+/// `[N, classes, H, W]`.
 #[derive(Module, Clone, Debug)]
 pub struct UNet {
     /// At full size.
@@ -54,9 +55,9 @@ pub struct UNet {
     pub pool: nn::MaxPool2d,
     /// Doubles the image.
     pub up2: nn::ConvTranspose2d,
-    /// At half size, with what `down2` gave.
+    /// At half size, with the results of `down2`.
     pub dec2: DoubleConv,
-    /// At full size, with what `down1` gave.
+    /// At full size, with the results of `down1`.
     pub dec1: DoubleConv,
     /// Scores of each pixel.
     pub head: nn::Conv2d,
@@ -66,7 +67,7 @@ impl UNet {
     /// A model in training mode, with `base` channels at full size.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(channels: usize, classes: usize, base: usize) -> Result<Self> {
         Ok(UNet {
             down1: DoubleConv::new(channels, base)?,
@@ -86,7 +87,7 @@ impl UNet {
     /// Scores of each pixel.
     ///
     /// # Errors
-    /// When the shape does not fit.
+    /// Returns an error if the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let c1 = self.down1.forward(x)?;
         let c2 = self.down2.forward(&self.pool.forward(&c1)?)?;

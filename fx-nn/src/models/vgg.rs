@@ -19,7 +19,7 @@ pub struct Vgg {
 /// VGG-11 with batch norm, in training mode: 132.9 million parameters for 1,000 classes.
 ///
 /// # Errors
-/// When candle has no room for it.
+/// Returns an error if it does not fit into memory.
 pub fn vgg11_bn(num_classes: usize) -> Result<Vgg> {
     let mut features = nn::Sequential::new();
     let mut channels = 3;
@@ -72,7 +72,7 @@ impl Vgg {
     /// Scores `[N, classes]` of images `x` `[N, 3, H, W]`.
     ///
     /// # Errors
-    /// When `x` has another shape.
+    /// Returns an error if `x` has a different shape.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self.features.forward(x)?;
         let x = self.avgpool.forward(&x)?;

@@ -13,7 +13,7 @@ fn layer_norm(width: usize) -> Result<nn::LayerNorm> {
     })
 }
 
-/// Attention and two linear layers, each with the way around it.
+/// Attention and two linear layers, each with a residual connection.
 #[derive(Module, Clone, Debug)]
 pub struct EncoderBlock {
     /// Before the attention.
@@ -53,7 +53,7 @@ impl EncoderBlock {
     /// Applies the block to `[N, patches, width]`.
     ///
     /// # Errors
-    /// When the shape is another.
+    /// Returns an error if the shape differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         assert!(
             x.dim()? == 3,
@@ -86,7 +86,7 @@ impl Encoder {
     /// Applies the blocks to `[N, patches + 1, width]`.
     ///
     /// # Errors
-    /// When the shape is another.
+    /// Returns an error if the shape differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         assert!(
             x.dim()? == 3,
@@ -113,13 +113,14 @@ impl Heads {
     /// Applies the classifier.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.head.forward(x)
     }
 }
 
-/// A transformer over patches of images `[N, 3, image_size, image_size]`; gives scores `[N, classes]`.
+/// A transformer over patches of images `[N, 3, image_size, image_size]`; returns scores
+/// `[N, classes]`.
 #[derive(Module, Clone, Debug)]
 pub struct VisionTransformer {
     /// `[1, 1, width]`, put before the patches.
@@ -130,9 +131,9 @@ pub struct VisionTransformer {
     pub encoder: Encoder,
     /// The classifier.
     pub heads: Heads,
-    /// Pixels a side of an image.
+    /// Pixels per side of an image.
     pub image_size: usize,
-    /// Pixels a side of a patch.
+    /// Pixels per side of a patch.
     pub patch_size: usize,
     /// The width of the vectors.
     pub hidden_dim: usize,
@@ -141,7 +142,7 @@ pub struct VisionTransformer {
 /// ViT-B/16 in training mode: 86.6 million parameters for images of 224 pixels a side and 1,000 classes.
 ///
 /// # Errors
-/// When patches of 16 pixels do not divide the image.
+/// Returns an error if patches of 16 pixels do not divide the image.
 pub fn vit_b_16(image_size: usize, num_classes: usize) -> Result<VisionTransformer> {
     VisionTransformer::new(&Config {
         image_size,
@@ -157,19 +158,19 @@ pub fn vit_b_16(image_size: usize, num_classes: usize) -> Result<VisionTransform
 /// The sizes of a vision transformer.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Pixels a side of an image.
+    /// Pixels per side of an image.
     pub image_size: usize,
-    /// Pixels a side of a patch.
+    /// Pixels per side of a patch.
     pub patch_size: usize,
-    /// Blocks.
+    /// Number of blocks.
     pub num_layers: usize,
-    /// Heads of the attention.
+    /// Number of attention heads.
     pub num_heads: usize,
     /// The width of the vectors.
     pub hidden_dim: usize,
     /// The width between the two linear layers.
     pub mlp_dim: usize,
-    /// Classes.
+    /// Number of classes.
     pub num_classes: usize,
 }
 
@@ -177,7 +178,7 @@ impl VisionTransformer {
     /// A model in training mode.
     ///
     /// # Errors
-    /// When patches do not divide the image, or heads the width.
+    /// Returns an error if the patches do not divide the image, or the heads the width.
     pub fn new(config: &Config) -> Result<Self> {
         let &Config {
             image_size,
@@ -220,7 +221,7 @@ impl VisionTransformer {
     /// Scores of the classes.
     ///
     /// # Errors
-    /// When `x` is not `[N, 3, image_size, image_size]`.
+    /// Returns an error if `x` is not `[N, 3, image_size, image_size]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let [n, _, h, w] = x.shape()?.unpack()?;
         let (size, patch) = (self.image_size as i64, self.patch_size as i64);

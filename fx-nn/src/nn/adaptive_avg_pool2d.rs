@@ -26,7 +26,7 @@ impl AdaptiveAvgPool2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `x` has another rank.
+    /// Returns an error if `x` has a different rank.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::adaptive_avg_pool2d(x, self.output_size)
     }

@@ -51,7 +51,7 @@ impl AvgPool2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::avg_pool2d(
             x,

@@ -55,7 +55,7 @@ impl BatchNorm1d {
     /// A layer in training mode: eps 1e-5, momentum 0.1.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(channels: usize) -> Result<Self> {
         let shape = [channels];
         Ok(BatchNorm1d {
@@ -90,7 +90,7 @@ impl BatchNorm1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit.
+    /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         if fx_core::tensor::Object::proxy(x).is_none() && !matches!(x.dims()?.len(), 2 | 3) {
             return Err(Error::msg(format_args!(

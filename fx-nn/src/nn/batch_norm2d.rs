@@ -57,7 +57,7 @@ impl BatchNorm2d {
     /// A layer in training mode: eps 1e-5, momentum 0.1.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(channels: usize) -> Result<Self> {
         let shape = [channels];
         Ok(BatchNorm2d {
@@ -116,7 +116,7 @@ impl BatchNorm2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit.
+    /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         if fx_core::tensor::Object::proxy(x).is_none() && x.dims()?.len() != 4 {
             return Err(Error::msg(format_args!(

@@ -40,7 +40,7 @@ impl BCELoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes or types differ, or an element is not in [0, 1].
+    /// Returns an error if the shapes or types differ, or an element is not in [0, 1].
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::binary_cross_entropy(input, target, self.weight.as_ref(), &self.reduction)
     }

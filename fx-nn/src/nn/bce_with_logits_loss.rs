@@ -44,7 +44,7 @@ impl BCEWithLogitsLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes differ, or the tensors are not float.
+    /// Returns an error if the shapes differ, or the tensors are not float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::binary_cross_entropy_with_logits(
             input,

@@ -30,7 +30,7 @@ impl Bilinear {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(in1_features: usize, in2_features: usize, out_features: usize) -> Result<Self> {
         let bound = parameter::fan_in_bound(in1_features);
         Ok(Bilinear {
@@ -47,7 +47,7 @@ impl Bilinear {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shapes do not fit.
+    /// Returns an error if the shapes do not fit.
     pub fn forward(&self, x1: &Tensor, x2: &Tensor) -> Result<Tensor> {
         ops::bilinear(x1, x2, &self.weight, self.bias.as_ref())
     }

@@ -21,7 +21,7 @@ use crate::tensor::Tensor;
 /// ```
 ///
 /// # Errors
-/// When `dtype` is not floating point, or a tensor is symbolic.
+/// Returns an error if `dtype` is not floating point, or a tensor is symbolic.
 pub fn to_dtype(module: &mut (impl Component + ?Sized), dtype: DType) -> Result<()> {
     if !dtype.is_floating_point() {
         return Err(Error::msg(format_args!(
@@ -49,7 +49,8 @@ pub fn to_dtype(module: &mut (impl Component + ?Sized), dtype: DType) -> Result<
 /// ```
 ///
 /// # Errors
-/// When there is no such device, and then nothing is changed, or when a tensor is symbolic.
+/// Returns an error if there is no such device, and nothing is changed then, or if a tensor is
+/// symbolic.
 pub fn to_device(module: &mut (impl Component + ?Sized), device: Device) -> Result<()> {
     let device = device::open(device)?;
     replace(module, |_, tensor| {

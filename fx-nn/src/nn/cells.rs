@@ -43,7 +43,7 @@ impl GRUCell {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(input_size: usize, hidden_size: usize) -> Result<Self> {
         let Parts {
             weight_ih,
@@ -70,7 +70,7 @@ impl GRUCell {
     /// without N too.
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     pub fn forward(&self, x: &Tensor, hx: Option<&Tensor>) -> Result<Tensor> {
         ops::gru_cell(
             x,
@@ -102,7 +102,7 @@ impl RNNCell {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(input_size: usize, hidden_size: usize) -> Result<Self> {
         let Parts {
             weight_ih,
@@ -132,7 +132,7 @@ impl RNNCell {
     /// without N too.
     ///
     /// # Errors
-    /// When a shape does not fit, or the nonlinearity is another.
+    /// Returns an error if a shape does not fit, or the nonlinearity is unknown.
     pub fn forward(&self, x: &Tensor, hx: Option<&Tensor>) -> Result<Tensor> {
         let run = match self.nonlinearity.as_str() {
             "tanh" => ops::rnn_tanh_cell,
@@ -171,7 +171,7 @@ impl LSTMCell {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(input_size: usize, hidden_size: usize) -> Result<Self> {
         let Parts {
             weight_ih,
@@ -198,7 +198,7 @@ impl LSTMCell {
     /// none are given; all without N too.
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     pub fn forward(&self, x: &Tensor, hx: Option<(Tensor, Tensor)>) -> Result<(Tensor, Tensor)> {
         let (h, c) = hx.unzip();
         ops::lstm_cell(

@@ -34,7 +34,7 @@ impl CELU {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor is not float, or `alpha` is 0.
+    /// Returns an error if the tensor is not float, or `alpha` is 0.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::celu(x, self.alpha)
     }

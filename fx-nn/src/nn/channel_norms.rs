@@ -30,7 +30,7 @@ macro_rules! instance_norm {
             /// Whether the layer has weights of one and biases of zero: no.
             ///
             /// # Errors
-            /// When there is no room for them.
+            /// Returns an error if they do not fit into memory.
             pub fn affine(mut self, affine: bool) -> Result<Self> {
                 let shape = [self.num_features];
                 let of = |value| {
@@ -45,7 +45,7 @@ macro_rules! instance_norm {
             /// Whether the layer has running statistics, which evaluation uses: no.
             ///
             /// # Errors
-            /// When there is no room for them.
+            /// Returns an error if they do not fit into memory.
             pub fn track_running_stats(mut self, tracks: bool) -> Result<Self> {
                 let channels = self.num_features;
                 self.running_mean = tracks.then(|| Tensor::zeros(channels)).transpose()?;
@@ -71,7 +71,7 @@ macro_rules! instance_norm {
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm1d {
-    /// Channels.
+    /// Number of channels.
     pub num_features: usize,
     /// `[channels]`.
     pub weight: Option<Tensor>,
@@ -101,7 +101,7 @@ impl InstanceNorm1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit, or one has a single element.
+    /// Returns an error if the channels of `x` do not fit, or one has a single element.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let known = fx_core::tensor::Object::shape(x).map(<[usize]>::len);
         if known.is_some_and(|rank| rank != 3) {
@@ -130,7 +130,7 @@ impl InstanceNorm1d {
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm2d {
-    /// Channels.
+    /// Number of channels.
     pub num_features: usize,
     /// `[channels]`.
     pub weight: Option<Tensor>,
@@ -160,7 +160,7 @@ impl InstanceNorm2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit, or one has a single element.
+    /// Returns an error if the channels of `x` do not fit, or one has a single element.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let known = fx_core::tensor::Object::shape(x).map(<[usize]>::len);
         if known.is_some_and(|rank| rank != 4) {
@@ -189,7 +189,7 @@ impl InstanceNorm2d {
 /// evaluation where those are tracked.
 #[derive(Module, Clone, Debug)]
 pub struct InstanceNorm3d {
-    /// Channels.
+    /// Number of channels.
     pub num_features: usize,
     /// `[channels]`.
     pub weight: Option<Tensor>,
@@ -219,7 +219,7 @@ impl InstanceNorm3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit, or one has a single element.
+    /// Returns an error if the channels of `x` do not fit, or one has a single element.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let known = fx_core::tensor::Object::shape(x).map(<[usize]>::len);
         if known.is_some_and(|rank| rank != 5) {
@@ -280,7 +280,7 @@ impl LocalResponseNorm {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shape does not fit.
+    /// Returns an error if the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::local_response_norm(x, self.size, self.alpha, self.beta, self.k)
     }

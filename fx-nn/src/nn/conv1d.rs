@@ -38,7 +38,7 @@ impl Conv1d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(in_channels: usize, out_channels: usize, kernel_size: usize) -> Result<Self> {
         Conv1d::grouped(in_channels, out_channels, kernel_size, 1)
     }
@@ -46,7 +46,8 @@ impl Conv1d {
     /// A layer of `groups` blocks of channels that do not see each other.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts, or there is no room.
+    /// Returns an error if `groups` does not divide both channel counts, or the parameters do not
+    /// fit into memory.
     pub fn grouped(
         in_channels: usize,
         out_channels: usize,
@@ -78,7 +79,7 @@ impl Conv1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x`, or the kernel and the padded input, do not fit.
+    /// Returns an error if the channels of `x`, or the kernel and the padded input, do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::conv1d(
             x,

@@ -39,7 +39,7 @@ impl Conv2d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(
         in_channels: usize,
         out_channels: usize,
@@ -51,7 +51,8 @@ impl Conv2d {
     /// A layer of `groups` blocks of channels that do not see each other.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts, or there is no room.
+    /// Returns an error if `groups` does not divide both channel counts, or the parameters do not
+    /// fit into memory.
     pub fn grouped(
         in_channels: usize,
         out_channels: usize,
@@ -81,7 +82,7 @@ impl Conv2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x`, or the kernel and the padded input, do not fit.
+    /// Returns an error if the channels of `x`, or the kernel and the padded input, do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::conv2d(
             x,

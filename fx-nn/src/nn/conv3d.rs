@@ -28,7 +28,7 @@ impl Conv3d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(
         in_channels: usize,
         out_channels: usize,
@@ -40,7 +40,8 @@ impl Conv3d {
     /// A layer of `groups` blocks of channels that do not see each other.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts, or there is no room.
+    /// Returns an error if `groups` does not divide both channel counts, or the parameters do not
+    /// fit into memory.
     pub fn grouped(
         in_channels: usize,
         out_channels: usize,
@@ -70,7 +71,7 @@ impl Conv3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x`, or the kernel and the padded input, do not fit.
+    /// Returns an error if the channels of `x`, or the kernel and the padded input, do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::conv3d(
             x,

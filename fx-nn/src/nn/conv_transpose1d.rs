@@ -16,7 +16,7 @@ pub struct ConvTranspose1d {
     pub bias: Option<Tensor>,
     /// Steps of the window: 1.
     pub stride: usize,
-    /// Pixels taken off each side: 0.
+    /// Pixels removed from each side: 0.
     pub padding: usize,
     /// Pixels added at the end: 0.
     pub output_padding: usize,
@@ -30,7 +30,7 @@ impl ConvTranspose1d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(in_channels: usize, out_channels: usize, kernel_size: usize) -> Result<Self> {
         ConvTranspose1d::grouped(in_channels, out_channels, kernel_size, 1)
     }
@@ -38,7 +38,8 @@ impl ConvTranspose1d {
     /// A layer of `groups` blocks of channels that do not see each other.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts, or there is no room.
+    /// Returns an error if `groups` does not divide both channel counts, or the parameters do not
+    /// fit into memory.
     pub fn grouped(
         in_channels: usize,
         out_channels: usize,
@@ -77,7 +78,7 @@ impl ConvTranspose1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit.
+    /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::conv_transpose1d(
             x,

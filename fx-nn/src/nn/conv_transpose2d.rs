@@ -28,7 +28,7 @@ pub struct ConvTranspose2d {
     pub bias: Option<Tensor>,
     /// Steps of the window: 1.
     pub stride: Pair,
-    /// Pixels taken off each side: 0.
+    /// Pixels removed from each side: 0.
     pub padding: Pair,
     /// Pixels added at the end: 0.
     pub output_padding: Pair,
@@ -42,7 +42,7 @@ impl ConvTranspose2d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(
         in_channels: usize,
         out_channels: usize,
@@ -54,7 +54,8 @@ impl ConvTranspose2d {
     /// A layer of `groups` blocks of channels that do not see each other.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts, or there is no room.
+    /// Returns an error if `groups` does not divide both channel counts, or the parameters do not
+    /// fit into memory.
     pub fn grouped(
         in_channels: usize,
         out_channels: usize,
@@ -89,7 +90,7 @@ impl ConvTranspose2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit.
+    /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::conv_transpose2d(
             x,

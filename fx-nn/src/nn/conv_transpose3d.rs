@@ -16,7 +16,7 @@ pub struct ConvTranspose3d {
     pub bias: Option<Tensor>,
     /// Steps of the window: 1.
     pub stride: Triple,
-    /// Pixels taken off each side: 0.
+    /// Pixels removed from each side: 0.
     pub padding: Triple,
     /// Pixels added at the end: 0.
     pub output_padding: Triple,
@@ -30,7 +30,7 @@ impl ConvTranspose3d {
     /// A layer initialised as PyTorch's.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(
         in_channels: usize,
         out_channels: usize,
@@ -42,7 +42,8 @@ impl ConvTranspose3d {
     /// A layer of `groups` blocks of channels that do not see each other.
     ///
     /// # Errors
-    /// When `groups` does not divide both channel counts, or there is no room.
+    /// Returns an error if `groups` does not divide both channel counts, or the parameters do not
+    /// fit into memory.
     pub fn grouped(
         in_channels: usize,
         out_channels: usize,
@@ -77,7 +78,7 @@ impl ConvTranspose3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` do not fit.
+    /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::conv_transpose3d(
             x,

@@ -40,7 +40,7 @@ impl CosineEmbeddingLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not fit, or no tensor is float.
+    /// Returns an error if the shapes do not fit, or no tensor is float.
     pub fn forward(&self, input1: &Tensor, input2: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::cosine_embedding_loss(input1, input2, target, self.margin, &self.reduction)
     }

@@ -48,7 +48,7 @@ impl CrossEntropyLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not fit, or a target is no class.
+    /// Returns an error if the shapes do not fit, or a target is not a class.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::cross_entropy(
             input,

@@ -18,7 +18,7 @@ use crate::tensor::{Sizes, Tensor};
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct CTCLoss {
-    /// The class that stands between others: 0.
+    /// The blank class, which separates others: 0.
     pub blank: i64,
     /// `"mean"`, `"sum"` or `"none"`: `"mean"`.
     pub reduction: String,
@@ -44,7 +44,7 @@ impl CTCLoss {
     /// say.
     ///
     /// # Errors
-    /// As [`ops::ctc_loss`].
+    /// Returns the errors of [`ops::ctc_loss`].
     pub fn forward(
         &self,
         log_probs: &Tensor,

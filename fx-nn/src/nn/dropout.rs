@@ -32,7 +32,7 @@ impl Dropout {
     /// A layer in training mode.
     ///
     /// # Errors
-    /// When `p` is not in [0, 1].
+    /// Returns an error if `p` is not in [0, 1].
     pub fn new(p: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
             return Err(Error::msg(format_args!(
@@ -52,7 +52,7 @@ impl Dropout {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `p` was set outside [0, 1].
+    /// Returns an error if `p` was set outside [0, 1].
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::dropout(x, self.p, self.training)
     }

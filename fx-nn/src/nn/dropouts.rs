@@ -18,7 +18,7 @@ impl Dropout1d {
     /// A layer in training mode.
     ///
     /// # Errors
-    /// When `p` is not in [0, 1].
+    /// Returns an error if `p` is not in [0, 1].
     pub fn new(p: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
             return Err(Error::msg(format_args!(
@@ -38,7 +38,7 @@ impl Dropout1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `p` was set outside [0, 1], or the shape does not fit.
+    /// Returns an error if `p` was set outside [0, 1], or the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::dropout1d(x, self.p, self.training)
     }
@@ -57,7 +57,7 @@ impl Dropout2d {
     /// A layer in training mode.
     ///
     /// # Errors
-    /// When `p` is not in [0, 1].
+    /// Returns an error if `p` is not in [0, 1].
     pub fn new(p: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
             return Err(Error::msg(format_args!(
@@ -77,7 +77,7 @@ impl Dropout2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `p` was set outside [0, 1], or the shape does not fit.
+    /// Returns an error if `p` was set outside [0, 1], or the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::dropout2d(x, self.p, self.training)
     }
@@ -96,7 +96,7 @@ impl Dropout3d {
     /// A layer in training mode.
     ///
     /// # Errors
-    /// When `p` is not in [0, 1].
+    /// Returns an error if `p` is not in [0, 1].
     pub fn new(p: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
             return Err(Error::msg(format_args!(
@@ -116,7 +116,7 @@ impl Dropout3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `p` was set outside [0, 1], or the shape does not fit.
+    /// Returns an error if `p` was set outside [0, 1], or the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::dropout3d(x, self.p, self.training)
     }
@@ -135,7 +135,7 @@ impl AlphaDropout {
     /// A layer in training mode.
     ///
     /// # Errors
-    /// When `p` is not in [0, 1].
+    /// Returns an error if `p` is not in [0, 1].
     pub fn new(p: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
             return Err(Error::msg(format_args!(
@@ -155,7 +155,7 @@ impl AlphaDropout {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `p` was set outside [0, 1], or the shape does not fit.
+    /// Returns an error if `p` was set outside [0, 1], or the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::alpha_dropout(x, self.p, self.training)
     }
@@ -174,7 +174,7 @@ impl FeatureAlphaDropout {
     /// A layer in training mode.
     ///
     /// # Errors
-    /// When `p` is not in [0, 1].
+    /// Returns an error if `p` is not in [0, 1].
     pub fn new(p: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
             return Err(Error::msg(format_args!(
@@ -194,7 +194,7 @@ impl FeatureAlphaDropout {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `p` was set outside [0, 1], or the shape does not fit.
+    /// Returns an error if `p` was set outside [0, 1], or the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::feature_alpha_dropout(x, self.p, self.training)
     }
@@ -215,7 +215,7 @@ impl StochasticDepth {
     /// A layer in training mode.
     ///
     /// # Errors
-    /// When `p` is not in [0, 1].
+    /// Returns an error if `p` is not in [0, 1].
     pub fn new(p: f64, mode: &str) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
             return Err(Error::msg(format_args!(
@@ -239,7 +239,7 @@ impl StochasticDepth {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `p` or `mode` was set to another.
+    /// Returns an error if `p` or `mode` was set to an invalid value.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::stochastic_depth(x, self.p, &self.mode, self.training)
     }

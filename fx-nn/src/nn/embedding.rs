@@ -30,7 +30,7 @@ impl Embedding {
     /// A layer of normal random rows.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(num_embeddings: usize, embedding_dim: usize) -> Result<Self> {
         Ok(Embedding {
             weight: parameter::normal(&[num_embeddings, embedding_dim])?,
@@ -41,7 +41,7 @@ impl Embedding {
     /// Sets the option [`padding_idx`](Embedding#structfield.padding_idx), and its row to zeros.
     ///
     /// # Errors
-    /// When there is no such row.
+    /// Returns an error if there is no such row.
     pub fn padding_idx(self, padding_idx: usize) -> Result<Self> {
         let rows = self.weight.candle()?;
         let num_embeddings = rows.dims().first().copied().unwrap_or(0);
@@ -69,7 +69,7 @@ impl Embedding {
     /// Applies the layer to integers of any shape.
     ///
     /// # Errors
-    /// When an element names no row.
+    /// Returns an error if an element is not the index of a row.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::embedding(x, &self.weight, self.padding_idx)
     }

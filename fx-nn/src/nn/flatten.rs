@@ -35,7 +35,7 @@ impl Flatten {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When there are no such dims.
+    /// Returns an error if there are no such dims.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::flatten(x, self.start_dim, self.end_dim)
     }

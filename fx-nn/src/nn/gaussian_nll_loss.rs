@@ -18,7 +18,7 @@ use crate::tensor::Tensor;
 pub struct GaussianNLLLoss {
     /// Whether the constant term is added: false.
     pub full: bool,
-    /// What variances are held above: 1e-6.
+    /// The least variance; smaller ones are raised to it: 1e-6.
     pub eps: f64,
     /// `"mean"`, `"sum"` or `"none"`.
     pub reduction: String,
@@ -41,7 +41,8 @@ impl GaussianNLLLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, a variance is below 0, or no tensor is float.
+    /// Returns an error if the shapes do not broadcast, a variance is below 0, or no tensor is
+    /// float.
     pub fn forward(&self, input: &Tensor, target: &Tensor, var: &Tensor) -> Result<Tensor> {
         ops::gaussian_nll_loss(input, target, var, self.full, self.eps, &self.reduction)
     }

@@ -54,7 +54,7 @@ impl GELU {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When `approximate` is neither word, or the tensor is not float.
+    /// Returns an error if `approximate` is neither word, or the tensor is not float.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::gelu(x, &self.approximate)
     }

@@ -34,7 +34,7 @@ impl GLU {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the tensor is not float, or has no such dim of an even size.
+    /// Returns an error if the tensor is not float, or has no such dim of an even size.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::glu(x, self.dim)
     }

@@ -1,10 +1,9 @@
-//! Whether parameters are trained: trained ones remember how results came from them, frozen ones do not.
+//! Whether parameters are trained: autograd records operations on trained ones, not on frozen ones.
 
 use std::collections::HashSet;
 
 use candle_core::Var;
-use fast_glob::glob_match;
-use fx_core::module::{Component, ComponentExt, TensorKind};
+use fx_core::module::{Component, ComponentExt, PathPattern, TensorKind};
 use fx_core::tensor::Object;
 use fx_core::value::Value;
 use fx_core::{ErrorKind, Result};
@@ -16,7 +15,7 @@ use crate::tensor::Tensor;
 /// Makes every parameter of a module trainable, or freezes it; frozen modules run with less memory and time.
 ///
 /// # Errors
-/// When a parameter is symbolic.
+/// Returns an error if a parameter is symbolic.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -37,9 +36,9 @@ pub fn set_requires_grad(
 
 /// Makes the parameters at the paths that a pattern matches trainable, or freezes them; returns how many parameters.
 ///
-/// `*` stands for any part of a path up to the next dot, `**` for any number of parts, `?` for one character, `[a-c]`
-/// for one of several, and `{0,1,norm}` for one of several texts. A parameter with several paths is one, and each of
-/// its paths may match.
+/// `*` stands for any part of a path up to the next dot, `**` for any number of parts, `?` for one
+/// character, `[a-c]` for one of several, and `{0,1,norm}` for one of several texts. A parameter
+/// with several paths counts once, and each of its paths may match.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -54,23 +53,21 @@ pub fn set_requires_grad(
 /// ```
 ///
 /// # Errors
-/// When the pattern matches no parameter, or one is symbolic.
+/// Returns an error if the pattern matches no parameter, or one is symbolic.
 pub fn set_requires_grad_at(
     module: &mut (impl Component + ?Sized),
     pattern: &str,
     requires_grad: bool,
 ) -> Result<usize> {
-    // The separator that the pattern's language knows.
-    let slashes = |path: &str| path.replace('.', "/");
-    let glob = slashes(pattern);
+    let chosen = PathPattern::new(pattern)?;
     let id = |value: &Value| value.downcast_ref::<Tensor>()?.object_id();
     let parameters = module.named_parameters();
     let all: HashSet<u64> = parameters.values().filter_map(id).collect();
-    // The state has every path of what is shared.
+    // The state has every path of a shared tensor.
     let matching: HashSet<u64> = module
         .state_dict()
         .iter()
-        .filter(|(path, _)| glob_match(&glob, slashes(path)))
+        .filter(|(path, _)| chosen.matches(path))
         .filter_map(|(_, value)| id(value).filter(|id| all.contains(id)))
         .collect();
     if matching.is_empty() {
@@ -111,7 +108,7 @@ fn trained(tensor: &Tensor, requires_grad: bool) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When a parameter is symbolic.
+/// Returns an error if a parameter is symbolic.
 pub fn variables(module: &(impl Component + ?Sized)) -> Result<Vec<Var>> {
     let named = named_variables(module)?.into_iter();
     Ok(named.map(|(_, variable)| variable).collect())

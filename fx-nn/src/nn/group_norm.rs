@@ -33,7 +33,7 @@ impl GroupNorm {
     /// A layer with weights of one and biases of zero: eps 1e-5.
     ///
     /// # Errors
-    /// When `num_groups` does not divide the channels.
+    /// Returns an error if `num_groups` does not divide the channels.
     pub fn new(num_groups: usize, num_channels: usize) -> Result<Self> {
         if num_groups == 0 || !num_channels.is_multiple_of(num_groups) {
             return Err(Error::msg(format_args!(
@@ -60,7 +60,7 @@ impl GroupNorm {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the channels of `x` are others.
+    /// Returns an error if `x` has a different number of channels.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::group_norm(
             x,

@@ -52,7 +52,7 @@ impl GRU {
     /// `[layers · directions, N, hidden_size]`, zeros where none are given.
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     pub fn forward(&self, x: &Tensor, hx: Option<&Tensor>) -> Result<(Tensor, Tensor)> {
         let weights: Vec<Tensor> = self.weights.values().cloned().collect();
         ops::gru(

@@ -16,7 +16,7 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct Hardshrink {
-    /// How far from 0 it is 0: 0.5.
+    /// The distance from 0 up to which it is 0: 0.5.
     pub lambd: f64,
 }
 
@@ -34,7 +34,7 @@ impl Hardshrink {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor is not float.
+    /// Returns an error if the tensor is not float.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::hardshrink(x, self.lambd)
     }

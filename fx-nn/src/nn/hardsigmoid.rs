@@ -31,7 +31,7 @@ impl Hardsigmoid {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor is not float.
+    /// Returns an error if the tensor is not float.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::hardsigmoid(x)
     }

@@ -42,7 +42,7 @@ impl Hardtanh {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// For bool tensors, and when `min_val` is above `max_val`.
+    /// Returns an error for bool tensors, and if `min_val` is above `max_val`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::hardtanh(x, self.min_val, self.max_val)
     }

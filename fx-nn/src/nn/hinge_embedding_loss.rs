@@ -39,7 +39,7 @@ impl HingeEmbeddingLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or the input is not float.
+    /// Returns an error if the shapes do not broadcast, or the input is not float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::hinge_embedding_loss(input, target, self.margin, &self.reduction)
     }

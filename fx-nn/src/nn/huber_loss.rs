@@ -39,7 +39,7 @@ impl HuberLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or neither tensor is float.
+    /// Returns an error if the shapes do not broadcast, or neither tensor is float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::huber_loss(input, target, &self.reduction, self.delta)
     }

@@ -16,7 +16,7 @@ impl Identity {
     /// Applies the layer.
     ///
     /// # Errors
-    /// None of its own.
+    /// Returns no errors of its own.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(x.clone())
     }

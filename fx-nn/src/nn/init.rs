@@ -20,7 +20,7 @@ use crate::kernels::{diagonal, linalg};
 use crate::random;
 use crate::tensor::Tensor;
 
-/// What the numbers of a layer's results go through, which decides how large its weights are.
+/// The nonlinearity after a layer, which decides how large its weights are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Nonlinearity {
@@ -38,12 +38,12 @@ pub enum Nonlinearity {
     SELU,
 }
 
-/// What a layer keeps the size of: its results' or its gradients'.
+/// Whether a layer keeps the size of its results or of its gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FanMode {
-    /// Results': by the number of inputs to an output.
+    /// That of results: by the number of inputs per output.
     FanIn,
-    /// Gradients': by the number of outputs of an input.
+    /// That of gradients: by the number of outputs per input.
     FanOut,
 }
 
@@ -61,7 +61,7 @@ pub fn calculate_gain(nonlinearity: Nonlinearity) -> f64 {
 /// Uniform numbers from `low` to `high`.
 ///
 /// # Errors
-/// When the tensor is symbolic.
+/// Returns an error if the tensor is symbolic.
 pub fn uniform(tensor: &mut Tensor, low: f64, high: f64) -> Result<()> {
     let values = random::uniform(tensor.dims()?, low as f32, high as f32).fx()?;
     tensor.copy_from(&values.into())
@@ -70,7 +70,7 @@ pub fn uniform(tensor: &mut Tensor, low: f64, high: f64) -> Result<()> {
 /// Normal numbers.
 ///
 /// # Errors
-/// When the tensor is symbolic.
+/// Returns an error if the tensor is symbolic.
 pub fn normal(tensor: &mut Tensor, mean: f64, std: f64) -> Result<()> {
     let values = random::normal(tensor.dims()?);
     let values = values.and_then(|values| values.affine(std, mean)).fx()?;
@@ -80,7 +80,7 @@ pub fn normal(tensor: &mut Tensor, mean: f64, std: f64) -> Result<()> {
 /// Normal numbers that are between `least` and `most`; those outside are drawn again.
 ///
 /// # Errors
-/// When the tensor is symbolic, or no normal number is likely to be in there.
+/// Returns an error if the tensor is symbolic, or normal numbers are unlikely to be in that range.
 pub fn trunc_normal(tensor: &mut Tensor, mean: f64, std: f64, least: f64, most: f64) -> Result<()> {
     if least.partial_cmp(&most) != Some(std::cmp::Ordering::Less)
         || mean < least - 2.0 * std
@@ -107,7 +107,7 @@ pub fn trunc_normal(tensor: &mut Tensor, mean: f64, std: f64, least: f64, most: 
 /// One number everywhere.
 ///
 /// # Errors
-/// When the tensor is symbolic.
+/// Returns an error if the tensor is symbolic.
 pub fn constant(tensor: &mut Tensor, value: f64) -> Result<()> {
     let dims = tensor.dims()?;
     let value = candle_core::Tensor::new(value, &PROCESSOR);
@@ -118,7 +118,7 @@ pub fn constant(tensor: &mut Tensor, value: f64) -> Result<()> {
 /// Ones.
 ///
 /// # Errors
-/// When the tensor is symbolic.
+/// Returns an error if the tensor is symbolic.
 pub fn ones(tensor: &mut Tensor) -> Result<()> {
     constant(tensor, 1.0)
 }
@@ -126,7 +126,7 @@ pub fn ones(tensor: &mut Tensor) -> Result<()> {
 /// Zeros.
 ///
 /// # Errors
-/// When the tensor is symbolic.
+/// Returns an error if the tensor is symbolic.
 pub fn zeros(tensor: &mut Tensor) -> Result<()> {
     constant(tensor, 0.0)
 }
@@ -134,7 +134,7 @@ pub fn zeros(tensor: &mut Tensor) -> Result<()> {
 /// The identity matrix: ones where both indices are the same.
 ///
 /// # Errors
-/// When the tensor has not two dims.
+/// Returns an error if the tensor does not have two dims.
 pub fn eye(tensor: &mut Tensor) -> Result<()> {
     let &[rows, columns] = tensor.dims()? else {
         return Err(of_dims("eye", "two", tensor));
@@ -147,7 +147,8 @@ pub fn eye(tensor: &mut Tensor) -> Result<()> {
 /// A convolution that gives its input: a one in the middle of each kernel of a channel to itself, in each of `groups`.
 ///
 /// # Errors
-/// When the tensor has not three to five dims, or `groups` does not divide the first.
+/// Returns an error if the tensor does not have three to five dims, or `groups` does not divide the
+/// first.
 pub fn dirac(tensor: &mut Tensor, groups: usize) -> Result<()> {
     let dims = tensor.dims()?.to_vec();
     if !(3..=5).contains(&dims.len()) {
@@ -177,7 +178,7 @@ pub fn dirac(tensor: &mut Tensor, groups: usize) -> Result<()> {
 /// Glorot's uniform numbers, which keep the size of results and gradients alike.
 ///
 /// # Errors
-/// When the tensor has fewer than two dims.
+/// Returns an error if the tensor has fewer than two dims.
 pub fn xavier_uniform(tensor: &mut Tensor, gain: f64) -> Result<()> {
     let bound = 3f64.sqrt() * xavier(tensor, gain)?;
     uniform(tensor, -bound, bound)
@@ -186,7 +187,7 @@ pub fn xavier_uniform(tensor: &mut Tensor, gain: f64) -> Result<()> {
 /// Glorot's normal numbers, which keep the size of results and gradients alike.
 ///
 /// # Errors
-/// When the tensor has fewer than two dims.
+/// Returns an error if the tensor has fewer than two dims.
 pub fn xavier_normal(tensor: &mut Tensor, gain: f64) -> Result<()> {
     let std = xavier(tensor, gain)?;
     normal(tensor, 0.0, std)
@@ -195,7 +196,7 @@ pub fn xavier_normal(tensor: &mut Tensor, gain: f64) -> Result<()> {
 /// He's uniform numbers, for layers before a nonlinearity.
 ///
 /// # Errors
-/// When the tensor has fewer than two dims.
+/// Returns an error if the tensor has fewer than two dims.
 pub fn kaiming_uniform(
     tensor: &mut Tensor,
     mode: FanMode,
@@ -208,7 +209,7 @@ pub fn kaiming_uniform(
 /// He's normal numbers, for layers before a nonlinearity.
 ///
 /// # Errors
-/// When the tensor has fewer than two dims.
+/// Returns an error if the tensor has fewer than two dims.
 pub fn kaiming_normal(
     tensor: &mut Tensor,
     mode: FanMode,
@@ -221,14 +222,14 @@ pub fn kaiming_normal(
 /// Normal numbers, of which a part of each column is zero.
 ///
 /// # Errors
-/// When the tensor has not two dims, or the part is not in [0, 1].
+/// Returns an error if the tensor does not have two dims, or the part is not in [0, 1].
 pub fn sparse(tensor: &mut Tensor, sparsity: f64, std: f64) -> Result<()> {
     let &[rows, columns] = tensor.dims()? else {
         return Err(of_dims("sparse", "two", tensor));
     };
     if !(0.0..=1.0).contains(&sparsity) {
         return Err(Error::msg(format_args!(
-            "sparse: {sparsity} is no part of a column: give a number in [0, 1]"
+            "sparse: {sparsity} is not part of a column: give a number in [0, 1]"
         )));
     }
     let zeros = (sparsity * rows as f64).ceil() as usize;
@@ -263,7 +264,7 @@ pub fn sparse(tensor: &mut Tensor, sparsity: f64, std: f64) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// When the tensor has fewer than two dims.
+/// Returns an error if the tensor has fewer than two dims.
 pub fn orthogonal(tensor: &mut Tensor, gain: f64) -> Result<()> {
     let op = "orthogonal";
     let dims = tensor.dims()?.to_vec();
@@ -278,7 +279,7 @@ pub fn orthogonal(tensor: &mut Tensor, gain: f64) -> Result<()> {
     let turned = |x: candle_core::Tensor| if is_wide { x.t() } else { Ok(x) };
     let values = random::normal(&[dims[0], columns]).and_then(|values| {
         let (q, r) = linalg::qr(op, &turned(values)?, false)?;
-        // Signs that the diagonal of R decides make all orthogonal matrices as likely.
+        // Signs from the diagonal of R make all orthogonal matrices equally likely.
         let signs = Elementary::Sign.of(&diagonal::diagonal(op, &r, 0, 0, 1)?)?;
         turned(q.broadcast_mul(&signs)?)?
             .affine(gain, 0.0)?

@@ -1,4 +1,4 @@
-//! `Int8Linear`: a linear layer whose weights take a byte each.
+//! `Int8Linear`: a linear layer with int8 weights.
 
 use fx_core::value::DType;
 use fx_core::{Error, Module, Result, trace};
@@ -8,7 +8,7 @@ use super::lora_linear::sizes;
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// What stands for zero: candle has no signed bytes, so that a byte `q` stands for `q - 128`.
+/// The byte of zero: candle has no int8, so that a byte `q` stands for `q - 128`.
 const ZERO: f64 = 128.0;
 
 /// The largest step on either side of zero.
@@ -24,9 +24,10 @@ fn smallest_normal(dtype: DType) -> f64 {
 
 /// y = x Wᵀ + b, for `x` of shape `[.., in_features]`, with W kept in bytes: Wᵢⱼ ≈ scaleᵢ · (weightᵢⱼ − 128).
 ///
-/// Each row has a scale of its own, the largest |Wᵢⱼ| of the row over 127 in the type of the weights, and no less than the
-/// smallest normal number of that type; an element is off by half a scale at most, before the product is rounded. The steps become floats again in every run, and the scales multiply the product. The tensors are state, not
-/// parameters: nothing trains them.
+/// Each row has its own scale, the largest |Wᵢⱼ| of the row over 127 in the type of the weights,
+/// and no less than the smallest normal number of that type; an element is off by half a scale at
+/// most, before the product is rounded. Every run converts the steps to floats, and multiplies the
+/// product by the scales. The tensors are state, not parameters: they are not trained.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -42,7 +43,7 @@ pub struct Int8Linear {
     /// `[out_features, in_features]`, `uint8`: steps from zero, plus 128.
     #[module(buffer)]
     pub weight: Tensor,
-    /// `[out_features]`, floating point: how much a step of each row is; `x` must have the same type.
+    /// `[out_features]`, floating point: the step of each row; `x` must have the same type.
     #[module(buffer)]
     pub scale: Tensor,
     /// `[out_features]`.
@@ -54,7 +55,7 @@ impl Int8Linear {
     /// The layer of a linear layer, its weights rounded to the nearest step.
     ///
     /// # Errors
-    /// When a weight is infinite or not a number, or a tensor is symbolic.
+    /// Returns an error if a weight is infinite or NaN, or a tensor is symbolic.
     pub fn from_linear(linear: &Linear) -> Result<Self> {
         let [rows, columns] = sizes(linear)?;
         let dtype = linear.weight.dtype()?;
@@ -66,16 +67,16 @@ impl Int8Linear {
             let values = &data[row * columns..(row + 1) * columns];
             if let Some(column) = values.iter().position(|value| !value.is_finite()) {
                 return Err(Error::msg(format_args!(
-                    "int8: the weight at [{row}, {column}] is {}, which no byte can stand for",
+                    "int8: the weight at [{row}, {column}] is {}, which no byte can represent",
                     values[column]
                 )));
             }
             let largest = values.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
-            // A row of zeros has any scale.
+            // A row of zeros may have any scale.
             let scale = if largest > 0.0 { largest / STEPS } else { 1.0 };
             scales.push(scale.max(smallest) as f32);
         }
-        // Steps are counted in the scales that are kept, not in those before rounding.
+        // Steps are counted in the stored scales, not in those before rounding.
         let scale = Tensor::from_vec(scales, rows)?.cast(dtype)?;
         let kept = scale.cast(DType::F32)?.to_vec()?;
         let mut bytes = Vec::with_capacity(data.len());
@@ -94,7 +95,7 @@ impl Int8Linear {
     /// The linear layer of the rounded weights, frozen.
     ///
     /// # Errors
-    /// When a tensor is symbolic.
+    /// Returns an error if a tensor is symbolic.
     pub fn dequantized(&self) -> Result<Linear> {
         Ok(Linear {
             weight: (self.steps()? * self.scale.unsqueeze(-1)?)?,
@@ -113,7 +114,8 @@ impl Int8Linear {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the last dim of `x` is not `in_features`, or its type is not the scale's.
+    /// Returns an error if the last dim of `x` is not `in_features`, or its type is not the
+    /// scale's.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let y = (ops::linear(x, &self.steps()?, None)? * &self.scale)?;
         match &self.bias {

@@ -38,7 +38,7 @@ impl KLDivLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or a tensor is not float.
+    /// Returns an error if the shapes do not broadcast, or a tensor is not float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::kl_div(input, target, &self.reduction, self.log_target)
     }

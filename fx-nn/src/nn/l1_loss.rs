@@ -36,7 +36,7 @@ impl L1Loss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast.
+    /// Returns an error if the shapes do not broadcast.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::l1_loss(input, target, &self.reduction)
     }

@@ -33,7 +33,7 @@ impl LayerNorm {
     /// A layer with weights of one and biases of zero: eps 1e-5.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(normalized_shape: impl Into<Shape>) -> Result<Self> {
         let Shape(normalized_shape) = normalized_shape.into();
         Ok(LayerNorm {
@@ -56,7 +56,7 @@ impl LayerNorm {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the last dims of `x` are others.
+    /// Returns an error if the last dims of `x` differ.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::layer_norm(
             x,

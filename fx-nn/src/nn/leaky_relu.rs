@@ -38,7 +38,7 @@ impl LeakyReLU {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor is not float.
+    /// Returns an error if the tensor is not float.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::leaky_relu(x, self.negative_slope)
     }

@@ -30,7 +30,7 @@ impl Linear {
     /// A layer with bias, initialised as PyTorch's.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(in_features: usize, out_features: usize) -> Result<Self> {
         let bound = parameter::fan_in_bound(in_features);
         Ok(Linear {
@@ -47,7 +47,7 @@ impl Linear {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the last dim of `x` is not `in_features`.
+    /// Returns an error if the last dim of `x` is not `in_features`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::linear(x, &self.weight, self.bias.as_ref())
     }

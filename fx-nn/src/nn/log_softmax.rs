@@ -31,7 +31,7 @@ impl LogSoftmax {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When there is no such dim, or the tensor is not float.
+    /// Returns an error if there is no such dim, or the tensor is not float.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::log_softmax(x, self.dim)
     }

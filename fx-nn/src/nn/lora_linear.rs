@@ -1,4 +1,4 @@
-//! `LoraLinear`: a linear layer with an adapter of low rank beside it.
+//! `LoraLinear`: a linear layer with a LoRA adapter.
 
 use fx_core::{Error, Module, Result, trace};
 
@@ -23,14 +23,14 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct LoraLinear {
-    /// The layer beside which the adapter is: its tensors are buffers here, which nothing trains.
+    /// The adapted layer: its tensors are buffers here, which are not trained.
     #[module(buffer)]
     pub base: Linear,
     /// A: `[rank, in_features]`.
     pub lora_a: Tensor,
     /// B: `[out_features, rank]`.
     pub lora_b: Tensor,
-    /// What the adapter's result is multiplied by; often called alpha / rank.
+    /// The factor of the adapter's result; often called alpha / rank.
     pub scale: f64,
 }
 
@@ -39,7 +39,7 @@ impl LoraLinear {
     /// of a linear layer, B is zeros; both have the type of the layer's weight.
     ///
     /// # Errors
-    /// When the rank is 0 or beyond the layer's sizes, or a tensor is symbolic.
+    /// Returns an error if the rank is 0 or beyond the layer's sizes, or a tensor is symbolic.
     pub fn from_linear(linear: &Linear, rank: usize, scale: f64) -> Result<Self> {
         let [rows, columns] = sizes(linear)?;
         if rank == 0 || rank > rows.min(columns) {
@@ -64,7 +64,7 @@ impl LoraLinear {
     /// The linear layer that computes the same in one product: W + scale · B A, frozen.
     ///
     /// # Errors
-    /// When a tensor is symbolic.
+    /// Returns an error if a tensor is symbolic.
     pub fn merged(&self) -> Result<Linear> {
         let (a, b) = (self.lora_a.detach()?, self.lora_b.detach()?);
         let change = (ops::matmul(&b, &a)? * self.scale)?;
@@ -90,7 +90,7 @@ impl LoraLinear {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the last dim of `x` is not `in_features`.
+    /// Returns an error if the last dim of `x` is not `in_features`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let low = ops::linear(x, &self.lora_a, None)?;
         let change = (ops::linear(&low, &self.lora_b, None)? * self.scale)?;

@@ -67,7 +67,7 @@ impl LSTM {
     /// `[layers · directions, N, hidden_size]`, zeros where none are given.
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     pub fn forward(
         &self,
         x: &Tensor,

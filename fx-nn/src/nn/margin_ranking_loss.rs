@@ -39,7 +39,8 @@ impl MarginRankingLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the tensors have different numbers of dims, the shapes do not broadcast, or none is float.
+    /// Returns an error if the tensors have different numbers of dims, the shapes do not broadcast,
+    /// or none is float.
     pub fn forward(&self, input1: &Tensor, input2: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::margin_ranking_loss(input1, input2, target, self.margin, &self.reduction)
     }

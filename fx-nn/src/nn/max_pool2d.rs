@@ -52,7 +52,7 @@ impl MaxPool2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::max_pool2d(
             x,

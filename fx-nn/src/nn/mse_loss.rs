@@ -36,7 +36,7 @@ impl MSELoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes differ.
+    /// Returns an error if the shapes differ.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::mse_loss(input, target, &self.reduction)
     }

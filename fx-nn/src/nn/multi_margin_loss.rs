@@ -46,7 +46,8 @@ impl MultiMarginLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not fit, a target is no class, or the input is neither `float32` nor `float64`.
+    /// Returns an error if the shapes do not fit, a target is not a class, or the input is neither
+    /// `float32` nor `float64`.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::multi_margin_loss(
             input,

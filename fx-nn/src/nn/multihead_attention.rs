@@ -30,7 +30,7 @@ pub struct MultiheadAttention {
     pub in_proj_bias: Option<Tensor>,
     /// Over the heads.
     pub out_proj: Linear,
-    /// Heads.
+    /// Number of heads.
     pub num_heads: usize,
     /// The share of attention weights that is dropped in training.
     pub dropout: f64,
@@ -44,7 +44,7 @@ impl MultiheadAttention {
     /// A layer in training mode, initialised as PyTorch's: no dropout, the batch second.
     ///
     /// # Errors
-    /// When `num_heads` does not divide `embed_dim`.
+    /// Returns an error if `num_heads` does not divide `embed_dim`.
     pub fn new(embed_dim: usize, num_heads: usize) -> Result<Self> {
         if num_heads == 0 || !embed_dim.is_multiple_of(num_heads) {
             return Err(Error::msg(format_args!(
@@ -71,7 +71,7 @@ impl MultiheadAttention {
     /// Sets the option [`dropout`](MultiheadAttention#structfield.dropout).
     ///
     /// # Errors
-    /// When it is not in [0, 1].
+    /// Returns an error if it is not in [0, 1].
     pub fn dropout(self, dropout: f64) -> Result<Self> {
         let dropout = is_share("multihead_attention", dropout)?;
         Ok(MultiheadAttention { dropout, ..self })
@@ -120,11 +120,12 @@ impl MultiheadAttention {
     /// What each query takes from the values, and its weights over the keys `[N, L, S]`, the mean of all heads
     /// (an empty tensor without `need_weights`).
     ///
-    /// Truth values in a mask hold where a key is *not* to be seen, numbers are added to the scores:
-    /// `key_padding_mask` is `[N, S]`, `attn_mask` is `[L, S]` or broadcasts to `[N, heads, L, S]`.
+    /// Truth values in a mask are true where a key must *not* be seen, numbers are added to the
+    /// scores: `key_padding_mask` is `[N, S]`, `attn_mask` is `[L, S]` or broadcasts to
+    /// `[N, heads, L, S]`.
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     pub fn forward(
         &self,
         query: &Tensor,

@@ -36,7 +36,8 @@ impl MultiLabelMarginLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes differ, a target is no class, or the input is neither `float32` nor `float64`.
+    /// Returns an error if the shapes differ, a target is not a class, or the input is neither
+    /// `float32` nor `float64`.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::multilabel_margin_loss(input, target, &self.reduction)
     }

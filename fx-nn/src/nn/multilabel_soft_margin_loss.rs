@@ -41,7 +41,7 @@ impl MultiLabelSoftMarginLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or the input is not float.
+    /// Returns an error if the shapes do not broadcast, or the input is not float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::multilabel_soft_margin_loss(input, target, self.weight.as_ref(), &self.reduction)
     }

@@ -1,6 +1,7 @@
-//! `options!`: the options of a layer, as methods that take the layer and give it back.
+//! `options!`: the options of a layer, as methods that take the layer and return it.
 //!
-//! Invariant: an option has the name of the field that it sets, and the field's docs say its default.
+//! Invariant: an option has the name of the field that it sets, and the field's docs state its
+//! default.
 
 /// Writes a method for each named field, which sets it.
 macro_rules! options {
@@ -21,14 +22,15 @@ macro_rules! options {
     };
 }
 
-/// Writes a method for each named option, which takes these tensors off the layer when it is `false`.
+/// Writes a method for each named option, which removes these tensors from the layer if it is
+/// `false`.
 macro_rules! kept {
     ($layer:ident { $($name:ident: [$($field:ident),+]),* $(,)? }) => {
         impl $layer {
             $(
                 #[doc = concat!("Whether the layer keeps", $(" `", stringify!($field), "`",)+ ": yes.")]
                 ///
-                /// What was taken off does not come back.
+                /// Removed tensors do not come back.
                 #[must_use]
                 pub fn $name(mut self, $name: bool) -> Self {
                     $(self.$field = self.$field.filter(|_| $name);)+

@@ -5,10 +5,11 @@ use fx_core::{Module, Result, trace};
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// Elements around rows `[N, C, L]` (or `[C, L]`): its elements mirrored at the edges.
+/// Pads rows `[N, C, L]` (or `[C, L]`) with their elements mirrored at the edges.
 #[derive(Module, Clone, Debug)]
 pub struct ReflectionPad1d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -26,13 +27,13 @@ impl ReflectionPad1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "reflect", None)
     }
 }
 
-/// Elements around images `[N, C, H, W]` (or `[C, H, W]`): its elements mirrored at the edges.
+/// Pads images `[N, C, H, W]` (or `[C, H, W]`) with their elements mirrored at the edges.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -43,7 +44,8 @@ impl ReflectionPad1d {
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct ReflectionPad2d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -61,16 +63,17 @@ impl ReflectionPad2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "reflect", None)
     }
 }
 
-/// Elements around volumes `[N, C, D, H, W]` (or `[C, D, H, W]`): its elements mirrored at the edges.
+/// Pads volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) with their elements mirrored at the edges.
 #[derive(Module, Clone, Debug)]
 pub struct ReflectionPad3d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -88,16 +91,17 @@ impl ReflectionPad3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "reflect", None)
     }
 }
 
-/// Elements around rows `[N, C, L]` (or `[C, L]`): the element at each edge repeated.
+/// Pads rows `[N, C, L]` (or `[C, L]`) by repeating the element at each edge.
 #[derive(Module, Clone, Debug)]
 pub struct ReplicationPad1d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -115,16 +119,17 @@ impl ReplicationPad1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "replicate", None)
     }
 }
 
-/// Elements around images `[N, C, H, W]` (or `[C, H, W]`): the element at each edge repeated.
+/// Pads images `[N, C, H, W]` (or `[C, H, W]`) by repeating the element at each edge.
 #[derive(Module, Clone, Debug)]
 pub struct ReplicationPad2d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -142,16 +147,17 @@ impl ReplicationPad2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "replicate", None)
     }
 }
 
-/// Elements around volumes `[N, C, D, H, W]` (or `[C, D, H, W]`): the element at each edge repeated.
+/// Pads volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) by repeating the element at each edge.
 #[derive(Module, Clone, Debug)]
 pub struct ReplicationPad3d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -169,16 +175,17 @@ impl ReplicationPad3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "replicate", None)
     }
 }
 
-/// Elements around rows `[N, C, L]` (or `[C, L]`): its elements from the other end.
+/// Pads rows `[N, C, L]` (or `[C, L]`) with their elements from the other end.
 #[derive(Module, Clone, Debug)]
 pub struct CircularPad1d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -196,16 +203,17 @@ impl CircularPad1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "circular", None)
     }
 }
 
-/// Elements around images `[N, C, H, W]` (or `[C, H, W]`): its elements from the other end.
+/// Pads images `[N, C, H, W]` (or `[C, H, W]`) with their elements from the other end.
 #[derive(Module, Clone, Debug)]
 pub struct CircularPad2d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -223,16 +231,17 @@ impl CircularPad2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "circular", None)
     }
 }
 
-/// Elements around volumes `[N, C, D, H, W]` (or `[C, D, H, W]`): its elements from the other end.
+/// Pads volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) with their elements from the other end.
 #[derive(Module, Clone, Debug)]
 pub struct CircularPad3d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -250,18 +259,19 @@ impl CircularPad3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "circular", None)
     }
 }
 
-/// Elements around rows `[N, C, L]` (or `[C, L]`): `value`.
+/// Pads rows `[N, C, L]` (or `[C, L]`) with `value`.
 #[derive(Module, Clone, Debug)]
 pub struct ConstantPad1d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
-    /// What they are.
+    /// The value of the added elements.
     pub value: f64,
 }
 
@@ -280,13 +290,13 @@ impl ConstantPad1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "constant", self.value)
     }
 }
 
-/// Elements around images `[N, C, H, W]` (or `[C, H, W]`): `value`.
+/// Pads images `[N, C, H, W]` (or `[C, H, W]`) with `value`.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -297,9 +307,10 @@ impl ConstantPad1d {
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct ConstantPad2d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
-    /// What they are.
+    /// The value of the added elements.
     pub value: f64,
 }
 
@@ -318,18 +329,19 @@ impl ConstantPad2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "constant", self.value)
     }
 }
 
-/// Elements around volumes `[N, C, D, H, W]` (or `[C, D, H, W]`): `value`.
+/// Pads volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) with `value`.
 #[derive(Module, Clone, Debug)]
 pub struct ConstantPad3d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
-    /// What they are.
+    /// The value of the added elements.
     pub value: f64,
 }
 
@@ -348,16 +360,17 @@ impl ConstantPad3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "constant", self.value)
     }
 }
 
-/// Elements around rows `[N, C, L]` (or `[C, L]`): zeros.
+/// Pads rows `[N, C, L]` (or `[C, L]`) with zeros.
 #[derive(Module, Clone, Debug)]
 pub struct ZeroPad1d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -375,16 +388,17 @@ impl ZeroPad1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "constant", 0.0)
     }
 }
 
-/// Elements around images `[N, C, H, W]` (or `[C, H, W]`): zeros.
+/// Pads images `[N, C, H, W]` (or `[C, H, W]`) with zeros.
 #[derive(Module, Clone, Debug)]
 pub struct ZeroPad2d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -402,16 +416,17 @@ impl ZeroPad2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "constant", 0.0)
     }
 }
 
-/// Elements around volumes `[N, C, D, H, W]` (or `[C, D, H, W]`): zeros.
+/// Pads volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) with zeros.
 #[derive(Module, Clone, Debug)]
 pub struct ZeroPad3d {
-    /// How many before and after the last dim, then the one before it, and so on; negative ones are taken off.
+    /// How many elements to add before and after the last dim, then the one before it, and so on;
+    /// negative numbers remove elements.
     pub padding: Vec<i64>,
 }
 
@@ -429,7 +444,7 @@ impl ZeroPad3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the padding does not fit.
+    /// Returns an error if the padding does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pad(x, self.padding.clone(), "constant", 0.0)
     }

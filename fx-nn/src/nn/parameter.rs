@@ -62,7 +62,8 @@ fn parameter(
 /// The weight and the bias of a convolution from some channels to others.
 ///
 /// # Errors
-/// When `groups` does not divide both channel counts, or there is no room.
+/// Returns an error if `groups` does not divide both channel counts, or the parameters do not fit
+/// into memory.
 pub(super) fn convolution(
     op: &str,
     (in_channels, out_channels): (usize, usize),
@@ -76,7 +77,8 @@ pub(super) fn convolution(
 /// The weight and the bias of a transposed convolution from some channels to others.
 ///
 /// # Errors
-/// When `groups` does not divide both channel counts, or there is no room.
+/// Returns an error if `groups` does not divide both channel counts, or the parameters do not fit
+/// into memory.
 pub(super) fn transposed_convolution(
     op: &str,
     (in_channels, out_channels): (usize, usize),

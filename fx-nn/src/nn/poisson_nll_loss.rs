@@ -20,7 +20,7 @@ pub struct PoissonNLLLoss {
     pub log_input: bool,
     /// Whether Stirling's terms are added: false.
     pub full: bool,
-    /// What is added to rates before their logarithm: 1e-8.
+    /// The number added to rates before their logarithm: 1e-8.
     pub eps: f64,
     /// `"mean"`, `"sum"` or `"none"`.
     pub reduction: String,
@@ -44,7 +44,7 @@ impl PoissonNLLLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or neither tensor is float.
+    /// Returns an error if the shapes do not broadcast, or neither tensor is float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::poisson_nll_loss(
             input,

@@ -53,7 +53,7 @@ impl MaxPool1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::max_pool1d(
             x,
@@ -106,7 +106,7 @@ impl AvgPool1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::avg_pool1d(
             x,
@@ -138,7 +138,7 @@ impl AdaptiveMaxPool1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `x` has another rank.
+    /// Returns an error if `x` has a different rank.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::adaptive_max_pool1d(x, self.output_size)
     }
@@ -163,7 +163,7 @@ impl AdaptiveAvgPool1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `x` has another rank.
+    /// Returns an error if `x` has a different rank.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::adaptive_avg_pool1d(x, self.output_size)
     }
@@ -204,7 +204,7 @@ impl LPPool1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::lp_pool1d(
             x,
@@ -216,14 +216,15 @@ impl LPPool1d {
     }
 }
 
-/// Zeros, but for the elements of rows `[N, C, L]` (or `[C, L]`) at the places that `max_pool1d_with_indices` gave.
+/// Zeros, except for the elements of rows `[N, C, L]` (or `[C, L]`) at the places that
+/// `max_pool1d_with_indices` returned.
 #[derive(Module, Clone, Debug)]
 pub struct MaxUnpool1d {
     /// The window.
     pub kernel_size: usize,
     /// Its steps.
     pub stride: usize,
-    /// What was added on each side.
+    /// The padding on each side.
     pub padding: usize,
 }
 
@@ -248,7 +249,7 @@ impl MaxUnpool1d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shapes do not fit, or a place is outside.
+    /// Returns an error if the shapes do not fit, or a place is out of range.
     pub fn forward(
         &self,
         x: &Tensor,
@@ -287,7 +288,7 @@ impl AdaptiveMaxPool2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `x` has another rank.
+    /// Returns an error if `x` has a different rank.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::adaptive_max_pool2d(x, self.output_size)
     }
@@ -326,7 +327,7 @@ impl LPPool2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::lp_pool2d(
             x,
@@ -338,14 +339,15 @@ impl LPPool2d {
     }
 }
 
-/// Zeros, but for the elements of images `[N, C, H, W]` (or `[C, H, W]`) at the places that `max_pool2d_with_indices` gave.
+/// Zeros, except for the elements of images `[N, C, H, W]` (or `[C, H, W]`) at the places that
+/// `max_pool2d_with_indices` returned.
 #[derive(Module, Clone, Debug)]
 pub struct MaxUnpool2d {
     /// The window.
     pub kernel_size: Pair,
     /// Its steps.
     pub stride: Pair,
-    /// What was added on each side.
+    /// The padding on each side.
     pub padding: Pair,
 }
 
@@ -368,7 +370,7 @@ impl MaxUnpool2d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shapes do not fit, or a place is outside.
+    /// Returns an error if the shapes do not fit, or a place is out of range.
     pub fn forward(
         &self,
         x: &Tensor,
@@ -422,7 +424,7 @@ impl MaxPool3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::max_pool3d(
             x,
@@ -471,7 +473,7 @@ impl AvgPool3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the window does not fit.
+    /// Returns an error if the window does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::avg_pool3d(
             x,
@@ -505,7 +507,7 @@ impl AdaptiveMaxPool3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `x` has another rank.
+    /// Returns an error if `x` has a different rank.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::adaptive_max_pool3d(x, self.output_size)
     }
@@ -532,20 +534,21 @@ impl AdaptiveAvgPool3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `x` has another rank.
+    /// Returns an error if `x` has a different rank.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::adaptive_avg_pool3d(x, self.output_size)
     }
 }
 
-/// Zeros, but for the elements of volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) at the places that `max_pool3d_with_indices` gave.
+/// Zeros, except for the elements of volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) at the places
+/// that `max_pool3d_with_indices` returned.
 #[derive(Module, Clone, Debug)]
 pub struct MaxUnpool3d {
     /// The window.
     pub kernel_size: Triple,
     /// Its steps.
     pub stride: Triple,
-    /// What was added on each side.
+    /// The padding on each side.
     pub padding: Triple,
 }
 
@@ -568,7 +571,7 @@ impl MaxUnpool3d {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shapes do not fit, or a place is outside.
+    /// Returns an error if the shapes do not fit, or a place is out of range.
     pub fn forward(
         &self,
         x: &Tensor,

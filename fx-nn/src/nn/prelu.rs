@@ -25,7 +25,7 @@ impl PReLU {
     /// One slope for all channels, which starts at 0.25.
     ///
     /// # Errors
-    /// Those of making a tensor.
+    /// Returns the errors of creating a tensor.
     pub fn new() -> Result<Self> {
         PReLU::with_channels(1, 0.25)
     }
@@ -33,7 +33,7 @@ impl PReLU {
     /// A slope for each of `num_parameters` channels, all of which start at `start`.
     ///
     /// # Errors
-    /// When there is no room for so many.
+    /// Returns an error if so many do not fit into memory.
     pub fn with_channels(num_parameters: usize, start: f64) -> Result<Self> {
         Ok(PReLU {
             weight: parameter::constant(&[num_parameters], start as f32)?,
@@ -46,7 +46,7 @@ impl PReLU {
     /// Applies the layer to `[N, C, ..]`, or with one slope to a tensor of any shape.
     ///
     /// # Errors
-    /// When the types differ, or there are other than one slope and one a channel.
+    /// Returns an error if the types differ, or there is neither one slope nor one per channel.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::prelu(x, &self.weight)
     }

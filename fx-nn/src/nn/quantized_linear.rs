@@ -14,13 +14,14 @@ use crate::error::Fx;
 use crate::kernels::quantized;
 use crate::tensor::Tensor;
 
-/// y = x Wᵀ + b, for `x` of shape `[.., in_features]`, with W in blocks of a few bits an element, as llama.cpp's GGUF files
-/// have them. Where the blocks are of bytes, `x` is rounded to bytes too before the product, which is in `float32`; the result
-/// has the type of `x`.
+/// y = x Wᵀ + b, for `x` of shape `[.., in_features]`, with W in blocks of a few bits per element,
+/// as in llama.cpp's GGUF files. If the blocks are of bytes, `x` is rounded to bytes too before the
+/// product, which is in `float32`; the result has the type of `x`.
 ///
-/// The blocks are no tensor: [`GraphModule::save`](crate::GraphModule) keeps them, lists of tensors and `weights::save` do
-/// not. A GGUF file gives a layer by [`Checkpoint::quantized_linear`](crate::weights::Checkpoint::quantized_linear). Nothing
-/// trains the blocks; gradients go through to `x`.
+/// The blocks are not a tensor: [`GraphModule::save`](crate::GraphModule) keeps them, lists of
+/// tensors and `weights::save` do not.
+/// [`Checkpoint::quantized_linear`](crate::weights::Checkpoint::quantized_linear) reads a layer
+/// from a GGUF file. The blocks are not trained; gradients run through to `x`.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -49,7 +50,7 @@ impl QuantizedLinear {
     /// The layer of a linear layer, rounded to a type such as `Q8_0`, `Q4_0` or `Q4K`.
     ///
     /// # Errors
-    /// When there is no such type, or its blocks do not divide `in_features`.
+    /// Returns an error if there is no such type, or its blocks do not divide `in_features`.
     pub fn from_linear(linear: &Linear, quantization: &str) -> Result<Self> {
         let dtype = quantized_type(quantization)?;
         let weight = linear.weight.detach()?;
@@ -63,7 +64,7 @@ impl QuantizedLinear {
     /// The linear layer of the rounded weights, frozen.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn dequantized(&self) -> Result<Linear> {
         Ok(Linear {
             weight: self.weight.blocks.0.dequantize(&PROCESSOR).fx()?.into(),
@@ -77,7 +78,7 @@ impl QuantizedLinear {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When `x` is not floating point, or its last dim is not `in_features`.
+    /// Returns an error if `x` is not floating point, or its last dim is not `in_features`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let y = self.weight.forward(x)?;
         match &self.bias {
@@ -87,7 +88,7 @@ impl QuantizedLinear {
     }
 }
 
-/// The matrix of a [`QuantizedLinear`], in blocks of a few bits an element, which copies share.
+/// The matrix of a [`QuantizedLinear`], in blocks of a few bits per element, which copies share.
 #[derive(Module, Clone, Debug)]
 pub struct QuantizedMatrix {
     blocks: Blocks,
@@ -127,7 +128,8 @@ impl QuantizedMatrix {
     /// x Wᵀ.
     ///
     /// # Errors
-    /// When `x` is not floating point, or its last dim has not as many elements as the matrix has columns.
+    /// Returns an error if `x` is not floating point, or its last dim does not have as many
+    /// elements as the matrix has columns.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let product = quantized::linear(x.data("quantized_linear")?, &self.blocks.0);
         product.fx().map(Tensor::from)
@@ -158,13 +160,13 @@ fn quantized_type(name: &str) -> Result<GgmlDType> {
     found.copied().ok_or_else(|| {
         let names: Vec<String> = all.iter().map(known).collect();
         Error::msg(format_args!(
-            "quantized_linear: `{name}` is no type of blocks: there are {}",
+            "quantized_linear: `{name}` is not a type of blocks: there are {}",
             names.join(", ")
         ))
     })
 }
 
-/// The blocks, which a file has as bytes.
+/// The blocks, which are saved as bytes.
 #[derive(Clone, Debug)]
 struct Blocks(Arc<QTensor>);
 
@@ -190,11 +192,11 @@ impl Component for Blocks {
         let fits = |count: usize| (count / block).checked_mul(size) == Some(found.len());
         if !columns.is_multiple_of(block) || !rows.checked_mul(columns).is_some_and(fits) {
             return Err(Error::msg(format_args!(
-                "quantized_linear: {} bytes are no matrix [{rows}, {columns}] of {name}",
+                "quantized_linear: {} bytes are not matrix [{rows}, {columns}] of {name}",
                 found.len()
             )));
         }
-        // Candle panics where the bytes do not lie as its blocks do.
+        // Candle panics if the bytes are not aligned like its blocks.
         let read = AssertUnwindSafe(|| QStorage::from_data(found.into(), &PROCESSOR, dtype));
         let storage = catch_unwind(read).map_err(|_| {
             Error::msg("quantized_linear: the blocks do not lie where candle can read them")

@@ -1,4 +1,5 @@
-//! What `RNN`, `GRU` and `LSTM` share: their weights under PyTorch's names, and their options.
+//! The common parts of `RNN`, `GRU` and `LSTM`: their weights under PyTorch's names, and their
+//! options.
 
 use candle_core::DType;
 use fx_core::{Error, Result};
@@ -9,12 +10,12 @@ use crate::error::Fx;
 use crate::room;
 use crate::tensor::Tensor;
 
-/// What the weights of a recurrent layer are made for.
+/// The shapes of a recurrent layer's weights.
 #[derive(Clone, Copy)]
 pub(super) struct Recurrent {
-    /// What its errors are about.
+    /// The name in its errors.
     pub op: &'static str,
-    /// How many rows of the weights a hidden number has.
+    /// The number of weight rows per hidden number.
     pub gates: usize,
     pub input_size: usize,
     pub hidden_size: usize,
@@ -27,7 +28,8 @@ impl Recurrent {
     /// New weights by name, initialised as PyTorch's.
     ///
     /// # Errors
-    /// When there are no layers or hidden numbers, or there is no room.
+    /// Returns an error if there are no layers or hidden numbers, or the weights do not fit into
+    /// memory.
     pub fn weights(self) -> Result<IndexMap<String, Tensor>> {
         let Recurrent {
             op,
@@ -103,7 +105,7 @@ macro_rules! recurrent {
             /// One layer over `input_size` numbers, in training mode, initialised as PyTorch's.
             ///
             /// # Errors
-            /// When `hidden_size` is 0, or there is no room.
+            /// Returns an error if `hidden_size` is 0, or the parameters do not fit into memory.
             pub fn new(input_size: usize, hidden_size: usize) -> Result<Self> {
                 let made = Recurrent {
                     op: $op,
@@ -129,7 +131,7 @@ macro_rules! recurrent {
             /// Sets the option `num_layers`, with new weights.
             ///
             /// # Errors
-            /// When there are no layers, or no room for them.
+            /// Returns an error if there are no layers, or they do not fit into memory.
             pub fn num_layers(self, num_layers: usize) -> Result<Self> {
                 $layer { num_layers, ..self }.with_new_weights()
             }
@@ -137,7 +139,7 @@ macro_rules! recurrent {
             /// Sets the option `bidirectional`, with new weights.
             ///
             /// # Errors
-            /// When there is no room for them.
+            /// Returns an error if they do not fit into memory.
             pub fn bidirectional(self, bidirectional: bool) -> Result<Self> {
                 $layer { bidirectional, ..self }.with_new_weights()
             }
@@ -145,7 +147,7 @@ macro_rules! recurrent {
             /// Sets the option `dropout`.
             ///
             /// # Errors
-            /// When it is not in [0, 1].
+            /// Returns an error if it is not in [0, 1].
             pub fn dropout(self, dropout: f64) -> Result<Self> {
                 Ok($layer { dropout: is_share($op, dropout)?, ..self })
             }

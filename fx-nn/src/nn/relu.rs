@@ -31,7 +31,7 @@ impl ReLU {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the tensor's type has no such operation.
+    /// Returns an error if the tensor's type has no such operation.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::relu(x)
     }

@@ -31,7 +31,7 @@ impl ReLU6 {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor's type has no such operation.
+    /// Returns an error if the tensor's type has no such operation.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::relu6(x)
     }

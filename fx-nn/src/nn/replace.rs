@@ -1,6 +1,6 @@
 //! Every tensor of a module, changed once.
 //!
-//! Invariant: what was shared stays shared within the module.
+//! Invariant: shared tensors stay shared within the module.
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -31,7 +31,7 @@ impl RMSNorm {
     /// A layer with weights of one: eps 1e-6.
     ///
     /// # Errors
-    /// When candle has no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(normalized_shape: impl Into<Shape>) -> Result<Self> {
         let Shape(normalized_shape) = normalized_shape.into();
         Ok(RMSNorm {
@@ -52,7 +52,7 @@ impl RMSNorm {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the last dims of `x` are others.
+    /// Returns an error if the last dims of `x` differ.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::rms_norm(
             x,

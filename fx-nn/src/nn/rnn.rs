@@ -51,7 +51,7 @@ impl RNN {
     /// `[layers · directions, N, hidden_size]`, zeros where none are given.
     ///
     /// # Errors
-    /// When a shape does not fit, or the nonlinearity is another.
+    /// Returns an error if a shape does not fit, or the nonlinearity is unknown.
     pub fn forward(&self, x: &Tensor, hx: Option<&Tensor>) -> Result<(Tensor, Tensor)> {
         let weights: Vec<Tensor> = self.weights.values().cloned().collect();
         let run = match self.nonlinearity.as_str() {

@@ -56,7 +56,7 @@ impl RReLU {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor is not float, or `lower` is above `upper`.
+    /// Returns an error if the tensor is not float, or `lower` is above `upper`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::rrelu(x, self.lower, self.upper, self.training)
     }

@@ -10,7 +10,8 @@ use indexmap::IndexMap;
 
 use crate::tensor::Tensor;
 
-/// Layers one after another. Its children are named `0`, `1`, ... as in PyTorch, where they are given no names.
+/// Layers one after another. Its children are named `0`, `1`, ... as in PyTorch, unless they are
+/// given names.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -48,7 +49,7 @@ impl Sequential {
         self.add_module(place.to_string(), layer)
     }
 
-    /// With a layer of a name: at the end, or in the place of the one that has the name.
+    /// With a layer of a name: at the end, or replacing the one that has the name.
     #[must_use]
     pub fn add_module(
         mut self,
@@ -71,7 +72,7 @@ impl Sequential {
 }
 
 /// # Panics
-/// When there is no such layer.
+/// Panics if there is no such layer.
 impl Index<usize> for Sequential {
     type Output = Box<dyn Module>;
 
@@ -81,7 +82,7 @@ impl Index<usize> for Sequential {
 }
 
 /// # Panics
-/// When there is no such layer.
+/// Panics if there is no such layer.
 impl IndexMut<usize> for Sequential {
     fn index_mut(&mut self, place: usize) -> &mut Box<dyn Module> {
         &mut self.layers[place]
@@ -89,7 +90,7 @@ impl IndexMut<usize> for Sequential {
 }
 
 /// # Panics
-/// When there is no layer of the name.
+/// Panics if there is no layer of the name.
 impl Index<&str> for Sequential {
     type Output = Box<dyn Module>;
 
@@ -99,7 +100,7 @@ impl Index<&str> for Sequential {
 }
 
 /// # Panics
-/// When there is no layer of the name.
+/// Panics if there is no layer of the name.
 impl IndexMut<&str> for Sequential {
     fn index_mut(&mut self, name: &str) -> &mut Box<dyn Module> {
         &mut self.layers[name]
@@ -123,7 +124,7 @@ impl Sequential {
     /// Applies the layers.
     ///
     /// # Errors
-    /// What a layer says.
+    /// Returns the error of a layer.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let mut h = x.clone();
         for layer in self.layers.values() {

@@ -38,7 +38,7 @@ impl Unfold {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When no block fits.
+    /// Returns an error if no block fits.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::unfold(
             x,
@@ -85,7 +85,7 @@ impl Fold {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shape does not fit.
+    /// Returns an error if the shape does not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::fold(
             x,
@@ -124,7 +124,7 @@ impl PixelShuffle {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the factor does not divide the channels.
+    /// Returns an error if the factor does not divide the channels.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pixel_shuffle(x, self.upscale_factor)
     }
@@ -149,7 +149,7 @@ impl PixelUnshuffle {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the factor does not divide the image.
+    /// Returns an error if the factor does not divide the image.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::pixel_unshuffle(x, self.downscale_factor)
     }
@@ -174,13 +174,13 @@ impl ChannelShuffle {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the groups do not divide the channels.
+    /// Returns an error if the groups do not divide the channels.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::channel_shuffle(x, self.groups)
     }
 }
 
-/// One dim as several, of which one size may be -1, for what is left over.
+/// Splits one dim into several, of which one size may be -1, for the remaining one.
 #[derive(Module, Clone, Debug)]
 pub struct Unflatten {
     /// The dim.
@@ -204,7 +204,7 @@ impl Unflatten {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When there is no such dim, or the sizes do not make up its size.
+    /// Returns an error if there is no such dim, or the sizes do not make up its size.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::unflatten(x, self.dim, self.unflattened_size.clone())
     }
@@ -215,7 +215,7 @@ impl Unflatten {
 pub struct CosineSimilarity {
     /// The dim.
     pub dim: i64,
-    /// What shorter lengths count as.
+    /// The value that shorter lengths count as.
     pub eps: f64,
 }
 
@@ -239,7 +239,7 @@ impl CosineSimilarity {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shapes do not broadcast.
+    /// Returns an error if the shapes do not broadcast.
     pub fn forward(&self, x1: &Tensor, x2: &Tensor) -> Result<Tensor> {
         ops::cosine_similarity(x1, x2, self.dim, self.eps)
     }
@@ -284,7 +284,7 @@ impl PairwiseDistance {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the shapes do not broadcast.
+    /// Returns an error if the shapes do not broadcast.
     pub fn forward(&self, x1: &Tensor, x2: &Tensor) -> Result<Tensor> {
         ops::pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
     }

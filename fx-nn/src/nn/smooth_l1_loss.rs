@@ -39,7 +39,7 @@ impl SmoothL1Loss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or neither tensor is float.
+    /// Returns an error if the shapes do not broadcast, or neither tensor is float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::smooth_l1_loss(input, target, &self.reduction, self.beta)
     }

@@ -35,7 +35,7 @@ impl SoftMarginLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or neither tensor is float.
+    /// Returns an error if the shapes do not broadcast, or neither tensor is float.
     pub fn forward(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         ops::soft_margin_loss(input, target, &self.reduction)
     }

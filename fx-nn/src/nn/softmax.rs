@@ -32,7 +32,7 @@ impl Softmax {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When there is no such dim, or the tensor is not float.
+    /// Returns an error if there is no such dim, or the tensor is not float.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::softmax(x, self.dim)
     }

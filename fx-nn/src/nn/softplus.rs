@@ -42,7 +42,7 @@ impl Softplus {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor is not float.
+    /// Returns an error if the tensor is not float.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::softplus(x, self.beta, self.threshold)
     }

@@ -34,7 +34,7 @@ impl Softshrink {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor is not float, or `lambd` is below 0.
+    /// Returns an error if the tensor is not float, or `lambd` is below 0.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::softshrink(x, self.lambd)
     }

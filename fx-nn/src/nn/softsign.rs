@@ -31,7 +31,7 @@ impl Softsign {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// For bool tensors.
+    /// Returns an error for bool tensors.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::softsign(x)
     }

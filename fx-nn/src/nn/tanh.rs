@@ -33,7 +33,7 @@ impl Tanh {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// When the tensor's type has no such operation.
+    /// Returns an error if the tensor's type has no such operation.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::tanh(x)
     }

@@ -31,7 +31,7 @@ impl Tanhshrink {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// For bool tensors.
+    /// Returns an error for bool tensors.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::tanhshrink(x)
     }

@@ -1,4 +1,4 @@
-//! `Threshold`: a number in place of what is not above another.
+//! `Threshold`: replaces elements that are not above a threshold.
 
 use fx_core::{Module, Result, trace};
 
@@ -15,9 +15,9 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Module, Clone, Debug)]
 pub struct Threshold {
-    /// What an element has to be above.
+    /// The threshold.
     pub threshold: f64,
-    /// What stands for the others.
+    /// The replacement.
     pub value: f64,
 }
 
@@ -33,7 +33,7 @@ impl Threshold {
     /// Applies the layer to a tensor of any shape.
     ///
     /// # Errors
-    /// For bool tensors.
+    /// Returns an error for bool tensors.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::threshold(x, self.threshold, self.value)
     }

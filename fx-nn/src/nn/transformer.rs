@@ -1,4 +1,5 @@
-//! Transformer layers: attention and a feed-forward part, each with a way around it and a norm.
+//! Transformer layers: attention and a feed-forward part, each with a residual connection and a
+//! norm.
 
 use fx_core::{Error, Module, Result, trace};
 
@@ -19,7 +20,7 @@ macro_rules! transformer_options {
             /// Sets the width of the feed-forward part, with new weights: 2048.
             ///
             /// # Errors
-            /// When there is no room for them.
+            /// Returns an error if they do not fit into memory.
             pub fn dim_feedforward(self, dim_feedforward: usize) -> Result<Self> {
                 let [d_model] = self.norm1.normalized_shape[..] else {
                     return Err(Error::msg("transformer: the norms are not over one dim"));
@@ -35,7 +36,7 @@ macro_rules! transformer_options {
             /// Sets the share of elements that is dropped in training: 0.1.
             ///
             /// # Errors
-            /// When it is not in [0, 1].
+            /// Returns an error if it is not in [0, 1].
             pub fn dropout(mut self, dropout: f64) -> Result<Self> {
                 $(self.$dropout = Dropout::new(dropout)?;)*
                 $(self.$attention = self.$attention.dropout(dropout)?;)*
@@ -105,7 +106,8 @@ fn hinted(mask: Option<&Tensor>, is_causal: bool) -> Result<()> {
     }
 }
 
-/// Attention of a sequence to itself, and a feed-forward part, each added to what it was given and normalised.
+/// Attention of a sequence to itself, and a feed-forward part, each added to its input and
+/// normalised.
 ///
 /// `src` is `[S, N, E]`, `[N, S, E]` with `batch_first`.
 ///
@@ -145,7 +147,7 @@ impl TransformerEncoderLayer {
     /// A layer in training mode, initialised as PyTorch's.
     ///
     /// # Errors
-    /// When `nhead` does not divide `d_model`.
+    /// Returns an error if `nhead` does not divide `d_model`.
     pub fn new(d_model: usize, nhead: usize) -> Result<Self> {
         let dropout = || Dropout::new(DROPOUT);
         let attention = || MultiheadAttention::new(d_model, nhead)?.dropout(DROPOUT);
@@ -189,11 +191,11 @@ impl TransformerEncoderLayer {
 
 #[trace(leaf, impure = draws, path = "fx_nn::nn::TransformerEncoderLayer")]
 impl TransformerEncoderLayer {
-    /// Applies the layer. Truth values in a mask hold where a key is *not* to be seen, numbers are added to the scores;
-    /// `is_causal` says that the mask hides later keys.
+    /// Applies the layer. Truth values in a mask are true where a key must *not* be seen, numbers
+    /// are added to the scores; `is_causal` states that the mask hides later keys.
     ///
     /// # Errors
-    /// When a shape does not fit, or the activation is another.
+    /// Returns an error if a shape does not fit, or the activation is unknown.
     pub fn forward(
         &self,
         src: &Tensor,
@@ -214,8 +216,8 @@ impl TransformerEncoderLayer {
     }
 }
 
-/// Attention of a sequence to itself and to a memory, and a feed-forward part, each added to what it was given and
-/// normalised.
+/// Attention of a sequence to itself and to a memory, and a feed-forward part, each added to its
+/// input and normalised.
 ///
 /// `tgt` and `memory` are `[T, N, E]` and `[S, N, E]`; with `batch_first` the batch is the first dim of both.
 ///
@@ -261,7 +263,7 @@ impl TransformerDecoderLayer {
     /// A layer in training mode, initialised as PyTorch's.
     ///
     /// # Errors
-    /// When `nhead` does not divide `d_model`.
+    /// Returns an error if `nhead` does not divide `d_model`.
     pub fn new(d_model: usize, nhead: usize) -> Result<Self> {
         let dropout = || Dropout::new(DROPOUT);
         let attention = || MultiheadAttention::new(d_model, nhead)?.dropout(DROPOUT);
@@ -332,7 +334,8 @@ impl TransformerDecoderLayer {
     /// Applies the layer; masks are as those of [`TransformerEncoderLayer`].
     ///
     /// # Errors
-    /// When a shape does not fit, the activation is another, or a mask that is said to be causal is not given.
+    /// Returns an error if a shape does not fit, the activation is unknown, or a mask that is
+    /// declared causal is not given.
     #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
     pub fn forward(
         &self,
@@ -377,7 +380,7 @@ impl TransformerEncoder {
     /// So many layers with the weights of the one given, and a norm or none.
     ///
     /// # Errors
-    /// When candle has no room for them.
+    /// Returns an error if they do not fit into memory.
     pub fn new(
         layer: &TransformerEncoderLayer,
         num_layers: usize,
@@ -400,7 +403,7 @@ impl TransformerEncoder {
     /// Applies the layers; masks are as those of [`TransformerEncoderLayer`].
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     pub fn forward(
         &self,
         src: &Tensor,
@@ -432,7 +435,7 @@ impl TransformerDecoder {
     /// So many layers with the weights of the one given, and a norm or none.
     ///
     /// # Errors
-    /// When candle has no room for them.
+    /// Returns an error if they do not fit into memory.
     pub fn new(
         layer: &TransformerDecoderLayer,
         num_layers: usize,
@@ -456,7 +459,7 @@ impl TransformerDecoder {
     /// Applies the layers; masks are as those of [`TransformerEncoderLayer`].
     ///
     /// # Errors
-    /// When a shape does not fit.
+    /// Returns an error if a shape does not fit.
     #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
     pub fn forward(
         &self,

@@ -1,4 +1,4 @@
-//! `TripletMarginLoss`: what is near and what is far.
+//! `TripletMarginLoss`: distances to a positive and to a negative sample.
 
 use fx_core::{Module, Result, trace};
 
@@ -21,7 +21,7 @@ pub struct TripletMarginLoss {
     pub margin: f64,
     /// The norm: 2.
     pub p: f64,
-    /// What is added to differences: 1e-6.
+    /// The number added to differences: 1e-6.
     pub eps: f64,
     /// Whether the negative's distance is from the nearer of both: false.
     pub swap: bool,
@@ -48,7 +48,8 @@ impl TripletMarginLoss {
     /// The loss.
     ///
     /// # Errors
-    /// When the tensors have different numbers of dims, the shapes do not broadcast, or none is float.
+    /// Returns an error if the tensors have different numbers of dims, the shapes do not broadcast,
+    /// or none is float.
     pub fn forward(&self, anchor: &Tensor, positive: &Tensor, negative: &Tensor) -> Result<Tensor> {
         ops::triplet_margin_loss(
             anchor,

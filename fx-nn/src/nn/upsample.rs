@@ -44,7 +44,7 @@ impl Upsample {
     /// Applies the layer.
     ///
     /// # Errors
-    /// When the mode is another, or `x` is no image.
+    /// Returns an error if the mode is unknown, or `x` is not an image.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         ops::interpolate(x, None, self.scale_factor, &self.mode, self.align_corners)
     }

@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 /// max(x, 0).
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(method, path = "fx_nn::ops::relu")]
 pub fn relu(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
@@ -23,7 +23,7 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
 /// min(max(x, 0), 6).
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(path = "fx_nn::ops::relu6")]
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
@@ -40,7 +40,7 @@ pub fn relu6(x: &Tensor) -> Result<Tensor> {
 /// x where it is above 0, `negative_slope` · x elsewhere.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::leaky_relu")]
 pub fn leaky_relu(
     x: &Tensor,
@@ -62,7 +62,7 @@ fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
 /// x where it is above 0, `alpha` · (exp(x) - 1) elsewhere.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::elu")]
 pub fn elu(
     x: &Tensor,
@@ -81,7 +81,7 @@ pub fn elu(
 /// ELU with the slope and the bottom that keep a mean of 0 and a variance of 1.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::selu")]
 pub fn selu(x: &Tensor) -> Result<Tensor> {
     let (alpha, slope) = (1.673_263_242_354_377_2, 1.050_700_987_355_480_5);
@@ -96,7 +96,7 @@ pub fn selu(x: &Tensor) -> Result<Tensor> {
 /// x where it is above 0, `alpha` · (exp(x / alpha) - 1) elsewhere, which has one slope at 0.
 ///
 /// # Errors
-/// When the tensor is not float, or `alpha` is 0.
+/// Returns an error if the tensor is not float, or `alpha` is 0.
 #[wrap(path = "fx_nn::ops::celu")]
 pub fn celu(
     x: &Tensor,
@@ -118,7 +118,7 @@ pub fn celu(
 /// x · tanh(log(1 + exp(x))).
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::mish")]
 pub fn mish(x: &Tensor) -> Result<Tensor> {
     activation::mish(x.data("mish")?).map(Tensor::made).fx()
@@ -127,7 +127,7 @@ pub fn mish(x: &Tensor) -> Result<Tensor> {
 /// log(sigmoid(x)), without overflow.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::logsigmoid")]
 pub fn logsigmoid(x: &Tensor) -> Result<Tensor> {
     super::elementary::floating("logsigmoid", x)?;
@@ -140,7 +140,7 @@ pub fn logsigmoid(x: &Tensor) -> Result<Tensor> {
 /// x / (1 + |x|).
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(path = "fx_nn::ops::softsign")]
 pub fn softsign(x: &Tensor) -> Result<Tensor> {
     x / (x.abs()? + 1)?
@@ -149,7 +149,7 @@ pub fn softsign(x: &Tensor) -> Result<Tensor> {
 /// x - tanh(x).
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(path = "fx_nn::ops::tanhshrink")]
 pub fn tanhshrink(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
@@ -165,7 +165,7 @@ pub fn tanhshrink(x: &Tensor) -> Result<Tensor> {
 /// approximation.
 ///
 /// # Errors
-/// When `approximate` is neither, or the tensor is not float.
+/// Returns an error if `approximate` is neither, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::gelu")]
 pub fn gelu(
     x: &Tensor,
@@ -190,7 +190,7 @@ pub fn gelu(
 /// log(1 + exp(beta · x)) / beta, and x where beta · x is above `threshold`.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::softplus")]
 pub fn softplus(
     x: &Tensor,
@@ -205,7 +205,7 @@ pub fn softplus(
 /// 1 / (1 + exp(-x)).
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::sigmoid")]
 pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
     pointwise::sigmoid(x.as_float()?.data("sigmoid")?)
@@ -216,7 +216,7 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
 /// x · sigmoid(x), elementwise.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(method, path = "fx_nn::ops::silu")]
 pub fn silu(x: &Tensor) -> Result<Tensor> {
     pointwise::silu(x.data("silu")?).map(Tensor::made).fx()
@@ -225,7 +225,7 @@ pub fn silu(x: &Tensor) -> Result<Tensor> {
 /// The hyperbolic tangent.
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::tanh")]
 pub fn tanh(x: &Tensor) -> Result<Tensor> {
     x.as_float()?.data("tanh")?.tanh().map(Tensor::made).fx()
@@ -234,7 +234,7 @@ pub fn tanh(x: &Tensor) -> Result<Tensor> {
 /// Zeroes elements with probability `p` and scales the rest by 1 / (1 - p); the identity outside training.
 ///
 /// # Errors
-/// When `p` is not in [0, 1].
+/// Returns an error if `p` is not in [0, 1].
 #[wrap(random, path = "fx_nn::ops::dropout")]
 pub fn dropout(
     x: &Tensor,

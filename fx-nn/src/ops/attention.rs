@@ -1,4 +1,4 @@
-//! Attention, and how alike vectors are.
+//! Attention, and cosine similarity.
 
 use fx_core::value::DType;
 use fx_core::{Error, Result, wrap};
@@ -10,9 +10,10 @@ use crate::tensor::Tensor;
 
 /// softmax(q kᵀ · scale + mask) v, for `query` `[.., L, E]`, `key` `[.., S, E]` and `value` `[.., S, V]`.
 ///
-/// The mask broadcasts to `[.., L, S]`: truth values keep where they hold, numbers are added. `is_causal` keeps what
-/// is not after the query; `scale` is 1 / sqrt(E) where none is given; with `enable_gqa` several heads of the query
-/// (dim -3) share one of key and value. A query that may look at nothing gives zeros.
+/// The mask broadcasts to `[.., L, S]`: truth values keep the keys where they are true, numbers are
+/// added. `is_causal` keeps the keys that are not after the query; `scale` is 1 / sqrt(E) by
+/// default; with `enable_gqa` several heads of the query (dim -3) share one of key and value. The
+/// result of a query that may see no key is zeros.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -26,7 +27,7 @@ use crate::tensor::Tensor;
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, or a mask comes beside `is_causal`.
+/// Returns an error if the shapes do not fit, or a mask is given together with `is_causal`.
 #[wrap(random, path = "fx_nn::ops::scaled_dot_product_attention")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn scaled_dot_product_attention(
@@ -106,7 +107,7 @@ pub fn scaled_dot_product_attention(
 /// Scores of attention with a mask: minus infinity where truth values hold, or numbers added; the mask broadcasts.
 ///
 /// # Errors
-/// When it does not.
+/// Returns an error if the mask does not broadcast.
 #[wrap(path = "fx_nn::ops::mask_scores")]
 pub fn mask_scores(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     if mask.is_bool() {
@@ -148,7 +149,8 @@ fn repeated(x: &Tensor, query: &[usize]) -> Result<Tensor> {
 /// The cosine of the angle between vectors along `dim`; shapes broadcast, and lengths below `eps` count as `eps`.
 ///
 /// # Errors
-/// When the shapes do not broadcast, there is no such dim, or neither tensor is float.
+/// Returns an error if the shapes do not broadcast, there is no such dim, or neither tensor is
+/// float.
 #[wrap(path = "fx_nn::ops::cosine_similarity")]
 pub fn cosine_similarity(
     x1: &Tensor,

@@ -17,7 +17,7 @@ use crate::tensor::{Bound, Number, Tensor, TensorOrNumber, common_of};
 /// ```
 ///
 /// # Errors
-/// When the shapes do not broadcast, or the tensors are not of one float type.
+/// Returns an error if the shapes do not broadcast, or the tensors are not of one float type.
 #[wrap(method, path = "fx_nn::ops::lerp")]
 pub fn lerp(x: &Tensor, end: &Tensor, weight: impl Into<TensorOrNumber>) -> Result<Tensor> {
     super::elementary::floating("lerp", x)?;
@@ -52,7 +52,7 @@ pub fn lerp(x: &Tensor, end: &Tensor, weight: impl Into<TensorOrNumber>) -> Resu
 /// ```
 ///
 /// # Errors
-/// When the shapes do not broadcast, or all are of truth values.
+/// Returns an error if the shapes do not broadcast, or all are of truth values.
 #[wrap(method, path = "fx_nn::ops::addcmul")]
 pub fn addcmul(
     x: &Tensor,
@@ -86,7 +86,7 @@ pub fn addcmul(
 /// x + value · tensor1 / tensor2; shapes broadcast, types are promoted.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or integers are divided by integers.
+/// Returns an error if the shapes do not broadcast, or integers are divided by integers.
 #[wrap(method, path = "fx_nn::ops::addcdiv")]
 pub fn addcdiv(
     x: &Tensor,
@@ -116,7 +116,7 @@ pub fn addcdiv(
 /// Each element held between `min` and `max`: PyTorch's other name of [`clamp`](crate::ops::clamp()).
 ///
 /// # Errors
-/// Those of `clamp`.
+/// Returns the errors of `clamp`.
 #[wrap(method, path = "fx_nn::ops::clip")]
 pub fn clip(
     x: &Tensor,

@@ -19,7 +19,7 @@ use crate::tensor::{Pair, Sizes, Tensor};
 /// ```
 ///
 /// # Errors
-/// When no block fits.
+/// Returns an error if no block fits.
 #[wrap(path = "fx_nn::ops::unfold")]
 pub fn unfold(
     x: &Tensor,
@@ -37,7 +37,7 @@ pub fn unfold(
 /// The columns of [`unfold`] added up where their blocks lie in an image of `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit, or the tensor is not float.
+/// Returns an error if the shape does not fit, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::fold")]
 pub fn fold(
     x: &Tensor,
@@ -63,7 +63,7 @@ pub fn fold(
 /// Channels as pixels: `[.., C · r², H, W]` to `[.., C, H · r, W · r]`, with `r` the factor.
 ///
 /// # Errors
-/// When the factor does not divide the channels.
+/// Returns an error if the factor does not divide the channels.
 #[wrap(path = "fx_nn::ops::pixel_shuffle")]
 pub fn pixel_shuffle(x: &Tensor, upscale_factor: usize) -> Result<Tensor> {
     kernels::shuffle("pixel_shuffle", x.data("pixel_shuffle")?, upscale_factor)
@@ -74,7 +74,7 @@ pub fn pixel_shuffle(x: &Tensor, upscale_factor: usize) -> Result<Tensor> {
 /// Pixels as channels: `[.., C, H · r, W · r]` to `[.., C · r², H, W]`, with `r` the factor.
 ///
 /// # Errors
-/// When the factor does not divide the image.
+/// Returns an error if the factor does not divide the image.
 #[wrap(path = "fx_nn::ops::pixel_unshuffle")]
 pub fn pixel_unshuffle(x: &Tensor, downscale_factor: usize) -> Result<Tensor> {
     kernels::unshuffle(
@@ -89,7 +89,7 @@ pub fn pixel_unshuffle(x: &Tensor, downscale_factor: usize) -> Result<Tensor> {
 /// The channels of `x` `[N, C, ..]` in another order: the first of each group, then the second of each, and so on.
 ///
 /// # Errors
-/// When there are fewer than three dims, or `groups` does not divide the channels.
+/// Returns an error if there are fewer than three dims, or `groups` does not divide the channels.
 #[wrap(path = "fx_nn::ops::channel_shuffle")]
 pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
     kernels::channels("channel_shuffle", x.data("channel_shuffle")?, groups)
@@ -111,7 +111,8 @@ pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, the types differ, or a mode is another: volumes and `"bicubic"` are not supported.
+/// Returns an error if the shapes do not fit, the types differ, or a mode is unknown: volumes and
+/// `"bicubic"` are not supported.
 #[wrap(path = "fx_nn::ops::grid_sample")]
 pub fn grid_sample(
     x: &Tensor,
@@ -156,7 +157,7 @@ pub fn grid_sample(
 /// The points of an image of `size` `[N, C, H, W]` under the affine maps `theta` `[N, 2, 3]`, for [`grid_sample`].
 ///
 /// # Errors
-/// When the shapes do not fit: volumes are not supported.
+/// Returns an error if the shapes do not fit: volumes are not supported.
 #[wrap(path = "fx_nn::ops::affine_grid")]
 pub fn affine_grid(
     theta: &Tensor,

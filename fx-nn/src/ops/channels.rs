@@ -12,7 +12,8 @@ use crate::tensor::Tensor;
 /// then move the running ones by `momentum`, else by the running ones.
 ///
 /// # Errors
-/// When the shapes do not fit, a channel has one element only, or there are no statistics to use.
+/// Returns an error if the shapes do not fit, a channel has only one element, or there are no
+/// statistics to use.
 #[wrap(impure, path = "fx_nn::ops::instance_norm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn instance_norm(
@@ -71,7 +72,7 @@ pub fn instance_norm(
 /// x / (k + `alpha` · the mean of the squares of `size` channels around it)^`beta`, for `x` `[N, C, ..]`.
 ///
 /// # Errors
-/// When there are fewer than three dims, `size` is 0, or the tensor is not float.
+/// Returns an error if there are fewer than three dims, `size` is 0, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::local_response_norm")]
 pub fn local_response_norm(
     x: &Tensor,

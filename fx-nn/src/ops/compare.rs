@@ -1,4 +1,4 @@
-//! Questions about elements: which are infinite, which are close, whether all of them are.
+//! Tests of elements: which are infinite, which are close, whether all of them are.
 
 use fx_core::value::{Bool, DType};
 use fx_core::{Error, Result, wrap};
@@ -20,7 +20,7 @@ fn all_of(x: &Tensor, truth: bool) -> Result<Tensor> {
 /// Where an element is infinite, as truth values.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::isinf")]
 pub fn isinf(x: &Tensor) -> Result<Tensor> {
     match x.dtype()?.is_floating_point() {
@@ -32,7 +32,7 @@ pub fn isinf(x: &Tensor) -> Result<Tensor> {
 /// Where an element is infinite and above 0, as truth values.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::isposinf")]
 pub fn isposinf(x: &Tensor) -> Result<Tensor> {
     match x.dtype()?.is_floating_point() {
@@ -44,7 +44,7 @@ pub fn isposinf(x: &Tensor) -> Result<Tensor> {
 /// Where an element is infinite and below 0, as truth values.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::isneginf")]
 pub fn isneginf(x: &Tensor) -> Result<Tensor> {
     match x.dtype()?.is_floating_point() {
@@ -56,7 +56,7 @@ pub fn isneginf(x: &Tensor) -> Result<Tensor> {
 /// Where an element has the sign -, a zero of it and nan too, as truth values.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::signbit")]
 pub fn signbit(x: &Tensor) -> Result<Tensor> {
     if !x.dtype()?.is_floating_point() {
@@ -89,7 +89,7 @@ pub fn signbit(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::nan_to_num")]
 pub fn nan_to_num(
     x: &Tensor,
@@ -128,7 +128,7 @@ pub fn nan_to_num(
 /// ```
 ///
 /// # Errors
-/// When the types differ, the shapes do not broadcast, or a tolerance is below 0.
+/// Returns an error if the types differ, the shapes do not broadcast, or a tolerance is below 0.
 #[wrap(method, path = "fx_nn::ops::isclose")]
 pub fn isclose(
     x: &Tensor,
@@ -185,7 +185,7 @@ fn all_true(x: &Tensor) -> Result<bool> {
 /// Whether all elements are close, by [`isclose`].
 ///
 /// # Errors
-/// Those of `isclose`.
+/// Returns the errors of `isclose`.
 #[wrap(method, path = "fx_nn::ops::allclose")]
 pub fn allclose(
     x: &Tensor,
@@ -201,7 +201,7 @@ pub fn allclose(
 /// Whether both tensors have one shape and equal elements; a nan equals nothing.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::equal")]
 pub fn equal(x: &Tensor, other: &Tensor) -> Result<Bool> {
     if x.dims()? != other.dims()? {

@@ -9,7 +9,7 @@ use crate::tensor::{Pair, Tensor};
 /// A 2-d convolution of `x` `[N, C, H, W]` (or `[C, H, W]`) by `weight` `[O, C / groups, kH, kW]`.
 ///
 /// # Errors
-/// When the shapes, or the kernel and the padded input, do not fit.
+/// Returns an error if the shapes, or the kernel and the padded input, do not fit.
 #[wrap(path = "fx_nn::ops::conv2d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv2d(
@@ -38,7 +38,7 @@ pub fn conv2d(
 /// A 1-d convolution of `x` `[N, C, L]` (or `[C, L]`) by `weight` `[O, C / groups, k]`.
 ///
 /// # Errors
-/// When the shapes, or the kernel and the padded input, do not fit.
+/// Returns an error if the shapes, or the kernel and the padded input, do not fit.
 #[wrap(path = "fx_nn::ops::conv1d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv1d(
@@ -77,7 +77,7 @@ pub fn conv1d(
 /// A transposed 2-d convolution of `x` `[N, C, H, W]` (or `[C, H, W]`) by `weight` `[C, O / groups, kH, kW]`.
 ///
 /// # Errors
-/// When the shapes do not fit, or nothing is left of the result.
+/// Returns an error if the shapes do not fit, or nothing is left of the result.
 #[wrap(path = "fx_nn::ops::conv_transpose2d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose2d(

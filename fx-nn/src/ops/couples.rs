@@ -1,4 +1,5 @@
-//! Functions of each two elements: shapes broadcast, types are promoted, a number may stand for the second tensor.
+//! Functions of pairs of elements: shapes broadcast, types are promoted, a number may replace the
+//! second tensor.
 
 use fx_core::tensor::{Operand, OperandRef, Traced};
 use fx_core::value::{DType, Operator};
@@ -63,7 +64,7 @@ fn operator(op: Operator, x: &Tensor, other: &TensorOrNumber) -> Result<Tensor> 
 /// ```
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::atan2")]
 pub fn atan2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other) = floats(x, other)?;
@@ -73,7 +74,7 @@ pub fn atan2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// sqrt(x² + other²), without overflow on the way.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or neither tensor is float.
+/// Returns an error if the shapes do not broadcast, or neither tensor is float.
 #[wrap(method, path = "fx_nn::ops::hypot")]
 pub fn hypot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
@@ -84,7 +85,7 @@ pub fn hypot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// log(exp(x) + exp(other)), without overflow on the way.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or neither tensor is float.
+/// Returns an error if the shapes do not broadcast, or neither tensor is float.
 #[wrap(method, path = "fx_nn::ops::logaddexp")]
 pub fn logaddexp(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
@@ -95,7 +96,7 @@ pub fn logaddexp(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// log2(2^x + 2^other), without overflow on the way.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or neither tensor is float.
+/// Returns an error if the shapes do not broadcast, or neither tensor is float.
 #[wrap(method, path = "fx_nn::ops::logaddexp2")]
 pub fn logaddexp2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
@@ -106,7 +107,7 @@ pub fn logaddexp2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// x with the sign of `other`; integers become `float32`.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::copysign")]
 pub fn copysign(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     let (x, other) = floats(x, &other.float_beside(x.dtype()?)?)?;
@@ -123,7 +124,7 @@ pub fn copysign(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> 
 /// ```
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::xlogy")]
 pub fn xlogy(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     let (x, other) = floats(x, &other.float_beside(x.dtype()?)?)?;
@@ -141,7 +142,8 @@ pub fn xlogy(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When the shapes do not broadcast, an integer is divided by zero, or both are of truth values.
+/// Returns an error if the shapes do not broadcast, an integer is divided by zero, or both are of
+/// truth values.
 #[wrap(method, path = "fx_nn::ops::fmod")]
 pub fn fmod(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     let (x, other, common) = promoted(x, &other.beside(x.dtype()?)?)?;
@@ -157,7 +159,7 @@ pub fn fmod(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
 /// The greatest common divisors of integers.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or the tensors are not of integers.
+/// Returns an error if the shapes do not broadcast, or the tensors are not of integers.
 #[wrap(method, path = "fx_nn::ops::gcd")]
 pub fn gcd(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
@@ -167,7 +169,7 @@ pub fn gcd(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// The least common multiples of integers; what does not fit wraps around.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or the tensors are not of integers.
+/// Returns an error if the shapes do not broadcast, or the tensors are not of integers.
 #[wrap(method, path = "fx_nn::ops::lcm")]
 pub fn lcm(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
@@ -219,7 +221,8 @@ fn whole(
 /// The rest of x / other with the sign of `other`, as Python's `%`.
 ///
 /// # Errors
-/// When the shapes do not broadcast, an integer is divided by zero, or both are of truth values.
+/// Returns an error if the shapes do not broadcast, an integer is divided by zero, or both are of
+/// truth values.
 #[wrap(method, path = "fx_nn::ops::remainder")]
 pub fn remainder(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     operator(Operator::Mod, x, &other)
@@ -228,7 +231,8 @@ pub fn remainder(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor>
 /// The quotient rounded down, PyTorch's function for `x.floor_divide(other)`.
 ///
 /// # Errors
-/// When the shapes do not broadcast, an integer is divided by zero, or both are of truth values.
+/// Returns an error if the shapes do not broadcast, an integer is divided by zero, or both are of
+/// truth values.
 #[wrap(path = "fx_nn::ops::floor_divide")]
 pub fn floor_divide(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     operator(Operator::Floordiv, x, &other)
@@ -239,7 +243,7 @@ macro_rules! bits {
         #[doc = concat!($does, ", of integers; shapes broadcast.")]
         ///
         /// # Errors
-        /// When the shapes do not broadcast, or one of the two is float.
+        /// Returns an error if the shapes do not broadcast, or one of the two is float.
         #[wrap(method, path = $path)]
         pub fn $name(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
             operator(Operator::$op, x, &other)
@@ -258,7 +262,7 @@ bits! {
 /// The other bits of integers, or the other truth values.
 ///
 /// # Errors
-/// When the tensor is float.
+/// Returns an error if the tensor is float.
 #[wrap(method, path = "fx_nn::ops::bitwise_not")]
 pub fn bitwise_not(x: &Tensor) -> Result<Tensor> {
     Tensor::apply(Operator::Invert, &[x.lend()])
@@ -269,7 +273,7 @@ macro_rules! logic {
         #[doc = concat!("Where ", $does, ", as truth values; a number is true where it is not 0.")]
         ///
         /// # Errors
-        /// When the shapes do not broadcast.
+        /// Returns an error if the shapes do not broadcast.
         #[wrap(method, path = $path)]
         pub fn $name(x: &Tensor, other: &Tensor) -> Result<Tensor> {
             let (x, other) = (x.cast(DType::Bool)?, other.cast(DType::Bool)?);
@@ -288,7 +292,7 @@ logic! {
 /// Where x is 0, as truth values.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::logical_not")]
 pub fn logical_not(x: &Tensor) -> Result<Tensor> {
     Tensor::apply(Operator::Invert, &[x.cast(DType::Bool)?.lend()])
@@ -297,7 +301,7 @@ pub fn logical_not(x: &Tensor) -> Result<Tensor> {
 /// The larger of each two elements; of a nan and a number, the number.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::fmax")]
 pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("fmax", x, other, binary::ge)
@@ -306,7 +310,7 @@ pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// The smaller of each two elements; of a nan and a number, the number.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::fmin")]
 pub fn fmin(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("fmin", x, other, binary::le)
@@ -342,7 +346,7 @@ fn extreme(
 /// ```
 ///
 /// # Errors
-/// When the shapes do not broadcast, or the types differ.
+/// Returns an error if the shapes do not broadcast, or the types differ.
 #[wrap(method, path = "fx_nn::ops::heaviside")]
 pub fn heaviside(x: &Tensor, values: &Tensor) -> Result<Tensor> {
     let dtype = x.dtype()?;

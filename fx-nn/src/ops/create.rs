@@ -66,7 +66,7 @@ macro_rules! constants {
         #[doc = concat!($what, ", of a type: `float32` unless given.")]
         ///
         /// # Errors
-        /// When there is no room for it.
+        /// Returns an error if it does not fit into memory.
         #[wrap(path = $path)]
         pub fn $name(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let op = stringify!($name);
@@ -77,7 +77,7 @@ macro_rules! constants {
         #[doc = concat!($what, ", of the shape of `x`, and of its type unless another is given.")]
         ///
         /// # Errors
-        /// When there is no room for it.
+        /// Returns an error if it does not fit into memory.
         #[wrap(path = $like_path)]
         pub fn $like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
@@ -88,7 +88,7 @@ macro_rules! constants {
         #[doc = concat!($what, " in a shape, of the type of `x` unless another is given.")]
         ///
         /// # Errors
-        /// When there is no room for it.
+        /// Returns an error if it does not fit into memory.
         #[wrap(method, path = $new_path)]
         pub fn $new(x: &Tensor, shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let op = stringify!($new);
@@ -117,7 +117,7 @@ constants! {
 /// ```
 ///
 /// # Errors
-/// When there is no room for it, or the type does not hold the number.
+/// Returns an error if it does not fit into memory, or the type does not hold the number.
 #[wrap(path = "fx_nn::ops::full")]
 pub fn full(
     size: impl Into<Sizes>,
@@ -131,7 +131,7 @@ pub fn full(
 /// One number in the shape of `x`, of its type unless another is given.
 ///
 /// # Errors
-/// When there is no room for it, or the type does not hold the number.
+/// Returns an error if it does not fit into memory, or the type does not hold the number.
 #[wrap(path = "fx_nn::ops::full_like")]
 pub fn full_like(
     x: &Tensor,
@@ -148,7 +148,7 @@ pub fn full_like(
 /// One number in a shape, of the type of `x` unless another is given.
 ///
 /// # Errors
-/// When there is no room for it, or the type does not hold the number.
+/// Returns an error if it does not fit into memory, or the type does not hold the number.
 #[wrap(method, path = "fx_nn::ops::new_full")]
 pub fn new_full(
     x: &Tensor,
@@ -177,7 +177,7 @@ fn in_a_row(op: &str, dtype: DType) -> Result<DType> {
 /// The integers from `start` to before `end`, by `step`, as `int64` unless a type is given.
 ///
 /// # Errors
-/// When `step` is 0, or leads away from `end`, or there is no room for so many.
+/// Returns an error if `step` is 0, or leads away from `end`, or so many do not fit into memory.
 #[wrap(path = "fx_nn::ops::arange")]
 pub fn arange(
     start: impl Into<Int>,
@@ -199,7 +199,8 @@ pub fn arange(
     let count = end.abs_diff(start).div_ceil(step.unsigned_abs());
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     room::of("arange", &[count], C::I64).fx()?;
-    // Each number is between the ends, though its distance from the start may wrap around on the way.
+    // Each number is between the ends, though its distance from the start may wrap around on the
+    // way.
     let numbers: Vec<i64> = std::iter::successors(Some(start), |n| Some(n.wrapping_add(step)))
         .take(count)
         .collect();
@@ -213,14 +214,15 @@ fn spaced(op: &str, [start, end]: [Number; 2], steps: Int, dtype: DType) -> Resu
     start.checked(op, dtype)?;
     end.checked(op, dtype)?;
     let cut = |number: Number| match number {
-        // Below 0 an unsigned type wraps around, as PyTorch has it.
+        // Below 0 an unsigned type wraps around, as in PyTorch.
         Number::Int(n) if dtype == DType::U8 => f64::from(n as u8),
         Number::Float(x) if !dtype.is_floating_point() => x.trunc(),
         number => number.as_f64(),
     };
     let (start, end) = (cut(start), cut(end));
     let step = (end - start) / steps.saturating_sub(1).max(1) as f64;
-    // From the nearer end, so that both are exact; rounded once, which decides where an integer is met or missed.
+    // From the nearer end, so that both ends are exact; rounded once, which decides whether an
+    // integer is reached.
     Ok((0..steps)
         .map(|at| match at < steps / 2 || steps == 1 {
             true => step.mul_add(at as f64, start),
@@ -240,7 +242,7 @@ fn spaced(op: &str, [start, end]: [Number; 2], steps: Int, dtype: DType) -> Resu
 /// ```
 ///
 /// # Errors
-/// When `steps` is below 0, or the type does not hold an end.
+/// Returns an error if `steps` is below 0, or the type does not hold an end.
 #[wrap(path = "fx_nn::ops::linspace")]
 pub fn linspace(
     start: impl Into<Number>,
@@ -257,7 +259,7 @@ pub fn linspace(
 /// `base` to the powers of so many numbers from `start` to `end` at equal distances.
 ///
 /// # Errors
-/// When `steps` is below 0.
+/// Returns an error if `steps` is below 0.
 #[wrap(path = "fx_nn::ops::logspace")]
 pub fn logspace(
     start: impl Into<Number>,
@@ -283,7 +285,7 @@ pub fn logspace(
 /// ```
 ///
 /// # Errors
-/// When a size is below 0, or there is no room for so many.
+/// Returns an error if a size is below 0, or so many do not fit into memory.
 #[wrap(path = "fx_nn::ops::eye")]
 pub fn eye(n: impl Into<Int>, m: Option<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let rows = count("eye", n)?;
@@ -325,7 +327,7 @@ fn places(op: &str, row: Int, col: Int, holds: impl Fn(i64, i64) -> bool) -> Res
 /// ```
 ///
 /// # Errors
-/// When a size is below 0, or there is no room for so many.
+/// Returns an error if a size is below 0, or so many do not fit into memory.
 #[wrap(path = "fx_nn::ops::tril_indices")]
 pub fn tril_indices(
     row: impl Into<Int>,
@@ -341,7 +343,7 @@ pub fn tril_indices(
 /// (`int64`).
 ///
 /// # Errors
-/// When a size is below 0, or there is no room for so many.
+/// Returns an error if a size is below 0, or so many do not fit into memory.
 #[wrap(path = "fx_nn::ops::triu_indices")]
 pub fn triu_indices(
     row: impl Into<Int>,
@@ -357,7 +359,7 @@ impl Tensor {
     /// Zeros, as `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn zeros(shape: impl Into<Sizes>) -> Result<Tensor> {
         zeros(shape, None)
     }
@@ -365,7 +367,7 @@ impl Tensor {
     /// Ones, as `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn ones(shape: impl Into<Sizes>) -> Result<Tensor> {
         ones(shape, None)
     }
@@ -382,7 +384,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// When `start` is after `end`.
+    /// Returns an error if `start` is after `end`.
     #[track_caller]
     pub fn arange(start: impl Into<Int>, end: impl Into<Int>) -> Result<Tensor> {
         arange(start, end, 1, None)

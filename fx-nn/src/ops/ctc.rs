@@ -13,8 +13,9 @@ use crate::tensor::{Sizes, Tensor};
 /// (or `[T, C]`), the logarithms of probabilities, and classes `targets` `[N, S]` (or `[S]`), or those of all samples one
 /// after another.
 ///
-/// `input_lengths` and `target_lengths` say how long each sample is; `blank` is the class between others. `"mean"` divides
-/// each loss by its target's length. `zero_infinity` makes losses 0 where no alignment fits.
+/// `input_lengths` and `target_lengths` are the lengths of the samples; `blank` is the class
+/// between others. `"mean"` divides each loss by its target's length. `zero_infinity` makes losses
+/// 0 if no alignment fits.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -27,7 +28,8 @@ use crate::tensor::{Sizes, Tensor};
 /// ```
 ///
 /// # Errors
-/// When the shapes and lengths do not fit, a target is no class, or the logarithms are neither `float32` nor `float64`.
+/// Returns an error if the shapes and lengths do not fit, a target is not a class, or the
+/// logarithms are neither `float32` nor `float64`.
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 #[wrap(path = "fx_nn::ops::ctc_loss")]
 pub fn ctc_loss(

@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 /// ```
 ///
 /// # Errors
-/// When the two dims are one, or there are no such dims.
+/// Returns an error if the two dims are the same, or there are no such dims.
 #[wrap(method, path = "fx_nn::ops::diagonal")]
 pub fn diagonal(
     x: &Tensor,
@@ -33,7 +33,7 @@ pub fn diagonal(
 /// Matrices of zeros with the last dim of `x` as a diagonal, in the dims `dim1` and `dim2` of the result.
 ///
 /// # Errors
-/// When the two dims are one, or there are no such dims.
+/// Returns an error if the two dims are the same, or there are no such dims.
 #[wrap(method, path = "fx_nn::ops::diag_embed")]
 pub fn diag_embed(
     x: &Tensor,
@@ -57,7 +57,7 @@ pub fn diag_embed(
 /// ```
 ///
 /// # Errors
-/// When there are neither one nor two dims.
+/// Returns an error if there are neither one nor two dims.
 #[wrap(method, path = "fx_nn::ops::diag")]
 pub fn diag(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     let data = x.data("diag")?;
@@ -75,7 +75,7 @@ pub fn diag(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 /// The matrix whose diagonal is the flattened `x`.
 ///
 /// # Errors
-/// When there is no room for it.
+/// Returns an error if it does not fit into memory.
 #[wrap(method, path = "fx_nn::ops::diagflat")]
 pub fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
     let flat = x.data("diagflat")?.flatten_all();
@@ -87,13 +87,13 @@ pub fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
 /// The sum of the diagonal of a matrix; of integers as `int64`.
 ///
 /// # Errors
-/// When there are not two dims, or the tensor is of truth values.
+/// Returns an error if there are not two dims, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::trace")]
 pub fn trace(x: &Tensor) -> Result<Tensor> {
     let data = x.data("trace")?;
     if data.rank() != 2 || x.is_bool() {
         return Err(Error::msg(format_args!(
-            "trace: {x:?} is no matrix of numbers: convert truth values with to_dtype"
+            "trace: {x:?} is not a matrix of numbers: convert truth values with to_dtype"
         )));
     }
     kernels::diagonal("trace", data, 0, 0, 1)

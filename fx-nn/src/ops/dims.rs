@@ -1,4 +1,4 @@
-//! Dims in other places, new ones, one for several and several for one; parts of one.
+//! Moving, adding, splitting and merging dims, and parts of a dim.
 
 use std::borrow::Borrow;
 
@@ -50,7 +50,7 @@ fn moved(op: &str, x: &Tensor, source: &Dims, destination: &Dims) -> Result<Tens
 /// ```
 ///
 /// # Errors
-/// When there are no such dims, or they are not as many.
+/// Returns an error if there are no such dims, or the two lists differ in length.
 #[wrap(method, path = "fx_nn::ops::movedim")]
 pub fn movedim(
     x: &Tensor,
@@ -63,7 +63,7 @@ pub fn movedim(
 /// [`movedim`] under NumPy's name.
 ///
 /// # Errors
-/// When there are no such dims, or they are not as many.
+/// Returns an error if there are no such dims, or the two lists differ in length.
 #[wrap(method, path = "fx_nn::ops::moveaxis")]
 pub fn moveaxis(
     x: &Tensor,
@@ -86,7 +86,7 @@ fn swapped(op: &str, x: &Tensor, a: i64, b: i64) -> Result<Tensor> {
 /// [`transpose`](super::transpose) under NumPy's name.
 ///
 /// # Errors
-/// When there are no such dims.
+/// Returns an error if there are no such dims.
 #[wrap(method, path = "fx_nn::ops::swapaxes")]
 pub fn swapaxes(x: &Tensor, axis0: i64, axis1: i64) -> Result<Tensor> {
     swapped("swapaxes", x, axis0, axis1)
@@ -95,7 +95,7 @@ pub fn swapaxes(x: &Tensor, axis0: i64, axis1: i64) -> Result<Tensor> {
 /// [`transpose`](super::transpose) under another name.
 ///
 /// # Errors
-/// When there are no such dims.
+/// Returns an error if there are no such dims.
 #[wrap(method, path = "fx_nn::ops::swapdims")]
 pub fn swapdims(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     swapped("swapdims", x, dim0, dim1)
@@ -116,7 +116,7 @@ fn least(op: &str, x: &Tensor, rank: usize) -> Result<Tensor> {
 /// The tensor, with a dim where it has none.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 #[wrap(path = "fx_nn::ops::atleast_1d")]
 pub fn atleast_1d(x: &Tensor) -> Result<Tensor> {
     least("atleast_1d", x, 1)
@@ -125,7 +125,7 @@ pub fn atleast_1d(x: &Tensor) -> Result<Tensor> {
 /// The tensor with at least two dims: a vector is a row.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 #[wrap(path = "fx_nn::ops::atleast_2d")]
 pub fn atleast_2d(x: &Tensor) -> Result<Tensor> {
     least("atleast_2d", x, 2)
@@ -134,7 +134,7 @@ pub fn atleast_2d(x: &Tensor) -> Result<Tensor> {
 /// The tensor with at least three dims: a vector is the middle one, a matrix the first two.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 #[wrap(path = "fx_nn::ops::atleast_3d")]
 pub fn atleast_3d(x: &Tensor) -> Result<Tensor> {
     least("atleast_3d", x, 3)
@@ -150,7 +150,7 @@ pub fn atleast_3d(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, or the sizes do not make up its size.
+/// Returns an error if there is no such dim, or the sizes do not make up its size.
 #[wrap(method, path = "fx_nn::ops::unflatten")]
 pub fn unflatten(x: &Tensor, dim: i64, sizes: impl Into<Sizes>) -> Result<Tensor> {
     let op = "unflatten";
@@ -173,7 +173,7 @@ pub fn unflatten(x: &Tensor, dim: i64, sizes: impl Into<Sizes>) -> Result<Tensor
 /// All dims as one.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 #[wrap(method, path = "fx_nn::ops::ravel")]
 pub fn ravel(x: &Tensor) -> Result<Tensor> {
     kernels::shape::flatten(x.data("ravel")?, 0, -1)
@@ -184,7 +184,8 @@ pub fn ravel(x: &Tensor) -> Result<Tensor> {
 /// [`expand`](super::expand) under NumPy's name.
 ///
 /// # Errors
-/// When a dim of another size would change, or there is no room for what is computed from so many elements.
+/// Returns an error if a dim of a size other than 1 would change, or results of so many elements do
+/// not fit into memory.
 #[wrap(method, path = "fx_nn::ops::broadcast_to")]
 pub fn broadcast_to(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
     views::expanded("broadcast_to", x, &size)
@@ -193,7 +194,7 @@ pub fn broadcast_to(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 /// The tensors in the shape that they all broadcast to.
 ///
 /// # Errors
-/// When they do not broadcast.
+/// Returns an error if they do not broadcast.
 #[wrap(path = "fx_nn::ops::broadcast_tensors")]
 pub fn broadcast_tensors(tensors: &[impl Borrow<Tensor>]) -> Result<List<Tensor>> {
     let op = "broadcast_tensors";
@@ -223,7 +224,7 @@ pub fn broadcast_tensors(tensors: &[impl Borrow<Tensor>]) -> Result<List<Tensor>
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, or they are not all in it.
+/// Returns an error if there is no such dim, or the slices are not all in it.
 #[wrap(method, path = "fx_nn::ops::narrow")]
 pub fn narrow(
     x: &Tensor,
@@ -259,7 +260,7 @@ pub fn narrow(
 /// The slice at `index` of a dim, without the dim; negative ones count from the end.
 ///
 /// # Errors
-/// When there is no such dim, or no such slice.
+/// Returns an error if there is no such dim, or no such slice.
 #[wrap(method, path = "fx_nn::ops::select")]
 pub fn select(x: &Tensor, dim: i64, index: impl Into<Int>) -> Result<Tensor> {
     let op = "select";

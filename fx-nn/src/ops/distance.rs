@@ -1,4 +1,4 @@
-//! Distances of vectors, in pairs and each with each.
+//! Distances between vectors, row by row and of all pairs.
 
 use fx_core::{Error, Result, wrap};
 
@@ -10,9 +10,9 @@ use crate::tensor::Tensor;
 
 /// The distance of each row of `x1` `[.., P, M]` from each of `x2` `[.., R, M]`, by the norm `p`: `[.., P, R]`.
 ///
-/// `compute_mode` says when Euclid's is computed by a product of matrices, which is faster and less exact:
-/// `"use_mm_for_euclid_dist_if_necessary"` (above 25 rows), `"use_mm_for_euclid_dist"` or
-/// `"donot_use_mm_for_euclid_dist"`.
+/// `compute_mode` decides when Euclidean distances are computed by a product of matrices, which is
+/// faster and less exact: `"use_mm_for_euclid_dist_if_necessary"` (above 25 rows),
+/// `"use_mm_for_euclid_dist"` or `"donot_use_mm_for_euclid_dist"`.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -24,7 +24,8 @@ use crate::tensor::Tensor;
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, `p` is below 0, or the tensors are not floats of one type.
+/// Returns an error if the shapes do not fit, `p` is below 0, or the tensors are not floats of one
+/// type.
 #[wrap(path = "fx_nn::ops::cdist")]
 pub fn cdist(
     x1: &Tensor,
@@ -46,7 +47,7 @@ pub fn cdist(
         "donot_use_mm_for_euclid_dist" => Some(false),
         other => {
             return Err(Error::msg(format_args!(
-                "{op}: {other:?} is no compute_mode: see its documentation"
+                "{op}: {other:?} is not a compute_mode: see its documentation"
             )));
         }
     };
@@ -58,7 +59,7 @@ pub fn cdist(
 /// The length of x1 - x2 + `eps` along the last dim, by the norm `p`; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(path = "fx_nn::ops::pairwise_distance")]
 pub fn pairwise_distance(
     x1: &Tensor,

@@ -1,4 +1,5 @@
-//! Random tensors. Those without a tensor among their arguments are recorded while tracing, so that each run draws anew.
+//! Random tensors. Those without a tensor among their arguments are recorded while tracing, so that
+//! each run draws new numbers.
 
 use candle_core::Tensor as Data;
 use fx_core::value::{DType, Int};
@@ -41,22 +42,22 @@ fn normal_numbers(dims: &[usize], dtype: DType) -> Result<Tensor> {
     Tensor::from(random::normal(dims).fx()?).cast(dtype)
 }
 
-/// Uniform random numbers in [0, 1), as `float32` unless a type is given. Recorded while tracing, so that each run draws
-/// anew.
+/// Uniform random numbers in [0, 1), as `float32` unless a type is given. Recorded while tracing,
+/// so that each run draws new numbers.
 ///
 /// # Errors
-/// When there is no room for it, or the type is not float.
+/// Returns an error if it does not fit into memory, or the type is not float.
 #[wrap(random, always, path = "fx_nn::ops::rand")]
 pub fn rand(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("rand", dtype.unwrap_or(DType::F32))?;
     uniform(&dims("rand", &shape, DType::F32)?, dtype)
 }
 
-/// Normal random numbers of mean 0 and deviation 1, as `float32` unless a type is given. Recorded while tracing, so that
-/// each run draws anew.
+/// Normal random numbers of mean 0 and deviation 1, as `float32` unless a type is given. Recorded
+/// while tracing, so that each run draws new numbers.
 ///
 /// # Errors
-/// When there is no room for it, or the type is not float.
+/// Returns an error if it does not fit into memory, or the type is not float.
 #[wrap(random, always, path = "fx_nn::ops::randn")]
 pub fn randn(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("randn", dtype.unwrap_or(DType::F32))?;
@@ -66,7 +67,7 @@ pub fn randn(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tens
 /// Uniform random numbers in [0, 1), of the shape of `x`, and of its type unless another is given.
 ///
 /// # Errors
-/// When there is no room for it, or the type is not float.
+/// Returns an error if it does not fit into memory, or the type is not float.
 #[wrap(random, path = "fx_nn::ops::rand_like")]
 pub fn rand_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("rand_like", dtype.map_or_else(|| x.dtype(), Ok)?)?;
@@ -76,7 +77,7 @@ pub fn rand_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
 /// Normal random numbers of mean 0 and deviation 1, of the shape of `x`, and of its type unless another is given.
 ///
 /// # Errors
-/// When there is no room for it, or the type is not float.
+/// Returns an error if it does not fit into memory, or the type is not float.
 #[wrap(random, path = "fx_nn::ops::randn_like")]
 pub fn randn_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("randn_like", dtype.map_or_else(|| x.dtype(), Ok)?)?;
@@ -85,11 +86,12 @@ pub fn randn_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     })
 }
 
-/// Normal random numbers of a mean and a deviation, as `float32` unless a type is given. Recorded while tracing, so that
-/// each run draws anew.
+/// Normal random numbers of a mean and a deviation, as `float32` unless a type is given. Recorded
+/// while tracing, so that each run draws new numbers.
 ///
 /// # Errors
-/// When there is no room for it, the deviation is below 0, or the type is not float.
+/// Returns an error if it does not fit into memory, the deviation is below 0, or the type is not
+/// float.
 #[wrap(random, always, path = "fx_nn::ops::normal")]
 pub fn normal(
     mean: f64,
@@ -132,8 +134,8 @@ fn integers(op: &str, [low, high]: [Int; 2], dims: &[usize], dtype: DType) -> Re
     Tensor::from(numbers).cast(dtype)
 }
 
-/// Random integers from `low` to before `high`, as `int64` unless a type is given. Recorded while tracing, so that each
-/// run draws anew.
+/// Random integers from `low` to before `high`, as `int64` unless a type is given. Recorded while
+/// tracing, so that each run draws new numbers.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -144,7 +146,7 @@ fn integers(op: &str, [low, high]: [Int; 2], dims: &[usize], dtype: DType) -> Re
 /// ```
 ///
 /// # Errors
-/// When there is no such integer, or the type does not hold them.
+/// Returns an error if there is no such integer, or the type does not hold them.
 #[wrap(random, always, path = "fx_nn::ops::randint")]
 pub fn randint(
     low: impl Into<Int>,
@@ -159,7 +161,7 @@ pub fn randint(
 /// Random integers from `low` to before `high`, of the shape of `x`, and of its type unless another is given.
 ///
 /// # Errors
-/// When there is no such integer, or the type does not hold them.
+/// Returns an error if there is no such integer, or the type does not hold them.
 #[wrap(random, path = "fx_nn::ops::randint_like")]
 pub fn randint_like(
     x: &Tensor,
@@ -174,11 +176,11 @@ pub fn randint_like(
     })
 }
 
-/// The integers from 0 to before `n` in a random order, as `int64` unless a type is given. Recorded while tracing, so
-/// that each run draws anew.
+/// The integers from 0 to before `n` in a random order, as `int64` unless a type is given. Recorded
+/// while tracing, so that each run draws new numbers.
 ///
 /// # Errors
-/// When `n` is below 0, or the type does not hold them.
+/// Returns an error if `n` is below 0, or the type does not hold them.
 #[wrap(random, always, path = "fx_nn::ops::randperm")]
 pub fn randperm(n: impl Into<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let n = count("randperm", n)?;
@@ -207,7 +209,7 @@ pub fn randperm(n: impl Into<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor>
 /// ```
 ///
 /// # Errors
-/// When the tensor is not float, or an element is no probability.
+/// Returns an error if the tensor is not float, or an element is not a probability.
 #[wrap(method, random, path = "fx_nn::ops::bernoulli")]
 pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     let dtype = floats("bernoulli", x.dtype()?)?;
@@ -235,8 +237,8 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When the tensor is not float or has neither 1 nor 2 dims, an element is below 0 or not finite, a row sums to 0, or
-/// has fewer elements than are drawn without replacement.
+/// Returns an error if the tensor is not float or has neither 1 nor 2 dims, an element is below 0
+/// or not finite, a row sums to 0, or has fewer elements than are drawn without replacement.
 #[wrap(method, random, path = "fx_nn::ops::multinomial")]
 pub fn multinomial(
     x: &Tensor,
@@ -284,20 +286,21 @@ pub fn multinomial(
 }
 
 impl Tensor {
-    /// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run draws anew.
+    /// Uniform random numbers in [0, 1), as `float32`. Recorded while tracing, so that each run
+    /// draws new numbers.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     #[track_caller]
     pub fn rand(shape: impl Into<Sizes>) -> Result<Tensor> {
         rand(shape, None)
     }
 
-    /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so that each run
-    /// draws anew.
+    /// Normal random numbers of mean 0 and deviation 1, as `float32`. Recorded while tracing, so
+    /// that each run draws new numbers.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     #[track_caller]
     pub fn randn(shape: impl Into<Sizes>) -> Result<Tensor> {
         randn(shape, None)

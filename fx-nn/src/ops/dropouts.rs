@@ -7,7 +7,7 @@ use crate::kernels::pointwise::dropout_mask;
 use crate::kernels::{binary, widen};
 use crate::tensor::Tensor;
 
-/// Refuses what is no probability.
+/// Refuses what is not a probability.
 fn probability(op: &str, p: f64) -> Result<()> {
     match (0.0..=1.0).contains(&p) {
         true => Ok(()),
@@ -46,7 +46,7 @@ fn channels(op: &str, x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
 /// identity outside training.
 ///
 /// # Errors
-/// When `p` is not in [0, 1], or the tensor has other dims.
+/// Returns an error if `p` is not in [0, 1], or the tensor has a different number of dims.
 #[wrap(random, path = "fx_nn::ops::dropout1d")]
 pub fn dropout1d(
     x: &Tensor,
@@ -73,7 +73,7 @@ pub fn dropout1d(
 /// outside training. The first two dims are samples and channels, however many follow.
 ///
 /// # Errors
-/// When `p` is not in [0, 1], or there are fewer than two dims.
+/// Returns an error if `p` is not in [0, 1], or there are fewer than two dims.
 #[wrap(random, path = "fx_nn::ops::dropout2d")]
 pub fn dropout2d(
     x: &Tensor,
@@ -90,7 +90,7 @@ pub fn dropout2d(
 /// Zeroes whole channels of `x` `[N, C, D, H, W]`, otherwise as [`dropout2d`].
 ///
 /// # Errors
-/// When `p` is not in [0, 1], or there are fewer than two dims.
+/// Returns an error if `p` is not in [0, 1], or there are fewer than two dims.
 #[wrap(random, path = "fx_nn::ops::dropout3d")]
 pub fn dropout3d(
     x: &Tensor,
@@ -138,7 +138,7 @@ fn alpha(op: &str, x: &Tensor, p: f64, training: bool, kept: Option<usize>) -> R
 /// are; the identity outside training.
 ///
 /// # Errors
-/// When `p` is not in [0, 1], or the tensor is not float.
+/// Returns an error if `p` is not in [0, 1], or the tensor is not float.
 #[wrap(random, path = "fx_nn::ops::alpha_dropout")]
 pub fn alpha_dropout(
     x: &Tensor,
@@ -155,7 +155,8 @@ pub fn alpha_dropout(
 /// [`alpha_dropout`] of whole channels of `x` `[N, C, ..]`.
 ///
 /// # Errors
-/// When `p` is not in [0, 1], the tensor is not float, or there are fewer than two dims.
+/// Returns an error if `p` is not in [0, 1], the tensor is not float, or there are fewer than two
+/// dims.
 #[wrap(random, path = "fx_nn::ops::feature_alpha_dropout")]
 pub fn feature_alpha_dropout(
     x: &Tensor,
@@ -173,7 +174,7 @@ pub fn feature_alpha_dropout(
 /// 1 / (1 - p): torchvision's, for the branches of residual networks. The identity outside training.
 ///
 /// # Errors
-/// When `p` is not in [0, 1], or `mode` is another.
+/// Returns an error if `p` is not in [0, 1], or `mode` is unknown.
 #[wrap(random, path = "fx_nn::ops::stochastic_depth")]
 pub fn stochastic_depth(
     x: &Tensor,

@@ -12,7 +12,7 @@ macro_rules! functions {
         #[doc = concat!($does, "; integers become `float32`.")]
         ///
         /// # Errors
-        /// Those of the conversion to float.
+        /// Returns the errors of the conversion to float.
         #[wrap(method, path = $path)]
         pub fn $name(x: &Tensor) -> Result<Tensor> {
             let x = x.as_float()?;
@@ -43,7 +43,7 @@ functions! {
 /// exp(x) - 1, precise where x is small; integers become `float32`.
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::expm1")]
 pub fn expm1(x: &Tensor) -> Result<Tensor> {
     elementary::expm1(x.as_float()?.data("expm1")?)
@@ -62,7 +62,7 @@ pub fn expm1(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::logit")]
 pub fn logit(x: &Tensor, #[kw] eps: Option<f64>) -> Result<Tensor> {
     let x = x.as_float()?;
@@ -87,7 +87,7 @@ fn whole(op: &str, x: &Tensor, of: Elementary) -> Result<Tensor> {
 /// The largest whole numbers that are not above x; integers stay as they are.
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(method, path = "fx_nn::ops::floor")]
 pub fn floor(x: &Tensor) -> Result<Tensor> {
     whole("floor", x, Elementary::Floor)
@@ -96,7 +96,7 @@ pub fn floor(x: &Tensor) -> Result<Tensor> {
 /// The smallest whole numbers that are not below x; integers stay as they are.
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(method, path = "fx_nn::ops::ceil")]
 pub fn ceil(x: &Tensor) -> Result<Tensor> {
     whole("ceil", x, Elementary::Ceil)
@@ -105,7 +105,7 @@ pub fn ceil(x: &Tensor) -> Result<Tensor> {
 /// x without what is behind the point; integers stay as they are.
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(method, path = "fx_nn::ops::trunc")]
 pub fn trunc(x: &Tensor) -> Result<Tensor> {
     whole("trunc", x, Elementary::Trunc)
@@ -114,7 +114,7 @@ pub fn trunc(x: &Tensor) -> Result<Tensor> {
 /// As [`trunc`](crate::ops::trunc()), PyTorch's other name for it.
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(method, path = "fx_nn::ops::fix")]
 pub fn fix(x: &Tensor) -> Result<Tensor> {
     whole("fix", x, Elementary::Trunc)
@@ -132,7 +132,7 @@ pub fn fix(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// For bool tensors, and for integers with `decimals` other than 0.
+/// Returns an error for bool tensors, and for integers with `decimals` other than 0.
 #[wrap(method, path = "fx_nn::ops::round")]
 pub fn round(
     x: &Tensor,
@@ -162,7 +162,7 @@ pub(super) fn floating(op: &str, x: &Tensor) -> Result<()> {
 /// What is behind the point, with the sign of x.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(method, path = "fx_nn::ops::frac")]
 pub fn frac(x: &Tensor) -> Result<Tensor> {
     floating("frac", x)?;
@@ -172,7 +172,7 @@ pub fn frac(x: &Tensor) -> Result<Tensor> {
 /// 1 where x is above 0, -1 where it is below, and 0 elsewhere, for nan too.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::sign")]
 pub fn sign(x: &Tensor) -> Result<Tensor> {
     sign_of("sign", x)
@@ -181,7 +181,7 @@ pub fn sign(x: &Tensor) -> Result<Tensor> {
 /// As [`sign`](crate::ops::sign()): PyTorch's name for it that knows complex numbers.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::sgn")]
 pub fn sgn(x: &Tensor) -> Result<Tensor> {
     sign_of("sgn", x)
@@ -201,7 +201,7 @@ fn sign_of(op: &str, x: &Tensor) -> Result<Tensor> {
 /// The absolute values, PyTorch's function for `x.abs()`.
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(path = "fx_nn::ops::absolute")]
 pub fn absolute(x: &Tensor) -> Result<Tensor> {
     x.abs()
@@ -210,7 +210,7 @@ pub fn absolute(x: &Tensor) -> Result<Tensor> {
 /// x itself.
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(method, path = "fx_nn::ops::positive")]
 pub fn positive(x: &Tensor) -> Result<Tensor> {
     match x.is_bool() {
@@ -224,7 +224,7 @@ pub fn positive(x: &Tensor) -> Result<Tensor> {
 /// Degrees as radians; integers become `float32`.
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::deg2rad")]
 pub fn deg2rad(x: &Tensor) -> Result<Tensor> {
     let x = x.as_float()?;
@@ -236,7 +236,7 @@ pub fn deg2rad(x: &Tensor) -> Result<Tensor> {
 /// Radians as degrees; integers become `float32`.
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::rad2deg")]
 pub fn rad2deg(x: &Tensor) -> Result<Tensor> {
     let x = x.as_float()?;

@@ -56,8 +56,9 @@ fn one(
 
 /// The transform of a complex tensor along `dim`: sums of `x` with the weights `exp(-2πi jk / n)`.
 ///
-/// `n` is how many elements are transformed: the first, or with zeros behind all. `norm` says where the sums are divided:
-/// `"backward"` (as without one) at [`ifft`] by `n`, `"forward"` here, `"ortho"` at both by its root.
+/// `n` is the number of transformed elements: the first ones, or all of them padded with zeros.
+/// `norm` decides where the sums are divided: `"backward"` (the default) at [`ifft`] by `n`,
+/// `"forward"` here, `"ortho"` at both by its root.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -67,7 +68,7 @@ fn one(
 /// ```
 ///
 /// # Errors
-/// When the tensor is not complex, there is no such dim or norm, or `n` is below 1.
+/// Returns an error if the tensor is not complex, there is no such dim or norm, or `n` is below 1.
 #[wrap(path = "fx_nn::ops::fft::fft")]
 pub fn fft(
     x: &Tensor,
@@ -81,7 +82,7 @@ pub fn fft(
 /// The inverse of [`fft`].
 ///
 /// # Errors
-/// Those of `fft`.
+/// Returns the errors of `fft`.
 #[wrap(path = "fx_nn::ops::fft::ifft")]
 pub fn ifft(
     x: &Tensor,
@@ -95,7 +96,8 @@ pub fn ifft(
 /// The first `n / 2 + 1` numbers of the [`fft`] of a real tensor, which the others mirror; the result is complex.
 ///
 /// # Errors
-/// When the tensor is half precision, there is no such dim or norm, or `n` is below 1.
+/// Returns an error if the tensor is half precision, there is no such dim or norm, or `n` is
+/// below 1.
 #[wrap(path = "fx_nn::ops::fft::rfft")]
 pub fn rfft(
     x: &Tensor,
@@ -116,7 +118,7 @@ pub fn rfft(
 /// last unless `n` says another.
 ///
 /// # Errors
-/// When the tensor is not complex, there is no such dim or norm, or `n` is below 1.
+/// Returns an error if the tensor is not complex, there is no such dim or norm, or `n` is below 1.
 #[wrap(path = "fx_nn::ops::fft::irfft")]
 pub fn irfft(
     x: &Tensor,
@@ -188,10 +190,11 @@ fn planes(op: &str, x: &Tensor, dims: Dims) -> Result<Dims> {
     }
 }
 
-/// The transform of a complex tensor along two dims; `..` is the last two. [`fftn`] says what `s` is, [`fft`] what `norm`.
+/// The transform of a complex tensor along two dims; `..` is the last two. See [`fftn`] for `s`,
+/// and [`fft`] for `norm`.
 ///
 /// # Errors
-/// Those of `fftn`.
+/// Returns the errors of `fftn`.
 #[wrap(path = "fx_nn::ops::fft::fft2")]
 pub fn fft2(
     x: &Tensor,
@@ -206,7 +209,7 @@ pub fn fft2(
 /// The inverse of [`fft2`].
 ///
 /// # Errors
-/// Those of `fftn`.
+/// Returns the errors of `fftn`.
 #[wrap(path = "fx_nn::ops::fft::ifft2")]
 pub fn ifft2(
     x: &Tensor,
@@ -220,11 +223,12 @@ pub fn ifft2(
 
 /// The transform of a complex tensor along several dims, each as by [`fft`].
 ///
-/// `s` says how many elements are transformed of each, -1 all. Dims `..` are the last ones, as many as `s` has, or all.
+/// `s` is the number of transformed elements of each, -1 for all. Dims `..` are the last ones, as
+/// many as `s` has, or all.
 ///
 /// # Errors
-/// When the tensor is not complex, there is no such dim or norm, a size is below 1, or there are not as many sizes as
-/// dims.
+/// Returns an error if the tensor is not complex, there is no such dim or norm, a size is below 1,
+/// or there are not as many sizes as dims.
 #[wrap(path = "fx_nn::ops::fft::fftn")]
 pub fn fftn(
     x: &Tensor,
@@ -238,7 +242,7 @@ pub fn fftn(
 /// The inverse of [`fftn`].
 ///
 /// # Errors
-/// Those of `fftn`.
+/// Returns the errors of `fftn`.
 #[wrap(path = "fx_nn::ops::fft::ifftn")]
 pub fn ifftn(
     x: &Tensor,
@@ -278,7 +282,7 @@ fn shifted(op: &str, x: &Tensor, dims: &Dims, by: impl Fn(usize) -> i64) -> Resu
 /// A real tensor, such as the magnitudes of a spectrum, is rolled: `x.roll(x.size(0)? / 2, 0)`.
 ///
 /// # Errors
-/// When the last dim is not 2, or there is no such dim.
+/// Returns an error if the last dim is not 2, or there is no such dim.
 #[wrap(path = "fx_nn::ops::fft::fftshift")]
 pub fn fftshift(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Tensor> {
     shifted("fftshift", x, &dim, |n| (n / 2) as i64)
@@ -287,7 +291,7 @@ pub fn fftshift(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Ten
 /// The inverse of [`fftshift`].
 ///
 /// # Errors
-/// Those of `fftshift`.
+/// Returns the errors of `fftshift`.
 #[wrap(path = "fx_nn::ops::fft::ifftshift")]
 pub fn ifftshift(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Tensor> {
     shifted("ifftshift", x, &dim, |n| n.div_ceil(2) as i64)

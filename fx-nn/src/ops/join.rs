@@ -20,7 +20,7 @@ fn each(tensors: &[Tensor], f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec
 /// Tensors beside each other: along dim 1, vectors along their only one.
 ///
 /// # Errors
-/// When there are none, or their other sizes differ.
+/// Returns an error if there are no tensors, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::hstack")]
 pub fn hstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_1d(x))?;
@@ -35,7 +35,7 @@ pub fn hstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// Tensors below each other, along dim 0; vectors are rows.
 ///
 /// # Errors
-/// When there are none, or their other sizes differ.
+/// Returns an error if there are no tensors, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::vstack")]
 pub fn vstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_2d(x))?;
@@ -45,7 +45,7 @@ pub fn vstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// [`vstack`] under another name.
 ///
 /// # Errors
-/// When there are none, or their other sizes differ.
+/// Returns an error if there are no tensors, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::row_stack")]
 pub fn row_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_2d(x))?;
@@ -55,7 +55,7 @@ pub fn row_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// Tensors behind each other, along dim 2.
 ///
 /// # Errors
-/// When there are none, or their other sizes differ.
+/// Returns an error if there are no tensors, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::dstack")]
 pub fn dstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_3d(x))?;
@@ -65,7 +65,7 @@ pub fn dstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// Tensors beside each other, along dim 1; vectors are columns.
 ///
 /// # Errors
-/// When there are none, or their other sizes differ.
+/// Returns an error if there are no tensors, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::column_stack")]
 pub fn column_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| match x.dims()?.len() {
@@ -85,7 +85,7 @@ pub fn column_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When a tensor has more than two dims.
+/// Returns an error if a tensor has more than two dims.
 #[wrap(path = "fx_nn::ops::block_diag")]
 pub fn block_diag(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "block_diag";
@@ -150,7 +150,8 @@ fn of_all(tensors: &[Tensor]) -> Result<DType> {
 /// ```
 ///
 /// # Errors
-/// When there are none, one has more than one dim, their types differ, or `indexing` is another.
+/// Returns an error if there are no tensors, one has more than one dim, their types differ, or
+/// `indexing` is anything else.
 #[wrap(path = "fx_nn::ops::meshgrid")]
 pub fn meshgrid(
     tensors: &[impl Borrow<Tensor>],
@@ -219,12 +220,12 @@ pub fn meshgrid(
 /// ```
 ///
 /// # Errors
-/// When one is no vector, or their types differ.
+/// Returns an error if one is not a vector, or the types differ.
 #[wrap(path = "fx_nn::ops::cartesian_prod")]
 pub fn cartesian_prod(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "cartesian_prod";
     if tensors.iter().any(|x| x.dims().is_ok_and(|d| d.len() != 1)) {
-        return Err(Error::msg(format_args!("{op}: a tensor is no vector")));
+        return Err(Error::msg(format_args!("{op}: a tensor is not a vector")));
     }
     if let [one] = tensors {
         return Ok(one.clone());
@@ -244,7 +245,7 @@ pub fn cartesian_prod(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When `x` is no vector, or there is no room for so many.
+/// Returns an error if `x` is not a vector, or so many rows do not fit into memory.
 #[wrap(path = "fx_nn::ops::combinations")]
 pub fn combinations(
     x: &Tensor,
@@ -255,7 +256,7 @@ pub fn combinations(
     let data = x.data(op)?;
     let &[size] = data.dims() else {
         return Err(Error::msg(format_args!(
-            "{op}: shape {:?} is no vector",
+            "{op}: shape {:?} is not a vector",
             data.dims()
         )));
     };
@@ -263,7 +264,7 @@ pub fn combinations(
         let none = candle_core::Tensor::zeros(0, data.dtype(), data.device());
         return none.map(|data| x.with_data(data)).fx();
     }
-    // Rows grow by one element at a time: what follows the last one, or it again.
+    // Rows grow by one element at a time: a later element than the last one, or that one again.
     let mut rows: Vec<Vec<u32>> = (0..size as u32).map(|i| vec![i]).collect();
     for _ in 1..r {
         let mut longer = Vec::new();

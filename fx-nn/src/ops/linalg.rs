@@ -29,7 +29,7 @@ type Data = candle_core::Tensor;
 /// ```
 ///
 /// # Errors
-/// When a matrix is not square or singular.
+/// Returns an error if a matrix is not square, or is singular.
 #[wrap(path = "fx_nn::ops::linalg::inv")]
 pub fn inv(a: &Tensor) -> Result<Tensor> {
     kernels::inv("inv", a.data("inv")?).map(Tensor::made).fx()
@@ -38,7 +38,7 @@ pub fn inv(a: &Tensor) -> Result<Tensor> {
 /// [`inv`] under the name that `torch.Tensor` has.
 ///
 /// # Errors
-/// When a matrix is not square or singular.
+/// Returns an error if a matrix is not square, or is singular.
 #[wrap(method, path = "fx_nn::ops::linalg::inverse")]
 pub fn inverse(x: &Tensor) -> Result<Tensor> {
     kernels::inv("inverse", x.data("inverse")?)
@@ -62,7 +62,7 @@ fn sides(op: &str, a: &Tensor, b: &Tensor, is_vector: bool) -> Result<(Data, Dat
     };
     let ([of_a @ .., m, n], [of_b @ .., p, q]) = (left.dims(), right.dims()) else {
         return Err(Error::msg(format_args!(
-            "{op}: shapes {:?} and {:?} are no matrices with right sides",
+            "{op}: shapes {:?} and {:?} are not matrices with right sides",
             a.dims()?,
             b.dims()?
         )));
@@ -86,7 +86,8 @@ fn sides(op: &str, a: &Tensor, b: &Tensor, is_vector: bool) -> Result<(Data, Dat
 /// ```
 ///
 /// # Errors
-/// When a matrix is not square or singular, the sizes or types do not fit, or without `left` the other side is a vector.
+/// Returns an error if a matrix is not square, or is singular, the sizes or types do not fit, or
+/// without `left` the other side is a vector.
 #[wrap(path = "fx_nn::ops::linalg::solve")]
 pub fn solve(
     a: &Tensor,
@@ -126,7 +127,7 @@ pub fn solve(
 /// ```
 ///
 /// # Errors
-/// When a matrix is not square.
+/// Returns an error if a matrix is not square.
 #[wrap(method, path = "fx_nn::ops::linalg::det")]
 pub fn det(x: &Tensor) -> Result<Tensor> {
     kernels::det("det", x.data("det")?).map(Tensor::made).fx()
@@ -136,7 +137,7 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
 /// a singular one.
 ///
 /// # Errors
-/// When a matrix is not square.
+/// Returns an error if a matrix is not square.
 #[wrap(method, path = "fx_nn::ops::linalg::slogdet")]
 pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (sign, log) = kernels::slogdet("slogdet", x.data("slogdet")?).fx()?;
@@ -154,7 +155,7 @@ pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
 /// ```
 ///
 /// # Errors
-/// When a matrix is not square or not positive definite.
+/// Returns an error if a matrix is not square or not positive definite.
 #[wrap(path = "fx_nn::ops::linalg::cholesky")]
 pub fn cholesky(
     a: &Tensor,
@@ -190,8 +191,8 @@ pub fn cholesky(
 /// ```
 ///
 /// # Errors
-/// When `mode` is another. A gradient is refused, as in PyTorch, through `"r"` and through `"complete"` of more rows than
-/// columns.
+/// Returns an error if `mode` is anything else. A gradient is refused, as in PyTorch, through `"r"`
+/// and through `"complete"` with more rows than columns.
 #[wrap(path = "fx_nn::ops::linalg::qr")]
 pub fn qr(a: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tensor)> {
     let op = "qr";
@@ -213,9 +214,10 @@ pub fn qr(a: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
 
 /// `U`, the singular values `S` from the largest, and `Vh`, with `U diag(S) Vh` the matrix `[.., m, n]`.
 ///
-/// They are `[.., m, m]`, `[.., k]` and `[.., n, n]`, with `k` the smaller of both; without `full_matrices` `U` is
-/// `[.., m, k]` and `Vh` `[.., k, n]`. The signs of the vectors are free, so what is computed from them must not depend
-/// on these; gradients through `U` and `Vh` are numbers where all singular values differ.
+/// They are `[.., m, m]`, `[.., k]` and `[.., n, n]`, with `k` the smaller of both; without
+/// `full_matrices` `U` is `[.., m, k]` and `Vh` `[.., k, n]`. The signs of the vectors are
+/// arbitrary, so results must not depend on them; gradients through `U` and `Vh` are not NaN if all
+/// singular values differ.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -227,7 +229,7 @@ pub fn qr(a: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
 /// ```
 ///
 /// # Errors
-/// When an element is not finite.
+/// Returns an error if an element is not finite.
 #[wrap(path = "fx_nn::ops::linalg::svd")]
 pub fn svd(a: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
     let (u, s, vh) = kernels::svd("svd", a.data("svd")?, full_matrices).fx()?;
@@ -237,7 +239,7 @@ pub fn svd(a: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, 
 /// The singular values of each matrix `[.., m, n]` from the largest.
 ///
 /// # Errors
-/// When an element is not finite.
+/// Returns an error if an element is not finite.
 #[wrap(path = "fx_nn::ops::linalg::svdvals")]
 pub fn svdvals(a: &Tensor) -> Result<Tensor> {
     let (_, s, _) = kernels::svd("svdvals", a.data("svdvals")?, false).fx()?;
@@ -260,8 +262,8 @@ fn eigen(op: &'static str, a: &Tensor, uplo: &str) -> Result<(Data, Data)> {
 /// The eigenvalues of each symmetric matrix `[.., n, n]` from the least, and the eigenvectors, its columns: of what the
 /// lower triangle (`uplo` `"L"`) or the upper one (`"U"`) holds.
 ///
-/// The signs of the vectors are free, so what is computed from them must not depend on these; gradients through them
-/// are numbers where all eigenvalues differ.
+/// The signs of the vectors are arbitrary, so results must not depend on them; gradients through
+/// them are not NaN if all eigenvalues differ.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -273,7 +275,7 @@ fn eigen(op: &'static str, a: &Tensor, uplo: &str) -> Result<(Data, Data)> {
 /// ```
 ///
 /// # Errors
-/// When a matrix is not square, or an element is not finite.
+/// Returns an error if a matrix is not square, or an element is not finite.
 #[wrap(path = "fx_nn::ops::linalg::eigh")]
 pub fn eigh(a: &Tensor, #[default("L")] uplo: &str) -> Result<(Tensor, Tensor)> {
     let (values, vectors) = eigen("eigh", a, uplo)?;
@@ -283,7 +285,7 @@ pub fn eigh(a: &Tensor, #[default("L")] uplo: &str) -> Result<(Tensor, Tensor)> 
 /// The eigenvalues of [`eigh`].
 ///
 /// # Errors
-/// When a matrix is not square, or an element is not finite.
+/// Returns an error if a matrix is not square, or an element is not finite.
 #[wrap(path = "fx_nn::ops::linalg::eigvalsh")]
 pub fn eigvalsh(a: &Tensor, #[default("L")] uplo: &str) -> Result<Tensor> {
     Ok(Tensor::made(eigen("eigvalsh", a, uplo)?.0))
@@ -292,11 +294,12 @@ pub fn eigvalsh(a: &Tensor, #[default("L")] uplo: &str) -> Result<Tensor> {
 /// The `X` for which the sum of squares of `a X - b` is least, and of those the shortest; the sums, the ranks and the
 /// singular values of `a`.
 ///
-/// `a` is `[.., m, n]` and `b` `[.., m, k]`, or vectors `[.., m]`, with batches that broadcast. Singular values that are
-/// at most `rcond` parts of the largest count as 0; by default that is the type's step times the larger of `m` and `n`.
-/// All drivers are one method, by singular values, and differ in what else they give: `"gelsy"` (as without one)
-/// gives the ranks, `"gels"` the sums, `"gelsd"` and `"gelss"` all. The sums are empty unless `m > n` and all ranks are
-/// `n`; what is not given is empty. Gradients run through `X`.
+/// `a` is `[.., m, n]` and `b` `[.., m, k]`, or vectors `[.., m]`, with batches that broadcast.
+/// Singular values that are at most `rcond` parts of the largest count as 0; by default that is the
+/// type's step times the larger of `m` and `n`. All drivers use one method, by singular values, and
+/// differ in their other results: `"gelsy"` (the default) returns the ranks, `"gels"` the sums,
+/// `"gelsd"` and `"gelss"` all. The sums are empty unless `m > n` and all ranks are `n`; results
+/// that are not returned are empty. Gradients run through `X`.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -309,7 +312,8 @@ pub fn eigvalsh(a: &Tensor, #[default("L")] uplo: &str) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When the sizes or types do not fit, there is no such driver, or an element is not finite.
+/// Returns an error if the sizes or types do not fit, there is no such driver, or an element is not
+/// finite.
 #[wrap(path = "fx_nn::ops::linalg::lstsq")]
 pub fn lstsq(
     a: &Tensor,
@@ -377,9 +381,9 @@ pub fn lstsq(
 
 /// The pseudoinverse of each matrix `[.., m, n]`, of `[.., n, m]`.
 ///
-/// Singular values that are at most the larger of `atol` and `rtol` times the largest count as 0; without both, `rtol` is
-/// the type's step times the larger of `m` and `n`. `hermitian` says that the matrices are symmetric, of which the lower
-/// triangle is read.
+/// Singular values that are at most the larger of `atol` and `rtol` times the largest count as 0;
+/// without both, `rtol` is the type's step times the larger of `m` and `n`. `hermitian` states that
+/// the matrices are symmetric; only the lower triangle is read.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -389,7 +393,7 @@ pub fn lstsq(
 /// ```
 ///
 /// # Errors
-/// When an element is not finite, or a symmetric matrix is not square.
+/// Returns an error if an element is not finite, or a symmetric matrix is not square.
 #[wrap(path = "fx_nn::ops::linalg::pinv")]
 pub fn pinv(
     a: &Tensor,
@@ -407,7 +411,7 @@ pub fn pinv(
 /// [`pinv`] with an `rtol` of `rcond`: the name that `torch.Tensor` has.
 ///
 /// # Errors
-/// When an element is not finite.
+/// Returns an error if an element is not finite.
 #[wrap(method, path = "fx_nn::ops::linalg::pinverse")]
 pub fn pinverse(x: &Tensor, #[default(1e-15)] rcond: f64) -> Result<Tensor> {
     let tolerance = Tolerance {
@@ -430,7 +434,7 @@ pub fn pinverse(x: &Tensor, #[default(1e-15)] rcond: f64) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When a matrix is not square, of truth values, or singular under a power below 0.
+/// Returns an error if a matrix is not square, of truth values, or singular under a power below 0.
 #[wrap(method, path = "fx_nn::ops::linalg::matrix_power")]
 pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
     let op = "matrix_power";
@@ -439,7 +443,7 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
         [.., m, n] if m == n && !x.is_bool() => *m,
         _ => {
             return Err(Error::msg(format_args!(
-                "{op}: {x:?} is no batch of square matrices of numbers"
+                "{op}: {x:?} is not a batch of square matrices of numbers"
             )));
         }
     };
@@ -487,8 +491,9 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When there is no such norm, the dims are not two, the tensor is not float (for norms by singular values: not of
-/// `float32` or `float64`), `dtype` is narrower, or nothing has no least.
+/// Returns an error if there is no such norm, the dims are not two, the tensor is not float (for
+/// norms by singular values: neither `float32` nor `float64`), `dtype` is narrower, or there is no
+/// element to be the least.
 #[wrap(path = "fx_nn::ops::linalg::matrix_norm")]
 pub fn matrix_norm(
     a: &Tensor,

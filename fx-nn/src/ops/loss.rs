@@ -24,7 +24,7 @@ use crate::tensor::Tensor;
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, or a target is no class.
+/// Returns an error if the shapes do not fit, or a target is not a class.
 #[wrap(path = "fx_nn::ops::cross_entropy")]
 pub fn cross_entropy(
     x: &Tensor,
@@ -56,7 +56,7 @@ pub fn cross_entropy(
 /// Minus the log-probabilities `x` `[N, C, ..]` of the classes `target` `[N, ..]` (`int64`).
 ///
 /// # Errors
-/// When the shapes do not fit, or a target is no class.
+/// Returns an error if the shapes do not fit, or a target is not a class.
 #[wrap(path = "fx_nn::ops::nll_loss")]
 pub fn nll_loss(
     x: &Tensor,
@@ -108,7 +108,7 @@ fn differences(
 /// The squared differences; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or neither tensor is float.
+/// Returns an error if the shapes do not broadcast, or neither tensor is float.
 #[wrap(path = "fx_nn::ops::mse_loss")]
 pub fn mse_loss(
     x: &Tensor,
@@ -124,7 +124,7 @@ pub fn mse_loss(
 /// The absolute differences; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or integers are to have a mean.
+/// Returns an error if the shapes do not broadcast, or the mean of integers is requested.
 #[wrap(path = "fx_nn::ops::l1_loss")]
 pub fn l1_loss(
     x: &Tensor,

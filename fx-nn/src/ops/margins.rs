@@ -52,7 +52,7 @@ pub(super) fn of_floats<const N: usize>(
 /// Half the squared difference over `beta` up to `beta`, a straight line beyond it; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast, neither tensor is float, or `beta` is below 0.
+/// Returns an error if the shapes do not broadcast, neither tensor is float, or `beta` is below 0.
 #[wrap(path = "fx_nn::ops::smooth_l1_loss")]
 pub fn smooth_l1_loss(
     x: &Tensor,
@@ -86,7 +86,8 @@ pub fn smooth_l1_loss(
 /// ```
 ///
 /// # Errors
-/// When the shapes do not broadcast, neither tensor is float, or `delta` is not above 0.
+/// Returns an error if the shapes do not broadcast, neither tensor is float, or `delta` is not
+/// above 0.
 #[wrap(path = "fx_nn::ops::huber_loss")]
 pub fn huber_loss(
     x: &Tensor,
@@ -143,7 +144,7 @@ fn alike(op: &str, x: &Tensor, target: &Tensor, types: bool) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// When the shapes or types differ, or an element is not in [0, 1].
+/// Returns an error if the shapes or types differ, or an element is not in [0, 1].
 #[wrap(path = "fx_nn::ops::binary_cross_entropy")]
 pub fn binary_cross_entropy(
     x: &Tensor,
@@ -195,7 +196,7 @@ fn weighing(op: &str, x: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 /// The cross entropy of scores x and shares `target`, without overflow; `pos_weight` is how much positive ones count.
 ///
 /// # Errors
-/// When the shapes differ, or the tensors are not float.
+/// Returns an error if the shapes differ, or the tensors are not float.
 #[wrap(path = "fx_nn::ops::binary_cross_entropy_with_logits")]
 pub fn binary_cross_entropy_with_logits(
     x: &Tensor,
@@ -225,7 +226,7 @@ pub fn binary_cross_entropy_with_logits(
 /// `reduction` may be `"batchmean"` too, the sum over the first size.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or a tensor is not float.
+/// Returns an error if the shapes do not broadcast, or a tensor is not float.
 #[wrap(path = "fx_nn::ops::kl_div")]
 pub fn kl_div(
     x: &Tensor,
@@ -255,7 +256,7 @@ pub fn kl_div(
 /// The likelihood of counts `target` under rates x, or their logarithms (`log_input`); `full` adds Stirling's terms.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or neither tensor is float.
+/// Returns an error if the shapes do not broadcast, or neither tensor is float.
 #[wrap(path = "fx_nn::ops::poisson_nll_loss")]
 pub fn poisson_nll_loss(
     x: &Tensor,
@@ -283,7 +284,7 @@ pub fn poisson_nll_loss(
 /// `full` adds the constant term.
 ///
 /// # Errors
-/// When the shapes do not broadcast, a variance is below 0, or no tensor is float.
+/// Returns an error if the shapes do not broadcast, a variance is below 0, or no tensor is float.
 #[wrap(path = "fx_nn::ops::gaussian_nll_loss")]
 pub fn gaussian_nll_loss(
     x: &Tensor,
@@ -320,7 +321,7 @@ pub fn gaussian_nll_loss(
 /// x where `target` is 1, max(0, margin - x) where it is -1.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or x is not float.
+/// Returns an error if the shapes do not broadcast, or x is not float.
 #[wrap(path = "fx_nn::ops::hinge_embedding_loss")]
 pub fn hinge_embedding_loss(
     x: &Tensor,
@@ -344,7 +345,8 @@ pub fn hinge_embedding_loss(
 /// max(0, margin - target · (x1 - x2)): `target` is 1 where x1 has to be larger, -1 where x2 has.
 ///
 /// # Errors
-/// When the tensors have different numbers of dims, the shapes do not broadcast, or none is float.
+/// Returns an error if the tensors have different numbers of dims, the shapes do not broadcast, or
+/// none is float.
 #[wrap(path = "fx_nn::ops::margin_ranking_loss")]
 pub fn margin_ranking_loss(
     x1: &Tensor,
@@ -371,7 +373,7 @@ pub fn margin_ranking_loss(
 /// log(1 + exp(-target · x)), for targets of 1 and -1.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or neither tensor is float.
+/// Returns an error if the shapes do not broadcast, or neither tensor is float.
 #[wrap(path = "fx_nn::ops::soft_margin_loss")]
 pub fn soft_margin_loss(
     x: &Tensor,
@@ -407,7 +409,8 @@ fn of_rows(x: &Tensor, losses: &Data, reduction: Reduction, keeps: bool) -> Resu
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, a target is no class, `p` is neither 1 nor 2, or x is neither `float32` nor `float64`.
+/// Returns an error if the shapes do not fit, a target is not a class, `p` is neither 1 nor 2, or x
+/// is neither `float32` nor `float64`.
 #[wrap(path = "fx_nn::ops::multi_margin_loss")]
 pub fn multi_margin_loss(
     x: &Tensor,
@@ -446,7 +449,8 @@ fn single(op: &str, x: &Tensor) -> Result<()> {
 /// (or `[C]`) and targets of that shape (`int64`), of which those before the first -1 count.
 ///
 /// # Errors
-/// When the shapes differ, a target is no class, or x is neither `float32` nor `float64`.
+/// Returns an error if the shapes differ, a target is not a class, or x is neither `float32` nor
+/// `float64`.
 #[wrap(path = "fx_nn::ops::multilabel_margin_loss")]
 pub fn multilabel_margin_loss(
     x: &Tensor,
@@ -465,7 +469,7 @@ pub fn multilabel_margin_loss(
 /// The mean over classes of the cross entropy of scores x `[.., C]` and shares `target`.
 ///
 /// # Errors
-/// When the shapes do not broadcast, x has no dims, or is not float.
+/// Returns an error if the shapes do not broadcast, x has no dims, or is not float.
 #[wrap(path = "fx_nn::ops::multilabel_soft_margin_loss")]
 pub fn multilabel_soft_margin_loss(
     x: &Tensor,
@@ -503,8 +507,8 @@ pub fn multilabel_soft_margin_loss(
 /// distance is from the nearer of anchor and positive.
 ///
 /// # Errors
-/// When the tensors have different numbers of dims, the shapes do not broadcast, `margin` is not above 0, or no tensor is
-/// float.
+/// Returns an error if the tensors have different numbers of dims, the shapes do not broadcast,
+/// `margin` is not above 0, or no tensor is float.
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 #[wrap(path = "fx_nn::ops::triplet_margin_loss")]
 pub fn triplet_margin_loss(
@@ -556,7 +560,7 @@ pub fn triplet_margin_loss(
 /// 1 - cos where `target` is 1, max(0, cos - margin) where it is -1, of the cosines of rows x1 and x2.
 ///
 /// # Errors
-/// When the shapes do not fit, or no tensor is float.
+/// Returns an error if the shapes do not fit, or no tensor is float.
 #[wrap(path = "fx_nn::ops::cosine_embedding_loss")]
 pub fn cosine_embedding_loss(
     x1: &Tensor,

@@ -13,7 +13,8 @@ use crate::tensor::Tensor;
 /// The matrix product, with PyTorch's rules: vectors, matrices, and batches that broadcast.
 ///
 /// # Errors
-/// When the inner sizes differ, the batches do not broadcast, or the types differ: they are not promoted.
+/// Returns an error if the inner sizes differ, the batches do not broadcast, or the types differ:
+/// they are not promoted.
 #[wrap(method, path = "fx_nn::ops::matmul")]
 pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     Tensor::apply(
@@ -28,7 +29,7 @@ pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// x Wᵀ + b, for `x` of shape `[.., in]`, `weight` `[out, in]` and `bias` `[out]`.
 ///
 /// # Errors
-/// When the sizes do not fit.
+/// Returns an error if the sizes do not fit.
 #[wrap(path = "fx_nn::ops::linear")]
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     if x.is_bool() || weight.is_bool() {
@@ -54,7 +55,8 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 /// ```
 ///
 /// # Errors
-/// When the equation is malformed, does not fit the shapes, or sums products of truth values.
+/// Returns an error if the equation is malformed, does not fit the shapes, or sums products of
+/// truth values.
 #[wrap(path = "fx_nn::ops::einsum")]
 pub fn einsum(equation: &str, operands: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let common = operands
@@ -69,7 +71,7 @@ pub fn einsum(equation: &str, operands: &[impl Borrow<Tensor>]) -> Result<Tensor
             "einsum: products of truth values have no sum: convert them with to_dtype",
         ));
     }
-    // Integers are computed in 64 bits, and wrap around where they are narrower.
+    // Integers are computed in 64 bits, and wrap around if they are narrower.
     let computed = if common.is_floating_point() {
         common
     } else {
@@ -82,7 +84,7 @@ pub fn einsum(equation: &str, operands: &[impl Borrow<Tensor>]) -> Result<Tensor
     let result = kernels::einsum::einsum(equation, &data)
         .map(Tensor::made)
         .fx()?;
-    // As `sum` does it, which is what is left of the summation of one operand.
+    // With one operand only a sum is left, so `sum` decides the type.
     if one && sums {
         return Ok(result);
     }

@@ -9,7 +9,7 @@ use crate::tensor::{Shape, Tensor};
 /// exp(x) over its sum along `dim`.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::softmax")]
 pub fn softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     let data = x.data("softmax")?;
@@ -22,7 +22,7 @@ pub fn softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
 /// The logarithm of [`softmax`], computed stably.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::log_softmax")]
 pub fn log_softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     let data = x.data("log_softmax")?;
@@ -35,11 +35,11 @@ pub fn log_softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
 /// Normalises each channel (dim 1) of `x`: by the batch's statistics in training, which then move the
 /// running ones by `momentum`, else by the running ones.
 ///
-/// Half precision (`bfloat16`, `float16`) beside parameters and statistics in `float32` is computed in `float32`, and
-/// the result has the type of `x`.
+/// Half precision (`bfloat16`, `float16`) with parameters and statistics in `float32` is computed
+/// in `float32`, and the result has the type of `x`.
 ///
 /// # Errors
-/// When the shapes do not fit, or there are no statistics to use.
+/// Returns an error if the shapes do not fit, or there are no statistics to use.
 #[wrap(impure, path = "fx_nn::ops::batch_norm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn batch_norm(
@@ -110,7 +110,7 @@ fn fits(op: &str, shape: &[usize], held: Option<&candle_core::Tensor>) -> Result
 /// (x - mean) / sqrt(var + eps) · weight + bias over the last dims, which are `normalized_shape`.
 ///
 /// # Errors
-/// When the last dims of `x`, `weight` or `bias` are others.
+/// Returns an error if the last dims of `x`, `weight` or `bias` differ.
 #[wrap(path = "fx_nn::ops::layer_norm")]
 pub fn layer_norm(
     x: &Tensor,
@@ -137,7 +137,7 @@ pub fn layer_norm(
 /// x / sqrt(mean(x²) + eps) · weight over the last dims, which are `normalized_shape`.
 ///
 /// # Errors
-/// When the last dims of `x` or `weight` are others.
+/// Returns an error if the last dims of `x` or `weight` differ.
 #[wrap(path = "fx_nn::ops::rms_norm")]
 pub fn rms_norm(
     x: &Tensor,
@@ -155,7 +155,7 @@ pub fn rms_norm(
 /// Layer norm over each of `num_groups` groups of the channels of `x` `[N, C, ..]`, then `weight` and `bias` `[C]`.
 ///
 /// # Errors
-/// When `num_groups` does not divide the channels, or the shapes do not fit.
+/// Returns an error if `num_groups` does not divide the channels, or the shapes do not fit.
 #[wrap(path = "fx_nn::ops::group_norm")]
 pub fn group_norm(
     x: &Tensor,

@@ -21,7 +21,7 @@ use crate::tensor::{Dims, Sizes, Tensor};
 /// ```
 ///
 /// # Errors
-/// When there are not as many shifts as dims.
+/// Returns an error if there are not as many shifts as dims.
 #[wrap(method, path = "fx_nn::ops::roll")]
 pub fn roll(
     x: &Tensor,
@@ -101,7 +101,7 @@ fn turn(op: &str, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When there are no such dims.
+/// Returns an error if there are no such dims.
 #[wrap(method, path = "fx_nn::ops::flip")]
 pub fn flip(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
     let dims = dims.resolve("flip", x.data("flip")?.rank()).fx()?;
@@ -111,7 +111,7 @@ pub fn flip(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
 /// [`flip`] of the columns, dim 1.
 ///
 /// # Errors
-/// When there are fewer than two dims.
+/// Returns an error if there are fewer than two dims.
 #[wrap(method, path = "fx_nn::ops::fliplr")]
 pub fn fliplr(x: &Tensor) -> Result<Tensor> {
     if x.dims()?.len() < 2 {
@@ -123,7 +123,7 @@ pub fn fliplr(x: &Tensor) -> Result<Tensor> {
 /// [`flip`] of the rows, dim 0.
 ///
 /// # Errors
-/// When there are no dims.
+/// Returns an error if there are no dims.
 #[wrap(method, path = "fx_nn::ops::flipud")]
 pub fn flipud(x: &Tensor) -> Result<Tensor> {
     if x.dims()?.is_empty() {
@@ -142,7 +142,7 @@ pub fn flipud(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When `dims` are not two.
+/// Returns an error if `dims` are not two.
 #[wrap(method, path = "fx_nn::ops::rot90")]
 pub fn rot90(x: &Tensor, k: impl Into<Int>, dims: impl Into<Dims>) -> Result<Tensor> {
     let op = "rot90";
@@ -177,7 +177,8 @@ pub fn rot90(x: &Tensor, k: impl Into<Int>, dims: impl Into<Dims>) -> Result<Ten
 /// ```
 ///
 /// # Errors
-/// When a number is negative, there are neither one nor as many as slices, or there is no such dim.
+/// Returns an error if a number is negative, there is neither one number nor one per slice, or
+/// there is no such dim.
 #[wrap(method, path = "fx_nn::ops::repeat_interleave")]
 pub fn repeat_interleave(
     x: &Tensor,
@@ -269,7 +270,8 @@ fn repeated(op: &str, x: &Tensor, counts: &[i64]) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When there are fewer numbers than dims, a negative one, or no room.
+/// Returns an error if there are fewer numbers than dims, one is negative, or the result does not
+/// fit into memory.
 #[wrap(method, path = "fx_nn::ops::repeat")]
 pub fn repeat(x: &Tensor, repeats: impl Into<Sizes>) -> Result<Tensor> {
     repeated("repeat", x, &repeats.known()?)
@@ -278,7 +280,7 @@ pub fn repeat(x: &Tensor, repeats: impl Into<Sizes>) -> Result<Tensor> {
 /// As [`repeat`], but fewer numbers than dims are for the last ones.
 ///
 /// # Errors
-/// When a number is negative, or there is no room.
+/// Returns an error if a number is negative, or the result does not fit into memory.
 #[wrap(method, path = "fx_nn::ops::tile")]
 pub fn tile(x: &Tensor, dims: impl Into<Sizes>) -> Result<Tensor> {
     let mut counts = dims.known()?;

@@ -9,8 +9,9 @@ use crate::tensor::{Bound, Number, Sizes, Tensor};
 /// Elements around the last dims of `x`: `pad` is how many before and after the last dim, then the one before it, and
 /// so on; negative ones take elements off.
 ///
-/// `mode` says what they are: `"constant"`, which is `value`; `"reflect"`, `"replicate"` or `"circular"`, which are
-/// `x`'s own, around the last one, two or three dims of an image without or with a batch.
+/// `mode` selects the elements: `"constant"`, which is `value`; `"reflect"`, `"replicate"` or
+/// `"circular"`, which are `x`'s own, around the last one, two or three dims of an image without or
+/// with a batch.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -23,8 +24,8 @@ use crate::tensor::{Bound, Number, Sizes, Tensor};
 /// ```
 ///
 /// # Errors
-/// When `pad` is not two numbers a dim, a mode does not have so many, nothing is left of a dim, or `value` is given
-/// for another mode than `"constant"`.
+/// Returns an error if `pad` is not two numbers per dim, a mode does not support so many dims,
+/// nothing is left of a dim, or `value` is given for a mode other than `"constant"`.
 #[wrap(path = "fx_nn::ops::pad")]
 pub fn pad(
     x: &Tensor,

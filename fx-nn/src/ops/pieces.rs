@@ -31,7 +31,7 @@ fn pieces(op: &str, x: &Tensor, sections: &Sections, at: usize) -> Result<List<T
             (0..count).map(|i| (start(i), start(i + 1))).collect()
         }
         Sections::At(places) => {
-            // As slices take them: from the end where negative, and cut to the dim.
+            // As in slices: negative ones count from the end, and all are clamped to the dim.
             let place = |n: &i64| match *n < 0 {
                 true => {
                     size.saturating_sub(usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX))
@@ -69,7 +69,7 @@ fn pieces(op: &str, x: &Tensor, sections: &Sections, at: usize) -> Result<List<T
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, or no piece is asked for.
+/// Returns an error if there is no such dim, or zero pieces are requested.
 #[wrap(method, path = "fx_nn::ops::tensor_split")]
 pub fn tensor_split(
     x: &Tensor,
@@ -102,7 +102,7 @@ fn even(op: &str, x: &Tensor, sections: &Sections, at: usize, rank: usize) -> Re
 /// [`tensor_split`] of the columns: dim 1, or dim 0 of a vector; a number of pieces divides it.
 ///
 /// # Errors
-/// When there are no dims, or the pieces are not of one size.
+/// Returns an error if there are no dims, or the pieces are not of one size.
 #[wrap(method, path = "fx_nn::ops::hsplit")]
 pub fn hsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<List<Tensor>> {
     let at = usize::from(x.dims()?.len() > 1);
@@ -112,7 +112,7 @@ pub fn hsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<Li
 /// [`tensor_split`] of the rows, dim 0; a number of pieces divides it.
 ///
 /// # Errors
-/// When there are fewer than two dims, or the pieces are not of one size.
+/// Returns an error if there are fewer than two dims, or the pieces are not of one size.
 #[wrap(method, path = "fx_nn::ops::vsplit")]
 pub fn vsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<List<Tensor>> {
     even("vsplit", x, &indices_or_sections, 0, 2)
@@ -121,7 +121,7 @@ pub fn vsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<Li
 /// [`tensor_split`] of dim 2; a number of pieces divides it.
 ///
 /// # Errors
-/// When there are fewer than three dims, or the pieces are not of one size.
+/// Returns an error if there are fewer than three dims, or the pieces are not of one size.
 #[wrap(method, path = "fx_nn::ops::dsplit")]
 pub fn dsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<List<Tensor>> {
     even("dsplit", x, &indices_or_sections, 2, 3)

@@ -12,7 +12,7 @@ use crate::tensor::{Bound, Number, Tensor};
 /// -x.
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(method, path = "fx_nn::ops::neg")]
 pub fn neg(x: &Tensor) -> Result<Tensor> {
     -x
@@ -23,7 +23,7 @@ macro_rules! functions {
         #[doc = concat!($does, "; integers become `float32`.")]
         ///
         /// # Errors
-        /// Those of the conversion to float.
+        /// Returns the errors of the conversion to float.
         #[wrap(method, path = $path)]
         pub fn $name(x: &Tensor) -> Result<Tensor> {
             let x = x.as_float()?;
@@ -44,7 +44,7 @@ functions! {
 /// 1 / sqrt(x); integers become `float32`.
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::rsqrt")]
 pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
     pointwise::rsqrt(x.as_float()?.data("rsqrt")?)
@@ -55,7 +55,7 @@ pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
 /// 1 / x; integers become `float32`.
 ///
 /// # Errors
-/// Those of the conversion to float.
+/// Returns the errors of the conversion to float.
 #[wrap(method, path = "fx_nn::ops::reciprocal")]
 pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
     x.as_float()?
@@ -68,7 +68,7 @@ pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
 /// x²; truth values become `int64`.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::square")]
 pub fn square(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
@@ -80,7 +80,7 @@ pub fn square(x: &Tensor) -> Result<Tensor> {
 /// Where an element is not a number, as truth values.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::isnan")]
 pub fn isnan(x: &Tensor) -> Result<Tensor> {
     x.ne(x)
@@ -89,7 +89,7 @@ pub fn isnan(x: &Tensor) -> Result<Tensor> {
 /// Where an element is neither infinite nor nan, as truth values.
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::isfinite")]
 pub fn isfinite(x: &Tensor) -> Result<Tensor> {
     if !x.dtype()?.is_floating_point() {
@@ -110,7 +110,7 @@ pub fn isfinite(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When candle has no such type.
+/// Returns an error if candle has no such type.
 #[wrap(method, path = "fx_nn::ops::to_dtype")]
 pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     x.cast(dtype)
@@ -127,7 +127,8 @@ pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When there is no such device, or the crate was built without the feature that drives it (`cuda`, `metal`).
+/// Returns an error if there is no such device, or the crate was built without the feature that
+/// drives it (`cuda`, `metal`).
 #[wrap(method, path = "fx_nn::ops::to_device")]
 pub fn to_device(x: &Tensor, device: Device) -> Result<Tensor> {
     let device = device::open(device)?;
@@ -145,7 +146,7 @@ pub fn to_device(x: &Tensor, device: Device) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// None of its own.
+/// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::type_as")]
 pub fn type_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     x.cast(other.dtype()?)
@@ -153,10 +154,11 @@ pub fn type_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 
 /// Each element held between `min` and `max`, integers or floats; `None` leaves that side open.
 ///
-/// A float beside integers makes them `float32`; a nan makes every element nan.
+/// A float beside integers makes them `float32`; a NaN makes every element NaN.
 ///
 /// # Errors
-/// When both sides are open, the tensor and the bounds are of truth values, or a float's type does not hold a bound.
+/// Returns an error if both sides are open, the tensor and the bounds are of truth values, or a
+/// float's type does not hold a bound.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -209,7 +211,7 @@ pub fn clamp(
 /// The larger of each two elements; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::maximum")]
 pub fn maximum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("maximum", x, other, binary::maximum)
@@ -218,7 +220,7 @@ pub fn maximum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// The smaller of each two elements; shapes broadcast.
 ///
 /// # Errors
-/// When the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::minimum")]
 pub fn minimum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("minimum", x, other, binary::minimum)

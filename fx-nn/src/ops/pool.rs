@@ -9,7 +9,7 @@ use crate::{kernels, room};
 /// The maximum of each window of `x` `[N, C, H, W]` (or `[C, H, W]`); padding counts as minus infinity.
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::max_pool2d")]
 pub fn max_pool2d(
     x: &Tensor,
@@ -39,7 +39,7 @@ pub fn max_pool2d(
 /// The average of windows that divide `x` `[N, C, H, W]` (or `[C, H, W]`) into `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_avg_pool2d")]
 pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<Tensor> {
     let data = x.data("adaptive_avg_pool2d")?;
@@ -59,7 +59,7 @@ pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<T
 /// `count_include_pad`.
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::avg_pool2d")]
 pub fn avg_pool2d(
     x: &Tensor,

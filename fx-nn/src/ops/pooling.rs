@@ -56,7 +56,7 @@ fn pooled(op: &str, x: &Tensor, options: Options<'_>, ceil_mode: bool) -> Result
 /// The maximum of each window of `x` `[N, C, L]` (or `[C, L]`); padding counts as minus infinity.
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::max_pool1d")]
 pub fn max_pool1d(
     x: &Tensor,
@@ -75,7 +75,7 @@ pub fn max_pool1d(
 /// The maximum of each window of `x` `[N, C, D, H, W]` (or `[C, D, H, W]`); padding counts as minus infinity.
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::max_pool3d")]
 pub fn max_pool3d(
     x: &Tensor,
@@ -95,7 +95,7 @@ pub fn max_pool3d(
 /// [`max_pool1d`], and the place of each maximum in its row (`int64`).
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::max_pool1d_with_indices")]
 pub fn max_pool1d_with_indices(
     x: &Tensor,
@@ -124,7 +124,7 @@ pub fn max_pool1d_with_indices(
 /// ```
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::max_pool2d_with_indices")]
 pub fn max_pool2d_with_indices(
     x: &Tensor,
@@ -144,7 +144,7 @@ pub fn max_pool2d_with_indices(
 /// [`max_pool3d`], and the place of each maximum in its flattened volume (`int64`).
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::max_pool3d_with_indices")]
 pub fn max_pool3d_with_indices(
     x: &Tensor,
@@ -182,7 +182,7 @@ fn adapted(op: &str, x: &Tensor, out: &[usize]) -> Result<(Tensor, Tensor)> {
 /// The maximum of each of the windows that divide images `[N, C, H, W]` (or `[C, H, W]`) into `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_max_pool2d")]
 pub fn adaptive_max_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<Tensor> {
     Ok(adapted("adaptive_max_pool2d", x, &output_size.array())?.0)
@@ -191,7 +191,7 @@ pub fn adaptive_max_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<T
 /// [`adaptive_max_pool2d`], and the place of each maximum in what was flattened (`int64`).
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_max_pool2d_with_indices")]
 pub fn adaptive_max_pool2d_with_indices(
     x: &Tensor,
@@ -203,7 +203,7 @@ pub fn adaptive_max_pool2d_with_indices(
 /// The maximum of each of the windows that divide volumes `[N, C, D, H, W]` (or `[C, D, H, W]`) into `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_max_pool3d")]
 pub fn adaptive_max_pool3d(x: &Tensor, output_size: impl Into<Triple>) -> Result<Tensor> {
     Ok(adapted("adaptive_max_pool3d", x, &output_size.array())?.0)
@@ -212,7 +212,7 @@ pub fn adaptive_max_pool3d(x: &Tensor, output_size: impl Into<Triple>) -> Result
 /// [`adaptive_max_pool3d`], and the place of each maximum in what was flattened (`int64`).
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_max_pool3d_with_indices")]
 pub fn adaptive_max_pool3d_with_indices(
     x: &Tensor,
@@ -224,7 +224,7 @@ pub fn adaptive_max_pool3d_with_indices(
 /// The maximum of each of the windows that divide rows `[N, C, L]` (or `[C, L]`) into `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_max_pool1d")]
 pub fn adaptive_max_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
     Ok(adapted("adaptive_max_pool1d", x, &[output_size])?.0)
@@ -233,7 +233,7 @@ pub fn adaptive_max_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
 /// [`adaptive_max_pool1d`], and the place of each maximum in its row (`int64`).
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_max_pool1d_with_indices")]
 pub fn adaptive_max_pool1d_with_indices(
     x: &Tensor,
@@ -257,7 +257,7 @@ fn as_row(op: &str, x: &Tensor) -> Result<Data> {
 /// The average of each window of `x` `[N, C, L]` (or `[C, L]`); padding counts as zeros where `count_include_pad`.
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::avg_pool1d")]
 pub fn avg_pool1d(
     x: &Tensor,
@@ -318,7 +318,7 @@ fn by_slices(
 /// `count_include_pad`.
 ///
 /// # Errors
-/// When the window does not fit, or the padding exceeds half of it.
+/// Returns an error if the window does not fit, or the padding exceeds half of it.
 #[wrap(path = "fx_nn::ops::avg_pool3d")]
 pub fn avg_pool3d(
     x: &Tensor,
@@ -358,7 +358,7 @@ pub fn avg_pool3d(
 /// The average of windows that divide `x` `[N, C, L]` (or `[C, L]`) into `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_avg_pool1d")]
 pub fn adaptive_avg_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
     let op = "adaptive_avg_pool1d";
@@ -374,7 +374,7 @@ pub fn adaptive_avg_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
 /// The average of windows that divide `x` `[N, C, D, H, W]` (or `[C, D, H, W]`) into `output_size`.
 ///
 /// # Errors
-/// When the shape does not fit, or there is no room for the result.
+/// Returns an error if the shape does not fit, or the result does not fit into memory.
 #[wrap(path = "fx_nn::ops::adaptive_avg_pool3d")]
 pub fn adaptive_avg_pool3d(x: &Tensor, output_size: impl Into<Triple>) -> Result<Tensor> {
     let op = "adaptive_avg_pool3d";
@@ -404,7 +404,7 @@ fn power(
 /// The sum of the powers of each window of `x` `[N, C, L]` (or `[C, L]`), to the power `1 / norm_type`.
 ///
 /// # Errors
-/// When the window does not fit.
+/// Returns an error if the window does not fit.
 #[wrap(path = "fx_nn::ops::lp_pool1d")]
 pub fn lp_pool1d(
     x: &Tensor,
@@ -421,7 +421,7 @@ pub fn lp_pool1d(
 /// The sum of the powers of each window of `x` `[N, C, H, W]` (or `[C, H, W]`), to the power `1 / norm_type`.
 ///
 /// # Errors
-/// When the window does not fit.
+/// Returns an error if the window does not fit.
 #[wrap(path = "fx_nn::ops::lp_pool2d")]
 pub fn lp_pool2d(
     x: &Tensor,
@@ -495,7 +495,7 @@ fn unpooled(
 /// apart that pool to one.
 ///
 /// # Errors
-/// When the shapes do not fit, or a place is outside.
+/// Returns an error if the shapes do not fit, or a place is out of range.
 #[wrap(path = "fx_nn::ops::max_unpool1d")]
 pub fn max_unpool1d(
     x: &Tensor,
@@ -518,7 +518,7 @@ pub fn max_unpool1d(
 /// apart that pool to one.
 ///
 /// # Errors
-/// When the shapes do not fit, or a place is outside.
+/// Returns an error if the shapes do not fit, or a place is out of range.
 #[wrap(path = "fx_nn::ops::max_unpool2d")]
 pub fn max_unpool2d(
     x: &Tensor,
@@ -542,7 +542,7 @@ pub fn max_unpool2d(
 /// apart that pool to one.
 ///
 /// # Errors
-/// When the shapes do not fit, or a place is outside.
+/// Returns an error if the shapes do not fit, or a place is out of range.
 #[wrap(path = "fx_nn::ops::max_unpool3d")]
 pub fn max_unpool3d(
     x: &Tensor,

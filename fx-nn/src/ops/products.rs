@@ -26,7 +26,7 @@ fn ranks(op: &str, given: &[(&Tensor, usize)]) -> Result<()> {
 /// The product of two matrices.
 ///
 /// # Errors
-/// When they are no matrices, their inner sizes differ, or their types.
+/// Returns an error if they are not matrices, or their inner sizes or types differ.
 #[wrap(method, path = "fx_nn::ops::mm")]
 pub fn mm(x: &Tensor, mat2: &Tensor) -> Result<Tensor> {
     ranks("mm", &[(x, 2), (mat2, 2)])?;
@@ -47,7 +47,7 @@ fn batched(op: &str, a: &Tensor, b: &Tensor) -> Result<()> {
 /// The products of as many pairs of matrices.
 ///
 /// # Errors
-/// When they are not `[B, n, m]` and `[B, m, p]`, or their types differ.
+/// Returns an error if they are not `[B, n, m]` and `[B, m, p]`, or their types differ.
 #[wrap(method, path = "fx_nn::ops::bmm")]
 pub fn bmm(x: &Tensor, mat2: &Tensor) -> Result<Tensor> {
     batched("bmm", x, mat2)?;
@@ -57,7 +57,7 @@ pub fn bmm(x: &Tensor, mat2: &Tensor) -> Result<Tensor> {
 /// The product of a matrix and a vector.
 ///
 /// # Errors
-/// When they are others, their inner sizes differ, or their types.
+/// Returns an error if they are not a matrix and a vector, or their inner sizes or types differ.
 #[wrap(method, path = "fx_nn::ops::mv")]
 pub fn mv(x: &Tensor, vec: &Tensor) -> Result<Tensor> {
     ranks("mv", &[(x, 2), (vec, 1)])?;
@@ -67,7 +67,7 @@ pub fn mv(x: &Tensor, vec: &Tensor) -> Result<Tensor> {
 /// The sum of the products of two vectors' elements.
 ///
 /// # Errors
-/// When they are no vectors of one length and type.
+/// Returns an error if they are not vectors of one length and type.
 #[wrap(method, path = "fx_nn::ops::dot")]
 pub fn dot(x: &Tensor, tensor: &Tensor) -> Result<Tensor> {
     ranks("dot", &[(x, 1), (tensor, 1)])?;
@@ -77,7 +77,7 @@ pub fn dot(x: &Tensor, tensor: &Tensor) -> Result<Tensor> {
 /// [`dot`] under another name.
 ///
 /// # Errors
-/// When they are no vectors of one length and type.
+/// Returns an error if they are not vectors of one length and type.
 #[wrap(method, path = "fx_nn::ops::vdot")]
 pub fn vdot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     ranks("vdot", &[(x, 1), (other, 1)])?;
@@ -87,7 +87,7 @@ pub fn vdot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// The sums of products over the last dims of both.
 ///
 /// # Errors
-/// When the last sizes or the types differ.
+/// Returns an error if the last sizes or the types differ.
 #[wrap(method, path = "fx_nn::ops::inner")]
 pub fn inner(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let op = "inner";
@@ -145,7 +145,7 @@ fn folded(
 /// The sums of products over the last `dims` dims of `a` and the first of `b`; [`tensordot_dims`] takes any.
 ///
 /// # Errors
-/// When the sizes of the dims or the types differ.
+/// Returns an error if the sizes of the dims or the types differ.
 #[wrap(path = "fx_nn::ops::tensordot")]
 pub fn tensordot(a: &Tensor, b: &Tensor, #[default(2)] dims: usize) -> Result<Tensor> {
     let op = "tensordot";
@@ -164,7 +164,7 @@ pub fn tensordot(a: &Tensor, b: &Tensor, #[default(2)] dims: usize) -> Result<Te
 /// The sums of products over the dims `dims_a` of `a` and `dims_b` of `b`: `torch.tensordot` with two lists.
 ///
 /// # Errors
-/// When there are no such dims, or their sizes or the types differ.
+/// Returns an error if there are no such dims, or their sizes or the types differ.
 #[wrap(path = "fx_nn::ops::tensordot_dims")]
 pub fn tensordot_dims(
     a: &Tensor,
@@ -273,7 +273,7 @@ macro_rules! sums {
         #[doc = concat!("`beta` · x + `alpha` · ", $what, "; `x` broadcasts, and is not looked at where `beta` is 0.")]
         ///
         /// # Errors
-        /// When the shapes do not fit, or the types differ.
+        /// Returns an error if the shapes do not fit, or the types differ.
         #[wrap(method, path = $path)]
         pub fn $name(
             x: &Tensor,
@@ -311,7 +311,7 @@ fn outer_of(op: &str, x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// All products of an element of one vector with one of another, a row for each of the first.
 ///
 /// # Errors
-/// When they are no vectors.
+/// Returns an error if they are not vectors.
 #[wrap(method, path = "fx_nn::ops::outer")]
 pub fn outer(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
     outer_of("outer", x, vec2)
@@ -320,7 +320,7 @@ pub fn outer(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
 /// [`outer`] under another name.
 ///
 /// # Errors
-/// When they are no vectors.
+/// Returns an error if they are not vectors.
 #[wrap(method, path = "fx_nn::ops::ger")]
 pub fn ger(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
     outer_of("ger", x, vec2)
@@ -329,7 +329,7 @@ pub fn ger(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
 /// `beta` · x + `alpha` · the [`outer`] product of two vectors; `x` broadcasts, and is not looked at where `beta` is 0.
 ///
 /// # Errors
-/// When the shapes do not fit, or the types differ.
+/// Returns an error if the shapes do not fit, or the types differ.
 #[wrap(method, path = "fx_nn::ops::addr")]
 pub fn addr(
     x: &Tensor,
@@ -348,7 +348,7 @@ pub fn addr(
     plus(op, x, &column, &vec2.unsqueeze(0)?, beta, alpha, false)
 }
 
-/// Kronecker's product: each element of `x` times the whole of `other`, in the place of the element.
+/// Kronecker's product: each element of `x` times the whole of `other`, instead of the element.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -358,7 +358,7 @@ pub fn addr(
 /// ```
 ///
 /// # Errors
-/// When there is no room for it.
+/// Returns an error if it does not fit into memory.
 #[wrap(method, path = "fx_nn::ops::kron")]
 pub fn kron(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (a, b) = (x.dims()?, other.dims()?);
@@ -387,7 +387,8 @@ pub fn kron(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// The product of all matrices, in an order in which it is cheapest; the first may be a row, the last a column.
 ///
 /// # Errors
-/// When there are fewer than two, one between them is no matrix, or the sizes or types do not fit.
+/// Returns an error if there are fewer than two, an inner one is not a matrix, or the sizes or
+/// types do not fit.
 #[wrap(path = "fx_nn::ops::multi_dot")]
 pub fn multi_dot(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "multi_dot";
@@ -407,7 +408,8 @@ pub fn multi_dot(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// The product of all matrices, in an order in which it is cheapest.
 ///
 /// # Errors
-/// When there are none, one is no matrix, or the sizes or types do not fit.
+/// Returns an error if there are no matrices, one is not a matrix, or the sizes or types do not
+/// fit.
 #[wrap(path = "fx_nn::ops::chain_matmul")]
 pub fn chain_matmul(matrices: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "chain_matmul";
@@ -472,7 +474,7 @@ fn cheapest(xs: &[Tensor]) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When the dim is not of size 3, or the shapes do not broadcast.
+/// Returns an error if the dim is not of size 3, or the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::cross")]
 pub fn cross(x: &Tensor, other: &Tensor, dim: impl Into<Option<i64>>) -> Result<Tensor> {
     let op = "cross";
@@ -508,7 +510,7 @@ pub fn cross(x: &Tensor, other: &Tensor, dim: impl Into<Option<i64>>) -> Result<
 /// The powers of each element of a vector as a row: `n` of them, from the largest down, or from 0 up where `increasing`.
 ///
 /// # Errors
-/// When `x` is no vector.
+/// Returns an error if `x` is not a vector.
 #[wrap(path = "fx_nn::ops::vander")]
 pub fn vander(
     x: &Tensor,
@@ -518,7 +520,7 @@ pub fn vander(
     let op = "vander";
     let &[size] = x.dims()? else {
         return Err(Error::msg(format_args!(
-            "{op}: shape {:?} is no vector",
+            "{op}: shape {:?} is not a vector",
             x.dims()?
         )));
     };
@@ -549,7 +551,7 @@ pub fn vander(
 /// x1 · W · x2 + b, for `x1` `[.., n]`, `x2` `[.., m]`, `weight` `[out, n, m]` and `bias` `[out]`.
 ///
 /// # Errors
-/// When the shapes do not fit, or the types differ.
+/// Returns an error if the shapes do not fit, or the types differ.
 #[wrap(path = "fx_nn::ops::bilinear")]
 pub fn bilinear(
     input1: &Tensor,

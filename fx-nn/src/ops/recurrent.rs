@@ -114,13 +114,14 @@ fn network(
 
 /// Gated recurrent units over `x` `[L, N, in]`, `[N, L, in]` with `batch_first`, or `[L, in]`.
 ///
-/// `params` are, for each layer and each direction in it, the weights of the input `[3 · hidden, in]` and of the hidden
-/// state `[3 · hidden, hidden]` and, with `has_biases`, their two biases `[3 · hidden]`; gates are in the order reset,
-/// update, new. The states `h_0` `[layers · directions, N, hidden]` are zeros where none are given. Gives the last
-/// layer's hidden states (of both directions side by side), and the last states of all layers.
+/// `params` are, for each layer and each direction in it, the weights of the input
+/// `[3 · hidden, in]` and of the hidden state `[3 · hidden, hidden]` and, with `has_biases`, their
+/// two biases `[3 · hidden]`; gates are in the order reset, update, new. The states `h_0`
+/// `[layers · directions, N, hidden]` are zeros by default. Returns the last layer's hidden states
+/// (of both directions side by side), and the last states of all layers.
 ///
 /// # Errors
-/// When a shape does not fit, or the number of parameters.
+/// Returns an error if a shape or the number of parameters does not fit.
 #[wrap(random, path = "fx_nn::ops::gru")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn gru(
@@ -148,7 +149,7 @@ pub fn gru(
 /// A plain recurrent network with the hyperbolic tangent, otherwise as [`gru`]: its weights have `hidden` rows.
 ///
 /// # Errors
-/// When a shape does not fit, or the number of parameters.
+/// Returns an error if a shape or the number of parameters does not fit.
 #[wrap(random, path = "fx_nn::ops::rnn_tanh")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn rnn_tanh(
@@ -176,7 +177,7 @@ pub fn rnn_tanh(
 /// A plain recurrent network with max(x, 0), otherwise as [`gru`]: its weights have `hidden` rows.
 ///
 /// # Errors
-/// When a shape does not fit, or the number of parameters.
+/// Returns an error if a shape or the number of parameters does not fit.
 #[wrap(random, path = "fx_nn::ops::rnn_relu")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn rnn_relu(
@@ -275,7 +276,7 @@ fn step(
 /// none is given; both without N too.
 ///
 /// # Errors
-/// When a shape does not fit.
+/// Returns an error if a shape does not fit.
 #[wrap(path = "fx_nn::ops::gru_cell")]
 pub fn gru_cell(
     x: &Tensor,
@@ -292,7 +293,7 @@ pub fn gru_cell(
 /// none is given; both without N too.
 ///
 /// # Errors
-/// When a shape does not fit.
+/// Returns an error if a shape does not fit.
 #[wrap(path = "fx_nn::ops::rnn_tanh_cell")]
 pub fn rnn_tanh_cell(
     x: &Tensor,
@@ -309,7 +310,7 @@ pub fn rnn_tanh_cell(
 /// none is given; both without N too.
 ///
 /// # Errors
-/// When a shape does not fit.
+/// Returns an error if a shape does not fit.
 #[wrap(path = "fx_nn::ops::rnn_relu_cell")]
 pub fn rnn_relu_cell(
     x: &Tensor,
@@ -326,7 +327,7 @@ pub fn rnn_relu_cell(
 /// `h` and `c`, zeros where none are given; all without N too.
 ///
 /// # Errors
-/// When a shape does not fit.
+/// Returns an error if a shape does not fit.
 #[wrap(path = "fx_nn::ops::lstm_cell")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn lstm_cell(

@@ -25,7 +25,7 @@ fn written([name, keeping]: [&'static str; 2], args: &[Argument]) -> Option<Writ
 /// The sum over `dim`; of truth values and integers as `int64`.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method = custom, path = "fx_nn::ops::sum", written = |args| written(["sum", "sum_keepdim"], args))]
 pub fn sum(
     x: &Tensor,
@@ -46,7 +46,7 @@ pub fn sum(
 /// The mean over `dim`.
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(method = custom, path = "fx_nn::ops::mean", written = |args| written(["mean", "mean_keepdim"], args))]
 pub fn mean(
     x: &Tensor,
@@ -67,7 +67,7 @@ pub fn mean(
 /// The maximum over `dim`.
 ///
 /// # Errors
-/// When there is no such dim, or nothing to take the maximum of.
+/// Returns an error if there is no such dim, or no element to take the maximum of.
 #[wrap(method = custom, path = "fx_nn::ops::amax", written = |args| written(["amax", "amax_keepdim"], args))]
 pub fn amax(
     x: &Tensor,
@@ -88,7 +88,7 @@ pub fn amax(
 /// The minimum over `dim`.
 ///
 /// # Errors
-/// When there is no such dim, or nothing to take the minimum of.
+/// Returns an error if there is no such dim, or no element to take the minimum of.
 #[wrap(method = custom, path = "fx_nn::ops::amin", written = |args| written(["amin", "amin_keepdim"], args))]
 pub fn amin(
     x: &Tensor,
@@ -109,7 +109,7 @@ pub fn amin(
 /// The indices of the dims that are reduced: an empty list names all of them, as in PyTorch.
 pub(super) fn reduced(op: &str, dim: &Dims, data: &candle_core::Tensor) -> Result<Vec<usize>> {
     let dims = dim.resolve(op, data.rank()).fx()?;
-    // The one dim that a tensor without dims can be asked for is none.
+    // A tensor without dims accepts one dim, but has none.
     Ok(match dims.is_empty() || data.rank() == 0 {
         true => (0..data.rank()).collect(),
         false => dims,
@@ -134,7 +134,7 @@ fn spread(
 /// The variance over `dim`: the sum of squared distances from the mean over their count, less one if `unbiased`.
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(method = custom, path = "fx_nn::ops::var", written = |args| written(["var", "var_keepdim"], args))]
 pub fn var(
     x: &Tensor,
@@ -154,7 +154,7 @@ pub fn var(
 /// The standard deviation over `dim`: the square root of the variance.
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(method = custom, path = "fx_nn::ops::std", written = |args| written(["std", "std_keepdim"], args))]
 pub fn std(
     x: &Tensor,
@@ -174,7 +174,7 @@ pub fn std(
 /// The sum of each element and those before it along `dim`; of truth values and integers as `int64`.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::cumsum")]
 pub fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
     kernels::scan::cumsum(x.data("cumsum")?, dim)
@@ -195,7 +195,7 @@ pub(super) fn no_truth(op: &str, x: &Tensor) -> Result<()> {
 /// Where the largest element along `dim` is (`int64`); the first of several.
 ///
 /// # Errors
-/// When there is no such dim, it is empty, or the tensor is of truth values.
+/// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::argmax")]
 pub fn argmax(
     x: &Tensor,
@@ -211,7 +211,7 @@ pub fn argmax(
 /// Where the smallest element along `dim` is (`int64`); the first of several.
 ///
 /// # Errors
-/// When there is no such dim, it is empty, or the tensor is of truth values.
+/// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::argmin")]
 pub fn argmin(
     x: &Tensor,
@@ -235,7 +235,7 @@ fn extremes(op: &str, x: &Tensor, dim: i64, keepdim: bool, side: Side) -> Result
 /// The largest elements along `dim` and where they are (`int64`), PyTorch's `max(x, dim)`.
 ///
 /// # Errors
-/// When there is no such dim, or it is empty.
+/// Returns an error if there is no such dim, or it is empty.
 #[wrap(method, path = "fx_nn::ops::max")]
 pub fn max(
     x: &Tensor,
@@ -258,7 +258,7 @@ pub fn max(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, or it is empty.
+/// Returns an error if there is no such dim, or it is empty.
 #[wrap(method, path = "fx_nn::ops::min")]
 pub fn min(
     x: &Tensor,
@@ -273,7 +273,8 @@ pub fn min(
 /// The `k` largest (or smallest) elements along `dim`, in order, and where they are (`int64`).
 ///
 /// # Errors
-/// When there is no such dim, it has fewer than `k` elements, or the tensor is of truth values.
+/// Returns an error if there is no such dim, it has fewer than `k` elements, or the tensor is of
+/// truth values.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -305,7 +306,7 @@ macro_rules! reduction_methods {
             #[doc = concat!("The ", $what, " over `dim`: `..` for all dims.")]
             ///
             /// # Errors
-            /// When there is no such dim.
+            /// Returns an error if there is no such dim.
             #[track_caller]
             pub fn $name(&self, dim: impl Into<Dims>) -> Result<Tensor> {
                 $name::method(self, dim, false)
@@ -314,7 +315,7 @@ macro_rules! reduction_methods {
             #[doc = concat!("The ", $what, " over `dim`, which stays with size 1.")]
             ///
             /// # Errors
-            /// When there is no such dim.
+            /// Returns an error if there is no such dim.
             #[track_caller]
             pub fn $keep(&self, dim: impl Into<Dims>) -> Result<Tensor> {
                 $name::method(self, dim, true)
@@ -329,7 +330,7 @@ macro_rules! spread_methods {
             #[doc = concat!("The ", $what, " over `dim`, `..` for all dims; `unbiased` divides by one less than the count.")]
             ///
             /// # Errors
-            /// When there is no such dim.
+            /// Returns an error if there is no such dim.
             #[track_caller]
             pub fn $name(&self, dim: impl Into<Dims>, unbiased: bool) -> Result<Tensor> {
                 $name::method(self, dim, unbiased, false)
@@ -338,7 +339,7 @@ macro_rules! spread_methods {
             #[doc = concat!("The ", $what, " over `dim`, which stays with size 1.")]
             ///
             /// # Errors
-            /// When there is no such dim.
+            /// Returns an error if there is no such dim.
             #[track_caller]
             pub fn $keep(&self, dim: impl Into<Dims>, unbiased: bool) -> Result<Tensor> {
                 $name::method(self, dim, unbiased, true)

@@ -22,7 +22,7 @@ use crate::tensor::{Sizes, Tensor};
 /// ```
 ///
 /// # Errors
-/// When not exactly one of `size` and `scale_factor` is given, or `mode` is another.
+/// Returns an error if not exactly one of `size` and `scale_factor` is given, or `mode` is unknown.
 #[wrap(path = "fx_nn::ops::interpolate")]
 pub fn interpolate(
     x: &Tensor,

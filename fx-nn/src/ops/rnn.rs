@@ -13,13 +13,14 @@ use crate::tensor::Tensor;
 
 /// Long short-term memory over `x` `[L, N, in]`, `[N, L, in]` with `batch_first`, or `[L, in]`.
 ///
-/// `params` are, for each layer and each direction in it, the weights of the input `[4 · hidden, in]` and of the hidden
-/// state `[4 · hidden, hidden]` and, with `has_biases`, their two biases `[4 · hidden]`; gates are in the order input,
-/// forget, cell, output. The states `h_0` and `c_0` `[layers · directions, N, hidden]` are zeros where none are given.
-/// Gives the last layer's hidden states (of both directions side by side), and the last states of all layers.
+/// `params` are, for each layer and each direction in it, the weights of the input
+/// `[4 · hidden, in]` and of the hidden state `[4 · hidden, hidden]` and, with `has_biases`, their
+/// two biases `[4 · hidden]`; gates are in the order input, forget, cell, output. The states `h_0`
+/// and `c_0` `[layers · directions, N, hidden]` are zeros by default. Returns the last layer's
+/// hidden states (of both directions side by side), and the last states of all layers.
 ///
 /// # Errors
-/// When a shape does not fit, or the number of parameters.
+/// Returns an error if a shape or the number of parameters does not fit.
 #[wrap(random, path = "fx_nn::ops::lstm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn lstm(

@@ -1,4 +1,5 @@
-//! What runs along a dim: products, extremes, logarithms of sums, differences; and norms and products of dims.
+//! Running functions along a dim: products, extremes, logarithms of sums, differences; and norms
+//! and products of dims.
 
 use fx_core::{Error, Result, wrap};
 
@@ -18,7 +19,7 @@ use crate::tensor::{Dims, Tensor};
 /// ```
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::cumprod")]
 pub fn cumprod(x: &Tensor, dim: i64) -> Result<Tensor> {
     lanes::cumprod(x.data("cumprod")?, dim)
@@ -29,7 +30,7 @@ pub fn cumprod(x: &Tensor, dim: i64) -> Result<Tensor> {
 /// The logarithm of the sum of exponentials of each element and those before it along `dim`, without overflow.
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(method, path = "fx_nn::ops::logcumsumexp")]
 pub fn logcumsumexp(x: &Tensor, dim: i64) -> Result<Tensor> {
     super::elementary::floating("logcumsumexp", x)?;
@@ -48,7 +49,7 @@ pub fn logcumsumexp(x: &Tensor, dim: i64) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::cummax")]
 pub fn cummax(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
     let (values, places) = lanes::extremes("cummax", x.data("cummax")?, dim, true).fx()?;
@@ -58,7 +59,7 @@ pub fn cummax(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
 /// The smallest of each element and those before it along `dim`, and where it is (`int64`): the last of several.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::cummin")]
 pub fn cummin(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
     let (values, places) = lanes::extremes("cummin", x.data("cummin")?, dim, false).fx()?;
@@ -68,7 +69,7 @@ pub fn cummin(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
 /// The product of the elements along `dim`, or of all; of truth values and integers as `int64`.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::prod")]
 pub fn prod(
     x: &Tensor,
@@ -130,7 +131,7 @@ pub fn prod(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, `n` is below 0, or the shapes differ elsewhere.
+/// Returns an error if there is no such dim, `n` is below 0, or the shapes differ elsewhere.
 #[wrap(method, path = "fx_nn::ops::diff")]
 pub fn diff(
     x: &Tensor,
@@ -188,7 +189,7 @@ pub fn diff(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::logsumexp")]
 pub fn logsumexp(
     x: &Tensor,
@@ -217,7 +218,8 @@ pub fn logsumexp(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, the tensor is not float, or nothing has no largest element.
+/// Returns an error if there is no such dim, the tensor is not float, or there is no element to be
+/// the largest.
 #[wrap(path = "fx_nn::ops::vector_norm")]
 pub fn vector_norm(
     x: &Tensor,
@@ -230,10 +232,10 @@ pub fn vector_norm(
     norm_of("vector_norm", x, ord, &dim, keepdim)
 }
 
-/// The `p`-norm over `dim`, by [`vector_norm`]: of all elements that of 2, unless told otherwise.
+/// The `p`-norm over `dim`, by [`vector_norm`]: of all elements that of 2, unless specified.
 ///
 /// # Errors
-/// Those of `vector_norm`.
+/// Returns the errors of `vector_norm`.
 #[wrap(method, path = "fx_nn::ops::norm")]
 pub fn norm(
     x: &Tensor,
@@ -263,7 +265,7 @@ fn norm_of(op: &str, x: &Tensor, p: f64, dim: &Dims, keepdim: bool) -> Result<Te
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::normalize")]
 pub fn normalize(
     x: &Tensor,

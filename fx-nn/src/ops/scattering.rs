@@ -1,4 +1,4 @@
-//! Elements put at, and added to, places that an index names.
+//! Elements written to, and added to, places that an index names.
 
 use std::borrow::Borrow;
 
@@ -36,8 +36,8 @@ fn no_truth(op: &str, x: &Tensor) -> Result<()> {
 
 /// `x` with the elements of `src` put at their own place, but for `dim`, where it is at the `index`.
 ///
-/// Of several at one place the last stays, and has the gradient. For one number instead of `src` see
-/// [`scatter_value`].
+/// The last of several at one place stays, and has the gradient. For one number instead of `src`
+/// see [`scatter_value`].
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -49,7 +49,7 @@ fn no_truth(op: &str, x: &Tensor) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, the types differ, or an index is out of range.
+/// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::scatter")]
 pub fn scatter(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<Tensor> {
     let op = "scatter";
@@ -68,7 +68,8 @@ pub fn scatter(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<Ten
 /// `x` with a number put at the places of [`scatter`].
 ///
 /// # Errors
-/// When the shapes do not fit, an index is out of range, or the type of `x` does not hold the number.
+/// Returns an error if the shapes do not fit, an index is out of range, or the type of `x` does not
+/// hold the number.
 #[wrap(path = "fx_nn::ops::scatter_value")]
 pub fn scatter_value(
     x: &Tensor,
@@ -103,7 +104,7 @@ fn filled(
 /// `x` with the elements of `src` added at the places of [`scatter`]; integers wrap around.
 ///
 /// # Errors
-/// When the shapes do not fit, the types differ, or an index is out of range.
+/// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::scatter_add")]
 pub fn scatter_add(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<Tensor> {
     let op = "scatter_add";
@@ -134,7 +135,8 @@ pub fn scatter_add(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, the types differ, an index is out of range, or `reduce` is another.
+/// Returns an error if the shapes do not fit, the types differ, an index is out of range, or
+/// `reduce` is unknown.
 #[wrap(method, path = "fx_nn::ops::scatter_reduce")]
 pub fn scatter_reduce(
     x: &Tensor,
@@ -189,7 +191,7 @@ fn sliced(
 /// `x` with the slices of `source`, times `alpha`, added at the places of the vector `index` along `dim`.
 ///
 /// # Errors
-/// When the shapes do not fit, the types differ, or an index is out of range.
+/// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::index_add")]
 pub fn index_add(
     x: &Tensor,
@@ -221,7 +223,7 @@ pub fn index_add(
 /// `x` with the slices of `source` at the places of the vector `index` along `dim`; of several at one the last stays.
 ///
 /// # Errors
-/// When the shapes do not fit, the types differ, or an index is out of range.
+/// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::index_copy")]
 pub fn index_copy(x: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     let op = "index_copy";
@@ -239,7 +241,7 @@ pub fn index_copy(x: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Resu
 /// `x` with a number in the slices that the vector `index` names along `dim`, which may count from the end.
 ///
 /// # Errors
-/// When an index is out of range, or the type of `x` does not hold the number.
+/// Returns an error if an index is out of range, or the type of `x` does not hold the number.
 #[wrap(method, path = "fx_nn::ops::index_fill")]
 pub fn index_fill(
     x: &Tensor,
@@ -273,7 +275,8 @@ pub fn index_fill(
 /// ```
 ///
 /// # Errors
-/// When there are more indices than dims, the shapes do not broadcast, the types differ, or an index is out of range.
+/// Returns an error if there are more indices than dims, the shapes do not broadcast, the types
+/// differ, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::index_put")]
 pub fn index_put(
     x: &Tensor,
@@ -334,7 +337,8 @@ pub fn index_put(
 /// `x` with the elements of a vector `source` at the places where `mask` holds, in their order.
 ///
 /// # Errors
-/// When the mask is not of truth values or does not broadcast to `x`, the types differ, or `source` has too few.
+/// Returns an error if the mask is not of truth values or does not broadcast to `x`, the types
+/// differ, or `source` has too few elements.
 #[wrap(method, path = "fx_nn::ops::masked_scatter")]
 pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
     let op = "masked_scatter";
@@ -373,7 +377,7 @@ pub(super) fn true_places(
         .collect())
 }
 
-/// `x` with `src` in the place of a part of the given sizes, and steps of its own.
+/// `x` with `src` instead of a part of the given sizes, and steps of its own.
 fn part(op: &str, x: &Tensor, src: &Tensor, dims: &[usize], at: &[i64]) -> Result<Tensor> {
     same(op, x, src)?;
     let source = src.data(op)?;
@@ -388,10 +392,10 @@ fn part(op: &str, x: &Tensor, src: &Tensor, dims: &[usize], at: &[i64]) -> Resul
         .fx()
 }
 
-/// `x` with `src` in the place of the slice at `index` of a dim.
+/// `x` with `src` instead of the slice at `index` of a dim.
 ///
 /// # Errors
-/// When there is no such slice, or its shape or type is another.
+/// Returns an error if there is no such slice, or its shape or type differs.
 #[wrap(method, path = "fx_nn::ops::select_scatter")]
 pub fn select_scatter(x: &Tensor, src: &Tensor, dim: i64, index: impl Into<Int>) -> Result<Tensor> {
     let op = "select_scatter";
@@ -406,7 +410,7 @@ pub fn select_scatter(x: &Tensor, src: &Tensor, dim: i64, index: impl Into<Int>)
     part(op, x, src, &dims, &at)
 }
 
-/// `x` with `src` in the place of the slices of a dim from `start` to before `end`, by `step`.
+/// `x` with `src` instead of the slices of a dim from `start` to before `end`, by `step`.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -416,7 +420,7 @@ pub fn select_scatter(x: &Tensor, src: &Tensor, dim: i64, index: impl Into<Int>)
 /// ```
 ///
 /// # Errors
-/// When the shape or type of `src` is another, or `step` is not positive.
+/// Returns an error if the shape or type of `src` differs, or `step` is not positive.
 #[wrap(method, path = "fx_nn::ops::slice_scatter")]
 pub fn slice_scatter(
     x: &Tensor,
@@ -447,10 +451,10 @@ pub fn slice_scatter(
     part(op, x, src, &dims, &at)
 }
 
-/// `x` with `src` in the place of a [`diagonal`](super::diagonal).
+/// `x` with `src` instead of a [`diagonal`](super::diagonal).
 ///
 /// # Errors
-/// When there is no such diagonal, or its shape or type is another.
+/// Returns an error if there is no such diagonal, or its shape or type differs.
 #[wrap(method, path = "fx_nn::ops::diagonal_scatter")]
 pub fn diagonal_scatter(
     x: &Tensor,

@@ -40,7 +40,7 @@ pub(super) fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core
 /// ```
 ///
 /// # Errors
-/// When `condition` is not of truth values, or the shapes do not broadcast.
+/// Returns an error if `condition` is not of truth values, or the shapes do not broadcast.
 #[wrap(path = "fx_nn::ops::r#where")]
 pub fn r#where(
     condition: &Tensor,
@@ -59,8 +59,8 @@ pub fn r#where(
 /// `x` with `value` where `mask` holds; the mask broadcasts. The type stays: a float's fraction is cut off for integers.
 ///
 /// # Errors
-/// When the mask is not of truth values, or does not broadcast to the shape of `x`, or the type of `x` does not hold the
-/// value.
+/// Returns an error if the mask is not of truth values, or does not broadcast to the shape of `x`,
+/// or the type of `x` does not hold the value.
 #[wrap(method, path = "fx_nn::ops::masked_fill")]
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Result<Tensor> {
     let truth = condition("masked_fill", mask)?;
@@ -73,7 +73,7 @@ pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Resul
 /// The lower triangle of each matrix, with `diagonal` more dims above the main one; zeros elsewhere.
 ///
 /// # Errors
-/// When there are fewer than two dims.
+/// Returns an error if there are fewer than two dims.
 #[wrap(method, path = "fx_nn::ops::tril")]
 pub fn tril(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     select::triangle("tril", x.data("tril")?, diagonal, true)
@@ -84,7 +84,7 @@ pub fn tril(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 /// The upper triangle of each matrix, from `diagonal` dims above the main one on; zeros elsewhere.
 ///
 /// # Errors
-/// When there are fewer than two dims.
+/// Returns an error if there are fewer than two dims.
 #[wrap(method, path = "fx_nn::ops::triu")]
 pub fn triu(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     select::triangle("triu", x.data("triu")?, diagonal, false)
@@ -95,11 +95,11 @@ pub fn triu(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 /// The elements of `x` at the places of `index` (`int64`), whose values are the places along `dim`.
 ///
 /// # Errors
-/// When the ranks differ, or an index is out of range.
+/// Returns an error if the ranks differ, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::gather")]
 pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     let at = match index.dims()?.contains(&0) {
-        // PyTorch looks at no type where there is no index.
+        // PyTorch does not check the type of an empty index.
         true => index.cast(DType::I64)?,
         false => index.clone(),
     };
@@ -111,7 +111,7 @@ pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 /// The slices of `x` along `dim` that the vector `index` (`int64`) names.
 ///
 /// # Errors
-/// When `index` is not a vector, or an index is out of range.
+/// Returns an error if `index` is not a vector, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::index_select")]
 pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     let at = indices("index_select", index)?;
@@ -124,7 +124,8 @@ pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 /// many as the largest needs.
 ///
 /// # Errors
-/// When `x` is not of `int64`, an element is not in `[0, num_classes)`, or there is no room for so many classes.
+/// Returns an error if `x` is not of `int64`, an element is not in `[0, num_classes)`, or so many
+/// classes do not fit into memory.
 #[wrap(path = "fx_nn::ops::one_hot")]
 pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
     if x.dtype()? != DType::I64 {
@@ -150,7 +151,7 @@ pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
 /// row `padding_idx`.
 ///
 /// # Errors
-/// When an element of `x` names no row, or `padding_idx` does not.
+/// Returns an error if an element of `x` or `padding_idx` is not the index of a row.
 #[wrap(path = "fx_nn::ops::embedding")]
 pub fn embedding(x: &Tensor, weight: &Tensor, #[kw] padding_idx: Option<usize>) -> Result<Tensor> {
     let at = indices("embedding", x)?;

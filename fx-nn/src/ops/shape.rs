@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 /// Dims `start_dim` to `end_dim` as one.
 ///
 /// # Errors
-/// When there are no such dims, or `start_dim` comes after `end_dim`.
+/// Returns an error if there are no such dims, or `start_dim` comes after `end_dim`.
 #[wrap(method, path = "fx_nn::ops::flatten")]
 pub fn flatten(
     x: &Tensor,
@@ -35,7 +35,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// When there is no such dim.
+    /// Returns an error if there is no such dim.
     #[track_caller]
     pub fn flatten_from(&self, start_dim: i64) -> Result<Tensor> {
         self.flatten(start_dim, -1)
@@ -44,7 +44,7 @@ impl Tensor {
     /// All dims as one: PyTorch's `x.flatten()`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     #[track_caller]
     pub fn flatten_all(&self) -> Result<Tensor> {
         self.flatten(0, -1)
@@ -54,7 +54,7 @@ impl Tensor {
 /// Tensors one after another along a dim that they have.
 ///
 /// # Errors
-/// When there are none, or their other sizes differ.
+/// Returns an error if there are no tensors, or their other sizes differ.
 #[wrap(path = "fx_nn::ops::cat")]
 pub fn cat(
     tensors: &[impl Borrow<Tensor>],
@@ -68,7 +68,7 @@ pub fn cat(
 /// Tensors of one shape along a new dim.
 ///
 /// # Errors
-/// When there are none, or their shapes differ.
+/// Returns an error if there are no tensors, or their shapes differ.
 #[wrap(path = "fx_nn::ops::stack")]
 pub fn stack(
     tensors: &[impl Borrow<Tensor>],

@@ -1,4 +1,4 @@
-//! Activation functions of straight pieces, gates, and slopes that are learned or drawn.
+//! Piecewise activation functions, gates, and slopes that are learned or drawn.
 
 use fx_core::{Error, Result, wrap};
 
@@ -10,7 +10,7 @@ use crate::tensor::{Number, Tensor};
 /// 0 up to -3, x from 3 on, and x · (x + 3) / 6 between.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::hardswish")]
 pub fn hardswish(x: &Tensor) -> Result<Tensor> {
     shrink::hardswish(x.data("hardswish")?)
@@ -21,7 +21,7 @@ pub fn hardswish(x: &Tensor) -> Result<Tensor> {
 /// 0 up to -3, 1 from 3 on, and x / 6 + 1 / 2 between.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::hardsigmoid")]
 pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
     shrink::hardsigmoid(x.data("hardsigmoid")?)
@@ -32,7 +32,7 @@ pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
 /// Each element held between `min_val` and `max_val`, where the gradient is 0 at either.
 ///
 /// # Errors
-/// For bool tensors, and when `min_val` is above `max_val`.
+/// Returns an error for bool tensors, and if `min_val` is above `max_val`.
 #[wrap(path = "fx_nn::ops::hardtanh")]
 pub fn hardtanh(
     x: &Tensor,
@@ -54,7 +54,7 @@ pub fn hardtanh(
             .map(Tensor::made)
             .fx();
     }
-    // A fraction is cut off for integers, as PyTorch does.
+    // Integers drop a fraction, as in PyTorch.
     let whole = |number: Number| match number {
         Number::Float(x) if x.is_finite() => Number::Int(x as i64),
         number => number,
@@ -65,7 +65,7 @@ pub fn hardtanh(
 /// x outside of [-lambd, lambd], and 0 within.
 ///
 /// # Errors
-/// When the tensor is not float.
+/// Returns an error if the tensor is not float.
 #[wrap(path = "fx_nn::ops::hardshrink")]
 pub fn hardshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
     shrink::hardshrink(x.data("hardshrink")?, lambd)
@@ -76,7 +76,7 @@ pub fn hardshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
 /// x moved by `lambd` towards 0, and 0 within it.
 ///
 /// # Errors
-/// When the tensor is not float, or `lambd` is below 0.
+/// Returns an error if the tensor is not float, or `lambd` is below 0.
 #[wrap(path = "fx_nn::ops::softshrink")]
 pub fn softshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
     shrink::softshrink(x.data("softshrink")?, lambd)
@@ -94,7 +94,7 @@ pub fn softshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// For bool tensors.
+/// Returns an error for bool tensors.
 #[wrap(path = "fx_nn::ops::threshold")]
 pub fn threshold(
     x: &Tensor,
@@ -125,7 +125,8 @@ pub fn threshold(
 /// ```
 ///
 /// # Errors
-/// When the tensors are not of one float type, or there are other than one weight and one a channel.
+/// Returns an error if the tensors are not of one float type, or there is neither one weight nor
+/// one per channel.
 #[wrap(method, path = "fx_nn::ops::prelu")]
 pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     super::elementary::floating("prelu", x)?;
@@ -163,7 +164,7 @@ pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When the tensor is not float, or has no such dim of an even size.
+/// Returns an error if the tensor is not float, or has no such dim of an even size.
 #[wrap(path = "fx_nn::ops::glu")]
 pub fn glu(x: &Tensor, #[default(-1)] dim: i64) -> Result<Tensor> {
     super::elementary::floating("glu", x)?;
@@ -172,7 +173,7 @@ pub fn glu(x: &Tensor, #[default(-1)] dim: i64) -> Result<Tensor> {
     let size = data.dims().get(at).copied().unwrap_or(1);
     if !size.is_multiple_of(2) {
         return Err(Error::msg(format_args!(
-            "glu: dim {dim} of shape {:?} is of no even size: it is split in two halves",
+            "glu: dim {dim} of shape {:?} has an odd size: it is split in two halves",
             data.dims()
         )));
     }
@@ -197,7 +198,7 @@ pub fn glu(x: &Tensor, #[default(-1)] dim: i64) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When the tensor is not float, or `lower` is above `upper`.
+/// Returns an error if the tensor is not float, or `lower` is above `upper`.
 #[wrap(random, path = "fx_nn::ops::rrelu")]
 pub fn rrelu(
     x: &Tensor,
@@ -227,7 +228,7 @@ pub fn rrelu(
 /// The softmax of -x along `dim`: large where x is small.
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::softmin")]
 pub fn softmin(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     super::norms::softmax(&(-x)?, dim)

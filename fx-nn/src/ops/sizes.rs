@@ -1,4 +1,4 @@
-//! Asking for sizes: of traced tensors as symbolic numbers, of parameters as known ones.
+//! Reading sizes: of traced tensors as symbolic numbers, of parameters as known ones.
 
 use fx_core::trace::{FromValue, List};
 use fx_core::value::{Int, IntoValue, Value};
@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 /// The size of a dim.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(path = "fx_nn::ops::size")]
 pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
     let data = x.data("size")?;
@@ -70,7 +70,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// When its trace does not run here.
+    /// Returns an error if its trace is not running here.
     #[track_caller]
     pub fn shape(&self) -> Result<List<Int>> {
         match fx_core::tensor::Object::proxy(self) {
@@ -94,7 +94,8 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// When the tensor has another number of dims. That of a traced tensor is not known: the graph takes the first ones.
+    /// Returns an error if the tensor has a different number of dims. That of a traced tensor is
+    /// not known: the graph takes the first ones.
     #[track_caller]
     pub fn dims1(&self) -> Result<Int> {
         let [size] = self.sizes_of_rank("dims1")?;
@@ -117,7 +118,7 @@ impl Tensor {
     /// All sizes, by PyTorch's method `size()`.
     ///
     /// # Errors
-    /// When its trace does not run here.
+    /// Returns an error if its trace is not running here.
     #[track_caller]
     pub fn sizes(&self) -> Result<List<Int>> {
         match fx_core::tensor::Object::proxy(self) {
@@ -129,7 +130,7 @@ impl Tensor {
     /// How many dims there are.
     ///
     /// # Errors
-    /// When its trace does not run here.
+    /// Returns an error if its trace is not running here.
     #[track_caller]
     pub fn ndim(&self) -> Result<Int> {
         match fx_core::tensor::Object::proxy(self) {
@@ -141,7 +142,7 @@ impl Tensor {
     /// How many dims there are, by PyTorch's other name.
     ///
     /// # Errors
-    /// When its trace does not run here.
+    /// Returns an error if its trace is not running here.
     #[track_caller]
     pub fn dim(&self) -> Result<Int> {
         match fx_core::tensor::Object::proxy(self) {
@@ -153,7 +154,7 @@ impl Tensor {
     /// The size of a dim; a parameter's is known while tracing.
     ///
     /// # Errors
-    /// When there is no such dim.
+    /// Returns an error if there is no such dim.
     #[track_caller]
     pub fn size(&self, dim: i64) -> Result<Int> {
         if fx_core::tensor::Object::proxy(self).is_some() {
@@ -169,7 +170,7 @@ impl Tensor {
     /// How many elements there are; a parameter's count is known while tracing.
     ///
     /// # Errors
-    /// When its trace does not run here.
+    /// Returns an error if its trace is not running here.
     #[track_caller]
     pub fn numel(&self) -> Result<Int> {
         match fx_core::tensor::Object::proxy(self) {
@@ -191,7 +192,7 @@ macro_rules! dims {
             #[doc = concat!("The sizes of a tensor of ", $count, " dims, known or symbolic.")]
             ///
             /// # Errors
-            /// Those of [`dims1`](Tensor::dims1).
+            /// Returns the errors of [`dims1`](Tensor::dims1).
             #[track_caller]
             pub fn $name(&self) -> Result<($($type),+)> {
                 let [$($size),+] = self.sizes_of_rank(stringify!($name))?;

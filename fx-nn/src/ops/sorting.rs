@@ -1,4 +1,4 @@
-//! Elements in order, the different ones among them, and where a value stands.
+//! Elements in order, the distinct ones among them, and the place of a value in a sequence.
 
 use fx_core::value::DType;
 use fx_core::{Error, Result, wrap};
@@ -29,7 +29,7 @@ fn sorted(op: &str, x: &Tensor, d: i64, descending: bool) -> Result<(Tensor, Ten
 /// ```
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::sort")]
 pub fn sort(
     x: &Tensor,
@@ -42,7 +42,7 @@ pub fn sort(
 /// Where the elements of [`sort`] were.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::argsort")]
 pub fn argsort(
     x: &Tensor,
@@ -55,7 +55,7 @@ pub fn argsort(
 /// The elements in order along the first dim.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 #[wrap(method, path = "fx_nn::ops::msort")]
 pub fn msort(x: &Tensor) -> Result<Tensor> {
     Ok(sorted("msort", x, 0, false)?.0)
@@ -100,7 +100,7 @@ fn different(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, or its slices have no elements.
+/// Returns an error if there is no such dim, or its slices have no elements.
 #[wrap(method, path = "fx_nn::ops::unique")]
 pub fn unique(
     x: &Tensor,
@@ -116,7 +116,7 @@ pub fn unique(
 /// The elements, or the slices along `dim`, without those that are equal to the one before; otherwise as [`unique`].
 ///
 /// # Errors
-/// When there is no such dim, or its slices have no elements.
+/// Returns an error if there is no such dim, or its slices have no elements.
 #[wrap(method, path = "fx_nn::ops::unique_consecutive")]
 pub fn unique_consecutive(
     x: &Tensor,
@@ -138,7 +138,7 @@ pub fn unique_consecutive(
 /// of the weights of those elements (`float32` of such weights, else `float64`).
 ///
 /// # Errors
-/// When `x` is not a vector of integers from 0 on, or the weights are not as many.
+/// Returns an error if `x` is not a vector of integers from 0 on, or there are not as many weights.
 #[wrap(method, path = "fx_nn::ops::bincount")]
 pub fn bincount(
     x: &Tensor,
@@ -218,7 +218,7 @@ fn searched(
 /// For each of `values` the first place in `sorted_sequence`, or in its row of it, that is not before it; under `right`
 /// (or `side` `"right"`) the first that is after it: `int64`, or `int32` under `out_int32`.
 ///
-/// `sorter` says which element of a sequence that is not in order is at each place.
+/// `sorter` names the element at each place of a sequence that is not in order.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -230,7 +230,7 @@ fn searched(
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, or `right` and `side` contradict each other.
+/// Returns an error if the shapes do not fit, or `right` and `side` contradict each other.
 #[wrap(path = "fx_nn::ops::searchsorted")]
 pub fn searchsorted(
     sorted_sequence: &Tensor,
@@ -261,7 +261,7 @@ pub fn searchsorted(
 /// For each element the number of `boundaries` before it, and under `right` those that are equal to it too.
 ///
 /// # Errors
-/// When the boundaries are no vector.
+/// Returns an error if the boundaries are not a vector.
 #[wrap(path = "fx_nn::ops::bucketize")]
 pub fn bucketize(
     x: &Tensor,
@@ -276,7 +276,7 @@ pub fn bucketize(
     let op = "bucketize";
     if boundaries.dims()?.len() != 1 {
         return Err(Error::msg(format_args!(
-            "{op}: boundaries of shape {:?} are no vector",
+            "{op}: boundaries of shape {:?} are not vector",
             boundaries.dims()?
         )));
     }
@@ -286,7 +286,7 @@ pub fn bucketize(
 /// Which elements are among `test_elements`; under `invert` which are not.
 ///
 /// # Errors
-/// When one is of truth values.
+/// Returns an error if one of them is of truth values.
 #[wrap(path = "fx_nn::ops::isin")]
 pub fn isin(
     elements: &Tensor,
@@ -331,7 +331,7 @@ pub fn isin(
 /// ```
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 #[wrap(method, path = "fx_nn::ops::nonzero")]
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     kernels::nonzero(x.data("nonzero")?).map(Tensor::from).fx()
@@ -340,7 +340,7 @@ pub fn nonzero(x: &Tensor) -> Result<Tensor> {
 /// [`nonzero`] under NumPy's name.
 ///
 /// # Errors
-/// Only those of candle.
+/// Returns only candle's errors.
 #[wrap(method, path = "fx_nn::ops::argwhere")]
 pub fn argwhere(x: &Tensor) -> Result<Tensor> {
     kernels::nonzero(x.data("argwhere")?).map(Tensor::from).fx()
@@ -349,7 +349,7 @@ pub fn argwhere(x: &Tensor) -> Result<Tensor> {
 /// The elements of the flattened `x` at the places of `index` (`int64`), which may count from the end.
 ///
 /// # Errors
-/// When an index is out of range.
+/// Returns an error if an index is out of range.
 #[wrap(method, path = "fx_nn::ops::take")]
 pub fn take(x: &Tensor, index: &Tensor) -> Result<Tensor> {
     let op = "take";
@@ -371,7 +371,7 @@ pub fn take(x: &Tensor, index: &Tensor) -> Result<Tensor> {
 /// [`gather`](super::gather) with shapes that broadcast beside `dim`; without `dim` of the flattened tensors.
 ///
 /// # Errors
-/// When the shapes do not broadcast, or an index is out of range.
+/// Returns an error if the shapes do not broadcast, or an index is out of range.
 #[wrap(method, path = "fx_nn::ops::take_along_dim")]
 pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>) -> Result<Tensor> {
     let op = "take_along_dim";
@@ -408,7 +408,7 @@ pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>)
         }
         expand::to(t, &dims)
     };
-    // An index goes around, as in PyTorch.
+    // An index wraps around, as in PyTorch.
     let index = match data.dims().get(at) {
         Some(size) if *size > 0 => super::couples::remainder(indices, *size as i64)?,
         _ => indices.clone(),
@@ -430,7 +430,7 @@ pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>)
 /// ```
 ///
 /// # Errors
-/// When the mask is not of truth values, or the shapes do not broadcast.
+/// Returns an error if the mask is not of truth values, or the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::masked_select")]
 pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let op = "masked_select";

@@ -16,7 +16,7 @@ use crate::tensor::{Dims, Tensor, TensorOrNumber};
 /// The sum over `dim` without nans; of truth values and integers as `int64`.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::nansum")]
 pub fn nansum(
     x: &Tensor,
@@ -40,7 +40,7 @@ pub fn nansum(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(method, path = "fx_nn::ops::nanmean")]
 pub fn nanmean(
     x: &Tensor,
@@ -60,7 +60,7 @@ pub fn nanmean(
 /// How many elements over `dim` are not 0, as `int64`.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::count_nonzero")]
 pub fn count_nonzero(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Tensor> {
     sum(&x.cast(DType::Bool)?, dim, false)
@@ -80,7 +80,7 @@ fn truth(
     let dims = reduced(op, dim, data)?;
     let count: usize = dims.iter().map(|d| data.dims()[*d]).product();
     let found = match count {
-        // Nothing to ask: the sum has the shape.
+        // No element is reduced: the sum has the right shape.
         0 => reduce::sum(data, &dims, keepdim).and_then(|y| {
             let y = y.to_dtype(candle_core::DType::U8)?;
             if empty { y.ones_like() } else { y.zeros_like() }
@@ -105,7 +105,7 @@ fn truth(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::any")]
 pub fn any(
     x: &Tensor,
@@ -122,7 +122,7 @@ pub fn any(
 /// Whether all elements over `dim` are true, numbers that are not 0; of `uint8` as 0 and 1 of it.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::all")]
 pub fn all(
     x: &Tensor,
@@ -139,7 +139,7 @@ pub fn all(
 /// The least and the largest elements along `dim`, or of all.
 ///
 /// # Errors
-/// When there is no such dim, or nothing to compare.
+/// Returns an error if there is no such dim, or no element to compare.
 #[wrap(method, path = "fx_nn::ops::aminmax")]
 pub fn aminmax(
     x: &Tensor,
@@ -154,7 +154,7 @@ pub fn aminmax(
 /// The standard deviation and the mean over `dim`.
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::std_mean")]
 pub fn std_mean(
     x: &Tensor,
@@ -177,7 +177,7 @@ pub fn std_mean(
 /// The variance and the mean over `dim`.
 ///
 /// # Errors
-/// When there is no such dim, or the tensor is not float.
+/// Returns an error if there is no such dim, or the tensor is not float.
 #[wrap(path = "fx_nn::ops::var_mean")]
 pub fn var_mean(
     x: &Tensor,
@@ -262,7 +262,7 @@ fn chosen(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, it is empty, or the tensor is of truth values.
+/// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::median")]
 pub fn median(x: &Tensor, dim: i64, #[default(false)] keepdim: bool) -> Result<(Tensor, Tensor)> {
     no_truth("median", x)?;
@@ -272,7 +272,7 @@ pub fn median(x: &Tensor, dim: i64, #[default(false)] keepdim: bool) -> Result<(
 /// The lower median of the numbers along `dim`, without nans, and where it is (`int64`).
 ///
 /// # Errors
-/// When there is no such dim, it is empty, or the tensor is of truth values.
+/// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::nanmedian")]
 pub fn nanmedian(
     x: &Tensor,
@@ -288,7 +288,7 @@ pub fn nanmedian(
 /// The most frequent element along `dim`, the smallest of several, and where it last is (`int64`).
 ///
 /// # Errors
-/// When there is no such dim, or it is empty.
+/// Returns an error if there is no such dim, or it is empty.
 #[wrap(method, path = "fx_nn::ops::mode")]
 pub fn mode(
     x: &Tensor,
@@ -301,7 +301,7 @@ pub fn mode(
 /// The `k`-th smallest element along `dim`, from 1, and where it is (`int64`).
 ///
 /// # Errors
-/// When there is no such dim or element, or the tensor is of truth values.
+/// Returns an error if there is no such dim or element, or the tensor is of truth values.
 #[wrap(method, path = "fx_nn::ops::kthvalue")]
 pub fn kthvalue(
     x: &Tensor,
@@ -389,7 +389,8 @@ fn quantiles(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim, there are no elements, or the tensor is neither `float32` nor `float64`.
+/// Returns an error if there is no such dim, there are no elements, or the tensor is neither
+/// `float32` nor `float64`.
 #[wrap(method, path = "fx_nn::ops::quantile")]
 pub fn quantile(
     x: &Tensor,
@@ -406,7 +407,7 @@ pub fn quantile(
 /// As [`quantile`], of the elements that are not nan.
 ///
 /// # Errors
-/// Those of `quantile`.
+/// Returns the errors of `quantile`.
 #[wrap(method, path = "fx_nn::ops::nanquantile")]
 pub fn nanquantile(
     x: &Tensor,
@@ -432,7 +433,7 @@ pub fn nanquantile(
 /// ```
 ///
 /// # Errors
-/// When the tensor has more than 2 dims, or is of truth values.
+/// Returns an error if the tensor has more than 2 dims, or is of truth values.
 #[wrap(method, path = "fx_nn::ops::cov")]
 pub fn cov(
     x: &Tensor,
@@ -447,7 +448,7 @@ fn covariances(op: &str, x: &Tensor, correction: i64) -> Result<Tensor> {
     let rank = x.dims()?.len();
     if rank > 2 || x.is_bool() {
         return Err(Error::msg(format_args!(
-            "{op}: numbers of variables in rows have 2 dims at most, not {rank}, and are no truth values"
+            "{op}: numbers of variables in rows have 2 dims at most, not {rank}, and are not truth values"
         )));
     }
     let x = x.as_float()?;
@@ -480,7 +481,7 @@ fn covariances(op: &str, x: &Tensor, correction: i64) -> Result<Tensor> {
 /// [-1, 1].
 ///
 /// # Errors
-/// When the tensor has more than 2 dims, or is of truth values.
+/// Returns an error if the tensor has more than 2 dims, or is of truth values.
 #[wrap(method, path = "fx_nn::ops::corrcoef")]
 pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
     let found = covariances("corrcoef", x, 1)?;
@@ -514,7 +515,8 @@ pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When there are no bins, the range is not finite or turned around, or the tensor is not float.
+/// Returns an error if there are no bins, the range is not finite or reversed, or the tensor is not
+/// float.
 #[wrap(method, path = "fx_nn::ops::histc")]
 pub fn histc(
     x: &Tensor,

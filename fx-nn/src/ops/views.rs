@@ -51,7 +51,7 @@ pub(super) fn fitted(op: &str, dims: &[usize], count: usize, sizes: &[i64]) -> R
 /// The elements in another shape; one size may be -1, for what is left over.
 ///
 /// # Errors
-/// When the shapes have different numbers of elements.
+/// Returns an error if the shapes have different numbers of elements.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -70,10 +70,11 @@ pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
         .fx()
 }
 
-/// As [`reshape`]; PyTorch's name for it where no copy is wanted. (Here a copy is made where one is needed.)
+/// As [`reshape`]; PyTorch's name for it where no copy is wanted. (Here a copy is made if one is
+/// needed.)
 ///
 /// # Errors
-/// When the shapes have different numbers of elements.
+/// Returns an error if the shapes have different numbers of elements.
 #[wrap(method, path = "fx_nn::ops::view")]
 pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
     let sizes = resolve("view", x, &shape)?;
@@ -83,7 +84,8 @@ pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
 /// Dims of size 1 repeated to these sizes, new ones in front; -1 keeps a size.
 ///
 /// # Errors
-/// When a dim of another size would change, or there is no room for what is computed from so many elements.
+/// Returns an error if a dim of a size other than 1 would change, or results of so many elements do
+/// not fit into memory.
 #[wrap(method, path = "fx_nn::ops::expand")]
 pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
     expanded("expand", x, &size)
@@ -129,7 +131,7 @@ pub(super) fn expanded(op: &str, x: &Tensor, size: &Sizes) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// When `dims` are not all dims, each once.
+/// Returns an error if `dims` are not all dims, each once.
 #[wrap(method, path = "fx_nn::ops::permute")]
 pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
     let data = x.data("permute")?;
@@ -149,7 +151,7 @@ pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
 /// Two dims in each other's place.
 ///
 /// # Errors
-/// When there are no such dims.
+/// Returns an error if there are no such dims.
 #[wrap(method, path = "fx_nn::ops::transpose")]
 pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     let data = x.data("transpose")?;
@@ -164,7 +166,7 @@ pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
 /// A matrix with its dims in each other's place; a vector as it is.
 ///
 /// # Errors
-/// When there are more than two dims.
+/// Returns an error if there are more than two dims.
 #[wrap(method, path = "fx_nn::ops::t")]
 pub fn t(x: &Tensor) -> Result<Tensor> {
     let data = x.data("t")?;
@@ -181,7 +183,7 @@ pub fn t(x: &Tensor) -> Result<Tensor> {
 /// Without a dim of size 1; a dim of another size stays.
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::squeeze")]
 pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
     let data = x.data("squeeze")?;
@@ -195,7 +197,7 @@ pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
 /// With a new dim of size 1.
 ///
 /// # Errors
-/// When there is no such place.
+/// Returns an error if there is no such position.
 #[wrap(method, path = "fx_nn::ops::unsqueeze")]
 pub fn unsqueeze(x: &Tensor, dim: i64) -> Result<Tensor> {
     let data = x.data("unsqueeze")?;
@@ -225,7 +227,7 @@ fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
 /// Pieces of `split_size` along a dim, the last one smaller where it does not divide it.
 ///
 /// # Errors
-/// When there is no such dim, or the size is 0 and the dim's is not.
+/// Returns an error if there is no such dim, or the size is 0 and the dim's is not.
 #[wrap(method, path = "fx_nn::ops::split")]
 pub fn split(
     x: &Tensor,
@@ -247,7 +249,7 @@ pub fn split(
 /// ones of an empty dim.
 ///
 /// # Errors
-/// When there is no such dim, or no chunk is asked for.
+/// Returns an error if there is no such dim, or zero chunks are requested.
 #[wrap(method, path = "fx_nn::ops::chunk")]
 pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     let chunks = count("chunk", chunks)?;
@@ -257,7 +259,7 @@ pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Resu
     let data = x.data("chunk")?;
     let at = dim::dim("chunk", dim, data.rank()).fx()?;
     if data.dims().get(at) == Some(&0) {
-        // As many as are asked for, each of them the whole, which is empty.
+        // `chunks` pieces, each of them the whole tensor, which is empty.
         room::of("chunk", &[chunks], candle_core::DType::I64).fx()?;
         return Ok((0..chunks).map(|_| x.clone()).collect());
     }
@@ -266,7 +268,7 @@ pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Resu
         let mut pieces = Vec::new();
         if pieces.try_reserve_exact(chunks).is_err() {
             return Err(Error::msg(format_args!(
-                "chunk: there is no room for {chunks} pieces"
+                "chunk: there is not enough memory for {chunks} pieces"
             )));
         }
         pieces.resize(chunks, x.clone());
@@ -278,7 +280,7 @@ pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Resu
 /// Pieces of the given sizes along a dim.
 ///
 /// # Errors
-/// When there is no such dim, or the sizes do not add up to its size.
+/// Returns an error if there is no such dim, or the sizes do not add up to its size.
 #[wrap(method, path = "fx_nn::ops::split_with_sizes")]
 pub fn split_with_sizes(
     x: &Tensor,
@@ -322,7 +324,7 @@ pub fn split_with_sizes(
 /// ```
 ///
 /// # Errors
-/// When there is no such dim.
+/// Returns an error if there is no such dim.
 #[wrap(method, path = "fx_nn::ops::unbind")]
 pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     let data = x.data("unbind")?;
@@ -341,7 +343,7 @@ pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
 /// The same elements, next to each other in memory.
 ///
 /// # Errors
-/// When candle has no room for them.
+/// Returns an error if they do not fit into memory.
 #[wrap(method, path = "fx_nn::ops::contiguous")]
 pub fn contiguous(x: &Tensor) -> Result<Tensor> {
     x.data("contiguous")?

@@ -9,7 +9,7 @@ use crate::tensor::{Tensor, Triple};
 /// A 3-d convolution of `x` `[N, C, D, H, W]` (or `[C, D, H, W]`) by `weight` `[O, C / groups, kD, kH, kW]`.
 ///
 /// # Errors
-/// When the shapes, or the kernel and the padded input, do not fit.
+/// Returns an error if the shapes, or the kernel and the padded input, do not fit.
 #[wrap(path = "fx_nn::ops::conv3d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv3d(
@@ -38,7 +38,7 @@ pub fn conv3d(
 /// A transposed 1-d convolution of `x` `[N, C, L]` (or `[C, L]`) by `weight` `[C, O / groups, k]`.
 ///
 /// # Errors
-/// When the shapes do not fit, or nothing is left of the result.
+/// Returns an error if the shapes do not fit, or nothing is left of the result.
 #[wrap(path = "fx_nn::ops::conv_transpose1d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose1d(
@@ -81,7 +81,7 @@ pub fn conv_transpose1d(
 /// `[C, O / groups, kD, kH, kW]`.
 ///
 /// # Errors
-/// When the shapes do not fit, or nothing is left of the result.
+/// Returns an error if the shapes do not fit, or nothing is left of the result.
 #[wrap(path = "fx_nn::ops::conv_transpose3d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose3d(

@@ -8,7 +8,7 @@ use super::optimizer::Optimizer;
 use super::trained::Trained;
 use crate::tensor::{Gradients, Tensor};
 
-/// What both have in common.
+/// The state and the options of both.
 #[derive(Debug)]
 struct Moments {
     trained: Trained,
@@ -73,27 +73,28 @@ macro_rules! optimizer {
         pub struct $name(Moments);
 
         impl $name {
-            /// For the parameters of a module that are trained; it changes them in place.
+            /// An optimizer of a module's trained parameters, which it changes in place.
             ///
             /// # Errors
-            /// When a parameter is symbolic, or none is trained.
+            /// Returns an error if a parameter is symbolic, or none is trained.
             pub fn new(module: &(impl Component + ?Sized)) -> Result<Self> {
                 Moments::of(module, $weight_decay, $is_decoupled).map($name)
             }
 
-            /// How far a step goes: 0.001.
+            /// The learning rate: 0.001.
             pub fn lr(mut self, lr: f64) -> Self {
                 self.0.lr = lr;
                 self
             }
 
-            /// How much of the former averages of gradients and of their squares stays: 0.9 and 0.999.
+            /// How much of the previous averages of gradients and of their squares is kept: 0.9 and
+            /// 0.999.
             pub fn betas(mut self, of_gradients: f64, of_squares: f64) -> Self {
                 self.0.betas = (of_gradients, of_squares);
                 self
             }
 
-            /// What is added to the divisor: 1e-8.
+            /// The number added to the divisor: 1e-8.
             pub fn eps(mut self, eps: f64) -> Self {
                 self.0.eps = eps;
                 self

@@ -8,8 +8,9 @@ use crate::error::Fx;
 use crate::nn::variables;
 use crate::tensor::Gradients;
 
-/// Scales the gradients of a module's parameters so that their norm, taken as one vector, is at most `max_norm`; gives the
-/// norm before. `norm_type` is 2.0 for the Euclidean norm, [`f64::INFINITY`] for the largest size.
+/// Scales the gradients of a module's parameters so that their norm, taken as one vector, is at
+/// most `max_norm`; returns the norm before. `norm_type` is 2.0 for the Euclidean norm,
+/// [`f64::INFINITY`] for the largest size.
 ///
 /// ```
 /// use fx_nn::optim::clip_grad_norm;
@@ -25,7 +26,7 @@ use crate::tensor::Gradients;
 /// ```
 ///
 /// # Errors
-/// When a parameter is symbolic.
+/// Returns an error if a parameter is symbolic.
 pub fn clip_grad_norm(
     module: &(impl Component + ?Sized),
     gradients: &mut Gradients,
@@ -52,7 +53,7 @@ pub fn clip_grad_norm(
             .sum::<f64>()
             .powf(1.0 / p),
     };
-    // As PyTorch has it: a hair more than nothing, so that no norm divides by zero.
+    // As in PyTorch: a small constant, so that no norm divides by zero.
     let scale = max_norm / (total + 1e-6);
     if scale < 1.0 || scale.is_nan() {
         change(&variables, gradients, |gradient| gradient * scale)?;
@@ -60,10 +61,10 @@ pub fn clip_grad_norm(
     Ok(total)
 }
 
-/// Holds every element of the gradients of a module's parameters between `-clip_value` and `clip_value`.
+/// Clamps every element of the gradients of a module's parameters to `-clip_value` to `clip_value`.
 ///
 /// # Errors
-/// When a parameter is symbolic.
+/// Returns an error if a parameter is symbolic.
 pub fn clip_grad_value(
     module: &(impl Component + ?Sized),
     gradients: &mut Gradients,

@@ -1,4 +1,4 @@
-//! `Optimizer`: what all optimizers do.
+//! `Optimizer`: the interface of all optimizers.
 
 use std::path::Path;
 
@@ -12,39 +12,41 @@ pub trait Optimizer {
     /// Changes every parameter that has a gradient, once.
     ///
     /// # Errors
-    /// When a gradient does not fit its parameter.
+    /// Returns an error if a gradient does not fit its parameter.
     fn step(&mut self, gradients: &Gradients) -> Result<()>;
 
-    /// How far a step goes.
+    /// The learning rate.
     fn learning_rate(&self) -> f64;
 
-    /// Sets how far steps go from now on; a [`Scheduler`](super::Scheduler) calls this.
+    /// Sets the learning rate from now on; a [`Scheduler`](super::Scheduler) calls this.
     fn set_learning_rate(&mut self, lr: f64);
 
-    /// What it remembers of each parameter, by `path.name` with PyTorch's names; options are not in it.
+    /// The state of each parameter, by `path.name` with PyTorch's names; options are not in it.
     ///
     /// # Errors
-    /// None of its own.
+    /// Returns no errors of its own.
     fn state_dict(&self) -> Result<IndexMap<String, Tensor>>;
 
-    /// Takes what [`state_dict`](Optimizer::state_dict) gave.
+    /// Restores the state that [`state_dict`](Optimizer::state_dict) returned.
     ///
     /// # Errors
-    /// Each entry that is of no trained parameter, of another shape, or missing beside others; nothing changes then.
+    /// Returns an error if an entry belongs to no trained parameter, has a different shape, or is
+    /// missing while others of its parameter are there; nothing changes then.
     fn load_state_dict(&mut self, state: &IndexMap<String, Tensor>) -> Result<()>;
 
-    /// Saves what it remembers as a safetensors file.
+    /// Saves the state as a safetensors file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     fn save(&self, path: &Path) -> Result<()> {
         crate::weights::save_tensors(self.state_dict()?, path)
     }
 
-    /// Loads what [`save`](Optimizer::save) wrote.
+    /// Loads a file that [`save`](Optimizer::save) wrote.
     ///
     /// # Errors
-    /// When the file cannot be read, and those of [`load_state_dict`](Optimizer::load_state_dict).
+    /// Returns an error if the file cannot be read, and the errors of
+    /// [`load_state_dict`](Optimizer::load_state_dict).
     fn load(&mut self, path: &Path) -> Result<()> {
         let checkpoint = crate::weights::Checkpoint::open(path)?;
         let tensors = checkpoint.names();

@@ -1,7 +1,7 @@
 //! Schedules of the learning rate, with PyTorch's names and numbers.
 //!
-//! Invariant: a schedule is a function of the step, so that the step is all that a run has to save; what depends on the course
-//! of a run ([`ReduceLROnPlateau`]) is no schedule.
+//! Invariant: a schedule is a function of the step, so a run has to save only the step;
+//! [`ReduceLROnPlateau`], which depends on the course of a run, is not a schedule.
 
 use std::f64::consts::PI;
 
@@ -11,11 +11,11 @@ use super::optimizer::Optimizer;
 
 /// The learning rate at each step.
 pub trait Schedule {
-    /// What the base rate is multiplied by at a step, from 0 on.
+    /// The factor of the base rate at a step, counted from 0.
     fn factor(&self, step: u64) -> f64;
 }
 
-/// A schedule at work: sets the rate of an optimizer step by step.
+/// A running schedule: sets the rate of an optimizer step by step.
 ///
 /// ```
 /// use fx_nn::optim::{Optimizer, SGD, Scheduler, StepLR};
@@ -49,7 +49,7 @@ impl<S: Schedule> Scheduler<S> {
         scheduler.resume_at(0, optimizer)
     }
 
-    /// Goes on at a step that was saved: the base rate is the one that the schedule began with.
+    /// Resumes at a saved step: the base rate is the one that the schedule began with.
     #[must_use]
     pub fn resume_at(mut self, step: u64, optimizer: &mut impl Optimizer) -> Self {
         self.step = step;
@@ -57,12 +57,12 @@ impl<S: Schedule> Scheduler<S> {
         self
     }
 
-    /// How many steps were taken: what a run saves.
+    /// How many steps were taken: a run saves this.
     pub fn last_step(&self) -> u64 {
         self.step
     }
 
-    /// One step on.
+    /// Advances by one step.
     pub fn step(&mut self, optimizer: &mut impl Optimizer) {
         self.step += 1;
         optimizer.set_learning_rate(self.base * self.schedule.factor(self.step));
@@ -74,7 +74,7 @@ fn float(steps: u64) -> f64 {
     steps as f64
 }
 
-/// Multiplied by `gamma` after every `step_size` steps.
+/// Multiplies the rate by `gamma` after every `step_size` steps.
 #[derive(Debug, Clone, Copy)]
 pub struct StepLR {
     step_size: u64,
@@ -82,7 +82,7 @@ pub struct StepLR {
 }
 
 impl StepLR {
-    /// Of a number of steps, at least 1, and a factor.
+    /// A schedule with a step size, at least 1, and a factor.
     pub fn new(step_size: u64, gamma: f64) -> Self {
         let step_size = step_size.max(1);
         StepLR { step_size, gamma }
@@ -95,7 +95,7 @@ impl Schedule for StepLR {
     }
 }
 
-/// Multiplied by `gamma` at each milestone.
+/// Multiplies the rate by `gamma` at each milestone.
 #[derive(Debug, Clone)]
 pub struct MultiStepLR {
     milestones: Vec<u64>,
@@ -103,7 +103,7 @@ pub struct MultiStepLR {
 }
 
 impl MultiStepLR {
-    /// Of the steps at which the rate changes, and a factor.
+    /// A schedule with the steps at which the rate changes, and a factor.
     pub fn new(milestones: impl Into<Vec<u64>>, gamma: f64) -> Self {
         let milestones = milestones.into();
         MultiStepLR { milestones, gamma }
@@ -117,7 +117,7 @@ impl Schedule for MultiStepLR {
     }
 }
 
-/// A constant factor for the first `total_iters` steps.
+/// Multiplies the rate by a constant factor for the first `total_iters` steps.
 #[derive(Debug, Clone, Copy)]
 pub struct ConstantLR {
     factor: f64,
@@ -125,7 +125,7 @@ pub struct ConstantLR {
 }
 
 impl ConstantLR {
-    /// Of a factor and a number of steps.
+    /// A schedule with a factor and a number of steps.
     pub fn new(factor: f64, total_iters: u64) -> Self {
         ConstantLR {
             factor,
@@ -144,7 +144,7 @@ impl Schedule for ConstantLR {
     }
 }
 
-/// From one factor to another in equal steps: a warm-up.
+/// Moves from one factor to another in equal steps: a warm-up.
 #[derive(Debug, Clone, Copy)]
 pub struct LinearLR {
     start: f64,
@@ -153,7 +153,7 @@ pub struct LinearLR {
 }
 
 impl LinearLR {
-    /// Of the first factor, the last, and the number of steps between.
+    /// A schedule with the first factor, the last, and the number of steps between.
     pub fn new(start_factor: f64, end_factor: f64, total_iters: u64) -> Self {
         LinearLR {
             start: start_factor,
@@ -172,14 +172,14 @@ impl Schedule for LinearLR {
     }
 }
 
-/// Multiplied by `gamma` after every step.
+/// Multiplies the rate by `gamma` after every step.
 #[derive(Debug, Clone, Copy)]
 pub struct ExponentialLR {
     gamma: f64,
 }
 
 impl ExponentialLR {
-    /// Of a factor.
+    /// A schedule with a factor.
     pub fn new(gamma: f64) -> Self {
         ExponentialLR { gamma }
     }
@@ -191,7 +191,7 @@ impl Schedule for ExponentialLR {
     }
 }
 
-/// Down to 0 as a power of what is left of `total_iters` steps.
+/// Decays to 0 as a power of the remaining part of `total_iters` steps.
 #[derive(Debug, Clone, Copy)]
 pub struct PolynomialLR {
     total_iters: u64,
@@ -199,7 +199,7 @@ pub struct PolynomialLR {
 }
 
 impl PolynomialLR {
-    /// Of a number of steps and a power.
+    /// A schedule with a number of steps and a power.
     pub fn new(total_iters: u64, power: f64) -> Self {
         PolynomialLR { total_iters, power }
     }
@@ -220,7 +220,8 @@ pub struct CosineAnnealingLR {
 }
 
 impl CosineAnnealingLR {
-    /// Of the steps of half a wave, and the least factor: PyTorch's `eta_min` over the base rate.
+    /// A schedule with the steps of half a wave, and the least factor: PyTorch's `eta_min` over the
+    /// base rate.
     pub fn new(t_max: u64, least: f64) -> Self {
         let t_max = t_max.max(1);
         CosineAnnealingLR { t_max, least }
@@ -238,7 +239,8 @@ fn cosine(start: f64, end: f64, done: f64) -> f64 {
     end + (start - end) * (1.0 + (PI * done).cos()) / 2.0
 }
 
-/// Half a cosine down to `least`, begun anew at its end; each takes `t_mult` times as many steps as the one before.
+/// Half a cosine down to `least`, restarted at its end; each takes `t_mult` times as many steps as
+/// the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct CosineAnnealingWarmRestarts {
     t_0: u64,
@@ -247,7 +249,8 @@ pub struct CosineAnnealingWarmRestarts {
 }
 
 impl CosineAnnealingWarmRestarts {
-    /// Of the steps of the first one, how much longer each is than the one before, and the least factor.
+    /// A schedule with the steps of the first cosine, how much longer each is than the one before,
+    /// and the least factor.
     pub fn new(t_0: u64, t_mult: u64, least: f64) -> Self {
         CosineAnnealingWarmRestarts {
             t_0: t_0.max(1),
@@ -272,7 +275,8 @@ impl Schedule for CosineAnnealingWarmRestarts {
     }
 }
 
-/// Up to the largest rate and down to nearly nothing, in one cycle of `total_steps`, by cosines; the base rate is the largest.
+/// Rises to the largest rate and falls to nearly nothing, in one cycle of `total_steps`, by
+/// cosines; the base rate is the largest.
 #[derive(Debug, Clone, Copy)]
 pub struct OneCycleLR {
     total_steps: u64,
@@ -282,7 +286,8 @@ pub struct OneCycleLR {
 }
 
 impl OneCycleLR {
-    /// Of a number of steps: 0.3 of them go up from the largest rate over 25, the others down to a 10,000th of that.
+    /// A schedule with a number of steps: 0.3 of them rise from the largest rate over 25, the
+    /// others fall to a 10,000th of that.
     pub fn new(total_steps: u64) -> Self {
         OneCycleLR {
             total_steps,
@@ -292,7 +297,7 @@ impl OneCycleLR {
         }
     }
 
-    /// The part of the steps that go up.
+    /// The share of the steps that rise.
     #[must_use]
     pub fn pct_start(mut self, pct_start: f64) -> Self {
         self.pct_start = pct_start;
@@ -328,12 +333,12 @@ impl Schedule for OneCycleLR {
     }
 }
 
-/// A function of the step.
+/// A schedule by a function of the step.
 #[derive(Debug, Clone, Copy)]
 pub struct LambdaLR<F>(F);
 
 impl<F: Fn(u64) -> f64> LambdaLR<F> {
-    /// Of a function that gives the factor at a step.
+    /// A schedule with a function that returns the factor at a step.
     pub fn new(factor: F) -> Self {
         LambdaLR(factor)
     }
@@ -360,7 +365,7 @@ impl Schedule for Box<dyn Schedule> {
 /// assert!(warm.factor(100) < 1e-9);
 /// ```
 pub struct SequentialLR {
-    /// Where each begins.
+    /// The schedules, each with the step it begins at.
     schedules: Vec<(u64, Box<dyn Schedule>)>,
 }
 
@@ -372,7 +377,7 @@ impl SequentialLR {
         }
     }
 
-    /// Has another one from a step on.
+    /// Adds a schedule that begins at a step.
     #[must_use]
     pub fn then(mut self, step: u64, next: impl Schedule + 'static) -> Self {
         self.schedules.push((step, Box::new(next)));
@@ -387,7 +392,7 @@ impl Schedule for SequentialLR {
     }
 }
 
-/// Lowers the rate where a measure, such as the loss of a validation, has stopped falling.
+/// Lowers the rate once a measure, such as the validation loss, has stopped falling.
 ///
 /// ```
 /// use fx_nn::optim::{Optimizer, ReduceLROnPlateau, SGD};
@@ -411,7 +416,7 @@ pub struct ReduceLROnPlateau {
 }
 
 impl ReduceLROnPlateau {
-    /// Of a factor, and how many steps without a fall are waited for.
+    /// A rule with a factor, and how many steps without a fall to wait for.
     pub fn new(factor: f64, patience: u64) -> Self {
         ReduceLROnPlateau {
             factor,
@@ -423,7 +428,7 @@ impl ReduceLROnPlateau {
         }
     }
 
-    /// The part of the best measure that a fall has to be: 1e-4.
+    /// How much a fall has to be, relative to the best measure: 1e-4.
     #[must_use]
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
@@ -437,12 +442,12 @@ impl ReduceLROnPlateau {
         self
     }
 
-    /// The best measure and the steps without a fall: what a run saves.
+    /// The best measure and the number of steps without a fall: a run saves these.
     pub fn state(&self) -> (f64, u64) {
         (self.best, self.bad_steps)
     }
 
-    /// Goes on from what [`state`](ReduceLROnPlateau::state) gave.
+    /// Resumes from the result of [`state`](ReduceLROnPlateau::state).
     #[must_use]
     pub fn resume_at(mut self, (best, bad_steps): (f64, u64)) -> Self {
         (self.best, self.bad_steps) = (best, bad_steps);
@@ -452,7 +457,7 @@ impl ReduceLROnPlateau {
     /// Takes the measure of one more step.
     ///
     /// # Errors
-    /// When it is not a number.
+    /// Returns an error if the measure is NaN.
     pub fn step(&mut self, measure: f64, optimizer: &mut impl Optimizer) -> Result<()> {
         if measure.is_nan() {
             return Err(Error::msg("ReduceLROnPlateau: the measure is not a number"));

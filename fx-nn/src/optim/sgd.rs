@@ -8,7 +8,7 @@ use super::optimizer::Optimizer;
 use super::trained::Trained;
 use crate::tensor::{Gradients, Tensor};
 
-/// Stochastic gradient descent, with momentum where it is set; `lr` is 0.001.
+/// Stochastic gradient descent, with optional momentum; `lr` is 0.001.
 ///
 /// ```
 /// use fx_nn::optim::{Optimizer, SGD};
@@ -36,10 +36,10 @@ pub struct SGD {
 }
 
 impl SGD {
-    /// For the parameters of a module that are trained; it changes them in place.
+    /// An optimizer of a module's trained parameters, which it changes in place.
     ///
     /// # Errors
-    /// When a parameter is symbolic, or none is trained.
+    /// Returns an error if a parameter is symbolic, or none is trained.
     pub fn new(module: &(impl Component + ?Sized)) -> Result<Self> {
         Ok(SGD {
             trained: Trained::of(module, &["momentum_buffer"])?,
@@ -51,13 +51,13 @@ impl SGD {
         })
     }
 
-    /// How far a step goes.
+    /// The learning rate.
     pub fn lr(mut self, lr: f64) -> Self {
         self.lr = lr;
         self
     }
 
-    /// How much of the former direction stays: 0.
+    /// How much of the previous direction is kept: 0.
     pub fn momentum(mut self, momentum: f64) -> Self {
         self.momentum = momentum;
         self

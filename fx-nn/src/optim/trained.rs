@@ -1,6 +1,7 @@
-//! `Trained`: the parameters of a module that an optimizer trains, by path, with what it remembers of each.
+//! `Trained`: the parameters of a module that an optimizer trains, by path, with the optimizer's
+//! state of each.
 //!
-//! Invariant: a shared parameter is here once, under its first path; what is remembered has its shape.
+//! Invariant: a shared parameter is here once, under its first path; its state has its shape.
 
 use candle_core::{Tensor as Candle, Var};
 use fx_core::module::Component;
@@ -17,12 +18,12 @@ pub(super) struct Parameter {
     var: Var,
     /// How often it was changed.
     pub step: u64,
-    /// What the optimizer remembers, one for each of its names once it was changed.
+    /// The optimizer's state: one tensor for each of its names, once the parameter was changed.
     remembered: Vec<Candle>,
 }
 
 impl Parameter {
-    /// What the optimizer remembers under the name at a place; zeros before it remembered anything.
+    /// The state under the name at an index; zeros before the first change.
     pub fn remembered(&self, at: usize) -> candle_core::Result<Candle> {
         match self.remembered.get(at) {
             Some(tensor) => Ok(tensor.clone()),
@@ -34,7 +35,7 @@ impl Parameter {
         self.var.as_tensor().detach()
     }
 
-    /// Takes a new value, and what is remembered of this change.
+    /// Sets a new value, and the state after this change.
     pub fn change(&mut self, value: &Candle, remembered: Vec<Candle>) -> candle_core::Result<()> {
         self.var.set(value)?;
         self.remembered = remembered;
@@ -47,13 +48,13 @@ impl Parameter {
 #[derive(Debug)]
 pub(super) struct Trained {
     parameters: IndexMap<String, Parameter>,
-    /// The names that PyTorch's optimizer has for what it remembers.
+    /// The names of the state in PyTorch's optimizer.
     names: &'static [&'static str],
 }
 
 impl Trained {
     /// # Errors
-    /// When a parameter is symbolic, or none is trained.
+    /// Returns an error if a parameter is symbolic, or none is trained.
     pub fn of(module: &(impl Component + ?Sized), names: &'static [&'static str]) -> Result<Self> {
         let parameters = named_variables(module)?.into_iter().map(|(path, var)| {
             let parameter = Parameter {
@@ -87,7 +88,7 @@ impl Trained {
         Ok(())
     }
 
-    /// What is remembered, by `path.name`, and how often each parameter was changed, by `path.step`.
+    /// The state, by `path.name`, and how often each parameter was changed, by `path.step`.
     pub fn state_dict(&self) -> Result<IndexMap<String, Tensor>> {
         let mut state = IndexMap::new();
         for (path, parameter) in &self.parameters {
@@ -104,7 +105,8 @@ impl Trained {
     }
 
     /// # Errors
-    /// What is of no parameter, of another shape, or lacks another part; nothing is changed then.
+    /// Returns an error if an entry belongs to no parameter, has a different shape, or lacks
+    /// another part; nothing is changed then.
     pub fn load_state_dict(&mut self, state: &IndexMap<String, Tensor>) -> Result<()> {
         let mut problems = Vec::new();
         let mut used = 0;
@@ -128,7 +130,7 @@ impl Trained {
                     )),
                     Some(tensor) => {
                         used += 1;
-                        // A copy: what is remembered is no other tensor's.
+                        // A copy: no other tensor shares the state.
                         let data = tensor.candle()?.detach().to_dtype(own.dtype());
                         remembered.push(data.and_then(|data| data.copy()).fx()?);
                     }
@@ -136,7 +138,7 @@ impl Trained {
             }
             match step.number()? {
                 Number::Int(step @ 0..) => loaded.push((step.unsigned_abs(), remembered)),
-                _ => problems.push(format!("`{path}.step` is no count of steps")),
+                _ => problems.push(format!("`{path}.step` is not a count of steps")),
             }
         }
         if problems.is_empty() && used != state.len() {
@@ -149,7 +151,8 @@ impl Trained {
                 })
             };
             let unknown = state.keys().filter(|name| !is_known(name));
-            problems.extend(unknown.map(|name| format!("`{name}` is of no trained parameter")));
+            problems
+                .extend(unknown.map(|name| format!("`{name}` belongs to no trained parameter")));
         }
         if !problems.is_empty() {
             return Err(ErrorKind::Weights(problems.join("\n")).into());

@@ -1,4 +1,4 @@
-//! `counts`: the bytes that each node of a graph gives, and the multiply-adds that it takes.
+//! `counts`: the bytes of each node's result, and its multiply-adds.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use fx_core::{Error, GraphModule, Result};
 
 use crate::counter::Counter;
 
-/// How much room a node takes.
+/// The memory of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SizeBytes {
-    /// Bytes of what it gives.
+    /// Bytes of its result.
     pub output_size: usize,
-    /// Those, and the bytes of the parameters of the module that it calls.
+    /// The same, plus the bytes of the parameters of the module that it calls.
     pub total_size: usize,
 }
 
-/// What one node costs in a run.
+/// The cost of one node in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeCounts {
@@ -28,13 +28,13 @@ pub struct NodeCounts {
     pub node: String,
     /// Its target.
     pub target: String,
-    /// The room that it takes.
+    /// Its memory.
     pub size: SizeBytes,
-    /// Multiplications with an addition, those inside of a called module among them.
+    /// Multiplications with an addition, including those inside a called module.
     pub multiply_adds: u64,
 }
 
-/// What the nodes of a graph cost in a run, made by [`counts`]; prints as a table.
+/// The costs of a graph's nodes in a run, made by [`counts`]; prints as a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -44,9 +44,9 @@ pub struct Counts {
     pub uncounted: Vec<String>,
 }
 
-/// Runs a graph on sample inputs and says of each node how many bytes it gives, how many with the parameters of the module
-/// that it calls, and how many multiply-adds it takes. They are counted as in [`summary`](crate::summary), which tells them
-/// by module.
+/// Runs a graph on sample inputs and returns for each node the bytes of its result, the same with
+/// the parameters of the module that it calls, and its multiply-adds. They are counted as in
+/// [`summary`](crate::summary), which lists them by module.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -62,7 +62,7 @@ pub struct Counts {
 /// ```
 ///
 /// # Errors
-/// As [`forward`](GraphModule::forward).
+/// Returns the errors of [`forward`](GraphModule::forward).
 pub fn counts(gm: &GraphModule, args: impl IntoArgs) -> Result<Counts> {
     let mut counter = Counter::default();
     gm.interpret::<Value>(&mut counter, args)?;
@@ -96,10 +96,10 @@ fn bytes_of_parameters(gm: &GraphModule, path: &str) -> Result<usize> {
 }
 
 impl Counts {
-    /// What the node of a name costs.
+    /// The cost of the node with a name.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if there is no such node.
     pub fn node(&self, name: &str) -> Result<&NodeCounts> {
         let found = self.nodes.iter().find(|counts| counts.node == name);
         found.ok_or_else(|| Error::msg(format_args!("the graph has no node `%{name}`")))

@@ -1,7 +1,7 @@
 //! `FuseBatchNorm`: batch norms folded into the layers before them.
 //!
-//! Invariant: a layer is given other weights only where one node calls it and the batch norm is that node's only user, so
-//! that no other result changes.
+//! Invariant: a layer's weights change only if one node calls it and the batch norm is that node's
+//! only user, so that no other result changes.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -22,15 +22,18 @@ use crate::tensor::Tensor;
 ///
 /// w' = w · γ / √(var + eps), b' = (b − mean) · γ / √(var + eps) + β
 ///
-/// for each output channel, computed in `float64` and rounded once to the layer's own type, which may be another than the
-/// batch norm's. Pairs are [`nn::Conv1d`] or [`nn::Linear`] with [`nn::BatchNorm1d`], [`nn::Conv2d`] with
-/// [`nn::BatchNorm2d`]. The layer's node stays under its name, the batch norm's goes; the graph module gets a fused copy of
-/// the layer under the same path, with plain tensors that are not trained. The traced model itself is not touched.
+/// for each output channel, computed in `float64` and rounded once to the layer's own type, which
+/// may differ from the batch norm's. Pairs are [`nn::Conv1d`] or [`nn::Linear`] with
+/// [`nn::BatchNorm1d`], [`nn::Conv2d`] with [`nn::BatchNorm2d`]. The layer's node keeps its name,
+/// the batch norm's is erased; the graph module gets a fused copy of the layer under the same path,
+/// with plain tensors that are not trained. The traced model itself is not touched.
 ///
-/// What cannot be fused stays as it is: [`plan`](FuseBatchNorm::plan) says what would be fused, and why the rest would not.
-/// `BatchNorm1d` normalises dim 1, which a linear layer's channels are only in `[N, C]`, and those of a `Conv1d` only in
-/// `[N, C, L]`: such pairs are folded where [`propagate_shapes`](GraphModule::propagate_shapes) has left that shape at
-/// the layer's node, and stay otherwise. A pair stays, too, where the folded numbers would be too large for the layer's type.
+/// Batch norms that cannot be fused stay: [`plan`](FuseBatchNorm::plan) lists what would be fused,
+/// and why the rest would not. `BatchNorm1d` normalises dim 1, which holds a linear layer's
+/// channels only in `[N, C]`, and those of a `Conv1d` only in `[N, C, L]`: such pairs are folded if
+/// [`propagate_shapes`](GraphModule::propagate_shapes) has recorded that shape at the layer's node,
+/// and stay otherwise. A pair also stays if the folded numbers would be too large for the layer's
+/// type.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -52,7 +55,8 @@ use crate::tensor::Tensor;
 /// ```
 ///
 /// # Errors
-/// Applied to a batch norm in training mode that it would fuse: the batch's own statistics are in no weights.
+/// Returns an error if a batch norm that it would fuse is in training mode: no weights can stand
+/// for the batch's own statistics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FuseBatchNorm;
 
@@ -64,7 +68,7 @@ pub struct Fusion {
     pub layer: String,
     /// The layer's path.
     pub layer_path: String,
-    /// The batch norm's node, which goes.
+    /// The batch norm's node, which is erased.
     pub norm: String,
     /// The batch norm's path.
     pub norm_path: String,
@@ -82,7 +86,7 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// What [`FuseBatchNorm`] would do; prints as a list.
+/// The effect of [`FuseBatchNorm`]; prints as a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FusionPlan {
@@ -111,10 +115,12 @@ impl fmt::Display for FusionPlan {
 }
 
 impl FuseBatchNorm {
-    /// What applying the pass would do: pairs to fuse, and batch norms that stay, each with the reason.
+    /// The effect of applying the pass: pairs to fuse, and batch norms that stay, each with the
+    /// reason.
     ///
     /// # Errors
-    /// When a batch norm that would be fused is in training mode; the error names its node and module, and says what to do.
+    /// Returns an error if a batch norm that would be fused is in training mode; the error names
+    /// its node and module, and says what to do.
     pub fn plan(gm: &GraphModule) -> Result<FusionPlan> {
         let mut plan = FusionPlan::default();
         for (node, found) in pairs(gm)? {
@@ -146,7 +152,7 @@ impl Pass for FuseBatchNorm {
     }
 
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
-        // All is computed before anything changes.
+        // Everything is computed before anything changes.
         let mut found = Vec::new();
         for (norm, layer) in pairs(gm)? {
             if let Ok(layer) = layer
@@ -193,7 +199,7 @@ impl<'m> Layer<'m> {
         }
     }
 
-    /// The batch norm that follows it, and the dims of what both give.
+    /// The batch norm that can follow it, and the number of dims of both results.
     fn follower(&self) -> (&'static str, usize) {
         match self {
             Layer::Conv1d(_) => ("BatchNorm1d", 3),
@@ -211,7 +217,7 @@ impl<'m> Layer<'m> {
     }
 }
 
-/// What a batch norm computes in evaluation mode.
+/// The parts of a batch norm that decide its result in evaluation mode.
 struct Norm<'m> {
     name: &'static str,
     weight: Option<&'m Tensor>,
@@ -251,7 +257,7 @@ fn pairs(gm: &GraphModule) -> Result<Vec<Found<'_>>> {
         match node.op() {
             Op::CallModule(path) => *calls.entry(path).or_default() += 1,
             Op::GetAttr(path) => {
-                // A module that a function is given is read whole.
+                // A module that a function takes is read whole.
                 readers.insert(path, node);
                 for (dot, _) in path.match_indices('.') {
                     readers.insert(&path[..dot], node);
@@ -305,7 +311,7 @@ fn pairs(gm: &GraphModule) -> Result<Vec<Found<'_>>> {
     Ok(found)
 }
 
-/// The node of the layer whose result a batch norm alone takes, as far as types and shapes tell.
+/// The layer's node whose result only the batch norm uses, as far as types and shapes are known.
 fn partner<'g>(
     gm: &'g GraphModule,
     node: NodeRef<'g>,
@@ -314,7 +320,7 @@ fn partner<'g>(
     let bound = gm.call(node)?.bind()?;
     let input = bound.iter().next().and_then(|(_, input)| input.as_node());
     let Some(input) = input else {
-        return Ok(Err("its input is no node's result".to_string()));
+        return Ok(Err("its input is not a node's result".to_string()));
     };
     let input = gm.graph().node(input)?;
     let layer = match input.op() {
@@ -323,7 +329,7 @@ fn partner<'g>(
     };
     let Some(layer) = layer else {
         return Ok(Err(format!(
-            "its input %{} is no call of a Conv1d, Conv2d or Linear layer",
+            "its input %{} is not a call of a Conv1d, Conv2d or Linear layer",
             input.name()
         )));
     };
@@ -372,7 +378,7 @@ fn partner<'g>(
             layer.name()
         ))),
         Some(ValueMeta::Single(_)) => Ok(Ok(input)),
-        // The only one that takes inputs of several dims.
+        // The only one that takes inputs with different numbers of dims.
         _ if follower == "BatchNorm1d" => Ok(Err(format!(
             "it normalises dim 1 of what %{} gives, in which the channels of a {} are only if it has {rank} dims, and its shape is not known: run `propagate_shapes` first",
             input.name(),
@@ -396,7 +402,7 @@ fn fold(
         Layer::of(gm, path),
         Norm::of(gm.attributes().module(norm.target())?),
     ) else {
-        return Ok(Err(format!("`{path}` is no layer to fold it into")));
+        return Ok(Err(format!("`{path}` is not a layer to fold it into")));
     };
     let folded = folded_weights(&before, &module).map_err(|error| norm.blame("fusing", error))?;
     Ok(folded.map_err(|part| {
@@ -409,7 +415,7 @@ fn fold(
     }))
 }
 
-/// Puts a fused copy in the layer's place, whose results have the same shapes.
+/// Replaces the layer with a fused copy, whose results have the same shapes.
 fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<()> {
     let path = gm.graph().node(layer)?.target().to_string();
     let Some(before) = Layer::of(gm, &path) else {
@@ -443,7 +449,7 @@ fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<
     }
 }
 
-/// w' and b', in the layer's type; or which of them that type is too small for.
+/// w' and b', in the layer's type; or the name of the one that overflows it.
 fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<Result<Weights, &'static str>> {
     let wide = |tensor: &Tensor| tensor.candle()?.detach().to_dtype(CandleType::F64).fx();
     let wide_option = |tensor: Option<&Tensor>| tensor.map(wide).transpose();
@@ -485,12 +491,12 @@ fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<Result<Weights, 
     folded().fx()
 }
 
-/// Whether a number that is finite in `float64` is not in a narrower type.
+/// Whether a number that is finite in `float64` is not finite in a narrower type.
 fn overflows(
     exact: &candle_core::Tensor,
     narrow: &candle_core::Tensor,
 ) -> candle_core::Result<bool> {
-    // Zero times what is not finite is no number, so that one sum tells of all.
+    // Zero times a number that is not finite is NaN, so that one sum checks all.
     let narrow = narrow.to_dtype(CandleType::F64)?.flatten_all()?;
     if narrow.affine(0.0, 0.0)?.sum_all()?.to_scalar::<f64>()? == 0.0 {
         return Ok(false);

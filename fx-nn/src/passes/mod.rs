@@ -1,5 +1,5 @@
-//! Passes that know layers: for inference, each says how far it keeps the numbers; and what the nodes of a graph cost;
-//! beside all passes of [`fx_core::passes`].
+//! Passes that know layers: passes for inference, each of which documents how far it keeps the
+//! numbers, and the costs of a graph's nodes; besides all passes of [`fx_core::passes`].
 //!
 //! ```
 //! use fx_nn::prelude::*;

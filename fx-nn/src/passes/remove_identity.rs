@@ -1,6 +1,8 @@
-//! `RemoveDropout` and `RemoveIdentity`: nodes that give what came in leave, and their users take the input.
+//! `RemoveDropout` and `RemoveIdentity`: remove dropout, and nodes that return their input
+//! unchanged.
 //!
-//! Invariant: modules that nothing calls any more leave with the nodes that called them, and no others.
+//! Invariant: modules that are no longer called are removed with the nodes that called them, and no
+//! others.
 
 use fx_core::ir::{Argument, NodeRef, Op};
 use fx_core::passes::Pass;
@@ -9,11 +11,12 @@ use fx_core::{GraphModule, Result, function};
 
 use crate::{nn, ops};
 
-/// Takes dropout out for inference: calls of [`nn::Dropout`] and of [`ops::dropout`], in whatever mode they are.
+/// Removes dropout for inference: calls of [`nn::Dropout`] and of [`ops::dropout`], in any mode.
 ///
-/// In evaluation mode the numbers stay. **In training mode they do not**: what was dropped at random is kept, and other
-/// random operations draw other numbers. [`RemoveIdentity`] takes away only what drops nothing. Dropout inside of attention
-/// and recurrent layers is theirs, and stays.
+/// In evaluation mode the numbers stay. **In training mode they do not**: elements that were
+/// dropped at random are kept, and other random operations draw other numbers. [`RemoveIdentity`]
+/// removes only dropout that drops nothing. Dropout inside attention and recurrent layers belongs
+/// to them, and stays.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -37,8 +40,9 @@ impl Pass for RemoveDropout {
     }
 }
 
-/// Takes out what gives its input: [`nn::Identity`], and dropout that drops nothing, because it is in evaluation mode or
-/// its probability is 0 ([`nn::Dropout`], [`ops::dropout`]). The numbers stay.
+/// Removes nodes that return their input: [`nn::Identity`], and dropout that drops nothing, because
+/// it is in evaluation mode or its probability is 0 ([`nn::Dropout`], [`ops::dropout`]). The
+/// numbers stay.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -66,7 +70,7 @@ impl Pass for RemoveIdentity {
     }
 }
 
-/// Whether a call of the function `dropout` says that it gives its input.
+/// Whether the arguments of a `dropout` call make it return its input.
 fn drops_nothing(node: NodeRef<'_>) -> bool {
     let is_off = matches!(node.argument("training"), Ok(Argument::Bool(false)));
     is_off
@@ -77,7 +81,7 @@ fn drops_nothing(node: NodeRef<'_>) -> bool {
         }
 }
 
-/// Users of the chosen nodes take those nodes' inputs.
+/// Replaces the chosen nodes with their inputs.
 fn remove(
     gm: &mut GraphModule,
     chosen: impl Fn(&GraphModule, NodeRef<'_>) -> bool,
@@ -91,7 +95,7 @@ fn remove(
     }
     let nodes: Vec<NodeId> = removed.iter().map(|(node, _)| *node).collect();
     let mut edit = gm.graph_mut();
-    // The last first: the input of one may be another.
+    // In reverse order: the input of one may be another.
     for (node, input) in removed.iter().rev() {
         edit.substitute(*node, input)?;
     }

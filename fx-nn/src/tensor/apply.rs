@@ -71,7 +71,7 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// `x op scalar`: floats take a short way that makes no second tensor.
+/// `x op scalar`: floats take a fast path that makes no second tensor.
 #[inline(never)]
 fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tensor> {
     let data = x.data(op.name())?;
@@ -84,7 +84,7 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
             Operator::Sub => Some(data.affine(1.0, -by)),
             Operator::Mul => Some(pointwise::affine(data, by, 0.0)),
             Operator::Pow => {
-                // Refused where the type does not hold the exponent, as in PyTorch.
+                // An error if the type does not hold the exponent, as in PyTorch.
                 number.checked("pow", x.dtype()?)?;
                 Some(binary::powf(data, by))
             }
@@ -140,13 +140,13 @@ fn number(scalar: OperandRef<'_>, op: Operator) -> Result<Number> {
     }
 }
 
-/// A scalar as a tensor without dims, of the type that PyTorch gives it beside `other`.
+/// A scalar as a tensor without dims, of the type that PyTorch gives it with `other`.
 fn scalar_like(number: Number, other: &Tensor, op: Operator) -> Result<Tensor> {
     if op == Operator::Sub && matches!(number, Number::Bool(_)) {
         return Err(no_difference());
     }
     let dtype = match number.beside(other.dtype()?) {
-        // A quotient is a float's: the scalar enters it as it is, however narrow the integers are.
+        // A quotient is a float: the scalar is not rounded to the integers' type first.
         dtype if op == Operator::Truediv && !dtype.is_floating_point() => DType::F32,
         dtype => dtype,
     };
@@ -179,8 +179,8 @@ fn promoted(a: &Tensor, b: &Tensor, to: DType) -> Result<(Data, Data)> {
     Ok((cast(a)?, cast(b)?))
 }
 
-/// Runs a binary operator on two tensors: inlined into the user's expression, where the operator is known, so
-/// that of an addition of floats one call is left.
+/// Runs a binary operator on two tensors: inlined into the user's expression, where the operator is
+/// known, so that an addition of floats is a single call.
 #[inline(always)]
 pub(super) fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let Some((x, y)) = a.floats_like(b) else {
@@ -263,12 +263,14 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         .fx()
 }
 
-/// A tensor of a narrower type from what was computed in 64 bits: it wraps around, as PyTorch's does.
+/// A tensor of a narrower type from elements computed in 64 bits: it wraps around, as PyTorch's
+/// does.
 fn of_whole(numbers: Vec<i64>, dims: &[usize], dtype: DType) -> Result<Tensor> {
     Tensor::from_vec(numbers, dims)?.cast(dtype)
 }
 
-/// The operators of integers, by PyTorch's rules: the sign of a rest is the divisor's, what does not fit wraps around.
+/// Operators of integers, by PyTorch's rules: a remainder has the divisor's sign, overflow wraps
+/// around.
 fn integers(op: Operator, a: &Tensor, b: &Tensor, common: DType) -> Result<Tensor> {
     let (x, y) = promoted(a, b, common)?;
     let dims = binary::broadcast_dims(op.name(), &x, &y).fx()?;
@@ -319,7 +321,8 @@ fn integers(op: Operator, a: &Tensor, b: &Tensor, common: DType) -> Result<Tenso
     of_whole(numbers, &dims, common)
 }
 
-/// A power that wraps around, by squaring; a negative one is cut to an integer: of 1 and -1 it is whole, else 0.
+/// A power that wraps around, by squaring; a negative power is truncated to an integer: exact for 1
+/// and -1, else 0.
 fn power(base: i64, exponent: i64) -> i64 {
     if exponent < 0 {
         return match base {
@@ -339,7 +342,7 @@ fn power(base: i64, exponent: i64) -> i64 {
     result
 }
 
-/// The operators that are not on the short way, on operands of one type.
+/// The operators without a fast path, on operands of one type.
 fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
     let truth = match op {
         Operator::Eq => Some(binary::eq(x, y)),

@@ -1,4 +1,4 @@
-//! What operations take besides tensors: shapes, and the dims to work on.
+//! Arguments of operations besides tensors: shapes, and the dims to work on.
 
 use std::ops::RangeFull;
 
@@ -37,7 +37,7 @@ impl Dims {
                     }
                     found.push(d);
                 }
-                // The one dim that a scalar is asked for is none that it has.
+                // A scalar accepts a dim, but has none.
                 found.truncate(rank);
                 Ok(found)
             }
@@ -182,7 +182,7 @@ impl IntoValue for Shape {
     }
 }
 
-/// Sizes that a traced tensor's sizes can stand among, and -1 for what is left over: `(2, -1)`,
+/// Sizes, which may include a traced tensor's sizes, and -1 for the remaining one: `(2, -1)`,
 /// `[x.size(0)?, 4.into()]`, or all of another tensor's: `x.shape()?`.
 #[derive(Debug, Clone)]
 pub struct Sizes(Held);
@@ -190,12 +190,12 @@ pub struct Sizes(Held);
 #[derive(Debug, Clone)]
 enum Held {
     Each(Vec<Int>),
-    /// A list of which only the run knows how long it is.
+    /// A list whose length only the run knows.
     List(Proxy),
 }
 
 impl Sizes {
-    /// The numbers, on a run.
+    /// The numbers, during a run.
     pub(crate) fn known(&self) -> Result<Vec<i64>> {
         let symbolic = || Error::msg("a size is symbolic where the operation runs");
         match &self.0 {
@@ -268,13 +268,35 @@ impl From<()> for Sizes {
     }
 }
 
+/// What can stand for one size among several: a whole number, or an `Int`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a size",
+    label = "expected a whole number or an `Int`",
+    note = "`/` gives a `Float`: a size is divided by `c.floordiv(2)?`"
+)]
+pub trait Size {
+    /// The size, known or symbolic.
+    fn into_size(self) -> Int;
+}
+
+macro_rules! size {
+    ($($t:ty),*) => {$(
+        impl Size for $t {
+            fn into_size(self) -> Int {
+                self.into()
+            }
+        }
+    )*};
+}
+size!(i32, i64, usize, Int);
+
 macro_rules! sizes_from_tuple {
     ($($name:ident)+) => {
-        impl<$($name: Into<Int>),+> From<($($name,)+)> for Sizes {
+        impl<$($name: Size),+> From<($($name,)+)> for Sizes {
             #[allow(non_snake_case)]
             fn from(sizes: ($($name,)+)) -> Self {
                 let ($($name,)+) = sizes;
-                Sizes(Held::Each(vec![$($name.into()),+]))
+                Sizes(Held::Each(vec![$($name.into_size()),+]))
             }
         }
     };

@@ -1,4 +1,5 @@
-//! Gradients: the backward pass, on a stack that is large enough for its graph, and scopes without one.
+//! Gradients: the backward pass, on a stack that is large enough for its graph, and scopes without
+//! gradients.
 
 use std::cell::Cell;
 
@@ -21,10 +22,10 @@ const STACK_LEAST: usize = 64 << 20;
 pub struct Gradients(GradStore);
 
 impl Gradients {
-    /// The gradient with respect to a parameter; none where the number does not depend on it.
+    /// The gradient with respect to a parameter; `None` if the number does not depend on it.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// Returns an error if the tensor is symbolic.
     pub fn get(&self, tensor: &Tensor) -> Result<Option<Tensor>> {
         let gradient = self.0.get(tensor.data("grad")?);
         Ok(gradient.map(|gradient| Tensor::from(gradient.detach())))
@@ -33,12 +34,13 @@ impl Gradients {
     /// Replaces the gradient with respect to a parameter, for the optimizer's step to take.
     ///
     /// # Errors
-    /// When a tensor is symbolic, or the gradient has another shape than the parameter.
+    /// Returns an error if a tensor is symbolic, or the gradient has a different shape than the
+    /// parameter.
     pub fn set(&mut self, tensor: &Tensor, gradient: &Tensor) -> Result<()> {
         let (own, new) = (tensor.data("grad")?, gradient.data("grad")?);
         if own.dims() != new.dims() {
             return Err(Error::msg(format_args!(
-                "a gradient of shape {:?} is of no parameter of shape {:?}",
+                "a gradient of shape {:?} belongs to no parameter of shape {:?}",
                 new.dims(),
                 own.dims()
             )));
@@ -59,7 +61,7 @@ impl Gradients {
     /// ```
     ///
     /// # Errors
-    /// Those of candle's addition.
+    /// Returns the errors of candle's addition.
     pub fn accumulate(&mut self, other: &Gradients) -> Result<()> {
         for id in other.0.get_ids() {
             if let Some(new) = other.0.get_id(*id) {
@@ -73,20 +75,21 @@ impl Gradients {
         Ok(())
     }
 
-    /// Candle's, by candle's tensors.
+    /// Candle's gradients, by candle's tensors.
     pub fn candle(&self) -> &GradStore {
         &self.0
     }
 
-    /// Candle's, to change.
+    /// Candle's gradients, to change.
     pub fn candle_mut(&mut self) -> &mut GradStore {
         &mut self.0
     }
 }
 
 impl Tensor {
-    /// The gradients of this one number with respect to every parameter that it was computed from: candle's `backward`,
-    /// on a stack that is large enough for the graph, which candle's own walks by recursion.
+    /// The gradients of this one number with respect to every parameter that it was computed from:
+    /// candle's `backward`, which walks the graph by recursion, on a stack that is large enough for
+    /// it.
     ///
     /// ```
     /// use fx_nn::prelude::*;
@@ -97,7 +100,8 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// When the tensor is symbolic, an operation has no gradient, or there is no stack for so large a graph.
+    /// Returns an error if the tensor is symbolic, an operation has no gradient, or no stack can be
+    /// allocated for so large a graph.
     pub fn backward(&self) -> Result<Gradients> {
         let data = self.data("backward")?;
         let results = chain::results();
@@ -118,12 +122,12 @@ impl Tensor {
         })
     }
 
-    /// The gradients of this one number with respect to some tensors, PyTorch's `autograd.grad`: zeros where it does not
-    /// depend on one.
+    /// The gradients of this one number with respect to some tensors, PyTorch's `autograd.grad`:
+    /// zeros if it does not depend on one.
     ///
     /// # Errors
-    /// Those of [`backward`](Tensor::backward), and when one of the tensors is no parameter, so that nothing remembers what
-    /// came of it.
+    /// Returns the errors of [`backward`](Tensor::backward), and an error if one of the tensors is
+    /// not a parameter, so that autograd did not record it.
     pub fn grad(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let gradients = self.backward()?;
         let of = |input: &&Tensor| match gradients.get(input)? {
@@ -133,7 +137,7 @@ impl Tensor {
                 Ok(input.with_data(zeros))
             }
             None => Err(Error::msg(
-                "grad: a tensor is no parameter: make it one with `into_parameter` before computing with it",
+                "grad: a tensor is not a parameter: make it one with `into_parameter` before computing with it",
             )),
         };
         inputs.iter().map(of).collect()
@@ -142,7 +146,7 @@ impl Tensor {
     /// Whether gradients are computed with respect to this tensor, or run through it.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// Returns an error if the tensor is symbolic.
     pub fn requires_grad(&self) -> Result<bool> {
         Ok(self.data("requires_grad")?.track_op())
     }
@@ -153,8 +157,8 @@ thread_local! {
     static WITHOUT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `body` with results that remember nothing of how they came about: no gradients run through them, and what they were
-/// computed from is freed at once.
+/// Runs `body` without recording for autograd: no gradients run through its results, and their
+/// operands are freed at once.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -168,7 +172,7 @@ pub fn no_grad<R>(body: impl FnOnce() -> R) -> R {
     scope::within(&WITHOUT, body)
 }
 
-/// What an operation gave, without its history where there are no gradients.
+/// The result of an operation, without its history where there are no gradients.
 #[inline]
 pub(super) fn remembered(data: candle_core::Tensor) -> candle_core::Tensor {
     if data.track_op() && !data.is_variable() && WITHOUT.get() > 0 {

@@ -1,4 +1,5 @@
-//! Operators as methods: `x.gt(0.0)` is `x > 0.0` where operators are plain Rust's; powers and other signs of Python's that Rust lacks.
+//! Operators as methods: `x.gt(0.0)` for `x > 0.0` where the operators are plain Rust's, and powers
+//! and other operators of Python that Rust lacks.
 
 use fx_core::Result;
 use fx_core::tensor::{Operand, binary, unary};
@@ -12,7 +13,7 @@ macro_rules! comparisons {
             #[doc = concat!("Where `self ", $sign, " other`, as truth values; shapes broadcast.")]
             ///
             /// # Errors
-            /// When the shapes do not broadcast.
+            /// Returns an error if the shapes do not broadcast.
             #[track_caller]
             pub fn $name(&self, other: impl Operand) -> Result<Tensor> {
                 binary(Operator::$op, self, &other)
@@ -34,7 +35,7 @@ impl Tensor {
     /// Each element to the power of `exponent`, PyTorch's `x ** exponent`; shapes broadcast.
     ///
     /// # Errors
-    /// When the shapes do not broadcast.
+    /// Returns an error if the shapes do not broadcast.
     #[track_caller]
     pub fn pow(&self, exponent: impl Operand) -> Result<Tensor> {
         binary(Operator::Pow, &self, &exponent)
@@ -43,7 +44,7 @@ impl Tensor {
     /// The quotient rounded down, PyTorch's `x // divisor`; shapes broadcast.
     ///
     /// # Errors
-    /// When the shapes do not broadcast, or an integer is divided by zero.
+    /// Returns an error if the shapes do not broadcast, or an integer is divided by zero.
     #[track_caller]
     pub fn floor_divide(&self, divisor: impl Operand) -> Result<Tensor> {
         binary(Operator::Floordiv, &self, &divisor)
@@ -52,7 +53,7 @@ impl Tensor {
     /// The absolute values.
     ///
     /// # Errors
-    /// When the tensor is of truth values.
+    /// Returns an error if the tensor is of truth values.
     #[track_caller]
     pub fn abs(&self) -> Result<Tensor> {
         unary(Operator::Abs, &self)

@@ -1,10 +1,11 @@
-//! A tensor's data: making it, its shape and type, reading it out, training it.
+//! A tensor's data: creating it, its shape and type, reading it, training it.
 
 use candle_core::Var;
+use fx_core::tensor::escape_with;
 use fx_core::value::{DType, Device};
 use fx_core::{Error, Result};
 
-use super::{Number, Shape, Tensor, candle_dtype, fx_dtype};
+use super::{Number, Repr, Shape, Tensor, candle_dtype, fx_dtype};
 use crate::device;
 use crate::error::Fx;
 use crate::room;
@@ -16,8 +17,8 @@ fn not_one(op: &str, dims: &[usize]) -> Error {
     ))
 }
 
-/// Floats as integers: without their fractions. What does not fit is what PyTorch makes of it on x86: the least number of
-/// 32 or 64 bits, of which narrower types keep the last bits.
+/// Floats as integers: without their fractions. Numbers that do not fit become what PyTorch makes
+/// of them on x86: the least number of 32 or 64 bits, of which narrower types keep the last bits.
 fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
     let held = candle_dtype(dtype)?;
     let floats = data
@@ -51,7 +52,7 @@ impl Tensor {
     /// A tensor of the given data, row-major.
     ///
     /// # Errors
-    /// When the shape has another number of elements.
+    /// Returns an error if the shape has a different number of elements.
     pub fn from_vec<T: candle_core::WithDType>(
         data: Vec<T>,
         shape: impl Into<Shape>,
@@ -66,7 +67,8 @@ impl Tensor {
     /// A tensor of one value.
     ///
     /// # Errors
-    /// When the type does not hold the value, or there is no room for the tensor.
+    /// Returns an error if the type does not hold the value, or the tensor does not fit into
+    /// memory.
     pub fn full(shape: impl Into<Shape>, value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
         let number = value.into().checked("full", dtype)?;
         let number = number.to_device(&device::current()).fx()?;
@@ -78,10 +80,10 @@ impl Tensor {
         })
     }
 
-    /// Where the elements are.
+    /// The device of the elements.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn device(&self) -> Result<Device> {
         let data = self.data("device")?;
@@ -91,7 +93,7 @@ impl Tensor {
     /// The element type.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn dtype(&self) -> Result<DType> {
         if self.is_bool() {
@@ -103,17 +105,24 @@ impl Tensor {
     /// The sizes.
     ///
     /// # Errors
-    /// When the tensor is symbolic: `x.size(d)` gives a symbolic size.
+    /// Returns an error if the tensor is symbolic: `x.size(d)` gives a symbolic size.
     #[track_caller]
     pub fn dims(&self) -> Result<&[usize]> {
-        let data = self.data("dims")?;
-        Ok(data.dims())
+        match &self.0 {
+            Repr::Proxy(proxy) => Err(escape_with(
+                "dims",
+                "sizes are known only when the graph runs; `x.dims3()?`, `x.size(0)?` and `x.shape()?` give sizes that \
+                 stay in the graph",
+                *proxy,
+            )),
+            Repr::Dense(data) | Repr::Bool(data) => Ok(data.dims()),
+        }
     }
 
     /// All elements as `f64`, row-major.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<f64>> {
         let data = self.data("to_vec")?;
@@ -122,10 +131,10 @@ impl Tensor {
             .fx()
     }
 
-    /// The one element, as what it is: an integer of any size stays whole.
+    /// The only element, in its own kind: an integer of any size stays exact.
     ///
     /// # Errors
-    /// When the tensor is symbolic, or has not exactly one element.
+    /// Returns an error if the tensor is symbolic, or does not have exactly one element.
     #[track_caller]
     pub fn number(&self) -> Result<Number> {
         let data = self.data("number")?;
@@ -143,10 +152,10 @@ impl Tensor {
         }
     }
 
-    /// The one element, as `f64`; [`number`](Tensor::number) gives integers as they are.
+    /// The only element, as `f64`; [`number`](Tensor::number) returns integers exactly.
     ///
     /// # Errors
-    /// When the tensor is symbolic, or has not exactly one element.
+    /// Returns an error if the tensor is symbolic, or does not have exactly one element.
     #[track_caller]
     pub fn item(&self) -> Result<f64> {
         let data = self.data("item")?;
@@ -177,7 +186,7 @@ impl Tensor {
         data.to_dtype(candle_dtype(dtype)?).map(Tensor::made).fx()
     }
 
-    /// Integers and truth values as `float32`, as PyTorch promotes them where only floats will do.
+    /// Integers and truth values as `float32`, as PyTorch promotes them for functions of floats.
     pub(crate) fn as_float(&self) -> Result<Tensor> {
         if self.dtype()?.is_floating_point() {
             Ok(self.clone())
@@ -189,7 +198,7 @@ impl Tensor {
     /// A leaf of the gradient graph with this data: a parameter to train. An existing one is kept.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// Returns an error if the tensor is symbolic.
     pub fn into_parameter(self) -> Result<Tensor> {
         let var = Var::from_tensor(self.data("into_parameter")?).fx()?;
         Ok(self.with_data(var.as_tensor().clone()))
@@ -198,7 +207,7 @@ impl Tensor {
     /// The same data, without its gradient history.
     ///
     /// # Errors
-    /// When the tensor is symbolic.
+    /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn detach(&self) -> Result<Tensor> {
         let data = self.data("detach")?.detach();
@@ -209,7 +218,7 @@ impl Tensor {
     /// whose elements are not next to each other is replaced instead.)
     ///
     /// # Errors
-    /// When the shapes differ, or either is symbolic.
+    /// Returns an error if the shapes differ, or either is symbolic.
     pub fn copy_from(&mut self, source: &Tensor) -> Result<()> {
         let (own, other) = (self.data("copy_from")?, source.data("copy_from")?);
         if own.dims() != other.dims() {
@@ -219,7 +228,7 @@ impl Tensor {
                 other.dims()
             )));
         }
-        // By the type that this one is of: what enters a tensor of truth values is 0 or 1.
+        // Through this tensor's type: elements of a tensor of truth values become 0 or 1.
         let source = source.cast(self.dtype()?)?;
         let other = source.data("copy_from")?.clone();
         if own.is_variable() {

@@ -26,7 +26,7 @@ pub fn candle_dtype(dtype: DType) -> Result<candle_core::DType> {
     })
 }
 
-/// The smallest type of candle's that has all numbers of a type that candle has not.
+/// Candle's smallest type that holds all numbers of a type that candle lacks.
 pub(crate) fn wider(dtype: DType) -> Option<DType> {
     match dtype {
         DType::I8 => Some(DType::I16),
@@ -56,7 +56,7 @@ pub fn fx_dtype(dtype: candle_core::DType) -> Result<DType> {
     })
 }
 
-/// What decides first: floats before integers, integers before truth values.
+/// The rank in promotion: floats before integers, integers before truth values.
 fn category(dtype: DType) -> u8 {
     match dtype {
         DType::Bool => 0,

@@ -1,4 +1,4 @@
-//! `x.i(..)`: what an index may be, as a person writes it and as a graph holds it.
+//! `x.i(..)`: the forms of an index, as a user writes it and as a graph holds it.
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
@@ -10,7 +10,8 @@ use super::Tensor;
 use crate::error::Fx;
 use crate::kernels::index::{Part, index};
 
-/// All dims that the rest of an index leaves over: `x.i((Ellipsis, -1))` is PyTorch's `x[..., -1]`.
+/// All dims that the rest of an index does not name: `x.i((Ellipsis, -1))` is PyTorch's
+/// `x[..., -1]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ellipsis;
 
@@ -23,7 +24,7 @@ pub fn every(step: impl Into<Int>) -> Slice {
     Slice([Value::None, Value::None, step.into().into_value()])
 }
 
-/// A slice of a dim: what a range is, and [`every`] with a step.
+/// A slice of a dim: a range, or [`every`] with a step.
 #[derive(Debug, Clone)]
 pub struct Slice([Value; 3]);
 
@@ -65,7 +66,8 @@ macro_rules! ranges {
     )*};
 }
 
-/// What [`Tensor::i`] takes: a position, a range, [`every`], [`NewAxis`], [`Ellipsis`], and tuples of these.
+/// The argument of [`Tensor::i`]: a position, a range, [`every`], [`NewAxis`], [`Ellipsis`], and
+/// tuples of these.
 #[diagnostic::on_unimplemented(
     message = "a tensor cannot be indexed by `{Self}`",
     label = "expected a position, a range, `every(2)`, `NewAxis`, `Ellipsis` or a tuple of these",
@@ -131,7 +133,7 @@ tuples! { A B C D E }
 tuples! { A B C D E F }
 
 impl Tensor {
-    /// A part of the tensor, PyTorch's `x[index]`: a position takes a dim away, a range keeps it.
+    /// A part of the tensor, PyTorch's `x[index]`: a position removes a dim, a range keeps it.
     ///
     /// ```
     /// use fx_nn::prelude::*;
@@ -149,7 +151,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// When there are more parts than dims, or a position is outside its dim.
+    /// Returns an error if there are more parts than dims, or a position is outside its dim.
     #[track_caller]
     pub fn i(&self, index: impl Index) -> Result<Tensor> {
         let index = index.into_index();
@@ -162,7 +164,7 @@ impl Tensor {
         self.getitem(&index)
     }
 
-    /// `x[index]` for an index out of a graph.
+    /// `x[index]` for an index from a graph.
     pub(super) fn getitem(&self, at: &Value) -> Result<Tensor> {
         let data = self.data("getitem")?;
         let parts = match at {

@@ -1,6 +1,7 @@
 //! `Tensor`: a candle tensor, or the symbolic value of a running trace, with PyTorch's semantics.
 //!
-//! Invariant: what is inside is seen through [`Tensor::candle`] alone, so that other kinds can be added.
+//! Invariant: the contents are accessed through [`Tensor::candle`] alone, so that other kinds can
+//! be added.
 
 mod apply;
 mod args;
@@ -24,7 +25,7 @@ use crate::kernels::{chain, view};
 
 pub use fx_core::tensor::*;
 
-pub use args::{Dims, NormOrder, Pair, Shape, Sizes, Triple};
+pub use args::{Dims, NormOrder, Pair, Shape, Size, Sizes, Triple};
 pub use backward::{Gradients, no_grad};
 pub use dtype::{candle_dtype, fx_dtype};
 pub(crate) use dtype::{common_of, wider};
@@ -61,7 +62,7 @@ impl Tensor {
     /// The candle tensor, at no cost.
     ///
     /// # Errors
-    /// When the tensor is symbolic: its data exists only when the graph runs.
+    /// Returns an error if the tensor is symbolic: its data exists only when the graph runs.
     #[track_caller]
     pub fn candle(&self) -> Result<&candle_core::Tensor> {
         self.data("candle")
@@ -97,7 +98,7 @@ impl Tensor {
         Tensor(Repr::Bool(tidy(data)))
     }
 
-    /// What an operation gave.
+    /// The result of an operation.
     #[inline]
     pub(crate) fn made(data: candle_core::Tensor) -> Self {
         Tensor::from(chain::linked(backward::remembered(data)))
@@ -124,7 +125,8 @@ impl From<candle_core::Tensor> for Tensor {
     }
 }
 
-/// A tensor without elements is no view: candle reads at a view's offset, which may be past the storage's end.
+/// A tensor without elements is never a view: candle reads at a view's offset, which may be past
+/// the storage's end.
 #[inline]
 fn tidy(data: candle_core::Tensor) -> candle_core::Tensor {
     if data.dims().contains(&0) {

@@ -1,4 +1,5 @@
-//! `Number` and `Bound`: scalars as operations take them, held as what they are: no integer goes through a float.
+//! `Number` and `Bound`: scalar arguments of operations, held in their own kind: no integer goes
+//! through a float.
 
 use candle_core::Tensor as Data;
 use fx_core::tensor::Param;
@@ -36,7 +37,8 @@ impl From<f64> for Number {
     }
 }
 
-// The one type of integers here, so that a literal has it: any other would make `1 << 40` an `i32`.
+// The only type of integers here, so that literals have it: any other would make `1 << 40` an
+// `i32`.
 impl From<i64> for Number {
     fn from(n: i64) -> Self {
         Number::Int(n)
@@ -63,8 +65,8 @@ impl Number {
         matches!(self, Number::Float(x) if x.is_nan())
     }
 
-    /// The type of the result of an operation on a tensor of type `own` and this number: the number decides only where
-    /// it is of a higher kind.
+    /// The type of the result of an operation on a tensor of type `own` and this number: the number
+    /// decides only if it is of a higher kind.
     pub(crate) fn beside(self, own: DType) -> DType {
         match self {
             Number::Int(_) if own == DType::Bool => DType::I64,
@@ -73,7 +75,7 @@ impl Number {
         }
     }
 
-    /// In one element of a type; integers wrap around, as PyTorch's operators have it.
+    /// As one element of a type; integers wrap around, as in PyTorch's operators.
     pub(crate) fn wrapped(self, dtype: DType) -> Result<Data> {
         let one = match (self, dtype) {
             (number, DType::Bool) => Data::new(u8::from(number.as_f64() != 0.0), &PROCESSOR),
@@ -116,13 +118,13 @@ impl Number {
             DType::BF16 => float(f64::from(f32::from_bits(0x7f7f_0000))),
             DType::F32 => float(f32::MAX.into()),
             DType::F64 => float(f64::MAX),
-            // Candle has no other, and the conversion says so.
+            // Candle has no other type, and the conversion reports it.
             _ => None,
         }
     }
 
-    /// Whether a type has the number, but for its fraction; a negative integer may stand for the unsigned one that it
-    /// wraps to.
+    /// Whether a type can hold the number, apart from its fraction; a negative integer may stand
+    /// for the unsigned one that it wraps to.
     fn fits(self, dtype: DType) -> bool {
         let Some((low, high, least, most)) = Number::limits(dtype) else {
             return true;
@@ -139,10 +141,11 @@ impl Number {
         }
     }
 
-    /// In one element of a type that has it; a fraction is cut off for integers, as in PyTorch.
+    /// As one element of a type that can hold it; a fraction is cut off for integers, as in
+    /// PyTorch.
     ///
     /// # Errors
-    /// When the number is beyond the type.
+    /// Returns an error if the number is beyond the type.
     pub(crate) fn checked(self, op: &str, dtype: DType) -> Result<Data> {
         if !self.fits(dtype) {
             return Err(Error::msg(format_args!(
@@ -152,10 +155,12 @@ impl Number {
         self.wrapped(dtype)
     }
 
-    /// In one element of a type, as a bound from below or from above: beyond the type's integers it is the last of them.
+    /// As one element of a type, as a lower or an upper bound: beyond the type's integers it
+    /// becomes the last of them.
     ///
     /// # Errors
-    /// When every integer of the type is on its other side, or a finite number is beyond a floating point type.
+    /// Returns an error if the bound excludes every integer of the type, or if a finite number is
+    /// beyond a floating point type.
     pub(crate) fn bound(self, op: &str, dtype: DType, lower: bool) -> Result<Data> {
         match (self, Number::limits(dtype)) {
             (Number::Int(n), Some((_, _, least, most))) if !dtype.is_floating_point() => {
@@ -197,7 +202,7 @@ impl FromValue for Number {
             Value::Bool(b) => Ok(Number::Bool(b)),
             Value::Int(n) => Ok(Number::Int(n)),
             Value::Float(x) => Ok(Number::Float(x)),
-            // Its error says where it came from.
+            // The error names its origin.
             proxy @ Value::Proxy(_) => f64::from_value(proxy).map(Number::Float),
             other => Err(Error::expected("a number", other.describe())),
         }
@@ -226,7 +231,7 @@ impl From<Number> for Bound {
     }
 }
 
-// The one type of options here, so that a bare `None` has it.
+// The only type of options here, so that a bare `None` has it.
 impl From<Option<f64>> for Bound {
     fn from(bound: Option<f64>) -> Self {
         Bound(bound.map(Number::Float))
@@ -256,7 +261,7 @@ macro_rules! plain_param {
 
             fn guard(value: &'v Value) -> Result<$t> {
                 if let Value::Proxy(_) = value {
-                    // Its error says how to have the value known.
+                    // The error says how to make the value known.
                     <f64 as Param<'_>>::guard(value)?;
                 }
                 <$t>::from_value(value.clone())

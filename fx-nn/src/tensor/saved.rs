@@ -1,6 +1,6 @@
 //! A tensor's elements as bytes of a file, and back, for every element type.
 //!
-//! Invariant: piece by piece both ways, so that a tensor is never in memory twice.
+//! Invariant: data moves piece by piece both ways, so that a tensor is never in memory twice.
 
 use candle_core::{CpuStorage, InplaceOp1, Layout, Storage, Var, WithDType};
 use fx_core::tensor::TensorData;
@@ -16,7 +16,7 @@ use crate::error::Fx;
 /// The name of the tensor type in files.
 pub(crate) const PATH: &str = "fx_nn::Tensor";
 
-/// How many bytes are handed over at once.
+/// The number of bytes in a piece.
 const PIECE: usize = 1 << 18;
 
 /// Takes bytes of whole elements.
@@ -29,9 +29,9 @@ pub(super) fn to_data(tensor: &Tensor) -> Result<TensorData<'static>> {
     Ok(TensorData::streamed(PATH, dtype, dims, source)?.with_parameter(parameter))
 }
 
-/// Hands the elements to a sink, from where they are.
+/// Passes the elements to a sink, straight from their storage.
 fn hand_over(data: &candle_core::Tensor, sink: &mut Sink<'_>) -> Result<()> {
-    // Where it is on the CPU already, this is the same tensor.
+    // A tensor on the CPU is not copied.
     let data = data.to_device(&PROCESSOR).fx()?;
     let (storage, _) = data.storage_and_layout();
     let Storage::Cpu(storage) = &*storage else {
@@ -89,7 +89,7 @@ fn pieces<T: WithDType, const N: usize>(
 
 pub(crate) fn from_data(data: &TensorData<'_>) -> Result<Tensor> {
     Ok(match data.dtype() {
-        // Whoever wrote the file may have other truths than 1.
+        // A file may hold another number than 1 for true.
         DType::Bool => Tensor::from_bools(made(data, |[byte]| u8::from(byte != 0))?),
         DType::U8 => made(data, u8::from_le_bytes)?.into(),
         DType::U32 => made(data, u32::from_le_bytes)?.into(),
@@ -108,7 +108,7 @@ pub(crate) fn from_data(data: &TensorData<'_>) -> Result<Tensor> {
     })
 }
 
-/// Reads the elements into the memory where they stay.
+/// Reads the elements into the memory of the new tensor.
 fn made<T: WithDType, const N: usize>(
     data: &TensorData<'_>,
     from_bytes: impl Fn([u8; N]) -> T,
@@ -117,7 +117,7 @@ fn made<T: WithDType, const N: usize>(
     let mut elements: Vec<T> = Vec::new();
     elements.try_reserve_exact(count).map_err(|_| {
         Error::msg(format_args!(
-            "there is no room for a tensor of shape {dims:?} and type {}",
+            "there is not enough memory for a tensor of shape {dims:?} and type {}",
             data.dtype()
         ))
     })?;
@@ -136,10 +136,11 @@ fn made<T: WithDType, const N: usize>(
 }
 
 impl Tensor {
-    /// As [`copy_from`](Tensor::copy_from), of the elements of a file, piece by piece.
+    /// Like [`copy_from`](Tensor::copy_from), from the elements of a file, piece by piece.
     ///
     /// # Errors
-    /// When the shapes differ, this one is symbolic, or the elements cannot be read: what was read is there then.
+    /// Returns an error if the shapes differ, this one is symbolic, or the elements cannot be read:
+    /// those that were read are set then.
     pub(crate) fn read_from(&mut self, source: &TensorData<'_>) -> Result<()> {
         let own = self.data("read_from")?;
         if own.dims() != source.shape() {
@@ -187,10 +188,10 @@ struct Fill<'b> {
 }
 
 impl Fill<'_> {
-    /// Whether elements go there one by one, as they are or as more precise floats.
+    /// Whether elements are written one by one, as they are or as more precise floats.
     fn is_direct(&self) -> bool {
         match (self.from, self.to) {
-            // Whoever wrote the file may have other truths than 1.
+            // A file may hold another number than 1 for true.
             (DType::Bool, _) => false,
             (DType::BF16 | DType::F16, DType::F32) => true,
             (from, to) => from == to,

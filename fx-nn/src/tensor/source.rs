@@ -1,9 +1,9 @@
-//! How generated source writes what is done with tensors.
+//! The spelling of tensor operations in generated source.
 
 use fx_core::tensor::{IndexSource, TensorSource};
 use fx_core::value::Operator;
 
-/// The names that this crate has for what Rust has no sign for.
+/// This crate's names of operators that Rust lacks.
 pub(super) struct Spelling;
 
 impl TensorSource for Spelling {
@@ -30,7 +30,7 @@ impl TensorSource for Spelling {
     }
 }
 
-/// What [`Tensor::i`](super::Tensor::i) takes.
+/// The argument of [`Tensor::i`](super::Tensor::i).
 fn part(index: &IndexSource) -> Option<String> {
     Some(match index {
         IndexSource::At(at) => at.clone(),

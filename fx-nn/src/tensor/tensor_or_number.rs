@@ -1,4 +1,4 @@
-//! `TensorOrNumber`: what stands beside a tensor where PyTorch takes a tensor or a number.
+//! `TensorOrNumber`: an operand where PyTorch takes a tensor or a number.
 
 use fx_core::tensor::{Object, Param, Traced};
 use fx_core::trace::FromValue;
@@ -7,7 +7,8 @@ use fx_core::{Error, Result};
 
 use super::{Number, Tensor};
 
-/// A tensor, or a number that does not decide the type beside one: `&x`, `2`, `0.5` and `true` convert into it.
+/// A tensor, or a number that does not decide the type beside a tensor: `&x`, `2`, `0.5` and `true`
+/// convert into it.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -25,7 +26,8 @@ pub enum TensorOrNumber {
 }
 
 impl TensorOrNumber {
-    /// As a tensor beside one of type `own`; a number is one without dims, of the type that PyTorch gives it there.
+    /// As a tensor beside one of type `own`; a number becomes one without dims, of the type that
+    /// PyTorch gives it there.
     pub(crate) fn beside(&self, own: DType) -> Result<Tensor> {
         match self {
             TensorOrNumber::Tensor(tensor) => Ok(tensor.clone()),
@@ -42,11 +44,12 @@ impl TensorOrNumber {
 }
 
 impl TensorOrNumber {
-    /// Two as tensors: a number beside a tensor has the type that PyTorch gives it there, two numbers have their own.
+    /// Both as tensors: a number beside a tensor has the type that PyTorch gives it there, two
+    /// numbers have their own.
     pub(crate) fn both(a: &Self, b: &Self) -> Result<(Tensor, Tensor)> {
         let own = |x: &Self| match x {
             TensorOrNumber::Tensor(tensor) => tensor.dtype(),
-            // What a number alone is: beside truth values every other type decides.
+            // The type of a number alone: beside truth values every other type decides.
             TensorOrNumber::Number(number) => Ok(number.beside(DType::Bool)),
         };
         Ok(match (a, b) {
@@ -58,8 +61,8 @@ impl TensorOrNumber {
         })
     }
 
-    /// As a tensor beside one of type `own` in a function of floats, which a number enters as it is, however narrow the
-    /// integers are.
+    /// As a tensor beside one of type `own` in a function of floats, where a number is not rounded
+    /// to an integer type.
     pub(crate) fn float_beside(&self, own: DType) -> Result<Tensor> {
         match own.is_floating_point() {
             true => self.beside(own),

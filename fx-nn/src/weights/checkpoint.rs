@@ -17,10 +17,10 @@ use super::state::{fit, set};
 use crate::nn::{QuantizedLinear, QuantizedMatrix};
 use crate::tensor::Tensor;
 
-/// The tensors of a checkpoint by name: of a safetensors file, a PyTorch file (`.pth`, `.pt`, `.bin`), a GGUF file, or of a
-/// folder in which several files have them, as an index says.
+/// The tensors of a checkpoint by name: of a safetensors file, a PyTorch file (`.pth`, `.pt`,
+/// `.bin`), a GGUF file, or a folder with an index of several files.
 ///
-/// Nothing is read but what the files say of their tensors, until they are asked for one by one.
+/// Only the files' headers are read at first; tensors are read one by one when they are asked for.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -47,7 +47,7 @@ pub struct Checkpoint {
     progress: Option<Box<OnProgress>>,
 }
 
-/// Told before each tensor is read, and once all are.
+/// Called before each tensor is read, and once all are.
 type OnProgress = dyn Fn(Progress<'_>);
 
 struct Place {
@@ -58,15 +58,15 @@ struct Place {
     bytes: u64,
 }
 
-/// How far a load is.
+/// The progress of a load.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress<'a> {
-    /// The tensor that is read next; empty once all are read.
+    /// The next tensor to read; empty once all are read.
     pub name: &'a str,
-    /// The bytes of the tensors that were read.
+    /// The bytes of the tensors read so far.
     pub bytes: u64,
-    /// The bytes of all tensors that will be.
+    /// The bytes of all tensors to read.
     pub total: u64,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for Checkpoint {
     }
 }
 
-/// The files that a folder's tensors are looked for in, the first that is there: indices before files.
+/// The files that a folder's tensors are looked for in, in order: indices before files.
 const IN_FOLDERS: [&str; 4] = [
     "model.safetensors.index.json",
     "model.safetensors",
@@ -88,11 +88,13 @@ const IN_FOLDERS: [&str; 4] = [
 ];
 
 impl Checkpoint {
-    /// Opens a file, an index of several files (`.index.json`), or a folder as Hugging Face's have it.
+    /// Opens a file, an index of several files (`.index.json`), or a folder in Hugging Face's
+    /// layout.
     ///
     /// # Errors
-    /// When a file is not there, is none of the kinds, or was cut; when an index names a file or a tensor that is not there;
-    /// when two files have a tensor of one name. All of them, a line each.
+    /// Returns an error if a file does not exist, has an unknown format, or is truncated; if an
+    /// index names a file or a tensor that does not exist; or if two files have a tensor of one
+    /// name. The error has a line for each.
     pub fn open(path: impl AsRef<FilePath>) -> Result<Self> {
         let path = path.as_ref();
         let open = || match path.is_dir() {
@@ -122,12 +124,14 @@ impl Checkpoint {
         let index: serde_json::Value = serde_json::from_str(&text).map_err(Error::msg)?;
         let map = index.get("weight_map").and_then(|map| map.as_object());
         let map = map.ok_or_else(|| {
-            Error::msg("it is no index: there is no `weight_map` from names of tensors to files")
+            Error::msg(
+                "it is not an index: there is no `weight_map` from names of tensors to files",
+            )
         })?;
         let mut files = BTreeSet::new();
         let mut problems = Vec::new();
         for (name, file) in map {
-            // A file beside the index, and nothing else that a text can lead to.
+            // A file name beside the index, and no other path.
             match file.as_str().filter(|file| {
                 let mut parts = FilePath::new(file).components();
                 matches!(parts.next(), Some(std::path::Component::Normal(_)))
@@ -200,24 +204,25 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// The names of the tensors, as rules have made them.
+    /// The names of the tensors, as the rules have renamed them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// The shape of a tensor; none where there is no such tensor.
+    /// The shape of a tensor; `None` if there is no such tensor.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
         self.tensors.get(name).map(|place| &*place.shape)
     }
 
-    /// How a tensor of a GGUF file is quantised, such as `Q4K`; none for other tensors.
+    /// How a tensor of a GGUF file is quantised, such as `Q4K`; `None` for other tensors.
     pub fn quantization(&self, name: &str) -> Option<String> {
         let place = self.tensors.get(name)?;
         let dtype = self.parts[place.part].quantization(&place.name)?;
         Some(format!("{dtype:?}"))
     }
 
-    /// What a GGUF file says of its model under a key, such as `general.architecture`, as text; none where it says nothing.
+    /// A GGUF file's metadata under a key, such as `general.architecture`, as text; `None` if there
+    /// is none.
     pub fn metadata(&self, key: &str) -> Option<String> {
         use candle_core::quantized::gguf_file::Value;
         let mut all = self.parts.iter().filter_map(Part::metadata);
@@ -241,18 +246,19 @@ impl Checkpoint {
     /// Reads one tensor, in the element type of the file; a quantised one as `float32`.
     ///
     /// # Errors
-    /// When there is none of that name, candle has no such elements, or the file cannot be read.
+    /// Returns an error if there is no tensor of that name, candle has no such element type, or the
+    /// file cannot be read.
     pub fn tensor(&self, name: &str) -> Result<Tensor> {
         let place = self.place(name)?;
         let tensor = self.parts[place.part].tensor(&place.name, self.widen);
         tensor.map_err(|e| in_file(&self.path, &format_args!("`{name}`: {e}")))
     }
 
-    /// The layer whose `weight`, and `bias` where there is one, a GGUF file has under a name, its blocks as they are:
-    /// `blk.0.attn_q` for `blk.0.attn_q.weight`.
+    /// The quantised layer that a GGUF file has under a name (its `weight`, and `bias` if there is
+    /// one), with its blocks unchanged: `blk.0.attn_q` for `blk.0.attn_q.weight`.
     ///
     /// # Errors
-    /// When there is no such matrix, or the file is no GGUF file.
+    /// Returns an error if there is no such matrix, or the file is not a GGUF file.
     pub fn quantized_linear(&self, name: &str) -> Result<QuantizedLinear> {
         let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
         let place = self.place(&weight)?;
@@ -272,7 +278,8 @@ impl Checkpoint {
         })
     }
 
-    /// Only the tensors whose names begin so, without that beginning: `"model."` makes `norm.weight` of `model.norm.weight`.
+    /// Keeps only the tensors whose names begin with `prefix`, and removes it: `"model."` makes
+    /// `norm.weight` of `model.norm.weight`.
     #[must_use]
     pub fn prefix(mut self, prefix: &str) -> Self {
         let tensors = std::mem::take(&mut self.tensors);
@@ -284,7 +291,7 @@ impl Checkpoint {
         self
     }
 
-    /// Gives tensors the names that the module has for them.
+    /// Renames tensors to the names that the module uses.
     ///
     /// ```
     /// # use fx_nn::prelude::*;
@@ -301,7 +308,7 @@ impl Checkpoint {
     /// ```
     ///
     /// # Errors
-    /// When two tensors get one name.
+    /// Returns an error if two tensors get one name.
     pub fn rename(mut self, rule: impl Fn(&str) -> String) -> Result<Self> {
         let tensors = std::mem::take(&mut self.tensors);
         for (name, place) in tensors {
@@ -323,15 +330,15 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Only the tensors whose names the rule keeps.
+    /// Keeps only the tensors whose names the rule accepts.
     #[must_use]
     pub fn retain(mut self, keep: impl Fn(&str) -> bool) -> Self {
         self.tensors.retain(|name, _| keep(name));
         self
     }
 
-    /// Reads `int8` as `int16` and `uint16` as `int32`, which have the same numbers, since candle has no such tensors; what
-    /// the module has decides the type as for all others.
+    /// Reads `int8` as `int16` and `uint16` as `int32`, which hold the same numbers, since candle
+    /// has no such tensors; as for all others, the module decides the final type.
     #[must_use]
     pub fn widen(mut self) -> Self {
         self.widen = true;
@@ -349,9 +356,10 @@ impl Checkpoint {
     /// by any of them.
     ///
     /// # Errors
-    /// Every tensor that is missing, unexpected, of another shape, or of elements that candle does not have, a line each; the
-    /// module is unchanged then. Where the disk fails in the middle of a file that was whole when it was opened, the error
-    /// names the tensor; those before it are set.
+    /// Returns an error if a tensor is missing, unexpected, of a different shape, or of an element
+    /// type that candle lacks, with a line for each; the module is unchanged then. If the disk
+    /// fails in the middle of a file that was whole when it was opened, the error names the tensor;
+    /// those before it are set.
     pub fn load(&self, module: &mut (impl Component + ?Sized)) -> Result<()> {
         self.load_where(module, Report::strict).map(drop)
     }
@@ -359,8 +367,8 @@ impl Checkpoint {
     /// Sets those parameters and buffers of a module that the checkpoint has in the same shape, and reports the others.
     ///
     /// # Errors
-    /// When one that fits has elements that candle does not have, and as [`load`](Checkpoint::load) where a file cannot be
-    /// read.
+    /// Returns an error if a tensor that fits has elements that candle does not have, and, like
+    /// [`load`](Checkpoint::load), if a file cannot be read.
     pub fn load_partial(&self, module: &mut (impl Component + ?Sized)) -> Result<Report> {
         self.load_where(module, |_| Ok(()))
     }
@@ -405,7 +413,7 @@ impl Checkpoint {
 }
 
 /// # Errors
-/// The problems, a line each, where there are some.
+/// Returns an error if there are problems, with a line for each.
 fn no_problems(problems: &[String]) -> Result<()> {
     match problems {
         [] => Ok(()),
@@ -413,7 +421,7 @@ fn no_problems(problems: &[String]) -> Result<()> {
     }
 }
 
-/// The error of a file, with its path.
+/// An error about a file, with its path.
 pub(super) fn in_file(path: &FilePath, problem: &dyn fmt::Display) -> Error {
     ErrorKind::Weights(format!("{}: {problem}", path.display())).into()
 }

@@ -1,9 +1,10 @@
 //! Weights of a module: set by name, loaded from checkpoints of every kind, saved as safetensors.
 //!
-//! [`load`] and [`save`] take one file; [`Checkpoint`] reads sharded ones, PyTorch's and GGUF files, by other names or in
-//! part; [`Save`] writes other types and shards.
+//! [`load`] and [`save`] take one file; [`Checkpoint`] reads sharded files, PyTorch's and GGUF
+//! files, with other names or in part; [`Save`] writes other types and shards.
 //!
-//! Invariant: everything is checked before anything is changed, so that a load that is refused has changed nothing.
+//! Invariant: everything is checked before anything is changed, so that a refused load has changed
+//! nothing.
 
 mod checkpoint;
 mod part;
@@ -23,9 +24,9 @@ pub use report::{Mismatched, Missing, Report};
 pub use save::Save;
 pub use state::load_state_dict;
 
-/// Loads a checkpoint into a module, as [`Checkpoint::load`]: each tensor straight into the memory that the module has for
-/// it, in the module's type. The file's header is checked against its length, and its names and shapes against the module's,
-/// before anything is read.
+/// Loads a checkpoint into a module, like [`Checkpoint::load`]: each tensor is read straight into
+/// the module's memory, in the module's type. The file's header is checked against its length, and
+/// its names and shapes against the module's, before anything is read.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -39,15 +40,16 @@ pub use state::load_state_dict;
 /// ```
 ///
 /// # Errors
-/// Those of [`Checkpoint::open`] and [`Checkpoint::load`].
+/// Returns the errors of [`Checkpoint::open`] and [`Checkpoint::load`].
 pub fn load(module: &mut (impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
     Checkpoint::open(path)?.load(module)
 }
 
-/// As [`load`], of a file that may have tensors of `int8` or `uint16` too, as [`Checkpoint::widen`] reads them.
+/// Like [`load`], for a file that may also have tensors of `int8` or `uint16`, read as by
+/// [`Checkpoint::widen`].
 ///
 /// # Errors
-/// As [`load`], which refuses such tensors.
+/// Returns the errors of [`load`], which refuses such tensors.
 pub fn load_widened(
     module: &mut (impl Component + ?Sized),
     path: impl AsRef<FilePath>,
@@ -58,7 +60,7 @@ pub fn load_widened(
 /// Saves tensors by name as a safetensors file, which [`Checkpoint`] reads.
 ///
 /// # Errors
-/// When a tensor is symbolic, or the file cannot be written.
+/// Returns an error if a tensor is symbolic, or the file cannot be written.
 pub fn save_tensors(
     tensors: impl IntoIterator<Item = (String, Tensor)>,
     path: impl AsRef<FilePath>,
@@ -66,12 +68,12 @@ pub fn save_tensors(
     Save::new().write_tensors(tensors.into_iter(), path.as_ref())
 }
 
-/// Saves a module's parameters and persistent buffers as a safetensors file, tensor by tensor. A symbolic link stays one, and
-/// the file that it leads to gets the contents.
+/// Saves a module's parameters and persistent buffers as a safetensors file, tensor by tensor. A
+/// symbolic link stays one, and its target is written.
 ///
 /// # Errors
-/// When the file cannot be written, and when a path of the module leads to two tensors. What is there and no file is left
-/// as it is.
+/// Returns an error if the file cannot be written, or if a path of the module leads to two tensors.
+/// A path that exists and is not a file is left unchanged.
 pub fn save(module: &(impl Component + ?Sized), path: impl AsRef<FilePath>) -> Result<()> {
     Save::new().write(module, path)
 }

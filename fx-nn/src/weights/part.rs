@@ -33,16 +33,16 @@ pub(super) enum Part {
     },
 }
 
-/// What a part says of a tensor.
+/// A part's entry of a tensor.
 pub(super) struct Info {
     pub name: String,
     pub shape: Vec<usize>,
-    /// The bytes that its elements take once they are loaded, in the type that they are read as.
+    /// The bytes of its elements once they are loaded, in the type that they are read as.
     pub bytes: u64,
 }
 
 impl Part {
-    /// Opens a file; what it is, its first bytes tell.
+    /// Opens a file, whose first bytes decide its format.
     pub fn open(path: &Path) -> Result<(Self, Vec<Info>)> {
         let mut file = File::open(path).map_err(Error::msg)?;
         let mut first = [0; 4];
@@ -51,7 +51,8 @@ impl Part {
         match &first {
             b"GGUF" if is_long => Part::gguf(file),
             b"PK\x03\x04" if is_long => Part::pickle(path),
-            // The number by which PyTorch's older files begin; as a header's length it would be too large.
+            // The magic number of PyTorch's older files; as a header's length it would be too
+            // large.
             [0x80, 0x02, 0x8a, 0x0a] if is_long => Err(Error::msg(
                 "it is a pickle of PyTorch before 1.6, without a zip file around it: save it again with a newer PyTorch",
             )),
@@ -75,7 +76,7 @@ impl Part {
         let open = |key| unpanicked(|| PthTensors::new(path, key));
         let mut file = open(None)?;
         if file.tensor_infos().is_empty() {
-            // A training checkpoint has the tensors of the model among others.
+            // A training checkpoint has the model's tensors among others.
             let keys = ["state_dict", "model_state_dict", "model"];
             let inner = keys.into_iter().filter_map(|key| open(Some(key)).ok());
             let mut inner = inner.filter(|file| !file.tensor_infos().is_empty());
@@ -115,7 +116,7 @@ impl Part {
         Ok((Part::Gguf { content, file }, infos))
     }
 
-    /// Reads a tensor into the memory of one of its shape, in that one's type.
+    /// Reads a tensor into the memory of `own`, which has its shape, in the type of `own`.
     pub fn read_into(&self, name: &str, widen: bool, own: &mut Tensor) -> Result<()> {
         match self {
             Part::Safetensors(file) => own.read_from(&held(file.tensor(name, PATH)?, widen)?),
@@ -123,7 +124,7 @@ impl Part {
         }
     }
 
-    /// Why a tensor cannot be read, where its type tells that before it is.
+    /// Returns an error if the type of a tensor cannot be read, without reading the tensor.
     pub fn check(&self, name: &str, widen: bool) -> Result<()> {
         match self {
             Part::Safetensors(file) => held(file.tensor(name, PATH)?, widen).map(drop),
@@ -148,7 +149,7 @@ impl Part {
         }
     }
 
-    /// A tensor as it is quantised.
+    /// A tensor in its quantised form.
     pub fn quantized(&self, name: &str) -> Result<QTensor> {
         match self {
             Part::Gguf { content, file } => {
@@ -167,7 +168,7 @@ impl Part {
         }
     }
 
-    /// What a GGUF file says of its model, in words.
+    /// A GGUF file's metadata about its model.
     pub fn metadata(&self) -> Option<&HashMap<String, candle_core::quantized::gguf_file::Value>> {
         match self {
             Part::Gguf { content, .. } => Some(&content.metadata),
@@ -180,10 +181,10 @@ fn no_tensor(name: &str) -> Error {
     Error::msg(format_args!("the file has no tensor `{name}`"))
 }
 
-/// How many elements a tensor has, whose bytes are in a file of that length.
+/// The number of elements of a tensor whose bytes are in a file of that length.
 ///
 /// # Errors
-/// When the file cannot have them.
+/// Returns an error if the file is too short for them.
 fn count(
     name: &str,
     dims: &[usize],
@@ -200,7 +201,7 @@ fn count(
     })
 }
 
-/// What a pickle says of a tensor, which is in the file of that many bytes as it is in memory.
+/// A pickle's entry of a tensor, stored as in memory in a file of `length` bytes.
 fn pickled(info: &TensorInfo, length: u64) -> Result<Info> {
     let (name, dims) = (&info.name, info.layout.dims());
     let dtype = fx_dtype(info.dtype).map_err(|e| Error::msg(format_args!("`{name}`: {e}")))?;
@@ -213,15 +214,15 @@ fn pickled(info: &TensorInfo, length: u64) -> Result<Info> {
     })
 }
 
-/// What candle's readers give; a file that makes them panic is one that they cannot read.
+/// The result of candle's readers; a panic means that they cannot read the file.
 fn unpanicked<T>(read: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(read) => read.fx(),
-        Err(_) => Err(Error::msg("the file is damaged: its reader gave up")),
+        Err(_) => Err(Error::msg("the file is damaged: its reader failed")),
     }
 }
 
-/// The elements of a type that candle has, or as those of a wider type where that is wanted.
+/// The elements in a type that candle has, widened if that is asked for.
 fn held(tensor: TensorData<'_>, widen: bool) -> Result<TensorData<'_>> {
     match (candle_dtype(tensor.dtype()), wider(tensor.dtype())) {
         (Ok(_), _) => Ok(tensor),
@@ -234,7 +235,7 @@ fn held(tensor: TensorData<'_>, widen: bool) -> Result<TensorData<'_>> {
     }
 }
 
-/// The elements of a type that candle has not, as they are asked for, as those of a wider type.
+/// The elements of a type that candle lacks, widened piece by piece as they are read.
 fn widened(tensor: TensorData<'_>, wide: DType) -> Result<TensorData<'_>> {
     let (dtype, shape) = (tensor.dtype(), tensor.shape().to_vec());
     TensorData::streamed(PATH, wide, shape, move |sink| {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use fx_core::{Error, ErrorKind};
 
-/// What of a checkpoint does not fit a module; nothing where all does.
+/// The differences between a checkpoint and a module; empty if everything fits.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -28,7 +28,7 @@ pub struct Report {
     pub missing: Vec<Missing>,
     /// Names of the checkpoint that the module does not have.
     pub unexpected: Vec<String>,
-    /// Tensors of other shapes than the module's.
+    /// Tensors whose shapes differ from the module's.
     pub mismatched: Vec<Mismatched>,
 }
 
@@ -42,7 +42,7 @@ pub struct Missing {
     pub shape: Vec<usize>,
 }
 
-/// A tensor whose shape is another in a checkpoint.
+/// A tensor whose shape differs in a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatched {
@@ -60,10 +60,10 @@ impl Report {
         self.missing.is_empty() && self.unexpected.is_empty() && self.mismatched.is_empty()
     }
 
-    /// Nothing, where everything fits.
+    /// Succeeds if everything fits.
     ///
     /// # Errors
-    /// All that does not fit, a line each.
+    /// Returns an error if a tensor does not fit, with a line for each.
     pub(super) fn strict(&self) -> Result<(), Error> {
         match self.is_empty() {
             true => Ok(()),

@@ -1,6 +1,6 @@
 //! `Save`: how a module's tensors are written, to one file or to several with an index.
 //!
-//! Invariant: files of a former save that the new one does not have are not named by its index.
+//! Invariant: an index does not name files of a previous save that the new one does not have.
 
 use std::path::Path as FilePath;
 
@@ -41,25 +41,26 @@ impl Save {
         Save::default()
     }
 
-    /// Floats are saved in this type; integers and truth values stay what they are.
+    /// The type that floats are saved in; integers and truth values keep theirs.
     pub fn dtype(mut self, dtype: DType) -> Self {
         self.dtype = Some(dtype);
         self
     }
 
-    /// Several files of at most so many bytes of tensors, in a folder, with an index beside them. A tensor that is larger is
-    /// alone in its file. Where all fit into one file, there is that file and no index.
+    /// Writes several files of at most so many bytes of tensors into a folder, with an index beside
+    /// them. A larger tensor gets a file of its own. If everything fits into one file, there is no
+    /// index.
     pub fn max_shard_size(mut self, bytes: u64) -> Self {
         self.max_shard_size = Some(bytes);
         self
     }
 
-    /// Writes a module's parameters and persistent buffers to a file, or to a folder where shards have a size. A symbolic link
-    /// to a file stays one.
+    /// Writes a module's parameters and persistent buffers to a file, or to a folder if shards have
+    /// a size. A symbolic link to a file stays one.
     ///
     /// # Errors
-    /// When the type is no float that candle has, a path of the module leads to two tensors, or a file cannot be written. Each
-    /// file is replaced in one step, the index last.
+    /// Returns an error if the type is not a float type of candle, a path of the module leads to
+    /// two tensors, or a file cannot be written. Each file is replaced in one step, the index last.
     pub fn write(
         &self,
         module: &(impl Component + ?Sized),
@@ -80,7 +81,7 @@ impl Save {
         )
     }
 
-    /// As [`write`](Save::write), of tensors by name.
+    /// Like [`write`](Save::write), for tensors by name.
     pub(super) fn write_tensors(
         &self,
         tensors: impl Iterator<Item = (String, Tensor)>,
@@ -119,7 +120,7 @@ fn cast(tensor: &dyn Object, dtype: DType) -> Result<Value> {
     }
 }
 
-/// A file as PyTorch's libraries expect it, which ask whose tensors it has.
+/// A file with the metadata that PyTorch's libraries expect.
 fn prepared(tensors: Vec<(String, Outgoing)>) -> Result<Prepared> {
     Prepared::new(tensors, Some(("format", "pt".to_string())))
 }
@@ -157,7 +158,7 @@ fn shards(tensors: Vec<(String, Outgoing)>, size: u64, folder: &FilePath) -> Res
             .save(&path)?;
     }
     if count == 1 {
-        // The index of a former save would be found before the file.
+        // The index of a previous save would be found before the file.
         return match std::fs::remove_file(&index) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(in_file(&index, &e)),
             _ => Ok(()),

@@ -1,6 +1,6 @@
 //! Setting the tensors of a module by name.
 //!
-//! Invariant: what is given is compared with the module before anything is changed.
+//! Invariant: the given tensors are compared with the module before anything is changed.
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -19,8 +19,8 @@ use crate::tensor::Tensor;
 /// A tensor with several names is set by any of them.
 ///
 /// # Errors
-/// Every tensor that is missing, unknown, or of another shape; and when a path of the module leads to two of them. The
-/// module is unchanged then.
+/// Returns an error if a tensor is missing, unknown, or of a different shape, or if a path of the
+/// module leads to two tensors. The module is unchanged then.
 pub fn load_state_dict(
     module: &mut (impl Component + ?Sized),
     state: &IndexMap<String, Tensor>,
@@ -37,8 +37,8 @@ pub fn load_state_dict(
     })
 }
 
-/// Copies of the tensors that are the module's own, under whatever names: setting one must not change what another is
-/// set to.
+/// Copies of the given tensors that are the module's own, by name: setting one must not change what
+/// another is set to.
 fn apart<'s>(
     module: &(impl Component + ?Sized),
     state: &'s IndexMap<String, Tensor>,
@@ -60,11 +60,11 @@ fn apart<'s>(
     Ok(apart)
 }
 
-/// The name that each tensor of a module is set by, by the tensor's id, and what of the given tensors, of these shapes, does
-/// not fit.
+/// The name that sets each tensor of a module, by the tensor's id, and how the given tensors, of
+/// these shapes, fit.
 ///
 /// # Errors
-/// When a path of the module leads to two things.
+/// Returns an error if a path of the module leads to two things.
 pub(super) fn fit<'g>(
     module: &(impl Component + ?Sized),
     given: &IndexMap<&'g str, &[usize]>,

@@ -1,4 +1,4 @@
-//! Defects once met in emitting, each by its number: what broke must stay whole.
+//! Defects once found in emitting, each by its number: none may come back.
 
 use fx_nn::emit::CodeOptions;
 use fx_nn::file::Json;
@@ -15,7 +15,7 @@ fn mlp() -> Result<GraphModule> {
     symbolic_trace(&model)
 }
 
-/// What loading says after a change of the JSON of a saved module.
+/// A saved module, loaded after a change of its JSON.
 fn changed(gm: &GraphModule, change: impl FnOnce(&mut Json)) -> Result<GraphModule> {
     let bytes = gm.to_bytes()?;
     let file = safetensors::SafeTensors::deserialize(&bytes).map_err(Error::other)?;
@@ -52,7 +52,7 @@ fn defect_r03_types_of_a_file_are_types() -> Result<()> {
             }
         }));
         assert!(
-            found.starts_with(place) && found.contains("is no Rust type"),
+            found.starts_with(place) && found.contains("is not a Rust type"),
             "{found}"
         );
     }
@@ -71,7 +71,7 @@ fn defect_r03_paths_of_a_file_stay_in_their_line() -> Result<()> {
         "{found}"
     );
 
-    // Those that names can have are escaped wherever they would end a comment or a text.
+    // Characters that names can have are escaped wherever they would end a comment or a text.
     for path in [
         "deep.{evil}",
         "a*/ fn evil() {} /*",
@@ -129,7 +129,7 @@ fn defect_r03_comments_hold_whatever_a_file_says() -> Result<()> {
     Ok(())
 }
 
-/// What any file that loads is emitted as is Rust, and nothing but its module.
+/// Whatever file loads, its emitted source is Rust, and only its module.
 #[test]
 fn defect_r03_no_text_of_a_changed_file_becomes_code() -> Result<()> {
     let seeds = emit::Seeds::new()?;
@@ -164,7 +164,7 @@ fn defect_r09_sizes_of_a_file_are_checked() -> Result<()> {
                 }
             }
         })?;
-        // What is only told of a shape is text; what computes with it must not fail.
+        // Shapes that are only printed are text; computing with them must not fail.
         assert!(loaded.print_readable().contains(&huge.to_string()));
         assert!(fx_nn::summary(&loaded, &Tensor::ones((2, 3))?).is_ok());
     }
@@ -184,7 +184,7 @@ fn defect_r09_sizes_of_a_file_are_checked() -> Result<()> {
                     false => Json::from(huge),
                 };
             });
-            // Refused, or emitted as it is: the kernel's own checks are told when it runs.
+            // Refused, or emitted unchanged: the kernel's own checks report it when it runs.
             if let Ok(loaded) = loaded {
                 Folder::new("Net").source(&loaded)?;
             }
@@ -217,7 +217,7 @@ fn defect_n03_structures_that_a_crate_cannot_name_are_defined_in_it() -> Result<
         source.contains("c: Cache)") && source.contains("let c_1 = &c.k;"),
         "{source}"
     );
-    // A name that the source has already is given another.
+    // A name that the source already has is replaced.
     let gm = Trace::new(traced!(|x: &Tensor, c: Cache| x + c.k))
         .concrete("c", tree!({"k": PH}))
         .graph_module()?;
@@ -226,7 +226,7 @@ fn defect_n03_structures_that_a_crate_cannot_name_are_defined_in_it() -> Result<
     Ok(())
 }
 
-/// What has no form is an error, before anything is written.
+/// A value without a form in source is an error, before anything is written.
 #[test]
 fn defect_n03_what_would_not_compile_is_refused() -> Result<()> {
     let path = std::env::temp_dir().join(format!("fx_defect_n03_{}", std::process::id()));
@@ -298,7 +298,7 @@ fn defect_b06_source_names_no_dependency_that_is_not_there() -> Result<()> {
     Ok(())
 }
 
-/// `code()` says in its first line when it does not compile where it was traced, and why.
+/// The first line of `code()` states that it does not compile where it was traced, and why.
 #[test]
 fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
     let features = nn::Sequential::new()
@@ -327,7 +327,7 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
     let code = symbolic_trace(&net)?.code();
     let first = code.lines().next().unwrap_or_default();
     assert!(
-        first.starts_with("// does not compile as it stands: `features.0` is no field")
+        first.starts_with("// does not compile as it stands: `features.0` is not a field")
             && first.contains("`to_folder`"),
         "{code}"
     );
@@ -339,7 +339,7 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
     }
     let code = symbolic_trace(&net)?.code();
     assert!(
-        code.starts_with("// does not compile as it stands: `block1-0` is no field"),
+        code.starts_with("// does not compile as it stands: `block1-0` is not a field"),
         "{code}"
     );
     assert!(
@@ -347,7 +347,7 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
         "{code}"
     );
     syn::parse_file(&format!("impl Net {{ {code} }}")).map_err(Error::other)?;
-    // Lists of layers are fields that are indexed, and say nothing.
+    // Lists of layers are fields that are indexed, without such a line.
     #[derive(Module)]
     struct Lists {
         layers: Vec<nn::Linear>,
@@ -364,7 +364,7 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
         !code.starts_with("//") && code.contains("self.layers[0]"),
         "{code}"
     );
-    // A tensor that a trace met outside of the module is no field of it.
+    // A tensor that a trace met outside the module is not a field of it.
     let far = Tensor::ones(3)?;
     let code = symbolic_trace(traced!(move |x: &Tensor| x + &far))?.code();
     assert!(

@@ -1,4 +1,5 @@
-//! What ports of models met: checkpoints in half precision, computed tables, what layers did not have, what was awkward.
+//! Problems found by porting models: checkpoints in half precision, computed tables, missing
+//! options, awkward calls.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Defects once met in reductions, each by its number: what broke must stay whole. The numbers are PyTorch's.
+//! Defects once found in reductions, each by its number: none may come back. The numbers are
+//! PyTorch's.
 
 use fx_nn::prelude::*;
 
@@ -197,7 +198,7 @@ fn defect_r11_losses() -> fx_nn::Result<()> {
         close(&y, &[2f64.ln(), 0.], 1e-6)?;
     }
     exact(&ops::nll_loss(&x, &target, None, -100, "sum")?, &[0.])?;
-    // A weight of 0 is no ignored row.
+    // A weight of 0 does not make a row ignored.
     let weight = floats(&[0., 1.])?;
     let y = ops::nll_loss(&x, &class(&[1, 0])?, Some(&weight), -100, "none")?;
     assert!(y.to_vec()?[1].is_nan());

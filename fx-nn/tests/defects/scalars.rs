@@ -1,4 +1,5 @@
-//! Defects once met in scalars, each by its number: what broke must stay whole. The numbers are PyTorch's.
+//! Defects once found in scalars, each by its number: none may come back. The numbers are
+//! PyTorch's.
 
 use fx_core::value::{Float, Int};
 use fx_nn::prelude::*;

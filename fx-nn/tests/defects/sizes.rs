@@ -1,4 +1,4 @@
-//! Defects once met in sizes, each by its number: what broke must stay whole.
+//! Defects once found in sizes, each by its number: none may come back.
 
 use fx_nn::ir::Graph;
 use fx_nn::prelude::*;
@@ -60,7 +60,7 @@ fn defect_r06_views_of_empty_tensors_work_everywhere() -> Result<()> {
                 .is_empty()
         );
     }
-    // As many pieces as are asked for, as in PyTorch.
+    // As many pieces as requested, as in PyTorch.
     assert_eq!(Tensor::zeros((3, 0))?.chunk(2, 1)?.known().len(), 2);
     Ok(())
 }
@@ -225,7 +225,7 @@ fn defect_r12_long_chains_under_a_gradient_are_dropped() -> Result<()> {
             y = (&y + 1.0)?;
         }
         drop(y);
-        // Two results of a step, of which each next one is made.
+        // Two results per step, from which the next ones are made.
         let (mut a, mut b) = (w.clone(), w.clone());
         for _ in 0..100_000 {
             (a, b) = ((&a + &b)?.tanh()?, b.sigmoid()?.neg()?.reshape(2)?);

@@ -1,4 +1,4 @@
-//! Defects once met in tracing, each by its number: what broke must stay whole.
+//! Defects once found in tracing, each by its number: none may come back.
 
 use fx_nn::ir::ValueMeta;
 use fx_nn::passes::{Cse, FoldConstants, FuseBatchNorm, PassManager, RemoveDropout};
@@ -196,7 +196,7 @@ fn defect_b02_another_type_of_tensors_is_an_edit() -> Result<()> {
     assert_eq!(unknown(&gm), [""; 0]);
     nn::to_dtype(&mut gm, DType::F64)?;
     assert_eq!(unknown(&gm), ["lin", "bn", "output"]);
-    // What is as it was changes nothing.
+    // Setting the same type and mode changes nothing.
     let mut gm = normed()?;
     nn::to_dtype(&mut gm, DType::F32)?;
     gm.train();
@@ -269,7 +269,7 @@ fn defect_m02_weights_of_ambiguous_modules_are_refused() -> Result<()> {
             assert!(error.contains(part), "{error}");
         }
     }
-    // The lists are as they were.
+    // The lists are unchanged.
     assert_eq!(two.named_parameters().len(), 2);
     Ok(())
 }

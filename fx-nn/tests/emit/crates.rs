@@ -1,10 +1,11 @@
-//! Crates that graph modules are written to: their files, fields and names, and what is refused.
+//! Crates that graph modules are written to: their files, fields and names, and what cannot be
+//! written.
 
 use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// A folder that goes when the test does.
+/// A folder that is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -72,13 +73,13 @@ fn a_model_becomes_a_crate() -> Result<()> {
     let (found, expected): (Tensor, Tensor) = (loaded.forward(&x)?, gm.forward(&x)?);
     assert!(allclose(&found, &expected, 0.0, 0.0)?.close);
 
-    // What is there stays as it is.
+    // An existing crate stays unchanged.
     let again = gm.to_folder(&scratch.0, "ResNet18");
     assert!(again.is_err_and(|e| e.to_string().contains("is there already")));
     Ok(())
 }
 
-/// Names in paths that are none in Rust.
+/// Names in paths that are not names in Rust.
 #[test]
 fn paths_that_are_no_names_become_fields_with_names() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
@@ -136,7 +137,7 @@ fn what_cannot_be_named_from_outside_is_refused_before_anything_is_written() -> 
     assert!(!scratch.0.exists());
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
     let error = gm.to_folder(&scratch.0, "not a name").err();
-    assert_snapshot!(error.map(|e| e.to_string()).unwrap_or_default(), @"`not a name` is no name for a module's type: write it as `ResNet18`");
+    assert_snapshot!(error.map(|e| e.to_string()).unwrap_or_default(), @"`not a name` is not a name for a module's type: write it as `ResNet18`");
     assert!(!scratch.0.exists());
     Ok(())
 }
@@ -167,7 +168,7 @@ fn a_long_chain_is_written() -> Result<()> {
     Ok(())
 }
 
-/// What the graph module inside of the module below does.
+/// The inner graph module's function.
 #[trace]
 fn both(x: &Tensor, by: Float) -> Result<(Tensor, Tensor)> {
     Ok((x.relu()?, (x * by)?))
@@ -245,7 +246,7 @@ impl Weighted {
     }
 }
 
-/// Constants that are computed when they are first asked for are in no source; folded at once, they are tensors.
+/// Lazily folded constants cannot be in source; constants folded at once are tensors.
 #[test]
 fn constants_that_are_folded_lazily_are_refused() -> Result<()> {
     let gm = symbolic_trace(&Weighted {

@@ -1,8 +1,8 @@
-//! What each form of the graph is in Rust, whole: a change of the text shows here.
+//! The whole Rust source of each form of the graph: any change of the text shows here.
 
 use super::*;
 
-/// The opcodes, and paths that are no names in Rust.
+/// The opcodes, and paths that are not names in Rust.
 #[test]
 fn every_opcode() -> Result<()> {
     let mut attributes = Attributes::default();
@@ -146,7 +146,7 @@ fn guarded(
     }
 }
 
-/// Declared types and defaults, what an input was specialised to, and claims.
+/// Declared types and defaults, specialised inputs, and claims.
 #[test]
 fn types_and_guards() -> Result<()> {
     let gm = Trace::new(traced!(guarded))
@@ -173,7 +173,7 @@ pub fn forward(&self, x: &Tensor, by: f64, bias: Option<&Tensor>, #[default(2.0)
     Ok(())
 }
 
-/// What operators are given by name is written where it belongs.
+/// Named arguments of operators are written in their places.
 #[test]
 fn operators_with_arguments_by_name_lose_none() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {

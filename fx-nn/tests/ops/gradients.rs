@@ -1,4 +1,4 @@
-//! The gradient of every operation, eager and traced, beside central differences in `f64`.
+//! The gradient of every operation, eager and traced, compared with central differences in `f64`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::elementwise;
 use crate::measures;
 use crate::support::{NO_GRADIENT, check, varied};
 
-/// Holds one operation's gradient, and notes its name.
+/// Checks one operation's gradient, and records its name.
 macro_rules! held {
     ($seen:ident: $op:literal($($name:ident: [$($dim:expr),*]),+) using $constant:ident: $body:expr) => {{
         let other = $constant.clone();

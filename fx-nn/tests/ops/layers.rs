@@ -1,4 +1,5 @@
-//! The gradient of every layer, for its input and its parameters, eager and traced, beside central differences.
+//! The gradient of every layer, for its input and its parameters, eager and traced, compared with
+//! central differences.
 
 use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
@@ -6,7 +7,7 @@ use fx_nn::value::IntoValue;
 
 use crate::support::{check, varied};
 
-/// One layer, made, in evaluation mode, in `f64`, and what it is called with.
+/// One layer in evaluation mode, in `f64`, how it was made, and its arguments.
 pub struct Layer {
     /// The type's name.
     pub name: &'static str,
@@ -16,7 +17,7 @@ pub struct Layer {
     pub module: Box<dyn Module>,
     /// Shapes of its floating-point inputs.
     inputs: Vec<Vec<usize>>,
-    /// What it takes after or instead of them.
+    /// Other arguments, after or instead of them.
     others: Vec<Value>,
 }
 
@@ -338,7 +339,7 @@ fn gradients_are_the_differences_eager_and_traced() -> Result<()> {
         for (_, parameter) in layer.module.named_parameters() {
             of.push(Tensor::from_value(parameter)?);
         }
-        // What may be absent is, here.
+        // Optional arguments are absent here.
         let mut trace = Trace::new(&*layer.module);
         for param in layer.module.params() {
             if param.default == Some(fx_nn::ir::Literal::None) {
@@ -372,7 +373,7 @@ fn every_layer_has_a_sample() -> Result<()> {
         };
         let exported = exported.trim_matches(|c| "{};".contains(c));
         for name in exported.split(", ") {
-            // What `QuantizedLinear` is made of is no layer of its own.
+            // The matrix of `QuantizedLinear` is not a layer.
             let is_layer = name.starts_with(char::is_uppercase) && name != "QuantizedMatrix";
             assert!(!is_layer || names.contains(&name), "{name} has no sample");
         }

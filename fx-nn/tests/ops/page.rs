@@ -1,4 +1,5 @@
-//! `docs/ops.md`, written from the registry: it fails when it is stale, and `UPDATE_DOCS=1` writes it anew.
+//! `docs/ops.md`, written from the registry: the test fails if it is stale, and `UPDATE_DOCS=1`
+//! writes it again.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +11,7 @@ use fx_nn::prelude::*;
 use crate::layers::layers;
 use crate::support::NO_GRADIENT;
 
-/// Those that PyTorch keeps in `torch.nn.functional`; the others are in `torch`.
+/// Functions that PyTorch keeps in `torch.nn.functional`; the others are in `torch`.
 const FUNCTIONAL: &[&str] = &[
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
@@ -117,7 +118,7 @@ const FUNCTIONAL: &[&str] = &[
     "unfold",
 ];
 
-/// Those whose name PyTorch does not have, and what it has instead.
+/// Functions whose name PyTorch does not have, and PyTorch's counterpart.
 const OWN_NAMES: &[(&str, &str)] = &[
     ("to_device", "Tensor.to"),
     ("to_dtype", "Tensor.to"),
@@ -275,7 +276,7 @@ fn page() -> Result<String> {
 
 #[test]
 fn the_page_is_what_is_registered() -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ops.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ops.md");
     let expected = page()?;
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &expected).map_err(Error::other)?;

@@ -1,4 +1,4 @@
-//! The gradients of what rearranges, picks and multiplies.
+//! The gradients of operations that rearrange, pick and multiply.
 
 use std::collections::BTreeSet;
 
@@ -205,7 +205,7 @@ fn others(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     Ok(())
 }
 
-/// Holds all of them.
+/// Checks all of them.
 pub fn all(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     for family in [rearranged, picked, multiplied, windows, others] {
         family(seen)?;

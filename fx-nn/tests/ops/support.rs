@@ -1,4 +1,4 @@
-//! Gradients beside central differences, eager and through a traced module.
+//! Gradients compared with central differences, eager and through a traced module.
 
 use fx_nn::prelude::*;
 
@@ -105,7 +105,8 @@ fn gradients(y: &Tensor, of: &[Tensor]) -> Result<Vec<Vec<f64>>> {
         .collect()
 }
 
-/// Holds the gradients of `eager` for `of` beside central differences, and those of `traced` beside both.
+/// Compares the gradients of `eager` for `of` with central differences, and those of `traced` with
+/// both.
 pub fn check(
     name: &str,
     of: &[Tensor],

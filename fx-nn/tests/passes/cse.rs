@@ -230,7 +230,7 @@ fn equal_tensors_of_ones_are_one() -> Result<()> {
     Ok(())
 }
 
-// What torch.fx's pass gets wrong.
+// Cases that torch.fx's pass gets wrong.
 
 #[test]
 fn one_and_one_point_zero_and_true_are_three_computations() -> Result<()> {

@@ -1,4 +1,5 @@
-//! What is impure keeps its order, and what it may change is neither merged, folded nor moved.
+//! Impure nodes keep their order, and values that they may change are neither merged, folded nor
+//! moved.
 
 use std::cell::RefCell;
 
@@ -14,7 +15,7 @@ thread_local! {
     static TICKS: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Tells that it ran.
+/// Reports that it ran.
 #[wrap(impure)]
 fn tick(x: &Tensor, n: i64) -> Result<Tensor> {
     TICKS.with_borrow_mut(|ticks| ticks.push(n));
@@ -66,7 +67,7 @@ fn a_read_of_what_a_layer_updates_stays_where_it_is() -> Result<()> {
         Ok(gm)
     };
     let numbers = |gm: &GraphModule| -> Result<Vec<Vec<f64>>> {
-        // The second run, in which the statistics are not those of the first.
+        // The second run, in which the statistics differ from the first.
         gm.forward::<Value>(&x)?;
         let found = tensors(gm.forward(&x)?);
         found.iter().map(Tensor::to_vec).collect()
@@ -146,7 +147,7 @@ fn a_lazily_folded_dropout_draws_in_training() -> Result<()> {
             .pass(FoldConstants::new().lazily())
             .until_unchanged()
     };
-    // What runs once is not folded again.
+    // Lazily folded constants are not folded again.
     assert_eq!(lazily().run(&mut gm)?.records.len(), 2);
     gm.train();
     assert_eq!(gm.impure_nodes().count(), 1);
@@ -170,7 +171,7 @@ fn a_pass_that_panics_leaves_the_module_as_it_was() -> Result<()> {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| gm.apply(&panics).is_ok()));
     assert!(unwound.is_err());
     assert_eq!(gm.graph().to_string(), before);
-    // No pass is at work any more.
+    // No pass is running any more.
     let x = gm.graph().placeholders().next().map(|node| node.id());
     let x = x.ok_or_else(|| Error::msg("it has an input"))?;
     let neg = gm.graph_mut().call_function(operator::neg, (x,), ())?;

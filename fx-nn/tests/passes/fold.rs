@@ -47,7 +47,7 @@ fn x() -> Result<Tensor> {
     Tensor::from_vec(vec![0.5f32, -0.25], 2)
 }
 
-/// What of parameters and buffers the graph reads.
+/// The parameters and buffers that the graph reads.
 fn read(gm: &GraphModule) -> Vec<&str> {
     let nodes = gm.graph().nodes();
     nodes
@@ -130,7 +130,7 @@ fn two_parameters_become_one_tensor() -> Result<()> {
     });
     let gm = folded(&TwoAttr::traced()?, &x()?)?;
     assert_eq!((read(&gm), count(&gm, "add")), (vec!["_folded_0"], 1));
-    // The parameters went with what read them.
+    // The parameters are removed with the nodes that read them.
     assert!(gm.parameter("two.a").is_err());
     Ok(())
 }
@@ -175,7 +175,7 @@ fn a_parameter_of_an_inner_module_may_stay() -> Result<()> {
         (x + y)? * &self.two.inner.attr
     });
     let gm = folded(&OfModule::traced()?, &x()?)?;
-    // What is used as it is stays a parameter.
+    // A value that is used unchanged stays a parameter.
     assert_eq!(read(&gm), ["two.inner.attr", "_folded_0"]);
     assert!(gm.parameter("two.inner.attr").is_ok());
     Ok(())
@@ -277,7 +277,7 @@ fn what_depends_on_the_input_is_in_the_graph_itself() -> Result<()> {
         ((x + y)?.relu()? * 2.0)? + 1.0
     });
     let gm = folded(&NonConst::traced()?, &x()?)?;
-    // What depends on the input is in the graph itself, no module around it.
+    // Nodes that depend on the input are in the graph itself, with no module around it.
     assert!(
         gm.graph()
             .nodes()
@@ -357,7 +357,7 @@ fn what_draws_is_not_folded_and_what_is_skipped_is_left() -> Result<()> {
 
 #[test]
 fn a_tensor_that_an_impure_call_is_given_is_no_constant() -> Result<()> {
-    /// May change what it is given.
+    /// May change its argument.
     #[wrap(impure)]
     fn visit(count: &Tensor) -> Result<Tensor> {
         Ok(count.clone())

@@ -1,4 +1,4 @@
-//! `FuseBatchNorm`: what is folded, what is refused, what stays and why.
+//! `FuseBatchNorm`: which batch norms are folded, which are refused, which stay and why.
 
 use fx_nn::ir::Op;
 use fx_nn::module::{ComponentExt, Module};
@@ -7,7 +7,7 @@ use fx_nn::prelude::*;
 
 use crate::{filled, is_close, says};
 
-/// The reasons of what stays, by node.
+/// The reasons of the batch norms that stay, by node.
 fn reasons(plan: &FusionPlan) -> Vec<(&str, &str)> {
     let skipped = plan.skipped.iter();
     skipped.map(|s| (&*s.node, &*s.reason)).collect()
@@ -168,7 +168,7 @@ fn fusion_refuses_training_with_the_reason_and_the_mend() -> Result<()> {
     );
     assert_eq!(gm.graph().to_string(), printed);
     assert!(FuseBatchNorm::plan(&gm).is_err());
-    // The mend.
+    // The fix.
     gm.eval();
     assert!(gm.apply(&FuseBatchNorm)?.changed);
     Ok(())
@@ -216,7 +216,7 @@ fn what_cannot_be_folded_stays_and_says_why() -> Result<()> {
     let plan = FuseBatchNorm::plan(&gm)?;
     let found = reasons(&plan);
     let expected = [
-        ("bn_input", "%x is no call of a Conv1d, Conv2d or Linear"),
+        ("bn_input", "%x is not a call of a Conv1d, Conv2d or Linear"),
         (
             "bn",
             "the result of %conv has 2 users, and must stay as it is for %add",
@@ -232,7 +232,7 @@ fn what_cannot_be_folded_stays_and_says_why() -> Result<()> {
     }
     assert!(plan.fused.is_empty());
     says(&plan.to_string(), &["%bn (bn): stays: the result of %conv"]);
-    // What stays may be in training mode, too.
+    // Batch norms that stay may be in training mode, too.
     gm.train();
     assert!(!gm.apply(&FuseBatchNorm)?.changed);
     assert_eq!(gm.attributes().modules.len(), 8);
@@ -289,7 +289,7 @@ fn types_statistics_channels_and_shapes_must_fit() -> Result<()> {
     );
     gm.propagate_shapes(&Tensor::rand((2, 4))?)?;
     assert_eq!(FuseBatchNorm::plan(&gm)?.fused[0].layer_path, "0");
-    // A signal that is in no batch: the batch norm takes its length for the channels.
+    // A signal without a batch: the batch norm takes its length for the channels.
     let model = nn::Sequential::new()
         .push(nn::Conv1d::new(2, 6, 1)?)
         .push(nn::BatchNorm1d::new(6)?);
@@ -367,8 +367,8 @@ fn a_batch_norm_of_several_calls_is_folded_into_each_and_stays_for_the_rest() ->
     Ok(())
 }
 
-/// torch's folds at run time, so that weights are trained on; here the weights are folded once, and what is trained is
-/// what comes before: outputs and the gradient of the input are equal.
+/// torch folds at run time, so that weights can be trained on; here the weights are folded once,
+/// and only parts before them are trained: outputs and the gradient of the input are equal.
 #[test]
 fn folding_keeps_the_gradient_of_the_input() -> Result<()> {
     let one = |model: &dyn Module| -> Result<()> {
@@ -400,7 +400,7 @@ fn folding_keeps_the_gradient_of_the_input() -> Result<()> {
     one(&net(4)?)
 }
 
-/// Thousands of pairs take their own time each, no more.
+/// Folding thousands of pairs takes time in proportion to their number.
 #[test]
 fn many_pairs_are_folded() -> Result<()> {
     let mut model = nn::Sequential::new();

@@ -1,4 +1,4 @@
-//! The pass manager, what it checks, and what passes leave behind.
+//! The pass manager, its checks, and the records of passes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -131,7 +131,7 @@ fn constraints_order_passes() -> Result<()> {
         .before("3", "1")
         .sorted()?;
     assert_eq!(sorted.names(), ["4", "5", "0", "2", "3", "1"]);
-    // What no constraint moves keeps its place.
+    // Passes that no constraint moves keep their places.
     assert_eq!(five().sorted()?.names(), ["0", "1", "2", "3", "4", "5"]);
 
     let error = five()
@@ -142,13 +142,13 @@ fn constraints_order_passes() -> Result<()> {
         .unwrap_err();
     let text = error.to_string();
     assert!(
-        text.starts_with("the constraints go in a circle: "),
+        text.starts_with("the constraints form a circle: "),
         "{text}"
     );
     for name in ["`0` before `1`", "`1` before `2`", "`2` before `0`"] {
         assert!(text.contains(name), "{text}");
     }
-    // What is in a group counts, and moves with it; a name that no pass has is told.
+    // Passes in a group count, and move with it; a name that no pass has is an error.
     let grouped = || {
         PassManager::new()
             .group(PassManager::new().pass(pass("b")))
@@ -172,7 +172,7 @@ fn constraints_order_passes() -> Result<()> {
     );
     assert!(grouped().before("a", "c").sorted().is_err());
 
-    // The order is told as it is: torch.fx prints it backwards.
+    // The order is reported as it is: torch.fx prints it backwards.
     let error = five().before("3", "1").run(&mut sums()?).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Constraint(_)));
     assert!(
@@ -321,7 +321,7 @@ fn numbers_are_checked_after_every_pass_and_bisect_finds_the_one_that_changes_th
             .to_string()
             .contains("result: not close: 2 elements differ")
     );
-    // A module that it is right for has no culprit, and the module is untouched.
+    // Passes that keep the numbers have no culprit, and the module is untouched.
     assert!(
         PassManager::new()
             .pass(Cse::new())
@@ -330,7 +330,7 @@ fn numbers_are_checked_after_every_pass_and_bisect_finds_the_one_that_changes_th
     );
     assert_eq!(count(&gm, "add"), 3);
 
-    // A module that draws cannot be checked, and says so.
+    // A module that draws random numbers cannot be checked, which is an error.
     let mut draws = symbolic_trace(traced!(|x: &Tensor| x + ops::rand_like(x, None)?))?;
     let refused = PassManager::new()
         .pass(DeadCode)
@@ -394,7 +394,7 @@ fn edits_in_place_are_told_whatever_the_pass_says() -> Result<()> {
         (record.edited.as_slice(), record.created.len()),
         (&["add_2".to_string()][..], 0)
     );
-    // Users of what was replaced are not edited.
+    // Users of replaced nodes are not edited.
     assert!(gm.apply(&add_to_mul())?.edited.is_empty());
     Ok(())
 }
@@ -416,7 +416,7 @@ fn a_pass_records_what_it_made_replaced_and_erased() -> Result<()> {
     );
     assert_eq!((record.nodes_before, record.nodes_after), (6, 6));
 
-    // A pass that makes another graph is told by names.
+    // A pass that builds another graph is recorded by names.
     let anew = pass_fn("anew", |gm| {
         *gm = gm.transform(&mut fx_nn::run::PlainInterpreter)?;
         let last = gm.graph().find_name("mul_2").map(|node| node.id());
@@ -460,7 +460,7 @@ fn provenance_goes_through_several_passes() -> Result<()> {
             ("mul_to_sub", NodeAction::Replace, vec!["mul".to_string()]),
         ]
     );
-    // No pass is at work any more.
+    // No pass is running any more.
     let x = sub.all_input_nodes().next().map(|node| node.id());
     let neg = gm.graph_mut().call_function(
         operator::neg,
@@ -485,7 +485,7 @@ fn a_copy_made_in_a_pass_is_not_watched() -> Result<()> {
     assert!(record.created.is_empty());
     let copy = kept.lock().ok().and_then(|mut kept| kept.take());
     let mut copy = copy.ok_or_else(|| Error::msg("the pass kept a copy"))?;
-    // What happens to the copy afterwards is told nobody, and no pass made it.
+    // Later changes of the copy are not recorded, and belong to no pass.
     let x = copy.graph().placeholders().next().map(|node| node.id());
     let neg = copy.graph_mut().call_function(
         operator::neg,

@@ -178,7 +178,7 @@ fn decompositions_of_methods_functions_and_what_they_make() -> Result<()> {
     );
     assert!(fx_nn::allclose(&gm.forward(&x)?, &before, 1e-6, 0.0)?.close);
     assert_eq!(record.erased, ["silu", "sigmoid"]);
-    // What a rule made comes from where the call came from.
+    // A rule's nodes have the source of the call.
     let exp = gm
         .graph()
         .find_name("exp")
@@ -197,7 +197,7 @@ fn decompositions_of_methods_functions_and_what_they_make() -> Result<()> {
     assert!(matches!(error.kind(), ErrorKind::Limit { .. }));
     let text = error.to_string();
     assert!(
-        text.contains("the rule for `fx_nn::ops::relu` goes on for ever"),
+        text.contains("the rule for `fx_nn::ops::relu` never ends"),
         "{text}"
     );
     assert_eq!(count(&gm, "relu"), 1);
@@ -222,7 +222,7 @@ fn a_rule_that_gives_several_values_stands_for_the_items() -> Result<()> {
         let (x, y): (Tensor, Tensor) = (call.arg("x")?, call.arg("y")?);
         Ok(((&x + &y)?, (x * y)?))
     });
-    // Another rule for the items that go with the call.
+    // Another rule for the items that belong to the call.
     let table = table.rule(operator::getitem, |call| Ok(call.args()[0].clone()));
     let mut gm = symbolic_trace(traced!(|x: &Tensor| {
         let (sum, product) = sum_and_product(x, x)?;
@@ -256,12 +256,12 @@ fn a_part_becomes_a_module_and_comes_back() -> Result<()> {
         .collect();
     let call = gm.lift_subgraph(&block, "block")?;
     gm.lint()?;
-    // It comes from where its nodes came from.
+    // Its source is that of its nodes.
     let place = gm.graph().node(call)?.location();
     assert!(place.is_some_and(|place| place.file.ends_with("resnet.rs")));
     assert_eq!(gm.graph().len(), before.graph().len() - block.len() + 1);
     assert_eq!(gm.forward::<Tensor>(&x)?.to_vec()?, expected.to_vec()?);
-    // What only the block called is in it.
+    // Modules that only the block called are in it.
     assert!(gm.submodule("layer2.0.conv1").is_err());
     assert_eq!(gm.named_parameters().len(), before.named_parameters().len());
 
@@ -271,7 +271,7 @@ fn a_part_becomes_a_module_and_comes_back() -> Result<()> {
     assert!(gm.submodule("block.layer2.0.conv1").is_ok());
     assert_eq!(gm.forward::<Tensor>(&x)?.to_vec()?, expected.to_vec()?);
 
-    // Two ends without the middle are no piece.
+    // Two ends without the middle are not one part.
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.sigmoid()?.tanh()))?;
     let ends: Vec<NodeId> = ["relu", "tanh"]
         .iter()

@@ -1,4 +1,4 @@
-//! Modules replaced by path and type, and the layers that are put in: adapters of low rank, weights in bytes.
+//! Modules replaced by path and type, and the inserted layers: LoRA adapters and int8 weights.
 
 use fx_nn::graph_module::Surgery;
 use fx_nn::models::gpt2::{Config, Gpt2};
@@ -45,7 +45,8 @@ fn adapters_change_nothing_until_they_are_trained_and_are_taken_back() -> Result
     assert_eq!(gm.forward::<Tensor>(&tokens)?.to_vec()?, before.to_vec()?);
     assert_eq!(nn::variables(&gm)?.len(), 4);
 
-    // One step of descent moves the outputs; training in place is no other module.
+    // One step of descent moves the outputs; training in place does not change the module's
+    // identity.
     let y: Tensor = gm.forward(&tokens)?;
     let loss = (&y * &y)?.sum(..)?;
     let grads = loss.candle()?.backward().map_err(Error::other)?;
@@ -64,7 +65,7 @@ fn adapters_change_nothing_until_they_are_trained_and_are_taken_back() -> Result
     merged.replace_modules("**", |_, lora: &nn::LoraLinear| lora.merged())?;
     is_close(&merged.forward(&tokens)?, &trained, 1e-5)?;
 
-    // A copy is undone too, and nothing is lost by undoing twice on different modules.
+    // A copy can be undone too, and nothing is lost by undoing twice on different modules.
     let mut copy = gm.clone();
     surgery.undo(&mut copy)?;
     surgery.undo(&mut gm)?;
@@ -120,7 +121,7 @@ fn leaky(negative_slope: f64) -> nn::LeakyReLU {
     nn::LeakyReLU { negative_slope }
 }
 
-/// Modules without tensors differ by their configuration; the training flag is none.
+/// Modules without tensors differ by their configuration, which does not include the training flag.
 #[test]
 fn undo_tells_modules_of_other_configurations() -> Result<()> {
     let mut gm = symbolic_trace(&Net {
@@ -141,7 +142,7 @@ fn undo_tells_modules_of_other_configurations() -> Result<()> {
     surgery.undo(&mut gm)
 }
 
-/// What takes a structure apart is not called as what takes it whole.
+/// A module that takes a structure apart is not called like one that takes it whole.
 #[test]
 fn a_graph_module_of_structures_stands_where_one_was() -> Result<()> {
     let pair = || {
@@ -228,11 +229,7 @@ fn what_does_not_fit_is_refused_and_nothing_changes() -> Result<()> {
         "h.*.attn.c_atn",
         |_, linear: &nn::Linear| Ok(linear.clone()),
     );
-    refused(
-        &mut gm,
-        result,
-        &["`h.*.attn.c_atn` is no path of a module"],
-    )?;
+    refused(&mut gm, result, &["`h.*.attn.c_atn` matches no module"])?;
     let result = gm.replace_modules("h.*.attn.attn_dropout", |_, linear: &nn::Linear| {
         Ok(linear.clone())
     });

@@ -19,7 +19,7 @@ fn problem(bytes: &[u8]) -> String {
     }
 }
 
-/// What loading says after one change of the JSON.
+/// The error of loading after one change of the JSON.
 fn changed(change: impl FnOnce(&mut Json)) -> Result<String> {
     let bytes = valid()?;
     let mut json = json_of(&bytes)?;
@@ -68,11 +68,11 @@ fn the_place_in_the_file_is_named() {
     );
     told(
         changed(|j| j["nodes"][1]["name"] = "type".into()),
-        "nodes[1].name: `type` is no name of a node",
+        "nodes[1].name: `type` is not a name of a node",
     );
     told(
         changed(|j| j["nodes"][1]["args"][0] = "%y".into()),
-        "nodes[1].args[0]: `%y` is no node before this one",
+        "nodes[1].args[0]: `%y` is not an earlier node",
     );
     told(
         changed(|j| j["nodes"][1]["args"][0] = "x".into()),
@@ -156,7 +156,7 @@ fn the_place_in_the_file_is_named() {
     );
     told(
         changed(|j| j["nodes"][2]["kwargs"]["dim"] = serde_json_object("what", 1)),
-        "nodes[2].kwargs.dim.what: `what` is no kind of argument",
+        "nodes[2].kwargs.dim.what: `what` is not a kind of argument",
     );
     told(
         changed(|j| j["nodes"][2]["kwargs"]["dim"] = u64::MAX.into()),
@@ -201,15 +201,18 @@ fn deep_nesting_is_refused() -> Result<()> {
 #[test]
 fn what_is_no_such_file_is_told() -> Result<()> {
     let bytes = valid()?;
-    told(Ok(problem(&[])), "no whole safetensors file: ");
+    told(Ok(problem(&[])), "not a complete safetensors file: ");
     told(
         Ok(problem(b"hello world, no tensors here")),
-        "no whole safetensors file: ",
+        "not a complete safetensors file: ",
     );
-    told(Ok(problem(&[0xff; 64])), "no whole safetensors file: ");
+    told(
+        Ok(problem(&[0xff; 64])),
+        "not a complete safetensors file: ",
+    );
     told(
         Ok(problem(&with_json(&bytes, "{")?)),
-        "the metadata's `fx` is no JSON",
+        "the metadata's `fx` is not JSON",
     );
     told(
         Ok(problem(&with_json(&bytes, "{} {}")?)),
@@ -255,7 +258,8 @@ fn every_cut_of_a_file_is_an_error() -> Result<()> {
     Ok(())
 }
 
-/// Every value of the JSON, one at a time, made something else: an error or a module, never a panic.
+/// Every value of the JSON, one at a time, replaced by something else: an error or a module, never
+/// a panic.
 #[test]
 fn every_change_of_one_value_is_answered() -> Result<()> {
     let bytes = valid()?;

@@ -8,7 +8,7 @@ use fx_nn::value::IntoValue;
 
 use super::support::{json_of, loads_the_same, with_json};
 
-/// An entry of the user's own that files keep.
+/// A user-defined entry that files keep.
 #[derive(Debug, PartialEq)]
 struct Stage(u64);
 

@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 
 use super::support::{json_of, loads_the_same, run};
 
-/// A choice that is no module: plain data.
+/// An enum that is not a module: plain data.
 #[derive(Module, Clone, Debug, PartialEq)]
 enum Mode {
     Plain,
@@ -307,7 +307,7 @@ fn a_type_that_has_moved_is_found_by_its_former_name() -> Result<()> {
     let old = super::support::with_json(&bytes, &json.to_string())?;
     let loaded = GraphModule::from_bytes(&old)?;
     run(&loaded, vec![Tensor::rand(3)?.into_value()])?;
-    // And it is saved under today's.
+    // And it is saved under the current name.
     assert!(loaded.to_bytes()? == bytes);
     Ok(())
 }
@@ -315,7 +315,7 @@ fn a_type_that_has_moved_is_found_by_its_former_name() -> Result<()> {
 #[derive(Clone)]
 struct Handle;
 
-/// A layer with a field that cannot be made anew.
+/// A layer with a field that cannot be recreated.
 #[derive(Module)]
 struct Connected {
     tag: fx_nn::module::Tag,
@@ -348,7 +348,7 @@ fn a_skipped_field_without_default_is_told() -> Result<()> {
     Ok(())
 }
 
-/// A user's own component by hand, which does not say how it is saved.
+/// A hand-written component, which does not define how it is saved.
 struct ByHand;
 
 impl fx_nn::module::Component for ByHand {

@@ -1,4 +1,5 @@
-//! Tensors go to and from files piece by piece: whole, in every element type, and named where they are not.
+//! Tensors move to and from files piece by piece: whole, in every element type, and named in
+//! errors.
 
 use fx_nn::models::mlp;
 use fx_nn::module::ComponentExt;
@@ -71,7 +72,7 @@ fn a_file_that_was_cut_is_named_with_the_tensor() -> Result<()> {
         for error in errors {
             let told = error.map(|e| e.to_string()).unwrap_or_default();
             let start = format!(
-                "{}: no whole safetensors file: tensor `{name}`: its bytes ",
+                "{}: not a complete safetensors file: tensor `{name}`: its bytes ",
                 file.path().display()
             );
             assert!(told.starts_with(&start), "{told}\n  instead of\n{start}");
@@ -107,7 +108,7 @@ fn weights_of_every_element_type_load_into_every_other() -> Result<()> {
                 weights::load(&mut module, file.path())?;
                 let expected = weight.to_dtype(dtype)?.to_vec()?;
                 assert_eq!(module.weight.to_vec()?, expected, "{stored} into {dtype}");
-                // In place: whoever holds the tensor sees it.
+                // In place: every holder of the tensor sees it.
                 assert_eq!(own.to_vec()?, expected, "{stored} into {dtype}");
                 assert_eq!(module.weight.dtype()?, dtype);
             }

@@ -1,4 +1,4 @@
-//! What the tests of saved files share: comparing modules whole, and looking into files.
+//! Helpers of the tests of saved files: comparing modules whole, and looking into files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::trace::CallArgs;
 
-/// A file that goes when the test does.
+/// A file that is removed when the test ends.
 pub struct Scratch(PathBuf);
 
 impl Scratch {

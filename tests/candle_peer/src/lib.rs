@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 /// The weights of a safetensors file in `float32`, mapped into memory as candle's examples do it.
 ///
 /// # Errors
-/// When the file cannot be mapped, or is no safetensors file.
+/// When the file cannot be mapped, or is not a safetensors file.
 #[allow(
     unsafe_code,
     reason = "candle maps the file, whose contents may change under it"

@@ -26,7 +26,7 @@ impl Report {
     /// Makes the call of a line in every way and counts what differs; `tell` is shown it.
     ///
     /// # Errors
-    /// When the line is no call.
+    /// When the line is not a call.
     pub fn line(&mut self, line: &str, plant: Option<Plant<'_>>, tell: Tell<'_>) -> Result<()> {
         let call = Call::parse(line)?;
         self.calls += 1;

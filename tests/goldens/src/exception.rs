@@ -180,7 +180,7 @@ impl Exception {
                 "the Rust caller passes a tuple where Python was given a list"
             }
             Exception::PythonReservedName => {
-                "PyTorch numbers names that are Python builtins; they are no builtins in Rust"
+                "PyTorch numbers names that are Python builtins; they are not builtins in Rust"
             }
             Exception::PythonDefaultValue => {
                 "Rust functions have no default arguments, and an option that was traced as there needs to be there"

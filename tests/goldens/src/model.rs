@@ -162,7 +162,7 @@ pub fn compare_with(
 /// Compares a run's result with the golden's float64 data, output by output.
 ///
 /// # Errors
-/// When a result is no tensor.
+/// When a result is not a tensor.
 pub fn compare_outputs(golden: &NumGolden, result: &Value) -> Result<Numbers> {
     let mut tensors = Vec::new();
     let mut problem = Ok(());
@@ -215,7 +215,7 @@ pub fn compare_outputs(golden: &NumGolden, result: &Value) -> Result<Numbers> {
 /// The largest difference between two results; infinite where their shapes differ.
 ///
 /// # Errors
-/// When a result is no tensor or tuple of tensors.
+/// When a result is not a tensor or tuple of tensors.
 pub fn max_abs_err(a: &Value, b: &Value) -> Result<f64> {
     let flat = |value: &Value| -> Result<Vec<f64>> {
         let mut numbers = Vec::new();

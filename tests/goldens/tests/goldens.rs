@@ -846,7 +846,7 @@ fn variadic_arguments() {
         &["argument shape[2]", "PyTorch has 4, ours 5"],
     );
 
-    // An index is no variadic argument.
+    // An index is not a variadic argument.
     let golden = graph("feat_slicing");
     let mut nodes = views(&golden);
     node(&mut nodes, "getitem_1").args[1] = Literal::Tuple(vec![Literal::Int(0)]);

@@ -1,4 +1,4 @@
-//! Reading printed text token by token: a cursor in a line, and errors that tell the place.
+//! Reads printed text token by token: a cursor in a line, and errors that state the position.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use crate::error::{Error, ErrorKind, Result};
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// The text and the place in it that is read next.
+/// The text and the current position.
 pub(super) struct Text<'t> {
     text: &'t str,
-    /// The next byte to read, on a character's boundary.
+    /// The next byte to read, on a character boundary.
     at: usize,
     /// Where the line ends, without its `\r\n` or `\n`.
     end: usize,
@@ -23,7 +23,7 @@ pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The start of a piece of text, for a message.
+/// The start of a text, for a message.
 pub(super) fn excerpt(text: &str) -> String {
     const SHOWN: usize = 80;
     let mut shown = String::from("`");
@@ -52,17 +52,17 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// The place that is read next.
+    /// The current position.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Passes by bytes of the line, up to a character's boundary.
+    /// Skips bytes of the line, up to a character boundary.
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Line and column of a place in the line that is being read.
+    /// Line and column of a position in the current line.
     pub fn position(&self, at: usize) -> (u32, u32) {
         (
             self.line,
@@ -70,7 +70,7 @@ impl<'t> Text<'t> {
         )
     }
 
-    /// The column of a place, in characters from 1.
+    /// The column of a position, in characters from 1.
     fn column(&self, at: usize) -> usize {
         let before = &self.text[..at];
         let start = before.rfind('\n').map_or(0, |i| i + 1);
@@ -95,7 +95,7 @@ impl<'t> Text<'t> {
         self.error(at, format_args!("expected {expected}, found {found}"))
     }
 
-    /// The error that something else stands here.
+    /// The error for unexpected text at the current position.
     pub fn expected(&self, what: impl fmt::Display) -> Error {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('%'));
@@ -128,7 +128,7 @@ impl<'t> Text<'t> {
         false
     }
 
-    /// What is left of the line.
+    /// The rest of the line.
     pub fn rest(&self) -> &'t str {
         &self.text[self.at..self.end]
     }
@@ -175,7 +175,7 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// Text in quotes, escaped as Rust escapes it.
+    /// Quoted text, with Rust's escapes.
     pub fn string(&mut self) -> Result<String> {
         self.expect("\"")?;
         let mut text = String::new();

@@ -1,6 +1,6 @@
 //! BERT under the names of Hugging Face's `BertModel`: the states of all words, and one for the whole text.
 //!
-//! [`bert`](super::bert) is a small classifier of texts of one length, under names of its own.
+//! [`bert`](super::bert) is a small classifier of texts of one length, with names of its own.
 //!
 //! ```
 //! use fx_nn::models::hf::bert::{BertModel, Config};
@@ -40,23 +40,24 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a BERT is made of, as its `config.json` says.
+/// The configuration of a BERT, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
     /// The sizes of the layers.
     pub sizes: Sizes,
-    /// The width inside of a layer.
+    /// The inner width of a layer.
     pub intermediate_size: usize,
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub vocab_size: usize,
-    /// Positions that there are.
+    /// Number of positions.
     pub max_position_embeddings: usize,
-    /// Texts that words can be of.
+    /// Number of texts that words can belong to.
     pub type_vocab_size: usize,
-    /// Whether there is a state for the whole text: [`BertModel::from_folder`] looks whether the checkpoint has it.
+    /// Whether there is a state for the whole text: [`BertModel::from_folder`] checks whether the
+    /// checkpoint has it.
     pub add_pooling_layer: bool,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -64,7 +65,8 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         fields.only("model_type", "bert");
@@ -85,7 +87,7 @@ impl Config {
     }
 }
 
-/// Words, the texts that they are of and their positions as vectors.
+/// Words, their texts and their positions as vectors.
 #[derive(Module, Clone, Debug)]
 pub struct Embeddings {
     /// Of words.
@@ -110,7 +112,7 @@ impl Embeddings {
     }
 }
 
-/// A linear layer, and a norm of it and what went around it.
+/// A linear layer, and a norm of the sum with its residual.
 #[derive(Module, Clone, Debug)]
 pub struct Output {
     /// The layer.
@@ -160,7 +162,7 @@ impl Attention {
 pub struct Layer {
     /// The attention.
     pub attention: Attention,
-    /// To the width inside.
+    /// To the inner width.
     pub intermediate: Dense,
     /// And back.
     pub output: Output,
@@ -190,7 +192,7 @@ pub struct BertModel {
     pub embeddings: Embeddings,
     /// The layers.
     pub encoder: Encoder,
-    /// Over the first word; none in models that score words.
+    /// Over the first word; `None` in models that score words.
     pub pooler: Option<Dense>,
 }
 
@@ -198,7 +200,7 @@ impl BertModel {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let (sizes, inside) = (&config.sizes, config.intermediate_size);
         let width = sizes.hidden_size;
@@ -228,12 +230,12 @@ impl BertModel {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. Weights may be those of a model with a head, which is left out, and have the names of old
-    /// checkpoints.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. Weights may be those of a model with a head, which is left
+    /// out, and have the names of old checkpoints.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let mut config = Fields::of_folder(folder, Config::from_json)?;
@@ -247,10 +249,10 @@ impl BertModel {
         BertModel::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(|| BertModel::new(config), config.dtype, checkpoint)
     }
@@ -258,11 +260,11 @@ impl BertModel {
 
 #[trace(path = "fx_nn::models::hf::bert::BertModel")]
 impl BertModel {
-    /// The states of the words `input_ids` `[N, T]`, of which those are seen where `attention_mask` `[N, T]` is not 0;
-    /// `token_type_ids` `[N, T]` say which text each is of. All are `int64`.
+    /// The states of the words `input_ids` `[N, T]`; words where `attention_mask` `[N, T]` is 0 are
+    /// ignored, and `token_type_ids` `[N, T]` is the text of each word. All are `int64`.
     ///
     /// # Errors
-    /// When there are more positions than the model has, or the shapes do not fit.
+    /// Returns an error if there are more positions than the model has, or the shapes do not fit.
     pub fn forward(
         &self,
         input_ids: &Tensor,

@@ -39,55 +39,57 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a CLIP is made of, as its `config.json` says.
+/// The configuration of a CLIP, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// What reads texts.
+    /// The text model.
     pub text: TextConfig,
-    /// What sees images.
+    /// The vision model.
     pub vision: VisionConfig,
     /// The width that texts and images are compared in.
     pub projection_dim: usize,
-    /// The logarithm of what a new model multiplies cosines by.
+    /// The logarithm of a new model's factor of cosines.
     pub logit_scale_init_value: f64,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
-/// What reads texts.
+/// The configuration of the text model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TextConfig {
     /// The sizes of the layers.
     pub sizes: Sizes,
-    /// The width inside of a layer.
+    /// The inner width of a layer.
     pub intermediate_size: usize,
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub vocab_size: usize,
-    /// Positions that there are.
+    /// Number of positions.
     pub max_position_embeddings: usize,
-    /// The word at a text's end. With 2, which old files say, it is the word with the largest number.
+    /// The word that ends a text. With 2, as in old files, it is the word with the largest number.
     pub eos_token_id: usize,
 }
 
-/// What sees images.
+/// The configuration of the vision model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct VisionConfig {
     /// The sizes of the layers.
     pub sizes: Sizes,
-    /// The width inside of a layer.
+    /// The inner width of a layer.
     pub intermediate_size: usize,
-    /// How images are cut.
+    /// How images are cut into patches.
     pub images: Images,
 }
 
 impl Config {
-    /// Reads a `config.json`. What the parts for texts and images do not say is that of `openai/clip-vit-base-patch32`.
+    /// Reads a `config.json`. Missing fields of the text and vision parts default to those of
+    /// `openai/clip-vit-base-patch32`.
     ///
     /// # Errors
-    /// Every field that is of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field has the wrong kind or an unsupported value, with a line for
+    /// each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         fields.only("model_type", "clip");
@@ -120,7 +122,7 @@ impl Config {
     }
 }
 
-/// Attention of all positions to all that a mask shows.
+/// Attention of all positions to those that a mask shows.
 #[derive(Module, Clone, Debug)]
 pub struct Attention {
     /// Keys.
@@ -145,7 +147,7 @@ impl Attention {
     }
 }
 
-/// Attention and two linear layers, each after a norm and added to what it is given.
+/// Attention and two linear layers, each after a norm and added to its input.
 #[derive(Module, Clone, Debug)]
 pub struct Layer {
     /// The attention.
@@ -168,7 +170,7 @@ impl Layer {
     }
 }
 
-/// The layers of either part.
+/// The layers of the text or the vision model.
 #[derive(Module, Clone, Debug)]
 pub struct Encoder {
     /// One after another.
@@ -218,7 +220,7 @@ pub struct TextEmbeddings {
     pub position_embedding: nn::Embedding,
 }
 
-/// What reads texts.
+/// The text model.
 #[derive(Module, Clone, Debug)]
 pub struct CLIPTextModel {
     /// Words as vectors.
@@ -234,7 +236,7 @@ impl CLIPTextModel {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &TextConfig) -> Result<Self> {
         let sizes = &config.sizes;
         let (width, positions) = (sizes.hidden_size, config.max_position_embeddings);
@@ -252,11 +254,12 @@ impl CLIPTextModel {
 
 #[trace(path = "fx_nn::models::hf::clip::CLIPTextModel")]
 impl CLIPTextModel {
-    /// The states of the words `input_ids` `[N, T]`, each of which sees those before it where `attention_mask` `[N, T]` is
-    /// not 0; `pooler_output` is the state of the first word that ends the text. Both are `int64`.
+    /// The states of the words `input_ids` `[N, T]`, each of which sees those before it where
+    /// `attention_mask` `[N, T]` is not 0; `pooler_output` is the state of the first word that ends
+    /// the text. Both inputs are `int64`.
     ///
     /// # Errors
-    /// When there are more positions than the model has, or the shapes do not fit.
+    /// Returns an error if there are more positions than the model has, or the shapes do not fit.
     pub fn forward(
         &self,
         input_ids: &Tensor,
@@ -311,7 +314,7 @@ impl VisionEmbeddings {
     }
 }
 
-/// What sees images.
+/// The vision model.
 #[derive(Module, Clone, Debug)]
 pub struct CLIPVisionModel {
     /// Patches as vectors.
@@ -328,7 +331,7 @@ impl CLIPVisionModel {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &VisionConfig) -> Result<Self> {
         let (sizes, images) = (&config.sizes, &config.images);
         let width = sizes.hidden_size;
@@ -348,11 +351,11 @@ impl CLIPVisionModel {
 
 #[trace(path = "fx_nn::models::hf::clip::CLIPVisionModel")]
 impl CLIPVisionModel {
-    /// The states of images `[N, num_channels, height, width]`, which are converted to the model's type; `pooler_output` is
-    /// a norm of the first of them.
+    /// The states of images `[N, num_channels, height, width]`, which are converted to the model's
+    /// type; `pooler_output` is the norm of the first state.
     ///
     /// # Errors
-    /// When images have another size or other channels.
+    /// Returns an error if images have a different size or number of channels.
     pub fn forward(&self, pixel_values: &Tensor) -> Result<BaseModelOutputWithPooling> {
         let x = self.embeddings.forward(pixel_values)?;
         let x = self.pre_layrnorm.forward(&x)?;
@@ -365,12 +368,12 @@ impl CLIPVisionModel {
     }
 }
 
-/// What a CLIP gives.
+/// The results of a CLIP.
 #[derive(Tree, Clone, Debug)]
 pub struct CLIPOutput {
     /// `[images, texts]`: the cosines, scaled.
     pub logits_per_image: Tensor,
-    /// `[texts, images]`: the same, turned.
+    /// `[texts, images]`: the same, transposed.
     pub logits_per_text: Tensor,
     /// `[texts, projection_dim]`, of length 1.
     pub text_embeds: Tensor,
@@ -378,18 +381,18 @@ pub struct CLIPOutput {
     pub image_embeds: Tensor,
 }
 
-/// What reads texts and what sees images, with vectors of one width for both.
+/// The text and the vision model, with vectors of one width for both.
 #[derive(Module, Clone, Debug)]
 pub struct CLIPModel {
-    /// What reads texts.
+    /// The text model.
     pub text_model: CLIPTextModel,
-    /// What sees images.
+    /// The vision model.
     pub vision_model: CLIPVisionModel,
     /// Of images.
     pub visual_projection: nn::Linear,
     /// Of texts.
     pub text_projection: nn::Linear,
-    /// `[]`: the logarithm of what cosines are multiplied by.
+    /// `[]`: the logarithm of the factor of cosines.
     pub logit_scale: Tensor,
 }
 
@@ -397,7 +400,7 @@ impl CLIPModel {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let (text, vision) = (&config.text, &config.vision);
         let projection =
@@ -412,11 +415,12 @@ impl CLIPModel {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. Positions that old checkpoints have among the weights are left out.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. Positions that old checkpoints have among the weights are
+    /// left out.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let config = Fields::of_folder(folder, Config::from_json)?;
@@ -424,27 +428,29 @@ impl CLIPModel {
         CLIPModel::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(|| CLIPModel::new(config), config.dtype, checkpoint)
     }
 
-    /// The vectors `[N, projection_dim]` of texts, as [`CLIPTextModel::forward`] reads them; of any length.
+    /// The vectors `[N, projection_dim]` of texts, as [`CLIPTextModel::forward`] reads them; not
+    /// normalised.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`CLIPTextModel::forward`].
     pub fn get_text_features(&self, input_ids: &Tensor, attention_mask: &Tensor) -> Result<Tensor> {
         let read = self.text_model.forward(input_ids, attention_mask)?;
         self.text_projection.forward(&pooled(read)?)
     }
 
-    /// The vectors `[N, projection_dim]` of images, as [`CLIPVisionModel::forward`] sees them; of any length.
+    /// The vectors `[N, projection_dim]` of images, as [`CLIPVisionModel::forward`] sees them; not
+    /// normalised.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`CLIPVisionModel::forward`].
     pub fn get_image_features(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let seen = self.vision_model.forward(pixel_values)?;
         self.visual_projection.forward(&pooled(seen)?)
@@ -456,7 +462,7 @@ fn pooled(output: BaseModelOutputWithPooling) -> Result<Tensor> {
     found.ok_or_else(|| Error::msg("clip: a part gave no `pooler_output`"))
 }
 
-/// Rows as long as 1.
+/// Rows normalised to length 1.
 fn normalized(x: &Tensor) -> Result<Tensor> {
     let squares = x.pow(2)?.sum(-1)?.unsqueeze(1)?;
     x / squares.sqrt()?
@@ -468,7 +474,8 @@ impl CLIPModel {
     /// `pixel_values` `[images, num_channels, height, width]`.
     ///
     /// # Errors
-    /// When there are more positions than the model has, images have another size, or the shapes do not fit.
+    /// Returns an error if there are more positions than the model has, images have a different
+    /// size, or the shapes do not fit.
     pub fn forward(
         &self,
         input_ids: &Tensor,

@@ -1,6 +1,6 @@
 //! A model's folder: the fields of its `config.json`, and the module with the weights of its checkpoint.
 //!
-//! Invariant: every problem of a file is in one error.
+//! Invariant: one error reports every problem of a file.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::nn;
 use crate::weights::Checkpoint;
 
-/// The fields of a configuration, and what is wrong with those that were read.
+/// The fields of a configuration, and the problems of those that were read.
 pub(crate) struct Fields {
     fields: Map<String, Value>,
     problems: Vec<String>,
@@ -20,21 +20,21 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// # Errors
-    /// When the text is no JSON object.
+    /// Returns an error if the text is not a JSON object.
     pub fn parse(text: &str) -> Result<Self> {
         match serde_json::from_str(text).map_err(config)? {
             Value::Object(fields) => Ok(Fields {
                 fields,
                 problems: Vec::new(),
             }),
-            _ => Err(config("it is no JSON object")),
+            _ => Err(config("it is not a JSON object")),
         }
     }
 
-    /// Of the file `config.json` in a folder, read by `read`.
+    /// The configuration in a folder's `config.json`, read by `read`.
     ///
     /// # Errors
-    /// When there is none, and what `read` finds.
+    /// Returns an error if there is no such file, and the errors of `read`.
     pub fn of_folder<T>(folder: &Path, read: impl FnOnce(&str) -> Result<T>) -> Result<T> {
         let path = folder.join("config.json");
         let in_file = |e: &dyn std::fmt::Display| config(format!("{}: {e}", path.display()));
@@ -42,7 +42,7 @@ impl Fields {
         read(&text).map_err(|e| in_file(&e))
     }
 
-    /// A field that is there and not `null`.
+    /// A field that is present and not `null`.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
@@ -127,7 +127,7 @@ impl Fields {
         }
     }
 
-    /// Reads the fields of an object inside of this one; where it is missing, those of an empty one.
+    /// Reads the fields of an object inside this one; a missing object is read as an empty one.
     pub fn inside<T>(&mut self, name: &str, read: impl FnOnce(&mut Fields) -> T) -> T {
         let object = |value: &Value| value.as_object().cloned();
         let fields = self.read(name, Some(Map::new()), "object", object);
@@ -158,13 +158,13 @@ impl Fields {
         }
     }
 
-    /// Something is wrong with what was read.
+    /// Records a problem.
     pub fn problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
     }
 
     /// # Errors
-    /// Every problem of the fields that were read, a line each.
+    /// Returns an error if a field that was read has a problem, with a line for each.
     pub fn finish(self) -> Result<()> {
         match self.problems.is_empty() {
             true => Ok(()),
@@ -173,10 +173,10 @@ impl Fields {
     }
 }
 
-/// The module that `new` makes, in a type, with the weights of a checkpoint, frozen, for running.
+/// The module that `new` makes, in a type, with the weights of a checkpoint, frozen for inference.
 ///
 /// # Errors
-/// All problems of the weights.
+/// Returns all problems of the weights.
 pub(crate) fn loaded<M: Component>(
     new: impl FnOnce() -> Result<M>,
     dtype: DType,

@@ -1,7 +1,7 @@
 //! Decoders with rotary positions: Llama, Mistral, Qwen2 and Gemma, under the names of Hugging Face's checkpoints.
 //!
-//! One forward reads a prompt and writes word after word: what was seen is an argument and a result of it, so that one traced
-//! graph does both.
+//! One forward reads a prompt and writes word after word: the cache is an argument and a result of
+//! it, so that one traced graph does both.
 //!
 //! ```
 //! use fx_nn::models::hf::decoder::{CausalLM, Config};
@@ -32,27 +32,27 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a decoder is made of, as its `config.json` says.
+/// The configuration of a decoder, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub vocab_size: usize,
     /// The width between layers.
     pub hidden_size: usize,
-    /// The width inside of a layer's `mlp`.
+    /// The inner width of a layer's `mlp`.
     pub intermediate_size: usize,
-    /// Layers.
+    /// Number of layers.
     pub num_hidden_layers: usize,
-    /// Heads of queries.
+    /// Number of query heads.
     pub num_attention_heads: usize,
-    /// Heads of keys and values, each shared by several of queries.
+    /// Number of key and value heads, each shared by several query heads.
     pub num_key_value_heads: usize,
     /// The width of a head.
     pub head_dim: usize,
-    /// Positions that there are.
+    /// Number of positions.
     pub max_position_embeddings: usize,
-    /// What norms add to the mean square.
+    /// The epsilon that norms add to the mean square.
     pub rms_norm_eps: f64,
     /// The base of the rotary angles.
     pub rope_theta: f64,
@@ -66,13 +66,13 @@ pub struct Config {
     pub out_bias: bool,
     /// Whether the layers of `mlp` have a bias.
     pub mlp_bias: bool,
-    /// How many positions each layer sees, its own among them; none for all.
+    /// How many positions each layer sees, including its own; `None` for all.
     pub windows: Vec<Option<usize>>,
-    /// What is applied to the gate of an `mlp`.
+    /// The activation of the gate of an `mlp`.
     pub activation: Activation,
     /// Whether embeddings are multiplied by the root of their width and norms by one more than their weight: Gemma.
     pub is_gemma: bool,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -80,19 +80,19 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum RopeScaling {
-    /// Not.
+    /// Unscaled.
     None,
-    /// All by a factor.
+    /// All angles by a factor.
     Linear(f64),
     /// As Llama 3 does: slow angles by a factor, quick ones not, those between in part.
     Llama3 {
-        /// What slow angles are divided by.
+        /// The divisor of slow angles.
         factor: f64,
-        /// Over how many turns an angle is quick.
+        /// The number of turns above which an angle is quick.
         high_freq_factor: f64,
-        /// Below how many turns an angle is slow.
+        /// The number of turns below which an angle is slow.
         low_freq_factor: f64,
-        /// The length that turns are counted in.
+        /// The length in which turns are counted.
         original_max_position_embeddings: f64,
     },
 }
@@ -101,7 +101,8 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         let family = fields.text_or("model_type", None);
@@ -164,7 +165,7 @@ impl Config {
     }
 }
 
-/// How many positions each layer sees. Newer files say it layer by layer.
+/// How many positions each layer sees. Newer files list it layer by layer.
 fn windows(fields: &mut Fields, is_qwen: bool, layers: usize) -> Vec<Option<usize>> {
     let is_used = !is_qwen || fields.flag_or("use_sliding_window", false);
     let window = match fields.get("sliding_window") {
@@ -194,7 +195,7 @@ fn windows(fields: &mut Fields, is_qwen: bool, layers: usize) -> Vec<Option<usiz
         .collect()
 }
 
-/// The part of a configuration that newer files have the rotary fields in.
+/// The part of a configuration in which newer files have the rotary fields.
 fn rope<'f>(fields: &'f Fields, name: &str) -> Option<&'f Json> {
     let inside = |part: &str| fields.get(part)?.get(name).filter(|value| !value.is_null());
     inside("rope_parameters").or_else(|| inside("rope_scaling"))
@@ -238,7 +239,7 @@ fn rope_scaling(fields: &mut Fields) -> RopeScaling {
     }
 }
 
-/// What a layer has seen: keys and values `[N, key_value_heads, length, head_dim]`.
+/// A layer's cache: keys and values `[N, key_value_heads, length, head_dim]`.
 #[derive(Tree, Clone, Debug)]
 pub struct Cache {
     /// Keys, rotated.
@@ -247,7 +248,7 @@ pub struct Cache {
     pub v: Tensor,
 }
 
-/// What all layers need of the positions that a forward reads.
+/// The tables that all layers need for the positions of a forward.
 #[derive(Tree, Clone, Debug)]
 struct Positions {
     /// `[T, head_dim / 2]`.
@@ -257,7 +258,7 @@ struct Positions {
     mask: Tensor,
 }
 
-/// x rotated by its position: the halves of each head are the parts of complex numbers.
+/// x rotated by its position: the halves of each head are real and imaginary parts.
 fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     let [a, b] = x.chunk(2, -1)?.unpack()?;
     let real = ((&a * cos)? - (&b * sin)?)?;
@@ -316,7 +317,7 @@ impl Attention {
 pub struct Mlp {
     /// The gate.
     pub gate_proj: nn::Linear,
-    /// What the gate lets through.
+    /// The gated values.
     pub up_proj: nn::Linear,
     /// Back to the width between layers.
     pub down_proj: nn::Linear,
@@ -344,7 +345,7 @@ impl Mlp {
     }
 }
 
-/// Attention and `mlp`, each after a norm and added to what it is given.
+/// Attention and `mlp`, each after a norm and added to its input.
 #[derive(Module, Clone, Debug)]
 pub struct Layer {
     /// Before the attention.
@@ -411,18 +412,18 @@ pub struct Decoder {
     pub layers: Vec<Layer>,
     /// After the last layer.
     pub norm: Norm,
-    /// Of the angles of all positions, `[max_position_embeddings, head_dim / 2]`.
+    /// The cosines of the angles of all positions, `[max_position_embeddings, head_dim / 2]`.
     #[module(buffer, persistent = false)]
     cos: Tensor,
     #[module(buffer, persistent = false)]
     sin: Tensor,
     /// How far back each layer sees.
     windows: Vec<Option<usize>>,
-    /// What embeddings are multiplied by.
+    /// The factor of embeddings.
     scale: Option<f64>,
 }
 
-/// The angles that positions are multiplied by, `[head_dim / 2]`.
+/// The factors from positions to angles, `[head_dim / 2]`.
 fn frequencies(config: &Config) -> Vec<f32> {
     let dim = config.head_dim;
     let all = (0..dim / 2).map(|i| config.rope_theta.powf(-2.0 * i as f64 / dim as f64));
@@ -474,7 +475,8 @@ impl Decoder {
         })
     }
 
-    /// Whether each of the positions from `seen` on sees each before `total`, which a window limits.
+    /// Whether each position from `seen` on sees each position before `total`, within a window if
+    /// there is one.
     fn mask(seen: Int, total: Int, window: Option<usize>) -> Result<Tensor> {
         let queries = Tensor::arange(seen, total)?.unsqueeze(1)?;
         let keys = Tensor::arange(0, total)?.unsqueeze(0)?;
@@ -530,12 +532,12 @@ impl Decoder {
 pub struct CausalLM {
     /// The decoder.
     pub model: Decoder,
-    /// The head; none where the embedding's weights are its own.
+    /// The head; `None` if it shares the embedding's weights.
     pub lm_head: Option<nn::Linear>,
     cache: CacheShape,
 }
 
-/// What a cache's tensors look like.
+/// The sizes of a cache's tensors.
 #[derive(Module, Clone, Copy, Debug)]
 struct CacheShape {
     heads: usize,
@@ -546,7 +548,7 @@ impl CausalLM {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let head = || -> Result<_> {
             Ok(nn::Linear::new(config.hidden_size, config.vocab_size)?.bias(false))
@@ -561,11 +563,11 @@ impl CausalLM {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let config = Fields::of_folder(folder, Config::from_json)?;
@@ -576,18 +578,18 @@ impl CausalLM {
         CausalLM::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(|| CausalLM::new(config), config.dtype, checkpoint)
     }
 
-    /// What is seen before the first word: nothing, for each layer.
+    /// The caches before the first word: empty, for each layer.
     ///
     /// # Errors
-    /// None of its own.
+    /// Returns no errors of its own.
     pub fn caches(&self, batch: usize) -> Result<Vec<Cache>> {
         let dtype = self.model.norm.weight.dtype()?;
         let shape = (batch, self.cache.heads, 0, self.cache.head_dim);
@@ -601,10 +603,10 @@ impl CausalLM {
         caches.collect()
     }
 
-    /// The traced model: one graph for prompts of any length and for what comes after.
+    /// The traced model: one graph for prompts of any length and for the words after them.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
         let caches = vec![tree!({"k": PH, "v": PH}); self.model.layers.len()];
         Trace::new(self)
@@ -615,10 +617,11 @@ impl CausalLM {
 
 #[trace(path = "fx_nn::models::hf::decoder::CausalLM")]
 impl CausalLM {
-    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and what was seen so far.
+    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and the caches so
+    /// far.
     ///
     /// # Errors
-    /// When there are more positions than the model has.
+    /// Returns an error if there are more positions than the model has.
     pub fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let (x, caches) = self.model.forward(tokens, caches)?;
         let scores = match &self.lm_head {

@@ -35,25 +35,25 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a DINOv2 is made of, as its `config.json` says.
+/// The configuration of a DINOv2, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
     /// The sizes of the layers.
     pub sizes: Sizes,
-    /// How many times as wide a layer is inside, before a gate takes a third of it.
+    /// The ratio of a layer's inner width to its width, before a gate takes a third of it.
     pub mlp_ratio: f64,
     /// Whether layers have a gate.
     pub use_swiglu_ffn: bool,
-    /// How images are cut.
+    /// How images are cut into patches.
     pub images: Images,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
-    /// What a new model's layers are scaled by.
+    /// The initial factor of a layer's results.
     pub layerscale_value: f64,
     /// Whether there is a vector for patches that are hidden in training.
     pub use_mask_token: bool,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -61,7 +61,8 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         fields.only("model_type", "dinov2");
@@ -79,7 +80,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The width inside of a layer without a gate.
+    /// The inner width of a layer without a gate.
     fn inside(&self) -> usize {
         (self.sizes.hidden_size as f64 * self.mlp_ratio) as usize
     }
@@ -88,7 +89,7 @@ impl Config {
 /// A gated layer: silu of the gate times the rest, through `weights_out`.
 #[derive(Module, Clone, Debug)]
 pub struct SwiGLU {
-    /// The gate, and what it lets through.
+    /// The gate, and the gated values.
     pub weights_in: nn::Linear,
     /// Back to the width between layers.
     pub weights_out: nn::Linear,
@@ -102,7 +103,7 @@ impl SwiGLU {
     }
 }
 
-/// The linear layers of a layer.
+/// The feed-forward part of a layer.
 #[derive(Module, Clone, Debug)]
 #[non_exhaustive]
 pub enum FeedForward {
@@ -134,7 +135,7 @@ impl FeedForward {
     }
 }
 
-/// Each element of the width times a number of its own.
+/// Multiplies each element of the width by a number of its own.
 #[derive(Module, Clone, Debug)]
 pub struct LayerScale {
     /// `[hidden_size]`.
@@ -157,7 +158,7 @@ impl LayerScale {
     }
 }
 
-/// Attention and linear layers, each after a norm, scaled, and added to what it is given.
+/// Attention and linear layers, each after a norm, scaled, and added to its input.
 #[derive(Module, Clone, Debug)]
 pub struct Layer {
     /// Before the attention.
@@ -206,7 +207,7 @@ impl Dinov2Model {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let sizes = &config.sizes;
         let layer = || {
@@ -229,11 +230,12 @@ impl Dinov2Model {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. Weights may be those of a model with a head, which is left out.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. Weights may be those of a model with a head, which is left
+    /// out.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let config = Fields::of_folder(folder, Config::from_json)?;
@@ -241,10 +243,10 @@ impl Dinov2Model {
         Dinov2Model::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(|| Dinov2Model::new(config), config.dtype, checkpoint)
     }
@@ -256,7 +258,8 @@ impl Dinov2Model {
     /// the first of them.
     ///
     /// # Errors
-    /// When images have other channels, or another size: see [`ImageEmbeddings::interpolate_pos_encoding`].
+    /// Returns an error if images have a different number of channels, or a different size: see
+    /// [`ImageEmbeddings::interpolate_pos_encoding`].
     pub fn forward(&self, pixel_values: &Tensor) -> Result<BaseModelOutputWithPooling> {
         let mut x = self.embeddings.forward(pixel_values)?;
         for layer in &self.encoder.layer {

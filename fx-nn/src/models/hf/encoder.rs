@@ -1,4 +1,5 @@
-//! What encoders share: their sizes, attention of all positions, images cut into patches, and what they give.
+//! The common parts of encoders: their sizes, attention of all positions, images cut into patches,
+//! and their results.
 
 use fx_core::prelude::*;
 use fx_core::value::DType;
@@ -15,18 +16,18 @@ use crate::{nn, ops};
 pub struct Sizes {
     /// The width between layers.
     pub hidden_size: usize,
-    /// Layers.
+    /// Number of layers.
     pub num_hidden_layers: usize,
-    /// Heads of the attention.
+    /// Number of attention heads.
     pub num_attention_heads: usize,
-    /// What is applied between the two linear layers.
+    /// The activation between the two linear layers.
     pub hidden_act: Activation,
-    /// What layer norms add to the variance.
+    /// The epsilon that layer norms add to the variance.
     pub layer_norm_eps: f64,
 }
 
 impl Sizes {
-    /// Reads the sizes; the first three have defaults where `defaults` gives some.
+    /// Reads the sizes; the first three have defaults if `defaults` is given.
     pub(super) fn of(
         fields: &mut Fields,
         defaults: Option<[usize; 3]>,
@@ -63,7 +64,7 @@ impl Sizes {
     }
 }
 
-/// A problem where heads do not divide the width.
+/// Records a problem if the heads do not divide the width.
 pub(super) fn heads_divide(fields: &mut Fields, heads: usize, width: usize) {
     if !width.is_multiple_of(heads) {
         fields.problem(format!("{heads} heads do not divide a width of {width}"));
@@ -86,7 +87,7 @@ pub struct Images {
     pub image_size: [usize; 2],
     /// Height and width of a patch.
     pub patch_size: [usize; 2],
-    /// Channels of an image.
+    /// Number of image channels.
     pub num_channels: usize,
 }
 
@@ -110,7 +111,7 @@ impl Images {
         images
     }
 
-    /// Patches of an image.
+    /// Number of patches of an image.
     pub(super) fn patches(&self) -> usize {
         let [height, width] = self.image_size;
         (height / self.patch_size[0]).saturating_mul(width / self.patch_size[1])
@@ -144,7 +145,7 @@ pub(super) fn attend(
     y.transpose(1, 2)?.reshape((n, t, -1))
 }
 
-/// Attention of all positions to all that a mask shows, without the layer over its heads.
+/// Attention of all positions to those that a mask shows, without the layer over its heads.
 #[derive(Module, Clone, Debug)]
 pub struct SelfAttention {
     /// Queries.
@@ -173,7 +174,7 @@ impl SelfAttention {
     /// Applies the attention to `x` `[N, T, width]`; `mask` broadcasts to `[N, heads, T, T]`.
     ///
     /// # Errors
-    /// When the shapes do not fit.
+    /// Returns an error if the shapes do not fit.
     pub fn forward(&self, x: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
         let q = self.query.forward(x)?;
         let k = self.key.forward(x)?;
@@ -202,13 +203,13 @@ impl Dense {
     /// Applies the layer to `[.., inputs]`.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.dense.forward(x)
     }
 }
 
-/// Attention of all patches to all, and a linear layer over its heads.
+/// Attention of all patches to all patches, and a linear layer over its heads.
 #[derive(Module, Clone, Debug)]
 pub struct Attention {
     /// The attention.
@@ -231,7 +232,7 @@ impl Attention {
     /// Applies the attention to `[N, T, width]`.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.output.forward(&self.attention.forward(x, None)?)
     }
@@ -240,7 +241,7 @@ impl Attention {
 /// Two linear layers, with the activation between them.
 #[derive(Module, Clone, Debug)]
 pub struct Mlp {
-    /// To the width inside.
+    /// To the inner width.
     pub fc1: nn::Linear,
     /// And back.
     pub fc2: nn::Linear,
@@ -262,7 +263,7 @@ impl Mlp {
     /// Applies the layers to `[.., width]`.
     ///
     /// # Errors
-    /// When the width is another.
+    /// Returns an error if the width differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let x = self.activation.apply(&self.fc1.forward(x)?)?;
         self.fc2.forward(&x)
@@ -305,14 +306,15 @@ impl ImageEmbeddings {
         })
     }
 
-    /// Makes the positions those of images of another height and width: bicubic between them, computed in `float32`, as
-    /// Hugging Face's models do on every call. They are frozen then. To be called before the model is traced.
+    /// Adapts the positions to images of another height and width: bicubic interpolation, computed
+    /// in `float32`, as Hugging Face's models do on every call. The positions are frozen then. Call
+    /// this before the model is traced.
     ///
     /// # Errors
-    /// When a patch is larger than such an image.
+    /// Returns an error if a patch is larger than such an image.
     pub fn interpolate_pos_encoding(&mut self, image_size: [usize; 2]) -> Result<()> {
         let &[_, _, height, side] = self.patch_embeddings.projection.weight.dims()? else {
-            return Err(Error::msg("the weights of `projection` are no images"));
+            return Err(Error::msg("the weights of `projection` are not images"));
         };
         let grid = |[h, w]: [usize; 2]| [h / height.max(1), w / side.max(1)];
         let ([rows, columns], to) = (grid(self.image_size), grid(image_size));
@@ -339,8 +341,8 @@ impl ImageEmbeddings {
     }
 }
 
-/// How much each of `from` points in a row counts for each of `to` between them, `[to, from]`: the cubic convolution of
-/// PyTorch's `interpolate`, whose points are the centres of pixels.
+/// The weight of each of `from` points in a row for each of `to` points between them, `[to, from]`:
+/// the cubic convolution of PyTorch's `interpolate`, whose points are the centres of pixels.
 fn bicubic(from: usize, to: usize) -> Result<Tensor> {
     const A: f64 = -0.75;
     let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
@@ -367,7 +369,8 @@ impl ImageEmbeddings {
     /// The vectors `[N, patches + 1, width]` of images `[N, channels, height, width]`.
     ///
     /// # Errors
-    /// When images have another size (see [`ImageEmbeddings::interpolate_pos_encoding`]) or other channels.
+    /// Returns an error if images have a different size (see
+    /// [`ImageEmbeddings::interpolate_pos_encoding`]) or number of channels.
     pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let [n, _, h, w] = pixel_values.shape()?.unpack()?;
         let [height, width] = self.image_size.map(|side| side as i64);
@@ -379,16 +382,17 @@ impl ImageEmbeddings {
     }
 }
 
-/// What an encoder gives.
+/// The results of an encoder.
 #[derive(Tree, Clone, Debug)]
 pub struct BaseModelOutputWithPooling {
-    /// `[N, T, hidden_size]`: of each position.
+    /// `[N, T, hidden_size]`: the state of each position.
     pub last_hidden_state: Tensor,
-    /// `[N, pooler_output_size]`: of the whole; none where the model has no pooler.
+    /// `[N, pooler_output_size]`: the state of the whole; `None` if the model has no pooler.
     pub pooler_output: Option<Tensor>,
 }
 
-/// The tensors of a model without a head, out of a checkpoint that may have it inside of a model with one.
+/// The tensors of a model without a head, from a checkpoint that may have it inside a model with
+/// one.
 pub(super) fn without_head(checkpoint: Checkpoint, inside: &str) -> Checkpoint {
     let has_head = checkpoint.names().any(|name| name.starts_with(inside));
     match has_head {

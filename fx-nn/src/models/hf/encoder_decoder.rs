@@ -1,11 +1,12 @@
-//! What encoder-decoder models share: what a decoder's layer has seen, and attention of heads.
+//! The common parts of encoder-decoder models: the cache of a decoder's layer, and attention of
+//! heads.
 
 use fx_core::prelude::*;
 
 use crate::ops;
 use crate::tensor::Tensor;
 
-/// What a layer of a decoder has seen of its own words, and what it sees of the encoder: keys and values
+/// The cache of a decoder's layer: keys and values of its own words and of the encoder's results,
 /// `[N, heads, length, head_dim]`.
 #[derive(Tree, Clone, Debug)]
 pub struct Cache {
@@ -13,14 +14,14 @@ pub struct Cache {
     pub k: Tensor,
     /// Values of the words so far.
     pub v: Tensor,
-    /// Keys of what the encoder gave.
+    /// Keys of the encoder's results.
     pub cross_k: Tensor,
-    /// Values of what the encoder gave.
+    /// Values of the encoder's results.
     pub cross_v: Tensor,
 }
 
 impl Cache {
-    /// Before the first word.
+    /// The cache before the first word.
     pub(super) fn before(cross_k: Tensor, cross_v: Tensor) -> Result<Self> {
         Ok(Cache {
             k: cross_k.i((.., .., ..0))?,
@@ -30,7 +31,7 @@ impl Cache {
         })
     }
 
-    /// With the keys and values of more words.
+    /// The cache with the keys and values of more words.
     pub(super) fn and(self, k: Tensor, v: Tensor) -> Result<Self> {
         Ok(Cache {
             k: ops::cat(&[self.k, k], 2)?,
@@ -60,11 +61,11 @@ pub(super) fn heads(x: &Tensor, head_dim: usize) -> Result<Tensor> {
     x.view((n, t, -1, head_dim))?.transpose(1, 2)
 }
 
-/// What queries find, `[N, T, heads · head_dim]`, of queries, keys and values `[N, heads, length, head_dim]`; scores are not
-/// scaled.
+/// The results `[N, T, heads · head_dim]` of attention with queries, keys and values
+/// `[N, heads, length, head_dim]`; scores are not scaled.
 pub(super) fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
     let y = ops::scaled_dot_product_attention(q, k, v, mask, 0.0, false, Some(1.0), false)?;
-    // Heads beside each other again.
+    // Heads next to each other again.
     y.transpose(1, 2)?.flatten(2, -1)
 }
 

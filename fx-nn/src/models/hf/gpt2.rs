@@ -38,25 +38,25 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a GPT-2 is made of, as its `config.json` says.
+/// The configuration of a GPT-2, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub vocab_size: usize,
-    /// Positions that there are.
+    /// Number of positions.
     pub n_positions: usize,
     /// The width between layers.
     pub n_embd: usize,
-    /// Layers.
+    /// Number of layers.
     pub n_layer: usize,
-    /// Heads of the attention.
+    /// Number of attention heads.
     pub n_head: usize,
-    /// The width inside of a layer's `mlp`.
+    /// The inner width of a layer's `mlp`.
     pub n_inner: usize,
-    /// What is applied inside of an `mlp`.
+    /// The activation inside an `mlp`.
     pub activation_function: Activation,
-    /// What layer norms add to the variance.
+    /// The epsilon that layer norms add to the variance.
     pub layer_norm_epsilon: f64,
     /// Whether scores are divided by the root of a head's width.
     pub scale_attn_weights: bool,
@@ -64,7 +64,7 @@ pub struct Config {
     pub scale_attn_by_inverse_layer_idx: bool,
     /// Whether the head's weights are the embedding's.
     pub tie_word_embeddings: bool,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -72,7 +72,8 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         fields.only("model_type", "gpt2");
@@ -111,7 +112,7 @@ pub struct Conv1D {
 impl Conv1D {
     fn new(inputs: usize, outputs: usize) -> Result<Self> {
         Ok(Conv1D {
-            // The weights of a layer the other way round have this shape.
+            // The weights of a layer with swapped sizes have this shape.
             weight: nn::Linear::new(outputs, inputs)?.weight,
             bias: Tensor::zeros(outputs)?.into_parameter()?,
         })
@@ -133,7 +134,7 @@ pub struct Attention {
     /// Over the heads.
     pub c_proj: Conv1D,
     head_dim: usize,
-    /// What scores are multiplied by.
+    /// The factor of scores.
     scale: f64,
 }
 
@@ -157,7 +158,7 @@ impl Attention {
 /// Two linear layers, with the activation between them.
 #[derive(Module, Clone, Debug)]
 pub struct Mlp {
-    /// To the width inside.
+    /// To the inner width.
     pub c_fc: Conv1D,
     /// And back.
     pub c_proj: Conv1D,
@@ -172,7 +173,7 @@ impl Mlp {
     }
 }
 
-/// Attention and `mlp`, each after a norm and added to what it is given.
+/// Attention and `mlp`, each after a norm and added to its input.
 #[derive(Module, Clone, Debug)]
 pub struct Block {
     /// Before the attention.
@@ -266,7 +267,7 @@ impl GPT2Model {
 pub struct GPT2LMHeadModel {
     /// The layers.
     pub transformer: GPT2Model,
-    /// The head; none where the embedding's weights are its own.
+    /// The head; `None` if it shares the embedding's weights.
     pub lm_head: Option<nn::Linear>,
     heads: usize,
     head_dim: usize,
@@ -276,7 +277,7 @@ impl GPT2LMHeadModel {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let width = config.n_embd;
         let head = || -> Result<_> { Ok(nn::Linear::new(width, config.vocab_size)?.bias(false)) };
@@ -295,12 +296,12 @@ impl GPT2LMHeadModel {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. Weights may be those of a `GPT2Model`, without `transformer.` before their names; masks that
-    /// old checkpoints have among them are left out.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. Weights may be those of a `GPT2Model`, without
+    /// `transformer.` before their names; masks that old checkpoints have among them are left out.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let config = Fields::of_folder(folder, Config::from_json)?;
@@ -322,18 +323,18 @@ impl GPT2LMHeadModel {
         GPT2LMHeadModel::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(|| GPT2LMHeadModel::new(config), config.dtype, checkpoint)
     }
 
-    /// What is seen before the first word: nothing, for each layer.
+    /// The caches before the first word: empty, for each layer.
     ///
     /// # Errors
-    /// None of its own.
+    /// Returns no errors of its own.
     pub fn caches(&self, batch: usize) -> Result<Vec<Cache>> {
         let dtype = self.transformer.wte.weight.dtype()?;
         let shape = (batch, self.heads, 0, self.head_dim);
@@ -347,10 +348,10 @@ impl GPT2LMHeadModel {
         self.transformer.h.iter().map(cache).collect()
     }
 
-    /// The traced model: one graph for prompts of any length and for what comes after.
+    /// The traced model: one graph for prompts of any length and for the words after them.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
         let caches = vec![tree!({"k": PH, "v": PH}); self.transformer.h.len()];
         Trace::new(self)
@@ -361,10 +362,11 @@ impl GPT2LMHeadModel {
 
 #[trace(path = "fx_nn::models::hf::gpt2::GPT2LMHeadModel")]
 impl GPT2LMHeadModel {
-    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and what was seen so far.
+    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and the caches so
+    /// far.
     ///
     /// # Errors
-    /// When there are more positions than the model has.
+    /// Returns an error if there are more positions than the model has.
     pub fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let (x, caches) = self.transformer.forward(tokens, caches)?;
         let scores = match &self.lm_head {

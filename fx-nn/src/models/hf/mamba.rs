@@ -1,7 +1,8 @@
 //! Mamba: a state that each word updates instead of attention, under the names of Hugging Face's checkpoints.
 //!
-//! One forward reads a text and writes word after word: the states are an argument and a result of it. The loop over words
-//! is inside of the leaf function [`selective_scan`], so that one traced graph serves texts of any length.
+//! One forward reads a text and writes word after word: the states are an argument and a result of
+//! it. The loop over words is inside the leaf function [`selective_scan`], so that one traced graph
+//! serves texts of any length.
 //!
 //! ```
 //! use fx_nn::models::hf::mamba::{Cache, CausalLM, Config};
@@ -31,37 +32,37 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a Mamba is made of, as its `config.json` says.
+/// The configuration of a Mamba, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub vocab_size: usize,
     /// The width between layers.
     pub hidden_size: usize,
-    /// The width inside of a layer.
+    /// The inner width of a layer.
     pub intermediate_size: usize,
-    /// How many numbers the state has for each of that width.
+    /// The number of state elements for each element of that width.
     pub state_size: usize,
-    /// Layers.
+    /// Number of layers.
     pub num_hidden_layers: usize,
-    /// How many words the convolution sees, the own among them.
+    /// How many words the convolution sees, including the current one.
     pub conv_kernel: usize,
-    /// The width that steps of time are computed through.
+    /// The inner width of the computation of time steps.
     pub time_step_rank: usize,
-    /// What norms add to the mean square.
+    /// The epsilon that norms add to the mean square.
     pub layer_norm_epsilon: f64,
     /// Whether the layers into and out of a mixer have a bias.
     pub use_bias: bool,
     /// Whether the convolution has a bias.
     pub use_conv_bias: bool,
-    /// What is applied to the convolution's results.
+    /// The activation of the convolution's results.
     pub activation: Activation,
-    /// Whether what goes around layers is in single precision.
+    /// Whether residuals are in single precision.
     pub residual_in_fp32: bool,
     /// Whether the head's weights are the embedding's.
     pub tie_word_embeddings: bool,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -76,7 +77,8 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         let family = fields.text_or("model_type", None);
@@ -115,7 +117,7 @@ impl Config {
     }
 }
 
-/// What a layer keeps of the words so far.
+/// The state of a layer after the words so far.
 #[derive(Tree, Clone, Debug)]
 pub struct Cache {
     /// The last inputs of the convolution, `[N, intermediate_size, conv_kernel - 1]`.
@@ -124,8 +126,8 @@ pub struct Cache {
     pub ssm: Tensor,
 }
 
-/// The states h(t) = exp(delta(t) · a) · h(t - 1) + delta(t) · b(t) · u(t), read by c: y(t) = h(t) · c(t), for each of the
-/// width `I` with a state of `S` numbers. Gives all y and the last state.
+/// The states h(t) = exp(delta(t) · a) · h(t - 1) + delta(t) · b(t) · u(t), read by c: y(t) = h(t)
+/// · c(t), for each of the width `I` with a state of `S` numbers. Returns all y and the last state.
 ///
 /// `u` and `delta` are `[N, L, I]`, `a` `[I, S]`, `b` and `c` `[N, L, S]`, the `state` before the first `[N, I, S]`; y is
 /// `[N, L, I]` in the type of `u`. States are in single precision, and are rounded to the type of `u` to be read.
@@ -145,7 +147,7 @@ pub struct Cache {
 /// ```
 ///
 /// # Errors
-/// When the shapes do not fit, or `L` is 0.
+/// Returns an error if the shapes do not fit, or `L` is 0.
 #[wrap(path = "fx_nn::models::hf::mamba::selective_scan")]
 pub fn selective_scan(
     u: &Tensor,
@@ -194,21 +196,21 @@ pub fn selective_scan(
     Ok((ops::matmul(&states, &read)?.squeeze(3)?, state))
 }
 
-/// The states of a layer, behind a convolution and before a gate.
+/// The states of a layer, after a convolution and before a gate.
 #[derive(Module, Clone, Debug)]
 pub struct Mixer {
-    /// Of each number by itself, over the last words.
+    /// Depthwise, over the last words.
     pub conv1d: nn::Conv1d,
-    /// What is mixed, and the gate.
+    /// The input of the convolution, and the gate.
     pub in_proj: nn::Linear,
-    /// Of what is mixed: the steps of time, what goes into the state and what is read of it.
+    /// From the convolution's results: the time steps, and how the state is written and read.
     pub x_proj: nn::Linear,
-    /// Steps of time for the width inside.
+    /// The time steps for the inner width.
     pub dt_proj: nn::Linear,
-    /// The logarithm of how fast is forgotten, `[intermediate_size, state_size]`.
+    /// The logarithm of the rate of decay, `[intermediate_size, state_size]`.
     #[module(name = "A_log")]
     pub a_log: Tensor,
-    /// How much goes around the state, `[intermediate_size]`.
+    /// How much of the input bypasses the state, `[intermediate_size]`.
     #[module(name = "D")]
     pub d: Tensor,
     /// Back to the width between layers.
@@ -223,7 +225,7 @@ impl Mixer {
         let (width, inner) = (config.hidden_size, config.intermediate_size);
         let (rank, size) = (config.time_step_rank, config.state_size);
         let conv1d = nn::Conv1d::grouped(inner, inner, config.conv_kernel, inner)?;
-        // Each number of a state forgets faster than the one before.
+        // Each number of a state decays faster than the one before.
         let speeds = Tensor::arange(1, size.saturating_add(1))?
             .to_dtype(DType::F32)?
             .log()?;
@@ -251,7 +253,7 @@ impl Mixer {
     fn forward(&self, x: &Tensor, cache: Cache) -> Result<(Tensor, Cache)> {
         let [x, gate] = self.in_proj.forward(x)?.chunk(2, -1)?.unpack()?;
         let length = x.size(1)?;
-        // The words before are what the convolution is padded with.
+        // The previous words pad the convolution.
         let seen = ops::cat(&[cache.conv, x.transpose(1, 2)?], 2)?;
         let conv = seen.i((.., .., length..))?;
         let x = self.activation.apply(&self.conv1d.forward(&seen)?)?;
@@ -259,7 +261,7 @@ impl Mixer {
         let sizes = vec![self.time_step_rank, self.state_size, self.state_size];
         let [delta, b, c] =
             ops::split_with_sizes(&self.x_proj.forward(&x)?, sizes, -1)?.unpack()?;
-        // The bias is added to what is rounded, as the library does.
+        // The bias is added after rounding, as in the library.
         let delta = ops::linear(&delta, &self.dt_proj.weight, None)?;
         let delta = match &self.dt_proj.bias {
             Some(bias) => (delta + bias)?,
@@ -274,7 +276,7 @@ impl Mixer {
     }
 }
 
-/// A mixer after a norm, added to what it is given.
+/// A mixer after a norm, added to its input.
 #[derive(Module, Clone, Debug)]
 pub struct Block {
     /// Before the mixer.
@@ -346,12 +348,12 @@ impl Backbone {
 pub struct CausalLM {
     /// The layers.
     pub backbone: Backbone,
-    /// The head; none where the embedding's weights are its own.
+    /// The head; `None` if it shares the embedding's weights.
     pub lm_head: Option<nn::Linear>,
     cache: CacheShape,
 }
 
-/// What a cache's tensors look like.
+/// The sizes of a cache's tensors.
 #[derive(Module, Clone, Copy, Debug)]
 struct CacheShape {
     width: usize,
@@ -363,7 +365,7 @@ impl CausalLM {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let head = || -> Result<_> {
             Ok(nn::Linear::new(config.hidden_size, config.vocab_size)?.bias(false))
@@ -379,11 +381,12 @@ impl CausalLM {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. A head that the weights have is used, whatever the configuration says.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. A head that the weights have is used, whatever the
+    /// configuration says.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let mut config = Fields::of_folder(folder, Config::from_json)?;
@@ -394,18 +397,18 @@ impl CausalLM {
         CausalLM::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(|| CausalLM::new(config), config.dtype, checkpoint)
     }
 
-    /// What is kept before the first word: zeros, for each layer.
+    /// The states before the first word: zeros, for each layer.
     ///
     /// # Errors
-    /// When there is no room for them.
+    /// Returns an error if they do not fit into memory.
     pub fn caches(&self, batch: usize) -> Result<Vec<Cache>> {
         let dtype = self.backbone.norm_f.weight.dtype()?;
         let shape = self.cache;
@@ -419,10 +422,10 @@ impl CausalLM {
         caches.collect()
     }
 
-    /// The traced model: one graph for texts of any length and for what comes after.
+    /// The traced model: one graph for texts of any length and for the words after them.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
         let caches = vec![tree!({"conv": PH, "ssm": PH}); self.backbone.layers.len()];
         Trace::new(self)
@@ -433,10 +436,11 @@ impl CausalLM {
 
 #[trace(path = "fx_nn::models::hf::mamba::CausalLM")]
 impl CausalLM {
-    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, in single precision, and what is kept of them.
+    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, in single
+    /// precision, and the states after them.
     ///
     /// # Errors
-    /// When a word is not in the vocabulary, or there is none.
+    /// Returns an error if a word is not in the vocabulary, or there are no words.
     pub fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let (x, caches) = self.backbone.forward(tokens, caches)?;
         let embeddings = &self.backbone.embeddings.weight;

@@ -32,7 +32,7 @@ impl Norm {
     /// Applies the norm to `[.., width]`.
     ///
     /// # Errors
-    /// When the last dim of `x` is another.
+    /// Returns an error if the last dim of `x` differs.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let wide = x.to_dtype(DType::F32)?;
         let y = ops::rms_norm(&wide, self.width, None, self.eps)?;

@@ -1,7 +1,7 @@
 //! T5: an encoder reads a text and a decoder writes one, under the names of Hugging Face's checkpoints.
 //!
-//! `encode` runs once; `decode` reads any number of words and gives what it has seen, so that one traced graph does a first
-//! text and each word after it. `forward` is both in one pass.
+//! `encode` runs once; `decode` reads any number of words and returns its caches, so that one
+//! traced graph does a first text and each word after it. `forward` is both in one pass.
 //!
 //! ```
 //! use fx_nn::models::hf::encoder_decoder::Cache;
@@ -40,39 +40,39 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a T5 is made of, as its `config.json` says.
+/// The configuration of a T5, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub vocab_size: usize,
     /// The width between layers.
     pub d_model: usize,
     /// The width of a head.
     pub d_kv: usize,
-    /// The width inside of a feed-forward layer.
+    /// The inner width of a feed-forward layer.
     pub d_ff: usize,
-    /// Layers of the encoder.
+    /// Number of encoder layers.
     pub num_layers: usize,
-    /// Layers of the decoder.
+    /// Number of decoder layers.
     pub num_decoder_layers: usize,
-    /// Heads of the attention.
+    /// Number of attention heads.
     pub num_heads: usize,
-    /// How many kinds of distances between words there are.
+    /// The number of buckets of distances between words.
     pub relative_attention_num_buckets: usize,
-    /// From which distance on all are of one kind.
+    /// The distance from which on all are in one bucket.
     pub relative_attention_max_distance: usize,
-    /// What norms add to the mean square.
+    /// The epsilon that norms add to the mean square.
     pub layer_norm_epsilon: f64,
-    /// What is applied in a feed-forward layer.
+    /// The activation of a feed-forward layer.
     pub activation: Activation,
-    /// Whether what is activated is a gate for a second layer.
+    /// Whether the activated layer gates a second one.
     pub is_gated_act: bool,
     /// Whether the head's weights are the embedding's.
     pub tie_word_embeddings: bool,
-    /// Whether the head is given the decoder's results divided by the root of their width.
+    /// Whether the decoder's results are divided by the root of their width before the head.
     pub scale_decoder_outputs: bool,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -90,7 +90,8 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         let family = fields.text_or("model_type", None);
@@ -114,7 +115,7 @@ impl Config {
             activation,
             is_gated_act,
             tie_word_embeddings,
-            // Older files say it by the tied weights alone.
+            // Older files imply it by the tied weights alone.
             scale_decoder_outputs: fields.flag_or("scale_decoder_outputs", tie_word_embeddings),
             dtype: fields.dtype(),
         };
@@ -164,7 +165,7 @@ fn feed_forward(fields: &mut Fields) -> (Activation, bool) {
     (activation, is_gated)
 }
 
-/// The kind that the distance from a query to a key is of.
+/// The bucket of the distance from a query to a key.
 fn bucket(offset: i64, is_both_ways: bool, buckets: usize, max_distance: usize) -> i64 {
     let (first, buckets, distance) = match is_both_ways {
         true if offset > 0 => (buckets / 2, buckets / 2, offset),
@@ -185,7 +186,7 @@ fn bucket(offset: i64, is_both_ways: bool, buckets: usize, max_distance: usize) 
     (first + kind) as i64
 }
 
-/// The kinds of all distances that are told apart.
+/// The buckets of all distances that are distinguished.
 #[derive(Module, Clone, Debug)]
 struct Distances {
     /// Of the offsets from `-max_distance` to `max_distance`, `[2 · max_distance + 1]`.
@@ -206,7 +207,8 @@ impl Distances {
         })
     }
 
-    /// What is added to the scores of queries `seen..total` and keys `0..total`, `[1, heads, queries, keys]`.
+    /// The bias of the scores of queries `seen..total` and keys `0..total`,
+    /// `[1, heads, queries, keys]`.
     fn bias(&self, table: &nn::Embedding, seen: Int, total: Int) -> Result<Tensor> {
         let max = self.max_distance as i64;
         let queries = Tensor::arange(seen, total)?.unsqueeze(1)?;
@@ -228,7 +230,8 @@ pub struct Attention {
     pub v: nn::Linear,
     /// Results.
     pub o: nn::Linear,
-    /// What the first layer adds to the scores of all layers, by distance: `[relative_attention_num_buckets, num_heads]`.
+    /// The biases that the first layer adds to the scores of all layers, by distance:
+    /// `[relative_attention_num_buckets, num_heads]`.
     pub relative_attention_bias: Option<nn::Embedding>,
     d_kv: usize,
 }
@@ -247,7 +250,7 @@ impl Attention {
         })
     }
 
-    /// Keys and values of what is seen.
+    /// Keys and values of `x`.
     fn keys_and_values(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
         let k = heads(&self.k.forward(x)?, self.d_kv)?;
         Ok((k, heads(&self.v.forward(x)?, self.d_kv)?))
@@ -287,7 +290,7 @@ impl LayerSelfAttention {
     }
 }
 
-/// Attention to what the encoder gave, after a norm.
+/// Attention to the encoder's results, after a norm.
 #[derive(Module, Clone, Debug)]
 pub struct LayerCrossAttention {
     /// The attention.
@@ -297,14 +300,14 @@ pub struct LayerCrossAttention {
     pub layer_norm: Norm,
 }
 
-/// Two linear layers with an activation between them, or a gate and what it lets through before the last.
+/// Two linear layers with an activation between them, or a gate and gated values before the last.
 #[derive(Module, Clone, Debug)]
 pub struct Dense {
-    /// The first layer, where there is no gate.
+    /// The first layer, if there is no gate.
     pub wi: Option<nn::Linear>,
     /// The gate.
     pub wi_0: Option<nn::Linear>,
-    /// What the gate lets through.
+    /// The gated values.
     pub wi_1: Option<nn::Linear>,
     /// Back to the width between layers.
     pub wo: nn::Linear,
@@ -345,7 +348,7 @@ impl Dense {
     }
 }
 
-/// The feed-forward layers, after a norm and added to what they are given.
+/// The feed-forward layers, after a norm and added to their input.
 #[derive(Module, Clone, Debug)]
 pub struct LayerFF {
     /// The layers.
@@ -450,7 +453,7 @@ impl Encoder {
 
 #[trace(path = "fx_nn::models::hf::t5::Encoder")]
 impl Encoder {
-    /// `[N, S, d_model]` of embeddings `[N, S, d_model]`; `mask` `[N, S]` is 0 at words that are not seen.
+    /// `[N, S, d_model]` of embeddings `[N, S, d_model]`; `mask` `[N, S]` is 0 at words to ignore.
     fn forward(&self, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
         let mut x = x.clone();
         let Some(first) = self.block.first() else {
@@ -500,7 +503,7 @@ impl Decoder {
         })
     }
 
-    /// What is known before the first word, for each block.
+    /// The caches before the first word, for each block.
     fn caches(&self, encoded: &Tensor) -> Result<Vec<Cache>> {
         let caches = self.block.iter().map(|block| {
             let attention = &block.layer.1.enc_dec_attention;
@@ -548,9 +551,9 @@ pub struct ConditionalGeneration {
     pub encoder: Encoder,
     /// The decoder.
     pub decoder: Decoder,
-    /// The head; none where the embedding's weights are its own.
+    /// The head; `None` if it shares the embedding's weights.
     pub lm_head: Option<nn::Linear>,
-    /// What the head's input is multiplied by.
+    /// The factor of the head's input.
     scale: Option<f64>,
 }
 
@@ -558,7 +561,7 @@ impl ConditionalGeneration {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let (words, width) = (config.vocab_size, config.d_model);
         let head = || -> Result<_> { Ok(nn::Linear::new(width, words)?.bias(false)) };
@@ -572,11 +575,12 @@ impl ConditionalGeneration {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. A head that the weights have is used, whatever the configuration says.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. A head that the weights have is used, whatever the
+    /// configuration says.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let mut config = Fields::of_folder(folder, Config::from_json)?;
@@ -590,10 +594,10 @@ impl ConditionalGeneration {
         ConditionalGeneration::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(
             || ConditionalGeneration::new(config),
@@ -602,22 +606,23 @@ impl ConditionalGeneration {
         )
     }
 
-    /// Reads a text `[N, S]`, and gives what [`decode`](Self::decode) needs of it before the first word. `attention_mask`
-    /// `[N, S]` is 0 at words that are not seen, which are there to make texts equally long.
+    /// Reads a text `[N, S]`, and returns the caches that [`decode`](Self::decode) needs before the
+    /// first word. `attention_mask` `[N, S]` is 0 at words to ignore, which pad texts to one
+    /// length.
     ///
     /// # Errors
-    /// When a word is not in the vocabulary, or the shapes do not fit.
+    /// Returns an error if a word is not in the vocabulary, or the shapes do not fit.
     pub fn encode(&self, input_ids: &Tensor, attention_mask: &Tensor) -> Result<Vec<Cache>> {
         let x = self.shared.forward(input_ids)?;
         let encoded = self.encoder.forward(&x, attention_mask)?;
         self.decoder.caches(&encoded)
     }
 
-    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and what was seen so far; `attention_mask`
-    /// `[N, S]` is of the text that was encoded.
+    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and the caches so
+    /// far; `attention_mask` `[N, S]` is of the text that was encoded.
     ///
     /// # Errors
-    /// When a word is not in the vocabulary, or the shapes do not fit.
+    /// Returns an error if a word is not in the vocabulary, or the shapes do not fit.
     pub fn decode(
         &self,
         tokens: &Tensor,
@@ -639,7 +644,7 @@ impl ConditionalGeneration {
     /// [`forward`](Self::forward), traced: one graph for texts of any length.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
         symbolic_trace(self)
     }
@@ -647,7 +652,7 @@ impl ConditionalGeneration {
     /// [`encode`](Self::encode), traced: one graph for texts of any length.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace_encode(&self) -> Result<GraphModule> {
         let model = Rc::new(self.clone());
         let same = model.clone();
@@ -657,10 +662,11 @@ impl ConditionalGeneration {
         Trace::new(encode).method_of(&*model).graph_module()
     }
 
-    /// [`decode`](Self::decode), traced: one graph for first words of any number and for what comes after.
+    /// [`decode`](Self::decode), traced: one graph for any number of first words and for the words
+    /// after them.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace_decode(&self) -> Result<GraphModule> {
         let model = Rc::new(self.clone());
         let same = model.clone();
@@ -682,7 +688,7 @@ impl ConditionalGeneration {
     /// with its `attention_mask` `[N, S]`.
     ///
     /// # Errors
-    /// When a word is not in the vocabulary, or the shapes do not fit.
+    /// Returns an error if a word is not in the vocabulary, or the shapes do not fit.
     pub fn forward(
         &self,
         input_ids: &Tensor,

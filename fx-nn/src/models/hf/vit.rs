@@ -37,27 +37,27 @@ use crate::nn;
 use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 
-/// What a vision transformer is made of, as its `config.json` says.
+/// The configuration of a vision transformer, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
     /// The sizes of the layers.
     pub sizes: Sizes,
-    /// The width inside of a layer.
+    /// The inner width of a layer.
     pub intermediate_size: usize,
-    /// How images are cut.
+    /// How images are cut into patches.
     pub images: Images,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
     /// The width of the state for the whole image.
     pub pooler_output_size: usize,
-    /// What is applied to that state.
+    /// The activation of that state.
     pub pooler_act: Activation,
-    /// Whether there is that state: [`ViTModel::from_folder`] looks whether the checkpoint has it.
+    /// Whether that state exists: [`ViTModel::from_folder`] checks whether the checkpoint has it.
     pub add_pooling_layer: bool,
-    /// Classes.
+    /// Number of classes.
     pub num_labels: usize,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -65,7 +65,8 @@ impl Config {
     /// Reads a `config.json`.
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         fields.only("model_type", "vit");
@@ -88,7 +89,7 @@ impl Config {
     }
 }
 
-/// Attention and two linear layers, each after a norm and added to what it is given.
+/// Attention and two linear layers, each after a norm and added to its input.
 #[derive(Module, Clone, Debug)]
 pub struct Layer {
     /// Before the attention.
@@ -97,7 +98,7 @@ pub struct Layer {
     pub attention: Attention,
     /// Before the linear layers.
     pub layernorm_after: nn::LayerNorm,
-    /// To the width inside.
+    /// To the inner width.
     pub intermediate: Dense,
     /// And back.
     pub output: Dense,
@@ -154,7 +155,7 @@ impl ViTModel {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let (sizes, inside) = (&config.sizes, config.intermediate_size);
         let width = sizes.hidden_size;
@@ -184,11 +185,12 @@ impl ViTModel {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. Weights may be those of a model with a head, which is left out.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. Weights may be those of a model with a head, which is left
+    /// out.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let mut config = Fields::of_folder(folder, Config::from_json)?;
@@ -197,10 +199,10 @@ impl ViTModel {
         ViTModel::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(|| ViTModel::new(config), config.dtype, checkpoint)
     }
@@ -211,7 +213,7 @@ impl ViTModel {
     /// The states of images `[N, num_channels, height, width]`, which are converted to the model's type.
     ///
     /// # Errors
-    /// When images have another size or other channels.
+    /// Returns an error if images have a different size or number of channels.
     pub fn forward(&self, pixel_values: &Tensor) -> Result<BaseModelOutputWithPooling> {
         let mut x = self.embeddings.forward(pixel_values)?;
         for layer in &self.encoder.layer {
@@ -242,7 +244,7 @@ impl ViTForImageClassification {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let config = Config {
             add_pooling_layer: false,
@@ -254,21 +256,21 @@ impl ViTForImageClassification {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let config = Fields::of_folder(folder, Config::from_json)?;
         ViTForImageClassification::load(&config, &Checkpoint::open(folder)?)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         let new = || ViTForImageClassification::new(config);
         loaded(new, config.dtype, checkpoint)
@@ -280,7 +282,7 @@ impl ViTForImageClassification {
     /// The scores `[N, num_labels]` of images `[N, num_channels, height, width]`, which are converted to the model's type.
     ///
     /// # Errors
-    /// When images have another size or other channels.
+    /// Returns an error if images have a different size or number of channels.
     pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let states = self.vit.forward(pixel_values)?.last_hidden_state;
         self.classifier.forward(&states.i((.., 0))?)

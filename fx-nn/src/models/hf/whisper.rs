@@ -1,7 +1,7 @@
 //! Whisper: an encoder hears and a decoder writes, under the names of Hugging Face's checkpoints.
 //!
-//! `encode` runs once; `decode` reads any number of words and gives what it has seen, so that one traced graph does the first
-//! words and each word after them. `forward` is both in one pass.
+//! `encode` runs once; `decode` reads any number of words and returns its caches, so that one
+//! traced graph does the first words and each word after them. `forward` is both in one pass.
 //!
 //! ```
 //! use fx_nn::models::hf::encoder_decoder::Cache;
@@ -38,37 +38,37 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// What a Whisper is made of, as its `config.json` says.
+/// The configuration of a Whisper, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub vocab_size: usize,
-    /// Bands of frequencies that are heard.
+    /// Number of frequency bands of the input.
     pub num_mel_bins: usize,
     /// The width between layers.
     pub d_model: usize,
-    /// Layers of the encoder.
+    /// Number of encoder layers.
     pub encoder_layers: usize,
-    /// Heads of the encoder's attention.
+    /// Number of the encoder's attention heads.
     pub encoder_attention_heads: usize,
-    /// The width inside of the encoder's feed-forward layers.
+    /// The inner width of the encoder's feed-forward layers.
     pub encoder_ffn_dim: usize,
-    /// Layers of the decoder.
+    /// Number of decoder layers.
     pub decoder_layers: usize,
-    /// Heads of the decoder's attention.
+    /// Number of the decoder's attention heads.
     pub decoder_attention_heads: usize,
-    /// The width inside of the decoder's feed-forward layers.
+    /// The inner width of the decoder's feed-forward layers.
     pub decoder_ffn_dim: usize,
-    /// Positions of the encoder, each of two steps of time.
+    /// Number of encoder positions, each of two time steps.
     pub max_source_positions: usize,
-    /// Positions of the decoder.
+    /// Number of decoder positions.
     pub max_target_positions: usize,
-    /// What is applied in feed-forward layers.
+    /// The activation of feed-forward layers.
     pub activation: Activation,
     /// Whether the head's weights are the embedding's.
     pub tie_word_embeddings: bool,
-    /// The type that the checkpoint is to be loaded in.
+    /// The type to load the checkpoint in.
     pub dtype: DType,
 }
 
@@ -83,7 +83,8 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// Every field that is missing, of another kind, or says what is not supported, a line each.
+    /// Returns an error if a field is missing, has the wrong kind or an unsupported value, with a
+    /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
         let family = fields.text_or("model_type", None);
@@ -152,7 +153,7 @@ impl Attention {
         })
     }
 
-    /// Keys and values of what is seen.
+    /// Keys and values of `x`.
     fn keys_and_values(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
         let k = heads(&self.k_proj.forward(x)?, self.head_dim)?;
         Ok((k, heads(&self.v_proj.forward(x)?, self.head_dim)?))
@@ -162,14 +163,14 @@ impl Attention {
 #[trace(path = "fx_nn::models::hf::whisper::Attention")]
 impl Attention {
     fn forward(&self, x: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
-        // Queries are scaled before they are multiplied, and rounded there.
+        // Queries are scaled and rounded before they are multiplied.
         let q = (self.q_proj.forward(x)? * (self.head_dim as f64).powf(-0.5))?;
         let q = heads(&q, self.head_dim)?;
         self.out_proj.forward(&attend(&q, k, v, mask)?)
     }
 }
 
-/// Two linear layers with an activation between them, after a norm and added to what they are given.
+/// Two linear layers with an activation between them, after a norm and added to their input.
 #[derive(Module, Clone, Debug)]
 pub struct FeedForward {
     /// The first layer.
@@ -207,7 +208,7 @@ pub struct EncoderLayer {
     /// After the attention.
     #[module(flatten)]
     pub feed_forward: FeedForward,
-    /// What results of `float16` are kept within.
+    /// The bound of results in `float16`.
     limit: Option<f64>,
 }
 
@@ -244,7 +245,7 @@ pub struct DecoderLayer {
     pub self_attn: Attention,
     /// Before it.
     pub self_attn_layer_norm: nn::LayerNorm,
-    /// Attention to what the encoder gave.
+    /// Attention to the encoder's results.
     pub encoder_attn: Attention,
     /// Before it.
     pub encoder_attn_layer_norm: nn::LayerNorm,
@@ -281,7 +282,7 @@ impl DecoderLayer {
     }
 }
 
-/// Sines and cosines of the positions, from quick ones to slow ones, `[positions, width]`.
+/// Sines and cosines of the positions, from quick to slow ones, `[positions, width]`.
 fn sinusoids(positions: usize, width: usize) -> Result<Tensor> {
     let half = width / 2;
     let step = 10000f64.ln() / (half as f64 - 1.0);
@@ -343,7 +344,8 @@ impl Encoder {
     }
 }
 
-/// The decoder: words with learned positions, and layers of attention to them and to what the encoder gave.
+/// The decoder: words with learned positions, and layers of attention to them and to the encoder's
+/// results.
 #[derive(Module, Clone, Debug)]
 pub struct Decoder {
     /// Of words.
@@ -367,7 +369,7 @@ impl Decoder {
         })
     }
 
-    /// What is known before the first word, for each layer.
+    /// The caches before the first word, for each layer.
     fn caches(&self, encoded: &Tensor) -> Result<Vec<Cache>> {
         let caches = self.layers.iter().map(|layer| {
             let (k, v) = layer.encoder_attn.keys_and_values(encoded)?;
@@ -411,7 +413,7 @@ pub struct Model {
 pub struct ConditionalGeneration {
     /// Encoder and decoder.
     pub model: Model,
-    /// The head; none where the embedding's weights are its own.
+    /// The head; `None` if it shares the embedding's weights.
     pub proj_out: Option<nn::Linear>,
 }
 
@@ -419,7 +421,7 @@ impl ConditionalGeneration {
     /// A model of a configuration, in `float32`.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let head =
             || -> Result<_> { Ok(nn::Linear::new(config.d_model, config.vocab_size)?.bias(false)) };
@@ -432,11 +434,12 @@ impl ConditionalGeneration {
         })
     }
 
-    /// The model of a folder with `config.json` and weights, as Hugging Face's have it, in the type that it was saved in;
-    /// frozen, for running. A head that the weights have is used, whatever the configuration says.
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference. A head that the weights have is used, whatever the
+    /// configuration says.
     ///
     /// # Errors
-    /// All problems of the configuration, or of the weights; see [`Checkpoint`].
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let mut config = Fields::of_folder(folder, Config::from_json)?;
@@ -445,10 +448,10 @@ impl ConditionalGeneration {
         ConditionalGeneration::load(&config, &checkpoint)
     }
 
-    /// The model of a configuration with the weights of a checkpoint, frozen, for running.
+    /// The model of a configuration with the weights of a checkpoint, frozen for inference.
     ///
     /// # Errors
-    /// All problems of the weights.
+    /// Returns all problems of the weights.
     pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
         loaded(
             || ConditionalGeneration::new(config),
@@ -457,20 +460,24 @@ impl ConditionalGeneration {
         )
     }
 
-    /// Hears `input_features` `[N, num_mel_bins, 2 · max_source_positions]`, and gives what [`decode`](Self::decode) needs of
-    /// them before the first word. Fewer steps of time are taken too, which a trained model was not made for.
+    /// Reads `input_features` `[N, num_mel_bins, 2 · max_source_positions]`, and returns the caches
+    /// that [`decode`](Self::decode) needs before the first word. Fewer time steps are accepted
+    /// too, but a trained model was not made for them.
     ///
     /// # Errors
-    /// When the bands are others, or there are more steps of time than the model has positions for.
+    /// Returns an error if the number of bands differs, or there are more time steps than the model
+    /// has positions for.
     pub fn encode(&self, input_features: &Tensor) -> Result<Vec<Cache>> {
         let encoded = self.model.encoder.forward(input_features)?;
         self.model.decoder.caches(&encoded)
     }
 
-    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and what was seen so far.
+    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and the caches so
+    /// far.
     ///
     /// # Errors
-    /// When a word is not in the vocabulary, or there are more than `max_target_positions`.
+    /// Returns an error if a word is not in the vocabulary, or there are more than
+    /// `max_target_positions`.
     pub fn decode(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let (x, caches) = self.model.decoder.forward(tokens, caches)?;
         let scores = match &self.proj_out {
@@ -480,10 +487,10 @@ impl ConditionalGeneration {
         Ok((scores, caches))
     }
 
-    /// [`forward`](Self::forward), traced: one graph for first words of any number.
+    /// [`forward`](Self::forward), traced: one graph for any number of first words.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
         symbolic_trace(self)
     }
@@ -491,7 +498,7 @@ impl ConditionalGeneration {
     /// [`encode`](Self::encode), traced.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace_encode(&self) -> Result<GraphModule> {
         let model = Rc::new(self.clone());
         let same = model.clone();
@@ -499,10 +506,11 @@ impl ConditionalGeneration {
         Trace::new(encode).method_of(&*model).graph_module()
     }
 
-    /// [`decode`](Self::decode), traced: one graph for first words of any number and for what comes after.
+    /// [`decode`](Self::decode), traced: one graph for any number of first words and for the words
+    /// after them.
     ///
     /// # Errors
-    /// Those of tracing.
+    /// Returns the errors of tracing.
     pub fn trace_decode(&self) -> Result<GraphModule> {
         let model = Rc::new(self.clone());
         let same = model.clone();
@@ -517,11 +525,11 @@ impl ConditionalGeneration {
 
 #[trace(path = "fx_nn::models::hf::whisper::ConditionalGeneration")]
 impl ConditionalGeneration {
-    /// Scores `[N, T, vocab_size]` of the word after each of `decoder_input_ids` `[N, T]`, for what is heard in
-    /// `input_features` `[N, num_mel_bins, 2 · max_source_positions]`.
+    /// Scores `[N, T, vocab_size]` of the word after each of `decoder_input_ids` `[N, T]`, for the
+    /// sound `input_features` `[N, num_mel_bins, 2 · max_source_positions]`.
     ///
     /// # Errors
-    /// Those of [`encode`](Self::encode) and [`decode`](Self::decode).
+    /// Returns the errors of [`encode`](Self::encode) and [`decode`](Self::decode).
     pub fn forward(&self, input_features: &Tensor, decoder_input_ids: &Tensor) -> Result<Tensor> {
         let caches = self.encode(input_features)?;
         let (scores, _) = self.decode(decoder_input_ids, caches)?;

@@ -118,7 +118,7 @@ pub fn feat_methods_vs_functions(name: &'static str) -> Result<Row> {
 /// One unused node, and a claim.
 ///
 /// # Errors
-/// When `x` is no matrix.
+/// When `x` is not a matrix.
 #[trace]
 pub fn dead_code(x: &Tensor) -> Result<Tensor> {
     let _a = (x + 1)?;

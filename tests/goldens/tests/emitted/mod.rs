@@ -327,7 +327,7 @@ fn tree_out() -> Result<Emitted> {
     Ok((symbolic_trace(f)?, vec![Value::of(x()?)]).into())
 }
 
-/// Paths that are no names in Rust.
+/// Paths that are not names in Rust.
 fn names() -> Result<Emitted> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
     let paths = [

@@ -25,7 +25,7 @@ impl Generated {
     /// The module with the layers and weights of a file that was saved with it.
     ///
     /// # Errors
-    /// When the file is none of this module's.
+    /// Returns an error if the file is not of this module.
     pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {
         Self::take(&mut GraphModule::load(path)?)
     }

@@ -1,0 +1,36 @@
+//! The guides, in the order in which one reads them; their code is compiled and run with the doctests.
+//!
+//! | page | for |
+//! |---|---|
+//! | [`from_candle`] | making a candle model traceable |
+//! | [`from_torch_nn`] | writing what `torch.nn` code says: containers, buffers, initialisation, hooks |
+//! | [`transforms`] | writing transforms: edits, patterns, passes, runs, tracers |
+//! | [`debugging`] | finding out what a trace or a transform did |
+//! | [`errors`] | what fx refuses, each example corrected |
+//! | [`performance`] | what tracing, running and compiling cost, and how to measure it |
+//! | [`from_torchfx`] | finding fx's name for a name of torch.fx, and where behaviour differs |
+//! | [`operations`] | every operation and layer, with PyTorch's names and defaults |
+
+#[doc = include_str!("../docs/from-candle.md")]
+pub mod from_candle {}
+
+#[doc = include_str!("../docs/from-torch-nn.md")]
+pub mod from_torch_nn {}
+
+#[doc = include_str!("../docs/transforms.md")]
+pub mod transforms {}
+
+#[doc = include_str!("../docs/debugging.md")]
+pub mod debugging {}
+
+#[doc = include_str!("../docs/errors.md")]
+pub mod errors {}
+
+#[doc = include_str!("../docs/performance.md")]
+pub mod performance {}
+
+#[doc = include_str!("../docs/from-torchfx.md")]
+pub mod from_torchfx {}
+
+#[doc = include_str!("../docs/ops.md")]
+pub mod operations {}

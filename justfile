@@ -1,0 +1,47 @@
+# The commands of a contributor: `just NAME` (`cargo install just`). `just` alone lists them.
+
+_default:
+    @just --list
+
+# The gate, as it runs on a clean clone.
+check:
+    .ci/run
+
+# Records the compile errors, the page of operations and the public surface again. Read the changes before you keep them.
+bless:
+    TRYBUILD=overwrite cargo test -p fx-tests --test ui
+    UPDATE_DOCS=1 cargo test -p fx-nn --test ops page
+    UPDATE_PUBLIC_API=1 cargo test -p fx-macros --test public_api
+    cargo insta test --accept
+
+# All benches, or those of one name: `just bench trace`.
+bench name="*":
+    cargo bench -p fx-core -p fx-nn --bench '{{name}}'
+
+# The rustdoc, with the guides, in a browser.
+docs:
+    cargo doc -p fx-nn -p fx-core -p fx-macros --no-deps --open
+
+# A fuzz target, for so many seconds: parse_graph, load_file or emit_file.
+fuzz target="load_file" seconds="60":
+    cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}
+
+# Layers, circles, long files, copies.
+layers:
+    .ci/layers
+
+# The examples in a crate outside of the workspace.
+examples-outside:
+    .ci/examples-outside
+
+# Compile time and binary size beside candle.
+compile-time:
+    .ci/compile-time
+
+# The three crates as packages.
+package:
+    cargo package -p fx-macros -p fx-core -p fx-nn
+
+# Licences, advisories and sources of the dependencies (`cargo install cargo-deny`).
+deny:
+    cargo deny check
