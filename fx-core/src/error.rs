@@ -2,8 +2,9 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::panic::Location;
 
-use crate::location::SourceLocation;
+use crate::location::{SourceLocation, is_in_a_library};
 use crate::text::count;
 
 /// `Result` with fx's [`Error`].
@@ -300,6 +301,8 @@ struct Place {
     node: String,
     location: Option<SourceLocation>,
     module: Option<String>,
+    /// Whether it is the place of an eager call, which gives way to a node.
+    is_call: bool,
 }
 
 impl Error {
@@ -443,6 +446,31 @@ impl Error {
         self
     }
 
+    /// Adds the eager call that failed. The innermost call is named, at the innermost line outside
+    /// of the libraries that re-export fx: what is inside them tells a user nothing.
+    #[cold]
+    pub(crate) fn in_call(mut self, what: &str, caller: &'static Location<'static>) -> Self {
+        match &mut self.0.place {
+            None => {
+                self.0.place = Some(Place {
+                    doing: "calling",
+                    node: format!("`{what}`"),
+                    location: Some(caller.into()),
+                    module: None,
+                    is_call: true,
+                });
+            }
+            Some(place) if place.is_call => {
+                let is_inside = |at: &SourceLocation| is_in_a_library(&at.file);
+                if place.location.as_ref().is_some_and(is_inside) {
+                    place.location = Some(caller.into());
+                }
+            }
+            Some(_) => {}
+        }
+        self
+    }
+
     /// Adds where it happened, unless a deeper place is already set.
     pub(crate) fn at(
         mut self,
@@ -451,12 +479,13 @@ impl Error {
         location: Option<SourceLocation>,
         module: Option<String>,
     ) -> Self {
-        if self.0.place.is_none() {
+        if self.0.place.as_ref().is_none_or(|place| place.is_call) {
             self.0.place = Some(Place {
                 doing,
                 node: node.to_string(),
                 location,
                 module,
+                is_call: false,
             });
         }
         self

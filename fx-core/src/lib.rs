@@ -46,6 +46,7 @@ pub use indexmap::IndexMap;
 pub use ir::operator;
 
 register_crate!(prelude = "fx_core::prelude");
+inventory::submit! { location::LibrarySource(file!()) }
 
 /// The names that most programs need: `use fx_core::prelude::*;`. Programs that write transforms
 /// add [`passes::prelude`].
@@ -74,6 +75,7 @@ pub mod __private {
     pub use crate::ir::registry::Registration;
     pub use crate::ir::signature::{Literal, ParamSpec};
     pub use crate::ir::table::TableEntry;
+    pub use crate::location::LibrarySource;
     pub use crate::module::argument::{OfModule, module_of, module_value};
     pub use crate::module::module::Module;
     pub use crate::module::parts::below;

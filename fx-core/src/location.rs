@@ -27,6 +27,20 @@ impl SourceLocation {
     }
 }
 
+/// The `lib.rs` of a library whose own lines tell its users nothing: fx-core, and tensor libraries on
+/// it. Where an eager call fails inside it, the error names the line that called the library.
+pub struct LibrarySource(pub &'static str);
+
+inventory::collect!(LibrarySource);
+
+/// Whether a file is a source of such a library.
+pub(crate) fn is_in_a_library(file: &str) -> bool {
+    inventory::iter::<LibrarySource>
+        .into_iter()
+        .filter_map(|library| library.0.strip_suffix("lib.rs"))
+        .any(|sources| file.starts_with(sources))
+}
+
 impl From<&'static Location<'static>> for SourceLocation {
     fn from(location: &'static Location<'static>) -> Self {
         SourceLocation {

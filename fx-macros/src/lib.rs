@@ -17,12 +17,64 @@ use proc_macro::TokenStream;
 
 /// Makes a `forward` traceable: on an `impl` block that has one, or on a function.
 ///
-/// Inside, comparisons of traced values are recorded (`(x > 0.5)?`), and a traced value as a
-/// condition does not compile. Trace the result with `symbolic_trace(&module)`, or
-/// `Trace::new(&module).tracer(MyTracer)`.
+/// Inside, comparisons of traced values are recorded (`(x > 0.5)?`), and a traced value as a condition does
+/// not compile. Trace the result with `symbolic_trace(&module)`, or `Trace::new(&module).tracer(MyTracer)`.
 ///
-/// Options: `leaf` (tracers record a call of the module instead of tracing through it), `impure` or
-/// `impure = method` (running it does more than compute its result).
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// #[derive(Module, Clone)]
+/// struct Gate { linear: nn::Linear }
+///
+/// #[trace]
+/// impl Gate {
+///     fn forward(&self, x: &Tensor) -> Result<Tensor> {
+///         let y = self.linear.forward(x)?;
+///         &y * (y > 0.0)?
+///     }
+/// }
+///
+/// #[trace]
+/// fn twice(x: &Tensor) -> Result<Tensor> { x * 2.0 }
+///
+/// assert_eq!(symbolic_trace(&Gate { linear: nn::Linear::new(4, 4)? })?.graph().len(), 5);
+/// assert_eq!(symbolic_trace(traced!(twice))?.graph().len(), 3);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Options
+///
+/// - `leaf`: tracers record a call of the module instead of tracing into it. A root is always traced into.
+/// - `container`: the module only passes values between its parts, so what it records is at the line of its own call.
+/// - `impure`: running the module does more than compute its result, so that its calls are never merged or removed.
+///   `impure = method` asks the module's method of that name, which returns a `bool`.
+/// - `path = "my_crate::Layer"`: the public path of the type, where its module is private.
+/// - `handle = name`: another name for the handle that `traced!` looks up, where a module has the function's name.
+///
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// #[derive(Module, Clone)]
+/// struct Noise { std: f64, training: bool }
+///
+/// /// One node in every graph; in evaluation mode an unused call may go.
+/// #[trace(leaf, impure = is_noisy)]
+/// impl Noise {
+///     fn forward(&self, x: &Tensor) -> Result<Tensor> {
+///         if !self.training { return Ok(x.clone()) }
+///         x + (ops::randn_like(x, None)? * self.std)?
+///     }
+/// }
+///
+/// impl Noise {
+///     fn is_noisy(&self) -> bool { self.training }
+/// }
+///
+/// let net = nn::Sequential::new().push(Noise { std: 0.1, training: false });
+/// let gm = symbolic_trace(&net)?;
+/// assert!(gm.code().contains("Noise") || gm.graph().to_string().contains("call_module[target=0]"));
+/// # Ok::<(), Error>(())
+/// ```
 #[proc_macro_attribute]
 pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::trace(options.into(), item.into()).into()
@@ -30,55 +82,198 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a function a leaf: a call with a symbolic argument is recorded as one node.
 ///
-/// On a function, or on an `impl` block whose methods all become leaves. Options: `method` (also a
-/// method of the first argument's type), `method = custom` (only `name::method(..)`, for methods
-/// written by hand), `random`, `effects(random, reads, writes, io)` (what a call does besides
-/// computing its result), `impure` (all of these), `always` (recorded whatever its arguments),
-/// `commutative` (its first two arguments may be swapped), `path = ".."` (the public path, if the
-/// module is private).
+/// On a function, or on an `impl` block whose methods all become leaves. The body is plain Rust, which runs when the
+/// graph runs: it may look at numbers, and it compares tensors by methods, `x.gt(0.5)?`.
 ///
-/// Parameters: `#[kw]` records the argument by name; in a Rust call it is positional like any
-/// other. `#[default(..)]` is the value that need not be recorded, and that is filled in where a
-/// graph leaves it out; a Rust call still passes it. The body is plain Rust: compare tensors by
-/// methods, `x.gt(0.5)?`.
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// /// `x` cut to `[-limit, limit]`.
+/// #[wrap]
+/// fn clip(x: &Tensor, #[kw] #[default(1.0)] limit: f64) -> Result<Tensor> {
+///     x.clamp(-limit, limit)
+/// }
+///
+/// let gm = symbolic_trace(traced!(|x: &Tensor| clip(&clip(x, 1.0)?, 0.5)))?;
+/// let text = gm.graph().to_string();
+/// assert!(text.contains("clip](args = (%x,), kwargs = {})")); // the default is not recorded
+/// assert!(text.contains("clip](args = (%clip,), kwargs = {limit: 0.5})"));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Parameters
+///
+/// - `#[default(value)]`: a graph need not hold this value, and a call in a graph that leaves it out gets it. A call in
+///   Rust passes it like any other.
+/// - `#[kw]`: the argument is recorded by name. A call in Rust passes it in its place.
+///
+/// # Options
+///
+/// - `method`: also a method of the first argument's type, in the crate that defines the type. With `method = custom`
+///   the author writes the methods by hand, over `name::method(..)`, and `written = function` names the function that
+///   generated source calls instead.
+/// - `random`, `effects(random, reads, writes, io)`: what a call does besides computing its result. Calls with effects
+///   are neither merged nor moved past each other, and those that write are not removed. `impure` is all of these.
+/// - `always`: recorded whatever the arguments are, also where none of them is traced.
+/// - `commutative`: patterns may swap the first two arguments.
+/// - `path = "my_crate::name"`: the public path, where the module is private.
+///
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// /// Drawn again by each run: without `always` it would be a constant of the graph.
+/// #[wrap(random, always)]
+/// fn jitter(scale: f64) -> Result<Tensor> { Tensor::rand(1)? * scale }
+///
+/// #[wrap(commutative)]
+/// fn mean_of(a: &Tensor, b: &Tensor) -> Result<Tensor> { (a + b)? * 0.5 }
+///
+/// let gm = symbolic_trace(traced!(|x: &Tensor| mean_of(x, &jitter(0.1)?)))?;
+/// assert_eq!(gm.graph().len(), 4);
+/// # Ok::<(), Error>(())
+/// ```
 #[proc_macro_attribute]
 pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::wrap(options.into(), item.into()).into()
 }
 
-/// Makes a struct or enum a part of modules: its fields are children, parameters, buffers or plain
-/// data.
+/// Makes a struct or enum a part of modules: its fields are children, parameters, buffers or plain data.
 ///
-/// Field options: `#[module(buffer)]`, `#[module(skip)]`, `#[module(flatten)]`,
-/// `#[module(training)]`; a field `training: bool` is the training flag without an option. A buffer
-/// that the constructor computes and that is in no weight file is
-/// `#[module(buffer, persistent = false)]`.
+/// A field of a module type, a container of modules (`Vec`, `Option`, `Box<dyn Module>`, `IndexMap<String, _>`) or a
+/// structure of these is a child; a `Tensor` is a parameter; numbers, texts and the like are plain data, which files keep.
+/// Paths are the fields' names, as in PyTorch: `layers.0.weight`.
 ///
-/// A module is identified by its address, which a type of size zero does not have: a struct without
-/// data has a field `tag: Tag` (`fx_core::module::Tag`, in the preludes), and does not compile
-/// without it.
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// #[derive(Module, Clone)]
+/// struct Block {
+///     layers: Vec<nn::Linear>,
+///     scale: Tensor,
+///     width: usize,
+/// }
+///
+/// let block = Block { layers: vec![nn::Linear::new(4, 4)?], scale: Tensor::ones(4)?.into_parameter()?, width: 4 };
+/// let names: Vec<String> = block.named_parameters().into_keys().collect();
+/// assert_eq!(names, ["layers.0.weight", "layers.0.bias", "scale"]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Field options
+///
+/// - `#[module(buffer)]`: a tensor that is saved and not trained. With `persistent = false` the constructor computes it,
+///   and no file has it; it follows the module's dtype and device.
+/// - `#[module(name = "gamma")]`: the field's name in paths, where Rust's differs.
+/// - `#[module(flatten)]`: the field's parts are named as if they were the struct's own. That is how to extend a layer
+///   and keep the names of its parameters, and how a map of modules has their names without its own.
+/// - `#[module(skip)]`: no part of the module. Its tensors are in no list and no file, and a saved module has the
+///   field's `Default`.
+/// - `#[module(training)]`: the flag that `train()` and `eval()` set; a field `training: bool` is one without the option.
+///
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// #[derive(Module, Clone)]
+/// struct RunningMean {
+///     #[module(name = "gamma")]
+///     weight: Tensor,
+///     #[module(buffer)]
+///     mean: Tensor,
+///     #[module(buffer, persistent = false)]
+///     positions: Tensor,
+///     #[module(flatten)]
+///     heads: IndexMap<String, nn::Linear>,
+///     #[module(skip)]
+///     calls: Vec<String>,
+///     #[module(training)]
+///     learns: bool,
+/// }
+///
+/// let mut module = RunningMean {
+///     weight: Tensor::ones(2)?.into_parameter()?,
+///     mean: Tensor::zeros(2)?,
+///     positions: Tensor::zeros(8)?,
+///     heads: [("age".to_string(), nn::Linear::new(2, 1)?)].into_iter().collect(),
+///     calls: Vec::new(),
+///     learns: true,
+/// };
+/// let parameters: Vec<String> = module.named_parameters().into_keys().collect();
+/// assert_eq!(parameters, ["gamma", "age.weight", "age.bias"]);
+/// assert!(module.state_dict().contains_key("mean") && !module.state_dict().contains_key("positions"));
+/// module.eval();
+/// assert!(!module.learns);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Types without data
+///
+/// A module is identified by its address, which a type without a size does not have: a struct without data has a field
+/// `tag: Tag` (`Tag` is in the preludes), and does not compile without it.
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(item: TokenStream) -> TokenStream {
     expand::module(item.into()).into()
 }
 
-/// Makes a struct a structure of values, like lists, tuples and dicts: its fields pass through
-/// graphs by name.
+/// Makes a struct a structure of values, as lists, tuples and dicts are: its fields go through graphs by name.
 ///
-/// It can be an argument and a result of `#[trace]` and `#[wrap]` functions, and is passed as a
-/// dict with its fields' names; a tuple struct is passed as a tuple. The struct is `Clone`.
+/// It can be an argument and a result of `#[trace]` and `#[wrap]` functions, and flows as a dict with its
+/// fields' names; a tuple struct flows as a tuple. The struct is `Clone`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// #[derive(Tree, Clone)]
+/// struct Batch { ids: Tensor, mask: Option<Tensor> }
+///
+/// #[trace]
+/// fn total(batch: Batch) -> Result<Tensor> {
+///     match &batch.mask {
+///         Some(mask) => (&batch.ids * mask)?.sum(..),
+///         None => batch.ids.sum(..),
+///     }
+/// }
+///
+/// // Which fields are traced is said before the trace; `PH` stands for a traced value.
+/// let trace = Trace::new(traced!(total)).concrete("batch", tree!({"ids": PH, "mask": PH}));
+/// let gm = trace.graph_module()?;
+/// let (ids, mask) = (Tensor::full(3, 2.0, DType::F32)?, Tensor::ones(3)?);
+/// let sum: Tensor = gm.forward(Batch { ids, mask: Some(mask) })?;
+/// assert_eq!(sum.item()?, 6.0);
+/// # Ok::<(), Error>(())
+/// ```
 #[proc_macro_derive(Tree)]
 pub fn derive_tree(item: TokenStream) -> TokenStream {
     expand::tree(item.into()).into()
 }
 
 /// A function marked `#[trace]`, or a closure, as the root of a trace.
+///
+/// ```
+/// use fx_nn::prelude::*;
+///
+/// #[trace]
+/// fn double(x: &Tensor) -> Result<Tensor> { x * 2.0 }
+///
+/// let named = symbolic_trace(traced!(double))?;
+/// let closure = symbolic_trace(traced!(|x: &Tensor| x * 2.0))?;
+/// assert_eq!(named.graph().to_string(), closure.graph().to_string());
+/// # Ok::<(), Error>(())
+/// ```
 #[proc_macro]
 pub fn traced(input: TokenStream) -> TokenStream {
     expand::traced(input.into()).into()
 }
 
 /// The `fx_core::ir::Function` of a `#[wrap]` function, as graphs call it.
+///
+/// ```
+/// use fx_nn::ir::Op;
+/// use fx_nn::prelude::*;
+///
+/// let gm = symbolic_trace(traced!(|x: &Tensor| ops::relu(x)))?;
+/// assert_eq!(gm.graph().find_nodes(&Op::CallFunction(function!(ops::relu))).len(), 1);
+/// # Ok::<(), Error>(())
+/// ```
 #[proc_macro]
 pub fn function(input: TokenStream) -> TokenStream {
     expand::function(input.into()).into()

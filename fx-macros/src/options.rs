@@ -11,6 +11,8 @@ use crate::refusal::{self, Refusals};
 #[derive(Default)]
 pub struct TraceOptions {
     pub leaf: Option<Span>,
+    /// A module whose own lines say nothing: what it records is at the line of its call.
+    pub container: Option<Span>,
     pub impure: Option<(Impure, Span)>,
     /// Another name for the handle, if a module has the function's name.
     pub handle: Option<Ident>,
@@ -169,11 +171,19 @@ impl TraceOptions {
     /// The options that are understood; the others are refused.
     pub fn parse(tokens: TokenStream, refusals: &mut Refusals) -> Self {
         let mut options = TraceOptions::default();
-        for option in parse_options(tokens, &["leaf", "impure", "handle", "path"], refusals) {
+        for option in parse_options(
+            tokens,
+            &["leaf", "container", "impure", "handle", "path"],
+            refusals,
+        ) {
             match option.name.to_string().as_str() {
                 "leaf" => {
                     no_value(&option, refusals);
                     options.leaf = Some(option.name.span());
+                }
+                "container" => {
+                    no_value(&option, refusals);
+                    options.container = Some(option.name.span());
                 }
                 "impure" => {
                     let impure = match refusals.take(ident_value(&option)).flatten() {

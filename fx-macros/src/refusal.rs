@@ -186,6 +186,10 @@ pub mod trace {
         Error::new(option, "a function becomes a leaf by #[wrap]")
     }
 
+    pub fn container_function(option: Span) -> Error {
+        Error::new(option, "`container` is for modules that hold other modules")
+    }
+
     pub fn path_of_a_function(path: &impl ToTokens) -> Error {
         at(
             path,

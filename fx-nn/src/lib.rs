@@ -36,6 +36,7 @@ pub use tensor::{
 };
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");
+fx_core::__private::inventory::submit! { fx_core::__private::LibrarySource(file!()) }
 
 /// The items that macro expansions name if only this crate is a dependency.
 #[doc(hidden)]

@@ -17,7 +17,7 @@ use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::path_pattern::PathPattern;
 use crate::module::walk::{TensorKind, Visitor, walk};
-use crate::text::first_names;
+use crate::text::{count, first_names};
 use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
 
@@ -31,9 +31,9 @@ pub struct ReplacedModule {
     pub old_type: String,
     /// The type of the new module.
     pub new_type: String,
-    /// Bytes of the old module's tensors.
+    /// Bytes of the old module's parameters and buffers; fields marked `#[module(skip)]` are not counted.
     pub bytes_before: usize,
-    /// Bytes of the new module's tensors.
+    /// Bytes of the new module's parameters and buffers.
     pub bytes_after: usize,
 }
 
@@ -44,9 +44,11 @@ pub struct ReplacedModule {
 pub struct Surgery {
     /// The replaced modules, in the order of the attributes.
     pub replaced: Vec<ReplacedModule>,
-    /// Bytes of all tensors of the graph module before, a shared one counted once.
+    /// Bytes of all parameters and buffers of the graph module before; a shared one is counted
+    /// once.
     pub bytes_before: usize,
-    /// Bytes of all tensors of the graph module after, a shared one counted once.
+    /// Bytes of all parameters and buffers of the graph module after; a shared one is counted
+    /// once.
     pub bytes_after: usize,
     /// The old modules, in the order of `replaced`.
     originals: Vec<Box<dyn Module>>,
@@ -326,15 +328,15 @@ impl fmt::Display for Surgery {
         }
         write!(
             f,
-            "{} modules replaced, {} -> {} bytes in all",
-            self.replaced.len(),
+            "{} replaced, {} -> {} bytes of parameters and buffers in all",
+            count(self.replaced.len(), "module"),
             self.bytes_before,
             self.bytes_after
         )
     }
 }
 
-/// Bytes of all tensors inside.
+/// Bytes of all parameters and buffers inside.
 fn bytes(module: &dyn Module) -> usize {
     let (parameters, buffers) = (module.named_parameters(), module.named_buffers());
     let tensors = parameters.values().chain(buffers.values());

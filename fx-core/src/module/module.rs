@@ -55,6 +55,12 @@ pub trait Module: Component + Any + Send + Sync {
         false
     }
 
+    /// Whether it only passes values between its parts (`#[trace(container)]`), so that what it
+    /// records is at the line of its own call, and not at one of its lines.
+    fn is_container(&self) -> bool {
+        false
+    }
+
     /// The effects of running it besides its result: drawing random numbers, updating statistics.
     fn effects(&self) -> Effects {
         Effects::PURE

@@ -153,6 +153,8 @@ pub struct TraceContext {
     method: Cell<Option<RecordedMethod>>,
     /// Where the innermost traced body is written.
     body: Cell<&'static Location<'static>>,
+    /// The file of the innermost body, if it is a container's: its lines say nothing.
+    container: Cell<Option<&'static str>>,
 }
 
 impl TraceContext {
@@ -189,6 +191,7 @@ impl TraceContext {
             origin: RefCell::default(),
             method: Cell::default(),
             body: Cell::new(Location::caller()),
+            container: Cell::default(),
         }
     }
 
@@ -357,7 +360,7 @@ impl TraceContext {
         // A leaf passed to a library's function (`.map(relu)`) is "called" inside the library: the
         // enclosing forward says more.
         let file = location.file();
-        if file.starts_with("/rustc/") {
+        if file.starts_with("/rustc/") || self.container.get() == Some(file) {
             self.at_body();
         } else {
             self.location.set(location);
@@ -566,20 +569,37 @@ impl TraceContext {
         module: &dyn Module,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        struct Leave<'c>(&'c TraceContext, ScopeId, &'static Location<'static>);
+        struct Leave<'c> {
+            context: &'c TraceContext,
+            scope: ScopeId,
+            body: &'static Location<'static>,
+            container: Option<&'static str>,
+        }
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
-                self.0.set_body(self.2);
-                if let Ok(mut graph) = self.0.graph_mut() {
-                    graph.leave_scope(self.1);
+                self.context.set_body(self.body);
+                self.context.container.set(self.container);
+                if let Ok(mut graph) = self.context.graph_mut() {
+                    graph.leave_scope(self.scope);
                 }
             }
         }
         self.report_training(&path, module);
         let former = self.enter_call(path, module)?;
-        let _leave = Leave(self, former, self.body.get());
-        if let Some(location) = module.location() {
-            self.set_body(location);
+        let _leave = Leave {
+            context: self,
+            scope: former,
+            body: self.body.get(),
+            container: self.container.take(),
+        };
+        match module.location() {
+            // What a container records is at the line of its own call.
+            Some(location) if module.is_container() => {
+                self.container.set(Some(location.file()));
+                self.set_body(self.location.get());
+            }
+            Some(location) => self.set_body(location),
+            None => {}
         }
         body()
     }

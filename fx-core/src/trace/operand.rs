@@ -124,19 +124,26 @@ scalar_operand! {
 pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -> Result<T> {
     if scope::may_record() || lhs.is_symbolic() || rhs.is_symbolic() {
         let operands = vec![lhs.to_operand(), rhs.to_operand()];
-        if let Some(value) = record(
-            function_of(op),
-            CallForm::Function,
-            operands,
-            Location::caller(),
-        )? {
+        if let Some(value) = recorded(op, operands, Location::caller())? {
             return T::from_value(value);
         }
     }
-    if let (Some(lhs), Some(rhs)) = (lhs.as_traced::<T>(), rhs.as_traced::<T>()) {
-        return T::apply_pair(op, lhs, rhs);
-    }
-    T::apply(op, &[lhs.lend(), rhs.lend()])
+    let result = match (lhs.as_traced::<T>(), rhs.as_traced::<T>()) {
+        (Some(lhs), Some(rhs)) => T::apply_pair(op, lhs, rhs),
+        _ => T::apply(op, &[lhs.lend(), rhs.lend()]),
+    };
+    let caller = Location::caller();
+    result.map_err(|error| error.in_call(op.name(), caller))
+}
+
+/// The result of an operator, if a trace or a mode took it.
+#[cold]
+fn recorded(
+    op: Operator,
+    operands: Vec<Value>,
+    caller: &'static Location<'static>,
+) -> Result<Option<Value>> {
+    record(function_of(op), CallForm::Function, operands, caller)
 }
 
 /// Applies a unary operator to a tensor type, as [`binary`] does.
@@ -148,14 +155,10 @@ pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -
 pub fn unary<T: Traced>(op: Operator, operand: &impl Operand) -> Result<T> {
     if scope::may_record() || operand.is_symbolic() {
         let operands = vec![operand.to_operand()];
-        if let Some(value) = record(
-            function_of(op),
-            CallForm::Function,
-            operands,
-            Location::caller(),
-        )? {
+        if let Some(value) = recorded(op, operands, Location::caller())? {
             return T::from_value(value);
         }
     }
-    T::apply(op, &[operand.lend()])
+    let caller = Location::caller();
+    T::apply(op, &[operand.lend()]).map_err(|error| error.in_call(op.name(), caller))
 }

@@ -1,5 +1,7 @@
 //! `Returns`: the `Result` that a user's function returns, whatever its error type.
 
+use std::panic::Location;
+
 use super::convert::{FromValue, Output};
 use crate::error::{Error, Result};
 use crate::ir::param_type::ParamType;
@@ -20,6 +22,10 @@ pub trait Returns: Sized {
     /// Makes it from a symbolic result.
     fn from_recorded(recorded: Result<Value>) -> Self;
 
+    /// Adds to an error of an eager call what was called, and where.
+    #[must_use]
+    fn called(self, what: &'static str, caller: &'static Location<'static>) -> Self;
+
     /// Stores the result in its place.
     ///
     /// # Errors
@@ -39,6 +45,11 @@ where
     }
 
     #[inline]
+    fn called(self, what: &'static str, caller: &'static Location<'static>) -> Self {
+        self.map_err(|error| in_call(error, what, caller))
+    }
+
+    #[inline]
     fn give(self, out: &mut Value) -> Result<()> {
         match self {
             Ok(result) => {
@@ -47,6 +58,20 @@ where
             }
             Err(error) => Err(as_ours(error.into())),
         }
+    }
+}
+
+/// An error with the call that failed, if it is fx's own.
+#[cold]
+#[inline(never)]
+fn in_call<E>(error: E, what: &str, caller: &'static Location<'static>) -> E
+where
+    E: From<Error> + Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    // Only fx's error has a place for it; a user's error type is returned unchanged.
+    match std::any::type_name::<E>() == std::any::type_name::<Error>() {
+        true => as_ours(error.into()).in_call(what, caller).into(),
+        false => error,
     }
 }
 

@@ -23,7 +23,7 @@ fn an_escape_names_the_operation_the_value_and_the_line() {
     }))
     .expect_err("to_vec needs a run");
     assert!(
-        matches!(error.kind(), ErrorKind::Escape { what, value }
+        matches!(error.kind(), ErrorKind::Escape { what, value, .. }
         if what == "to_vec" && value == "%add"),
         "{error}"
     );

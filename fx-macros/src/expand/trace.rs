@@ -37,6 +37,9 @@ fn trace_fn(options: &TraceOptions, mut function: ItemFn, refusals: &mut Refusal
     if let Some(span) = options.leaf {
         refusals.add(refusal::trace::leaf_function(span));
     }
+    if let Some(span) = options.container {
+        refusals.add(refusal::trace::container_function(span));
+    }
     if let Some(path) = &options.path {
         refusals.add(refusal::trace::path_of_a_function(path));
     }
@@ -277,7 +280,11 @@ fn forward_items(
             if #core::__private::may_record() {
                 return #recorded;
             }
-            #this.__fx_forward(#(#args),*)
+            #core::__private::Returns::called(
+                #this.__fx_forward(#(#args),*),
+                #type_text,
+                ::core::panic::Location::caller(),
+            )
         }
         #[doc(hidden)]
         #[inline]
@@ -290,6 +297,13 @@ fn forward_items(
     let leaf = options.leaf.is_some().then(|| {
         quote! {
             fn is_leaf(&self) -> bool {
+                true
+            }
+        }
+    });
+    let container = options.container.is_some().then(|| {
+        quote! {
+            fn is_container(&self) -> bool {
                 true
             }
         }
@@ -340,6 +354,7 @@ fn forward_items(
             ::core::option::Option::Some(const { #location })
         }
         #leaf
+        #container
         #impure
     };
     Some((code, module_impl_body))

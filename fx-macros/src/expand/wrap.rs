@@ -108,12 +108,13 @@ impl Leaf<'_> {
         }
     }
 
-    /// Records the call, or falls through to what follows.
+    /// Records the call as made at a place, or falls through to what follows.
     fn record(
         &self,
         function: &TokenStream,
         form: &str,
         this: Option<&TokenStream>,
+        caller: &TokenStream,
     ) -> TokenStream {
         let core = self.core;
         let form = format_ident!("{form}");
@@ -143,7 +144,7 @@ impl Leaf<'_> {
                     #function,
                     #core::__private::CallForm::#form,
                     ::std::vec![#(#values),*],
-                    ::core::panic::Location::caller(),
+                    #caller,
                 );
                 if let ::core::option::Option::Some(__recorded) =
                     ::core::result::Result::transpose(__recorded)
@@ -219,7 +220,8 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         kernel: format_ident!("__kernel"),
     };
     let hidden = leaf.hidden_items(&names, &quote!(Self::__body));
-    let record = leaf.record(&quote!(<#twin_ty>::FUNCTION), "Function", None);
+    let at_caller = quote!(__caller);
+    let record = leaf.record(&quote!(Self::FUNCTION), "Function", None, &at_caller);
     let convert: Vec<_> = callable
         .params
         .iter()
@@ -233,12 +235,8 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     let statements = &function.block.stmts;
     let (attrs, vis, sig) = (&function.attrs, &function.vis, &function.sig);
     let (doc, other): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| a.path().is_ident("doc"));
-    // The wrapper is inlined; the user's `inline` attributes apply to the body.
+    // The user's `inline` attributes apply to the body.
     let outer = other.iter().filter(|a| !a.path().is_ident("inline"));
-    let body_inline = match other.iter().any(|a| a.path().is_ident("inline")) {
-        true => quote!(),
-        false => quote!(#[inline]),
-    };
     let inputs = &sig.inputs;
     let register = if has_type_generics(&sig.generics) {
         quote!()
@@ -246,7 +244,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         quote!(#core::__private::inventory::submit! { #core::__private::Registration(<#twin_ty>::FUNCTION) })
     };
     let method = options.method.as_ref().map(|_| {
-        let record = leaf.record(&quote!(Self::FUNCTION), "Method", None);
+        let record = leaf.record(&quote!(Self::FUNCTION), "Method", None, &at_caller);
         quote! {
             /// The call, recorded as a method's.
             #[track_caller]
@@ -254,8 +252,14 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
             #[allow(clippy::too_many_arguments)]
             pub fn method(#inputs) -> #output {
                 #(#convert)*
+                Self::__call_method(#(#args,)* ::core::panic::Location::caller())
+            }
+            fn __call_method(
+                #(#bindings: #types,)*
+                __caller: &'static ::core::panic::Location<'static>,
+            ) -> #output {
                 #record
-                Self::__body(#(#args),*)
+                #core::__private::Returns::called(Self::__body(#(#args),*), #bare, __caller)
             }
         }
     });
@@ -283,15 +287,22 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         #[inline]
         #vis #sig {
             #(#convert)*
-            #record
-            <#twin_ty>::__body(#(#args),*)
+            <#twin_ty>::__call(#(#args,)* ::core::panic::Location::caller())
         }
         #twin
         #[allow(non_upper_case_globals, clippy::too_many_arguments, dead_code)]
         impl #impl_generics #twin_ty #where_clause {
             #hidden
             #method
-            #body_inline
+            // Not inlined, and not generic over what converts into the arguments: the crate that
+            // defines the leaf compiles it, and not each that calls it.
+            fn __call(
+                #(#bindings: #types,)*
+                __caller: &'static ::core::panic::Location<'static>,
+            ) -> #output {
+                #record
+                #core::__private::Returns::called(Self::__body(#(#args),*), #bare, __caller)
+            }
             #(#other)*
             fn __body(#(#bindings: #types),*) -> #output {
                 #(#statements)*
@@ -478,7 +489,13 @@ fn wrap_method(
     let body_name = format_ident!("__fx_body_{bare}");
     let hidden = leaf.hidden_items(&names, &quote!(Self::#body_name));
     let function = names.function.clone();
-    let record = leaf.record(&quote!(Self::#function), "Method", Some(&quote!(self)));
+    let caller = quote!(::core::panic::Location::caller());
+    let record = leaf.record(
+        &quote!(Self::#function),
+        "Method",
+        Some(&quote!(self)),
+        &caller,
+    );
     let convert: Vec<_> = callable
         .params
         .iter()

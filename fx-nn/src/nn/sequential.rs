@@ -119,7 +119,7 @@ impl std::fmt::Debug for Sequential {
     }
 }
 
-#[trace(path = "fx_nn::nn::Sequential")]
+#[trace(container, path = "fx_nn::nn::Sequential")]
 impl Sequential {
     /// Applies the layers.
     ///

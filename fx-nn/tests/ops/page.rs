@@ -190,7 +190,9 @@ fn page() -> Result<String> {
          and `unpack()?` into an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a\n\
          traced tensor, or `x.shape()?`.\n\n\
          Rust has no default arguments, so a call writes all of them. `Function::call_as` takes keywords and fills in the\n\
-         rest: `function!(ops::cross_entropy).call_as::<Tensor>(args![&x, &y, reduction = \"sum\"])?`.\n\n\
+         rest: `function!(ops::cross_entropy).call_as::<Tensor>(args![&x, &y, reduction = \"sum\"])?`. Reductions have\n\
+         two methods instead of a `keepdim`: `x.sum(dim)` and `x.sum_keepdim(dim)`, and so for `mean`, `var`, `std`,\n\
+         `amax` and `amin`.\n\n\
          | name | method | PyTorch | arguments | result | effects | differentiable |\n|---|---|---|---|---|---|---|\n",
     );
     let all = registry::functions();

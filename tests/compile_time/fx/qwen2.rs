@@ -216,7 +216,7 @@ struct DecoderLayer {
 
 impl DecoderLayer {
     fn new(rotary_emb: Arc<RotaryEmbedding>, cfg: &Config) -> Result<Self> {
-        let norm = || Ok(nn::RMSNorm::new(cfg.hidden_size)?.eps(cfg.rms_norm_eps));
+        let norm = || -> Result<_> { Ok(nn::RMSNorm::new(cfg.hidden_size)?.eps(cfg.rms_norm_eps)) };
         Ok(Self {
             self_attn: Attention::new(rotary_emb, cfg)?,
             mlp: MLP::new(cfg)?,

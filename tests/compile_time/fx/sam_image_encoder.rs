@@ -238,7 +238,7 @@ impl Attention {
             .forward(&xs.flatten(0, 1)?)?
             .reshape((b, n, 3, self.num_heads, head_dim))?
             .permute((2, 0, 3, 1, 4))?
-            .reshape((3, (b * self.num_heads)?, n, head_dim))?;
+            .reshape((3, (b * self.num_heads as i64)?, n, head_dim))?;
         let [q, k, v] = qkv.unbind(0)?.unpack()?;
         let attn = (&q * self.scale)?.matmul(&k.transpose(-2, -1)?)?;
         let attn = self.add_decomposed_rel_pos(attn, &q, (h, w), (h, w))?;
