@@ -123,9 +123,7 @@ fn with_several_tensor_types_each_input_says_its_own() -> Result<()> {
         .source(&gm)
         .expect_err("of which type?");
     assert!(
-        error
-            .to_string()
-            .contains("the input `x` does not say its type"),
+        error.to_string().contains("the input `x` has no type"),
         "{error}"
     );
     Ok(())

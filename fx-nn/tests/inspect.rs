@@ -14,9 +14,12 @@ fn a_module_traced_through_is_captured_by_its_path() -> Result<()> {
     nn::set_requires_grad(&mut model, false)?;
     let gm = symbolic_trace(&model)?;
     let x = Tensor::rand((1, 3, 32, 32))?;
-    let seen = gm.capture(&["layer?.0", "layer*.1"], &x);
-    // `?` is not a wildcard here.
-    assert!(seen.is_err_and(|e| e.to_string().contains("`layer?.0` is not a node's name")));
+    let seen = gm.capture(&["layer{1,2", "layer*.1"], &x);
+    assert!(seen.is_err_and(|e| {
+        e.to_string()
+            .contains("`layer{1,2` is not a pattern of paths")
+    }));
+    assert_eq!(gm.capture(&["layer{1,2}.1"], &x)?.len(), 2);
 
     let seen = gm.capture(&["layer*.1", "fc"], &x)?;
     let paths: Vec<&str> = seen.keys().map(String::as_str).collect();

@@ -157,6 +157,7 @@ fn names_in_the_guides_exist() {
     const OTHERS: &[&str] = &[
         "Ok",
         "clone",
+        "map_err",
         "derive",
         "parse",
         "rev",

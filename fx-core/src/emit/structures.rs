@@ -86,7 +86,7 @@ impl Definitions {
         match unknown {
             None => Ok(ty.to_string()),
             Some(name) => Err(format!(
-                "the type {} is none that a crate of its own can name",
+                "the type {} cannot be named in a separate crate",
                 Excerpt(&name)
             )),
         }

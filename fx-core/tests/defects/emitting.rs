@@ -209,7 +209,7 @@ fn defect_r13_save_writes_through_links() -> Result<()> {
     symlink("circle", &circle).map_err(Error::other)?;
     for (path, words) in [
         (folder.join("inside"), "is not a file"),
-        (circle, "leads in circles"),
+        (circle, "is a circular link"),
         ("/dev/null".into(), "is not a file"),
     ] {
         let error = gm

@@ -18,13 +18,17 @@ fn a_modules_code_reads_as_written_by_hand() -> Result<()> {
 pub fn forward(&self, x: &Array) -> Result<Array> {
     let first = self.first.forward(x)?;
     let second = self.second.forward(&first)?;  drop(first);
+    // layers.0: Shift
     let layers_0_by = &self.layers[0].by;
     let add = (&second + layers_0_by)?;  drop(second);
+    // layers.1: Shift
     let layers_1_by = &self.layers[1].by;
     let add_1 = (&add + layers_1_by)?;  drop(add);
+    // Block
     let shared = self.shared.forward(&add_1)?;  drop(add_1);
     let mean = &self.mean;
     let sub = (&shared - mean)?;  drop(shared);
+    // boxed: Activation
     let relu = sub.relu()?;  drop(sub);
     Ok(relu)
 }

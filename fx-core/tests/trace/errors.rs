@@ -28,7 +28,10 @@ fn an_escape_names_the_operation_the_value_and_the_line() {
         "{error}"
     );
     assert_eq!(error.location().map(|l| l.line), Some(line), "{error}");
-    assert!(error.to_string().contains("leaf with #[wrap]"), "{error}");
+    assert!(
+        error.to_string().contains("a leaf with `#[wrap]`"),
+        "{error}"
+    );
     assert!(!is_tracing());
 }
 

@@ -271,6 +271,12 @@ fn forward_items(
         "from_recorded",
         Some(call),
     );
+    let called = call_of_type(
+        output,
+        quote!(#core::__private::Returns),
+        "called",
+        Some(quote!(#this.__fx_forward(#(#args),*), #type_text, ::core::panic::Location::caller())),
+    );
     let location = quote_spanned!(sig.ident.span()=> ::core::panic::Location::caller());
     let code = quote! {
         #(#attrs)*
@@ -280,11 +286,7 @@ fn forward_items(
             if #core::__private::may_record() {
                 return #recorded;
             }
-            #core::__private::Returns::called(
-                #this.__fx_forward(#(#args),*),
-                #type_text,
-                ::core::panic::Location::caller(),
-            )
+            #called
         }
         #[doc(hidden)]
         #[inline]

@@ -221,6 +221,13 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     };
     let hidden = leaf.hidden_items(&names, &quote!(Self::__body));
     let at_caller = quote!(__caller);
+    let names_of_args = callable.names();
+    let called = call_of_type(
+        &callable.output,
+        quote!(#core::__private::Returns),
+        "called",
+        Some(quote!(Self::__body(#(#names_of_args),*), #bare, __caller)),
+    );
     let record = leaf.record(&quote!(Self::FUNCTION), "Function", None, &at_caller);
     let convert: Vec<_> = callable
         .params
@@ -259,7 +266,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
                 __caller: &'static ::core::panic::Location<'static>,
             ) -> #output {
                 #record
-                #core::__private::Returns::called(Self::__body(#(#args),*), #bare, __caller)
+                #called
             }
         }
     });
@@ -301,7 +308,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
                 __caller: &'static ::core::panic::Location<'static>,
             ) -> #output {
                 #record
-                #core::__private::Returns::called(Self::__body(#(#args),*), #bare, __caller)
+                #called
             }
             #(#other)*
             fn __body(#(#bindings: #types),*) -> #output {

@@ -249,11 +249,8 @@ fn defect_n03_what_would_not_compile_is_refused() -> Result<()> {
     number.graph_mut().node_mut(relu)?.set_args((2.0,))?;
     for (gm, words) in [
         (&value, "are of several types"),
-        (
-            &unknown,
-            "`Unknown` is none that a crate of its own can name",
-        ),
-        (&number, "given where a `Tensor` is taken"),
+        (&unknown, "`Unknown` cannot be named in a separate crate"),
+        (&number, "passed where a `Tensor` is expected"),
     ] {
         let found = problem(gm.to_folder(&path, "Net"));
         assert!(found.contains(words), "{found}");

@@ -75,7 +75,7 @@ fn a_model_becomes_a_crate() -> Result<()> {
 
     // An existing crate stays unchanged.
     let again = gm.to_folder(&scratch.0, "ResNet18");
-    assert!(again.is_err_and(|e| e.to_string().contains("is there already")));
+    assert!(again.is_err_and(|e| e.to_string().contains("exists and is not overwritten")));
     Ok(())
 }
 

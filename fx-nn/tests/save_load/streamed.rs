@@ -174,10 +174,13 @@ fn element_types_that_candle_has_not_are_widened_where_that_is_asked_for() -> Re
     };
     weights::load_widened(&mut module, file.path())?;
     assert_eq!(module.weight.to_vec()?, [2.5]);
-    let refused = module.weight.to_dtype(DType::I8).err();
+    let (line, refused) = (line!(), module.weight.to_dtype(DType::I8).err());
     assert_eq!(
         refused.map(|e| e.to_string()),
-        Some("candle has no element type for int8".into())
+        Some(format!(
+            "while calling `to_dtype` ({}:{line}:51): candle has no element type for int8",
+            file!()
+        ))
     );
     Ok(())
 }

@@ -311,6 +311,7 @@ impl Model {
         attn_mask: Option<&Tensor>,
         kv_caches: Vec<KvCache>,
     ) -> Result<(Tensor, Vec<KvCache>)> {
+        assert!(kv_caches.len() == self.layers.len(), "a cache per layer");
         let mut xs = self.embed_tokens.forward(input_ids)?;
         let attention_mask = match attn_mask {
             Some(mask) => self.prepare_attention_mask(&xs, mask)?,

@@ -26,9 +26,9 @@ impl LayerNorm2d {
 #[trace]
 impl LayerNorm2d {
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        let u = ops::mean(xs, 1, true)?;
+        let u = xs.mean_keepdim(1)?;
         let xs = (xs - u)?;
-        let s = ops::mean(&xs.square()?, 1, true)?;
+        let s = xs.square()?.mean_keepdim(1)?;
         let xs = (xs / (s + self.eps)?.sqrt()?)?;
         let weight = self.weight.reshape((1, self.num_channels, 1, 1))?;
         let bias = self.bias.reshape((1, self.num_channels, 1, 1))?;

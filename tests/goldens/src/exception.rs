@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::golden::Literal;
 
-/// A difference that a comparison is told to accept, where and only where it is needed.
+/// A difference that a comparison accepts, where and only where it is needed.
 ///
 /// Pass those that a golden needs to [`crate::compare::compare_graphs`]; one that was not needed is a difference
 /// itself. The first group is fixed and applies to the whole graph; the second names one place and says why itself.
