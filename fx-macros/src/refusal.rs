@@ -246,7 +246,7 @@ pub mod trace {
     pub fn receiver(receiver: &impl ToTokens) -> Error {
         at(
             receiver,
-            "a traced `forward` takes `&self`: state that changes in a forward does so by interior mutability",
+            "a traced `forward` takes `&self`: what changes, such as a cache, comes in as an argument and goes out as a result; only a leaf module may keep state",
         )
     }
 

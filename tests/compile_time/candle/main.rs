@@ -56,7 +56,11 @@ fn numbers(name: &str, len: usize) -> Vec<f32> {
 /// A model whose variables have these numbers.
 fn filled<M>(new: impl FnOnce(VarBuilder) -> Result<M>) -> Result<M> {
     let variables = VarMap::new();
-    let model = new(VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu))?;
+    let model = new(VarBuilder::from_varmap(
+        &variables,
+        DType::F32,
+        &Device::Cpu,
+    ))?;
     for (name, var) in variables.data().lock().unwrap().iter() {
         let values = numbers(name, var.elem_count());
         var.set(&Tensor::from_vec(values, var.shape(), &Device::Cpu)?)?;
@@ -117,9 +121,8 @@ fn whisper_encoder() -> Result<()> {
 }
 
 fn sam_image_encoder() -> Result<()> {
-    let model = filled(|vb| {
-        ImageEncoderViT::new(16, 4, 3, 16, 2, 2, 8, true, true, true, 3, &[1], vb)
-    })?;
+    let model =
+        filled(|vb| ImageEncoderViT::new(16, 4, 3, 16, 2, 2, 8, true, true, true, 3, &[1], vb))?;
     let image = numbers("image", 3 * 16 * 16);
     let image = Tensor::from_vec(image, (1, 3, 16, 16), &Device::Cpu)?;
     report("sam_image_encoder", &model.forward(&image)?)

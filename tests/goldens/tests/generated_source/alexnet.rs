@@ -88,6 +88,7 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // features: Sequential
         let features_0 = self.features.0.forward(x)?;
         let features_1 = self.features.1.forward(&features_0)?;  drop(features_0);
         let features_2 = self.features.2.forward(&features_1)?;  drop(features_1);
@@ -101,8 +102,10 @@ impl Generated {
         let features_10 = self.features.10.forward(&features_9)?;  drop(features_9);
         let features_11 = self.features.11.forward(&features_10)?;  drop(features_10);
         let features_12 = self.features.12.forward(&features_11)?;  drop(features_11);
+        // AlexNet
         let avgpool = self.avgpool.forward(&features_12)?;  drop(features_12);
         let flatten = fx_nn::ops::flatten(&avgpool, 1, -1)?;  drop(avgpool);
+        // classifier: Sequential
         let classifier_0 = self.classifier.0.forward(&flatten)?;  drop(flatten);
         let classifier_1 = self.classifier.1.forward(&classifier_0)?;  drop(classifier_0);
         let classifier_2 = self.classifier.2.forward(&classifier_1)?;  drop(classifier_1);

@@ -79,14 +79,17 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
+        // encoder: Sequential
         let encoder_0 = self.encoder.0.forward(x)?;
         let encoder_1 = self.encoder.1.forward(&encoder_0)?;  drop(encoder_0);
         let encoder_2 = self.encoder.2.forward(&encoder_1)?;  drop(encoder_1);
         let encoder_3 = self.encoder.3.forward(&encoder_2)?;  drop(encoder_2);
+        // AutoEncoder
         let flatten = fx_nn::ops::flatten(&encoder_3, 1, -1)?;  drop(encoder_3);
         let to_latent = self.to_latent.forward(&flatten)?;  drop(flatten);
         let from_latent = self.from_latent.forward(&to_latent)?;
         let view = from_latent.view((-1, 16, 4, 4))?;  drop(from_latent);
+        // decoder: Sequential
         let decoder_0 = self.decoder.0.forward(&view)?;  drop(view);
         let decoder_1 = self.decoder.1.forward(&decoder_0)?;  drop(decoder_0);
         let decoder_2 = self.decoder.2.forward(&decoder_1)?;  drop(decoder_1);

@@ -139,13 +139,16 @@ impl Generated {
         let sub = (1.0 - &unsqueeze_1)?;  drop(unsqueeze_1);
         let mul = (&sub * -10000.0)?;  drop(sub);
         let word = self.word.forward(input_ids)?;
+        // position: Embedding
         let _tensor_constant0 = &self._tensor_constant0;
+        // Bert
         let position = self.position.forward(_tensor_constant0)?;
         let add = (&word + &position)?;  drop(word); drop(position);
         let token_type = self.token_type.forward(token_type_ids)?;
         let add_1 = (&add + &token_type)?;  drop(add); drop(token_type);
         let ln = self.ln.forward(&add_1)?;  drop(add_1);
         let dropout = self.dropout.forward(&ln)?;  drop(ln);
+        // layers.0.attention: SelfAttention
         let layers_0_attention_query = self.layers.0.attention.query.forward(&dropout)?;
         let size = layers_0_attention_query.sizes()?;
         let getitem = size.slice(None, -1)?;  drop(size);
@@ -177,6 +180,7 @@ impl Generated {
         let getitem_3 = size_3.slice(None, -2)?;  drop(size_3);
         let add_6 = getitem_3.concat(vec![Int::from(48)])?;  drop(getitem_3);
         let view_3 = contiguous.view(add_6.clone())?;  drop(contiguous); drop(add_6);
+        // layers.0: Layer
         let layers_0_attn_out = self.layers.0.attn_out.forward(&view_3)?;  drop(view_3);
         let layers_0_dropout = self.layers.0.dropout.forward(&layers_0_attn_out)?;  drop(layers_0_attn_out);
         let add_7 = (&layers_0_dropout + &dropout)?;  drop(layers_0_dropout); drop(dropout);
@@ -187,6 +191,7 @@ impl Generated {
         let layers_0_dropout_1 = self.layers.0.dropout.forward(&layers_0_out)?;  drop(layers_0_out);
         let add_8 = (&layers_0_dropout_1 + &layers_0_attn_ln)?;  drop(layers_0_dropout_1); drop(layers_0_attn_ln);
         let layers_0_out_ln = self.layers.0.out_ln.forward(&add_8)?;  drop(add_8);
+        // layers.1.attention: SelfAttention
         let layers_1_attention_query = self.layers.1.attention.query.forward(&layers_0_out_ln)?;
         let size_4 = layers_1_attention_query.sizes()?;
         let getitem_4 = size_4.slice(None, -1)?;  drop(size_4);
@@ -218,6 +223,7 @@ impl Generated {
         let getitem_7 = size_7.slice(None, -2)?;  drop(size_7);
         let add_13 = getitem_7.concat(vec![Int::from(48)])?;  drop(getitem_7);
         let view_7 = contiguous_1.view(add_13.clone())?;  drop(contiguous_1); drop(add_13);
+        // layers.1: Layer
         let layers_1_attn_out = self.layers.1.attn_out.forward(&view_7)?;  drop(view_7);
         let layers_1_dropout = self.layers.1.dropout.forward(&layers_1_attn_out)?;  drop(layers_1_attn_out);
         let add_14 = (&layers_1_dropout + &layers_0_out_ln)?;  drop(layers_1_dropout); drop(layers_0_out_ln);
@@ -228,6 +234,7 @@ impl Generated {
         let layers_1_dropout_1 = self.layers.1.dropout.forward(&layers_1_out)?;  drop(layers_1_out);
         let add_15 = (&layers_1_dropout_1 + &layers_1_attn_ln)?;  drop(layers_1_dropout_1); drop(layers_1_attn_ln);
         let layers_1_out_ln = self.layers.1.out_ln.forward(&add_15)?;  drop(add_15);
+        // Bert
         let getitem_8 = layers_1_out_ln.i((.., 0))?;
         let pooler = self.pooler.forward(&getitem_8)?;  drop(getitem_8);
         let tanh = fx_nn::ops::tanh(&pooler)?;  drop(pooler);

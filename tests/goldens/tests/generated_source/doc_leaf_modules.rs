@@ -41,6 +41,7 @@ impl Generated {
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let linear = self.linear.forward(x)?;
+        // submod: MySpecialSubmodule
         let neg = fx_nn::ops::neg(&linear)?;  drop(linear);
         Ok(neg)
     }

@@ -74,12 +74,15 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // blocks.0: Block
         let blocks_0_linear = self.blocks.0.linear.forward(x)?;
         let blocks_0_act = self.blocks.0.act.forward(&blocks_0_linear)?;  drop(blocks_0_linear);
         let add = (&blocks_0_act + x)?;  drop(blocks_0_act);
+        // blocks.1: Block
         let blocks_1_linear = self.blocks.1.linear.forward(&add)?;
         let blocks_1_act = self.blocks.1.act.forward(&blocks_1_linear)?;  drop(blocks_1_linear);
         let add_1 = (&blocks_1_act + &add)?;  drop(blocks_1_act); drop(add);
+        // Model
         let head = self.head.forward(&add_1)?;  drop(add_1);
         let exp = head.exp()?;  drop(head);
         Ok(exp)

@@ -188,6 +188,7 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor, t: &Tensor) -> Result<Tensor> {
+        // time: TimeEmbedding
         let getitem = t.i((.., NewAxis))?;
         let _tensor_constant0 = &self._tensor_constant0;
         let mul = (&getitem * _tensor_constant0)?;  drop(getitem);
@@ -197,7 +198,9 @@ impl Generated {
         let time_linear1 = self.time.linear1.forward(&cat)?;  drop(cat);
         let silu = time_linear1.silu()?;  drop(time_linear1);
         let time_linear2 = self.time.linear2.forward(&silu)?;  drop(silu);
+        // UNet
         let conv_in = self.conv_in.forward(x)?;
+        // down1: ResBlock
         let down1_norm1 = self.down1.norm1.forward(&conv_in)?;
         let silu_1 = down1_norm1.silu()?;  drop(down1_norm1);
         let down1_conv1 = self.down1.conv1.forward(&silu_1)?;  drop(silu_1);
@@ -209,7 +212,9 @@ impl Generated {
         let silu_3 = down1_norm2.silu()?;  drop(down1_norm2);
         let down1_conv2 = self.down1.conv2.forward(&silu_3)?;  drop(silu_3);
         let add_1 = (&down1_conv2 + &conv_in)?;  drop(down1_conv2); drop(conv_in);
+        // UNet
         let downsample = self.downsample.forward(&add_1)?;
+        // down2: ResBlock
         let down2_norm1 = self.down2.norm1.forward(&downsample)?;
         let silu_4 = down2_norm1.silu()?;  drop(down2_norm1);
         let down2_conv1 = self.down2.conv1.forward(&silu_4)?;  drop(silu_4);
@@ -222,6 +227,7 @@ impl Generated {
         let down2_conv2 = self.down2.conv2.forward(&silu_6)?;  drop(silu_6);
         let down2_skip = self.down2.skip.forward(&downsample)?;  drop(downsample);
         let add_3 = (&down2_conv2 + &down2_skip)?;  drop(down2_conv2); drop(down2_skip);
+        // mid1: ResBlock
         let mid1_norm1 = self.mid1.norm1.forward(&add_3)?;
         let silu_7 = mid1_norm1.silu()?;  drop(mid1_norm1);
         let mid1_conv1 = self.mid1.conv1.forward(&silu_7)?;  drop(silu_7);
@@ -233,6 +239,7 @@ impl Generated {
         let silu_9 = mid1_norm2.silu()?;  drop(mid1_norm2);
         let mid1_conv2 = self.mid1.conv2.forward(&silu_9)?;  drop(silu_9);
         let add_5 = (&mid1_conv2 + &add_3)?;  drop(mid1_conv2);
+        // attention: AttentionBlock
         let attention_norm = self.attention.norm.forward(&add_5)?;
         let attention_qkv = self.attention.qkv.forward(&attention_norm)?;  drop(attention_norm);
         let flatten = attention_qkv.flatten(2, -1)?;  drop(attention_qkv);
@@ -247,6 +254,7 @@ impl Generated {
         let reshape = transpose_1.reshape(getattr.clone())?;  drop(transpose_1); drop(getattr);
         let attention_proj = self.attention.proj.forward(&reshape)?;  drop(reshape);
         let add_6 = (&add_5 + &attention_proj)?;  drop(add_5); drop(attention_proj);
+        // mid2: ResBlock
         let mid2_norm1 = self.mid2.norm1.forward(&add_6)?;
         let silu_10 = mid2_norm1.silu()?;  drop(mid2_norm1);
         let mid2_conv1 = self.mid2.conv1.forward(&silu_10)?;  drop(silu_10);
@@ -258,7 +266,9 @@ impl Generated {
         let silu_12 = mid2_norm2.silu()?;  drop(mid2_norm2);
         let mid2_conv2 = self.mid2.conv2.forward(&silu_12)?;  drop(silu_12);
         let add_8 = (&mid2_conv2 + &add_6)?;  drop(mid2_conv2); drop(add_6);
+        // UNet
         let cat_1 = fx_nn::ops::cat(&[add_8.clone(), add_3.clone()], 1)?;  drop(add_8); drop(add_3);
+        // up2: ResBlock
         let up2_norm1 = self.up2.norm1.forward(&cat_1)?;
         let silu_13 = up2_norm1.silu()?;  drop(up2_norm1);
         let up2_conv1 = self.up2.conv1.forward(&silu_13)?;  drop(silu_13);
@@ -271,9 +281,12 @@ impl Generated {
         let up2_conv2 = self.up2.conv2.forward(&silu_15)?;  drop(silu_15);
         let up2_skip = self.up2.skip.forward(&cat_1)?;  drop(cat_1);
         let add_10 = (&up2_conv2 + &up2_skip)?;  drop(up2_conv2); drop(up2_skip);
+        // upsample: Sequential
         let upsample_0 = self.upsample.0.forward(&add_10)?;  drop(add_10);
         let upsample_1 = self.upsample.1.forward(&upsample_0)?;  drop(upsample_0);
+        // UNet
         let cat_2 = fx_nn::ops::cat(&[upsample_1.clone(), add_1.clone()], 1)?;  drop(upsample_1); drop(add_1);
+        // up1: ResBlock
         let up1_norm1 = self.up1.norm1.forward(&cat_2)?;
         let silu_16 = up1_norm1.silu()?;  drop(up1_norm1);
         let up1_conv1 = self.up1.conv1.forward(&silu_16)?;  drop(silu_16);
@@ -286,6 +299,7 @@ impl Generated {
         let up1_conv2 = self.up1.conv2.forward(&silu_18)?;  drop(silu_18);
         let up1_skip = self.up1.skip.forward(&cat_2)?;  drop(cat_2);
         let add_12 = (&up1_conv2 + &up1_skip)?;  drop(up1_conv2); drop(up1_skip);
+        // UNet
         let norm_out = self.norm_out.forward(&add_12)?;  drop(add_12);
         let silu_19 = norm_out.silu()?;  drop(norm_out);
         let conv_out = self.conv_out.forward(&silu_19)?;  drop(silu_19);

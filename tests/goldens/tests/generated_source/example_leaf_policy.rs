@@ -94,13 +94,17 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // mlp.up: Linear
         let mlp_up_weight = &self.mlp.up.weight;
         let mlp_up_bias = &self.mlp.up.bias;
         let linear = fx_nn::ops::linear(x, mlp_up_weight, Some(mlp_up_bias))?;
+        // mlp.act: ReLU
         let relu = fx_nn::ops::relu(&linear)?;  drop(linear);
+        // mlp.down: Linear
         let mlp_down_weight = &self.mlp.down.weight;
         let mlp_down_bias = &self.mlp.down.bias;
         let linear_1 = fx_nn::ops::linear(&relu, mlp_down_weight, Some(mlp_down_bias))?;  drop(relu);
+        // gate: Gate
         let gate_weight = &self.gate.weight;
         let sigmoid = gate_weight.sigmoid()?;
         let mul = (&linear_1 * &sigmoid)?;  drop(linear_1); drop(sigmoid);

@@ -163,7 +163,9 @@ impl Generated {
         let unsqueeze_1 = arange_1.unsqueeze(0)?;  drop(arange_1);
         let ge = (&unsqueeze >= &unsqueeze_1)?;  drop(unsqueeze); drop(unsqueeze_1);
         let embed_tokens = self.embed_tokens.forward(tokens)?;
+        // layers.0: Layer
         let layers_0_input_layernorm = self.layers.0.input_layernorm.forward(&embed_tokens)?;
+        // layers.0.self_attn: Attention
         let getattr = layers_0_input_layernorm.shape()?;
         let getitem_2 = getattr.get(0)?;
         let getitem_3 = getattr.get(1)?;
@@ -203,15 +205,20 @@ impl Generated {
         let transpose_3 = scaled_dot_product_attention.transpose(1, 2)?;  drop(scaled_dot_product_attention);
         let reshape = transpose_3.reshape((getitem_2, getitem_3, -1))?;  drop(transpose_3);
         let layers_0_self_attn_o_proj = self.layers.0.self_attn.o_proj.forward(&reshape)?;  drop(reshape);
+        // layers.0: Layer
         let add_3 = (&embed_tokens + &layers_0_self_attn_o_proj)?;  drop(embed_tokens); drop(layers_0_self_attn_o_proj);
         let layers_0_post_attention_layernorm = self.layers.0.post_attention_layernorm.forward(&add_3)?;
+        // layers.0.mlp: Mlp
         let layers_0_mlp_gate_proj = self.layers.0.mlp.gate_proj.forward(&layers_0_post_attention_layernorm)?;
         let silu = fx_nn::ops::silu(&layers_0_mlp_gate_proj)?;  drop(layers_0_mlp_gate_proj);
         let layers_0_mlp_up_proj = self.layers.0.mlp.up_proj.forward(&layers_0_post_attention_layernorm)?;  drop(layers_0_post_attention_layernorm);
         let mul_8 = (&silu * &layers_0_mlp_up_proj)?;  drop(silu); drop(layers_0_mlp_up_proj);
         let layers_0_mlp_down_proj = self.layers.0.mlp.down_proj.forward(&mul_8)?;  drop(mul_8);
+        // layers.0: Layer
         let add_4 = (&add_3 + &layers_0_mlp_down_proj)?;  drop(add_3); drop(layers_0_mlp_down_proj);
+        // layers.1: Layer
         let layers_1_input_layernorm = self.layers.1.input_layernorm.forward(&add_4)?;
+        // layers.1.self_attn: Attention
         let getattr_1 = layers_1_input_layernorm.shape()?;
         let getitem_9 = getattr_1.get(0)?;
         let getitem_10 = getattr_1.get(1)?;
@@ -251,14 +258,18 @@ impl Generated {
         let transpose_7 = scaled_dot_product_attention_1.transpose(1, 2)?;  drop(scaled_dot_product_attention_1);
         let reshape_1 = transpose_7.reshape((getitem_9, getitem_10, -1))?;  drop(transpose_7);
         let layers_1_self_attn_o_proj = self.layers.1.self_attn.o_proj.forward(&reshape_1)?;  drop(reshape_1);
+        // layers.1: Layer
         let add_7 = (&add_4 + &layers_1_self_attn_o_proj)?;  drop(add_4); drop(layers_1_self_attn_o_proj);
         let layers_1_post_attention_layernorm = self.layers.1.post_attention_layernorm.forward(&add_7)?;
+        // layers.1.mlp: Mlp
         let layers_1_mlp_gate_proj = self.layers.1.mlp.gate_proj.forward(&layers_1_post_attention_layernorm)?;
         let silu_1 = fx_nn::ops::silu(&layers_1_mlp_gate_proj)?;  drop(layers_1_mlp_gate_proj);
         let layers_1_mlp_up_proj = self.layers.1.mlp.up_proj.forward(&layers_1_post_attention_layernorm)?;  drop(layers_1_post_attention_layernorm);
         let mul_17 = (&silu_1 * &layers_1_mlp_up_proj)?;  drop(silu_1); drop(layers_1_mlp_up_proj);
         let layers_1_mlp_down_proj = self.layers.1.mlp.down_proj.forward(&mul_17)?;  drop(mul_17);
+        // layers.1: Layer
         let add_8 = (&add_7 + &layers_1_mlp_down_proj)?;  drop(add_7); drop(layers_1_mlp_down_proj);
+        // Llama
         let norm = self.norm.forward(&add_8)?;  drop(add_8);
         let lm_head = self.lm_head.forward(&norm)?;  drop(norm);
         Ok((lm_head, vec![IndexMap::from_iter([("k".to_string(), cat_2), ("v".to_string(), cat_3)]), IndexMap::from_iter([("k".to_string(), cat_6), ("v".to_string(), cat_7)])]))

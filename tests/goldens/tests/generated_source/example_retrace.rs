@@ -40,11 +40,13 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // body: GraphModule
         let mean = x.mean(..)?;
         let sub = (x - &mean)?;  drop(mean);
         let exp = sub.exp()?;
         let sum = exp.sum(..)?;  drop(exp);
         let truediv = (&sub / &sum)?;  drop(sub); drop(sum);
+        // Model
         let head = self.head.forward(&truediv)?;  drop(truediv);
         Ok(head)
     }

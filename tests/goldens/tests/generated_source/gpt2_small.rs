@@ -147,11 +147,15 @@ impl Generated {
     /// When the arguments do not fit.
     pub fn forward(&self, idx: &Tensor) -> Result<Tensor> {
         let wte = self.wte.forward(idx)?;
+        // wpe: Embedding
         let pos = &self.pos;
+        // Gpt2
         let wpe = self.wpe.forward(pos)?;
         let add = (&wte + &wpe)?;  core::mem::drop(wte); core::mem::drop(wpe);
         let drop = self.drop.forward(&add)?;  core::mem::drop(add);
+        // h.0: Block
         let h_0_ln_1 = self.h.0.ln_1.forward(&drop)?;
+        // h.0.attn: CausalSelfAttention
         let size = h_0_ln_1.sizes()?;
         let getitem = size.get(0)?;
         let getitem_1 = size.get(1)?;
@@ -182,14 +186,19 @@ impl Generated {
         let contiguous = transpose_4.contiguous()?;  core::mem::drop(transpose_4);
         let view_3 = contiguous.view((getitem, getitem_1, getitem_2))?;  core::mem::drop(contiguous);
         let h_0_attn_c_proj = self.h.0.attn.c_proj.forward(&view_3)?;  core::mem::drop(view_3);
+        // h.0: Block
         let add_1 = (&drop + &h_0_attn_c_proj)?;  core::mem::drop(drop); core::mem::drop(h_0_attn_c_proj);
         let h_0_ln_2 = self.h.0.ln_2.forward(&add_1)?;
+        // h.0.mlp: Mlp
         let h_0_mlp_c_fc = self.h.0.mlp.c_fc.forward(&h_0_ln_2)?;  core::mem::drop(h_0_ln_2);
         let h_0_mlp_act = self.h.0.mlp.act.forward(&h_0_mlp_c_fc)?;  core::mem::drop(h_0_mlp_c_fc);
         let h_0_mlp_c_proj = self.h.0.mlp.c_proj.forward(&h_0_mlp_act)?;  core::mem::drop(h_0_mlp_act);
         let h_0_mlp_dropout = self.h.0.mlp.dropout.forward(&h_0_mlp_c_proj)?;  core::mem::drop(h_0_mlp_c_proj);
+        // h.0: Block
         let add_2 = (&add_1 + &h_0_mlp_dropout)?;  core::mem::drop(add_1); core::mem::drop(h_0_mlp_dropout);
+        // h.1: Block
         let h_1_ln_1 = self.h.1.ln_1.forward(&add_2)?;
+        // h.1.attn: CausalSelfAttention
         let size_1 = h_1_ln_1.sizes()?;
         let getitem_6 = size_1.get(0)?;
         let getitem_7 = size_1.get(1)?;
@@ -220,13 +229,17 @@ impl Generated {
         let contiguous_1 = transpose_9.contiguous()?;  core::mem::drop(transpose_9);
         let view_7 = contiguous_1.view((getitem_6, getitem_7, getitem_8))?;  core::mem::drop(contiguous_1);
         let h_1_attn_c_proj = self.h.1.attn.c_proj.forward(&view_7)?;  core::mem::drop(view_7);
+        // h.1: Block
         let add_3 = (&add_2 + &h_1_attn_c_proj)?;  core::mem::drop(add_2); core::mem::drop(h_1_attn_c_proj);
         let h_1_ln_2 = self.h.1.ln_2.forward(&add_3)?;
+        // h.1.mlp: Mlp
         let h_1_mlp_c_fc = self.h.1.mlp.c_fc.forward(&h_1_ln_2)?;  core::mem::drop(h_1_ln_2);
         let h_1_mlp_act = self.h.1.mlp.act.forward(&h_1_mlp_c_fc)?;  core::mem::drop(h_1_mlp_c_fc);
         let h_1_mlp_c_proj = self.h.1.mlp.c_proj.forward(&h_1_mlp_act)?;  core::mem::drop(h_1_mlp_act);
         let h_1_mlp_dropout = self.h.1.mlp.dropout.forward(&h_1_mlp_c_proj)?;  core::mem::drop(h_1_mlp_c_proj);
+        // h.1: Block
         let add_4 = (&add_3 + &h_1_mlp_dropout)?;  core::mem::drop(add_3); core::mem::drop(h_1_mlp_dropout);
+        // Gpt2
         let ln_f = self.ln_f.forward(&add_4)?;  core::mem::drop(add_4);
         let lm_head = self.lm_head.forward(&ln_f)?;  core::mem::drop(ln_f);
         Ok(lm_head)

@@ -51,7 +51,7 @@ impl Generated {
         let getitem = lstm.0.clone();
         let getitem_1 = lstm.1.clone();  drop(lstm);
         let getitem_2 = getitem_1.0.clone();
-        let _ = getitem_1.1.clone();  drop(getitem_1);
+        drop(getitem_1);
         let getitem_4 = getitem_2.i(-2)?;
         let getitem_5 = getitem_2.i(-1)?;  drop(getitem_2);
         let cat = fx_nn::ops::cat(&[getitem_4.clone(), getitem_5.clone()], 1)?;  drop(getitem_4); drop(getitem_5);

@@ -159,157 +159,221 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // features.0: Sequential
         let features_0_0 = self.features.0.0.forward(x)?;
         let features_0_1 = self.features.0.1.forward(&features_0_0)?;  drop(features_0_0);
         let features_0_2 = self.features.0.2.forward(&features_0_1)?;  drop(features_0_1);
+        // features.1.conv.0: Sequential
         let features_1_conv_0_0 = self.features.1.conv.0.0.forward(&features_0_2)?;  drop(features_0_2);
         let features_1_conv_0_1 = self.features.1.conv.0.1.forward(&features_1_conv_0_0)?;  drop(features_1_conv_0_0);
         let features_1_conv_0_2 = self.features.1.conv.0.2.forward(&features_1_conv_0_1)?;  drop(features_1_conv_0_1);
+        // features.1.conv: Sequential
         let features_1_conv_1 = self.features.1.conv.1.forward(&features_1_conv_0_2)?;  drop(features_1_conv_0_2);
         let features_1_conv_2 = self.features.1.conv.2.forward(&features_1_conv_1)?;  drop(features_1_conv_1);
+        // features.2.conv.0: Sequential
         let features_2_conv_0_0 = self.features.2.conv.0.0.forward(&features_1_conv_2)?;  drop(features_1_conv_2);
         let features_2_conv_0_1 = self.features.2.conv.0.1.forward(&features_2_conv_0_0)?;  drop(features_2_conv_0_0);
         let features_2_conv_0_2 = self.features.2.conv.0.2.forward(&features_2_conv_0_1)?;  drop(features_2_conv_0_1);
+        // features.2.conv.1: Sequential
         let features_2_conv_1_0 = self.features.2.conv.1.0.forward(&features_2_conv_0_2)?;  drop(features_2_conv_0_2);
         let features_2_conv_1_1 = self.features.2.conv.1.1.forward(&features_2_conv_1_0)?;  drop(features_2_conv_1_0);
         let features_2_conv_1_2 = self.features.2.conv.1.2.forward(&features_2_conv_1_1)?;  drop(features_2_conv_1_1);
+        // features.2.conv: Sequential
         let features_2_conv_2 = self.features.2.conv.2.forward(&features_2_conv_1_2)?;  drop(features_2_conv_1_2);
         let features_2_conv_3 = self.features.2.conv.3.forward(&features_2_conv_2)?;  drop(features_2_conv_2);
+        // features.3.conv.0: Sequential
         let features_3_conv_0_0 = self.features.3.conv.0.0.forward(&features_2_conv_3)?;
         let features_3_conv_0_1 = self.features.3.conv.0.1.forward(&features_3_conv_0_0)?;  drop(features_3_conv_0_0);
         let features_3_conv_0_2 = self.features.3.conv.0.2.forward(&features_3_conv_0_1)?;  drop(features_3_conv_0_1);
+        // features.3.conv.1: Sequential
         let features_3_conv_1_0 = self.features.3.conv.1.0.forward(&features_3_conv_0_2)?;  drop(features_3_conv_0_2);
         let features_3_conv_1_1 = self.features.3.conv.1.1.forward(&features_3_conv_1_0)?;  drop(features_3_conv_1_0);
         let features_3_conv_1_2 = self.features.3.conv.1.2.forward(&features_3_conv_1_1)?;  drop(features_3_conv_1_1);
+        // features.3.conv: Sequential
         let features_3_conv_2 = self.features.3.conv.2.forward(&features_3_conv_1_2)?;  drop(features_3_conv_1_2);
         let features_3_conv_3 = self.features.3.conv.3.forward(&features_3_conv_2)?;  drop(features_3_conv_2);
+        // features.3: InvertedResidual
         let add = (&features_2_conv_3 + &features_3_conv_3)?;  drop(features_2_conv_3); drop(features_3_conv_3);
+        // features.4.conv.0: Sequential
         let features_4_conv_0_0 = self.features.4.conv.0.0.forward(&add)?;  drop(add);
         let features_4_conv_0_1 = self.features.4.conv.0.1.forward(&features_4_conv_0_0)?;  drop(features_4_conv_0_0);
         let features_4_conv_0_2 = self.features.4.conv.0.2.forward(&features_4_conv_0_1)?;  drop(features_4_conv_0_1);
+        // features.4.conv.1: Sequential
         let features_4_conv_1_0 = self.features.4.conv.1.0.forward(&features_4_conv_0_2)?;  drop(features_4_conv_0_2);
         let features_4_conv_1_1 = self.features.4.conv.1.1.forward(&features_4_conv_1_0)?;  drop(features_4_conv_1_0);
         let features_4_conv_1_2 = self.features.4.conv.1.2.forward(&features_4_conv_1_1)?;  drop(features_4_conv_1_1);
+        // features.4.conv: Sequential
         let features_4_conv_2 = self.features.4.conv.2.forward(&features_4_conv_1_2)?;  drop(features_4_conv_1_2);
         let features_4_conv_3 = self.features.4.conv.3.forward(&features_4_conv_2)?;  drop(features_4_conv_2);
+        // features.5.conv.0: Sequential
         let features_5_conv_0_0 = self.features.5.conv.0.0.forward(&features_4_conv_3)?;
         let features_5_conv_0_1 = self.features.5.conv.0.1.forward(&features_5_conv_0_0)?;  drop(features_5_conv_0_0);
         let features_5_conv_0_2 = self.features.5.conv.0.2.forward(&features_5_conv_0_1)?;  drop(features_5_conv_0_1);
+        // features.5.conv.1: Sequential
         let features_5_conv_1_0 = self.features.5.conv.1.0.forward(&features_5_conv_0_2)?;  drop(features_5_conv_0_2);
         let features_5_conv_1_1 = self.features.5.conv.1.1.forward(&features_5_conv_1_0)?;  drop(features_5_conv_1_0);
         let features_5_conv_1_2 = self.features.5.conv.1.2.forward(&features_5_conv_1_1)?;  drop(features_5_conv_1_1);
+        // features.5.conv: Sequential
         let features_5_conv_2 = self.features.5.conv.2.forward(&features_5_conv_1_2)?;  drop(features_5_conv_1_2);
         let features_5_conv_3 = self.features.5.conv.3.forward(&features_5_conv_2)?;  drop(features_5_conv_2);
+        // features.5: InvertedResidual
         let add_1 = (&features_4_conv_3 + &features_5_conv_3)?;  drop(features_4_conv_3); drop(features_5_conv_3);
+        // features.6.conv.0: Sequential
         let features_6_conv_0_0 = self.features.6.conv.0.0.forward(&add_1)?;
         let features_6_conv_0_1 = self.features.6.conv.0.1.forward(&features_6_conv_0_0)?;  drop(features_6_conv_0_0);
         let features_6_conv_0_2 = self.features.6.conv.0.2.forward(&features_6_conv_0_1)?;  drop(features_6_conv_0_1);
+        // features.6.conv.1: Sequential
         let features_6_conv_1_0 = self.features.6.conv.1.0.forward(&features_6_conv_0_2)?;  drop(features_6_conv_0_2);
         let features_6_conv_1_1 = self.features.6.conv.1.1.forward(&features_6_conv_1_0)?;  drop(features_6_conv_1_0);
         let features_6_conv_1_2 = self.features.6.conv.1.2.forward(&features_6_conv_1_1)?;  drop(features_6_conv_1_1);
+        // features.6.conv: Sequential
         let features_6_conv_2 = self.features.6.conv.2.forward(&features_6_conv_1_2)?;  drop(features_6_conv_1_2);
         let features_6_conv_3 = self.features.6.conv.3.forward(&features_6_conv_2)?;  drop(features_6_conv_2);
+        // features.6: InvertedResidual
         let add_2 = (&add_1 + &features_6_conv_3)?;  drop(add_1); drop(features_6_conv_3);
+        // features.7.conv.0: Sequential
         let features_7_conv_0_0 = self.features.7.conv.0.0.forward(&add_2)?;  drop(add_2);
         let features_7_conv_0_1 = self.features.7.conv.0.1.forward(&features_7_conv_0_0)?;  drop(features_7_conv_0_0);
         let features_7_conv_0_2 = self.features.7.conv.0.2.forward(&features_7_conv_0_1)?;  drop(features_7_conv_0_1);
+        // features.7.conv.1: Sequential
         let features_7_conv_1_0 = self.features.7.conv.1.0.forward(&features_7_conv_0_2)?;  drop(features_7_conv_0_2);
         let features_7_conv_1_1 = self.features.7.conv.1.1.forward(&features_7_conv_1_0)?;  drop(features_7_conv_1_0);
         let features_7_conv_1_2 = self.features.7.conv.1.2.forward(&features_7_conv_1_1)?;  drop(features_7_conv_1_1);
+        // features.7.conv: Sequential
         let features_7_conv_2 = self.features.7.conv.2.forward(&features_7_conv_1_2)?;  drop(features_7_conv_1_2);
         let features_7_conv_3 = self.features.7.conv.3.forward(&features_7_conv_2)?;  drop(features_7_conv_2);
+        // features.8.conv.0: Sequential
         let features_8_conv_0_0 = self.features.8.conv.0.0.forward(&features_7_conv_3)?;
         let features_8_conv_0_1 = self.features.8.conv.0.1.forward(&features_8_conv_0_0)?;  drop(features_8_conv_0_0);
         let features_8_conv_0_2 = self.features.8.conv.0.2.forward(&features_8_conv_0_1)?;  drop(features_8_conv_0_1);
+        // features.8.conv.1: Sequential
         let features_8_conv_1_0 = self.features.8.conv.1.0.forward(&features_8_conv_0_2)?;  drop(features_8_conv_0_2);
         let features_8_conv_1_1 = self.features.8.conv.1.1.forward(&features_8_conv_1_0)?;  drop(features_8_conv_1_0);
         let features_8_conv_1_2 = self.features.8.conv.1.2.forward(&features_8_conv_1_1)?;  drop(features_8_conv_1_1);
+        // features.8.conv: Sequential
         let features_8_conv_2 = self.features.8.conv.2.forward(&features_8_conv_1_2)?;  drop(features_8_conv_1_2);
         let features_8_conv_3 = self.features.8.conv.3.forward(&features_8_conv_2)?;  drop(features_8_conv_2);
+        // features.8: InvertedResidual
         let add_3 = (&features_7_conv_3 + &features_8_conv_3)?;  drop(features_7_conv_3); drop(features_8_conv_3);
+        // features.9.conv.0: Sequential
         let features_9_conv_0_0 = self.features.9.conv.0.0.forward(&add_3)?;
         let features_9_conv_0_1 = self.features.9.conv.0.1.forward(&features_9_conv_0_0)?;  drop(features_9_conv_0_0);
         let features_9_conv_0_2 = self.features.9.conv.0.2.forward(&features_9_conv_0_1)?;  drop(features_9_conv_0_1);
+        // features.9.conv.1: Sequential
         let features_9_conv_1_0 = self.features.9.conv.1.0.forward(&features_9_conv_0_2)?;  drop(features_9_conv_0_2);
         let features_9_conv_1_1 = self.features.9.conv.1.1.forward(&features_9_conv_1_0)?;  drop(features_9_conv_1_0);
         let features_9_conv_1_2 = self.features.9.conv.1.2.forward(&features_9_conv_1_1)?;  drop(features_9_conv_1_1);
+        // features.9.conv: Sequential
         let features_9_conv_2 = self.features.9.conv.2.forward(&features_9_conv_1_2)?;  drop(features_9_conv_1_2);
         let features_9_conv_3 = self.features.9.conv.3.forward(&features_9_conv_2)?;  drop(features_9_conv_2);
+        // features.9: InvertedResidual
         let add_4 = (&add_3 + &features_9_conv_3)?;  drop(add_3); drop(features_9_conv_3);
+        // features.10.conv.0: Sequential
         let features_10_conv_0_0 = self.features.10.conv.0.0.forward(&add_4)?;
         let features_10_conv_0_1 = self.features.10.conv.0.1.forward(&features_10_conv_0_0)?;  drop(features_10_conv_0_0);
         let features_10_conv_0_2 = self.features.10.conv.0.2.forward(&features_10_conv_0_1)?;  drop(features_10_conv_0_1);
+        // features.10.conv.1: Sequential
         let features_10_conv_1_0 = self.features.10.conv.1.0.forward(&features_10_conv_0_2)?;  drop(features_10_conv_0_2);
         let features_10_conv_1_1 = self.features.10.conv.1.1.forward(&features_10_conv_1_0)?;  drop(features_10_conv_1_0);
         let features_10_conv_1_2 = self.features.10.conv.1.2.forward(&features_10_conv_1_1)?;  drop(features_10_conv_1_1);
+        // features.10.conv: Sequential
         let features_10_conv_2 = self.features.10.conv.2.forward(&features_10_conv_1_2)?;  drop(features_10_conv_1_2);
         let features_10_conv_3 = self.features.10.conv.3.forward(&features_10_conv_2)?;  drop(features_10_conv_2);
+        // features.10: InvertedResidual
         let add_5 = (&add_4 + &features_10_conv_3)?;  drop(add_4); drop(features_10_conv_3);
+        // features.11.conv.0: Sequential
         let features_11_conv_0_0 = self.features.11.conv.0.0.forward(&add_5)?;  drop(add_5);
         let features_11_conv_0_1 = self.features.11.conv.0.1.forward(&features_11_conv_0_0)?;  drop(features_11_conv_0_0);
         let features_11_conv_0_2 = self.features.11.conv.0.2.forward(&features_11_conv_0_1)?;  drop(features_11_conv_0_1);
+        // features.11.conv.1: Sequential
         let features_11_conv_1_0 = self.features.11.conv.1.0.forward(&features_11_conv_0_2)?;  drop(features_11_conv_0_2);
         let features_11_conv_1_1 = self.features.11.conv.1.1.forward(&features_11_conv_1_0)?;  drop(features_11_conv_1_0);
         let features_11_conv_1_2 = self.features.11.conv.1.2.forward(&features_11_conv_1_1)?;  drop(features_11_conv_1_1);
+        // features.11.conv: Sequential
         let features_11_conv_2 = self.features.11.conv.2.forward(&features_11_conv_1_2)?;  drop(features_11_conv_1_2);
         let features_11_conv_3 = self.features.11.conv.3.forward(&features_11_conv_2)?;  drop(features_11_conv_2);
+        // features.12.conv.0: Sequential
         let features_12_conv_0_0 = self.features.12.conv.0.0.forward(&features_11_conv_3)?;
         let features_12_conv_0_1 = self.features.12.conv.0.1.forward(&features_12_conv_0_0)?;  drop(features_12_conv_0_0);
         let features_12_conv_0_2 = self.features.12.conv.0.2.forward(&features_12_conv_0_1)?;  drop(features_12_conv_0_1);
+        // features.12.conv.1: Sequential
         let features_12_conv_1_0 = self.features.12.conv.1.0.forward(&features_12_conv_0_2)?;  drop(features_12_conv_0_2);
         let features_12_conv_1_1 = self.features.12.conv.1.1.forward(&features_12_conv_1_0)?;  drop(features_12_conv_1_0);
         let features_12_conv_1_2 = self.features.12.conv.1.2.forward(&features_12_conv_1_1)?;  drop(features_12_conv_1_1);
+        // features.12.conv: Sequential
         let features_12_conv_2 = self.features.12.conv.2.forward(&features_12_conv_1_2)?;  drop(features_12_conv_1_2);
         let features_12_conv_3 = self.features.12.conv.3.forward(&features_12_conv_2)?;  drop(features_12_conv_2);
+        // features.12: InvertedResidual
         let add_6 = (&features_11_conv_3 + &features_12_conv_3)?;  drop(features_11_conv_3); drop(features_12_conv_3);
+        // features.13.conv.0: Sequential
         let features_13_conv_0_0 = self.features.13.conv.0.0.forward(&add_6)?;
         let features_13_conv_0_1 = self.features.13.conv.0.1.forward(&features_13_conv_0_0)?;  drop(features_13_conv_0_0);
         let features_13_conv_0_2 = self.features.13.conv.0.2.forward(&features_13_conv_0_1)?;  drop(features_13_conv_0_1);
+        // features.13.conv.1: Sequential
         let features_13_conv_1_0 = self.features.13.conv.1.0.forward(&features_13_conv_0_2)?;  drop(features_13_conv_0_2);
         let features_13_conv_1_1 = self.features.13.conv.1.1.forward(&features_13_conv_1_0)?;  drop(features_13_conv_1_0);
         let features_13_conv_1_2 = self.features.13.conv.1.2.forward(&features_13_conv_1_1)?;  drop(features_13_conv_1_1);
+        // features.13.conv: Sequential
         let features_13_conv_2 = self.features.13.conv.2.forward(&features_13_conv_1_2)?;  drop(features_13_conv_1_2);
         let features_13_conv_3 = self.features.13.conv.3.forward(&features_13_conv_2)?;  drop(features_13_conv_2);
+        // features.13: InvertedResidual
         let add_7 = (&add_6 + &features_13_conv_3)?;  drop(add_6); drop(features_13_conv_3);
+        // features.14.conv.0: Sequential
         let features_14_conv_0_0 = self.features.14.conv.0.0.forward(&add_7)?;  drop(add_7);
         let features_14_conv_0_1 = self.features.14.conv.0.1.forward(&features_14_conv_0_0)?;  drop(features_14_conv_0_0);
         let features_14_conv_0_2 = self.features.14.conv.0.2.forward(&features_14_conv_0_1)?;  drop(features_14_conv_0_1);
+        // features.14.conv.1: Sequential
         let features_14_conv_1_0 = self.features.14.conv.1.0.forward(&features_14_conv_0_2)?;  drop(features_14_conv_0_2);
         let features_14_conv_1_1 = self.features.14.conv.1.1.forward(&features_14_conv_1_0)?;  drop(features_14_conv_1_0);
         let features_14_conv_1_2 = self.features.14.conv.1.2.forward(&features_14_conv_1_1)?;  drop(features_14_conv_1_1);
+        // features.14.conv: Sequential
         let features_14_conv_2 = self.features.14.conv.2.forward(&features_14_conv_1_2)?;  drop(features_14_conv_1_2);
         let features_14_conv_3 = self.features.14.conv.3.forward(&features_14_conv_2)?;  drop(features_14_conv_2);
+        // features.15.conv.0: Sequential
         let features_15_conv_0_0 = self.features.15.conv.0.0.forward(&features_14_conv_3)?;
         let features_15_conv_0_1 = self.features.15.conv.0.1.forward(&features_15_conv_0_0)?;  drop(features_15_conv_0_0);
         let features_15_conv_0_2 = self.features.15.conv.0.2.forward(&features_15_conv_0_1)?;  drop(features_15_conv_0_1);
+        // features.15.conv.1: Sequential
         let features_15_conv_1_0 = self.features.15.conv.1.0.forward(&features_15_conv_0_2)?;  drop(features_15_conv_0_2);
         let features_15_conv_1_1 = self.features.15.conv.1.1.forward(&features_15_conv_1_0)?;  drop(features_15_conv_1_0);
         let features_15_conv_1_2 = self.features.15.conv.1.2.forward(&features_15_conv_1_1)?;  drop(features_15_conv_1_1);
+        // features.15.conv: Sequential
         let features_15_conv_2 = self.features.15.conv.2.forward(&features_15_conv_1_2)?;  drop(features_15_conv_1_2);
         let features_15_conv_3 = self.features.15.conv.3.forward(&features_15_conv_2)?;  drop(features_15_conv_2);
+        // features.15: InvertedResidual
         let add_8 = (&features_14_conv_3 + &features_15_conv_3)?;  drop(features_14_conv_3); drop(features_15_conv_3);
+        // features.16.conv.0: Sequential
         let features_16_conv_0_0 = self.features.16.conv.0.0.forward(&add_8)?;
         let features_16_conv_0_1 = self.features.16.conv.0.1.forward(&features_16_conv_0_0)?;  drop(features_16_conv_0_0);
         let features_16_conv_0_2 = self.features.16.conv.0.2.forward(&features_16_conv_0_1)?;  drop(features_16_conv_0_1);
+        // features.16.conv.1: Sequential
         let features_16_conv_1_0 = self.features.16.conv.1.0.forward(&features_16_conv_0_2)?;  drop(features_16_conv_0_2);
         let features_16_conv_1_1 = self.features.16.conv.1.1.forward(&features_16_conv_1_0)?;  drop(features_16_conv_1_0);
         let features_16_conv_1_2 = self.features.16.conv.1.2.forward(&features_16_conv_1_1)?;  drop(features_16_conv_1_1);
+        // features.16.conv: Sequential
         let features_16_conv_2 = self.features.16.conv.2.forward(&features_16_conv_1_2)?;  drop(features_16_conv_1_2);
         let features_16_conv_3 = self.features.16.conv.3.forward(&features_16_conv_2)?;  drop(features_16_conv_2);
+        // features.16: InvertedResidual
         let add_9 = (&add_8 + &features_16_conv_3)?;  drop(add_8); drop(features_16_conv_3);
+        // features.17.conv.0: Sequential
         let features_17_conv_0_0 = self.features.17.conv.0.0.forward(&add_9)?;  drop(add_9);
         let features_17_conv_0_1 = self.features.17.conv.0.1.forward(&features_17_conv_0_0)?;  drop(features_17_conv_0_0);
         let features_17_conv_0_2 = self.features.17.conv.0.2.forward(&features_17_conv_0_1)?;  drop(features_17_conv_0_1);
+        // features.17.conv.1: Sequential
         let features_17_conv_1_0 = self.features.17.conv.1.0.forward(&features_17_conv_0_2)?;  drop(features_17_conv_0_2);
         let features_17_conv_1_1 = self.features.17.conv.1.1.forward(&features_17_conv_1_0)?;  drop(features_17_conv_1_0);
         let features_17_conv_1_2 = self.features.17.conv.1.2.forward(&features_17_conv_1_1)?;  drop(features_17_conv_1_1);
+        // features.17.conv: Sequential
         let features_17_conv_2 = self.features.17.conv.2.forward(&features_17_conv_1_2)?;  drop(features_17_conv_1_2);
         let features_17_conv_3 = self.features.17.conv.3.forward(&features_17_conv_2)?;  drop(features_17_conv_2);
+        // features.18: Sequential
         let features_18_0 = self.features.18.0.forward(&features_17_conv_3)?;  drop(features_17_conv_3);
         let features_18_1 = self.features.18.1.forward(&features_18_0)?;  drop(features_18_0);
         let features_18_2 = self.features.18.2.forward(&features_18_1)?;  drop(features_18_1);
+        // MobileNetV2
         let adaptive_avg_pool2d = fx_nn::ops::adaptive_avg_pool2d(&features_18_2, (1, 1))?;  drop(features_18_2);
         let flatten = fx_nn::ops::flatten(&adaptive_avg_pool2d, 1, -1)?;  drop(adaptive_avg_pool2d);
+        // classifier: Sequential
         let classifier_0 = self.classifier.0.forward(&flatten)?;  drop(flatten);
         let classifier_1 = self.classifier.1.forward(&classifier_0)?;  drop(classifier_0);
         Ok(classifier_1)

@@ -136,22 +136,30 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // blocks.0.0: Inner
         let blocks_0_0_lin = self.blocks.0.0.lin.forward(x)?;
         let blocks_0_0_scale = &self.blocks.0.0.scale;
         let mul = (&blocks_0_0_lin * blocks_0_0_scale)?;  drop(blocks_0_0_lin);
         let add = (x + &mul)?;  drop(mul);
+        // blocks.0: Sequential
         let blocks_0_1 = self.blocks.0.1.forward(&add)?;  drop(add);
+        // blocks.0.2: Sequential
         let blocks_0_2_0 = self.blocks.0.2.0.forward(&blocks_0_1)?;  drop(blocks_0_1);
         let blocks_0_2_1 = self.blocks.0.2.1.forward(&blocks_0_2_0)?;  drop(blocks_0_2_0);
+        // Nested
         let biases_0 = &self.biases.0;
         let add_1 = (&blocks_0_2_1 + biases_0)?;  drop(blocks_0_2_1);
+        // blocks.1.0: Inner
         let blocks_1_0_lin = self.blocks.1.0.lin.forward(&add_1)?;
         let blocks_1_0_scale = &self.blocks.1.0.scale;
         let mul_1 = (&blocks_1_0_lin * blocks_1_0_scale)?;  drop(blocks_1_0_lin);
         let add_2 = (&add_1 + &mul_1)?;  drop(mul_1);
+        // blocks.1: Sequential
         let blocks_1_1 = self.blocks.1.1.forward(&add_2)?;  drop(add_2);
+        // blocks.1.2: Sequential
         let blocks_1_2_0 = self.blocks.1.2.0.forward(&blocks_1_1)?;  drop(blocks_1_1);
         let blocks_1_2_1 = self.blocks.1.2.1.forward(&blocks_1_2_0)?;  drop(blocks_1_2_0);
+        // Nested
         let biases_1 = &self.biases.1;
         let add_3 = (&blocks_1_2_1 + biases_1)?;  drop(blocks_1_2_1);
         let by_name_p_q = self.by_name.p_q.forward(&add_3)?;

@@ -150,49 +150,64 @@ impl Generated {
         let conv1 = self.conv1.forward(x)?;
         let relu = self.relu.forward(&conv1)?;  drop(conv1);
         let maxpool = self.maxpool.forward(&relu)?;  drop(relu);
+        // layer1.0: BasicBlock
         let layer1_0_conv1 = self.layer1.0.conv1.forward(&maxpool)?;
         let layer1_0_relu = self.layer1.0.relu.forward(&layer1_0_conv1)?;  drop(layer1_0_conv1);
         let layer1_0_conv2 = self.layer1.0.conv2.forward(&layer1_0_relu)?;  drop(layer1_0_relu);
         let add = (&layer1_0_conv2 + &maxpool)?;  drop(layer1_0_conv2); drop(maxpool);
         let layer1_0_relu_1 = self.layer1.0.relu.forward(&add)?;  drop(add);
+        // layer1.1: BasicBlock
         let layer1_1_conv1 = self.layer1.1.conv1.forward(&layer1_0_relu_1)?;
         let layer1_1_relu = self.layer1.1.relu.forward(&layer1_1_conv1)?;  drop(layer1_1_conv1);
         let layer1_1_conv2 = self.layer1.1.conv2.forward(&layer1_1_relu)?;  drop(layer1_1_relu);
         let add_1 = (&layer1_1_conv2 + &layer1_0_relu_1)?;  drop(layer1_1_conv2); drop(layer1_0_relu_1);
         let layer1_1_relu_1 = self.layer1.1.relu.forward(&add_1)?;  drop(add_1);
+        // layer2.0: BasicBlock
         let layer2_0_conv1 = self.layer2.0.conv1.forward(&layer1_1_relu_1)?;
         let layer2_0_relu = self.layer2.0.relu.forward(&layer2_0_conv1)?;  drop(layer2_0_conv1);
         let layer2_0_conv2 = self.layer2.0.conv2.forward(&layer2_0_relu)?;  drop(layer2_0_relu);
+        // layer2.0.downsample: Sequential
         let layer2_0_downsample_0 = self.layer2.0.downsample.0.forward(&layer1_1_relu_1)?;  drop(layer1_1_relu_1);
+        // layer2.0: BasicBlock
         let add_2 = (&layer2_0_conv2 + &layer2_0_downsample_0)?;  drop(layer2_0_conv2); drop(layer2_0_downsample_0);
         let layer2_0_relu_1 = self.layer2.0.relu.forward(&add_2)?;  drop(add_2);
+        // layer2.1: BasicBlock
         let layer2_1_conv1 = self.layer2.1.conv1.forward(&layer2_0_relu_1)?;
         let layer2_1_relu = self.layer2.1.relu.forward(&layer2_1_conv1)?;  drop(layer2_1_conv1);
         let layer2_1_conv2 = self.layer2.1.conv2.forward(&layer2_1_relu)?;  drop(layer2_1_relu);
         let add_3 = (&layer2_1_conv2 + &layer2_0_relu_1)?;  drop(layer2_1_conv2); drop(layer2_0_relu_1);
         let layer2_1_relu_1 = self.layer2.1.relu.forward(&add_3)?;  drop(add_3);
+        // layer3.0: BasicBlock
         let layer3_0_conv1 = self.layer3.0.conv1.forward(&layer2_1_relu_1)?;
         let layer3_0_relu = self.layer3.0.relu.forward(&layer3_0_conv1)?;  drop(layer3_0_conv1);
         let layer3_0_conv2 = self.layer3.0.conv2.forward(&layer3_0_relu)?;  drop(layer3_0_relu);
+        // layer3.0.downsample: Sequential
         let layer3_0_downsample_0 = self.layer3.0.downsample.0.forward(&layer2_1_relu_1)?;  drop(layer2_1_relu_1);
+        // layer3.0: BasicBlock
         let add_4 = (&layer3_0_conv2 + &layer3_0_downsample_0)?;  drop(layer3_0_conv2); drop(layer3_0_downsample_0);
         let layer3_0_relu_1 = self.layer3.0.relu.forward(&add_4)?;  drop(add_4);
+        // layer3.1: BasicBlock
         let layer3_1_conv1 = self.layer3.1.conv1.forward(&layer3_0_relu_1)?;
         let layer3_1_relu = self.layer3.1.relu.forward(&layer3_1_conv1)?;  drop(layer3_1_conv1);
         let layer3_1_conv2 = self.layer3.1.conv2.forward(&layer3_1_relu)?;  drop(layer3_1_relu);
         let add_5 = (&layer3_1_conv2 + &layer3_0_relu_1)?;  drop(layer3_1_conv2); drop(layer3_0_relu_1);
         let layer3_1_relu_1 = self.layer3.1.relu.forward(&add_5)?;  drop(add_5);
+        // layer4.0: BasicBlock
         let layer4_0_conv1 = self.layer4.0.conv1.forward(&layer3_1_relu_1)?;
         let layer4_0_relu = self.layer4.0.relu.forward(&layer4_0_conv1)?;  drop(layer4_0_conv1);
         let layer4_0_conv2 = self.layer4.0.conv2.forward(&layer4_0_relu)?;  drop(layer4_0_relu);
+        // layer4.0.downsample: Sequential
         let layer4_0_downsample_0 = self.layer4.0.downsample.0.forward(&layer3_1_relu_1)?;  drop(layer3_1_relu_1);
+        // layer4.0: BasicBlock
         let add_6 = (&layer4_0_conv2 + &layer4_0_downsample_0)?;  drop(layer4_0_conv2); drop(layer4_0_downsample_0);
         let layer4_0_relu_1 = self.layer4.0.relu.forward(&add_6)?;  drop(add_6);
+        // layer4.1: BasicBlock
         let layer4_1_conv1 = self.layer4.1.conv1.forward(&layer4_0_relu_1)?;
         let layer4_1_relu = self.layer4.1.relu.forward(&layer4_1_conv1)?;  drop(layer4_1_conv1);
         let layer4_1_conv2 = self.layer4.1.conv2.forward(&layer4_1_relu)?;  drop(layer4_1_relu);
         let add_7 = (&layer4_1_conv2 + &layer4_0_relu_1)?;  drop(layer4_1_conv2); drop(layer4_0_relu_1);
         let layer4_1_relu_1 = self.layer4.1.relu.forward(&add_7)?;  drop(add_7);
+        // ResNet
         let avgpool = self.avgpool.forward(&layer4_1_relu_1)?;  drop(layer4_1_relu_1);
         let flatten = fx_nn::ops::flatten(&avgpool, 1, -1)?;  drop(avgpool);
         let fc = self.fc.forward(&flatten)?;  drop(flatten);

@@ -199,6 +199,7 @@ impl Generated {
         let bn1 = self.bn1.forward(&conv1)?;  drop(conv1);
         let relu = self.relu.forward(&bn1)?;  drop(bn1);
         let maxpool = self.maxpool.forward(&relu)?;  drop(relu);
+        // layer1.0: Bottleneck
         let layer1_0_conv1 = self.layer1.0.conv1.forward(&maxpool)?;
         let layer1_0_bn1 = self.layer1.0.bn1.forward(&layer1_0_conv1)?;  drop(layer1_0_conv1);
         let layer1_0_relu = self.layer1.0.relu.forward(&layer1_0_bn1)?;  drop(layer1_0_bn1);
@@ -207,10 +208,13 @@ impl Generated {
         let layer1_0_relu_1 = self.layer1.0.relu.forward(&layer1_0_bn2)?;  drop(layer1_0_bn2);
         let layer1_0_conv3 = self.layer1.0.conv3.forward(&layer1_0_relu_1)?;  drop(layer1_0_relu_1);
         let layer1_0_bn3 = self.layer1.0.bn3.forward(&layer1_0_conv3)?;  drop(layer1_0_conv3);
+        // layer1.0.downsample: Sequential
         let layer1_0_downsample_0 = self.layer1.0.downsample.0.forward(&maxpool)?;  drop(maxpool);
         let layer1_0_downsample_1 = self.layer1.0.downsample.1.forward(&layer1_0_downsample_0)?;  drop(layer1_0_downsample_0);
+        // layer1.0: Bottleneck
         let add = (&layer1_0_bn3 + &layer1_0_downsample_1)?;  drop(layer1_0_bn3); drop(layer1_0_downsample_1);
         let layer1_0_relu_2 = self.layer1.0.relu.forward(&add)?;  drop(add);
+        // layer1.1: Bottleneck
         let layer1_1_conv1 = self.layer1.1.conv1.forward(&layer1_0_relu_2)?;
         let layer1_1_bn1 = self.layer1.1.bn1.forward(&layer1_1_conv1)?;  drop(layer1_1_conv1);
         let layer1_1_relu = self.layer1.1.relu.forward(&layer1_1_bn1)?;  drop(layer1_1_bn1);
@@ -221,6 +225,7 @@ impl Generated {
         let layer1_1_bn3 = self.layer1.1.bn3.forward(&layer1_1_conv3)?;  drop(layer1_1_conv3);
         let add_1 = (&layer1_1_bn3 + &layer1_0_relu_2)?;  drop(layer1_1_bn3); drop(layer1_0_relu_2);
         let layer1_1_relu_2 = self.layer1.1.relu.forward(&add_1)?;  drop(add_1);
+        // layer1.2: Bottleneck
         let layer1_2_conv1 = self.layer1.2.conv1.forward(&layer1_1_relu_2)?;
         let layer1_2_bn1 = self.layer1.2.bn1.forward(&layer1_2_conv1)?;  drop(layer1_2_conv1);
         let layer1_2_relu = self.layer1.2.relu.forward(&layer1_2_bn1)?;  drop(layer1_2_bn1);
@@ -231,6 +236,7 @@ impl Generated {
         let layer1_2_bn3 = self.layer1.2.bn3.forward(&layer1_2_conv3)?;  drop(layer1_2_conv3);
         let add_2 = (&layer1_2_bn3 + &layer1_1_relu_2)?;  drop(layer1_2_bn3); drop(layer1_1_relu_2);
         let layer1_2_relu_2 = self.layer1.2.relu.forward(&add_2)?;  drop(add_2);
+        // layer2.0: Bottleneck
         let layer2_0_conv1 = self.layer2.0.conv1.forward(&layer1_2_relu_2)?;
         let layer2_0_bn1 = self.layer2.0.bn1.forward(&layer2_0_conv1)?;  drop(layer2_0_conv1);
         let layer2_0_relu = self.layer2.0.relu.forward(&layer2_0_bn1)?;  drop(layer2_0_bn1);
@@ -239,10 +245,13 @@ impl Generated {
         let layer2_0_relu_1 = self.layer2.0.relu.forward(&layer2_0_bn2)?;  drop(layer2_0_bn2);
         let layer2_0_conv3 = self.layer2.0.conv3.forward(&layer2_0_relu_1)?;  drop(layer2_0_relu_1);
         let layer2_0_bn3 = self.layer2.0.bn3.forward(&layer2_0_conv3)?;  drop(layer2_0_conv3);
+        // layer2.0.downsample: Sequential
         let layer2_0_downsample_0 = self.layer2.0.downsample.0.forward(&layer1_2_relu_2)?;  drop(layer1_2_relu_2);
         let layer2_0_downsample_1 = self.layer2.0.downsample.1.forward(&layer2_0_downsample_0)?;  drop(layer2_0_downsample_0);
+        // layer2.0: Bottleneck
         let add_3 = (&layer2_0_bn3 + &layer2_0_downsample_1)?;  drop(layer2_0_bn3); drop(layer2_0_downsample_1);
         let layer2_0_relu_2 = self.layer2.0.relu.forward(&add_3)?;  drop(add_3);
+        // layer2.1: Bottleneck
         let layer2_1_conv1 = self.layer2.1.conv1.forward(&layer2_0_relu_2)?;
         let layer2_1_bn1 = self.layer2.1.bn1.forward(&layer2_1_conv1)?;  drop(layer2_1_conv1);
         let layer2_1_relu = self.layer2.1.relu.forward(&layer2_1_bn1)?;  drop(layer2_1_bn1);
@@ -253,6 +262,7 @@ impl Generated {
         let layer2_1_bn3 = self.layer2.1.bn3.forward(&layer2_1_conv3)?;  drop(layer2_1_conv3);
         let add_4 = (&layer2_1_bn3 + &layer2_0_relu_2)?;  drop(layer2_1_bn3); drop(layer2_0_relu_2);
         let layer2_1_relu_2 = self.layer2.1.relu.forward(&add_4)?;  drop(add_4);
+        // layer2.2: Bottleneck
         let layer2_2_conv1 = self.layer2.2.conv1.forward(&layer2_1_relu_2)?;
         let layer2_2_bn1 = self.layer2.2.bn1.forward(&layer2_2_conv1)?;  drop(layer2_2_conv1);
         let layer2_2_relu = self.layer2.2.relu.forward(&layer2_2_bn1)?;  drop(layer2_2_bn1);
@@ -263,6 +273,7 @@ impl Generated {
         let layer2_2_bn3 = self.layer2.2.bn3.forward(&layer2_2_conv3)?;  drop(layer2_2_conv3);
         let add_5 = (&layer2_2_bn3 + &layer2_1_relu_2)?;  drop(layer2_2_bn3); drop(layer2_1_relu_2);
         let layer2_2_relu_2 = self.layer2.2.relu.forward(&add_5)?;  drop(add_5);
+        // layer2.3: Bottleneck
         let layer2_3_conv1 = self.layer2.3.conv1.forward(&layer2_2_relu_2)?;
         let layer2_3_bn1 = self.layer2.3.bn1.forward(&layer2_3_conv1)?;  drop(layer2_3_conv1);
         let layer2_3_relu = self.layer2.3.relu.forward(&layer2_3_bn1)?;  drop(layer2_3_bn1);
@@ -273,6 +284,7 @@ impl Generated {
         let layer2_3_bn3 = self.layer2.3.bn3.forward(&layer2_3_conv3)?;  drop(layer2_3_conv3);
         let add_6 = (&layer2_3_bn3 + &layer2_2_relu_2)?;  drop(layer2_3_bn3); drop(layer2_2_relu_2);
         let layer2_3_relu_2 = self.layer2.3.relu.forward(&add_6)?;  drop(add_6);
+        // layer3.0: Bottleneck
         let layer3_0_conv1 = self.layer3.0.conv1.forward(&layer2_3_relu_2)?;
         let layer3_0_bn1 = self.layer3.0.bn1.forward(&layer3_0_conv1)?;  drop(layer3_0_conv1);
         let layer3_0_relu = self.layer3.0.relu.forward(&layer3_0_bn1)?;  drop(layer3_0_bn1);
@@ -281,10 +293,13 @@ impl Generated {
         let layer3_0_relu_1 = self.layer3.0.relu.forward(&layer3_0_bn2)?;  drop(layer3_0_bn2);
         let layer3_0_conv3 = self.layer3.0.conv3.forward(&layer3_0_relu_1)?;  drop(layer3_0_relu_1);
         let layer3_0_bn3 = self.layer3.0.bn3.forward(&layer3_0_conv3)?;  drop(layer3_0_conv3);
+        // layer3.0.downsample: Sequential
         let layer3_0_downsample_0 = self.layer3.0.downsample.0.forward(&layer2_3_relu_2)?;  drop(layer2_3_relu_2);
         let layer3_0_downsample_1 = self.layer3.0.downsample.1.forward(&layer3_0_downsample_0)?;  drop(layer3_0_downsample_0);
+        // layer3.0: Bottleneck
         let add_7 = (&layer3_0_bn3 + &layer3_0_downsample_1)?;  drop(layer3_0_bn3); drop(layer3_0_downsample_1);
         let layer3_0_relu_2 = self.layer3.0.relu.forward(&add_7)?;  drop(add_7);
+        // layer3.1: Bottleneck
         let layer3_1_conv1 = self.layer3.1.conv1.forward(&layer3_0_relu_2)?;
         let layer3_1_bn1 = self.layer3.1.bn1.forward(&layer3_1_conv1)?;  drop(layer3_1_conv1);
         let layer3_1_relu = self.layer3.1.relu.forward(&layer3_1_bn1)?;  drop(layer3_1_bn1);
@@ -295,6 +310,7 @@ impl Generated {
         let layer3_1_bn3 = self.layer3.1.bn3.forward(&layer3_1_conv3)?;  drop(layer3_1_conv3);
         let add_8 = (&layer3_1_bn3 + &layer3_0_relu_2)?;  drop(layer3_1_bn3); drop(layer3_0_relu_2);
         let layer3_1_relu_2 = self.layer3.1.relu.forward(&add_8)?;  drop(add_8);
+        // layer3.2: Bottleneck
         let layer3_2_conv1 = self.layer3.2.conv1.forward(&layer3_1_relu_2)?;
         let layer3_2_bn1 = self.layer3.2.bn1.forward(&layer3_2_conv1)?;  drop(layer3_2_conv1);
         let layer3_2_relu = self.layer3.2.relu.forward(&layer3_2_bn1)?;  drop(layer3_2_bn1);
@@ -305,6 +321,7 @@ impl Generated {
         let layer3_2_bn3 = self.layer3.2.bn3.forward(&layer3_2_conv3)?;  drop(layer3_2_conv3);
         let add_9 = (&layer3_2_bn3 + &layer3_1_relu_2)?;  drop(layer3_2_bn3); drop(layer3_1_relu_2);
         let layer3_2_relu_2 = self.layer3.2.relu.forward(&add_9)?;  drop(add_9);
+        // layer3.3: Bottleneck
         let layer3_3_conv1 = self.layer3.3.conv1.forward(&layer3_2_relu_2)?;
         let layer3_3_bn1 = self.layer3.3.bn1.forward(&layer3_3_conv1)?;  drop(layer3_3_conv1);
         let layer3_3_relu = self.layer3.3.relu.forward(&layer3_3_bn1)?;  drop(layer3_3_bn1);
@@ -315,6 +332,7 @@ impl Generated {
         let layer3_3_bn3 = self.layer3.3.bn3.forward(&layer3_3_conv3)?;  drop(layer3_3_conv3);
         let add_10 = (&layer3_3_bn3 + &layer3_2_relu_2)?;  drop(layer3_3_bn3); drop(layer3_2_relu_2);
         let layer3_3_relu_2 = self.layer3.3.relu.forward(&add_10)?;  drop(add_10);
+        // layer3.4: Bottleneck
         let layer3_4_conv1 = self.layer3.4.conv1.forward(&layer3_3_relu_2)?;
         let layer3_4_bn1 = self.layer3.4.bn1.forward(&layer3_4_conv1)?;  drop(layer3_4_conv1);
         let layer3_4_relu = self.layer3.4.relu.forward(&layer3_4_bn1)?;  drop(layer3_4_bn1);
@@ -325,6 +343,7 @@ impl Generated {
         let layer3_4_bn3 = self.layer3.4.bn3.forward(&layer3_4_conv3)?;  drop(layer3_4_conv3);
         let add_11 = (&layer3_4_bn3 + &layer3_3_relu_2)?;  drop(layer3_4_bn3); drop(layer3_3_relu_2);
         let layer3_4_relu_2 = self.layer3.4.relu.forward(&add_11)?;  drop(add_11);
+        // layer3.5: Bottleneck
         let layer3_5_conv1 = self.layer3.5.conv1.forward(&layer3_4_relu_2)?;
         let layer3_5_bn1 = self.layer3.5.bn1.forward(&layer3_5_conv1)?;  drop(layer3_5_conv1);
         let layer3_5_relu = self.layer3.5.relu.forward(&layer3_5_bn1)?;  drop(layer3_5_bn1);
@@ -335,6 +354,7 @@ impl Generated {
         let layer3_5_bn3 = self.layer3.5.bn3.forward(&layer3_5_conv3)?;  drop(layer3_5_conv3);
         let add_12 = (&layer3_5_bn3 + &layer3_4_relu_2)?;  drop(layer3_5_bn3); drop(layer3_4_relu_2);
         let layer3_5_relu_2 = self.layer3.5.relu.forward(&add_12)?;  drop(add_12);
+        // layer4.0: Bottleneck
         let layer4_0_conv1 = self.layer4.0.conv1.forward(&layer3_5_relu_2)?;
         let layer4_0_bn1 = self.layer4.0.bn1.forward(&layer4_0_conv1)?;  drop(layer4_0_conv1);
         let layer4_0_relu = self.layer4.0.relu.forward(&layer4_0_bn1)?;  drop(layer4_0_bn1);
@@ -343,10 +363,13 @@ impl Generated {
         let layer4_0_relu_1 = self.layer4.0.relu.forward(&layer4_0_bn2)?;  drop(layer4_0_bn2);
         let layer4_0_conv3 = self.layer4.0.conv3.forward(&layer4_0_relu_1)?;  drop(layer4_0_relu_1);
         let layer4_0_bn3 = self.layer4.0.bn3.forward(&layer4_0_conv3)?;  drop(layer4_0_conv3);
+        // layer4.0.downsample: Sequential
         let layer4_0_downsample_0 = self.layer4.0.downsample.0.forward(&layer3_5_relu_2)?;  drop(layer3_5_relu_2);
         let layer4_0_downsample_1 = self.layer4.0.downsample.1.forward(&layer4_0_downsample_0)?;  drop(layer4_0_downsample_0);
+        // layer4.0: Bottleneck
         let add_13 = (&layer4_0_bn3 + &layer4_0_downsample_1)?;  drop(layer4_0_bn3); drop(layer4_0_downsample_1);
         let layer4_0_relu_2 = self.layer4.0.relu.forward(&add_13)?;  drop(add_13);
+        // layer4.1: Bottleneck
         let layer4_1_conv1 = self.layer4.1.conv1.forward(&layer4_0_relu_2)?;
         let layer4_1_bn1 = self.layer4.1.bn1.forward(&layer4_1_conv1)?;  drop(layer4_1_conv1);
         let layer4_1_relu = self.layer4.1.relu.forward(&layer4_1_bn1)?;  drop(layer4_1_bn1);
@@ -357,6 +380,7 @@ impl Generated {
         let layer4_1_bn3 = self.layer4.1.bn3.forward(&layer4_1_conv3)?;  drop(layer4_1_conv3);
         let add_14 = (&layer4_1_bn3 + &layer4_0_relu_2)?;  drop(layer4_1_bn3); drop(layer4_0_relu_2);
         let layer4_1_relu_2 = self.layer4.1.relu.forward(&add_14)?;  drop(add_14);
+        // layer4.2: Bottleneck
         let layer4_2_conv1 = self.layer4.2.conv1.forward(&layer4_1_relu_2)?;
         let layer4_2_bn1 = self.layer4.2.bn1.forward(&layer4_2_conv1)?;  drop(layer4_2_conv1);
         let layer4_2_relu = self.layer4.2.relu.forward(&layer4_2_bn1)?;  drop(layer4_2_bn1);
@@ -367,6 +391,7 @@ impl Generated {
         let layer4_2_bn3 = self.layer4.2.bn3.forward(&layer4_2_conv3)?;  drop(layer4_2_conv3);
         let add_15 = (&layer4_2_bn3 + &layer4_1_relu_2)?;  drop(layer4_2_bn3); drop(layer4_1_relu_2);
         let layer4_2_relu_2 = self.layer4.2.relu.forward(&add_15)?;  drop(add_15);
+        // ResNet<Bottleneck>
         let avgpool = self.avgpool.forward(&layer4_2_relu_2)?;  drop(layer4_2_relu_2);
         let flatten = fx_nn::ops::flatten(&avgpool, 1, -1)?;  drop(avgpool);
         let fc = self.fc.forward(&flatten)?;  drop(flatten);

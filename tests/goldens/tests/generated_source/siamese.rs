@@ -61,16 +61,19 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
+        // tower: Tower
         let tower_conv = self.tower.conv.forward(a)?;
         let leaky_relu = fx_nn::ops::leaky_relu(&tower_conv, 0.1)?;  drop(tower_conv);
         let tower_pool = self.tower.pool.forward(&leaky_relu)?;  drop(leaky_relu);
         let flatten = tower_pool.flatten(1, -1)?;  drop(tower_pool);
         let tower_fc = self.tower.fc.forward(&flatten)?;  drop(flatten);
+        // tower: Tower
         let tower_conv_1 = self.tower.conv.forward(b)?;
         let leaky_relu_1 = fx_nn::ops::leaky_relu(&tower_conv_1, 0.1)?;  drop(tower_conv_1);
         let tower_pool_1 = self.tower.pool.forward(&leaky_relu_1)?;  drop(leaky_relu_1);
         let flatten_1 = tower_pool_1.flatten(1, -1)?;  drop(tower_pool_1);
         let tower_fc_1 = self.tower.fc.forward(&flatten_1)?;  drop(flatten_1);
+        // Siamese
         let sub = (&tower_fc - &tower_fc_1)?;
         let pow = sub.pow(2)?;  drop(sub);
         let sum = pow.sum(1)?;  drop(pow);

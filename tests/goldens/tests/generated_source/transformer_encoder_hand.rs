@@ -76,6 +76,7 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, src: &Tensor) -> Result<Tensor> {
+        // attn: Attention
         let getattr = src.shape()?;
         let getitem = getattr.get(0)?;
         let getitem_1 = getattr.get(1)?;
@@ -97,6 +98,7 @@ impl Generated {
         let transpose_4 = matmul_1.transpose(1, 2)?;  drop(matmul_1);
         let reshape = transpose_4.reshape((getitem, getitem_1, getitem_2))?;  drop(transpose_4);
         let attn_o = self.attn.o.forward(&reshape)?;  drop(reshape);
+        // TransformerEncoderLayer
         let add = (src + &attn_o)?;  drop(attn_o);
         let norm1 = self.norm1.forward(&add)?;  drop(add);
         let lin1 = self.lin1.forward(&norm1)?;

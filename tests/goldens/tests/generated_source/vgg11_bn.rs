@@ -104,6 +104,7 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        // features: Sequential
         let features_0 = self.features.0.forward(x)?;
         let features_1 = self.features.1.forward(&features_0)?;  drop(features_0);
         let features_2 = self.features.2.forward(&features_1)?;  drop(features_1);
@@ -133,8 +134,10 @@ impl Generated {
         let features_26 = self.features.26.forward(&features_25)?;  drop(features_25);
         let features_27 = self.features.27.forward(&features_26)?;  drop(features_26);
         let features_28 = self.features.28.forward(&features_27)?;  drop(features_27);
+        // Vgg
         let avgpool = self.avgpool.forward(&features_28)?;  drop(features_28);
         let flatten = fx_nn::ops::flatten(&avgpool, 1, -1)?;  drop(avgpool);
+        // classifier: Sequential
         let classifier_0 = self.classifier.0.forward(&flatten)?;  drop(flatten);
         let classifier_1 = self.classifier.1.forward(&classifier_0)?;  drop(classifier_0);
         let classifier_2 = self.classifier.2.forward(&classifier_1)?;  drop(classifier_1);

@@ -199,6 +199,7 @@ impl Generated {
         let class_token = &self.class_token;
         let expand = class_token.expand((getitem_4, -1, -1))?;
         let cat = fx_nn::ops::cat(&[expand.clone(), permute.clone()], 1)?;  drop(expand); drop(permute);
+        // encoder: Encoder
         let dim = cat.dim()?;
         let eq_2 = (dim == 3)?;
         cat.shape()?;
@@ -206,6 +207,7 @@ impl Generated {
         let encoder_pos_embedding = &self.encoder.pos_embedding;
         let add = (&cat + encoder_pos_embedding)?;  drop(cat);
         let encoder_dropout = self.encoder.dropout.forward(&add)?;  drop(add);
+        // encoder.layers.encoder_layer_0: EncoderBlock
         let dim_1 = encoder_dropout.dim()?;
         let eq_3 = (dim_1 == 3)?;
         encoder_dropout.shape()?;
@@ -213,16 +215,19 @@ impl Generated {
         let encoder_layers_encoder_layer_0_ln_1 = self.encoder.layers.encoder_layer_0.ln_1.forward(&encoder_dropout)?;
         let encoder_layers_encoder_layer_0_self_attention = self.encoder.layers.encoder_layer_0.self_attention.forward(&encoder_layers_encoder_layer_0_ln_1, &encoder_layers_encoder_layer_0_ln_1, &encoder_layers_encoder_layer_0_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_0_ln_1);
         let getitem_5 = encoder_layers_encoder_layer_0_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_0_self_attention.1.clone();  drop(encoder_layers_encoder_layer_0_self_attention);
+        drop(encoder_layers_encoder_layer_0_self_attention);
         let encoder_layers_encoder_layer_0_dropout = self.encoder.layers.encoder_layer_0.dropout.forward(&getitem_5)?;  drop(getitem_5);
         let add_1 = (&encoder_layers_encoder_layer_0_dropout + &encoder_dropout)?;  drop(encoder_layers_encoder_layer_0_dropout); drop(encoder_dropout);
         let encoder_layers_encoder_layer_0_ln_2 = self.encoder.layers.encoder_layer_0.ln_2.forward(&add_1)?;
+        // encoder.layers.encoder_layer_0.mlp: Sequential
         let encoder_layers_encoder_layer_0_mlp_0 = self.encoder.layers.encoder_layer_0.mlp.0.forward(&encoder_layers_encoder_layer_0_ln_2)?;  drop(encoder_layers_encoder_layer_0_ln_2);
         let encoder_layers_encoder_layer_0_mlp_1 = self.encoder.layers.encoder_layer_0.mlp.1.forward(&encoder_layers_encoder_layer_0_mlp_0)?;  drop(encoder_layers_encoder_layer_0_mlp_0);
         let encoder_layers_encoder_layer_0_mlp_2 = self.encoder.layers.encoder_layer_0.mlp.2.forward(&encoder_layers_encoder_layer_0_mlp_1)?;  drop(encoder_layers_encoder_layer_0_mlp_1);
         let encoder_layers_encoder_layer_0_mlp_3 = self.encoder.layers.encoder_layer_0.mlp.3.forward(&encoder_layers_encoder_layer_0_mlp_2)?;  drop(encoder_layers_encoder_layer_0_mlp_2);
         let encoder_layers_encoder_layer_0_mlp_4 = self.encoder.layers.encoder_layer_0.mlp.4.forward(&encoder_layers_encoder_layer_0_mlp_3)?;  drop(encoder_layers_encoder_layer_0_mlp_3);
+        // encoder.layers.encoder_layer_0: EncoderBlock
         let add_2 = (&add_1 + &encoder_layers_encoder_layer_0_mlp_4)?;  drop(add_1); drop(encoder_layers_encoder_layer_0_mlp_4);
+        // encoder.layers.encoder_layer_1: EncoderBlock
         let dim_2 = add_2.dim()?;
         let eq_4 = (dim_2 == 3)?;
         add_2.shape()?;
@@ -230,16 +235,19 @@ impl Generated {
         let encoder_layers_encoder_layer_1_ln_1 = self.encoder.layers.encoder_layer_1.ln_1.forward(&add_2)?;
         let encoder_layers_encoder_layer_1_self_attention = self.encoder.layers.encoder_layer_1.self_attention.forward(&encoder_layers_encoder_layer_1_ln_1, &encoder_layers_encoder_layer_1_ln_1, &encoder_layers_encoder_layer_1_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_1_ln_1);
         let getitem_7 = encoder_layers_encoder_layer_1_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_1_self_attention.1.clone();  drop(encoder_layers_encoder_layer_1_self_attention);
+        drop(encoder_layers_encoder_layer_1_self_attention);
         let encoder_layers_encoder_layer_1_dropout = self.encoder.layers.encoder_layer_1.dropout.forward(&getitem_7)?;  drop(getitem_7);
         let add_3 = (&encoder_layers_encoder_layer_1_dropout + &add_2)?;  drop(encoder_layers_encoder_layer_1_dropout); drop(add_2);
         let encoder_layers_encoder_layer_1_ln_2 = self.encoder.layers.encoder_layer_1.ln_2.forward(&add_3)?;
+        // encoder.layers.encoder_layer_1.mlp: Sequential
         let encoder_layers_encoder_layer_1_mlp_0 = self.encoder.layers.encoder_layer_1.mlp.0.forward(&encoder_layers_encoder_layer_1_ln_2)?;  drop(encoder_layers_encoder_layer_1_ln_2);
         let encoder_layers_encoder_layer_1_mlp_1 = self.encoder.layers.encoder_layer_1.mlp.1.forward(&encoder_layers_encoder_layer_1_mlp_0)?;  drop(encoder_layers_encoder_layer_1_mlp_0);
         let encoder_layers_encoder_layer_1_mlp_2 = self.encoder.layers.encoder_layer_1.mlp.2.forward(&encoder_layers_encoder_layer_1_mlp_1)?;  drop(encoder_layers_encoder_layer_1_mlp_1);
         let encoder_layers_encoder_layer_1_mlp_3 = self.encoder.layers.encoder_layer_1.mlp.3.forward(&encoder_layers_encoder_layer_1_mlp_2)?;  drop(encoder_layers_encoder_layer_1_mlp_2);
         let encoder_layers_encoder_layer_1_mlp_4 = self.encoder.layers.encoder_layer_1.mlp.4.forward(&encoder_layers_encoder_layer_1_mlp_3)?;  drop(encoder_layers_encoder_layer_1_mlp_3);
+        // encoder.layers.encoder_layer_1: EncoderBlock
         let add_4 = (&add_3 + &encoder_layers_encoder_layer_1_mlp_4)?;  drop(add_3); drop(encoder_layers_encoder_layer_1_mlp_4);
+        // encoder.layers.encoder_layer_2: EncoderBlock
         let dim_3 = add_4.dim()?;
         let eq_5 = (dim_3 == 3)?;
         add_4.shape()?;
@@ -247,16 +255,19 @@ impl Generated {
         let encoder_layers_encoder_layer_2_ln_1 = self.encoder.layers.encoder_layer_2.ln_1.forward(&add_4)?;
         let encoder_layers_encoder_layer_2_self_attention = self.encoder.layers.encoder_layer_2.self_attention.forward(&encoder_layers_encoder_layer_2_ln_1, &encoder_layers_encoder_layer_2_ln_1, &encoder_layers_encoder_layer_2_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_2_ln_1);
         let getitem_9 = encoder_layers_encoder_layer_2_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_2_self_attention.1.clone();  drop(encoder_layers_encoder_layer_2_self_attention);
+        drop(encoder_layers_encoder_layer_2_self_attention);
         let encoder_layers_encoder_layer_2_dropout = self.encoder.layers.encoder_layer_2.dropout.forward(&getitem_9)?;  drop(getitem_9);
         let add_5 = (&encoder_layers_encoder_layer_2_dropout + &add_4)?;  drop(encoder_layers_encoder_layer_2_dropout); drop(add_4);
         let encoder_layers_encoder_layer_2_ln_2 = self.encoder.layers.encoder_layer_2.ln_2.forward(&add_5)?;
+        // encoder.layers.encoder_layer_2.mlp: Sequential
         let encoder_layers_encoder_layer_2_mlp_0 = self.encoder.layers.encoder_layer_2.mlp.0.forward(&encoder_layers_encoder_layer_2_ln_2)?;  drop(encoder_layers_encoder_layer_2_ln_2);
         let encoder_layers_encoder_layer_2_mlp_1 = self.encoder.layers.encoder_layer_2.mlp.1.forward(&encoder_layers_encoder_layer_2_mlp_0)?;  drop(encoder_layers_encoder_layer_2_mlp_0);
         let encoder_layers_encoder_layer_2_mlp_2 = self.encoder.layers.encoder_layer_2.mlp.2.forward(&encoder_layers_encoder_layer_2_mlp_1)?;  drop(encoder_layers_encoder_layer_2_mlp_1);
         let encoder_layers_encoder_layer_2_mlp_3 = self.encoder.layers.encoder_layer_2.mlp.3.forward(&encoder_layers_encoder_layer_2_mlp_2)?;  drop(encoder_layers_encoder_layer_2_mlp_2);
         let encoder_layers_encoder_layer_2_mlp_4 = self.encoder.layers.encoder_layer_2.mlp.4.forward(&encoder_layers_encoder_layer_2_mlp_3)?;  drop(encoder_layers_encoder_layer_2_mlp_3);
+        // encoder.layers.encoder_layer_2: EncoderBlock
         let add_6 = (&add_5 + &encoder_layers_encoder_layer_2_mlp_4)?;  drop(add_5); drop(encoder_layers_encoder_layer_2_mlp_4);
+        // encoder.layers.encoder_layer_3: EncoderBlock
         let dim_4 = add_6.dim()?;
         let eq_6 = (dim_4 == 3)?;
         add_6.shape()?;
@@ -264,16 +275,19 @@ impl Generated {
         let encoder_layers_encoder_layer_3_ln_1 = self.encoder.layers.encoder_layer_3.ln_1.forward(&add_6)?;
         let encoder_layers_encoder_layer_3_self_attention = self.encoder.layers.encoder_layer_3.self_attention.forward(&encoder_layers_encoder_layer_3_ln_1, &encoder_layers_encoder_layer_3_ln_1, &encoder_layers_encoder_layer_3_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_3_ln_1);
         let getitem_11 = encoder_layers_encoder_layer_3_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_3_self_attention.1.clone();  drop(encoder_layers_encoder_layer_3_self_attention);
+        drop(encoder_layers_encoder_layer_3_self_attention);
         let encoder_layers_encoder_layer_3_dropout = self.encoder.layers.encoder_layer_3.dropout.forward(&getitem_11)?;  drop(getitem_11);
         let add_7 = (&encoder_layers_encoder_layer_3_dropout + &add_6)?;  drop(encoder_layers_encoder_layer_3_dropout); drop(add_6);
         let encoder_layers_encoder_layer_3_ln_2 = self.encoder.layers.encoder_layer_3.ln_2.forward(&add_7)?;
+        // encoder.layers.encoder_layer_3.mlp: Sequential
         let encoder_layers_encoder_layer_3_mlp_0 = self.encoder.layers.encoder_layer_3.mlp.0.forward(&encoder_layers_encoder_layer_3_ln_2)?;  drop(encoder_layers_encoder_layer_3_ln_2);
         let encoder_layers_encoder_layer_3_mlp_1 = self.encoder.layers.encoder_layer_3.mlp.1.forward(&encoder_layers_encoder_layer_3_mlp_0)?;  drop(encoder_layers_encoder_layer_3_mlp_0);
         let encoder_layers_encoder_layer_3_mlp_2 = self.encoder.layers.encoder_layer_3.mlp.2.forward(&encoder_layers_encoder_layer_3_mlp_1)?;  drop(encoder_layers_encoder_layer_3_mlp_1);
         let encoder_layers_encoder_layer_3_mlp_3 = self.encoder.layers.encoder_layer_3.mlp.3.forward(&encoder_layers_encoder_layer_3_mlp_2)?;  drop(encoder_layers_encoder_layer_3_mlp_2);
         let encoder_layers_encoder_layer_3_mlp_4 = self.encoder.layers.encoder_layer_3.mlp.4.forward(&encoder_layers_encoder_layer_3_mlp_3)?;  drop(encoder_layers_encoder_layer_3_mlp_3);
+        // encoder.layers.encoder_layer_3: EncoderBlock
         let add_8 = (&add_7 + &encoder_layers_encoder_layer_3_mlp_4)?;  drop(add_7); drop(encoder_layers_encoder_layer_3_mlp_4);
+        // encoder.layers.encoder_layer_4: EncoderBlock
         let dim_5 = add_8.dim()?;
         let eq_7 = (dim_5 == 3)?;
         add_8.shape()?;
@@ -281,16 +295,19 @@ impl Generated {
         let encoder_layers_encoder_layer_4_ln_1 = self.encoder.layers.encoder_layer_4.ln_1.forward(&add_8)?;
         let encoder_layers_encoder_layer_4_self_attention = self.encoder.layers.encoder_layer_4.self_attention.forward(&encoder_layers_encoder_layer_4_ln_1, &encoder_layers_encoder_layer_4_ln_1, &encoder_layers_encoder_layer_4_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_4_ln_1);
         let getitem_13 = encoder_layers_encoder_layer_4_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_4_self_attention.1.clone();  drop(encoder_layers_encoder_layer_4_self_attention);
+        drop(encoder_layers_encoder_layer_4_self_attention);
         let encoder_layers_encoder_layer_4_dropout = self.encoder.layers.encoder_layer_4.dropout.forward(&getitem_13)?;  drop(getitem_13);
         let add_9 = (&encoder_layers_encoder_layer_4_dropout + &add_8)?;  drop(encoder_layers_encoder_layer_4_dropout); drop(add_8);
         let encoder_layers_encoder_layer_4_ln_2 = self.encoder.layers.encoder_layer_4.ln_2.forward(&add_9)?;
+        // encoder.layers.encoder_layer_4.mlp: Sequential
         let encoder_layers_encoder_layer_4_mlp_0 = self.encoder.layers.encoder_layer_4.mlp.0.forward(&encoder_layers_encoder_layer_4_ln_2)?;  drop(encoder_layers_encoder_layer_4_ln_2);
         let encoder_layers_encoder_layer_4_mlp_1 = self.encoder.layers.encoder_layer_4.mlp.1.forward(&encoder_layers_encoder_layer_4_mlp_0)?;  drop(encoder_layers_encoder_layer_4_mlp_0);
         let encoder_layers_encoder_layer_4_mlp_2 = self.encoder.layers.encoder_layer_4.mlp.2.forward(&encoder_layers_encoder_layer_4_mlp_1)?;  drop(encoder_layers_encoder_layer_4_mlp_1);
         let encoder_layers_encoder_layer_4_mlp_3 = self.encoder.layers.encoder_layer_4.mlp.3.forward(&encoder_layers_encoder_layer_4_mlp_2)?;  drop(encoder_layers_encoder_layer_4_mlp_2);
         let encoder_layers_encoder_layer_4_mlp_4 = self.encoder.layers.encoder_layer_4.mlp.4.forward(&encoder_layers_encoder_layer_4_mlp_3)?;  drop(encoder_layers_encoder_layer_4_mlp_3);
+        // encoder.layers.encoder_layer_4: EncoderBlock
         let add_10 = (&add_9 + &encoder_layers_encoder_layer_4_mlp_4)?;  drop(add_9); drop(encoder_layers_encoder_layer_4_mlp_4);
+        // encoder.layers.encoder_layer_5: EncoderBlock
         let dim_6 = add_10.dim()?;
         let eq_8 = (dim_6 == 3)?;
         add_10.shape()?;
@@ -298,16 +315,19 @@ impl Generated {
         let encoder_layers_encoder_layer_5_ln_1 = self.encoder.layers.encoder_layer_5.ln_1.forward(&add_10)?;
         let encoder_layers_encoder_layer_5_self_attention = self.encoder.layers.encoder_layer_5.self_attention.forward(&encoder_layers_encoder_layer_5_ln_1, &encoder_layers_encoder_layer_5_ln_1, &encoder_layers_encoder_layer_5_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_5_ln_1);
         let getitem_15 = encoder_layers_encoder_layer_5_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_5_self_attention.1.clone();  drop(encoder_layers_encoder_layer_5_self_attention);
+        drop(encoder_layers_encoder_layer_5_self_attention);
         let encoder_layers_encoder_layer_5_dropout = self.encoder.layers.encoder_layer_5.dropout.forward(&getitem_15)?;  drop(getitem_15);
         let add_11 = (&encoder_layers_encoder_layer_5_dropout + &add_10)?;  drop(encoder_layers_encoder_layer_5_dropout); drop(add_10);
         let encoder_layers_encoder_layer_5_ln_2 = self.encoder.layers.encoder_layer_5.ln_2.forward(&add_11)?;
+        // encoder.layers.encoder_layer_5.mlp: Sequential
         let encoder_layers_encoder_layer_5_mlp_0 = self.encoder.layers.encoder_layer_5.mlp.0.forward(&encoder_layers_encoder_layer_5_ln_2)?;  drop(encoder_layers_encoder_layer_5_ln_2);
         let encoder_layers_encoder_layer_5_mlp_1 = self.encoder.layers.encoder_layer_5.mlp.1.forward(&encoder_layers_encoder_layer_5_mlp_0)?;  drop(encoder_layers_encoder_layer_5_mlp_0);
         let encoder_layers_encoder_layer_5_mlp_2 = self.encoder.layers.encoder_layer_5.mlp.2.forward(&encoder_layers_encoder_layer_5_mlp_1)?;  drop(encoder_layers_encoder_layer_5_mlp_1);
         let encoder_layers_encoder_layer_5_mlp_3 = self.encoder.layers.encoder_layer_5.mlp.3.forward(&encoder_layers_encoder_layer_5_mlp_2)?;  drop(encoder_layers_encoder_layer_5_mlp_2);
         let encoder_layers_encoder_layer_5_mlp_4 = self.encoder.layers.encoder_layer_5.mlp.4.forward(&encoder_layers_encoder_layer_5_mlp_3)?;  drop(encoder_layers_encoder_layer_5_mlp_3);
+        // encoder.layers.encoder_layer_5: EncoderBlock
         let add_12 = (&add_11 + &encoder_layers_encoder_layer_5_mlp_4)?;  drop(add_11); drop(encoder_layers_encoder_layer_5_mlp_4);
+        // encoder.layers.encoder_layer_6: EncoderBlock
         let dim_7 = add_12.dim()?;
         let eq_9 = (dim_7 == 3)?;
         add_12.shape()?;
@@ -315,16 +335,19 @@ impl Generated {
         let encoder_layers_encoder_layer_6_ln_1 = self.encoder.layers.encoder_layer_6.ln_1.forward(&add_12)?;
         let encoder_layers_encoder_layer_6_self_attention = self.encoder.layers.encoder_layer_6.self_attention.forward(&encoder_layers_encoder_layer_6_ln_1, &encoder_layers_encoder_layer_6_ln_1, &encoder_layers_encoder_layer_6_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_6_ln_1);
         let getitem_17 = encoder_layers_encoder_layer_6_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_6_self_attention.1.clone();  drop(encoder_layers_encoder_layer_6_self_attention);
+        drop(encoder_layers_encoder_layer_6_self_attention);
         let encoder_layers_encoder_layer_6_dropout = self.encoder.layers.encoder_layer_6.dropout.forward(&getitem_17)?;  drop(getitem_17);
         let add_13 = (&encoder_layers_encoder_layer_6_dropout + &add_12)?;  drop(encoder_layers_encoder_layer_6_dropout); drop(add_12);
         let encoder_layers_encoder_layer_6_ln_2 = self.encoder.layers.encoder_layer_6.ln_2.forward(&add_13)?;
+        // encoder.layers.encoder_layer_6.mlp: Sequential
         let encoder_layers_encoder_layer_6_mlp_0 = self.encoder.layers.encoder_layer_6.mlp.0.forward(&encoder_layers_encoder_layer_6_ln_2)?;  drop(encoder_layers_encoder_layer_6_ln_2);
         let encoder_layers_encoder_layer_6_mlp_1 = self.encoder.layers.encoder_layer_6.mlp.1.forward(&encoder_layers_encoder_layer_6_mlp_0)?;  drop(encoder_layers_encoder_layer_6_mlp_0);
         let encoder_layers_encoder_layer_6_mlp_2 = self.encoder.layers.encoder_layer_6.mlp.2.forward(&encoder_layers_encoder_layer_6_mlp_1)?;  drop(encoder_layers_encoder_layer_6_mlp_1);
         let encoder_layers_encoder_layer_6_mlp_3 = self.encoder.layers.encoder_layer_6.mlp.3.forward(&encoder_layers_encoder_layer_6_mlp_2)?;  drop(encoder_layers_encoder_layer_6_mlp_2);
         let encoder_layers_encoder_layer_6_mlp_4 = self.encoder.layers.encoder_layer_6.mlp.4.forward(&encoder_layers_encoder_layer_6_mlp_3)?;  drop(encoder_layers_encoder_layer_6_mlp_3);
+        // encoder.layers.encoder_layer_6: EncoderBlock
         let add_14 = (&add_13 + &encoder_layers_encoder_layer_6_mlp_4)?;  drop(add_13); drop(encoder_layers_encoder_layer_6_mlp_4);
+        // encoder.layers.encoder_layer_7: EncoderBlock
         let dim_8 = add_14.dim()?;
         let eq_10 = (dim_8 == 3)?;
         add_14.shape()?;
@@ -332,16 +355,19 @@ impl Generated {
         let encoder_layers_encoder_layer_7_ln_1 = self.encoder.layers.encoder_layer_7.ln_1.forward(&add_14)?;
         let encoder_layers_encoder_layer_7_self_attention = self.encoder.layers.encoder_layer_7.self_attention.forward(&encoder_layers_encoder_layer_7_ln_1, &encoder_layers_encoder_layer_7_ln_1, &encoder_layers_encoder_layer_7_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_7_ln_1);
         let getitem_19 = encoder_layers_encoder_layer_7_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_7_self_attention.1.clone();  drop(encoder_layers_encoder_layer_7_self_attention);
+        drop(encoder_layers_encoder_layer_7_self_attention);
         let encoder_layers_encoder_layer_7_dropout = self.encoder.layers.encoder_layer_7.dropout.forward(&getitem_19)?;  drop(getitem_19);
         let add_15 = (&encoder_layers_encoder_layer_7_dropout + &add_14)?;  drop(encoder_layers_encoder_layer_7_dropout); drop(add_14);
         let encoder_layers_encoder_layer_7_ln_2 = self.encoder.layers.encoder_layer_7.ln_2.forward(&add_15)?;
+        // encoder.layers.encoder_layer_7.mlp: Sequential
         let encoder_layers_encoder_layer_7_mlp_0 = self.encoder.layers.encoder_layer_7.mlp.0.forward(&encoder_layers_encoder_layer_7_ln_2)?;  drop(encoder_layers_encoder_layer_7_ln_2);
         let encoder_layers_encoder_layer_7_mlp_1 = self.encoder.layers.encoder_layer_7.mlp.1.forward(&encoder_layers_encoder_layer_7_mlp_0)?;  drop(encoder_layers_encoder_layer_7_mlp_0);
         let encoder_layers_encoder_layer_7_mlp_2 = self.encoder.layers.encoder_layer_7.mlp.2.forward(&encoder_layers_encoder_layer_7_mlp_1)?;  drop(encoder_layers_encoder_layer_7_mlp_1);
         let encoder_layers_encoder_layer_7_mlp_3 = self.encoder.layers.encoder_layer_7.mlp.3.forward(&encoder_layers_encoder_layer_7_mlp_2)?;  drop(encoder_layers_encoder_layer_7_mlp_2);
         let encoder_layers_encoder_layer_7_mlp_4 = self.encoder.layers.encoder_layer_7.mlp.4.forward(&encoder_layers_encoder_layer_7_mlp_3)?;  drop(encoder_layers_encoder_layer_7_mlp_3);
+        // encoder.layers.encoder_layer_7: EncoderBlock
         let add_16 = (&add_15 + &encoder_layers_encoder_layer_7_mlp_4)?;  drop(add_15); drop(encoder_layers_encoder_layer_7_mlp_4);
+        // encoder.layers.encoder_layer_8: EncoderBlock
         let dim_9 = add_16.dim()?;
         let eq_11 = (dim_9 == 3)?;
         add_16.shape()?;
@@ -349,16 +375,19 @@ impl Generated {
         let encoder_layers_encoder_layer_8_ln_1 = self.encoder.layers.encoder_layer_8.ln_1.forward(&add_16)?;
         let encoder_layers_encoder_layer_8_self_attention = self.encoder.layers.encoder_layer_8.self_attention.forward(&encoder_layers_encoder_layer_8_ln_1, &encoder_layers_encoder_layer_8_ln_1, &encoder_layers_encoder_layer_8_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_8_ln_1);
         let getitem_21 = encoder_layers_encoder_layer_8_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_8_self_attention.1.clone();  drop(encoder_layers_encoder_layer_8_self_attention);
+        drop(encoder_layers_encoder_layer_8_self_attention);
         let encoder_layers_encoder_layer_8_dropout = self.encoder.layers.encoder_layer_8.dropout.forward(&getitem_21)?;  drop(getitem_21);
         let add_17 = (&encoder_layers_encoder_layer_8_dropout + &add_16)?;  drop(encoder_layers_encoder_layer_8_dropout); drop(add_16);
         let encoder_layers_encoder_layer_8_ln_2 = self.encoder.layers.encoder_layer_8.ln_2.forward(&add_17)?;
+        // encoder.layers.encoder_layer_8.mlp: Sequential
         let encoder_layers_encoder_layer_8_mlp_0 = self.encoder.layers.encoder_layer_8.mlp.0.forward(&encoder_layers_encoder_layer_8_ln_2)?;  drop(encoder_layers_encoder_layer_8_ln_2);
         let encoder_layers_encoder_layer_8_mlp_1 = self.encoder.layers.encoder_layer_8.mlp.1.forward(&encoder_layers_encoder_layer_8_mlp_0)?;  drop(encoder_layers_encoder_layer_8_mlp_0);
         let encoder_layers_encoder_layer_8_mlp_2 = self.encoder.layers.encoder_layer_8.mlp.2.forward(&encoder_layers_encoder_layer_8_mlp_1)?;  drop(encoder_layers_encoder_layer_8_mlp_1);
         let encoder_layers_encoder_layer_8_mlp_3 = self.encoder.layers.encoder_layer_8.mlp.3.forward(&encoder_layers_encoder_layer_8_mlp_2)?;  drop(encoder_layers_encoder_layer_8_mlp_2);
         let encoder_layers_encoder_layer_8_mlp_4 = self.encoder.layers.encoder_layer_8.mlp.4.forward(&encoder_layers_encoder_layer_8_mlp_3)?;  drop(encoder_layers_encoder_layer_8_mlp_3);
+        // encoder.layers.encoder_layer_8: EncoderBlock
         let add_18 = (&add_17 + &encoder_layers_encoder_layer_8_mlp_4)?;  drop(add_17); drop(encoder_layers_encoder_layer_8_mlp_4);
+        // encoder.layers.encoder_layer_9: EncoderBlock
         let dim_10 = add_18.dim()?;
         let eq_12 = (dim_10 == 3)?;
         add_18.shape()?;
@@ -366,16 +395,19 @@ impl Generated {
         let encoder_layers_encoder_layer_9_ln_1 = self.encoder.layers.encoder_layer_9.ln_1.forward(&add_18)?;
         let encoder_layers_encoder_layer_9_self_attention = self.encoder.layers.encoder_layer_9.self_attention.forward(&encoder_layers_encoder_layer_9_ln_1, &encoder_layers_encoder_layer_9_ln_1, &encoder_layers_encoder_layer_9_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_9_ln_1);
         let getitem_23 = encoder_layers_encoder_layer_9_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_9_self_attention.1.clone();  drop(encoder_layers_encoder_layer_9_self_attention);
+        drop(encoder_layers_encoder_layer_9_self_attention);
         let encoder_layers_encoder_layer_9_dropout = self.encoder.layers.encoder_layer_9.dropout.forward(&getitem_23)?;  drop(getitem_23);
         let add_19 = (&encoder_layers_encoder_layer_9_dropout + &add_18)?;  drop(encoder_layers_encoder_layer_9_dropout); drop(add_18);
         let encoder_layers_encoder_layer_9_ln_2 = self.encoder.layers.encoder_layer_9.ln_2.forward(&add_19)?;
+        // encoder.layers.encoder_layer_9.mlp: Sequential
         let encoder_layers_encoder_layer_9_mlp_0 = self.encoder.layers.encoder_layer_9.mlp.0.forward(&encoder_layers_encoder_layer_9_ln_2)?;  drop(encoder_layers_encoder_layer_9_ln_2);
         let encoder_layers_encoder_layer_9_mlp_1 = self.encoder.layers.encoder_layer_9.mlp.1.forward(&encoder_layers_encoder_layer_9_mlp_0)?;  drop(encoder_layers_encoder_layer_9_mlp_0);
         let encoder_layers_encoder_layer_9_mlp_2 = self.encoder.layers.encoder_layer_9.mlp.2.forward(&encoder_layers_encoder_layer_9_mlp_1)?;  drop(encoder_layers_encoder_layer_9_mlp_1);
         let encoder_layers_encoder_layer_9_mlp_3 = self.encoder.layers.encoder_layer_9.mlp.3.forward(&encoder_layers_encoder_layer_9_mlp_2)?;  drop(encoder_layers_encoder_layer_9_mlp_2);
         let encoder_layers_encoder_layer_9_mlp_4 = self.encoder.layers.encoder_layer_9.mlp.4.forward(&encoder_layers_encoder_layer_9_mlp_3)?;  drop(encoder_layers_encoder_layer_9_mlp_3);
+        // encoder.layers.encoder_layer_9: EncoderBlock
         let add_20 = (&add_19 + &encoder_layers_encoder_layer_9_mlp_4)?;  drop(add_19); drop(encoder_layers_encoder_layer_9_mlp_4);
+        // encoder.layers.encoder_layer_10: EncoderBlock
         let dim_11 = add_20.dim()?;
         let eq_13 = (dim_11 == 3)?;
         add_20.shape()?;
@@ -383,16 +415,19 @@ impl Generated {
         let encoder_layers_encoder_layer_10_ln_1 = self.encoder.layers.encoder_layer_10.ln_1.forward(&add_20)?;
         let encoder_layers_encoder_layer_10_self_attention = self.encoder.layers.encoder_layer_10.self_attention.forward(&encoder_layers_encoder_layer_10_ln_1, &encoder_layers_encoder_layer_10_ln_1, &encoder_layers_encoder_layer_10_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_10_ln_1);
         let getitem_25 = encoder_layers_encoder_layer_10_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_10_self_attention.1.clone();  drop(encoder_layers_encoder_layer_10_self_attention);
+        drop(encoder_layers_encoder_layer_10_self_attention);
         let encoder_layers_encoder_layer_10_dropout = self.encoder.layers.encoder_layer_10.dropout.forward(&getitem_25)?;  drop(getitem_25);
         let add_21 = (&encoder_layers_encoder_layer_10_dropout + &add_20)?;  drop(encoder_layers_encoder_layer_10_dropout); drop(add_20);
         let encoder_layers_encoder_layer_10_ln_2 = self.encoder.layers.encoder_layer_10.ln_2.forward(&add_21)?;
+        // encoder.layers.encoder_layer_10.mlp: Sequential
         let encoder_layers_encoder_layer_10_mlp_0 = self.encoder.layers.encoder_layer_10.mlp.0.forward(&encoder_layers_encoder_layer_10_ln_2)?;  drop(encoder_layers_encoder_layer_10_ln_2);
         let encoder_layers_encoder_layer_10_mlp_1 = self.encoder.layers.encoder_layer_10.mlp.1.forward(&encoder_layers_encoder_layer_10_mlp_0)?;  drop(encoder_layers_encoder_layer_10_mlp_0);
         let encoder_layers_encoder_layer_10_mlp_2 = self.encoder.layers.encoder_layer_10.mlp.2.forward(&encoder_layers_encoder_layer_10_mlp_1)?;  drop(encoder_layers_encoder_layer_10_mlp_1);
         let encoder_layers_encoder_layer_10_mlp_3 = self.encoder.layers.encoder_layer_10.mlp.3.forward(&encoder_layers_encoder_layer_10_mlp_2)?;  drop(encoder_layers_encoder_layer_10_mlp_2);
         let encoder_layers_encoder_layer_10_mlp_4 = self.encoder.layers.encoder_layer_10.mlp.4.forward(&encoder_layers_encoder_layer_10_mlp_3)?;  drop(encoder_layers_encoder_layer_10_mlp_3);
+        // encoder.layers.encoder_layer_10: EncoderBlock
         let add_22 = (&add_21 + &encoder_layers_encoder_layer_10_mlp_4)?;  drop(add_21); drop(encoder_layers_encoder_layer_10_mlp_4);
+        // encoder.layers.encoder_layer_11: EncoderBlock
         let dim_12 = add_22.dim()?;
         let eq_14 = (dim_12 == 3)?;
         add_22.shape()?;
@@ -400,18 +435,23 @@ impl Generated {
         let encoder_layers_encoder_layer_11_ln_1 = self.encoder.layers.encoder_layer_11.ln_1.forward(&add_22)?;
         let encoder_layers_encoder_layer_11_self_attention = self.encoder.layers.encoder_layer_11.self_attention.forward(&encoder_layers_encoder_layer_11_ln_1, &encoder_layers_encoder_layer_11_ln_1, &encoder_layers_encoder_layer_11_ln_1, None, false, None)?;  drop(encoder_layers_encoder_layer_11_ln_1);
         let getitem_27 = encoder_layers_encoder_layer_11_self_attention.0.clone();
-        let _ = encoder_layers_encoder_layer_11_self_attention.1.clone();  drop(encoder_layers_encoder_layer_11_self_attention);
+        drop(encoder_layers_encoder_layer_11_self_attention);
         let encoder_layers_encoder_layer_11_dropout = self.encoder.layers.encoder_layer_11.dropout.forward(&getitem_27)?;  drop(getitem_27);
         let add_23 = (&encoder_layers_encoder_layer_11_dropout + &add_22)?;  drop(encoder_layers_encoder_layer_11_dropout); drop(add_22);
         let encoder_layers_encoder_layer_11_ln_2 = self.encoder.layers.encoder_layer_11.ln_2.forward(&add_23)?;
+        // encoder.layers.encoder_layer_11.mlp: Sequential
         let encoder_layers_encoder_layer_11_mlp_0 = self.encoder.layers.encoder_layer_11.mlp.0.forward(&encoder_layers_encoder_layer_11_ln_2)?;  drop(encoder_layers_encoder_layer_11_ln_2);
         let encoder_layers_encoder_layer_11_mlp_1 = self.encoder.layers.encoder_layer_11.mlp.1.forward(&encoder_layers_encoder_layer_11_mlp_0)?;  drop(encoder_layers_encoder_layer_11_mlp_0);
         let encoder_layers_encoder_layer_11_mlp_2 = self.encoder.layers.encoder_layer_11.mlp.2.forward(&encoder_layers_encoder_layer_11_mlp_1)?;  drop(encoder_layers_encoder_layer_11_mlp_1);
         let encoder_layers_encoder_layer_11_mlp_3 = self.encoder.layers.encoder_layer_11.mlp.3.forward(&encoder_layers_encoder_layer_11_mlp_2)?;  drop(encoder_layers_encoder_layer_11_mlp_2);
         let encoder_layers_encoder_layer_11_mlp_4 = self.encoder.layers.encoder_layer_11.mlp.4.forward(&encoder_layers_encoder_layer_11_mlp_3)?;  drop(encoder_layers_encoder_layer_11_mlp_3);
+        // encoder.layers.encoder_layer_11: EncoderBlock
         let add_24 = (&add_23 + &encoder_layers_encoder_layer_11_mlp_4)?;  drop(add_23); drop(encoder_layers_encoder_layer_11_mlp_4);
+        // encoder: Encoder
         let encoder_ln = self.encoder.ln.forward(&add_24)?;  drop(add_24);
+        // VisionTransformer
         let getitem_29 = encoder_ln.i((.., 0))?;  drop(encoder_ln);
+        // heads: Heads
         let heads_head = self.heads.head.forward(&getitem_29)?;  drop(getitem_29);
         Ok(heads_head)
     }
