@@ -521,6 +521,15 @@ impl fmt::Display for Error {
                 (None, None) => {}
             }
             f.write_str(": ")?;
+            if place.is_call {
+                // Kernels name themselves, as the place has.
+                let text = self.0.kind.to_string();
+                let named = place.node.trim_matches('`');
+                let rest = text
+                    .strip_prefix(named)
+                    .and_then(|rest| rest.strip_prefix(": "));
+                return f.write_str(rest.unwrap_or(&text));
+            }
         }
         write!(f, "{}", self.0.kind)
     }
@@ -528,7 +537,8 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Error({self})")
+        // `fn main() -> Result<()>` prints an error by this.
+        fmt::Display::fmt(self, f)
     }
 }
 

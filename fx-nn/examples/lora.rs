@@ -4,9 +4,9 @@
 //! `cargo run --release -p fx-nn --example lora`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use candle_nn::{AdamW, Optimizer, ParamsAdamW};
 use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::module::ComponentExt;
+use fx_nn::optim::{AdamW, Optimizer};
 use fx_nn::prelude::*;
 
 const LENGTH: usize = 16;
@@ -61,25 +61,13 @@ fn main() -> Result<()> {
         max_abs_difference(&new, &before)?
     );
 
-    let settings = ParamsAdamW {
-        lr: 2e-3,
-        ..Default::default()
-    };
-    let mut optimizer = AdamW::new(nn::variables(&gm)?, settings).map_err(Error::other)?;
+    let mut optimizer = AdamW::new(&gm)?.lr(2e-3);
+    let loss_of = nn::CrossEntropyLoss::default();
     for step in 0..STEPS {
         let scores: Tensor = gm.forward(&text)?;
-        let loss = ops::cross_entropy(
-            &scores.flatten(0, 1)?,
-            &next.flatten(0, 1)?,
-            None,
-            -100,
-            "mean",
-            0.0,
-        )?;
+        let loss = loss_of.forward(&scores.flatten(0, 1)?, &next.flatten(0, 1)?)?;
         println!("step {step}: loss {:.4}", loss.item()?);
-        optimizer
-            .backward_step(loss.candle()?)
-            .map_err(Error::other)?;
+        optimizer.step(&loss.backward()?)?;
     }
     let trained: Tensor = gm.forward(&text)?;
     println!(

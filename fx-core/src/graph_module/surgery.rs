@@ -96,8 +96,9 @@ fn configuration(module: &dyn Module) -> Option<Json> {
 
 impl GraphModule {
     /// Replaces the modules of type `M` whose paths match a pattern; the graph, and so the forward,
-    /// stays as it is. In a pattern `*` stands for any text of a segment (`h.*.attn.c_attn`), `**`
-    /// for any segments, so that `"**"` chooses by type alone. `make` gets the path and the module,
+    /// stays as it is. The pattern is a [`PathPattern`], such as
+    /// `h.*.attn.{q,v}_proj`; `"**"` chooses by type alone. A module that was traced through is no
+    /// node: only its parts can be replaced. `make` gets the path and the module,
     /// and returns the replacement. Known shapes of nodes that depend on calls of replaced modules
     /// are removed.
     ///
@@ -166,6 +167,23 @@ impl GraphModule {
         Ok(surgery)
     }
 
+    /// What to do about a pattern that matches no module: a module that was traced through is no
+    /// node; otherwise the first modules that there are.
+    fn instead_of(&self, chosen: &PathPattern) -> String {
+        let mut scopes = self.graph.nodes().flat_map(|node| node.modules_around());
+        if let Some(scope) = scopes.find(|scope| chosen.matches(&scope.path)) {
+            return format!(
+                ": `{}` (`{}`) was traced through; mark its type `#[trace(leaf)]`, or trace with a tracer to which it is a \
+                 leaf, to replace it as a whole",
+                scope.path,
+                short_type_name(&scope.type_name)
+            );
+        }
+        let held = self.attributes.modules.iter();
+        let held = held.map(|(path, _)| format!("`{path}`"));
+        format!(": it has {}", first_names(held, 6))
+    }
+
     /// As [`replace_modules`](GraphModule::replace_modules), for modules of any type: `make` gets
     /// each module whose path matches, and returns its replacement, or `None` to keep it.
     ///
@@ -216,7 +234,10 @@ impl GraphModule {
         if !is_used {
             return Err(Error::unknown(
                 pattern,
-                format_args!("`{pattern}` matches no module that this graph module holds"),
+                format_args!(
+                    "`{pattern}` matches no module that this graph module holds{}",
+                    self.instead_of(&chosen)
+                ),
             ));
         }
         let bytes_before = bytes(self);

@@ -41,7 +41,8 @@ pub trait ComponentExt: Component {
             fn enter(&mut self, path: &str, key: ComponentKey, name: &'static str) -> bool {
                 let new = self.seen.insert(key);
                 if new {
-                    self.found.insert(path.to_string(), name);
+                    // What is flattened is at the path of the module that has it.
+                    self.found.entry(path.to_string()).or_insert(name);
                 }
                 new
             }

@@ -101,6 +101,30 @@ pub trait Module: Component + Any + Send + Sync {
     }
 }
 
+/// What a container takes as a layer: a module, or one in a box.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layer",
+    label = "expected a module, or a `Box<dyn Module>`",
+    note = "a constructor that can fail needs a `?`: `push(nn::Linear::new(4, 8)?)`",
+    note = "a module derives `Module`, and the impl block of its `forward` is marked #[trace]; a function is a layer as such a struct"
+)]
+pub trait IntoModule {
+    /// The module in a box.
+    fn into_module(self) -> Box<dyn Module>;
+}
+
+impl<M: Module> IntoModule for M {
+    fn into_module(self) -> Box<dyn Module> {
+        Box::new(self)
+    }
+}
+
+impl IntoModule for Box<dyn Module> {
+    fn into_module(self) -> Box<dyn Module> {
+        self
+    }
+}
+
 impl<M: Module> From<M> for Box<dyn Module> {
     fn from(module: M) -> Self {
         Box::new(module)

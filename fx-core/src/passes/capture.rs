@@ -18,8 +18,8 @@ use crate::value::value::Value;
 
 impl GraphModule {
     /// Runs the graph and keeps the values of chosen nodes, by name, and the results of chosen
-    /// modules, by path. In a pattern `*` stands for any text of a segment (`layers.*.attn`), `**`
-    /// for any segments.
+    /// modules, by path, traced through or not. A pattern is a
+    /// [`PathPattern`], such as `layers.*.{attn,mlp}`.
     ///
     /// The result of a module is the whole of what its last call returned. A part that an edit
     /// removed is `None`.

@@ -25,11 +25,14 @@ pub struct Closeness {
 
 impl fmt::Display for Closeness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.close { "close" } else { "not close" };
+        match self.close {
+            true => f.write_str("close: elements differ")?,
+            false => write!(f, "not close: {} elements differ", self.wrong)?,
+        }
         write!(
             f,
-            "{word}: {} elements differ, at most by {:.3e} ({:.3e} relative)",
-            self.wrong, self.max_abs, self.max_rel
+            ", at most by {:.3e} ({:.3e} relative)",
+            self.max_abs, self.max_rel
         )?;
         match &self.worst {
             Some((at, found, expected)) => {

@@ -130,7 +130,8 @@ crate::impl_comparisons! {
 /// Python.
 #[diagnostic::on_unimplemented(
     message = "an `Int` is not raised to or divided by `{Self}`",
-    label = "expected `i64`, `f64`, `Int` or `Float`"
+    label = "expected `i64`, `f64`, `Int` or `Float`",
+    note = "a `usize` is written `n as i64`: with more types of integers the literal of `2 * n` would have none"
 )]
 pub trait BesideInt: Operand {
     /// The result of an `Int` and this.

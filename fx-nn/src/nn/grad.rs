@@ -36,9 +36,8 @@ pub fn set_requires_grad(
 
 /// Makes the parameters at the paths that a pattern matches trainable, or freezes them; returns how many parameters.
 ///
-/// `*` stands for any part of a path up to the next dot, `**` for any number of parts, `?` for one
-/// character, `[a-c]` for one of several, and `{0,1,norm}` for one of several texts. A parameter
-/// with several paths counts once, and each of its paths may match.
+/// The pattern is a [`PathPattern`] of parameters: `fc1.**` is a layer's, `**.bias` every bias. A
+/// parameter with several paths counts once, and each of its paths may match.
 ///
 /// ```
 /// use fx_nn::prelude::*;

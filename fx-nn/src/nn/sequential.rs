@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use fx_core::module::Module;
+use fx_core::module::{IntoModule, Module};
 use fx_core::trace::Forward;
 use fx_core::{Module, Result, trace};
 
@@ -43,7 +43,7 @@ impl Sequential {
 
     /// With one more layer at the end, whose name is its place.
     #[must_use]
-    pub fn push(self, layer: impl Into<Box<dyn Module>>) -> Self {
+    pub fn push(self, layer: impl IntoModule) -> Self {
         let is_free = |at: &usize| !self.layers.contains_key(&at.to_string());
         let place = (self.layers.len()..).find(is_free).unwrap_or_default();
         self.add_module(place.to_string(), layer)
@@ -51,12 +51,8 @@ impl Sequential {
 
     /// With a layer of a name: at the end, or replacing the one that has the name.
     #[must_use]
-    pub fn add_module(
-        mut self,
-        name: impl Into<String>,
-        layer: impl Into<Box<dyn Module>>,
-    ) -> Self {
-        self.layers.insert(name.into(), layer.into());
+    pub fn add_module(mut self, name: impl Into<String>, layer: impl IntoModule) -> Self {
+        self.layers.insert(name.into(), layer.into_module());
         self
     }
 

@@ -108,7 +108,8 @@ impl Tensor {
         let is_symbolic = fx_core::tensor::Object::proxy(self).is_some();
         if !is_symbolic && self.dims()?.len() != N {
             return Err(Error::msg(format_args!(
-                "{method}: the tensor has shape {:?}",
+                "{method}: the tensor has {0} dims, of shape {1:?}: use `dims{0}`, or `shape()?`",
+                self.dims()?.len(),
                 self.dims()?
             )));
         }

@@ -251,7 +251,7 @@ fn page() -> Result<String> {
                 let shape = value
                     .as_object()
                     .and_then(|o| o.shape().map(<[usize]>::to_vec));
-                format!("`{name}` {:?}", shape.unwrap_or_default())
+                format!("`{name} {:?}`", shape.unwrap_or_default())
             })
             .collect();
         layer.module.train();
