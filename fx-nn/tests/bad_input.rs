@@ -60,7 +60,7 @@ fn wrong_ranks() -> Result<()> {
         lstm.forward(&ones(&[2])?, None),
         &["lstm", "[2]", "[L, N, in]"],
     );
-    says(x.unsqueeze(0)?.t(), &["t:", "[1, 2, 3]"]);
+    says(x.unsqueeze(0)?.t(), &["calling `t`", "[1, 2, 3]"]);
     says(
         ops::cross_entropy(&ones(&[])?, &ints(&[0])?, None, -100, "mean", 0.0),
         &["cross_entropy", "[]"],
