@@ -257,7 +257,10 @@ fn defect_n03_what_would_not_compile_is_refused() -> Result<()> {
         assert!(!path.exists());
     }
     let taken = problem(mlp()?.to_folder(&path, "Tensor"));
-    assert!(taken.contains("the generated source uses") && !path.exists(), "{taken}");
+    assert!(
+        taken.contains("the generated source uses") && !path.exists(),
+        "{taken}"
+    );
     Ok(())
 }
 
