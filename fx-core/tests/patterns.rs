@@ -363,7 +363,7 @@ fn reports_say_what_nearly_matched() -> Result<()> {
         ("abs", "%neg is used outside of the match too")
     );
     assert_snapshot!(without_lines(report), @"
-    0 replacements in 1 rounds
+    0 replacements in 1 round
       nearly: abs of neg at %abs (fx-core/tests/patterns.rs:_): %neg is used outside of the match too
     ");
     Ok(())

@@ -206,9 +206,9 @@ pub(crate) fn not_found(what: &'static str, path: &str) -> Error {
     ErrorKind::NotFound {
         what,
         path: path.to_string(),
-        hint: match what == TENSOR {
-            true => "; add it with `GraphModule::set_parameter` or `set_buffer`",
-            false => "; add it with `GraphModule::add_submodule`",
+        hint: match what {
+            "module" => "; add it with `GraphModule::add_submodule`",
+            _ => "; add it with `GraphModule::set_parameter` or `set_buffer`",
         }
         .to_string(),
     }

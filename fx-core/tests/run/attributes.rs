@@ -38,10 +38,10 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     `net_b` and the module `net_b.conv` cannot both be there: one is inside the other, which is a whole
     `a..b` is not a path: a path is names separated by dots
     `param` is a tensor of this module: a module needs another path
-    no module at `nothing`; add it to the attributes of the graph module
+    no module at `nothing`; add it with `GraphModule::add_submodule`
     `linear` is a module: a tensor needs another path
     no module at `net_c`; this module has `linear`, `net_b`
-    no buffer at `net_c`; add it to the attributes of the graph module
+    no buffer at `net_c`; add it with `GraphModule::set_parameter` or `set_buffer`
     ");
 
     // The next run uses the new module.
@@ -62,7 +62,7 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     assert!(gm.delete_submodule("linear"));
     let text = gm.forward::<Array>(&x()).err().map(|e| e.to_string());
     let text = text.unwrap_or_default();
-    assert_snapshot!(without_lines(text), @"while compiling %linear (fx-core/tests/run.rs:_): no module at `linear`; add it to the attributes of the graph module");
+    assert_snapshot!(without_lines(text), @"while compiling %linear (fx-core/tests/run.rs:_): no module at `linear`; add it with `GraphModule::add_submodule`");
     Ok(())
 }
 

@@ -91,7 +91,7 @@ fn a_function_takes_a_module_by_its_path() -> Result<()> {
     equal(&gm.forward(&x())?, &changed.forward(&x())?)?;
 
     assert!(gm.delete_submodule("layers.0"));
-    assert_snapshot!(without_lines(text(gm.lint())), @"while checking %layers_0 (fx-core/tests/run/module_arguments.rs:_): no parameter, buffer or constant at `layers.0`; add it to the attributes of the graph module");
+    assert_snapshot!(without_lines(text(gm.lint())), @"while checking %layers_0 (fx-core/tests/run/module_arguments.rs:_): no parameter, buffer or constant at `layers.0`; add it with `GraphModule::set_parameter` or `set_buffer`");
     gm.add_submodule("layers.0", my_module())?;
     assert_snapshot!(without_lines(text(gm.forward::<Array>(&x()))), @"while executing %twice (fx-core/tests/run/module_arguments.rs:_): `run::module_arguments::twice` takes `Linear` as `layer`, found a `MyModule`; it takes (layer: &Linear, x: &Array)");
     Ok(())

@@ -132,7 +132,7 @@ fn what_cannot_be_named_from_outside_is_refused_before_anything_is_written() -> 
         .unwrap_or_default();
     assert_snapshot!(without_lines(text), @"
     what a crate cannot name from outside is used by 1 node:
-      %of_this_test (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_core::register_crate!();` into its lib.rs; else move the item into a library, or trace through it
+      %of_this_test (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_nn::register_crate!();` into its lib.rs; otherwise move the item into a library, or trace through it
     ");
     assert!(!scratch.0.exists());
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
@@ -150,7 +150,7 @@ fn a_module_is_taken_out_as_its_own_type() -> Result<()> {
     gm.take_submodule::<nn::Linear>("fc1")?;
     assert!(gm.submodule("fc1").is_err());
     let error = gm.lint().err();
-    assert_snapshot!(without_lines(error.map(|e| e.to_string()).unwrap_or_default()), @"while checking %fc1 (fx-nn/src/models/mlp.rs:_): no module at `fc1`; add it to the attributes of the graph module");
+    assert_snapshot!(without_lines(error.map(|e| e.to_string()).unwrap_or_default()), @"while checking %fc1 (fx-nn/src/models/mlp.rs:_): no module at `fc1`; add it with `GraphModule::add_submodule`");
     Ok(())
 }
 
@@ -229,7 +229,7 @@ fn what_cannot_be_named_inside_of_a_graph_module_is_refused_too() -> Result<()> 
         .unwrap_or_else(|e| e.to_string());
     assert_snapshot!(without_lines(told), @"
     what a crate cannot name from outside is used by 1 node:
-      %of_this_test of the graph module `inner` (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_core::register_crate!();` into its lib.rs; else move the item into a library, or trace through it
+      %of_this_test of the graph module `inner` (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_nn::register_crate!();` into its lib.rs; otherwise move the item into a library, or trace through it
     ");
     Ok(())
 }
