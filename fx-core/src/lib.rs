@@ -73,7 +73,7 @@ pub mod __private {
     pub use crate::ir::function::{Effects, Function, FunctionDef};
     pub use crate::ir::param_type::{ParamType, TypePart};
     pub use crate::ir::registry::Registration;
-    pub use crate::ir::signature::{Literal, ParamSpec};
+    pub use crate::ir::signature::{Literal, ParamSpec, arity_error};
     pub use crate::ir::table::TableEntry;
     pub use crate::location::LibrarySource;
     pub use crate::module::argument::{OfModule, module_of, module_value};
@@ -85,7 +85,7 @@ pub mod __private {
     };
     pub use crate::module::walk::{Component, Walk, WalkMut};
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
-    pub use crate::trace::call_args::{CallArgs, argument_error, arity_error};
+    pub use crate::trace::call_args::{CallArgs, argument_error};
     pub use crate::trace::compare;
     pub use crate::trace::convert::{
         FromValue, Held, Output, Param, TreeField, fields, hold, tuple_fields,

@@ -45,12 +45,15 @@ impl<'g> Boundaries<'g> {
             // The head of the function says that it begins with the root.
             None => !scope.path.is_empty(),
         };
+        if !is_new {
+            return None;
+        }
         let name = short_type_name(&scope.type_name);
         let text = match scope.path.is_empty() {
             true => name,
             false => format!("{}: {name}", scope.path),
         };
-        is_new.then(|| format!("// {}", Comment(&text)))
+        Some(format!("// {}", Comment(&text)))
     }
 }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::param_type::ParamType;
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{self, count};
+use crate::text;
 use crate::value::data::only_tensor_type;
 use crate::value::value::Value;
 
@@ -218,11 +218,7 @@ pub fn bind<A>(
         }
     }
     if given > params.len() {
-        return Err(fail(format!(
-            "takes {} but {}",
-            count(params.len(), "argument"),
-            text::given(given)
-        )));
+        return Err(arity_error(callee, params, given));
     }
     bound.resize_with(params.len(), || None);
     for (name, arg) in kwargs {
@@ -240,6 +236,13 @@ pub fn bind<A>(
         Some((_, param)) => Err(fail(format!("is missing its argument `{}`", param.name))),
         None => Ok(bound),
     }
+}
+
+/// The error for a call, or a kernel, with the wrong number of arguments.
+pub fn arity_error(callee: &str, params: &[ParamSpec], given: usize) -> Error {
+    let needed = text::count(params.len(), "argument");
+    let problem = format!("takes {needed} but {}", text::given(given));
+    arguments_error(callee, params, problem)
 }
 
 /// The error for a call whose arguments do not fit, with the full signature.

@@ -11,7 +11,6 @@ use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::param_type::ParamType;
 use crate::ir::signature::{ParamKind, ParamSpec, arguments_error, bind};
-use crate::text;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -222,17 +221,4 @@ pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error
         .into(),
         _ => error,
     }
-}
-
-/// The error of a kernel that was called with the wrong number of arguments.
-pub fn arity_error(callee: &str, params: &[ParamSpec], given: usize) -> Error {
-    arguments_error(
-        callee,
-        params,
-        format!(
-            "takes {} but {}",
-            text::count(params.len(), "argument"),
-            text::given(given)
-        ),
-    )
 }

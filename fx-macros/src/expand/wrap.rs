@@ -112,12 +112,11 @@ impl Leaf<'_> {
     fn record(
         &self,
         function: &TokenStream,
-        form: &str,
+        form: &TokenStream,
         this: Option<&TokenStream>,
         caller: &TokenStream,
     ) -> TokenStream {
         let core = self.core;
-        let form = format_ident!("{form}");
         let operands: Vec<TokenStream> = self
             .callable
             .params
@@ -142,7 +141,7 @@ impl Leaf<'_> {
             if #core::__private::may_record() #(|| #symbolic)* {
                 let __recorded = #core::__private::record(
                     #function,
-                    #core::__private::CallForm::#form,
+                    #form,
                     ::std::vec![#(#values),*],
                     #caller,
                 );
@@ -220,21 +219,20 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         kernel: format_ident!("__kernel"),
     };
     let hidden = leaf.hidden_items(&names, &quote!(Self::__body));
-    let at_caller = quote!(__caller);
-    let names_of_args = callable.names();
+    let args = callable.names();
     let called = call_of_type(
         &callable.output,
         quote!(#core::__private::Returns),
         "called",
-        Some(quote!(Self::__body(#(#names_of_args),*), #bare, __caller)),
+        Some(quote!(Self::__body(#(#args),*), #bare, __caller)),
     );
-    let record = leaf.record(&quote!(Self::FUNCTION), "Function", None, &at_caller);
+    let (form, caller) = (quote!(__form), quote!(__caller));
+    let record = leaf.record(&quote!(Self::FUNCTION), &form, None, &caller);
     let convert: Vec<_> = callable
         .params
         .iter()
         .filter_map(Parameter::conversion)
         .collect();
-    let args = callable.names();
     let bindings = callable.take_bindings(&mut function.sig);
     let types: Vec<_> = callable.params.iter().map(|p| &p.ty).collect();
     let output = &callable.output;
@@ -250,8 +248,19 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     } else {
         quote!(#core::__private::inventory::submit! { #core::__private::Registration(<#twin_ty>::FUNCTION) })
     };
+    let call = |of: TokenStream, form: &str| {
+        let form = format_ident!("{form}");
+        quote! {
+            #of::__call(
+                #(#args,)*
+                #core::__private::CallForm::#form,
+                ::core::panic::Location::caller(),
+            )
+        }
+    };
+    let call_function = call(quote!(<#twin_ty>), "Function");
     let method = options.method.as_ref().map(|_| {
-        let record = leaf.record(&quote!(Self::FUNCTION), "Method", None, &at_caller);
+        let call_method = call(quote!(Self), "Method");
         quote! {
             /// The call, recorded as a method's.
             #[track_caller]
@@ -259,14 +268,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
             #[allow(clippy::too_many_arguments)]
             pub fn method(#inputs) -> #output {
                 #(#convert)*
-                Self::__call_method(#(#args,)* ::core::panic::Location::caller())
-            }
-            fn __call_method(
-                #(#bindings: #types,)*
-                __caller: &'static ::core::panic::Location<'static>,
-            ) -> #output {
-                #record
-                #called
+                #call_method
             }
         }
     });
@@ -294,7 +296,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         #[inline]
         #vis #sig {
             #(#convert)*
-            <#twin_ty>::__call(#(#args,)* ::core::panic::Location::caller())
+            #call_function
         }
         #twin
         #[allow(non_upper_case_globals, clippy::too_many_arguments, dead_code)]
@@ -304,7 +306,8 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
             // Not inlined, and not generic over what converts into the arguments: the crate that
             // defines the leaf compiles it, and not each that calls it.
             fn __call(
-                #(#bindings: #types,)*
+                #(#args: #types,)*
+                __form: #core::__private::CallForm,
                 __caller: &'static ::core::panic::Location<'static>,
             ) -> #output {
                 #record
@@ -499,7 +502,7 @@ fn wrap_method(
     let caller = quote!(::core::panic::Location::caller());
     let record = leaf.record(
         &quote!(Self::#function),
-        "Method",
+        &quote!(#core::__private::CallForm::Method),
         Some(&quote!(self)),
         &caller,
     );

@@ -223,11 +223,27 @@ impl From<List<Int>> for Sizes {
     }
 }
 
+/// What can stand for one size among several: a whole number, or an `Int`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a size",
+    label = "expected a whole number or an `Int`",
+    note = "`/` gives a `Float`: a size is divided by `c.floordiv(2)?`"
+)]
+pub trait Size {
+    /// The size, known or symbolic.
+    fn into_size(self) -> Int;
+}
+
 macro_rules! sizes_from {
     ($($t:ty),*) => {$(
+        impl Size for $t {
+            fn into_size(self) -> Int {
+                self.into()
+            }
+        }
         impl From<$t> for Sizes {
             fn from(size: $t) -> Self {
-                Sizes(Held::Each(vec![size.into()]))
+                Sizes(Held::Each(vec![size.into_size()]))
             }
         }
         impl<const N: usize> From<[$t; N]> for Sizes {
@@ -267,28 +283,6 @@ impl From<()> for Sizes {
         Sizes(Held::Each(Vec::new()))
     }
 }
-
-/// What can stand for one size among several: a whole number, or an `Int`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a size",
-    label = "expected a whole number or an `Int`",
-    note = "`/` gives a `Float`: a size is divided by `c.floordiv(2)?`"
-)]
-pub trait Size {
-    /// The size, known or symbolic.
-    fn into_size(self) -> Int;
-}
-
-macro_rules! size {
-    ($($t:ty),*) => {$(
-        impl Size for $t {
-            fn into_size(self) -> Int {
-                self.into()
-            }
-        }
-    )*};
-}
-size!(i32, i64, usize, Int);
 
 macro_rules! sizes_from_tuple {
     ($($name:ident)+) => {
