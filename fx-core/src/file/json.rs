@@ -100,13 +100,19 @@ pub(crate) fn required<'j>(fields: &'j JsonMap, name: &str) -> Result<&'j Json> 
     fields.get(name).ok_or_else(|| missing(name))
 }
 
+/// An error of a field, with its path.
+#[cold]
+pub(crate) fn in_field(error: Error, name: &str) -> Error {
+    error.inside(format_args!(".{name}"))
+}
+
 /// Reads a required field; errors carry its path (`.name`).
 pub(crate) fn part<'j, T>(
     fields: &'j JsonMap,
     name: &str,
     read: impl FnOnce(&'j Json) -> Result<T>,
 ) -> Result<T> {
-    read(required(fields, name)?).map_err(|e| e.inside(format_args!(".{name}")))
+    read(required(fields, name)?).map_err(|e| in_field(e, name))
 }
 
 /// Reads an optional field; errors carry its path.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::file::json::Json;
+use crate::file::json::{self, Json, JsonMap};
 use crate::file::loader::Loader;
 use crate::file::saver::Saver;
 use crate::value::object::{Object, short_type_name};
@@ -69,6 +69,64 @@ pub trait Component {
     fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
         let _ = path;
         None
+    }
+
+    // What derived code says of each field goes through these, a small function per type: the code
+    // of a field is a call, and nothing of the walk is compiled again for it.
+
+    /// [`Walk::child`] of this.
+    #[doc(hidden)]
+    fn visit_child(&self, name: &str, walk: &mut Walk<'_, '_>)
+    where
+        Self: Sized,
+    {
+        walk.child(name, self);
+    }
+
+    /// [`WalkMut::child`] of this.
+    #[doc(hidden)]
+    fn visit_child_mut(&mut self, name: &str, walk: &mut WalkMut<'_, '_>)
+    where
+        Self: Sized,
+    {
+        walk.child(name, self);
+    }
+
+    /// [`Walk::buffer`] of this.
+    #[doc(hidden)]
+    fn visit_buffer(&self, name: &str, kind: TensorKind, walk: &mut Walk<'_, '_>)
+    where
+        Self: Sized,
+    {
+        walk.buffer(name, kind, self);
+    }
+
+    /// [`WalkMut::buffer`] of this.
+    #[doc(hidden)]
+    fn visit_buffer_mut(&mut self, name: &str, kind: TensorKind, walk: &mut WalkMut<'_, '_>)
+    where
+        Self: Sized,
+    {
+        walk.buffer(name, kind, self);
+    }
+
+    /// Saves this as the field of a name.
+    #[doc(hidden)]
+    fn to_field(&self, name: &str, fields: &mut JsonMap, saver: &mut Saver) -> Result<()>
+    where
+        Self: Sized,
+    {
+        save_field(self, name, fields, saver)
+    }
+
+    /// Loads the field of a name.
+    #[doc(hidden)]
+    fn from_field(name: &str, fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Self>
+    where
+        Self: Sized,
+    {
+        let loaded = Self::from_saved(json::required(fields, name)?, loader);
+        loaded.map_err(|error| json::in_field(error, name))
     }
 
     /// Itself if the path is empty, otherwise the part below.
@@ -239,6 +297,17 @@ impl Trail {
     }
 }
 
+fn save_field(
+    component: &dyn Component,
+    name: &str,
+    fields: &mut JsonMap,
+    saver: &mut Saver,
+) -> Result<()> {
+    let saved = saver.child(name, |saver| component.to_saved(saver))?;
+    fields.insert(name.to_string(), saved);
+    Ok(())
+}
+
 /// A position in a walk; `Component::visit` reports what is there.
 pub struct Walk<'w, 'v> {
     visitor: &'w mut (dyn Visitor + 'v),
@@ -302,7 +371,7 @@ impl<'v> Walk<'_, 'v> {
     }
 
     /// Visits a named child.
-    pub fn child(&mut self, name: &str, child: &(impl Component + ?Sized)) {
+    pub fn child(&mut self, name: &str, child: &dyn Component) {
         if self.goes_in {
             let before = self.trail.enter(name);
             child.visit(self);
@@ -311,13 +380,13 @@ impl<'v> Walk<'_, 'v> {
     }
 
     /// Visits the child of a map under a key.
-    pub fn entry(&mut self, key: &str, child: &(impl Component + ?Sized)) {
+    pub fn entry(&mut self, key: &str, child: &dyn Component) {
         self.visitor.key(&self.trail.0, key);
         self.child(key, child);
     }
 
     /// Visits a child in a list.
-    pub fn item(&mut self, index: usize, child: &(impl Component + ?Sized)) {
+    pub fn item(&mut self, index: usize, child: &dyn Component) {
         if self.goes_in {
             let before = self.trail.enter_item(index);
             child.visit(self);
@@ -326,7 +395,7 @@ impl<'v> Walk<'_, 'v> {
     }
 
     /// Visits a named child whose tensors are buffers, of one of the two kinds.
-    pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &(impl Component + ?Sized)) {
+    pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &dyn Component) {
         let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
         self.kind = former;
@@ -406,21 +475,21 @@ pub(crate) fn walk_mut_by(visitor: &mut dyn VisitorMut, fields: impl FnOnce(&mut
 
 impl WalkMut<'_, '_> {
     /// Visits a named child.
-    pub fn child(&mut self, name: &str, child: &mut (impl Component + ?Sized)) {
+    pub fn child(&mut self, name: &str, child: &mut dyn Component) {
         let before = self.trail.enter(name);
         child.visit_mut(self);
         self.trail.leave(before);
     }
 
     /// Visits a child in a list.
-    pub fn item(&mut self, index: usize, child: &mut (impl Component + ?Sized)) {
+    pub fn item(&mut self, index: usize, child: &mut dyn Component) {
         let before = self.trail.enter_item(index);
         child.visit_mut(self);
         self.trail.leave(before);
     }
 
     /// Visits a named child whose tensors are buffers, of one of the two kinds.
-    pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &mut (impl Component + ?Sized)) {
+    pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &mut dyn Component) {
         let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
         self.kind = former;

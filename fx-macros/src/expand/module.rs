@@ -221,14 +221,16 @@ impl Arm {
             let ends = Ends::of(ty);
             let span = ends.first;
             let binding = format_ident!("__field{i}", span = ends.last);
-            // The same form and place in all methods, so that rustc reports only once what a type
-            // lacks.
-            let shared = quote_spanned!(span=> &*);
-            let unique = quote_spanned!(span=> &mut *);
+            let component = || quote!(#core::__private::Component);
             match kind {
                 FieldKind::Child => {
-                    visit.extend(quote_spanned!(span=> walk.child(#name, #shared #binding);));
-                    visit_mut.extend(quote_spanned!(span=> walk.child(#name, #unique #binding);));
+                    let of = |method: &str| {
+                        let arguments = quote!(#binding, #name, walk);
+                        call_of_type(ty, component(), method, Some(arguments))
+                    };
+                    let (shared, unique) = (of("visit_child"), of("visit_child_mut"));
+                    visit.extend(quote!(#shared;));
+                    visit_mut.extend(quote!(#unique;));
                 }
                 FieldKind::Buffer { persistent } => {
                     let kind = match persistent {
@@ -236,12 +238,13 @@ impl Arm {
                         false => quote!(NonPersistentBuffer),
                     };
                     let kind = quote!(#core::module::TensorKind::#kind);
-                    visit.extend(
-                        quote_spanned!(span=> walk.buffer(#name, #kind, #shared #binding);),
-                    );
-                    visit_mut.extend(
-                        quote_spanned!(span=> walk.buffer(#name, #kind, #unique #binding);),
-                    );
+                    let of = |method: &str| {
+                        let arguments = quote!(#binding, #name, #kind, walk);
+                        call_of_type(ty, component(), method, Some(arguments))
+                    };
+                    let (shared, unique) = (of("visit_buffer"), of("visit_buffer_mut"));
+                    visit.extend(quote!(#shared;));
+                    visit_mut.extend(quote!(#unique;));
                 }
                 FieldKind::Flatten => {
                     visit.extend(
@@ -309,20 +312,24 @@ impl Arm {
                 saves.extend(quote!(let _ = #maker;));
                 loads.push(quote!(#maker()));
             } else {
-                let component = || quote!(#core::__private::Component);
-                let arguments = quote!(#binding, __saver);
-                let save = call_of_type(ty, component(), "to_saved", Some(arguments));
-                let save = match kind {
+                match kind {
                     // Paths of tensors inside do not contain this field's name.
-                    FieldKind::Flatten => quote!(#save?),
-                    _ => quote!(__saver.child(#name, |__saver| #save)?),
-                };
-                saves.extend(quote! {
-                    __fields.insert(::std::string::String::from(#name), #save);
-                });
-                let arguments = quote!(__saved, __loader);
-                let load = call_of_type(ty, component(), "from_saved", Some(arguments));
-                loads.push(quote!(__loader.field(__fields, #name, |__saved, __loader| #load)?));
+                    FieldKind::Flatten => {
+                        let arguments = quote!(#binding, __saver);
+                        let save = call_of_type(ty, component(), "to_saved", Some(arguments));
+                        saves.extend(quote! {
+                            __fields.insert(::std::string::String::from(#name), #save?);
+                        });
+                    }
+                    _ => {
+                        let arguments = quote!(#binding, #name, &mut __fields, __saver);
+                        let save = call_of_type(ty, component(), "to_field", Some(arguments));
+                        saves.extend(quote!(#save?;));
+                    }
+                }
+                let arguments = quote!(#name, __fields, __loader);
+                let load = call_of_type(ty, component(), "from_field", Some(arguments));
+                loads.push(quote!(#load?));
                 names.push(name.clone());
             }
             if matches!(kind, FieldKind::Child | FieldKind::Buffer { .. }) {
