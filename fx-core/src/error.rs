@@ -280,7 +280,31 @@ pub enum ErrorKind {
 /// assert!(matches!(error.kind(), ErrorKind::Message(_)));
 /// assert_eq!(error.to_string(), "the kernel size must not be 0");
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<dyn Erased>);
+
+/// The contents of an error. Behind a `dyn`, since the code that drops them would otherwise be
+/// compiled in every crate, for every `?`.
+trait Erased: Send + Sync {
+    fn inner(&self) -> &Inner;
+
+    fn inner_mut(&mut self) -> &mut Inner;
+
+    fn into_inner(self: Box<Self>) -> Inner;
+}
+
+impl Erased for Inner {
+    fn inner(&self) -> &Inner {
+        self
+    }
+
+    fn inner_mut(&mut self) -> &mut Inner {
+        self
+    }
+
+    fn into_inner(self: Box<Self>) -> Inner {
+        *self
+    }
+}
 
 struct Inner {
     kind: ErrorKind,
@@ -393,7 +417,7 @@ impl Error {
 
     /// Adds an outer step to the error's place in a saved file: `.name` or `[index]`.
     pub(crate) fn inside(self, step: impl fmt::Display) -> Self {
-        let (place, problem) = match *self.0 {
+        let (place, problem) = match self.0.into_inner() {
             Inner {
                 kind: ErrorKind::Saved { place, problem },
                 place: None,
@@ -406,32 +430,40 @@ impl Error {
 
     /// The kind of the error.
     pub fn kind(&self) -> &ErrorKind {
-        &self.0.kind
+        &self.0.inner().kind
     }
 
     /// The name of the node where it happened, without `%`.
     pub fn node(&self) -> Option<&str> {
-        self.0.place.as_ref()?.node.strip_prefix('%')
+        self.0.inner().place.as_ref()?.node.strip_prefix('%')
     }
 
     /// The user's source line of that node.
     pub fn location(&self) -> Option<&SourceLocation> {
-        self.0.place.as_ref().and_then(|p| p.location.as_ref())
+        self.0
+            .inner()
+            .place
+            .as_ref()
+            .and_then(|p| p.location.as_ref())
     }
 
     /// The module path that the node came from.
     pub fn module_path(&self) -> Option<&str> {
-        self.0.place.as_ref().and_then(|p| p.module.as_deref())
+        self.0
+            .inner()
+            .place
+            .as_ref()
+            .and_then(|p| p.module.as_deref())
     }
 
     /// The name of the pass that failed.
     pub fn pass(&self) -> Option<&str> {
-        self.0.pass.as_ref().map(|pass| pass.name.as_str())
+        self.0.inner().pass.as_ref().map(|pass| pass.name.as_str())
     }
 
     /// Adds the pass that failed, unless an inner one is already set.
     pub(crate) fn in_pass(mut self, name: &str) -> Self {
-        self.0.pass.get_or_insert_with(|| FailedPass {
+        self.0.inner_mut().pass.get_or_insert_with(|| FailedPass {
             name: name.to_string(),
             after: Vec::new(),
         });
@@ -440,7 +472,7 @@ impl Error {
 
     /// Adds the passes that ran before the one that failed.
     pub(crate) fn after(mut self, names: &[String]) -> Self {
-        if let Some(pass) = &mut self.0.pass {
+        if let Some(pass) = &mut self.0.inner_mut().pass {
             pass.after = names.to_vec();
         }
         self
@@ -450,9 +482,9 @@ impl Error {
     /// of the libraries that re-export fx: what is inside them tells a user nothing.
     #[cold]
     pub(crate) fn in_call(mut self, what: &str, caller: &'static Location<'static>) -> Self {
-        match &mut self.0.place {
+        match &mut self.0.inner_mut().place {
             None => {
-                self.0.place = Some(Place {
+                self.0.inner_mut().place = Some(Place {
                     doing: "calling",
                     node: format!("`{what}`"),
                     location: Some(caller.into()),
@@ -479,8 +511,14 @@ impl Error {
         location: Option<SourceLocation>,
         module: Option<String>,
     ) -> Self {
-        if self.0.place.as_ref().is_none_or(|place| place.is_call) {
-            self.0.place = Some(Place {
+        if self
+            .0
+            .inner()
+            .place
+            .as_ref()
+            .is_none_or(|place| place.is_call)
+        {
+            self.0.inner_mut().place = Some(Place {
                 doing,
                 node: node.to_string(),
                 location,
@@ -504,7 +542,7 @@ impl From<ErrorKind> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(pass) = &self.0.pass {
+        if let Some(pass) = &self.0.inner().pass {
             write!(f, "in pass `{}`", pass.name)?;
             for (at, earlier) in pass.after.iter().enumerate() {
                 let word = if at == 0 { " after" } else { "," };
@@ -512,7 +550,7 @@ impl fmt::Display for Error {
             }
             f.write_str(": ")?;
         }
-        if let Some(place) = &self.0.place {
+        if let Some(place) = &self.0.inner().place {
             write!(f, "while {} {}", place.doing, place.node)?;
             match (&place.location, &place.module) {
                 (Some(location), Some(module)) => write!(f, " ({location}, in {module})")?,
@@ -523,7 +561,7 @@ impl fmt::Display for Error {
             f.write_str(": ")?;
             if place.is_call {
                 // Kernels name themselves, as the place has.
-                let text = self.0.kind.to_string();
+                let text = self.0.inner().kind.to_string();
                 let named = place.node.trim_matches('`');
                 let rest = text
                     .strip_prefix(named)
@@ -531,7 +569,7 @@ impl fmt::Display for Error {
                 return f.write_str(rest.unwrap_or(&text));
             }
         }
-        write!(f, "{}", self.0.kind)
+        write!(f, "{}", self.0.inner().kind)
     }
 }
 
@@ -544,7 +582,7 @@ impl fmt::Debug for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.kind.source()
+        self.0.inner().kind.source()
     }
 }
 

@@ -90,7 +90,7 @@ pub mod __private {
     pub use crate::trace::convert::{
         FromValue, Held, Output, Param, TreeField, fields, hold, tuple_fields,
     };
-    pub use crate::trace::dispatch::{CallForm, call_module, record};
+    pub use crate::trace::dispatch::{CallForm, call_forward, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
     pub use crate::trace::operand::{Operand, binary, unary};
     pub use crate::trace::range;

@@ -106,6 +106,12 @@ pub(crate) fn in_field(error: Error, name: &str) -> Error {
     error.inside(format_args!(".{name}"))
 }
 
+/// An error of an item, with its index.
+#[cold]
+pub(crate) fn in_item(error: Error, index: usize) -> Error {
+    error.inside(format_args!("[{index}]"))
+}
+
 /// Reads a required field; errors carry its path (`.name`).
 pub(crate) fn part<'j, T>(
     fields: &'j JsonMap,
@@ -164,7 +170,7 @@ pub(crate) fn items<'j, T>(
     array(json)?
         .iter()
         .enumerate()
-        .map(|(i, item)| read(item).map_err(|e| e.inside(format_args!("[{i}]"))))
+        .map(|(i, item)| read(item).map_err(|e| in_item(e, i)))
         .collect()
 }
 

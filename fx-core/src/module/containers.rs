@@ -71,6 +71,35 @@ impl<T: Component> Component for Option<T> {
     }
 }
 
+/// A copy of each item.
+fn copies<T: Component>(items: &[T]) -> Vec<T> {
+    let mut copies = Vec::with_capacity(items.len());
+    for item in items {
+        copies.push(item.duplicate());
+    }
+    copies
+}
+
+/// Saves a component as the next item of a list.
+fn save_item(item: &dyn Component, items: &mut Vec<Json>, saver: &mut Saver) -> Result<()> {
+    let saved = saver.item(items.len(), |saver| item.to_saved(saver))?;
+    items.push(saved);
+    Ok(())
+}
+
+/// Loads every item of a list. A loop, since adapters would be compiled for each type of module.
+fn load_items<T: Component>(saved: &Json, loader: &mut Loader<'_>) -> Result<Vec<T>> {
+    let saved = json::array(saved)?;
+    let mut items = Vec::with_capacity(saved.len());
+    for item in saved {
+        match T::from_saved(item, loader) {
+            Ok(item) => items.push(item),
+            Err(error) => return Err(json::in_item(error, items.len())),
+        }
+    }
+    Ok(items)
+}
+
 macro_rules! list_component {
     ($([$($generics:tt)*] $t:ty, |$this:ident| $duplicate:expr, |$items:ident| $load:expr;)*) => {$(
         impl<T: Component, $($generics)*> Component for $t {
@@ -108,12 +137,15 @@ macro_rules! list_component {
             }
 
             fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
-                let items = self.iter().enumerate();
-                items.map(|(i, item)| saver.item(i, |saver| item.to_saved(saver))).collect()
+                let mut items = Vec::with_capacity(self.len());
+                for item in self {
+                    save_item(item, &mut items, saver)?;
+                }
+                Ok(Json::Array(items))
             }
 
             fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
-                let $items = loader.items(saved, T::from_saved)?;
+                let $items = load_items::<T>(saved, loader)?;
                 $load
             }
         }
@@ -121,7 +153,7 @@ macro_rules! list_component {
 }
 
 list_component! {
-    [] Vec<T>, |this| this.iter().map(T::duplicate).collect(), |items| Ok(items);
+    [] Vec<T>, |this| copies(this), |items| Ok(items);
     [const N: usize] [T; N], |this| std::array::from_fn(|i| this[i].duplicate()),
         |items| items.try_into().map_err(|items: Vec<T>| {
             Error::saved(format_args!("expected {N} items, found {}", items.len()))
@@ -220,9 +252,7 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         let mut fields = JsonMap::new();
         for (name, item) in self {
-            let name = name.as_ref();
-            let saved = saver.child(name, |saver| item.to_saved(saver))?;
-            fields.insert(name.to_string(), saved);
+            item.to_field(name.as_ref(), &mut fields, saver)?;
         }
         Ok(Json::Object(fields))
     }
@@ -230,7 +260,7 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
     fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
         if saved.is_array() {
             // A list that became a map keeps its names.
-            let items = loader.items(saved, T::from_saved)?.into_iter().enumerate();
+            let items = load_items::<T>(saved, loader)?.into_iter().enumerate();
             return items
                 .map(|(i, item)| Ok((K::from_text(&i.to_string())?, item)))
                 .collect();
@@ -238,7 +268,7 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
         let fields = json::object(saved)?;
         let mut map = IndexMap::with_capacity_and_hasher(fields.len(), S::default());
         for name in fields.keys() {
-            let item = loader.field(fields, name, T::from_saved)?;
+            let item = T::from_field(name, fields, loader)?;
             map.insert(K::from_text(name)?, item);
         }
         Ok(map)

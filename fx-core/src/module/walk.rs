@@ -356,16 +356,9 @@ impl<'v> Walk<'_, 'v> {
     /// Reports a component; `fields` visits its contents.
     pub fn component<T: 'static>(&mut self, this: &T, fields: impl FnOnce(&mut Walk<'_, 'v>)) {
         let key = ComponentKey::of(this);
-        if self
-            .visitor
-            .enter(&self.trail.0, key, std::any::type_name::<T>())
-        {
-            fields(&mut Walk {
-                visitor: &mut *self.visitor,
-                trail: &mut *self.trail,
-                kind: self.kind,
-                goes_in: self.goes_in,
-            });
+        let name = std::any::type_name::<T>();
+        if self.visitor.enter(&self.trail.0, key, name) {
+            fields(self);
             self.visitor.leave(&self.trail.0, key);
         }
     }

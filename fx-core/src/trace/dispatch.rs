@@ -338,6 +338,18 @@ fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> R
     call_values_at(*method, CallForm::Method, args, Value::None, location)
 }
 
+/// Same as [`call_module`], of functions that give the arguments: a `forward` that calls this holds
+/// no values, and has no code that drops them.
+#[cold]
+pub fn call_forward(
+    module: &dyn Module,
+    args: &[&dyn Fn() -> Value],
+    location: &'static Location<'static>,
+) -> Result<Value> {
+    let args = args.iter().map(|value| value()).collect();
+    call_module(module, args, location)
+}
+
 /// Calls a module: asks the innermost tracer; without one, runs the body.
 ///
 /// # Errors

@@ -123,8 +123,8 @@ scalar_operand! {
 #[inline]
 pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -> Result<T> {
     if scope::may_record() || lhs.is_symbolic() || rhs.is_symbolic() {
-        let operands = vec![lhs.to_operand(), rhs.to_operand()];
-        if let Some(value) = recorded(op, operands, Location::caller())? {
+        let operands = [lhs.to_operand(), rhs.to_operand()];
+        if let Some(value) = recorded_pair(op, operands, Location::caller())? {
             return T::from_value(value);
         }
     }
@@ -136,14 +136,24 @@ pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -
     result.map_err(|error| error.in_call(op.name(), caller))
 }
 
-/// The result of an operator, if a trace or a mode took it.
+/// The result of a binary operator, if a trace or a mode took it.
+#[cold]
+fn recorded_pair(
+    op: Operator,
+    operands: [Value; 2],
+    caller: &'static Location<'static>,
+) -> Result<Option<Value>> {
+    record(function_of(op), CallForm::Function, operands.into(), caller)
+}
+
+/// The result of a unary operator, if a trace or a mode took it.
 #[cold]
 fn recorded(
     op: Operator,
-    operands: Vec<Value>,
+    operand: Value,
     caller: &'static Location<'static>,
 ) -> Result<Option<Value>> {
-    record(function_of(op), CallForm::Function, operands, caller)
+    record(function_of(op), CallForm::Function, vec![operand], caller)
 }
 
 /// Applies a unary operator to a tensor type, as [`binary`] does.
@@ -154,8 +164,7 @@ fn recorded(
 #[inline]
 pub fn unary<T: Traced>(op: Operator, operand: &impl Operand) -> Result<T> {
     if scope::may_record() || operand.is_symbolic() {
-        let operands = vec![operand.to_operand()];
-        if let Some(value) = recorded(op, operands, Location::caller())? {
+        if let Some(value) = recorded(op, operand.to_operand(), Location::caller())? {
             return T::from_value(value);
         }
     }

@@ -168,13 +168,19 @@ pub struct Trace<'r> {
     specialised: Specialised,
 }
 
+/// The default tracer. Here and not inlined, so that a user's crate does not compile it again.
+#[inline(never)]
+fn default_tracer() -> Rc<dyn Tracer> {
+    Rc::new(SymbolicTracer)
+}
+
 impl<'r> Trace<'r> {
     /// A trace of a root with the default tracer.
     pub fn new(root: impl Root<'r>) -> Self {
         Trace {
             root: root.into_rooted(),
             owner: None,
-            tracer: Rc::new(SymbolicTracer),
+            tracer: default_tracer(),
             specialised: Specialised::default(),
         }
     }

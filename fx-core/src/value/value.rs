@@ -255,10 +255,18 @@ impl Clone for Value {
     }
 }
 
+/// Empties a structure. Not generic, so that other crates do not compile it again.
+#[inline(never)]
+fn release(value: &mut Value) {
+    nested::release(value);
+}
+
 impl Drop for Value {
     #[inline]
     fn drop(&mut self) {
-        nested::release(self);
+        if self.is_structure() {
+            release(self);
+        }
     }
 }
 

@@ -259,9 +259,9 @@ fn forward_items(
     let receiver = sig.inputs.first();
     let this = sig.receiver().map(|receiver| &receiver.self_token);
     let call = quote! {
-        #core::__private::call_module(
+        #core::__private::call_forward(
             #this,
-            ::std::vec![#(#values),*],
+            &[#(&|| #values),*],
             ::core::panic::Location::caller(),
         )
     };
@@ -288,8 +288,8 @@ fn forward_items(
             }
             #called
         }
+        // Not inlined: the body would be compiled in each unit that calls it.
         #[doc(hidden)]
-        #[inline]
         fn __fx_forward<#(#lifetimes),*>(#receiver, #(#bindings: #types),*) -> #output {
             #(#statements)*
         }

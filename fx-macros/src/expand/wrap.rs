@@ -530,7 +530,6 @@ fn wrap_method(
             self.#body_name(#(#args),*)
         }
         #[doc(hidden)]
-        #[inline]
         fn #body_name #lifetimes(&self, #(#bindings: #types),*) -> #output {
             #(#statements)*
         }

@@ -179,9 +179,8 @@ fn promoted(a: &Tensor, b: &Tensor, to: DType) -> Result<(Data, Data)> {
     Ok((cast(a)?, cast(b)?))
 }
 
-/// Runs a binary operator on two tensors: inlined into the user's expression, where the operator is
-/// known, so that an addition of floats is a single call.
-#[inline(always)]
+/// Runs a binary operator on two tensors. Not inlined: the user's expressions would compile the
+/// kernels again.
 pub(super) fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let Some((x, y)) = a.floats_like(b) else {
         return mixed(op, a, b);
