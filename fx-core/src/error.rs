@@ -82,7 +82,7 @@ pub enum ErrorKind {
     },
     /// A symbolic value was used as a boolean.
     #[error(
-        "symbolically traced variables cannot be used as inputs to control flow: the truth of {value} is known only when the graph runs; decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`"
+        "symbolically traced variables cannot be used as inputs to control flow: the truth of {value} is known only when the graph runs; record both ways with `control::cond`, decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`"
     )]
     ControlFlow {
         /// The symbolic value.

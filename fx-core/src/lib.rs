@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`prelude`] | names for programs that use models |
 //! | [`passes`] | passes, and analyses of runs; [`passes::prelude`] for writing transforms |
+//! | [`control`] | branches and loops that a graph decides when it runs |
 //! | [`trace`](mod@trace) | tracing: [`Trace`](trace::Trace), [`Tracer`](trace::Tracer), modes, conversions |
 //! | [`graph_module`] | [`GraphModule`]: edits, parts by path, surgery, crates |
 //! | [`ir`] | [`Graph`](ir::Graph), nodes, functions and their tables |
@@ -26,6 +27,7 @@ mod location;
 mod region;
 mod text;
 
+pub mod control;
 pub mod emit;
 pub mod file;
 pub mod graph_module;

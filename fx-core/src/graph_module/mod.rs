@@ -14,6 +14,7 @@ mod tensors;
 pub use self::edit::GraphEdit;
 pub use self::folder::Folder;
 pub use self::parts::{Submodule, SubmoduleMut};
+use self::parts::{for_each_graph_of, graphs_of};
 pub use self::surgery::{ReplacedModule, Surgery};
 
 use std::any::Any;
@@ -440,16 +441,14 @@ impl GraphModule {
             let mut erased = 0;
             for at in 0..gm.attributes.modules.len() {
                 let module = gm.attributes.modules.get_index(at);
-                let any = module.map(|(_, module)| module.as_module() as &dyn Any);
-                if !any.is_some_and(|any| any.is::<GraphModule>()) {
+                if module.is_none_or(|(_, module)| graphs_of(&**module).is_empty()) {
                     continue;
                 }
-                let Some((_, module)) = gm.attributes.modules.lend(at) else {
-                    continue;
-                };
-                let any: &mut dyn Any = &mut **module;
-                if let Some(inner) = any.downcast_mut::<GraphModule>() {
-                    erased += inner.eliminate_dead_code()?;
+                if let Some((_, module)) = gm.attributes.modules.lend(at) {
+                    for_each_graph_of(&mut **module, |inner| {
+                        erased += inner.eliminate_dead_code()?;
+                        Ok(())
+                    })?;
                 }
             }
             let mut edit = gm.graph_mut();

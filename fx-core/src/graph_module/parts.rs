@@ -225,6 +225,39 @@ fn holds_parts(part: &&dyn Component) -> bool {
     parts.0
 }
 
+/// The graph modules that a call of a module may run, by path inside it: itself, or its sides.
+pub(super) fn graphs_of(module: &dyn Module) -> Vec<(&'static str, &GraphModule)> {
+    if let Some(itself) = as_graph_module(module) {
+        return vec![("", itself)];
+    }
+    let names = module.graph_names().iter();
+    names
+        .filter_map(|name| {
+            let part = module.part(name)?.as_any()?;
+            Some((*name, part.downcast_ref()?))
+        })
+        .collect()
+}
+
+/// Same as [`graphs_of`], for change in place.
+pub(super) fn for_each_graph_of(
+    module: &mut dyn Module,
+    mut change: impl FnMut(&mut GraphModule) -> Result<()>,
+) -> Result<()> {
+    let names = module.graph_names();
+    let any: &mut dyn Any = module;
+    if let Some(itself) = any.downcast_mut::<GraphModule>() {
+        return change(itself);
+    }
+    for name in names {
+        let part = module.part_mut(name).and_then(|part| part.as_any_mut());
+        if let Some(inner) = part.and_then(|part| part.downcast_mut::<GraphModule>()) {
+            change(inner)?;
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn as_graph_module(module: &dyn Module) -> Option<&GraphModule> {
     let any: &dyn Any = module;
     any.downcast_ref()

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::GraphModule;
+use super::parts::graphs_of;
 use crate::emit::crates::core_of;
 use crate::emit::hooks::{CodeGen, CodeHook};
 use crate::emit::rust::{Input, Own, forward_source, result_type};
@@ -151,12 +152,13 @@ impl GraphModule {
                 }
             }
             text.push_str("}\n");
-            for (at, inner) in module.graph_modules().rev() {
-                let path = match path.is_empty() {
-                    true => at.to_string(),
-                    false => format!("{path}.{at}"),
-                };
-                left.push((path, inner));
+            for (at, called) in module.attributes.modules.iter().rev() {
+                for (name, inner) in graphs_of(&**called).into_iter().rev() {
+                    let steps = [path.as_str(), at.as_ref(), name];
+                    let steps: Vec<&str> =
+                        steps.into_iter().filter(|step| !step.is_empty()).collect();
+                    left.push((steps.join("."), inner));
+                }
             }
         }
         text

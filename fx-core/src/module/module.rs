@@ -71,6 +71,12 @@ pub trait Module: Component + Any + Send + Sync {
         None
     }
 
+    /// The names of its parts that are graph modules and may run in a call of it: the sides of a
+    /// branch, the body of a loop. What is done to nested graph modules is done to these too.
+    fn graph_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The source location of its `forward`.
     fn location(&self) -> Option<&'static Location<'static>> {
         None

@@ -4,13 +4,33 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::blame::asked;
+use super::blame::{asked, blame};
+use super::report::Frozen;
+use super::scope;
 use crate::error::{Error, Result};
 use crate::value::handle::Proxy;
 use crate::value::object::{OperandRef, Traced};
 use crate::value::operator::Operator;
 use crate::value::symbol::{Bool, Sym};
 use crate::value::value::Value;
+
+/// The truth of a condition, if its tracer [knows](crate::trace::Tracer::branch) it.
+#[track_caller]
+pub(crate) fn decided(condition: Proxy) -> Result<Option<bool>> {
+    let active = scope::of_proxy(condition)?;
+    let context = &active.context;
+    context.set_location(Location::caller());
+    let answer = active.tracer.branch(context, condition);
+    let answer = answer.map_err(|error| blame(&active, "branch", error))?;
+    if let Some(answer) = answer {
+        context.report(Frozen::Answer {
+            question: "branch",
+            of: context.name_of(condition),
+            answer: answer.to_string(),
+        });
+    }
+    Ok(answer)
+}
 
 impl Proxy {
     /// Its truth, from its tracer's [`to_bool`](crate::trace::Tracer::to_bool): an error unless the

@@ -64,7 +64,7 @@ fn value_name(proxy: Proxy) -> String {
     scope::of_proxy(proxy).map_or_else(|_| proxy.to_string(), |a| a.context.name_of(proxy))
 }
 
-pub(super) fn blame(active: &Active, what: &str, error: Error) -> Error {
+pub(crate) fn blame(active: &Active, what: &str, error: Error) -> Error {
     error.at(
         "tracing",
         format_args!("`{what}`"),

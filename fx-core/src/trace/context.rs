@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::report::{Frozen, Report, ReportEntry};
+use super::side::Cut;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
@@ -129,7 +130,7 @@ pub(super) struct Recorded {
 pub struct TraceContext {
     id: TraceId,
     graph: RefCell<Graph>,
-    attributes: RefCell<Attributes>,
+    pub(super) attributes: RefCell<Attributes>,
     root: RootIndex,
     /// What the walk over the root found about its paths.
     paths: RefCell<PathCheck>,
@@ -142,8 +143,10 @@ pub struct TraceContext {
     /// The proxies of each value's parts, if a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     fresh: RefCell<FxHashMap<String, Numbers>>,
+    /// What is now in the graph of a branch or a loop.
+    pub(super) cut: RefCell<Cut>,
     /// How often each module was called.
-    calls: RefCell<FxHashMap<Arc<str>, u32>>,
+    pub(super) calls: RefCell<FxHashMap<Arc<str>, u32>>,
     /// A call with its number, from its beginning until it is entered.
     numbered: Cell<Option<(Arc<str>, u32)>>,
     location: Cell<&'static Location<'static>>,
@@ -185,6 +188,7 @@ impl TraceContext {
             report: RefCell::default(),
             parts: RefCell::default(),
             fresh: RefCell::default(),
+            cut: RefCell::default(),
             calls: RefCell::new(FxHashMap::with_capacity_and_hasher(calls, FxBuildHasher)),
             numbered: Cell::default(),
             location: Cell::new(Location::caller()),
@@ -247,6 +251,7 @@ impl TraceContext {
 
     /// Adds a node at the current place in the source.
     pub fn insert(&self, op: Op, args: Args, kwargs: Kwargs, name: Option<&str>) -> Result<NodeId> {
+        self.cut.borrow().check(&args, &kwargs)?;
         let origin = self.origin.borrow();
         let site = match &*origin {
             Some(origin) => Site::Kept(origin),
@@ -356,7 +361,7 @@ impl TraceContext {
         self.location.set(self.body.get());
     }
 
-    pub(super) fn set_location(&self, location: &'static Location<'static>) {
+    pub(crate) fn set_location(&self, location: &'static Location<'static>) {
         // A leaf passed to a library's function (`.map(relu)`) is "called" inside the library: the
         // enclosing forward says more.
         let file = location.file();

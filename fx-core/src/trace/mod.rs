@@ -49,6 +49,7 @@ pub(crate) mod returns;
 pub(crate) mod root;
 pub(crate) mod scalar;
 pub(crate) mod scope;
+pub(crate) mod side;
 mod tensor_type;
 pub(crate) mod tracer;
 

@@ -163,10 +163,10 @@ fn recorded(
 #[track_caller]
 #[inline]
 pub fn unary<T: Traced>(op: Operator, operand: &impl Operand) -> Result<T> {
-    if scope::may_record() || operand.is_symbolic() {
-        if let Some(value) = recorded(op, operand.to_operand(), Location::caller())? {
-            return T::from_value(value);
-        }
+    if (scope::may_record() || operand.is_symbolic())
+        && let Some(value) = recorded(op, operand.to_operand(), Location::caller())?
+    {
+        return T::from_value(value);
     }
     let caller = Location::caller();
     T::apply(op, &[operand.lend()]).map_err(|error| error.in_call(op.name(), caller))

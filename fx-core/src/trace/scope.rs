@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::value::handle::{Proxy, TraceId, name_proxies_by, note_answers_by};
 
 /// A running trace.
-pub(super) struct Active {
+pub(crate) struct Active {
     pub tracer: Rc<dyn Tracer>,
     pub context: TraceContext,
 }
@@ -150,7 +150,7 @@ pub(super) fn innermost() -> Option<Rc<Active>> {
 }
 
 /// The trace that a proxy belongs to.
-pub(super) fn of_proxy(proxy: Proxy) -> Result<Rc<Active>, Error> {
+pub(crate) fn of_proxy(proxy: Proxy) -> Result<Rc<Active>, Error> {
     STACK
         .with_borrow(|stack| {
             stack

@@ -428,6 +428,37 @@ pub trait Tracer: 'static {
         cx.default_to_bool(proxy)
     }
 
+    /// The truth of the condition of a branch or a loop (see [`control`](crate::control)), if it is
+    /// to be decided now: the graph then has the side that was taken, and no branch. `None`
+    /// records the branch.
+    ///
+    /// ```
+    /// use fx_core::control;
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::trace::{TraceContext, Tracer};
+    /// # use fx_core::value::Proxy;
+    /// /// In deployment nothing is refined.
+    /// struct Deployed;
+    /// impl Tracer for Deployed {
+    ///     fn branch(&self, cx: &TraceContext, condition: Proxy) -> Result<Option<bool>> {
+    ///         let graph = cx.graph()?;
+    ///         Ok((graph.node(condition.node())?.name() == "refine").then_some(false))
+    ///     }
+    /// }
+    /// let f = traced!(|x: Float, refine: Bool| control::cond(refine, || x * 2.0, || x + 1.0));
+    /// let gm = Trace::new(f.clone()).tracer(Deployed).graph_module()?;
+    /// assert!(gm.graph().find_name("cond").is_none());
+    /// assert_eq!(gm.forward::<f64>((1.5, true))?, 2.5);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the tracer refuses the branch.
+    fn branch(&self, cx: &TraceContext, condition: Proxy) -> Result<Option<bool>> {
+        let _ = (cx, condition);
+        Ok(None)
+    }
+
     /// The items of a symbolic value, which the program requests by `x.iter()?`. A tracer that
     /// knows their number returns them by [`create_items`](Tracer::create_items).
     ///

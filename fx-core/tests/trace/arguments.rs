@@ -84,7 +84,7 @@ fn the_truth_of_a_traced_value_is_an_error_with_the_ways_out() {
         matches!(error.kind(), ErrorKind::ControlFlow { .. }),
         "{error}"
     );
-    assert_snapshot!(without_lines(error), @"while tracing `to_bool` (fx-core/tests/trace/arguments.rs:_): symbolically traced variables cannot be used as inputs to control flow: the truth of %open is known only when the graph runs; decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`");
+    assert_snapshot!(without_lines(error), @"while tracing `to_bool` (fx-core/tests/trace/arguments.rs:_): symbolically traced variables cannot be used as inputs to control flow: the truth of %open is known only when the graph runs; record both ways with `control::cond`, decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn without_an_answer_each_question_is_an_error_with_the_way_out() {
         .graph()
         .expect_err("the truth is not known");
     assert!(matches!(error.kind(), ErrorKind::ControlFlow { value } if value == "%flag"));
-    assert_snapshot!(without_lines(error), @"while tracing `to_bool` (fx-core/tests/trace/tracers.rs:_): symbolically traced variables cannot be used as inputs to control flow: the truth of %flag is known only when the graph runs; decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`");
+    assert_snapshot!(without_lines(error), @"while tracing `to_bool` (fx-core/tests/trace/tracers.rs:_): symbolically traced variables cannot be used as inputs to control flow: the truth of %flag is known only when the graph runs; record both ways with `control::cond`, decide by a plain `bool` argument and bind it with `Trace::concrete`, make the function a leaf with #[wrap], or answer in `Tracer::to_bool`");
     for (f, what) in [
         (
             traced!(|x: Value| Ok(x.iter()?.collect::<Vec<_>>())),

@@ -1,0 +1,109 @@
+//! What branches and loops share while they are recorded: values as leaves, sides as graph modules,
+//! and the call that takes the place of what was cut.
+
+use std::rc::Rc;
+
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::args::Args;
+use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::op::Op;
+use crate::ir::param_type::ParamType;
+use crate::ir::signature::ParamSpec;
+use crate::module::module::Module;
+use crate::trace::scope::{self, Active};
+use crate::trace::side::Side;
+use crate::value::handle::{NodeId, Proxy};
+use crate::value::tree::Tree;
+use crate::value::value::Value;
+
+/// A value as its structure and its leaves.
+pub(super) fn flat(value: Value) -> Result<(Tree, Vec<Value>)> {
+    let tree = Tree::of(&value)?;
+    let leaves = tree.flatten(value)?;
+    Ok((tree, leaves))
+}
+
+/// Whether two leaves are the same whichever side gives them.
+pub(super) fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::None, Value::None) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::DType(a), Value::DType(b)) => a == b,
+        (Value::Proxy(a), Value::Proxy(b)) => a == b,
+        _ => match (a.as_object(), b.as_object()) {
+            (Some(a), Some(b)) => a.object_id().is_some() && a.object_id() == b.object_id(),
+            _ => false,
+        },
+    }
+}
+
+/// The leaves as arguments of nodes.
+pub(super) fn arguments(active: &Active, leaves: &[Value]) -> Result<Vec<Argument>> {
+    let argument = |leaf| active.tracer.create_arg(&active.context, leaf);
+    leaves.iter().map(argument).collect()
+}
+
+/// A side as a module of the inputs.
+pub(super) fn side_module(
+    active: &Active,
+    side: &Side,
+    inputs: &[NodeId],
+    as_tuple: bool,
+    name: &str,
+) -> Result<GraphModule> {
+    let (graph, attributes) = active.context.as_graph(side, inputs, as_tuple)?;
+    GraphModule::new(attributes, graph, name)
+}
+
+/// The parameters of a module with sides: the condition, and what the sides take.
+pub(super) fn with_condition(rest: &[ParamSpec]) -> Vec<ParamSpec> {
+    let condition = ParamSpec::positional("condition", "Value", ParamType::AnyValue);
+    std::iter::once(condition)
+        .chain(rest.iter().cloned())
+        .collect()
+}
+
+/// Records a call of a new module, and returns its results: one per output.
+pub(super) fn call(
+    active: &Active,
+    name: &str,
+    module: &dyn Module,
+    args: Args,
+    results: usize,
+) -> Result<Vec<Value>> {
+    let context = &active.context;
+    let path = context.fresh_path(&format!("{name}_"));
+    context.keep_module(&path, module);
+    let node = context.insert(Op::CallModule(path), args, Kwargs::new(), Some(name))?;
+    let whole = context.proxy(node);
+    match results {
+        1 => Ok(vec![Value::Proxy(whole)]),
+        count => {
+            let items = active.tracer.create_items(context, whole, count)?;
+            Ok(items.into_iter().map(Value::Proxy).collect())
+        }
+    }
+}
+
+/// The nodes as arguments.
+pub(super) fn nodes(nodes: &[NodeId]) -> impl Iterator<Item = Argument> {
+    nodes.iter().map(|node| Argument::Node(*node))
+}
+
+/// The truth of a value that a graph gave.
+pub(super) fn truth(value: &Value) -> Result<bool> {
+    match (value, value.as_object()) {
+        (Value::Bool(truth), _) => Ok(*truth),
+        (_, Some(object)) => object.truth(),
+        _ => Err(Error::expected("a truth value", value.describe())),
+    }
+}
+
+/// The trace of a condition.
+pub(super) fn active(condition: Proxy) -> Result<Rc<Active>> {
+    scope::of_proxy(condition)
+}

@@ -1,0 +1,220 @@
+//! Sides: what a trace recorded since a mark, cut out of its graph into a graph of its own.
+//!
+//! Invariant: after a cut neither the trace's graph nor its context names a node that was cut.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use super::context::TraceContext;
+use crate::error::{Error, Result};
+use crate::ir::args::Args;
+use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::module::attributes::Attributes;
+use crate::value::handle::NodeId;
+
+/// A place in what a trace records.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark(Option<NodeId>);
+
+/// What was recorded in one side of a branch or one turn of a loop, and what it gives.
+pub(crate) struct Side {
+    /// Without the parameters and constants that it reads: those are operands, so that they keep
+    /// their names and are read once.
+    pub nodes: Vec<NodeId>,
+    pub results: Vec<Argument>,
+}
+
+/// What was cut out of a trace's graph.
+#[derive(Default)]
+pub(super) struct Cut {
+    nodes: FxHashMap<NodeId, CutNode>,
+    /// How many calls of each module are among them.
+    calls: FxHashMap<Arc<str>, u32>,
+}
+
+/// A node that is now in a side's own graph.
+struct CutNode {
+    name: String,
+    what: &'static str,
+    caller: &'static Location<'static>,
+}
+
+impl Cut {
+    /// Returns an error if an argument names a node that was cut.
+    pub fn check(&self, args: &Args, kwargs: &Kwargs) -> Result<()> {
+        if self.nodes.is_empty() {
+            return Ok(());
+        }
+        let mut found = None;
+        let mut look = |node: NodeId| {
+            found = found.or(self.nodes.get(&node));
+        };
+        args.iter().for_each(|arg| arg.for_each_node(&mut look));
+        kwargs
+            .iter()
+            .for_each(|(_, arg)| arg.for_each_node(&mut look));
+        found.map_or(Ok(()), |node| Err(node.used_outside()))
+    }
+}
+
+impl CutNode {
+    /// The error of a use outside.
+    fn used_outside(&self) -> Error {
+        let CutNode { name, what, caller } = self;
+        Error::msg(format_args!(
+            "%{name} was computed in {what} that a traced value decides ({}:{}), and is used outside of it: return it from there",
+            caller.file(),
+            caller.line()
+        ))
+    }
+}
+
+impl TraceContext {
+    /// The end of what is recorded so far.
+    pub(crate) fn mark(&self) -> Result<Mark> {
+        let graph = self.graph()?;
+        Ok(Mark(graph.nodes().next_back().map(|node| node.id())))
+    }
+
+    /// The nodes recorded since a mark, but for `get_attr`.
+    pub(crate) fn recorded_since(&self, mark: Mark) -> Result<Vec<NodeId>> {
+        let graph = self.graph()?;
+        let mut next = match mark.0 {
+            Some(last) => graph.node(last)?.next(),
+            None => graph.nodes().next(),
+        };
+        let mut nodes = Vec::new();
+        while let Some(node) = next {
+            if !matches!(node.op(), Op::GetAttr(_)) {
+                nodes.push(node.id());
+            }
+            next = node.next();
+        }
+        Ok(nodes)
+    }
+
+    /// The nodes outside of some sides that they use, in the order of first use.
+    pub(crate) fn operands(&self, sides: &[&Side], own: &[NodeId]) -> Result<Vec<NodeId>> {
+        let graph = self.graph()?;
+        let nodes = sides.iter().flat_map(|side| &side.nodes);
+        let inside: FxHashSet<NodeId> = nodes.chain(own).copied().collect();
+        let mut found: IndexSet<NodeId, FxBuildHasher> = IndexSet::default();
+        for side in sides {
+            for node in &side.nodes {
+                let inputs = graph.node(*node)?.all_input_nodes();
+                found.extend(inputs.map(|input| input.id()));
+            }
+            for result in &side.results {
+                result.for_each_node(&mut |node| {
+                    found.insert(node);
+                });
+            }
+        }
+        Ok(found
+            .into_iter()
+            .filter(|node| !inside.contains(node))
+            .collect())
+    }
+
+    /// A side as a graph over `inputs`, with the modules that it calls. A single result is returned
+    /// as it is, or in a tuple if `as_tuple` is set.
+    pub(crate) fn as_graph(
+        &self,
+        side: &Side,
+        inputs: &[NodeId],
+        as_tuple: bool,
+    ) -> Result<(Graph, Attributes)> {
+        let outer = self.graph()?;
+        let mut graph = Graph::new();
+        let mut here: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+        for input in inputs {
+            let placeholder = graph.placeholder(&outer.node(*input)?.name().to_string())?;
+            here.insert(*input, placeholder);
+        }
+        for node in &side.nodes {
+            let copy = graph.node_copy(outer.node(*node)?, |input| {
+                here.get(&input)
+                    .map_or(Argument::None, |node| Argument::Node(*node))
+            })?;
+            here.insert(*node, copy);
+        }
+        let mut there = |node: NodeId| {
+            here.get(&node)
+                .map_or(Argument::None, |node| Argument::Node(*node))
+        };
+        let mut results: Vec<Argument> = side
+            .results
+            .iter()
+            .map(|result| result.map_nodes(&mut there))
+            .collect();
+        let result = match results.len() {
+            1 if !as_tuple => results.swap_remove(0),
+            _ => Argument::Tuple(Arc::new(results)),
+        };
+        graph.output(result)?;
+        let attributes = self.modules_of(&graph);
+        Ok((graph, attributes))
+    }
+
+    /// Takes the nodes of sides out of the graph, newest first. Later uses of one name what it was
+    /// in (`a branch`, `a loop`) and where that is.
+    pub(crate) fn cut(
+        &self,
+        sides: &[&Side],
+        own: &[NodeId],
+        what: &'static str,
+        caller: &'static Location<'static>,
+    ) -> Result<()> {
+        let cut: Vec<NodeId> = sides
+            .iter()
+            .rev()
+            .flat_map(|side| side.nodes.iter().rev())
+            .copied()
+            .collect();
+        let mut called: Vec<Arc<str>> = Vec::new();
+        let mut out = self.cut.borrow_mut();
+        {
+            let mut graph = self.graph_mut()?;
+            for id in cut.iter().chain(own.iter().rev()) {
+                let node = graph.node(*id)?;
+                if let Op::CallModule(path) = node.op() {
+                    called.push(path.clone());
+                }
+                let name = node.name().to_string();
+                out.nodes.insert(*id, CutNode { name, what, caller });
+                graph.erase_node(*id)?;
+            }
+        }
+        // A module that only sides call is in the sides.
+        let (mut attributes, calls) = (self.attributes.borrow_mut(), self.calls.borrow());
+        for path in called {
+            let cut = out.calls.entry(path.clone()).or_default();
+            *cut += 1;
+            if calls.get(&path) == Some(cut) {
+                attributes.modules.remove(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies of the modules that a graph calls, which share their tensors with the ones here.
+    fn modules_of(&self, graph: &Graph) -> Attributes {
+        let mut found = Attributes::default();
+        for node in graph.nodes() {
+            let Op::CallModule(path) = node.op() else {
+                continue;
+            };
+            let copy = match self.attributes.borrow().modules.get(path) {
+                Some(module) if !found.modules.contains_key(path) => module.duplicate_box(),
+                _ => continue,
+            };
+            found.modules.insert(path.clone(), copy);
+        }
+        found
+    }
+}

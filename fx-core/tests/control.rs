@@ -1,0 +1,8 @@
+//! Branches and loops that a graph decides: what is recorded, what it computes, and what is refused.
+
+mod support;
+
+#[path = "control/branches.rs"]
+mod branches;
+#[path = "control/loops.rs"]
+mod loops;
