@@ -52,7 +52,7 @@ pub use crate::region::region::Region;
 
 /// What most transforms use: `use fx_core::passes::prelude::*;`, beside the crate's own prelude.
 pub mod prelude {
-    pub use crate::ir::{Argument, Function, Graph, NodeRef, Op};
+    pub use crate::ir::{Argument, Graph, NodeRef, Op};
     pub use crate::passes::Pass;
     pub use crate::pattern::{Rule, replace_pattern};
     pub use crate::run::Interpreter;
