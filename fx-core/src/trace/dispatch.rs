@@ -338,7 +338,7 @@ fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> R
     call_values_at(*method, CallForm::Method, args, Value::None, location)
 }
 
-/// Same as [`call_module`], of functions that give the arguments: a `forward` that calls this holds
+/// Same as `call_module`, of functions that give the arguments: a `forward` that calls this holds
 /// no values, and has no code that drops them.
 #[cold]
 pub fn call_forward(
