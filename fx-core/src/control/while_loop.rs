@@ -99,7 +99,6 @@ fn repeated(
         let leaves: Vec<Value> = carried.iter().map(|at| init[*at].clone()).collect();
         record::arguments(&active, &leaves)?
     };
-    let mark = context.mark()?;
     let mut leaves = init.clone();
     let mut carries: Vec<NodeId> = Vec::with_capacity(carried.len());
     for at in &carried {
@@ -108,9 +107,9 @@ fn repeated(
         leaves[*at] = Value::Proxy(context.proxy(node));
         carries.push(node);
     }
+    let mark = context.mark()?;
     let (again, next) = turn(tree.unflatten(leaves)?)?;
-    let mut recorded = context.recorded_since(mark)?;
-    recorded.retain(|node| !carries.contains(node));
+    let recorded = context.recorded_since(mark)?;
     context.set_location(caller);
     let (after, mut next) = record::flat(next)?;
     if after != tree {
@@ -120,7 +119,7 @@ fn repeated(
         return Err(blame(&active, "while_loop", error));
     }
     for at in 0..init.len() {
-        if !carried.contains(&at) && !record::is_same(&init[at], &next[at]) {
+        if !is_carried(&init[at]) && !record::is_same(&init[at], &next[at]) {
             let error = Error::msg(format_args!(
                 "the body changes {}: in a loop whose condition is traced only tensors and numbers can change",
                 init[at].describe()

@@ -1,0 +1,116 @@
+//! Greedy decoding as one graph: the loop over tokens, its stop token and the cache are inside, for
+//! a GPT-2 and a Llama of random weights. Eager and graph write the same tokens.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::time::Instant;
+
+use fx_nn::control;
+use fx_nn::models::hf::decoder::{self, Cache, CausalLM};
+use fx_nn::models::hf::gpt2::{self, GPT2LMHeadModel};
+use fx_nn::prelude::*;
+
+const GPT2: &str = r#"{"model_type": "gpt2", "vocab_size": 1000, "n_positions": 128, "n_embd": 256,
+    "n_layer": 4, "n_head": 8, "tie_word_embeddings": false}"#;
+const LLAMA: &str = r#"{"model_type": "llama", "vocab_size": 1000, "hidden_size": 256, "intermediate_size": 688,
+    "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "max_position_embeddings": 128,
+    "rms_norm_eps": 1e-5, "tie_word_embeddings": false}"#;
+const TOKENS: i64 = 64;
+
+/// A model that writes until it writes `stop`, at most [`TOKENS`] tokens.
+#[derive(Module)]
+struct Greedy<M> {
+    model: M,
+    stop: i64,
+}
+
+#[trace]
+impl<M: Module> Greedy<M> {
+    /// The prompt `[1, T]` and what follows it.
+    fn forward(&self, prompt: &Tensor, caches: Vec<Cache>) -> Result<Tensor> {
+        // The first turn, which reads the prompt, is recorded by itself: it always runs.
+        let (tokens, ..) = control::while_loop(
+            (
+                prompt.clone(),
+                prompt.clone(),
+                Tensor::zeros(())?.ne(0)?,
+                caches,
+                Int::from(0),
+            ),
+            |(_, _, stopped, _, count)| {
+                control::cond(
+                    *count < TOKENS,
+                    || stopped.logical_not(),
+                    || Tensor::zeros(())?.ne(0),
+                )
+            },
+            |(tokens, last, _, caches, count)| {
+                let (scores, caches): (Tensor, Vec<Cache>) = self.model.forward((&last, caches))?;
+                let next = scores.i((.., -1))?.argmax(-1, true)?;
+                let stopped = next.i((0, 0))?.eq(self.stop)?;
+                let tokens = ops::cat(&[&tokens, &next], 1)?;
+                Ok((tokens, next, stopped, caches, (count + 1)?))
+            },
+        )?;
+        Ok(tokens)
+    }
+}
+
+/// Prints how eager and graph compare; returns the largest difference and the ratio of times.
+fn compare<M: Module>(name: &str, model: M, caches: &[Cache]) -> Result<(f64, f64)> {
+    let layers = vec![tree!({"k": PH, "v": PH}); caches.len()];
+    let mut greedy = Greedy { model, stop: -1 };
+    let prompt = Tensor::from_vec(vec![3i64, 14, 159, 265], (1, 4))?;
+    let mut worst: f64 = 0.0;
+    let (mut eager_s, mut graph_s) = (f64::INFINITY, f64::INFINITY);
+    // First without a stop token, then with one that the model writes on its way.
+    for _ in 0..2 {
+        let gm = Trace::new(&greedy)
+            .concrete("caches", Value::List(layers.clone().into()))
+            .graph_module()?;
+        let mut written = 0;
+        for _ in 0..5 {
+            let start = Instant::now();
+            let eager = greedy.forward(&prompt, caches.to_vec())?;
+            let middle = Instant::now();
+            let graph: Tensor = gm.forward((&prompt, caches.to_vec()))?;
+            let (a, b) = (eager.to_vec()?, graph.to_vec()?);
+            let apart = a.iter().zip(&b).map(|(a, b)| (a - b).abs());
+            let longer = a.len().abs_diff(b.len()) as f64;
+            worst = apart.fold(worst.max(longer), f64::max);
+            written = a.len() - 4;
+            if greedy.stop < 0 {
+                eager_s = eager_s.min((middle - start).as_secs_f64());
+                graph_s = graph_s.min(middle.elapsed().as_secs_f64());
+                if written as i64 == TOKENS {
+                    continue;
+                }
+            }
+            break;
+        }
+        println!("{name}: stop token {}, {written} tokens", greedy.stop);
+        greedy.stop = greedy
+            .forward(&prompt, caches.to_vec())?
+            .i((0, 14))?
+            .item()? as i64;
+    }
+    let ratio = graph_s / eager_s;
+    println!(
+        "{name}: {:.3} ms a token in the graph, {:.3} ms eager",
+        graph_s * 1e3 / TOKENS as f64,
+        eager_s * 1e3 / TOKENS as f64
+    );
+    Ok((worst, ratio))
+}
+
+fn main() -> Result<()> {
+    fx_nn::manual_seed(0);
+    let gpt2 = GPT2LMHeadModel::new(&gpt2::Config::from_json(GPT2)?)?;
+    let caches = gpt2.caches(1)?;
+    let gpt2 = compare("gpt2", gpt2, &caches)?;
+    let llama = CausalLM::new(&decoder::Config::from_json(LLAMA)?)?;
+    let caches = llama.caches(1)?;
+    let llama = compare("llama", llama, &caches)?;
+    println!("max_abs_err_vs_eager: {}", gpt2.0.max(llama.0));
+    println!("time_ratio_vs_eager: {:.2}", gpt2.1.max(llama.1));
+    Ok(())
+}
