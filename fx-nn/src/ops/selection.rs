@@ -48,7 +48,7 @@ pub fn r#where(
     other: impl Into<TensorOrNumber>,
 ) -> Result<Tensor> {
     let truth = self::condition("where", condition)?;
-    let (input, other) = TensorOrNumber::both(&input, &other)?;
+    let (input, other) = TensorOrNumber::both("where", &input, &other)?;
     let common = input.common(&other)?;
     let (input, other) = (input.cast(common)?, other.cast(common)?);
     select::choose("where", truth, input.data("where")?, other.data("where")?)

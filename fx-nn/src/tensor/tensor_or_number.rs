@@ -46,7 +46,15 @@ impl TensorOrNumber {
 impl TensorOrNumber {
     /// Both as tensors: a number beside a tensor has the type that PyTorch gives it there, two
     /// numbers have their own.
-    pub(crate) fn both(a: &Self, b: &Self) -> Result<(Tensor, Tensor)> {
+    ///
+    /// # Errors
+    /// Returns an error if a number is beyond the type that it has beside the tensor.
+    pub(crate) fn both(op: &str, a: &Self, b: &Self) -> Result<(Tensor, Tensor)> {
+        for pair in [(a, b), (b, a)] {
+            if let (TensorOrNumber::Number(number), TensorOrNumber::Tensor(tensor)) = pair {
+                number.checked(op, number.beside(tensor.dtype()?))?;
+            }
+        }
         let own = |x: &Self| match x {
             TensorOrNumber::Tensor(tensor) => tensor.dtype(),
             // The type of a number alone: beside truth values every other type decides.

@@ -56,7 +56,7 @@ pub const EXCUSES: &[Excuse] = &[
         reason: "a softmax of integers is refused, which PyTorch does only where there are elements",
     },
     Excuse {
-        names: &["matmul", "linear", "Linear"],
+        names: &["matmul", "bmm", "linear", "Linear"],
         kind: Kind::Refusal,
         when: |call, difference| difference.is_ours() && call.has_no_elements(),
         reason: "a product of two element types is refused, which PyTorch does only where there are elements",
@@ -160,6 +160,8 @@ pub const EXCUSES: &[Excuse] = &[
             "Sequential",
             "tanhshrink",
             "Tanhshrink",
+            "InstanceNorm1d",
+            "slogdet",
             "var_mean",
             "std_mean",
         ],
@@ -271,6 +273,49 @@ pub const EXCUSES: &[Excuse] = &[
         kind: Kind::Refusal,
         when: |call, difference| !difference.is_ours() && call.has_no_elements(),
         reason: "no index into a tensor without elements is looked at, whatever its type",
+    },
+    Excuse {
+        names: &["index_put"],
+        kind: Kind::Refusal,
+        when: |call, difference| difference.is_ours() && call.has_no_elements(),
+        reason: "an index out of range is refused, which PyTorch does only where there are elements",
+    },
+    Excuse {
+        names: &["pinv"],
+        kind: Kind::Refusal,
+        when: |call, difference| difference.is_ours() && call.has_no_elements(),
+        reason: "a symmetric matrix that is not square is refused, which PyTorch does only where there are elements",
+    },
+    Excuse {
+        names: &["std", "var"],
+        kind: Kind::Value,
+        when: |_, difference| {
+            difference
+                .floats
+                .is_some_and(|(found, expected)| found.is_finite() && !expected.is_finite())
+        },
+        reason: "a variance is computed from wide sums and rounded once; PyTorch's overflows on the way",
+    },
+    Excuse {
+        names: &["lerp"],
+        kind: Kind::Value,
+        when: |_, difference| {
+            difference
+                .floats
+                .is_some_and(|(found, expected)| !found.is_finite() && expected.abs() > 1e38)
+        },
+        reason: "a step beyond what float32 holds is infinite; PyTorch adds it in one fused operation, unrounded",
+    },
+    Excuse {
+        names: &["layer_norm", "LayerNorm"],
+        kind: Kind::Value,
+        when: |call, difference| {
+            call.has(DType::F64)
+                && difference
+                    .floats
+                    .is_some_and(|(found, expected)| expected == 0.0 && found.abs() < 1e-8)
+        },
+        reason: "the norm of what does not vary is what its mean was rounded by, over the root of epsilon",
     },
     Excuse {
         names: &["unique"],
