@@ -45,7 +45,8 @@ def names():
     rows = {title: re.findall(r"^\| `([^`]+)` \| ?([^|]*)\|", text, re.M) for title, text in sections.items()}
     functions = {name: "yes" in method for name, method in rows["Functions"]}
     operators = [path.rsplit("::", 1)[1].removeprefix("r#") for path, _ in rows["Operators"]]
-    layers = [name for name, _ in rows["Layers"]]
+    # A layer that is also a loss is in two tables.
+    layers = list(dict.fromkeys(name for name, _ in rows["Layers"]))
     return functions, operators, layers
 
 
