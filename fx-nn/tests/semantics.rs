@@ -235,3 +235,21 @@ fn an_escape_names_the_line_that_asked() {
         .position(|l| l.contains("y.dims()?.len()"));
     assert_eq!(line.map(|l| l as usize), asked.map(|at| at + 1), "{text}");
 }
+
+#[test]
+fn where_refuses_a_number_that_the_type_does_not_hold() -> Result<()> {
+    let mask = Tensor::zeros((2, 1))?.ne(0)?;
+    let x = Tensor::full((1, 3), 4, DType::I16)?;
+    for pair in [
+        ops::r#where(&mask, -2147483649i64, &x),
+        ops::r#where(&mask, &x, -2147483649i64),
+    ] {
+        let error = pair.unwrap_err().to_string();
+        assert!(
+            error.contains("-2147483649 is beyond what a tensor of int16 holds"),
+            "{error}"
+        );
+    }
+    assert_eq!(ops::r#where(&mask, -7, &x)?.dtype()?, DType::I16);
+    Ok(())
+}

@@ -9,7 +9,6 @@ use super::decide::{Decide, Truth};
 use super::record;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::ir::argument::Argument;
 use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
@@ -17,6 +16,7 @@ use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::trace::blame::blame;
 use crate::trace::convert::Output;
+use crate::trace::scope;
 use crate::trace::side::Side;
 use crate::value::handle::Proxy;
 use crate::value::value::Value;
@@ -83,7 +83,7 @@ fn both(
     otherwise: &mut dyn FnMut() -> Result<Value>,
     caller: &'static Location<'static>,
 ) -> Result<Value> {
-    let active = record::active(condition)?;
+    let active = scope::of_proxy(condition)?;
     let context = &active.context;
     let one_side = |side: &mut dyn FnMut() -> Result<Value>| {
         let mark = context.mark()?;
@@ -120,8 +120,8 @@ fn both(
     if differing.is_empty() && module.effects().is_pure() {
         return tree.unflatten(leaves);
     }
-    let args = std::iter::once(Argument::Node(condition.node())).chain(record::nodes(&inputs));
-    let results = record::call(&active, "cond", &module, args.collect(), differing.len())?;
+    let args = record::nodes(&inputs);
+    let results = record::call(&active, "cond", &module, condition, args, differing.len())?;
     for (at, result) in differing.into_iter().zip(results) {
         leaves[at] = result;
     }
@@ -162,7 +162,7 @@ impl Module for Cond {
         let [condition, rest @ ..] = args else {
             return Err(Error::expected("a condition", "no argument"));
         };
-        match record::truth(condition)? {
+        match condition.truth()? {
             true => self.then.run(rest, out),
             false => self.otherwise.run(rest, out),
         }

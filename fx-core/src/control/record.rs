@@ -1,9 +1,7 @@
 //! What branches and loops share while they are recorded: values as leaves, sides as graph modules,
 //! and the call that takes the place of what was cut.
 
-use std::rc::Rc;
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
@@ -11,7 +9,7 @@ use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
-use crate::trace::scope::{self, Active};
+use crate::trace::scope::Active;
 use crate::trace::side::Side;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::tree::Tree;
@@ -67,15 +65,19 @@ pub(super) fn with_condition(rest: &[ParamSpec]) -> Vec<ParamSpec> {
         .collect()
 }
 
-/// Records a call of a new module, and returns its results: one per output.
+/// Records a call of a new module with a condition and the rest of its arguments, and returns its
+/// results: one per output.
 pub(super) fn call(
     active: &Active,
     name: &str,
     module: &dyn Module,
-    args: Args,
+    condition: Proxy,
+    rest: impl IntoIterator<Item = Argument>,
     results: usize,
 ) -> Result<Vec<Value>> {
     let context = &active.context;
+    let condition = Argument::Node(condition.node());
+    let args: Args = std::iter::once(condition).chain(rest).collect();
     let path = context.fresh_path(&format!("{name}_"));
     context.keep_module(&path, module);
     let node = context.insert(Op::CallModule(path), args, Kwargs::new(), Some(name))?;
@@ -92,18 +94,4 @@ pub(super) fn call(
 /// The nodes as arguments.
 pub(super) fn nodes(nodes: &[NodeId]) -> impl Iterator<Item = Argument> {
     nodes.iter().map(|node| Argument::Node(*node))
-}
-
-/// The truth of a value that a graph gave.
-pub(super) fn truth(value: &Value) -> Result<bool> {
-    match (value, value.as_object()) {
-        (Value::Bool(truth), _) => Ok(*truth),
-        (_, Some(object)) => object.truth(),
-        _ => Err(Error::expected("a truth value", value.describe())),
-    }
-}
-
-/// The trace of a condition.
-pub(super) fn active(condition: Proxy) -> Result<Rc<Active>> {
-    scope::of_proxy(condition)
 }

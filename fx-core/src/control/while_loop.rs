@@ -20,6 +20,7 @@ use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::trace::blame::blame;
 use crate::trace::convert::Output;
+use crate::trace::scope;
 use crate::trace::side::Side;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::value::Value;
@@ -88,7 +89,7 @@ fn repeated(
     turn: &mut Turn<'_>,
     caller: &'static Location<'static>,
 ) -> Result<Value> {
-    let active = record::active(go)?;
+    let active = scope::of_proxy(go)?;
     let context = &active.context;
     let (tree, init) = record::flat(state)?;
     // What is no number and no tensor cannot change.
@@ -149,16 +150,8 @@ fn repeated(
         params: OnceLock::new(),
     };
     context.cut(&[&side], &carries, "a loop", caller)?;
-    let args = std::iter::once(Argument::Node(go.node()))
-        .chain(init_arguments)
-        .chain(record::nodes(&captured));
-    let results = record::call(
-        &active,
-        "while_loop",
-        &module,
-        args.collect(),
-        carried.len(),
-    )?;
+    let args = init_arguments.into_iter().chain(record::nodes(&captured));
+    let results = record::call(&active, "while_loop", &module, go, args, carried.len())?;
     let mut leaves = init;
     for (at, result) in carried.into_iter().zip(results) {
         leaves[at] = result;
@@ -234,7 +227,7 @@ impl Module for While {
                 rest.len(),
             ));
         };
-        let mut again = record::truth(go)?;
+        let mut again = go.truth()?;
         let mut state: Vec<Value> = init.iter().map(|value| (*value).clone()).collect();
         let mut given = Value::None;
         let mut turns = 0;
@@ -262,7 +255,7 @@ impl Module for While {
                     next.len(),
                 ));
             }
-            again = record::truth(go)?;
+            again = go.truth()?;
             state.swap_with_slice(next);
         }
         *out = match <[Value; 1]>::try_from(state) {

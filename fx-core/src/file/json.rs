@@ -102,13 +102,13 @@ pub(crate) fn required<'j>(fields: &'j JsonMap, name: &str) -> Result<&'j Json> 
 
 /// An error of a field, with its path.
 #[cold]
-pub(crate) fn in_field(error: Error, name: &str) -> Error {
+fn in_field(error: Error, name: &str) -> Error {
     error.inside(format_args!(".{name}"))
 }
 
 /// An error of an item, with its index.
 #[cold]
-pub(crate) fn in_item(error: Error, index: usize) -> Error {
+fn in_item(error: Error, index: usize) -> Error {
     error.inside(format_args!("[{index}]"))
 }
 
@@ -167,11 +167,16 @@ pub(crate) fn items<'j, T>(
     json: &'j Json,
     mut read: impl FnMut(&'j Json) -> Result<T>,
 ) -> Result<Vec<T>> {
-    array(json)?
-        .iter()
-        .enumerate()
-        .map(|(i, item)| read(item).map_err(|e| in_item(e, i)))
-        .collect()
+    // A loop, since adapters would be compiled for each type of item.
+    let saved = array(json)?;
+    let mut items = Vec::with_capacity(saved.len());
+    for item in saved {
+        match read(item) {
+            Ok(item) => items.push(item),
+            Err(error) => return Err(in_item(error, items.len())),
+        }
+    }
+    Ok(items)
 }
 
 /// Reads the only name of an object and the value under it: `{"tuple": [..]}`.

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::args::Args;
 use super::argument::Argument;
 use super::graph::{Graph, Inputs, Notes};
-use super::node::NodeRef;
+use super::node::{NodeMut, NodeRef};
 use super::op::Op;
 use super::places::{LocationId, ScopeId, Site};
 use super::value_meta::ValueMeta;
@@ -72,6 +72,40 @@ impl Graph {
             }
         }
         Ok(result)
+    }
+
+    /// Copies of some nodes, in order, as a graph of `inputs`, which become placeholders of their
+    /// names; with the results, to be returned by an output node. `describe` adds to each
+    /// placeholder what is known of its input.
+    ///
+    /// # Errors
+    /// Returns an error if an id is not in this graph.
+    pub(crate) fn part(
+        &self,
+        inputs: &[NodeId],
+        nodes: &[NodeId],
+        results: &[Argument],
+        describe: impl Fn(&mut NodeMut<'_>, NodeRef<'_>),
+    ) -> Result<(Graph, Vec<Argument>)> {
+        let mut part = Graph::with_capacity(inputs.len() + nodes.len() + 1);
+        let mut copies: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+        for input in inputs {
+            let node = self.node(*input)?;
+            let placeholder = part.placeholder(&node.name().to_string())?;
+            describe(&mut part.node_mut(placeholder)?, node);
+            copies.insert(*input, placeholder);
+        }
+        let now = |copies: &FxHashMap<NodeId, NodeId>, id: NodeId| {
+            let copy = copies.get(&id).copied();
+            copy.map_or(Argument::None, Argument::Node)
+        };
+        for id in nodes {
+            let copy = part.node_copy(self.node(*id)?, |input| now(&copies, input))?;
+            copies.insert(*id, copy);
+        }
+        let results = results.iter();
+        let results = results.map(|result| result.map_nodes(&mut |id| now(&copies, id)));
+        Ok((part, results.collect()))
     }
 
     /// A copy whose nodes are stored in the order of the graph. It has new ids; [`Clone`] keeps

@@ -150,16 +150,7 @@ fn check_assertion(args: &[&Value], out: &mut Value) -> Result<()> {
     let [condition, Value::Str(message)] = args else {
         return Err(Error::msg("an assertion takes a condition and a message"));
     };
-    let holds = match condition {
-        Value::Bool(holds) => *holds,
-        value => match value.as_object() {
-            Some(object) => object.truth()?,
-            None => {
-                return Err(Error::expected("a truth value", value.describe()));
-            }
-        },
-    };
-    if !holds {
+    if !condition.truth()? {
         return Err(ErrorKind::Assertion(message.to_string()).into());
     }
     *out = Value::None;

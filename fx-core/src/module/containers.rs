@@ -71,7 +71,7 @@ impl<T: Component> Component for Option<T> {
     }
 }
 
-/// A copy of each item.
+/// A copy of each item. A loop, since adapters would be compiled for each type of module.
 fn copies<T: Component>(items: &[T]) -> Vec<T> {
     let mut copies = Vec::with_capacity(items.len());
     for item in items {
@@ -85,19 +85,6 @@ fn save_item(item: &dyn Component, items: &mut Vec<Json>, saver: &mut Saver) -> 
     let saved = saver.item(items.len(), |saver| item.to_saved(saver))?;
     items.push(saved);
     Ok(())
-}
-
-/// Loads every item of a list. A loop, since adapters would be compiled for each type of module.
-fn load_items<T: Component>(saved: &Json, loader: &mut Loader<'_>) -> Result<Vec<T>> {
-    let saved = json::array(saved)?;
-    let mut items = Vec::with_capacity(saved.len());
-    for item in saved {
-        match T::from_saved(item, loader) {
-            Ok(item) => items.push(item),
-            Err(error) => return Err(json::in_item(error, items.len())),
-        }
-    }
-    Ok(items)
 }
 
 macro_rules! list_component {
@@ -145,7 +132,7 @@ macro_rules! list_component {
             }
 
             fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
-                let $items = load_items::<T>(saved, loader)?;
+                let $items = loader.items(saved, T::from_saved)?;
                 $load
             }
         }
@@ -260,7 +247,7 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
     fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
         if saved.is_array() {
             // A list that became a map keeps its names.
-            let items = load_items::<T>(saved, loader)?.into_iter().enumerate();
+            let items = loader.items(saved, T::from_saved)?.into_iter().enumerate();
             return items
                 .map(|(i, item)| Ok((K::from_text(&i.to_string())?, item)))
                 .collect();

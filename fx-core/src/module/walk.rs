@@ -7,7 +7,7 @@ use std::fmt::Write;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::file::json::{self, Json, JsonMap};
+use crate::file::json::{Json, JsonMap};
 use crate::file::loader::Loader;
 use crate::file::saver::Saver;
 use crate::value::object::{Object, short_type_name};
@@ -125,8 +125,7 @@ pub trait Component {
     where
         Self: Sized,
     {
-        let loaded = Self::from_saved(json::required(fields, name)?, loader);
-        loaded.map_err(|error| json::in_field(error, name))
+        loader.field(fields, name, Self::from_saved)
     }
 
     /// Itself if the path is empty, otherwise the part below.

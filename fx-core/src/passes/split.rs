@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
@@ -240,33 +240,23 @@ fn no_order(
 
 /// A region as a graph.
 fn graph_of(region: &Region, of: &Graph) -> Result<Graph> {
-    let mut graph = Graph::with_capacity(region.nodes().len() + region.inputs().len() + 1);
-    let mut copies: FxHashMap<NodeId, NodeId> = FxHashMap::default();
-    for input in region.inputs() {
-        let node = of.node(*input)?;
-        let copy = graph.placeholder(&node.name().to_string())?;
-        let mut placeholder = graph.node_mut(copy)?;
-        placeholder.set_type_expr(node.type_expr());
-        if let Some(meta) = node.meta::<ValueMeta>() {
-            placeholder.set_meta(meta.clone());
-        }
-        copies.insert(*input, copy);
-    }
-    let now = |copies: &FxHashMap<NodeId, NodeId>, id: NodeId| {
-        copies
-            .get(&id)
-            .copied()
-            .map_or(Argument::None, Argument::Node)
-    };
-    for id in region.nodes() {
-        let copy = graph.node_copy(of.node(*id)?, |input| now(&copies, input))?;
-        copies.insert(*id, copy);
-    }
-    let mut results: Vec<Argument> = region
+    let outputs: Vec<Argument> = region
         .outputs()
         .iter()
-        .map(|id| now(&copies, *id))
+        .copied()
+        .map(Argument::Node)
         .collect();
+    let (mut graph, mut results) = of.part(
+        region.inputs(),
+        region.nodes(),
+        &outputs,
+        |placeholder, input| {
+            placeholder.set_type_expr(input.type_expr());
+            if let Some(meta) = input.meta::<ValueMeta>() {
+                placeholder.set_meta(meta.clone());
+            }
+        },
+    )?;
     let result = match results.len() {
         1 => results.swap_remove(0),
         _ => Argument::Tuple(Arc::new(results)),

@@ -4,9 +4,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::blame::{asked, blame};
-use super::report::Frozen;
-use super::scope;
+use super::blame::asked;
 use crate::error::{Error, Result};
 use crate::value::handle::Proxy;
 use crate::value::object::{OperandRef, Traced};
@@ -17,19 +15,10 @@ use crate::value::value::Value;
 /// The truth of a condition, if its tracer [knows](crate::trace::Tracer::branch) it.
 #[track_caller]
 pub(crate) fn decided(condition: Proxy) -> Result<Option<bool>> {
-    let active = scope::of_proxy(condition)?;
-    let context = &active.context;
-    context.set_location(Location::caller());
-    let answer = active.tracer.branch(context, condition);
-    let answer = answer.map_err(|error| blame(&active, "branch", error))?;
-    if let Some(answer) = answer {
-        context.report(Frozen::Answer {
-            question: "branch",
-            of: context.name_of(condition),
-            answer: answer.to_string(),
-        });
-    }
-    Ok(answer)
+    asked(condition, "branch", Location::caller(), |tracer, cx| {
+        let answer = tracer.branch(cx, condition)?;
+        Ok((answer, answer.map(|answer| answer.to_string())))
+    })
 }
 
 impl Proxy {
@@ -42,7 +31,7 @@ impl Proxy {
     pub fn to_bool(self) -> Result<bool> {
         asked(self, "to_bool", Location::caller(), |tracer, cx| {
             let answer = tracer.to_bool(cx, self)?;
-            Ok((answer, answer.to_string()))
+            Ok((answer, Some(answer.to_string())))
         })
     }
 
@@ -56,7 +45,7 @@ impl Proxy {
         asked(self, "iter", Location::caller(), |tracer, cx| {
             let items = tracer.iter(cx, self)?;
             let answer = format!("{} items", items.len());
-            Ok((items.into_iter(), answer))
+            Ok((items.into_iter(), Some(answer)))
         })
     }
 
@@ -70,7 +59,7 @@ impl Proxy {
         asked(self, "keys", Location::caller(), |tracer, cx| {
             let keys = tracer.keys(cx, self)?;
             let answer = format!("{keys:?}");
-            Ok((keys.into_iter(), answer))
+            Ok((keys.into_iter(), Some(answer)))
         })
     }
 }

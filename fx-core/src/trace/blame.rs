@@ -41,22 +41,24 @@ pub fn escape_with(what: &str, hint: &str, proxy: Proxy) -> Error {
     }
 }
 
-/// Asks a proxy's tracer a question of the program; the answer is added to the trace's report.
+/// Asks a proxy's tracer a question of the program; an answer is added to the trace's report.
 pub(super) fn asked<R>(
     proxy: Proxy,
     question: &'static str,
     location: &'static Location<'static>,
-    ask: impl FnOnce(&dyn Tracer, &TraceContext) -> Result<(R, String)>,
+    ask: impl FnOnce(&dyn Tracer, &TraceContext) -> Result<(R, Option<String>)>,
 ) -> Result<R> {
     let active = scope::of_proxy(proxy)?;
     active.context.set_location(location);
     let (result, answer) =
         ask(&*active.tracer, &active.context).map_err(|e| blame(&active, question, e))?;
-    active.context.report(Frozen::Answer {
-        question,
-        of: active.context.name_of(proxy),
-        answer,
-    });
+    if let Some(answer) = answer {
+        active.context.report(Frozen::Answer {
+            question,
+            of: active.context.name_of(proxy),
+            answer,
+        });
+    }
     Ok(result)
 }
 

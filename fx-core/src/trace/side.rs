@@ -129,35 +129,16 @@ impl TraceContext {
         inputs: &[NodeId],
         as_tuple: bool,
     ) -> Result<(Graph, Attributes)> {
-        let outer = self.graph()?;
-        let mut graph = Graph::new();
-        let mut here: FxHashMap<NodeId, NodeId> = FxHashMap::default();
-        for input in inputs {
-            let placeholder = graph.placeholder(&outer.node(*input)?.name().to_string())?;
-            here.insert(*input, placeholder);
-        }
-        for node in &side.nodes {
-            let copy = graph.node_copy(outer.node(*node)?, |input| {
-                here.get(&input)
-                    .map_or(Argument::None, |node| Argument::Node(*node))
-            })?;
-            here.insert(*node, copy);
-        }
-        let mut there = |node: NodeId| {
-            here.get(&node)
-                .map_or(Argument::None, |node| Argument::Node(*node))
-        };
-        let mut results: Vec<Argument> = side
-            .results
-            .iter()
-            .map(|result| result.map_nodes(&mut there))
-            .collect();
+        // The inputs have no types: a run decides what both sides take.
+        let (mut graph, mut results) =
+            self.graph()?
+                .part(inputs, &side.nodes, &side.results, |_, _| ())?;
         let result = match results.len() {
             1 if !as_tuple => results.swap_remove(0),
             _ => Argument::Tuple(Arc::new(results)),
         };
         graph.output(result)?;
-        let attributes = self.modules_of(&graph);
+        let attributes = self.attributes.borrow().named_by(&graph);
         Ok((graph, attributes))
     }
 
@@ -200,21 +181,5 @@ impl TraceContext {
             }
         }
         Ok(())
-    }
-
-    /// Copies of the modules that a graph calls, which share their tensors with the ones here.
-    fn modules_of(&self, graph: &Graph) -> Attributes {
-        let mut found = Attributes::default();
-        for node in graph.nodes() {
-            let Op::CallModule(path) = node.op() else {
-                continue;
-            };
-            let copy = match self.attributes.borrow().modules.get(path) {
-                Some(module) if !found.modules.contains_key(path) => module.duplicate_box(),
-                _ => continue,
-            };
-            found.modules.insert(path.clone(), copy);
-        }
-        found
     }
 }

@@ -11,6 +11,7 @@ use super::dtype::DType;
 use super::handle::Proxy;
 use super::nested::{self, MAX_DEPTH, Nested, Shown, ShownItems};
 use super::object::{Handle, Object, Traced, short_type_name};
+use crate::error::{Error, Result};
 
 /// Anything that flows through a graph: a plain value, a structure of values, an object such as a
 /// tensor, or, while tracing, a proxy.
@@ -110,6 +111,18 @@ impl Value {
         match self {
             Value::Object(handle) => handle.object(),
             _ => None,
+        }
+    }
+
+    /// Its truth: of a boolean, or of an object that has one.
+    ///
+    /// # Errors
+    /// Returns an error if it is neither true nor false.
+    pub(crate) fn truth(&self) -> Result<bool> {
+        match (self, self.as_object()) {
+            (Value::Bool(truth), _) => Ok(*truth),
+            (_, Some(object)) => object.truth(),
+            _ => Err(Error::expected("a truth value", self.describe())),
         }
     }
 

@@ -6,22 +6,11 @@ use fx_core::trace::{TraceContext, Tracer};
 use fx_core::value::Proxy;
 use fx_core::{control, operator};
 
+use crate::support::modules::Scale;
 use crate::support::text::without_lines;
 
 fn greater(x: Float, than: f64) -> Result<Bool> {
     operator::gt.call_as((x, than))
-}
-
-#[derive(Module)]
-struct Scale {
-    by: f64,
-}
-
-#[trace(leaf)]
-impl Scale {
-    fn forward(&self, x: Float) -> Result<Float> {
-        x * self.by
-    }
 }
 
 #[derive(Module)]

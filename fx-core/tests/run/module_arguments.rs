@@ -6,7 +6,7 @@ use fx_core::prelude::*;
 use fx_core::run::PlainInterpreter;
 use insta::assert_snapshot;
 
-use crate::support::modules::Linear;
+use crate::support::modules::{Linear, Scale};
 use crate::support::*;
 use crate::{equal, my_module};
 
@@ -102,18 +102,6 @@ fn a_module_that_is_not_of_the_root_is_refused() {
     let other = Linear::square(2, 1.0);
     let f = traced!(move |x: &Array| twice(&other, x));
     assert_snapshot!(without_lines(text(symbolic_trace(f))), @"while tracing `twice` (fx-core/tests/run/module_arguments.rs:_): a function is given a `Linear` that is not a module inside of the traced root: make it a field of the root, so that the graph can name it");
-}
-
-#[derive(Module)]
-struct Scale {
-    by: f64,
-}
-
-#[trace(leaf)]
-impl Scale {
-    fn forward(&self, x: Float) -> Result<Float> {
-        x * self.by
-    }
 }
 
 #[wrap]

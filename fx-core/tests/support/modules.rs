@@ -33,6 +33,19 @@ impl Linear {
     }
 }
 
+/// A leaf on numbers.
+#[derive(Module)]
+pub struct Scale {
+    pub by: f64,
+}
+
+#[trace(leaf)]
+impl Scale {
+    pub fn forward(&self, x: Float) -> Result<Float> {
+        x * self.by
+    }
+}
+
 /// Traced through by default; has no state, and a tag that distinguishes it from others.
 #[derive(Module, Debug, Default)]
 pub struct Activation(Tag);

@@ -147,12 +147,19 @@ impl Number {
     /// # Errors
     /// Returns an error if the number is beyond the type.
     pub(crate) fn checked(self, op: &str, dtype: DType) -> Result<Data> {
-        if !self.fits(dtype) {
-            return Err(Error::msg(format_args!(
-                "{op}: {self} is beyond what a tensor of {dtype} holds"
-            )));
-        }
+        self.check(op, dtype)?;
         self.wrapped(dtype)
+    }
+
+    /// # Errors
+    /// Returns an error if the number is beyond the type.
+    pub(crate) fn check(self, op: &str, dtype: DType) -> Result<()> {
+        match self.fits(dtype) {
+            true => Ok(()),
+            false => Err(Error::msg(format_args!(
+                "{op}: {self} is beyond what a tensor of {dtype} holds"
+            ))),
+        }
     }
 
     /// As one element of a type, as a lower or an upper bound: beyond the type's integers it

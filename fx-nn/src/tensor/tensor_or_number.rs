@@ -52,7 +52,7 @@ impl TensorOrNumber {
     pub(crate) fn both(op: &str, a: &Self, b: &Self) -> Result<(Tensor, Tensor)> {
         for pair in [(a, b), (b, a)] {
             if let (TensorOrNumber::Number(number), TensorOrNumber::Tensor(tensor)) = pair {
-                number.checked(op, number.beside(tensor.dtype()?))?;
+                number.check(op, number.beside(tensor.dtype()?))?;
             }
         }
         let own = |x: &Self| match x {

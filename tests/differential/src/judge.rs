@@ -43,6 +43,12 @@ impl Difference {
         }
     }
 
+    /// Whether fx's number is finite, and PyTorch's overflowed on the way.
+    pub fn overflowed_in_pytorch(&self) -> bool {
+        self.floats
+            .is_some_and(|(found, expected)| found.is_finite() && !expected.is_finite())
+    }
+
     /// Whether it is fx that returned an error, of a difference in refusals.
     pub fn is_ours(&self) -> bool {
         self.kind == Kind::Refusal && self.text.starts_with("refused")
