@@ -251,5 +251,26 @@ fn where_refuses_a_number_that_the_type_does_not_hold() -> Result<()> {
         );
     }
     assert_eq!(ops::r#where(&mask, -7, &x)?.dtype()?, DType::I16);
+    let half = x.to_dtype(DType::F16)?;
+    assert_eq!(
+        ops::r#where(&mask, &half, 70_000)?.to_vec()?[3],
+        f64::INFINITY
+    );
+    Ok(())
+}
+
+#[test]
+fn the_rank_of_a_quantile_is_not_rounded() -> Result<()> {
+    let x = ops::arange(0, 11, 1, Some(DType::F32))?;
+    // 0.1 as float32 is above 0.1, so that its rank among 11 is above 1.
+    for (q, higher) in [(0.1, 2.0), (0.4, 5.0), (0.5, 5.0), (0.7, 7.0)] {
+        let found = ops::quantile(&x, q, None, false, "higher")?;
+        assert_eq!(found.item()?, higher, "{q}");
+    }
+    let x = Tensor::from_vec(vec![0f32, 0.0, 0.0, 0.0, 0.0, f32::INFINITY], 6)?;
+    assert_eq!(
+        ops::quantile(&x, 0.9, None, false, "linear")?.item()?,
+        f64::INFINITY
+    );
     Ok(())
 }

@@ -31,7 +31,7 @@ import spectral  # noqa: E402, F401
 from calls import FUNCTIONS, RANDOM  # noqa: E402
 from layers import LAYERS, filled  # noqa: E402
 from operators import OPERATORS  # noqa: E402
-from values import FLOATS, NAMES, Source, T, encode, expected, plain  # noqa: E402
+from values import FLOATS, NAMES, Source, T, encode, expected, nudged, plain  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORDED = pathlib.Path(__file__).parent / "recorded.jsonl"
@@ -107,7 +107,10 @@ class Maker:
             if hasattr(fresh, "stored"):
                 module.stored = fresh.stored
             module.train(training)
-            if judge:
+            if judge is nudged:
+                module = module.double()
+                module.load_state_dict({p: nudged(v) if v.is_floating_point() else v for p, v in state.items()})
+            elif judge:
                 module = module.to(torch.float32 if dtype == "float64" else torch.float64)
             result = module(*[plain(arg, judge) if not isinstance(arg, list) else tuple(plain(arg, judge)) for arg in args])
             if training and getattr(module, "running_mean", None) is not None:
@@ -130,11 +133,13 @@ def outcome(call, ulps, between):
             return {"refused": "an integer beyond 64 bits"}
         if between is not None:
             return {"random": {"shape": list(got.shape), "dtype": NAMES[got.dtype], "least": between[0], "largest": between[1]}}
-        try:
-            other = call(True)
-        except Exception:
-            other = None
-    return {"value": expected(got, other, ulps)}
+        others = []
+        for judge in (True, nudged, nudged, nudged):
+            try:
+                others.append(call(judge))
+            except Exception:
+                others.append(None)
+    return {"value": expected(got, others[0], others[1:], ulps)}
 
 
 def program(checked):

@@ -200,12 +200,20 @@ def encode(arg, tensors):
     return arg
 
 
+def nudged(tensor):
+    """A float tensor as float64, each element moved by up to a step of its own type."""
+    move = torch.rand(tensor.shape, dtype=torch.float64) * 2 - 1
+    return tensor.double() * (1 + move * 2.0 ** -MANTISSA[NAMES[tensor.dtype]])
+
+
 def plain(arg, judge=False):
-    """An argument as PyTorch takes it; for its judge, floats are float64, and float64 is float32."""
+    """An argument as PyTorch takes it; for its judge, floats are float64, and float64 is float32; or `nudged`."""
     if isinstance(arg, T):
         tensor = arg.tensor
         if not judge or not tensor.is_floating_point():
             return tensor
+        if judge is nudged:
+            return nudged(tensor)
         return tensor.to(torch.float32 if tensor.dtype == torch.float64 else torch.float64)
     if isinstance(arg, (list, tuple)):
         return type(arg)(plain(item, judge) for item in arg)
@@ -214,7 +222,7 @@ def plain(arg, judge=False):
 
 def farthest(got, other):
     """The largest distance between elements that are finite in both."""
-    if not isinstance(other, torch.Tensor) or other.shape != got.shape or not other.is_floating_point():
+    if not all(isinstance(t, torch.Tensor) and t.is_floating_point() for t in (got, other)) or other.shape != got.shape:
         return 0.0
     wide, other = got.double(), other.double()
     both = torch.isfinite(wide) & torch.isfinite(other)
@@ -241,16 +249,18 @@ def tolerance(got, other, ulps):
     return 4 * distance + ulps * ulp
 
 
-def expected(got, other, ulps):
-    """What PyTorch gave, as a line holds it."""
+def expected(got, other, moved, ulps):
+    """What PyTorch gave, as a line holds it; `moved` is what it gives, several times, for moved inputs (`spread`)."""
     if isinstance(got, torch.Tensor):
         out = {"dtype": NAMES[got.dtype], "shape": list(got.shape), "data": digits(got)}
         if got.is_floating_point():
             out["tolerance"] = tolerance(got, other, ulps)
+            out["spread"] = max(farthest(got if got.dtype == torch.float64 else other, each) for each in moved)
         return out
     if isinstance(got, (tuple, list)):
-        other = other if isinstance(other, (tuple, list)) and len(other) == len(got) else [None] * len(got)
-        return [expected(a, b, ulps) for a, b in zip(got, other)]
+        items = lambda all: all if isinstance(all, (tuple, list)) and len(all) == len(got) else [None] * len(got)
+        moved = zip(*[items(each) for each in moved])
+        return [expected(a, b, c, ulps) for a, b, c in zip(got, items(other), moved)]
     if isinstance(got, float) and not math.isfinite(got):
         return encode(got, [])
     return got

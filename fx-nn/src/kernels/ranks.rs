@@ -69,10 +69,12 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
                 weights.push(0.0);
                 continue;
             }
-            let rank = match single {
-                true => f64::from((*q as f32) * ((count - 1) as f32)),
-                false => q * (count - 1) as f64,
+            // As PyTorch: `q` is rounded to the type of `x`, its rank is not.
+            let q = match single {
+                true => f64::from(*q as f32),
+                false => *q,
             };
+            let rank = q * (count - 1) as f64;
             let rank = match between {
                 Between::Lower => rank.floor(),
                 Between::Higher => rank.ceil(),

@@ -48,11 +48,16 @@ impl TensorOrNumber {
     /// numbers have their own.
     ///
     /// # Errors
-    /// Returns an error if a number is beyond the type that it has beside the tensor.
+    /// Returns an error if a number is beyond the type that it has beside the tensor, but for half
+    /// types.
     pub(crate) fn both(op: &str, a: &Self, b: &Self) -> Result<(Tensor, Tensor)> {
         for pair in [(a, b), (b, a)] {
             if let (TensorOrNumber::Number(number), TensorOrNumber::Tensor(tensor)) = pair {
-                number.check(op, number.beside(tensor.dtype()?))?;
+                let dtype = number.beside(tensor.dtype()?);
+                // Beyond the half types it is infinite, as in PyTorch.
+                if !matches!(dtype, DType::F16 | DType::BF16) {
+                    number.check(op, dtype)?;
+                }
             }
         }
         let own = |x: &Self| match x {

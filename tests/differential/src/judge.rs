@@ -32,6 +32,8 @@ pub struct Difference {
     pub text: String,
     /// The first floats that differ: found, then expected.
     pub floats: Option<(f64, f64)>,
+    /// How far PyTorch's float64 result moves if each input moves by a step of its type.
+    pub spread: f64,
 }
 
 impl Difference {
@@ -40,7 +42,14 @@ impl Difference {
             kind,
             text: text.into(),
             floats: None,
+            spread: 0.0,
         }
+    }
+
+    /// Whether the numbers are no further apart than rounded inputs make them.
+    pub fn is_of_rounding(&self) -> bool {
+        self.floats
+            .is_some_and(|(found, expected)| (found - expected).abs() <= 4.0 * self.spread)
     }
 
     /// Whether fx's number is finite, and PyTorch's overflowed on the way.
@@ -127,8 +136,16 @@ fn compare(expected: &Expected, value: &Value) -> Option<Difference> {
             dtype,
             elements,
             tolerance,
+            spread,
         } => match value.downcast_ref::<Tensor>() {
-            Some(tensor) => compare_tensors(shape, *dtype, elements, *tolerance, tensor),
+            Some(tensor) => {
+                compare_tensors(shape, *dtype, elements, *tolerance, tensor).map(|difference| {
+                    Difference {
+                        spread: *spread,
+                        ..difference
+                    }
+                })
+            }
             None => other(),
         },
         _ => other(),

@@ -114,6 +114,8 @@ pub enum Expected {
         elements: Elements,
         /// How far an element may be from them.
         tolerance: f64,
+        /// How far PyTorch's own result moves if each input moves by a step of its type.
+        spread: f64,
     },
 }
 
@@ -177,9 +179,11 @@ impl Expected {
             }
             Json::Object(_) => {
                 let (dtype, shape, bytes) = dense(json)?;
+                let number = |key: &str| json.get(key).map_or(Ok(0.0), float);
                 Expected::Tensor {
                     elements: Elements::of(dtype, &bytes),
-                    tolerance: json.get("tolerance").map_or(Ok(0.0), float)?,
+                    tolerance: number("tolerance")?,
+                    spread: number("spread")?,
                     shape,
                     dtype,
                 }
