@@ -45,7 +45,8 @@ def _(s):
             shape[s.r.randrange(len(shape))] = 1
         x, value, low = s.tensor(shape, s.dtype(1, 0, 0)), None, -1
     pad = [s.r.randint(low if s.chance(0.2) else 0, 3) for _ in range(2 * count)]
-    if mode == "circular":  # PyTorch returns memory that it never wrote where one end grows and the other shrinks.
+    if mode == "circular" and min(pad) < 0 < max(pad):
+        # PyTorch returns memory that it never wrote where one end grows and the other shrinks.
         pad = [abs(end) for end in pad]
     if s.chance(0.02):
         pad.append(1)

@@ -258,9 +258,11 @@ def expected(got, other, moved, ulps):
             out["spread"] = max(farthest(got if got.dtype == torch.float64 else other, each) for each in moved)
         return out
     if isinstance(got, (tuple, list)):
-        items = lambda all: all if isinstance(all, (tuple, list)) and len(all) == len(got) else [None] * len(got)
-        moved = zip(*[items(each) for each in moved])
-        return [expected(a, b, c, ulps) for a, b, c in zip(got, items(other), moved)]
+        other, *moved = [
+            each if isinstance(each, (tuple, list)) and len(each) == len(got) else [None] * len(got)
+            for each in [other, *moved]
+        ]
+        return [expected(a, b, c, ulps) for a, b, c in zip(got, other, zip(*moved))]
     if isinstance(got, float) and not math.isfinite(got):
         return encode(got, [])
     return got

@@ -46,16 +46,20 @@ impl Difference {
         }
     }
 
+    /// Whether it is one of floats, of which this holds: found, then expected.
+    pub fn floats_are(&self, holds: impl Fn(f64, f64) -> bool) -> bool {
+        self.floats
+            .is_some_and(|(found, expected)| holds(found, expected))
+    }
+
     /// Whether the numbers are no further apart than rounded inputs make them.
     pub fn is_of_rounding(&self) -> bool {
-        self.floats
-            .is_some_and(|(found, expected)| (found - expected).abs() <= 4.0 * self.spread)
+        self.floats_are(|found, expected| (found - expected).abs() <= 4.0 * self.spread)
     }
 
     /// Whether fx's number is finite, and PyTorch's overflowed on the way.
     pub fn overflowed_in_pytorch(&self) -> bool {
-        self.floats
-            .is_some_and(|(found, expected)| found.is_finite() && !expected.is_finite())
+        self.floats_are(|found, expected| found.is_finite() && !expected.is_finite())
     }
 
     /// Whether it is fx that returned an error, of a difference in refusals.
