@@ -6,3 +6,5 @@ mod support;
 mod branches;
 #[path = "control/loops.rs"]
 mod loops;
+#[path = "control/syntax.rs"]
+mod syntax;

@@ -412,7 +412,7 @@ fn comparison(binary: &ExprBinary) -> Option<&'static str> {
 }
 
 /// Whether a condition is valid, or refused with a good message, as plain Rust has it.
-fn needs_no_check(expr: &Expr) -> bool {
+pub fn needs_no_check(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) | Expr::Let(_) | Expr::Assign(_) | Expr::Loop(_) | Expr::Verbatim(_) => true,
         Expr::Binary(binary) => matches!(binary.op, BinOp::And(_) | BinOp::Or(_)),

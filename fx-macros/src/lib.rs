@@ -6,6 +6,7 @@
 
 mod body;
 mod check;
+mod control;
 mod expand;
 mod options;
 mod parse;
@@ -49,6 +50,8 @@ use proc_macro::TokenStream;
 /// - `impure`: running the module does more than compute its result, so that its calls are never merged or removed.
 ///   `impure = method` asks the module's method of that name, which returns a `bool`.
 /// - `path = "my_crate::Layer"`: the public path of the type, where its module is private.
+/// - `control_flow`: an `if`, a `while` and an early `return` whose condition is traced are decided by the graph, when it
+///   runs.
 /// - `handle = name`: another name for the handle that `traced!` looks up, where a module has the function's name.
 ///
 /// ```

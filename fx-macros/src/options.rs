@@ -18,6 +18,8 @@ pub struct TraceOptions {
     pub handle: Option<Ident>,
     /// The public path of a module's type.
     pub path: Option<LitStr>,
+    /// Whether traced values may decide `if` and `while`.
+    pub control_flow: bool,
 }
 
 /// How a module declares that it is impure.
@@ -173,7 +175,14 @@ impl TraceOptions {
         let mut options = TraceOptions::default();
         for option in parse_options(
             tokens,
-            &["leaf", "container", "impure", "handle", "path"],
+            &[
+                "leaf",
+                "container",
+                "impure",
+                "handle",
+                "path",
+                "control_flow",
+            ],
             refusals,
         ) {
             match option.name.to_string().as_str() {
@@ -184,6 +193,10 @@ impl TraceOptions {
                 "container" => {
                     no_value(&option, refusals);
                     options.container = Some(option.name.span());
+                }
+                "control_flow" => {
+                    no_value(&option, refusals);
+                    options.control_flow = true;
                 }
                 "impure" => {
                     let impure = match refusals.take(ident_value(&option)).flatten() {

@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::OnceLock;
 
 use super::decide::{Decide, Truth};
+use super::forked::Forked;
 use super::record;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
@@ -14,10 +15,8 @@ use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
-use crate::trace::blame::blame;
 use crate::trace::convert::Output;
-use crate::trace::scope;
-use crate::trace::side::Side;
+use crate::trace::open_side::Region;
 use crate::value::handle::Proxy;
 use crate::value::value::Value;
 
@@ -51,7 +50,8 @@ pub fn cond<T: Output>(
     then: impl FnOnce() -> Result<T>,
     otherwise: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    match condition.decide()?.or_tracers()? {
+    let caller = Location::caller();
+    match condition.decide()?.or_tracers(caller)? {
         Truth::Known(true) => then(),
         Truth::Known(false) => otherwise(),
         Truth::Traced(condition) => {
@@ -61,7 +61,7 @@ pub fn cond<T: Output>(
                 condition,
                 &mut || given(then.take()),
                 &mut || given(otherwise.take()),
-                Location::caller(),
+                caller,
             )?;
             T::from_value(value)
         }
@@ -83,49 +83,13 @@ fn both(
     otherwise: &mut dyn FnMut() -> Result<Value>,
     caller: &'static Location<'static>,
 ) -> Result<Value> {
-    let active = scope::of_proxy(condition)?;
-    let context = &active.context;
-    let one_side = |side: &mut dyn FnMut() -> Result<Value>| {
-        let mark = context.mark()?;
-        let (tree, leaves) = record::flat(side()?)?;
-        Ok::<_, Error>((tree, leaves, context.recorded_since(mark)?))
-    };
-    let (tree, first, then) = one_side(then)?;
-    let (other, second, otherwise) = one_side(otherwise)?;
-    context.set_location(caller);
-    if tree != other {
-        let error = Error::msg(format_args!(
-            "one side gives `{tree}`, the other `{other}`: both sides of a branch give one structure"
-        ));
-        return Err(blame(&active, "cond", error));
-    }
-    let differing: Vec<usize> = (0..first.len())
-        .filter(|at| !record::is_same(&first[*at], &second[*at]))
-        .collect();
-    let side = |nodes, leaves: &[Value]| {
-        let leaves: Vec<Value> = differing.iter().map(|at| leaves[*at].clone()).collect();
-        let results = record::arguments(&active, &leaves)?;
-        Ok::<_, Error>(Side { nodes, results })
-    };
-    let sides = [side(then, &first)?, side(otherwise, &second)?];
-    let sides = [&sides[0], &sides[1]];
-    let inputs = context.operands(&sides, &[])?;
-    let module = Cond {
-        then: record::side_module(&active, sides[0], &inputs, false, "then")?,
-        otherwise: record::side_module(&active, sides[1], &inputs, false, "otherwise")?,
-        params: OnceLock::new(),
-    };
-    context.cut(&sides, &[], "a branch", caller)?;
-    let mut leaves = first;
-    if differing.is_empty() && module.effects().is_pure() {
-        return tree.unflatten(leaves);
-    }
-    let args = record::nodes(&inputs);
-    let results = record::call(&active, "cond", &module, condition, args, differing.len())?;
-    for (at, result) in differing.into_iter().zip(results) {
-        leaves[at] = result;
-    }
-    tree.unflatten(leaves)
+    let mut forked = Forked::begin(condition, false, Region::Branch, caller)?;
+    let name = |_| "the value of the branch".to_string();
+    forked.end_side(vec![then()?], &name)?;
+    let joined = forked.end_side(vec![otherwise()?], &name)?;
+    Ok(joined
+        .and_then(|mut values| values.pop())
+        .unwrap_or_default())
 }
 
 /// A branch of a graph: runs `then` or `otherwise` by its first input. [`cond`] makes it.
@@ -134,13 +98,18 @@ fn both(
 /// replaced by path.
 #[derive(Debug, fx_macros::Module)]
 pub struct Cond {
-    then: GraphModule,
-    otherwise: GraphModule,
+    pub(super) then: GraphModule,
+    pub(super) otherwise: GraphModule,
     #[module(skip)]
-    params: OnceLock<Vec<ParamSpec>>,
+    pub(super) params: OnceLock<Vec<ParamSpec>>,
 }
 
 impl Cond {
+    /// Whether running it does nothing but compute its results.
+    pub(super) fn is_pure(&self) -> bool {
+        self.effects().is_pure()
+    }
+
     /// The side that runs if the condition is true.
     pub fn then(&self) -> &GraphModule {
         &self.then

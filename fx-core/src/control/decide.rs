@@ -1,5 +1,8 @@
 //! Conditions: what a branch or a loop may depend on, and whether its truth is known while tracing.
 
+use std::panic::Location;
+
+use super::gate::{Kind, Plain, Symbolic};
 use crate::error::Result;
 use crate::trace::ask::decided;
 use crate::value::handle::Proxy;
@@ -12,6 +15,10 @@ use crate::value::symbol::{Bool, Sym};
     label = "expected a `bool`, a `Bool`, a tensor of one element, or the `Result` of a comparison"
 )]
 pub trait Decide {
+    /// Whether it can be traced.
+    #[doc(hidden)]
+    type Kind: Kind;
+
     /// Its truth, if it is known.
     ///
     /// # Errors
@@ -30,22 +37,26 @@ pub enum Truth {
 
 impl Truth {
     /// Asks the tracer, which may know.
-    #[track_caller]
-    pub(super) fn or_tracers(self) -> Result<Self> {
+    pub(super) fn or_tracers(self, caller: &'static Location<'static>) -> Result<Self> {
         match self {
             Truth::Known(_) => Ok(self),
-            Truth::Traced(proxy) => Ok(decided(proxy)?.map_or(self, Truth::Known)),
+            Truth::Traced(proxy) => Ok(decided(proxy, caller)?.map_or(self, Truth::Known)),
         }
     }
 }
 
 impl Decide for bool {
+    type Kind = Plain;
+
+    #[inline(always)]
     fn decide(self) -> Result<Truth> {
         Ok(Truth::Known(self))
     }
 }
 
 impl Decide for Bool {
+    type Kind = Symbolic;
+
     fn decide(self) -> Result<Truth> {
         Ok(match self {
             Sym::Concrete(known) => Truth::Known(known),
@@ -55,6 +66,8 @@ impl Decide for Bool {
 }
 
 impl<T: Traced> Decide for T {
+    type Kind = Symbolic;
+
     fn decide(self) -> Result<Truth> {
         match self.proxy() {
             Some(proxy) => Ok(Truth::Traced(proxy)),
@@ -64,6 +77,8 @@ impl<T: Traced> Decide for T {
 }
 
 impl<C: Decide> Decide for Result<C> {
+    type Kind = C::Kind;
+
     fn decide(self) -> Result<Truth> {
         self?.decide()
     }

@@ -28,7 +28,13 @@
 
 mod cond;
 mod decide;
+mod forked;
+#[doc(hidden)]
+pub mod gate;
 mod record;
+#[doc(hidden)]
+pub mod touched;
+mod turning;
 mod while_loop;
 
 pub use self::cond::{Cond, cond};

@@ -4,25 +4,19 @@
 //! Invariant: a turn gives whether there is another one, and as many carried values as it takes.
 
 use std::panic::Location;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use super::decide::{Decide, Truth};
 use super::record;
+use super::turning::Turning;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::ir::args::Args;
-use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::function::Effects;
-use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
-use crate::trace::blame::blame;
 use crate::trace::convert::Output;
-use crate::trace::scope;
-use crate::trace::side::Side;
-use crate::value::handle::{NodeId, Proxy};
 use crate::value::value::Value;
 
 /// Runs a body on a state while a condition of the state holds (`jax.lax.while_loop`).
@@ -63,108 +57,23 @@ pub fn while_loop<S: Output, C: Decide>(
     let caller = Location::caller();
     let mut state = init;
     loop {
-        match condition(&state)?.decide()?.or_tracers()? {
+        match condition(&state)?.decide()?.or_tracers(caller)? {
             Truth::Known(false) => return Ok(state),
             Truth::Known(true) => state = body(state)?,
             Truth::Traced(go) => {
-                let mut turn = |state| {
-                    let state = body(S::from_value(state)?)?;
-                    let go = condition(&state)?.decide()?;
-                    Ok((go, state.into_value()))
-                };
-                let state = repeated(go, state.into_value(), &mut turn, caller)?;
-                return S::from_value(state);
+                let (turning, state) = Turning::begin(go, vec![state.into_value()], caller)?;
+                let state = body(only(state)?)?;
+                let again = condition(&state)?.decide()?;
+                let name = |_| "the state".to_string();
+                return only(turning.end(again, vec![state.into_value()], &name)?);
             }
         }
     }
 }
 
-/// A turn of a loop: whether there is another one, and the state after it.
-type Turn<'t> = dyn FnMut(Value) -> Result<(Truth, Value)> + 't;
-
-/// Records one turn as the body of a loop.
-fn repeated(
-    go: Proxy,
-    state: Value,
-    turn: &mut Turn<'_>,
-    caller: &'static Location<'static>,
-) -> Result<Value> {
-    let active = scope::of_proxy(go)?;
-    let context = &active.context;
-    let (tree, init) = record::flat(state)?;
-    // What is no number and no tensor cannot change.
-    let carried: Vec<usize> = (0..init.len())
-        .filter(|at| is_carried(&init[*at]))
-        .collect();
-    let init_arguments = {
-        let leaves: Vec<Value> = carried.iter().map(|at| init[*at].clone()).collect();
-        record::arguments(&active, &leaves)?
-    };
-    let mut leaves = init.clone();
-    let mut carries: Vec<NodeId> = Vec::with_capacity(carried.len());
-    for at in &carried {
-        let op = Op::Placeholder(Arc::from("carry"));
-        let node = context.insert(op, Args::new(), Kwargs::new(), Some("carry"))?;
-        leaves[*at] = Value::Proxy(context.proxy(node));
-        carries.push(node);
-    }
-    let mark = context.mark()?;
-    let (again, next) = turn(tree.unflatten(leaves)?)?;
-    let recorded = context.recorded_since(mark)?;
-    context.set_location(caller);
-    let (after, mut next) = record::flat(next)?;
-    if after != tree {
-        let error = Error::msg(format_args!(
-            "the body turns the state `{tree}` into `{after}`: every turn of a loop gives one structure"
-        ));
-        return Err(blame(&active, "while_loop", error));
-    }
-    for at in 0..init.len() {
-        if !is_carried(&init[at]) && !record::is_same(&init[at], &next[at]) {
-            let error = Error::msg(format_args!(
-                "the body changes {}: in a loop whose condition is traced only tensors and numbers can change",
-                init[at].describe()
-            ));
-            return Err(blame(&active, "while_loop", error));
-        }
-    }
-    let mut results = vec![match again {
-        Truth::Known(again) => Argument::Bool(again),
-        Truth::Traced(again) => Argument::Node(again.node()),
-    }];
-    let given: Vec<Value> = carried
-        .iter()
-        .map(|at| std::mem::take(&mut next[*at]))
-        .collect();
-    results.extend(record::arguments(&active, &given)?);
-    let side = Side {
-        nodes: recorded,
-        results,
-    };
-    let captured = context.operands(&[&side], &carries)?;
-    let inputs: Vec<NodeId> = carries.iter().chain(&captured).copied().collect();
-    let module = While {
-        body: record::side_module(&active, &side, &inputs, true, "body")?,
-        carries: carries.len(),
-        limit: None,
-        params: OnceLock::new(),
-    };
-    context.cut(&[&side], &carries, "a loop", caller)?;
-    let args = init_arguments.into_iter().chain(record::nodes(&captured));
-    let results = record::call(&active, "while_loop", &module, go, args, carried.len())?;
-    let mut leaves = init;
-    for (at, result) in carried.into_iter().zip(results) {
-        leaves[at] = result;
-    }
-    tree.unflatten(leaves)
-}
-
-/// Whether a leaf of the state can change from turn to turn.
-fn is_carried(leaf: &Value) -> bool {
-    matches!(
-        leaf,
-        Value::Proxy(_) | Value::Object(_) | Value::Bool(_) | Value::Int(_) | Value::Float(_)
-    )
+/// The state of a loop with one value.
+fn only<S: Output>(mut state: Vec<Value>) -> Result<S> {
+    S::from_value(state.pop().unwrap_or_default())
 }
 
 /// A loop of a graph: runs `body` while it says so. [`while_loop`] makes it.
@@ -174,11 +83,11 @@ fn is_carried(leaf: &Value) -> bool {
 /// carried values after it (ONNX's `Loop` without a count).
 #[derive(Debug, fx_macros::Module)]
 pub struct While {
-    body: GraphModule,
-    carries: usize,
-    limit: Option<usize>,
+    pub(super) body: GraphModule,
+    pub(super) carries: usize,
+    pub(super) limit: Option<usize>,
     #[module(skip)]
-    params: OnceLock<Vec<ParamSpec>>,
+    pub(super) params: OnceLock<Vec<ParamSpec>>,
 }
 
 impl While {

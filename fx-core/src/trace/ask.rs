@@ -13,9 +13,11 @@ use crate::value::symbol::{Bool, Sym};
 use crate::value::value::Value;
 
 /// The truth of a condition, if its tracer [knows](crate::trace::Tracer::branch) it.
-#[track_caller]
-pub(crate) fn decided(condition: Proxy) -> Result<Option<bool>> {
-    asked(condition, "branch", Location::caller(), |tracer, cx| {
+pub(crate) fn decided(
+    condition: Proxy,
+    caller: &'static Location<'static>,
+) -> Result<Option<bool>> {
+    asked(condition, "branch", caller, |tracer, cx| {
         let answer = tracer.branch(cx, condition)?;
         Ok((answer, answer.map(|answer| answer.to_string())))
     })

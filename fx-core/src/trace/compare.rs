@@ -217,7 +217,7 @@ pub fn ne<A: NotEqual<B, Output = O> + ?Sized, B: ?Sized, O>(a: &A, b: &B) -> O 
     label = "expected a plain `bool`, found `{Self}`",
     note = "a plain `bool` (a field or an argument bound with `Trace::concrete`) can decide here",
     note = "a `#[wrap]` function is recorded as one call and may branch inside",
-    note = "`control::cond` and `control::while_loop` record both ways, and the graph decides when it runs"
+    note = "`#[trace(control_flow)]` records both ways, as `control::cond` and `control::while_loop` do, and the graph decides when it runs"
 )]
 pub trait Condition: sealed::Sealed {
     /// The `bool` that decides.

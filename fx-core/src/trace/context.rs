@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use super::open_side::OpenSides;
 use super::report::{Frozen, Report, ReportEntry};
 use super::side::Cut;
 use crate::error::{Error, ErrorKind, Result};
@@ -145,6 +146,7 @@ pub struct TraceContext {
     fresh: RefCell<FxHashMap<String, Numbers>>,
     /// What is now in the graph of a branch or a loop.
     pub(super) cut: RefCell<Cut>,
+    pub(super) open: RefCell<OpenSides>,
     /// How often each module was called.
     pub(super) calls: RefCell<FxHashMap<Arc<str>, u32>>,
     /// A call with its number, from its beginning until it is entered.
@@ -189,6 +191,7 @@ impl TraceContext {
             parts: RefCell::default(),
             fresh: RefCell::default(),
             cut: RefCell::default(),
+            open: RefCell::default(),
             calls: RefCell::new(FxHashMap::with_capacity_and_hasher(calls, FxBuildHasher)),
             numbered: Cell::default(),
             location: Cell::new(Location::caller()),

@@ -40,6 +40,7 @@ pub(crate) mod foreign;
 pub(crate) mod forward;
 pub(crate) mod list;
 pub(crate) mod mode;
+pub(crate) mod open_side;
 pub(crate) mod operand;
 mod proxy;
 #[doc(hidden)]

@@ -77,7 +77,7 @@ where
 
 /// A user's error as fx's; fx's own is returned unchanged.
 #[cold]
-fn as_ours(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
+pub(crate) fn as_ours(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
     match error.downcast::<Error>() {
         Ok(ours) => *ours,
         Err(other) => Error::other(other),

@@ -388,6 +388,7 @@ fn recorded(active: &Rc<Active>, body: impl FnOnce(&TraceContext) -> Result<Valu
     let _running = Running::start(active.clone());
     let context = &active.context;
     let out = body(context)?;
+    context.check_sides()?;
     let result = active.tracer.create_arg(context, &out)?;
     active.tracer.create_node(
         context,

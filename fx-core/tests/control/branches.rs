@@ -119,7 +119,7 @@ fn structures_that_differ_are_refused() {
         Ok(y)
     });
     let error = symbolic_trace(f).unwrap_err();
-    insta::assert_snapshot!(without_lines(error), @"while tracing `cond` (fx-core/tests/control/branches.rs:_): one side gives `(*, *)`, the other `*`: both sides of a branch give one structure");
+    insta::assert_snapshot!(without_lines(error), @"while tracing `cond` (fx-core/tests/control/branches.rs:_): the value of the branch is `(*, *)` after one side and `*` after the other: both sides of a branch give one structure");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::stub;
 use super::wrap::{result_text, result_type, turbofish, twin};
 use crate::body;
 use crate::check::{self, Method};
+use crate::control;
 use crate::options::{Impure, TraceOptions};
 use crate::parse::callable::{Callable, Parameter, Taken, without_attributes};
 use crate::paths;
@@ -74,6 +75,9 @@ fn trace_fn(options: &TraceOptions, mut function: ItemFn, refusals: &mut Refusal
         let stub = stub::traced(&function, handle, &core);
         return quote!(#function #stub);
     };
+    if options.control_flow {
+        control::rewrite(&function.sig, &mut function.block, &core);
+    }
     rewrite(&mut function.block, &function.sig.output, &core);
     let name = &function.sig.ident;
     let text = name.to_string();
@@ -124,6 +128,9 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
         if let ImplItem::Fn(method) = item
             && (method.sig.receiver().is_some() || method.sig.ident == "forward")
         {
+            if options.control_flow {
+                control::rewrite(&method.sig, &mut method.block, &core);
+            }
             match method.sig.ident == "forward" {
                 true => rewrite(&mut method.block, &method.sig.output, &core),
                 false => body::rewrite(&mut method.block, &core, false),

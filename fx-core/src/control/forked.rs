@@ -1,0 +1,190 @@
+//! A branch under way: its two sides are recorded one after the other, then both become a [`Cond`].
+//!
+//! Invariant: while the second side is recorded, every value that the first one changed is as it
+//! was before the branch.
+
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+use super::cond::Cond;
+use super::record;
+use crate::error::{Error, Result};
+use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::op::Op;
+use crate::ir::operator;
+use crate::trace::blame::blame;
+use crate::trace::open_side::{Region, SideId};
+use crate::trace::scope::{self, Active};
+use crate::trace::side::{Mark, Side};
+use crate::value::handle::{NodeId, Proxy};
+use crate::value::tree::Tree;
+use crate::value::value::Value;
+
+/// A branch whose condition is traced.
+pub(super) struct Forked {
+    active: Rc<Active>,
+    condition: Proxy,
+    caller: &'static Location<'static>,
+    id: SideId,
+    mark: Mark,
+    /// The side that was recorded first, once it has ended.
+    first: Option<Ended>,
+    /// Whether the first side is the one for a false condition.
+    negated: bool,
+}
+
+/// A side that was recorded, and what it gives.
+struct Ended {
+    nodes: Vec<NodeId>,
+    parts: Vec<(Tree, Vec<Value>)>,
+}
+
+impl Forked {
+    /// Begins the first side.
+    pub fn begin(
+        condition: Proxy,
+        negated: bool,
+        region: Region,
+        caller: &'static Location<'static>,
+    ) -> Result<Self> {
+        let active = scope::of_proxy(condition)?;
+        Ok(Forked {
+            id: active.context.open_side(region, caller),
+            mark: active.context.mark()?,
+            condition,
+            caller,
+            first: None,
+            negated,
+            active,
+        })
+    }
+
+    /// What is recorded from here on is that of a jump, up to the end of the function or loop.
+    pub fn becomes(&mut self, jump: &'static str) {
+        self.active
+            .context
+            .rename_side(self.id, Region::After(jump));
+    }
+
+    /// Whether the second side is under way.
+    pub fn is_second(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// Ends a side, which gives `values`; `name` names one of them in an error. After the second
+    /// side, returns what the branch gives: per value the one that both give, or a result.
+    pub fn end_side(
+        &mut self,
+        values: Vec<Value>,
+        name: &dyn Fn(usize) -> String,
+    ) -> Result<Option<Vec<Value>>> {
+        let parts = values.into_iter().map(record::flat);
+        let ended = Ended {
+            parts: parts.collect::<Result<_>>()?,
+            nodes: self.active.context.recorded_since(self.mark)?,
+        };
+        match self.first.take() {
+            None => {
+                self.mark = self.active.context.mark()?;
+                self.first = Some(ended);
+                Ok(None)
+            }
+            Some(first) => {
+                self.active.context.end_side(self.id)?;
+                self.join(first, ended, name).map(Some)
+            }
+        }
+    }
+
+    /// Ends the first side, which is an error: a run that would take it fails with these words, and
+    /// any other goes on with what follows.
+    pub fn refuse(self, words: &str) -> Result<()> {
+        let context = &self.active.context;
+        let nodes = context.recorded_since(self.mark)?;
+        context.end_side(self.id)?;
+        let results = Vec::new();
+        context.cut(&[&Side { nodes, results }], &[], "a branch", self.caller)?;
+        context.set_location(self.caller);
+        let condition = Argument::Node(self.condition.node());
+        let claim = match self.negated {
+            true => condition,
+            false => {
+                let op = Op::CallFunction(operator::invert);
+                let args = [condition].into_iter().collect();
+                Argument::Node(context.insert(op, args, Kwargs::new(), None)?)
+            }
+        };
+        let args = [claim, Argument::Str(Arc::new(words.to_string()))];
+        let op = Op::CallFunction(operator::_assert);
+        context.insert(op, args.into_iter().collect(), Kwargs::new(), None)?;
+        Ok(())
+    }
+
+    /// The sides as a module, and a call of it.
+    fn join(
+        &self,
+        first: Ended,
+        second: Ended,
+        name: &dyn Fn(usize) -> String,
+    ) -> Result<Vec<Value>> {
+        let (active, context) = (&self.active, &self.active.context);
+        context.set_location(self.caller);
+        for (at, (one, other)) in first.parts.iter().zip(&second.parts).enumerate() {
+            if one.0 != other.0 {
+                let error = Error::msg(format_args!(
+                    "{} is `{}` after one side and `{}` after the other: both sides of a branch give one structure",
+                    name(at),
+                    one.0,
+                    other.0
+                ));
+                return Err(blame(active, "cond", error));
+            }
+        }
+        let (trees, mut leaves): (Vec<Tree>, Vec<Vec<Value>>) = first.parts.into_iter().unzip();
+        let others: Vec<Vec<Value>> = second.parts.into_iter().map(|(_, leaves)| leaves).collect();
+        let mut differing: Vec<(usize, usize)> = Vec::new();
+        for (part, (ours, theirs)) in leaves.iter().zip(&others).enumerate() {
+            let pairs = ours.iter().zip(theirs).enumerate();
+            let pairs = pairs.filter(|(_, (one, other))| !record::is_same(one, other));
+            differing.extend(pairs.map(|(at, _)| (part, at)));
+        }
+        let side = |nodes, leaves: &[Vec<Value>]| {
+            let leaves = differing
+                .iter()
+                .map(|(part, at)| leaves[*part][*at].clone());
+            let results = record::arguments(active, &leaves.collect::<Vec<_>>())?;
+            Ok::<_, Error>(Side { nodes, results })
+        };
+        let (first, second) = (side(first.nodes, &leaves)?, side(second.nodes, &others)?);
+        let (then, otherwise) = match self.negated {
+            false => (&first, &second),
+            true => (&second, &first),
+        };
+        let inputs = context.operands(&[then, otherwise], &[])?;
+        let module = Cond {
+            then: record::side_module(active, then, &inputs, false, "then")?,
+            otherwise: record::side_module(active, otherwise, &inputs, false, "otherwise")?,
+            params: OnceLock::new(),
+        };
+        context.cut(&[&first, &second], &[], "a branch", self.caller)?;
+        if !differing.is_empty() || !module.is_pure() {
+            let args = record::nodes(&inputs);
+            let condition = self.condition;
+            let results = record::call(active, "cond", &module, condition, args, differing.len())?;
+            for ((part, at), result) in differing.into_iter().zip(results) {
+                leaves[part][at] = result;
+            }
+        }
+        let values = trees.iter().zip(leaves);
+        values
+            .map(|(tree, leaves)| tree.unflatten(leaves))
+            .collect()
+    }
+}
+
+impl Drop for Forked {
+    fn drop(&mut self) {
+        self.active.context.leave_side(self.id);
+    }
+}

@@ -1,0 +1,184 @@
+//! `#[trace(control_flow)]`.
+
+use fx_core::prelude::*;
+
+use crate::support::text::without_lines;
+
+/// Runs a function eagerly and as a graph on each input: equal numbers, or equal refusals.
+fn same(gm: &GraphModule, eager: impl Fn(Float) -> Result<Float>, inputs: &[f64]) -> Result<()> {
+    for x in inputs {
+        let expected = eager(Float::from(*x));
+        let found = gm.forward::<f64>(*x);
+        match (expected, found) {
+            (Ok(expected), Ok(found)) => assert_eq!(Some(found), expected.concrete(), "{x}"),
+            (Err(expected), Err(found)) => {
+                let found = found.to_string();
+                assert!(found.contains(&expected.to_string()), "{found}");
+            }
+            (expected, found) => panic!("{x}: {expected:?} and {found:?}"),
+        }
+    }
+    Ok(())
+}
+
+const INPUTS: [f64; 6] = [-7.0, -1.0, 0.0, 0.5, 3.0, 40.0];
+
+#[trace(control_flow)]
+fn sides(x: Float) -> Result<Float> {
+    let mut h = x;
+    if x > 1.0 {
+        h = (h * 3.0)?;
+    } else if x > -2.0 {
+        let y = (h - 1.0)?;
+        h = (y * y)?;
+    }
+    let shift = if h > 5.0 { h * 0.5 } else { h + 0.25 }?;
+    h + shift
+}
+
+#[test]
+fn sides_change_locals_and_give_values() -> Result<()> {
+    let gm = symbolic_trace(traced!(sides))?;
+    same(&gm, sides, &INPUTS)?;
+    assert!(gm.graph().to_string().contains("call_module[target=cond_"));
+    Ok(())
+}
+
+#[trace(control_flow)]
+fn collatz(n: Int) -> Result<Int> {
+    let mut n = n;
+    let mut steps = Int::from(0);
+    while n > 1 {
+        n = if (n % 2)? == 0 {
+            n.floordiv(2)
+        } else {
+            (n * 3)? + 1
+        }?;
+        steps = (steps + 1)?;
+    }
+    Ok(steps)
+}
+
+#[test]
+fn a_loop_with_a_branch_inside() -> Result<()> {
+    let gm = symbolic_trace(traced!(collatz))?;
+    for (n, steps) in [(1, 0), (6, 8), (27, 111)] {
+        assert_eq!(gm.forward::<i64>(n)?, steps);
+        assert_eq!(collatz(Int::from(n))?.concrete(), Some(steps));
+    }
+    Ok(())
+}
+
+#[trace(control_flow)]
+fn early(x: Float) -> Result<Float> {
+    if x < -5.0 {
+        return Err(Error::msg("the input is too small"));
+    }
+    let y = (x * 2.0)?;
+    if y > 50.0 {
+        return Ok(y);
+    }
+    let z = (y + 1.0)?;
+    if z > 3.0 {
+        let z = (z * z)?;
+        return z - 1.0;
+    }
+    z * 0.5
+}
+
+#[test]
+fn early_returns() -> Result<()> {
+    let gm = symbolic_trace(traced!(early))?;
+    same(&gm, early, &INPUTS)
+}
+
+#[trace(control_flow)]
+fn list(x: Float) -> Result<Float> {
+    let mut all = vec![x, (x + 1.0)?];
+    let sizes = [1usize, 2];
+    if x > 0.0 {
+        let last = all.pop().unwrap_or(x);
+        all.push((last * 10.0)?);
+    }
+    (all[0] + all[1])? * sizes.len() as f64
+}
+
+#[test]
+fn a_method_changes_a_local() -> Result<()> {
+    let gm = symbolic_trace(traced!(list))?;
+    same(&gm, list, &INPUTS)
+}
+
+#[trace(control_flow)]
+fn counts(x: Float) -> Result<Float> {
+    let mut sizes = vec![1usize];
+    if x > 0.0 {
+        sizes.push(2);
+    }
+    x * sizes.len() as f64
+}
+
+#[test]
+fn plain_data_that_changes_in_a_side_is_refused() {
+    let error = symbolic_trace(traced!(counts)).unwrap_err();
+    insta::assert_snapshot!(without_lines(error), @"`sizes` is plain data and changes where a traced value decides: the graph cannot change it when it runs");
+}
+
+/// A value that cannot be copied.
+struct Owned(f64);
+
+/// Plain conditions: moves, late values, borrows given out, early returns with a borrow.
+#[trace(control_flow)]
+fn plain(x: Float, flag: bool) -> Result<Float> {
+    let owned = Owned(3.0);
+    let mut outs: Vec<Owned> = Vec::new();
+    let mut count = 0usize;
+    let late;
+    let moved = if flag {
+        outs.push(Owned(1.0));
+        count += 1;
+        late = 1.0;
+        owned.0
+    } else {
+        late = 2.0;
+        let inner = owned;
+        inner.0 + 1.0
+    };
+    let mut values = vec![1.0, 2.0];
+    let first: &mut f64 = if flag { &mut values[0] } else { &mut values[1] };
+    *first += 10.0;
+    for value in &values {
+        if *value > 100.0 {
+            break;
+        }
+        if count > 5 {
+            continue;
+        }
+        count += 1;
+    }
+    let text = String::from("text");
+    if text.is_empty() {
+        return x * 0.0;
+    }
+    drop(text);
+    while count < 10 {
+        count += 4;
+    }
+    let sum = moved + late + outs.len() as f64 + count as f64 + values[0];
+    x * sum
+}
+
+#[test]
+fn plain_conditions_are_plain_rust() -> Result<()> {
+    for (flag, sum) in [
+        (true, 3.0 + 1.0 + 1.0 + 11.0 + 11.0),
+        (false, 4.0 + 2.0 + 10.0 + 1.0),
+    ] {
+        assert_eq!(
+            plain(Float::from(1.0), flag)?.concrete(),
+            Some(sum),
+            "{flag}"
+        );
+    }
+    Ok(())
+}
