@@ -33,13 +33,13 @@ pub trait Kind: Sized {
     fn traced(condition: Proxy, caller: &'static Location<'static>) -> Option<Self::Traced>;
 
     #[doc(hidden)]
-    fn as_traced(traced: &Self::Traced) -> &Traced;
+    fn as_traced(traced: &Self::Traced) -> &TracedFork;
 
     #[doc(hidden)]
-    fn as_traced_mut(traced: &mut Self::Traced) -> &mut Traced;
+    fn as_traced_mut(traced: &mut Self::Traced) -> &mut TracedFork;
 
     #[doc(hidden)]
-    fn into_traced(traced: Self::Traced) -> Box<Traced>;
+    fn into_traced(traced: Self::Traced) -> Box<TracedFork>;
 }
 
 /// Decided by a plain `bool`.
@@ -65,30 +65,30 @@ impl Kind for Plain {
     }
 
     #[inline(always)]
-    fn as_traced(traced: &Infallible) -> &Traced {
+    fn as_traced(traced: &Infallible) -> &TracedFork {
         match *traced {}
     }
 
     #[inline(always)]
-    fn as_traced_mut(traced: &mut Infallible) -> &mut Traced {
+    fn as_traced_mut(traced: &mut Infallible) -> &mut TracedFork {
         match *traced {}
     }
 
     #[inline(always)]
-    fn into_traced(traced: Infallible) -> Box<Traced> {
+    fn into_traced(traced: Infallible) -> Box<TracedFork> {
         match traced {}
     }
 }
 
 impl Kind for Symbolic {
     type Token = ();
-    type Traced = Box<Traced>;
+    type Traced = Box<TracedFork>;
 
     #[inline(always)]
     fn token() {}
 
-    fn traced(condition: Proxy, caller: &'static Location<'static>) -> Option<Box<Traced>> {
-        Some(Box::new(Traced {
+    fn traced(condition: Proxy, caller: &'static Location<'static>) -> Option<Box<TracedFork>> {
+        Some(Box::new(TracedFork {
             condition,
             caller,
             forked: None,
@@ -100,15 +100,15 @@ impl Kind for Symbolic {
         }))
     }
 
-    fn as_traced(traced: &Box<Traced>) -> &Traced {
+    fn as_traced(traced: &Box<TracedFork>) -> &TracedFork {
         traced
     }
 
-    fn as_traced_mut(traced: &mut Box<Traced>) -> &mut Traced {
+    fn as_traced_mut(traced: &mut Box<TracedFork>) -> &mut TracedFork {
         traced
     }
 
-    fn into_traced(traced: Box<Traced>) -> Box<Traced> {
+    fn into_traced(traced: Box<TracedFork>) -> Box<TracedFork> {
         traced
     }
 }
@@ -122,7 +122,7 @@ pub enum Fork<K: Kind> {
 }
 
 /// A traced condition with the branch that it decides, and the locals that change there.
-pub struct Traced {
+pub struct TracedFork {
     condition: Proxy,
     caller: &'static Location<'static>,
     forked: Option<Forked>,
@@ -186,11 +186,11 @@ impl<K: Kind> Fork<K> {
     /// Returns an error if the condition is of a trace that has ended.
     #[inline(always)]
     pub fn begin(&mut self) -> Result<()> {
-        self.traced_mut().map_or(Ok(()), Traced::begin)
+        self.traced_mut().map_or(Ok(()), TracedFork::begin)
     }
 
     #[inline(always)]
-    pub(super) fn traced_mut(&mut self) -> Option<&mut Traced> {
+    pub(super) fn traced_mut(&mut self) -> Option<&mut TracedFork> {
         match self {
             Fork::Known(_) => None,
             Fork::Traced(traced) => Some(K::as_traced_mut(traced)),
@@ -198,7 +198,7 @@ impl<K: Kind> Fork<K> {
     }
 }
 
-impl Traced {
+impl TracedFork {
     fn begin(&mut self) -> Result<()> {
         let forked = Forked::begin(self.condition, false, Region::Branch, self.caller)?;
         self.forked = Some(forked);
@@ -378,12 +378,12 @@ pub fn leave<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<Optio
 /// The early `return`s of a function that traced values decide: what follows each, to the end of the
 /// function, is its other side.
 pub struct EarlyReturns<R> {
-    pending: Vec<Traced>,
+    pending: Vec<TracedFork>,
     join: Option<Join<R>>,
 }
 
 /// Ends the second side of an early `return`.
-type Join<R> = fn(&mut Traced, R) -> Result<R>;
+type Join<R> = fn(&mut TracedFork, R) -> Result<R>;
 
 impl<R> Default for EarlyReturns<R> {
     #[inline(always)]
