@@ -65,7 +65,7 @@ pub mod prelude {
 /// Called by macro expansions; not a public API.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::control::{gate as control, touched};
+    pub use crate::control::{touched, written as control};
     pub use crate::emit::crates::CrateInfo;
     pub use crate::emit::tensor_source::TensorSpelling;
     pub use crate::file::container::{Container, Outgoing, Prepared};

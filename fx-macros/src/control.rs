@@ -1,5 +1,5 @@
-//! `#[trace(control_flow)]`: `if`, `while` and early `return` as regions that a traced value may
-//! decide. It runs before the comparisons of the body are rewritten.
+//! `#[trace(control_flow)]`: `if`, `match`, loops and jumps as regions that a traced value may decide.
+//! It runs before the comparisons of the body are rewritten.
 //!
 //! Invariant: a region names every local of the function that it can change; what it cannot change is
 //! not named, so that plain Rust around it compiles as before.
@@ -8,15 +8,20 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Arm, Block, Expr, ExprBreak, ExprClosure, ExprContinue, ExprIf, ExprLet, ExprReturn, ExprWhile,
-    FnArg, Item, Label, Lifetime, Local, Macro, Pat, ReturnType, Signature, Stmt, parse_quote,
+    Arm, Block, Expr, ExprClosure, ExprIf, ExprLet, ExprReturn, FnArg, Item, Lifetime, Local,
+    Macro, Pat, ReturnType, Signature, Stmt, parse_quote,
 };
 
+use self::jumps::{Jump, Jumps, jump_of};
 use self::locals::{Locals, Uses};
+use self::loops::{Head, Loop};
 use crate::body::needs_no_check;
 use crate::spans::{Ends, parenthesized, respanned};
 
+mod jumps;
 mod locals;
+mod loops;
+mod matches;
 
 /// Rewrites the body of a function that returns a `Result`; any other is left as it is.
 pub fn rewrite(signature: &Signature, block: &mut Block, core: &TokenStream) {
@@ -42,10 +47,10 @@ pub fn rewrite(signature: &Signature, block: &mut Block, core: &TokenStream) {
     let mut control = Control {
         core,
         locals,
-        returns_early: ReturnsEarly::found(block),
+        returns_early: Jumps::of_function(block).returns,
         inside: 0,
         loops: Vec::new(),
-        labels: 0,
+        seen: 0,
     };
     let returns_early = control.returns_early;
     control.visit_block_mut(block);
@@ -90,32 +95,6 @@ fn has_impl(ty: &syn::Type) -> bool {
     false
 }
 
-/// Whether a block of an `if` ends in a `return`.
-struct ReturnsEarly(bool);
-
-impl ReturnsEarly {
-    fn found(block: &mut Block) -> bool {
-        let mut search = ReturnsEarly(false);
-        search.visit_block_mut(block);
-        search.0
-    }
-}
-
-impl VisitMut for ReturnsEarly {
-    fn visit_expr_if_mut(&mut self, branch: &mut ExprIf) {
-        self.0 |= ends_in_return(&branch.then_branch);
-        visit_mut::visit_expr_if_mut(self, branch);
-    }
-
-    fn visit_expr_closure_mut(&mut self, _: &mut ExprClosure) {}
-    fn visit_expr_async_mut(&mut self, _: &mut syn::ExprAsync) {}
-    fn visit_item_mut(&mut self, _: &mut Item) {}
-}
-
-fn ends_in_return(block: &Block) -> bool {
-    matches!(block.stmts.last(), Some(Stmt::Expr(Expr::Return(_), _)))
-}
-
 struct Control<'a> {
     core: &'a TokenStream,
     locals: Locals,
@@ -123,21 +102,26 @@ struct Control<'a> {
     returns_early: bool,
     /// How many closures, `async` and `unsafe` blocks are around: nothing is rewritten there.
     inside: usize,
+    /// The loops around, outermost first.
     loops: Vec<Loop>,
-    labels: usize,
+    /// How many loops there were.
+    seen: usize,
 }
 
-/// A loop of the user's.
-struct Loop {
-    label: Lifetime,
-    /// How many regions were open at its head.
-    regions: usize,
-    is_used: bool,
+/// A side that ends in a jump.
+struct Leave {
+    /// What the type of the condition says to the loop.
+    kind: TokenStream,
+    /// The jump, where the condition is known.
+    known: Expr,
+    /// Where it is not: before and after the locals are as they were.
+    before: TokenStream,
+    after: TokenStream,
 }
 
 impl Control<'_> {
     fn decides(&self, condition: &Expr) -> bool {
-        self.inside == 0 && !needs_no_check(condition) && !is_field_of_self(condition)
+        self.inside == 0 && is_rewritten(condition)
     }
 
     fn plain(&mut self, visit: impl FnOnce(&mut Self)) {
@@ -155,23 +139,48 @@ impl Control<'_> {
         quote_spanned!(ends.last=> #core::__private::control::#function #condition ?)
     }
 
-    fn branch(&self, branch: &ExprIf, uses: &Uses) -> Expr {
-        let core = self.core;
-        // Errors about what the branch gives are at its `if`.
-        let place = branch.if_token.span.resolved_at(Span::mixed_site());
-        let control = respanned(quote!(#core::__private::control), place);
-        let (fork, value) = (name("__fork"), Ident::new("__value", place));
-        let condition = self.fork(&branch.cond);
-        let keep = uses.each(core, &fork, "keep");
-        let turn = uses.each(core, &fork, "turn");
-        let settle = uses.each(core, &fork, "settle");
-        let then = &branch.then_branch;
-        let otherwise = match &branch.else_branch {
-            Some((_, other)) => quote!({ #other }),
-            None => quote!({}),
-        };
-        let imports = uses.imports(core);
-        let begin = quote! {
+    /// Visits an `if` and writes its region.
+    fn visit_branch(&mut self, branch: &mut ExprIf) -> Expr {
+        let found = jump_of(branch);
+        let found = found.filter(|(jump, _)| match jump {
+            Jump::Return(_) => self.returns_early,
+            Jump::Break(label, _) | Jump::Continue(label) => self.loop_of(label.as_ref()).is_some(),
+        });
+        if let Some((jump, is_first)) = &found {
+            let block = match (is_first, &mut branch.else_branch) {
+                (true, _) => Some(&mut branch.then_branch),
+                (false, Some((_, other))) => match &mut **other {
+                    Expr::Block(block) => Some(&mut block.block),
+                    _ => None,
+                },
+                (false, None) => None,
+            };
+            if let Some(block) = block {
+                jump.remove_from(block);
+            }
+        }
+        self.visit_expr_mut(&mut branch.cond);
+        self.locals.open_region();
+        self.visit_block_mut(&mut branch.then_branch);
+        if let Some((_, other)) = &mut branch.else_branch {
+            self.visit_expr_mut(other);
+        }
+        let uses = self.locals.close_region();
+        match found {
+            Some((jump, is_first)) => {
+                let leave = self.leave(&jump, branch);
+                self.leaving(branch, is_first, &leave, &uses)
+            }
+            None => self.branch(branch, &uses),
+        }
+    }
+
+    /// What begins a region: its condition is asked, and the locals are kept.
+    fn begin(&self, condition: &TokenStream, uses: &Uses) -> TokenStream {
+        let fork = name("__fork");
+        let imports = uses.imports(self.core);
+        let keep = uses.each(self.core, &fork, "keep");
+        quote! {
             #imports
             let mut #fork = #condition;
             match #fork.is_known() {
@@ -182,40 +191,20 @@ impl Control<'_> {
                     #keep
                 }
             }
-        };
-        if self.returns_early && self.inside == 0 && ends_in_return(then) {
-            let Some((Stmt::Expr(Expr::Return(last), _), before)) = then.stmts.split_last() else {
-                return Expr::If(branch.clone());
-            };
-            let returns = name("__returns");
-            // Written by `visit_expr_return_mut`: `return __returns.finish(given)?`.
-            let given = last.expr.as_deref().and_then(finished);
-            let leave = match given.as_ref().is_some_and(is_err) {
-                true => quote!(refuse),
-                false => quote!(leave),
-            };
-            return parse_quote! {{
-                #[allow(unreachable_code, unused_braces)]
-                {
-                    #begin
-                    match #fork.then() {
-                        true => {
-                            #(#before)*
-                            let #value = #given;
-                            match #fork.is_known() {
-                                true => return #returns.finish(#value)?,
-                                false => {}
-                            }
-                            let _ = #fork.token();
-                            #turn
-                            #returns.#leave(#fork, #value)?;
-                        }
-                        false => {}
-                    }
-                }
-                #otherwise
-            }};
         }
+    }
+
+    fn branch(&self, branch: &ExprIf, uses: &Uses) -> Expr {
+        let core = self.core;
+        // Errors about what the branch gives are at its `if`.
+        let place = branch.if_token.span.resolved_at(Span::mixed_site());
+        let control = respanned(quote!(#core::__private::control), place);
+        let (fork, value) = (name("__fork"), Ident::new("__value", place));
+        let begin = self.begin(&self.fork(&branch.cond), uses);
+        let turn = uses.each(core, &fork, "turn");
+        let settle = uses.each(core, &fork, "settle");
+        let then = &branch.then_branch;
+        let otherwise = otherwise(branch);
         let leave = quote_spanned!(place=> #control::leave(&mut #fork, #value)?);
         parse_quote! {{
             #[allow(unreachable_code, unused_braces, clippy::never_loop)]
@@ -244,80 +233,219 @@ impl Control<'_> {
         }}
     }
 
-    fn repeat(&self, repeat: &ExprWhile, uses: &Uses) -> Expr {
-        let core = self.core;
-        let control = quote!(#core::__private::control);
-        let (fork, turns, body) = (name("__fork"), name("__turns"), name("__body"));
-        let condition = self.fork(&repeat.cond);
-        let gather = uses.each(core, &turns, "gather");
-        let put = uses.each(core, &turns, "put");
-        let imports = uses.imports(core);
-        let (label, block) = (&repeat.label, &repeat.body);
+    /// A branch of which one side ends in a jump: what follows is the other side.
+    fn leaving(&self, branch: &ExprIf, is_first: bool, leave: &Leave, uses: &Uses) -> Expr {
+        let fork = name("__fork");
+        let then = &branch.then_branch;
+        let then = quote!(#then);
+        let (before, after) = match is_first {
+            true => (then, otherwise(branch)),
+            false => (otherwise(branch), then),
+        };
+        let condition = self.fork(&branch.cond);
+        let begin = match is_first {
+            true => self.begin(&condition, uses),
+            false => self.begin(&quote!(#condition.negated()), uses),
+        };
+        let turn = uses.each(self.core, &fork, "turn");
+        let value = name("__value");
+        let Leave {
+            kind,
+            known,
+            before: noted,
+            after: left,
+        } = leave;
         parse_quote! {{
-            #[allow(unreachable_code, unused_braces)]
+            #[allow(unreachable_code, unused_braces, clippy::let_unit_value)]
             {
-                #imports
-                let mut #turns = #control::Turns::default();
-                #label loop {
-                    let mut #fork = #condition;
-                    match #turns.is_known(&#fork) {
-                        true => match #fork.then() {
-                            true => {}
-                            false => break,
-                        },
-                        false => {
-                            let _ = #fork.token();
-                            #gather
-                            let #body = #turns.turn(&mut #fork)?;
-                            #put
-                            match #body {
-                                true => {}
-                                false => break,
-                            }
+                #begin
+                #kind
+                match #fork.then() {
+                    true => {
+                        let #value = #before;
+                        match #fork.is_known() {
+                            true => #known,
+                            false => {}
                         }
+                        let _ = #fork.token();
+                        #noted
+                        #turn
+                        #left
                     }
-                    #block
+                    false => {}
                 }
             }
+            #after
         }}
     }
 
-    /// Visits a loop of the user's, which gets a label if a jump in it needs one.
-    fn in_loop(&mut self, label: &mut Option<Label>, visit: impl FnOnce(&mut Self)) {
-        self.labels += 1;
-        let own = || Lifetime::new(&format!("'__fx{}", self.labels), Span::mixed_site());
-        let given = label.as_ref().map_or_else(own, |label| label.name.clone());
-        self.loops.push(Loop {
-            label: given.clone(),
-            regions: self.locals.open_regions(),
-            is_used: false,
+    /// What a jump becomes.
+    fn leave(&mut self, jump: &Jump, branch: &ExprIf) -> Leave {
+        let (fork, value) = (name("__fork"), name("__value"));
+        let core = self.core;
+        let control = quote!(#core::__private::control);
+        let (label, is_break) = match jump {
+            Jump::Return(given) => {
+                let returns = name("__returns");
+                let leave = match given.as_deref().is_some_and(is_err) {
+                    true => quote!(refuse),
+                    false => quote!(leave),
+                };
+                return Leave {
+                    kind: quote!(),
+                    known: parse_quote!(return #returns.finish(#value)?),
+                    before: quote!(),
+                    after: quote!(#returns.#leave(#fork, #value)?;),
+                };
+            }
+            Jump::Break(label, _) => (label, true),
+            Jump::Continue(label) => (label, false),
+        };
+        let at = self.loop_of(label.as_ref()).unwrap_or_default();
+        let bound = self.locals.bound_in(self.loops[at].regions);
+        let around = &mut self.loops[at];
+        let gives = matches!(jump, Jump::Break(_, Some(_))).then(|| quote!(#value));
+        let known = around.jump(is_break, gives.as_ref(), true);
+        let place = Ends::of(&branch.cond).first.resolved_at(Span::mixed_site());
+        let (kind, before, after) = around.exit(is_break, bound).unwrap_or_else(|| {
+            let control = respanned(control, place);
+            (
+                quote!(),
+                quote_spanned!(place=> #control::gives_value(&#fork);),
+                quote!(),
+            )
         });
-        visit(self);
-        if self.loops.pop().is_some_and(|done| done.is_used) && label.is_none() {
-            *label = Some(parse_quote!(#given:));
+        Leave {
+            kind,
+            known,
+            before,
+            after,
         }
     }
 
-    /// Names the loop that a jump is of, if a region is between the two.
-    fn jump(&mut self, label: &mut Option<Lifetime>) {
+    /// Where the loop of a jump is among those around.
+    fn loop_of(&self, label: Option<&Lifetime>) -> Option<usize> {
+        match label {
+            Some(label) => self.loops.iter().rposition(|around| around.is(label)),
+            None => self.loops.len().checked_sub(1),
+        }
+    }
+
+    /// Visits a loop, and writes it anew if a traced value may decide about it.
+    fn visit_loop(&mut self, expr: &mut Expr) {
+        self.seen += 1;
+        let (label, block) = match expr {
+            Expr::While(repeat) => (&mut repeat.label, &mut repeat.body),
+            Expr::ForLoop(repeat) => (&mut repeat.label, &mut repeat.body),
+            Expr::Loop(repeat) => (&mut repeat.label, &mut repeat.body),
+            _ => return,
+        };
+        let (given, mut block) = (label.take(), std::mem::replace(block, parse_quote!({})));
+        let jumps = Jumps::of_loop(&block, given.as_ref());
+        let is_range = matches!(&*expr, Expr::ForLoop(repeat) if loops::steps(&repeat.expr, self.core).is_some());
+        let is_while = matches!(&*expr, Expr::While(repeat) if is_rewritten(&repeat.cond));
+        let can_be = self.inside == 0 && !jumps.gives;
+        let exits = match expr {
+            Expr::Loop(_) => (can_be && jumps.exits).then_some(true),
+            _ if is_range || is_while => (can_be && jumps.leaves).then_some(true),
+            _ => (can_be && jumps.exits).then_some(false),
+        };
+        let is_region = exits.is_some() || (self.inside == 0 && (is_range || is_while));
+        if let Expr::ForLoop(repeat) = expr {
+            self.visit_expr_mut(&mut repeat.expr);
+        }
+        let regions = self.locals.open_regions();
+        if is_region {
+            self.locals.open_region();
+        }
+        let around = Loop::new(self.seen, given.as_ref(), regions, exits);
+        self.loops.push(around);
+        self.locals.scoped();
+        match expr {
+            Expr::While(repeat) => self.visit_expr_mut(&mut repeat.cond),
+            Expr::ForLoop(repeat) => self.locals.bind(&repeat.pat, false),
+            _ => {}
+        }
+        self.visit_block_mut(&mut block);
+        self.locals.unscoped();
+        let Some(around) = self.loops.pop() else {
+            return;
+        };
+        let new = around.label(given);
+        if is_region {
+            let uses = self.locals.close_region();
+            let (head, place) = match expr {
+                Expr::While(repeat) if is_while => (
+                    Head::While(self.fork(&repeat.cond)),
+                    repeat.while_token.span,
+                ),
+                Expr::While(repeat) => {
+                    let condition = &repeat.cond;
+                    (
+                        Head::Plain(quote!(while #condition)),
+                        repeat.while_token.span,
+                    )
+                }
+                Expr::ForLoop(repeat) => {
+                    let (pat, items) = (&*repeat.pat, &repeat.expr);
+                    let head = match loops::steps(items, self.core) {
+                        Some(steps) => Head::Range(pat, steps),
+                        None => Head::Plain(quote!(for #pat in #items)),
+                    };
+                    (head, repeat.for_token.span)
+                }
+                Expr::Loop(repeat) => (Head::Loop, repeat.loop_token.span),
+                _ => return,
+            };
+            *expr = around.written(&head, new.as_ref(), &mut block, &uses, self.core, place);
+            return;
+        }
+        let (label, place) = match expr {
+            Expr::While(repeat) => (&mut repeat.label, &mut repeat.body),
+            Expr::ForLoop(repeat) => (&mut repeat.label, &mut repeat.body),
+            Expr::Loop(repeat) => (&mut repeat.label, &mut repeat.body),
+            _ => return,
+        };
+        (*label, *place) = (new, block);
+    }
+
+    /// Visits a `break` or a `continue` that Rust decides.
+    fn visit_jump(&mut self, expr: &mut Expr) {
+        let (label, is_break) = match expr {
+            Expr::Break(jump) => {
+                if let Some(value) = &mut jump.expr {
+                    self.visit_expr_mut(value);
+                }
+                (jump.label.clone(), true)
+            }
+            Expr::Continue(jump) => (jump.label.clone(), false),
+            _ => return,
+        };
+        let Some(at) = self.loop_of(label.as_ref()) else {
+            return;
+        };
         let open = self.locals.open_regions();
-        if let (None, Some(inner)) = (&label, self.loops.last_mut())
-            && open > inner.regions
-        {
-            inner.is_used = true;
-            *label = Some(inner.label.clone());
+        let around = &mut self.loops[at];
+        if around.has_exits() || (label.is_none() && open > around.regions) {
+            let value = match expr {
+                Expr::Break(jump) => jump.expr.as_ref().map(|value| quote!(#value)),
+                _ => None,
+            };
+            *expr = around.jump(is_break, value.as_ref(), true);
         }
     }
 }
 
-/// The value of `__returns.finish(value)?`.
-fn finished(expr: &Expr) -> Option<Expr> {
-    match expr {
-        Expr::Try(tried) => match &*tried.expr {
-            Expr::MethodCall(call) if call.method == "finish" => call.args.first().cloned(),
-            _ => None,
-        },
-        _ => None,
+/// Whether a condition may be a traced value: plain Rust decides about any other.
+fn is_rewritten(condition: &Expr) -> bool {
+    !needs_no_check(condition) && !is_field_of_self(condition)
+}
+
+/// The block of an `else`.
+fn otherwise(branch: &ExprIf) -> TokenStream {
+    match &branch.else_branch {
+        Some((_, other)) => quote!({ #other }),
+        None => quote!({}),
     }
 }
 
@@ -345,52 +473,16 @@ impl VisitMut for Control<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match expr {
             Expr::If(branch) if self.decides(&branch.cond) => {
-                self.visit_expr_mut(&mut branch.cond);
-                self.locals.open_region();
-                self.visit_block_mut(&mut branch.then_branch);
-                if let Some((_, other)) = &mut branch.else_branch {
-                    self.visit_expr_mut(other);
+                *expr = self.visit_branch(branch);
+            }
+            Expr::Match(choice) if self.inside == 0 && matches::is_of_literals(choice) => {
+                if let Some(chain) = matches::as_branches(choice, self.core) {
+                    *expr = chain;
+                    self.visit_expr_mut(expr);
                 }
-                let uses = self.locals.close_region();
-                *expr = self.branch(branch, &uses);
             }
-            Expr::While(repeat) if self.decides(&repeat.cond) => {
-                self.locals.open_region();
-                let mut label = repeat.label.take();
-                self.in_loop(&mut label, |this| {
-                    this.visit_expr_mut(&mut repeat.cond);
-                    this.visit_block_mut(&mut repeat.body);
-                });
-                repeat.label = label;
-                let uses = self.locals.close_region();
-                *expr = self.repeat(repeat, &uses);
-            }
-            Expr::While(repeat) => {
-                let mut label = repeat.label.take();
-                self.in_loop(&mut label, |this| {
-                    this.locals.scoped();
-                    this.visit_expr_mut(&mut repeat.cond);
-                    this.visit_block_mut(&mut repeat.body);
-                    this.locals.unscoped();
-                });
-                repeat.label = label;
-            }
-            Expr::Loop(repeat) => {
-                let mut label = repeat.label.take();
-                self.in_loop(&mut label, |this| this.visit_block_mut(&mut repeat.body));
-                repeat.label = label;
-            }
-            Expr::ForLoop(repeat) => {
-                self.visit_expr_mut(&mut repeat.expr);
-                let mut label = repeat.label.take();
-                self.in_loop(&mut label, |this| {
-                    this.locals.scoped();
-                    this.locals.bind(&repeat.pat, false);
-                    this.visit_block_mut(&mut repeat.body);
-                    this.locals.unscoped();
-                });
-                repeat.label = label;
-            }
+            Expr::While(_) | Expr::Loop(_) | Expr::ForLoop(_) => self.visit_loop(expr),
+            Expr::Break(_) | Expr::Continue(_) => self.visit_jump(expr),
             Expr::If(_) => {
                 // The names of an `if let` end with it.
                 self.locals.scoped();
@@ -438,15 +530,6 @@ impl VisitMut for Control<'_> {
             let returns = name("__returns");
             **value = parse_quote!(#returns.finish(#value)?);
         }
-    }
-
-    fn visit_expr_break_mut(&mut self, jump: &mut ExprBreak) {
-        self.jump(&mut jump.label);
-        visit_mut::visit_expr_break_mut(self, jump);
-    }
-
-    fn visit_expr_continue_mut(&mut self, jump: &mut ExprContinue) {
-        self.jump(&mut jump.label);
     }
 
     fn visit_block_mut(&mut self, block: &mut Block) {

@@ -106,19 +106,25 @@ impl Forked {
         let results = Vec::new();
         context.cut(&[&Side { nodes, results }], &[], "a branch", self.caller)?;
         context.set_location(self.caller);
-        let condition = Argument::Node(self.condition.node());
-        let claim = match self.negated {
-            true => condition,
-            false => {
-                let op = Op::CallFunction(operator::invert);
-                let args = [condition].into_iter().collect();
-                Argument::Node(context.insert(op, args, Kwargs::new(), None)?)
-            }
-        };
+        let claim = Argument::Node(self.is_second_side()?.node());
         let args = [claim, Argument::Str(Arc::new(words.to_string()))];
         let op = Op::CallFunction(operator::_assert);
         context.insert(op, args.into_iter().collect(), Kwargs::new(), None)?;
         Ok(())
+    }
+
+    /// Records whether the second side is the one that a run takes.
+    pub fn is_second_side(&self) -> Result<Proxy> {
+        if self.negated {
+            return Ok(self.condition);
+        }
+        let context = &self.active.context;
+        let op = Op::CallFunction(operator::invert);
+        let args = [Argument::Node(self.condition.node())]
+            .into_iter()
+            .collect();
+        let node = context.insert(op, args, Kwargs::new(), None)?;
+        Ok(context.proxy(node))
     }
 
     /// The sides as a module, and a call of it.

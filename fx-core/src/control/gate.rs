@@ -1,5 +1,5 @@
-//! What `#[trace(control_flow)]` writes for `if`, `while` and early `return`: regions that run in
-//! place, behind a gate that the type of the condition opens.
+//! What `#[trace(control_flow)]` writes for an `if`: a region that runs in place, behind a gate that
+//! the type of the condition opens.
 //!
 //! Invariant: for a plain `bool` nothing behind [`Fork::token`] is borrow-checked or compiled, since
 //! the token of a plain condition has no value.
@@ -10,7 +10,6 @@ use std::panic::Location;
 use super::decide::{Decide, Truth};
 use super::forked::Forked;
 use super::touched::Held;
-use super::turning::Turning;
 use crate::error::{Error, Result};
 use crate::trace::convert::Output;
 use crate::trace::open_side::Region;
@@ -20,6 +19,8 @@ use crate::value::value::Value;
 
 /// What decides: a plain `bool`, or what may be traced.
 pub trait Kind: Sized {
+    #[doc(hidden)]
+    const IS_PLAIN: bool;
     /// What stands before the code that only traced conditions have.
     type Token;
     /// A condition that is traced, and what it decides.
@@ -51,6 +52,7 @@ pub enum Plain {}
 pub enum Symbolic {}
 
 impl Kind for Plain {
+    const IS_PLAIN: bool = true;
     type Token = Infallible;
     type Traced = Infallible;
 
@@ -81,6 +83,7 @@ impl Kind for Plain {
 }
 
 impl Kind for Symbolic {
+    const IS_PLAIN: bool = false;
     type Token = ();
     type Traced = Box<TracedFork>;
 
@@ -90,12 +93,14 @@ impl Kind for Symbolic {
     fn traced(condition: Proxy, caller: &'static Location<'static>) -> Option<Box<TracedFork>> {
         Some(Box::new(TracedFork {
             condition,
+            negated: false,
             caller,
             forked: None,
             names: Vec::new(),
             before: Vec::new(),
             after: Vec::new(),
             joined: Vec::new().into_iter(),
+            noted: Vec::new(),
             held: Held::default(),
         }))
     }
@@ -113,6 +118,20 @@ impl Kind for Symbolic {
     }
 }
 
+/// What decides at two places.
+pub trait Or<B: Kind>: Kind {
+    /// A value that may be traced, if one does at either.
+    type Kind: Kind;
+}
+
+impl<B: Kind> Or<B> for Plain {
+    type Kind = B;
+}
+
+impl<B: Kind> Or<B> for Symbolic {
+    type Kind = Symbolic;
+}
+
 /// A condition: its truth, or what decides when the graph runs.
 pub enum Fork<K: Kind> {
     /// Rust decides.
@@ -124,6 +143,8 @@ pub enum Fork<K: Kind> {
 /// A traced condition with the branch that it decides, and the locals that change there.
 pub struct TracedFork {
     condition: Proxy,
+    /// Whether the block that stands first is the one for a false condition.
+    negated: bool,
     caller: &'static Location<'static>,
     forked: Option<Forked>,
     names: Vec<&'static str>,
@@ -131,6 +152,8 @@ pub struct TracedFork {
     /// After the side under way; the next one is not yet restored.
     after: Vec<Value>,
     joined: std::vec::IntoIter<Value>,
+    /// At an exit of a loop.
+    noted: Vec<Value>,
     pub(super) held: Held,
 }
 
@@ -180,6 +203,26 @@ impl<K: Kind> Fork<K> {
         K::token()
     }
 
+    /// The same choice, of a condition that is false where this one is true.
+    #[inline(always)]
+    pub fn negated(self) -> Self {
+        match self {
+            Fork::Known(truth) => Fork::Known(!truth),
+            Fork::Traced(mut traced) => {
+                K::as_traced_mut(&mut traced).negated ^= true;
+                Fork::Traced(traced)
+            }
+        }
+    }
+
+    /// Its truth.
+    pub(super) fn truth(&self) -> Truth {
+        match self {
+            Fork::Known(truth) => Truth::Known(*truth),
+            Fork::Traced(traced) => Truth::Traced(K::as_traced(traced).condition),
+        }
+    }
+
     /// Begins the branch.
     ///
     /// # Errors
@@ -200,7 +243,7 @@ impl<K: Kind> Fork<K> {
 
 impl TracedFork {
     fn begin(&mut self) -> Result<()> {
-        let forked = Forked::begin(self.condition, false, Region::Branch, self.caller)?;
+        let forked = Forked::begin(self.condition, self.negated, Region::Branch, self.caller)?;
         self.forked = Some(forked);
         Ok(())
     }
@@ -219,8 +262,32 @@ impl TracedFork {
         before
     }
 
+    pub(super) fn caller(&self) -> &'static Location<'static> {
+        self.caller
+    }
+
+    pub(super) fn note(&mut self, local: Value) {
+        self.noted.push(local);
+    }
+
+    /// For an exit of a loop: the branch, and the locals as they leave the loop.
+    pub(super) fn into_exit(self) -> (Option<Forked>, Vec<Value>, Held) {
+        (self.forked, self.noted, self.held)
+    }
+
+    /// For an early `return`: the branch, without the locals, which the function does not need.
+    pub(super) fn into_return(mut self) -> Self {
+        self.after.clear();
+        self.names.clear();
+        self
+    }
+
+    pub(super) fn forked_mut(&mut self) -> Option<&mut Forked> {
+        self.forked.as_mut()
+    }
+
     /// Ends a side that gives `value`; what both give after the second.
-    fn leave(&mut self, value: Value) -> Result<Option<Value>> {
+    pub(super) fn leave(&mut self, value: Value) -> Result<Option<Value>> {
         let mut values = std::mem::take(&mut self.after);
         values.push(value);
         let names = &self.names;
@@ -373,201 +440,4 @@ pub fn leave<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<Optio
         Some(traced) => traced.leave(value)?.map(T::take).transpose(),
         None => Ok(None),
     }
-}
-
-/// The early `return`s of a function that traced values decide: what follows each, to the end of the
-/// function, is its other side.
-pub struct EarlyReturns<R> {
-    pending: Vec<TracedFork>,
-    join: Option<Join<R>>,
-}
-
-/// Ends the second side of an early `return`.
-type Join<R> = fn(&mut TracedFork, R) -> Result<R>;
-
-impl<R> Default for EarlyReturns<R> {
-    #[inline(always)]
-    fn default() -> Self {
-        EarlyReturns {
-            pending: Vec::new(),
-            join: None,
-        }
-    }
-}
-
-impl<R> EarlyReturns<R> {
-    /// The value of the function, whose last expression or `return` gives `value`.
-    ///
-    /// # Errors
-    /// Returns an error if the values have different structures.
-    #[inline(always)]
-    pub fn finish(&mut self, value: R) -> Result<R> {
-        match self.join {
-            None => Ok(value),
-            Some(join) => self.joined(value, join),
-        }
-    }
-
-    /// Joins the latest first: each is inside what follows the one before.
-    #[cold]
-    fn joined(&mut self, mut value: R, join: Join<R>) -> Result<R> {
-        while let Some(mut traced) = self.pending.pop() {
-            value = join(&mut traced, value)?;
-        }
-        Ok(value)
-    }
-
-    /// Ends the block of an `if` in a `return` of a value.
-    ///
-    /// # Errors
-    /// Returns an error if the value is one.
-    pub fn leave<K: Kind>(&mut self, fork: Fork<K>, value: R) -> Result<()>
-    where
-        R: Given<K>,
-    {
-        let value = value.give()?;
-        let Fork::Traced(traced) = fork else {
-            return Ok(());
-        };
-        let mut traced = *K::into_traced(traced);
-        traced.after.clear();
-        traced.names.clear();
-        traced.leave(value)?;
-        if let Some(forked) = &mut traced.forked {
-            forked.becomes("return");
-        }
-        self.pending.push(traced);
-        self.join = Some(|traced, value| {
-            let joined = traced.leave(value.give()?)?;
-            R::take(joined.unwrap_or_default())
-        });
-        Ok(())
-    }
-
-    /// Ends the block of an `if` in a `return` of an error: a run that would take it fails with that.
-    ///
-    /// # Errors
-    /// Returns an error if the trace cannot record an assertion.
-    pub fn refuse<K: Kind>(&self, fork: Fork<K>, value: R) -> Result<()>
-    where
-        R: Refusal<K>,
-    {
-        let Fork::Traced(traced) = fork else {
-            return Ok(());
-        };
-        match (K::into_traced(traced).forked, value.words()) {
-            (Some(forked), Some(words)) => forked.refuse(&words),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// An error that a function returns early.
-#[diagnostic::on_unimplemented(
-    message = "a run of a graph cannot fail with this error",
-    label = "a traced value decides whether this is returned: the error implements `Display`"
-)]
-pub trait Refusal<K: Kind> {
-    #[doc(hidden)]
-    fn words(self) -> Option<String>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T> Refusal<Plain> for T {
-    fn words(self) -> Option<String> {
-        None
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T, E: std::fmt::Display> Refusal<Symbolic> for Result<T, E> {
-    fn words(self) -> Option<String> {
-        self.err().map(|error| error.to_string())
-    }
-}
-
-/// A loop whose condition may be traced.
-pub struct Turns<K: Kind> {
-    kind: std::marker::PhantomData<K>,
-    open: Option<Box<Turning>>,
-    names: Vec<&'static str>,
-    state: Vec<Value>,
-    next: std::vec::IntoIter<Value>,
-    pub(super) held: Held,
-}
-
-impl<K: Kind> Default for Turns<K> {
-    #[inline(always)]
-    fn default() -> Self {
-        Turns {
-            kind: std::marker::PhantomData,
-            open: None,
-            names: Vec::new(),
-            state: Vec::new(),
-            next: Vec::new().into_iter(),
-            held: Held::default(),
-        }
-    }
-}
-
-impl<K: Kind> Turns<K> {
-    /// Whether Rust decides about the next turn.
-    #[inline(always)]
-    pub fn is_known(&self, fork: &Fork<K>) -> bool {
-        fork.is_known() && self.open.is_none()
-    }
-
-    /// Whether a turn is recorded.
-    pub(super) fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
-
-    /// Ends the turn under way, or begins the one that is recorded; returns whether its body is next.
-    ///
-    /// # Errors
-    /// Returns an error if a turn changes the structure of a local.
-    pub fn turn(&mut self, fork: &mut Fork<K>) -> Result<bool> {
-        let state = std::mem::take(&mut self.state);
-        let names = std::mem::take(&mut self.names);
-        let condition = match fork {
-            Fork::Known(truth) => Truth::Known(*truth),
-            Fork::Traced(traced) => Truth::Traced(K::as_traced(traced).condition),
-        };
-        let (next, is_body) = match (self.open.take(), fork.traced_mut()) {
-            (Some(turning), _) => {
-                let name = |at: usize| match names.get(at) {
-                    Some(name) => format!("`{name}`"),
-                    None => "the state".to_string(),
-                };
-                (turning.end(condition, state, &name)?, false)
-            }
-            (None, Some(traced)) => {
-                let (turning, state) = Turning::begin(traced.condition, state, traced.caller)?;
-                self.open = Some(Box::new(turning));
-                (state, true)
-            }
-            (None, None) => (state, matches!(condition, Truth::Known(true))),
-        };
-        self.next = next.into_iter();
-        Ok(is_body)
-    }
-}
-
-/// At the head of a loop: a local as it is.
-#[inline(always)]
-pub fn gather<K: Kind, T: Local<K>>(turns: &mut Turns<K>, local: &T, name: &'static str) {
-    turns.names.push(name);
-    turns.state.push(T::save(local));
-}
-
-/// A local as any turn finds it, or as the loop leaves it.
-///
-/// # Errors
-/// Returns an error if the value is not of the local's type.
-#[inline(always)]
-pub fn put<K: Kind, T: Local<K>>(turns: &mut Turns<K>, local: &mut T) -> Result<()> {
-    turns
-        .next
-        .next()
-        .map_or(Ok(()), |value| T::load(local, value))
 }

@@ -26,17 +26,32 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod choice;
 mod cond;
 mod decide;
+mod early_returns;
+mod exits;
 mod forked;
-#[doc(hidden)]
-pub mod gate;
+mod gate;
+mod ranges;
 mod record;
 #[doc(hidden)]
 pub mod touched;
 mod turning;
+mod turns;
 mod while_loop;
 
 pub use self::cond::{Cond, cond};
 pub use self::decide::{Decide, Truth};
 pub use self::while_loop::{While, while_loop};
+
+/// What `#[trace(control_flow)]` writes.
+#[doc(hidden)]
+pub mod written {
+    pub use super::choice::{Case, Chooses, choose};
+    pub use super::early_returns::EarlyReturns;
+    pub use super::exits::{Exits, gives_value, hides, note};
+    pub use super::gate::{Fork, Plain, fork, keep, leave, settle, turn};
+    pub use super::ranges::{Steps, bounds, bounds_from, bounds_to, steps};
+    pub use super::turns::{KindOf, Turns, gather, put};
+}

@@ -8,7 +8,9 @@ use std::marker::PhantomData;
 
 use indexmap::IndexMap;
 
-use super::gate::{Fork, Kind, Plain, Symbolic, Turns, gather, keep, put, settle, turn};
+use super::exits::note;
+use super::gate::{Fork, Kind, Plain, Symbolic, keep, settle, turn};
+use super::turns::{Turns, gather, put};
 use crate::error::{Error, Result};
 use crate::trace::convert::Output;
 
@@ -19,6 +21,18 @@ pub struct Held(IndexMap<&'static str, Box<dyn Any>>);
 impl Held {
     fn hold<T: Clone + 'static>(&mut self, name: &'static str, local: &T) {
         self.0.insert(name, Box::new(local.clone()));
+    }
+
+    fn hold_first<T: Clone + 'static>(&mut self, name: &'static str, local: &T) {
+        let entry = self.0.entry(name);
+        entry.or_insert_with(|| Box::new(local.clone()));
+    }
+
+    /// Keeps what was held first.
+    pub(super) fn join(&mut self, other: &mut Held) {
+        for (name, data) in other.0.drain(..) {
+            self.0.entry(name).or_insert(data);
+        }
     }
 
     fn check<T: PartialEq + 'static>(&self, name: &str, now: &T) -> Result<()> {
@@ -65,6 +79,8 @@ pub trait AsPlain<T> {
     #[inline(always)]
     fn settle(&self, _: &mut Fork<Plain>, _: &mut T, _: &'static str) -> Result<()> { Ok(()) }
     #[inline(always)]
+    fn note(&self, _: &mut Fork<Plain>, _: &T, _: &'static str) {}
+    #[inline(always)]
     fn gather(&self, _: &mut Turns<Plain>, _: &T, _: &'static str) {}
     #[inline(always)]
     fn put(&self, _: &mut Turns<Plain>, _: &mut T, _: &'static str) -> Result<()> { Ok(()) }
@@ -85,6 +101,10 @@ pub trait AsValue<T: Output + Clone> {
     #[doc(hidden)]
     fn settle(&self, fork: &mut Fork<Symbolic>, local: &mut T, _: &'static str) -> Result<()> {
         settle(fork, local)
+    }
+    #[doc(hidden)]
+    fn note(&self, fork: &mut Fork<Symbolic>, local: &T, name: &'static str) {
+        note(fork, local, name);
     }
     #[doc(hidden)]
     fn gather(&self, turns: &mut Turns<Symbolic>, local: &T, name: &'static str) {
@@ -116,8 +136,14 @@ pub trait AsData<T: Clone + PartialEq + 'static> {
         Ok(())
     }
     #[doc(hidden)]
+    fn note(&self, fork: &mut Fork<Symbolic>, local: &T, name: &'static str) {
+        if let Some(traced) = fork.traced_mut() {
+            traced.held.hold_first(name, local);
+        }
+    }
+    #[doc(hidden)]
     fn gather(&self, turns: &mut Turns<Symbolic>, local: &T, name: &'static str) {
-        if !turns.is_open() {
+        if turns.holds() {
             turns.held.hold(name, local);
         }
     }
@@ -152,6 +178,12 @@ pub trait AsOther<T> {
     #[doc(hidden)]
     fn settle(&self, _: &mut Fork<Symbolic>, _: &mut T, _: &'static str) -> Result<()> {
         Ok(())
+    }
+    #[doc(hidden)]
+    fn note(&self, _: &mut Fork<Symbolic>, _: &T, _: &'static str)
+    where
+        T: Steady,
+    {
     }
     #[doc(hidden)]
     fn gather(&self, _: &mut Turns<Symbolic>, _: &T, _: &'static str)

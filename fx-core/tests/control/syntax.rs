@@ -182,3 +182,162 @@ fn plain_conditions_are_plain_rust() -> Result<()> {
     }
     Ok(())
 }
+
+#[trace(control_flow)]
+fn breaks(x: Float) -> Result<Float> {
+    let mut h = x;
+    while h < 100.0 {
+        h = (h * 2.0)?;
+        if h > 20.0 {
+            h = (h + 0.5)?;
+            break;
+        }
+        if h < 3.0 {
+            h = ((h * 0.25)? + 3.0)?;
+            continue;
+        }
+        h = (h + 0.25)?;
+    }
+    Ok(h)
+}
+
+#[trace(control_flow)]
+fn repeats(x: Float) -> Result<Float> {
+    let mut h = x;
+    let mut turns = Int::from(0);
+    loop {
+        h = (h * 0.5)?;
+        if h < 0.1 {
+            break;
+        }
+        turns = (turns + 1)?;
+        if turns >= 4 {
+            break;
+        } else {
+            h = (h + 0.01)?;
+        }
+    }
+    h + turns
+}
+
+#[trace(control_flow)]
+fn unrolled(x: Float) -> Result<Float> {
+    let mut h = x;
+    for (i, step) in [1.0, 2.0, 3.0, 4.0].into_iter().enumerate() {
+        if i == 3 {
+            break;
+        }
+        h = (h + step)?;
+        if h > 4.5 {
+            h = (h * 10.0)?;
+            break;
+        }
+        if h < 0.0 {
+            continue;
+        }
+        h = (h - 0.5)?;
+    }
+    Ok(h)
+}
+
+#[trace(control_flow)]
+fn kept(x: Float) -> Result<Float> {
+    let mut h = x;
+    while h < 50.0 {
+        let y = (h + 10.0)?;
+        if y > 20.0 {
+            h = (y + 1.0)?;
+        } else {
+            h = (h + 7.0)?;
+            continue;
+        }
+        if y != 30.0 {
+            h = (h + 1.0)?;
+        } else {
+            break;
+        }
+    }
+    Ok(h)
+}
+
+#[trace(control_flow)]
+fn stops(x: Float) -> Result<Float> {
+    let mut h = x;
+    let once = true;
+    while h < 50.0 {
+        h = (h + 7.0)?;
+        if once {
+            break;
+        }
+    }
+    Ok(h)
+}
+
+#[test]
+fn jumps_out_of_loops() -> Result<()> {
+    same(&symbolic_trace(traced!(breaks))?, breaks, &INPUTS)?;
+    same(&symbolic_trace(traced!(repeats))?, repeats, &INPUTS)?;
+    same(&symbolic_trace(traced!(unrolled))?, unrolled, &INPUTS)?;
+    same(&symbolic_trace(traced!(kept))?, kept, &INPUTS)?;
+    same(&symbolic_trace(traced!(stops))?, stops, &INPUTS)
+}
+
+#[trace(control_flow)]
+fn counted(x: Float, n: Int) -> Result<Float> {
+    let mut h = x;
+    for i in 0..n {
+        if i == 3 {
+            continue;
+        }
+        h = (h + i)?;
+    }
+    for i in n..=4 {
+        h = ((h * 2.0)? + i)?;
+    }
+    Ok(h)
+}
+
+#[test]
+fn ranges_with_traced_bounds() -> Result<()> {
+    let gm = symbolic_trace(traced!(counted))?;
+    for n in [-1i64, 0, 1, 3, 4, 5, 9] {
+        let eager = counted(Float::from(1.5), Int::from(n))?.concrete();
+        assert_eq!(
+            gm.forward::<f64>((1.5, n))?,
+            eager.expect("a number"),
+            "{n}"
+        );
+    }
+    Ok(())
+}
+
+#[trace(control_flow)]
+fn chooses(x: Float, n: Int, up: Bool) -> Result<Float> {
+    let h = match n {
+        0 => x * 2.0,
+        1 | 2 => x + 1.0,
+        -5..=-2 => Ok(x),
+        7.. => x - 3.0,
+        _ => x * x,
+    }?;
+    match up {
+        true => h + 0.5,
+        false => h - 0.5,
+    }
+}
+
+#[test]
+fn a_match_on_numbers_and_truths() -> Result<()> {
+    let gm = symbolic_trace(traced!(chooses))?;
+    for n in -7i64..9 {
+        for up in [false, true] {
+            let eager = chooses(Float::from(1.5), Int::from(n), Bool::from(up))?.concrete();
+            assert_eq!(
+                gm.forward::<f64>((1.5, n, up))?,
+                eager.expect("a number"),
+                "{n}"
+            );
+        }
+    }
+    Ok(())
+}

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a name stands for the innermost binding at its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -37,6 +37,11 @@ enum How {
 }
 
 impl Uses {
+    /// The names of the locals that it may change.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.changing.keys()
+    }
+
     /// What the statements for locals that are not assigned need.
     pub fn imports(&self, core: &TokenStream) -> Option<TokenStream> {
         let mut hows = self.changing.values().map(|(_, how)| *how);
@@ -55,7 +60,9 @@ impl Uses {
             let span = local.span().resolved_at(Span::mixed_site());
             let core = respanned(core.clone(), span);
             let function = Ident::new(function, span);
-            let saves = function == "keep" || function == "gather";
+            let saves = ["keep", "gather", "note"]
+                .iter()
+                .any(|saves| function == saves);
             statements.extend(match (how, saves) {
                 (How::Assigned, true) => quote_spanned! {span=>
                     #core::__private::control::#function(&mut #site, &#local, #text);
@@ -117,6 +124,13 @@ impl Locals {
 
     pub fn open_regions(&self) -> usize {
         self.regions.len()
+    }
+
+    /// The names that are bound in a region up to here.
+    pub fn bound_in(&self, region: usize) -> BTreeSet<String> {
+        let outside = self.regions.get(region).map_or(0, |(outside, _)| *outside);
+        let scopes = self.scopes.iter().skip(outside);
+        scopes.flat_map(|scope| scope.keys().cloned()).collect()
     }
 
     pub fn mentioned(&mut self, name: &Ident) {

@@ -1,0 +1,302 @@
+//! What `#[trace(control_flow)]` writes for `break` and `continue`: what follows one that a traced
+//! value decides, to the end of the turn, is its other side.
+//!
+//! Invariant: an exit holds every local that the loop may change; the latest exit is joined first.
+
+use std::panic::Location;
+
+use super::decide::Truth;
+use super::forked::Forked;
+use super::gate::{Fork, Kind, Local, Plain};
+use super::touched::Held;
+use super::turns::Turns;
+use crate::error::Result;
+use crate::trace::open_side::Region;
+use crate::value::value::Value;
+
+/// The exits of one loop.
+pub struct Exits {
+    pending: Vec<Exit>,
+    /// Whether the turn that has ended is followed by another one, by its exits.
+    go: Truth,
+    /// Whether the turn under way ends by a `break` that Rust decides.
+    stopped: bool,
+    is_recording: bool,
+    /// The test of the loop's condition, which only a loop without an exit comes to.
+    test: Option<Forked>,
+    /// Whether an exit of an earlier turn may have been taken, when the graph runs.
+    may_be_over: bool,
+    /// The locals after the last turn, if so.
+    state: Vec<Value>,
+    pub(super) held: Held,
+}
+
+/// An exit whose other side is under way.
+struct Exit {
+    forked: Forked,
+    goes_on: bool,
+}
+
+impl Default for Exits {
+    #[inline(always)]
+    fn default() -> Self {
+        Exits {
+            pending: Vec::new(),
+            go: Truth::Known(true),
+            stopped: false,
+            is_recording: false,
+            test: None,
+            may_be_over: false,
+            state: Vec::new(),
+            held: Held::default(),
+        }
+    }
+}
+
+impl Exits {
+    /// Whether the end of a turn has something to join.
+    #[inline(always)]
+    pub fn is_needed(&self) -> bool {
+        !self.pending.is_empty() || self.stopped || self.is_recording
+    }
+
+    /// Whether there are exits whose other side is under way.
+    #[inline(always)]
+    pub fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Whether the turn under way is recorded as a loop's body.
+    #[inline(always)]
+    pub fn is_recording(&self) -> bool {
+        self.is_recording
+    }
+
+    /// Says whether the turn that begins is recorded.
+    #[inline(always)]
+    pub fn records(&mut self, is_recording: bool) {
+        self.is_recording = is_recording;
+    }
+
+    /// A `break` that Rust decides, in a turn that is recorded.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Ends the block of an `if` in a `break` or a `continue`.
+    ///
+    /// # Errors
+    /// Returns an error if a local cannot be part of a graph.
+    pub fn leave<K: Kind>(&mut self, fork: Fork<K>, goes_on: bool) -> Result<()> {
+        let Fork::Traced(traced) = fork else {
+            return Ok(());
+        };
+        let (forked, state, mut held) = K::into_traced(traced).into_exit();
+        let Some(mut forked) = forked else {
+            return Ok(());
+        };
+        self.held.join(&mut held);
+        end(&mut forked, Value::Bool(goes_on), state, &|_| String::new())?;
+        forked.becomes(if goes_on { "continue" } else { "break" });
+        self.pending.push(Exit { forked, goes_on });
+        Ok(())
+    }
+
+    /// Before the condition of a loop: whether it is asked.
+    ///
+    /// # Errors
+    /// Returns an error if the trace has ended.
+    #[inline(always)]
+    #[track_caller]
+    pub fn test<K: Kind>(&mut self, _: &Turns<K>) -> Result<bool> {
+        match self.go {
+            Truth::Known(true) => Ok(true),
+            _ => self.test_after_exits(K::IS_PLAIN, Location::caller()),
+        }
+    }
+
+    #[cold]
+    fn test_after_exits(
+        &mut self,
+        is_plain: bool,
+        caller: &'static Location<'static>,
+    ) -> Result<bool> {
+        match self.take_go() {
+            Truth::Known(go) => return Ok(go),
+            // Rust decides about the next turn: what follows is for a loop without an exit.
+            Truth::Traced(go) if is_plain => {
+                let mut forked = Forked::begin(go, true, Region::After("break"), caller)?;
+                let state = self.state.clone();
+                end(&mut forked, Value::Bool(false), state, &|_| String::new())?;
+                self.pending.push(Exit {
+                    forked,
+                    goes_on: false,
+                });
+            }
+            Truth::Traced(go) => {
+                self.test = Some(Forked::begin(go, false, Region::Branch, caller)?);
+            }
+        }
+        Ok(true)
+    }
+
+    /// After the condition of a loop: it holds if no exit was taken, and it does.
+    ///
+    /// # Errors
+    /// Returns an error if the condition cannot be part of a graph.
+    #[inline(always)]
+    #[track_caller]
+    pub fn tested<K: Kind>(&mut self, fork: Fork<K>) -> Result<Fork<K>> {
+        match self.test.take() {
+            None => Ok(fork),
+            Some(test) => tested(test, fork, Location::caller()),
+        }
+    }
+
+    /// Before a turn of a loop whose turns Rust decides.
+    ///
+    /// # Errors
+    /// Returns an error if the trace has ended.
+    #[inline(always)]
+    #[track_caller]
+    pub fn again(&mut self) -> Result<()> {
+        match self.go {
+            Truth::Known(true) => Ok(()),
+            _ => self.test_after_exits(true, Location::caller()).map(drop),
+        }
+    }
+
+    /// Whether no exit of an earlier turn can be taken still.
+    pub(super) fn begins_anew(&self) -> bool {
+        !self.may_be_over && !self.is_recording
+    }
+
+    /// Whether there is another turn, as the exits of the last one say.
+    pub(super) fn take_go(&mut self) -> Truth {
+        std::mem::replace(&mut self.go, Truth::Known(true))
+    }
+
+    /// Joins the exits of a turn that ends in this state.
+    pub(super) fn join(
+        &mut self,
+        mut state: Vec<Value>,
+        name: &dyn Fn(usize) -> String,
+    ) -> Result<Vec<Value>> {
+        let mut go = Truth::Known(!std::mem::take(&mut self.stopped));
+        while let Some(Exit {
+            mut forked,
+            goes_on,
+        }) = self.pending.pop()
+        {
+            // Without a value for it, an exit says by its condition whether there is another turn.
+            let by_condition = matches!(go, Truth::Known(true));
+            let other = match go {
+                Truth::Known(_) if by_condition => Value::Bool(goes_on),
+                Truth::Known(go) => Value::Bool(go),
+                Truth::Traced(go) => Value::Proxy(go),
+            };
+            let mut joined = end(&mut forked, other, state, name)?.into_iter();
+            go = match joined.next() {
+                _ if by_condition && !goes_on => Truth::Traced(forked.is_second_side()?),
+                Some(Value::Bool(go)) => Truth::Known(go),
+                Some(Value::Proxy(go)) => Truth::Traced(go),
+                _ => Truth::Known(true),
+            };
+            state = joined.collect();
+        }
+        self.go = go;
+        self.may_be_over = !matches!(go, Truth::Known(true));
+        self.state = match self.may_be_over {
+            true => state.clone(),
+            false => Vec::new(),
+        };
+        Ok(state)
+    }
+}
+
+/// Ends a side of an exit: whether the loop goes on, and its locals.
+fn end(
+    forked: &mut Forked,
+    goes_on: Value,
+    state: Vec<Value>,
+    name: &dyn Fn(usize) -> String,
+) -> Result<Vec<Value>> {
+    let values = std::iter::once(goes_on).chain(state).collect();
+    let joined = forked.end_side(values, &|at| match at.checked_sub(1) {
+        Some(at) => name(at),
+        None => "whether the loop goes on".to_string(),
+    })?;
+    Ok(joined.unwrap_or_default())
+}
+
+/// The truth of a condition that was asked in one side only.
+#[cold]
+fn tested<K: Kind>(
+    mut test: Forked,
+    fork: Fork<K>,
+    caller: &'static Location<'static>,
+) -> Result<Fork<K>> {
+    let condition = match fork.truth() {
+        Truth::Known(holds) => Value::Bool(holds),
+        Truth::Traced(holds) => Value::Proxy(holds),
+    };
+    end(&mut test, condition, Vec::new(), &|_| String::new())?;
+    let joined = end(&mut test, Value::Bool(false), Vec::new(), &|_| {
+        String::new()
+    })?;
+    Ok(match joined.into_iter().next() {
+        Some(Value::Proxy(holds)) => match K::traced(holds, caller) {
+            Some(traced) => Fork::Traced(traced),
+            None => fork,
+        },
+        _ => Fork::Known(false),
+    })
+}
+
+/// At an exit: a local as it leaves the loop.
+#[inline(always)]
+pub fn note<K: Kind, T: Local<K>>(fork: &mut Fork<K>, local: &T, _: &'static str) {
+    if let Some(traced) = fork.traced_mut() {
+        traced.note(T::save(local));
+    }
+}
+
+/// A `break` with a value.
+pub struct WithValue;
+
+/// A jump out of the scope of a local that hides another one.
+pub struct Hidden;
+
+/// What only a plain condition can do.
+#[diagnostic::on_unimplemented(
+    message = "a loop that a traced value ends gives no value",
+    label = "assign the value to a local that is declared before the loop, and `break` without one"
+)]
+pub trait GivesValue<K> {}
+
+impl GivesValue<Plain> for WithValue {}
+
+/// What only a plain condition can do.
+#[diagnostic::on_unimplemented(
+    message = "a local that the loop changes is hidden at a jump that a traced value decides",
+    label = "between the loop and this jump another local has the name of one that the loop changes: rename it"
+)]
+pub trait Hides<K> {}
+
+impl Hides<Plain> for Hidden {}
+
+/// Written at a `break` with a value.
+#[inline(always)]
+pub fn gives_value<K: Kind>(_: &Fork<K>)
+where
+    WithValue: GivesValue<K>,
+{
+}
+
+/// Written at a jump where a local is hidden.
+#[inline(always)]
+pub fn hides<K: Kind>(_: &Fork<K>)
+where
+    Hidden: Hides<K>,
+{
+}
