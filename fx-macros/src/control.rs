@@ -247,7 +247,7 @@ impl Control<'_> {
             true => self.begin(&condition, uses),
             false => self.begin(&quote!(#condition.negated()), uses),
         };
-        let turn = uses.each(self.core, &fork, "turn");
+        let restored = uses.each(self.core, &fork, "restored");
         let value = name("__value");
         let Leave {
             kind,
@@ -269,7 +269,7 @@ impl Control<'_> {
                         }
                         let _ = #fork.token();
                         #noted
-                        #turn
+                        #restored
                         #left
                     }
                     false => {}

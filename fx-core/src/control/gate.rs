@@ -319,6 +319,11 @@ pub trait Local<K: Kind> {
 
     #[doc(hidden)]
     fn load(&mut self, value: Value) -> Result<()>;
+
+    #[doc(hidden)]
+    fn loaded(value: Value) -> Result<Self>
+    where
+        Self: Sized;
 }
 
 #[diagnostic::do_not_recommend]
@@ -332,6 +337,10 @@ impl<T> Local<Plain> for T {
     fn load(&mut self, _: Value) -> Result<()> {
         Ok(())
     }
+
+    fn loaded(_: Value) -> Result<T> {
+        Err(Error::msg("a plain branch leaves its locals as they are"))
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -343,6 +352,10 @@ impl<T: Output + Clone> Local<Symbolic> for T {
     fn load(&mut self, value: Value) -> Result<()> {
         *self = T::from_value(value)?;
         Ok(())
+    }
+
+    fn loaded(value: Value) -> Result<T> {
+        T::from_value(value)
     }
 }
 
@@ -417,6 +430,17 @@ pub fn turn<K: Kind, T: Local<K>>(fork: &mut Fork<K>, local: &mut T) -> Result<(
         .traced_mut()
         .and_then(|traced| traced.turn(T::save(local)));
     before.map_or(Ok(()), |before| T::load(local, before))
+}
+
+/// After a side that ends in a jump: a local as it was before it.
+///
+/// # Errors
+/// Returns an error if the value is not of the local's type.
+pub fn restored<K: Kind, T: Local<K>>(fork: &mut Fork<K>) -> Result<T> {
+    let before = fork
+        .traced_mut()
+        .and_then(|traced| traced.turn(Value::None));
+    T::loaded(before.unwrap_or_default())
 }
 
 /// After both sides: a local as the branch gives it.

@@ -59,11 +59,19 @@ impl Uses {
         for (text, (local, how)) in &self.changing {
             let span = local.span().resolved_at(Span::mixed_site());
             let core = respanned(core.clone(), span);
+            let function = match how {
+                How::Mentioned if function == "restored" => "turn",
+                _ => function,
+            };
             let function = Ident::new(function, span);
             let saves = ["keep", "gather", "note"]
                 .iter()
                 .any(|saves| function == saves);
+            let restores = function == "restored";
             statements.extend(match (how, saves) {
+                (How::Assigned, _) if restores => quote_spanned! {span=>
+                    #local = #core::__private::control::#function(&mut #site)?;
+                },
                 (How::Assigned, true) => quote_spanned! {span=>
                     #core::__private::control::#function(&mut #site, &#local, #text);
                 },

@@ -223,7 +223,11 @@ impl Loop {
             }
             Head::Range(pat, steps) => {
                 let range = self.of("steps");
-                let fork = self.tested(quote_spanned!(place=> #control::Steps::fork(&mut #range)?), &turns, control);
+                let fork = self.tested(
+                    quote_spanned!(place=> #control::Steps::fork(&mut #range)?),
+                    &turns,
+                    control,
+                );
                 let head = self.head(&fork, &turns, Some(&range), uses, core);
                 let before = quote! {
                     let mut #range = #steps;
