@@ -51,6 +51,7 @@ pub fn rewrite(signature: &Signature, block: &mut Block, core: &TokenStream) {
         inside: 0,
         loops: Vec::new(),
         seen: 0,
+        declared: None,
     };
     let returns_early = control.returns_early;
     control.visit_block_mut(block);
@@ -106,6 +107,8 @@ struct Control<'a> {
     loops: Vec<Loop>,
     /// How many loops there were.
     seen: usize,
+    /// The type that is declared for the value of the branch that is visited next.
+    declared: Option<syn::Type>,
 }
 
 /// A side that ends in a jump.
@@ -141,6 +144,8 @@ impl Control<'_> {
 
     /// Visits an `if` and writes its region.
     fn visit_branch(&mut self, branch: &mut ExprIf) -> Expr {
+        let declared = self.declared.take();
+        let mut place = branch.if_token.span;
         let found = jump_of(branch);
         let found = found.filter(|(jump, _)| match jump {
             Jump::Return(_) => self.returns_early,
@@ -156,6 +161,10 @@ impl Control<'_> {
                 (false, None) => None,
             };
             if let Some(block) = block {
+                place = block
+                    .stmts
+                    .last()
+                    .map_or(place, |jump| Ends::of(jump).first);
                 jump.remove_from(block);
             }
         }
@@ -168,10 +177,10 @@ impl Control<'_> {
         let uses = self.locals.close_region();
         match found {
             Some((jump, is_first)) => {
-                let leave = self.leave(&jump, branch);
+                let leave = self.leave(&jump, place.resolved_at(Span::mixed_site()));
                 self.leaving(branch, is_first, &leave, &uses)
             }
-            None => self.branch(branch, &uses),
+            None => self.branch(branch, declared.as_ref(), &uses),
         }
     }
 
@@ -194,7 +203,7 @@ impl Control<'_> {
         }
     }
 
-    fn branch(&self, branch: &ExprIf, uses: &Uses) -> Expr {
+    fn branch(&self, branch: &ExprIf, declared: Option<&syn::Type>, uses: &Uses) -> Expr {
         let core = self.core;
         // Errors about what the branch gives are at its `if`.
         let place = branch.if_token.span.resolved_at(Span::mixed_site());
@@ -203,6 +212,8 @@ impl Control<'_> {
         let begin = self.begin(&self.fork(&branch.cond), uses);
         let turn = uses.each(core, &fork, "turn");
         let settle = uses.each(core, &fork, "settle");
+        // With the type both sides become values of it, as those of a plain `if` do.
+        let declared = declared.map(|ty| quote!(: #ty));
         let then = &branch.then_branch;
         let otherwise = otherwise(branch);
         let leave = quote_spanned!(place=> #control::leave(&mut #fork, #value)?);
@@ -211,7 +222,7 @@ impl Control<'_> {
             {
                 #begin
                 loop {
-                    let #value = match #fork.then() {
+                    let #value #declared = match #fork.then() {
                         true => #then,
                         false => #otherwise,
                     };
@@ -280,7 +291,7 @@ impl Control<'_> {
     }
 
     /// What a jump becomes.
-    fn leave(&mut self, jump: &Jump, branch: &ExprIf) -> Leave {
+    fn leave(&mut self, jump: &Jump, place: Span) -> Leave {
         let (fork, value) = (name("__fork"), name("__value"));
         let core = self.core;
         let control = quote!(#core::__private::control);
@@ -306,9 +317,9 @@ impl Control<'_> {
         let around = &mut self.loops[at];
         let gives = matches!(jump, Jump::Break(_, Some(_))).then(|| quote!(#value));
         let known = around.jump(is_break, gives.as_ref(), true);
-        let place = Ends::of(&branch.cond).first.resolved_at(Span::mixed_site());
-        let (kind, before, after) = around.exit(is_break, bound).unwrap_or_else(|| {
+        let (kind, before, after) = around.exit(is_break, bound, place).unwrap_or_else(|| {
             let control = respanned(control, place);
+            let fork = Ident::new("__fork", place);
             (
                 quote!(),
                 quote_spanned!(place=> #control::gives_value(&#fork);),
@@ -540,10 +551,14 @@ impl VisitMut for Control<'_> {
 
     fn visit_local_mut(&mut self, local: &mut Local) {
         if let Some(init) = &mut local.init {
+            if let (Pat::Type(typed), Expr::If(_)) = (&local.pat, &*init.expr) {
+                self.declared = Some((*typed.ty).clone());
+            }
             self.visit_expr_mut(&mut init.expr);
             if let Some((_, diverge)) = &mut init.diverge {
                 self.visit_expr_mut(diverge);
             }
+            self.declared = None;
         }
         let lends = local.init.as_ref().is_some_and(
             |init| matches!(&*init.expr, Expr::Reference(r) if r.mutability.is_some()),

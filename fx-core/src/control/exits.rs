@@ -261,42 +261,28 @@ pub fn note<K: Kind, T: Local<K>>(fork: &mut Fork<K>, local: &T, _: &'static str
     }
 }
 
-/// A `break` with a value.
-pub struct WithValue;
-
-/// A jump out of the scope of a local that hides another one.
-pub struct Hidden;
-
-/// What only a plain condition can do.
+/// What decides about a `break` with a value.
 #[diagnostic::on_unimplemented(
     message = "a loop that a traced value ends gives no value",
     label = "assign the value to a local that is declared before the loop, and `break` without one"
 )]
-pub trait GivesValue<K> {}
+pub trait GivesValue {}
 
-impl GivesValue<Plain> for WithValue {}
+impl GivesValue for Plain {}
 
-/// What only a plain condition can do.
+/// What decides about a jump where a local is hidden.
 #[diagnostic::on_unimplemented(
     message = "a local that the loop changes is hidden at a jump that a traced value decides",
     label = "between the loop and this jump another local has the name of one that the loop changes: rename it"
 )]
-pub trait Hides<K> {}
+pub trait Hides {}
 
-impl Hides<Plain> for Hidden {}
+impl Hides for Plain {}
 
 /// Written at a `break` with a value.
 #[inline(always)]
-pub fn gives_value<K: Kind>(_: &Fork<K>)
-where
-    WithValue: GivesValue<K>,
-{
-}
+pub fn gives_value<K: Kind + GivesValue>(_: &Fork<K>) {}
 
 /// Written at a jump where a local is hidden.
 #[inline(always)]
-pub fn hides<K: Kind>(_: &Fork<K>)
-where
-    Hidden: Hides<K>,
-{
-}
+pub fn hides<K: Kind + Hides>(_: &Fork<K>) {}

@@ -12,6 +12,10 @@ use crate::ir::operator;
 use crate::value::symbol::{Bool, Int};
 
 /// A bound of a range, beside which a literal can stand.
+#[diagnostic::on_unimplemented(
+    message = "a range of whole numbers cannot have the bound `{Self}`",
+    label = "neither a plain whole number nor an `Int`"
+)]
 pub trait Bound: Sized {
     /// The type of such a literal.
     type Literal;

@@ -318,7 +318,7 @@ fn chooses(x: Float, n: Int, up: Bool) -> Result<Float> {
         1 | 2 => x + 1.0,
         -5..=-2 => Ok(x),
         7.. => x - 3.0,
-        _ => x * x,
+        other => x * other,
     }?;
     match up {
         true => h + 0.5,

@@ -27,8 +27,8 @@ pub struct Loop {
 struct Exits {
     /// Whether a turn may be recorded as the body of a loop of the graph.
     is_recorded: bool,
-    /// Per such jump: the names that are bound between the loop and it.
-    bound: Vec<BTreeSet<String>>,
+    /// Per such jump: the names that are bound between the loop and it, and where its condition is.
+    bound: Vec<(BTreeSet<String>, Span)>,
 }
 
 /// What decides whether there is another turn.
@@ -126,10 +126,11 @@ impl Loop {
         &mut self,
         is_break: bool,
         bound: BTreeSet<String>,
+        place: Span,
     ) -> Option<(TokenStream, TokenStream, TokenStream)> {
         let exits = self.exits.as_mut()?;
         let exit = exits.bound.len();
-        exits.bound.push(bound);
+        exits.bound.push((bound, place));
         let (kind, marker) = (self.kind(exit), self.marker(exit));
         let (site, fork) = (self.of("exits"), name("__fork"));
         let goes_on = !is_break;
@@ -333,13 +334,22 @@ impl Loop {
         };
         let fork = name("__fork");
         let notes = uses.each(core, &fork, "note");
-        let notes = exits.bound.iter().enumerate().map(|(exit, bound)| {
-            let statements = match uses.names().any(|name| bound.contains(name)) {
-                true => quote!(#core::__private::control::hides(&#fork);),
-                false => notes.clone(),
-            };
-            (self.marker(exit), parse_quote!({ #statements }))
-        });
+        let notes = exits
+            .bound
+            .iter()
+            .enumerate()
+            .map(|(exit, (bound, place))| {
+                let statements = match uses.names().any(|name| bound.contains(name)) {
+                    true => {
+                        let place = *place;
+                        let core = respanned(core.clone(), place);
+                        let fork = Ident::new("__fork", place);
+                        quote_spanned!(place=> #core::__private::control::hides(&#fork);)
+                    }
+                    false => notes.clone(),
+                };
+                (self.marker(exit), parse_quote!({ #statements }))
+            });
         Notes(notes.collect()).visit_block_mut(block);
     }
 }

@@ -4,7 +4,7 @@
 //! patterns is a test without a binding.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{Expr, ExprMatch, Lit, Pat, RangeLimits, UnOp, parse_quote};
 
 use super::name;
@@ -32,12 +32,23 @@ pub fn as_branches(choice: &ExprMatch, core: &TokenStream) -> Option<Expr> {
     let control = quote!(#core::__private::control);
     let (last, others) = choice.arms.split_last()?;
     let choose = name("__choice");
-    let mut chain = block(&last.body);
+    // Errors about what an arm gives are at the `match`.
+    let keyword = quote_spanned!(choice.match_token.span=> if);
+    let mut chain = match &last.pat {
+        Pat::Ident(rest) => {
+            let body = &last.body;
+            parse_quote!({
+                let #rest = #choose;
+                #body
+            })
+        }
+        _ => block(&last.body),
+    };
     for (arm, tests) in others.iter().zip(tests(choice)?).rev() {
         let tests = tests.iter().map(|test| test.written(&control));
         let body = block(&arm.body);
         chain = parse_quote! {
-            if #control::Chooses::is(&#choose, &[#(#tests),*]) #body else #chain
+            #keyword #control::Chooses::is(&#choose, &[#(#tests),*]) #body else #chain
         };
     }
     let value = &choice.expr;
@@ -52,6 +63,16 @@ fn block(body: &Expr) -> Expr {
         Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => body.clone(),
         _ => parse_quote!({ #body }),
     }
+}
+
+/// Whether it is a new local: a name in capitals is a constant, or a variant.
+fn is_binding(pat: &syn::PatIdent) -> bool {
+    let is_plain = pat.by_ref.is_none() && pat.subpat.is_none();
+    is_plain
+        && pat
+            .ident
+            .to_string()
+            .starts_with(|first: char| first.is_lowercase() || first == '_')
 }
 
 /// `true` and `false`.
@@ -102,6 +123,7 @@ impl Cases {
     fn of(arm: &syn::Arm) -> Option<Self> {
         match &arm.pat {
             Pat::Wild(_) => Some(Cases::Rest),
+            Pat::Ident(rest) if is_binding(rest) => Some(Cases::Rest),
             pat => {
                 let (mut tests, mut truth) = (Vec::new(), false);
                 add(pat, &mut tests, &mut truth)?;
