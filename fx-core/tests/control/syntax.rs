@@ -341,3 +341,33 @@ fn a_match_on_numbers_and_truths() -> Result<()> {
     }
     Ok(())
 }
+
+/// As many branches as the list has numbers, each in the other side of the one before.
+#[trace(control_flow)]
+fn deep(x: Float, depth: usize) -> Result<Float> {
+    let mut h = x;
+    for i in 0..depth {
+        if h > 1.0e6 {
+            h = (h * 0.5)?;
+            break;
+        }
+        h = (h + i as f64)?;
+    }
+    Ok(h)
+}
+
+#[test]
+fn many_branches_in_each_other() -> Result<()> {
+    for depth in [100usize, 2000] {
+        let gm = Trace::new(traced!(deep))
+            .concrete("depth", depth)
+            .graph_module()?;
+        let again = Trace::new(&gm).concrete("depth", depth).graph_module()?;
+        for x in [0.0, 2.0e6] {
+            let eager = deep(Float::from(x), depth)?.concrete();
+            assert_eq!(gm.forward::<f64>((x, depth))?, eager.expect("a number"));
+            assert_eq!(again.forward::<f64>((x, depth))?, eager.expect("a number"));
+        }
+    }
+    Ok(())
+}
