@@ -356,12 +356,12 @@ impl Control<'_> {
         let is_range = matches!(&*expr, Expr::ForLoop(repeat) if loops::steps(&repeat.expr, self.core).is_some());
         let is_while = matches!(&*expr, Expr::While(repeat) if is_rewritten(&repeat.cond));
         let can_be = self.inside == 0 && !jumps.gives;
-        let exits = match expr {
-            Expr::Loop(_) => (can_be && jumps.exits).then_some(true),
-            _ if is_range || is_while => (can_be && jumps.leaves).then_some(true),
-            _ => (can_be && jumps.exits).then_some(false),
-        };
-        let is_region = exits.is_some() || (self.inside == 0 && (is_range || is_while));
+        let exits = can_be
+            && match is_range || is_while {
+                true => jumps.leaves,
+                false => jumps.exits,
+            };
+        let is_region = exits || (self.inside == 0 && (is_range || is_while));
         if let Expr::ForLoop(repeat) = expr {
             self.visit_expr_mut(&mut repeat.expr);
         }

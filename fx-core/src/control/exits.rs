@@ -19,7 +19,7 @@ pub struct Exits {
     pending: Vec<Exit>,
     /// Whether the turn that has ended is followed by another one, by its exits.
     go: Truth,
-    /// Whether the turn under way ends by a `break` that Rust decides.
+    /// Whether the turn under way ends by a `break` that Rust decides, for the runs that came to it.
     stopped: bool,
     is_recording: bool,
     /// The test of the loop's condition, which only a loop without an exit comes to.
@@ -66,10 +66,11 @@ impl Exits {
         !self.pending.is_empty()
     }
 
-    /// Whether the turn under way is recorded as a loop's body.
+    /// Whether a `break` that Rust decides is for some runs only: those that came to it, of a turn
+    /// that is recorded, or that others have left by a `continue`.
     #[inline(always)]
-    pub fn is_recording(&self) -> bool {
-        self.is_recording
+    pub fn breaks_for_some(&self) -> bool {
+        self.is_recording || self.pending.iter().any(|exit| exit.goes_on)
     }
 
     /// Says whether the turn that begins is recorded.
@@ -78,7 +79,7 @@ impl Exits {
         self.is_recording = is_recording;
     }
 
-    /// A `break` that Rust decides, in a turn that is recorded.
+    /// A `break` that Rust decides, for some runs.
     pub fn stop(&mut self) {
         self.stopped = true;
     }

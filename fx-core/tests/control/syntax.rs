@@ -371,3 +371,26 @@ fn many_branches_in_each_other() -> Result<()> {
     }
     Ok(())
 }
+
+/// The runs that `continue` take more turns, though Rust decides about the `break` of the others.
+#[trace(control_flow)]
+fn some_break(x: Float) -> Result<Float> {
+    let mut h = x;
+    for step in [1.0, 2.0, 3.0] {
+        if h > 2.0 {
+            h = (h - 10.0)?;
+            continue;
+        }
+        h = (h * step)?;
+        let always = true;
+        if always {
+            break;
+        }
+    }
+    Ok(h)
+}
+
+#[test]
+fn a_known_break_is_for_those_that_came_to_it() -> Result<()> {
+    same(&symbolic_trace(traced!(some_break))?, some_break, &INPUTS)
+}

@@ -24,9 +24,8 @@ pub struct Loop {
 }
 
 /// The jumps of a loop that traced values may decide.
+#[derive(Default)]
 struct Exits {
-    /// Whether a turn may be recorded as the body of a loop of the graph.
-    is_recorded: bool,
     /// Per such jump: the names that are bound between the loop and it, and where its condition is.
     bound: Vec<(BTreeSet<String>, Span)>,
 }
@@ -44,18 +43,15 @@ pub enum Head<'a> {
 }
 
 impl Loop {
-    /// A loop; with `exits`, whether a turn may be recorded.
-    pub fn new(id: usize, label: Option<&Label>, regions: usize, exits: Option<bool>) -> Self {
+    /// A loop; whether traced values may decide its jumps.
+    pub fn new(id: usize, label: Option<&Label>, regions: usize, has_exits: bool) -> Self {
         let own = || Lifetime::new(&format!("'__fx{id}"), Span::mixed_site());
         Loop {
             id,
             label: label.map_or_else(own, |label| label.name.clone()),
             regions,
-            is_used: exits.is_some(),
-            exits: exits.map(|is_recorded| Exits {
-                is_recorded,
-                bound: Vec::new(),
-            }),
+            is_used: has_exits,
+            exits: has_exits.then(Exits::default),
         }
     }
 
@@ -101,13 +97,12 @@ impl Loop {
                     false => parse_quote!(continue #label),
                 }
             }
-            Some(exits) => {
+            Some(_) => {
                 let (turn, site) = (self.turn(), self.of("exits"));
-                match (is_break, exits.is_recorded) {
-                    (false, _) => parse_quote!(break #turn),
-                    (true, false) => parse_quote!(break #label),
-                    (true, true) => parse_quote! {
-                        match #site.is_recording() {
+                match is_break {
+                    false => parse_quote!(break #turn),
+                    true => parse_quote! {
+                        match #site.breaks_for_some() {
                             true => {
                                 #site.stop();
                                 break #turn
