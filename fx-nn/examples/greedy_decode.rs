@@ -4,7 +4,6 @@
 
 use std::time::Instant;
 
-use fx_nn::control;
 use fx_nn::models::hf::decoder::{self, Cache, CausalLM};
 use fx_nn::models::hf::gpt2::{self, GPT2LMHeadModel};
 use fx_nn::prelude::*;
@@ -24,34 +23,28 @@ struct Greedy<M> {
     stop: i64,
 }
 
-#[trace]
+#[trace(control_flow)]
 impl<M: Module> Greedy<M> {
     /// The prompt `[1, T]` and what follows it.
     fn forward(&self, prompt: &Tensor, caches: Vec<Cache>) -> Result<Tensor> {
+        let mut tokens = prompt.clone();
+        let mut last = prompt.clone();
+        let mut caches = caches;
+        let mut count = Int::from(0);
         // The first turn, which reads the prompt, is recorded by itself: it always runs.
-        let (tokens, ..) = control::while_loop(
-            (
-                prompt.clone(),
-                prompt.clone(),
-                Tensor::zeros(())?.ne(0)?,
-                caches,
-                Int::from(0),
-            ),
-            |(_, _, stopped, _, count)| {
-                control::cond(
-                    *count < TOKENS,
-                    || stopped.logical_not(),
-                    || Tensor::zeros(())?.ne(0),
-                )
-            },
-            |(tokens, last, _, caches, count)| {
-                let (scores, caches): (Tensor, Vec<Cache>) = self.model.forward((&last, caches))?;
-                let next = scores.i((.., -1))?.argmax(-1, true)?;
-                let stopped = next.i((0, 0))?.eq(self.stop)?;
-                let tokens = ops::cat(&[&tokens, &next], 1)?;
-                Ok((tokens, next, stopped, caches, (count + 1)?))
-            },
-        )?;
+        loop {
+            let (scores, after): (Tensor, Vec<Cache>) = self.model.forward((&last, caches))?;
+            caches = after;
+            last = scores.i((.., -1))?.argmax(-1, true)?;
+            tokens = ops::cat(&[&tokens, &last], 1)?;
+            if last.i((0, 0))? == self.stop {
+                break;
+            }
+            count = (count + 1)?;
+            if count == TOKENS {
+                break;
+            }
+        }
         Ok(tokens)
     }
 }
