@@ -80,6 +80,7 @@ pub(super) fn call(
     let args: Args = std::iter::once(condition).chain(rest).collect();
     let path = context.fresh_path(&format!("{name}_"));
     context.keep_module(&path, module);
+    context.number_call(&path);
     let node = context.insert(Op::CallModule(path), args, Kwargs::new(), Some(name))?;
     let whole = context.proxy(node);
     match results {

@@ -623,7 +623,7 @@ impl TraceContext {
     }
 
     /// Counts a call of a module: returns how often it was called before.
-    fn number_call(&self, path: &Arc<str>) -> u32 {
+    pub(crate) fn number_call(&self, path: &Arc<str>) -> u32 {
         let mut calls = self.calls.borrow_mut();
         let count = calls.entry(path.clone()).or_default();
         *count += 1;

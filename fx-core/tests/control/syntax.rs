@@ -394,3 +394,15 @@ fn some_break(x: Float) -> Result<Float> {
 fn a_known_break_is_for_those_that_came_to_it() -> Result<()> {
     same(&symbolic_trace(traced!(some_break))?, some_break, &INPUTS)
 }
+
+#[test]
+fn a_branch_of_a_turn_is_in_its_loop_only() -> Result<()> {
+    let gm = symbolic_trace(traced!(breaks))?;
+    let modules: Vec<String> = gm.named_modules().into_keys().collect();
+    assert!(modules[0] == "while_loop_0", "{modules:?}");
+    let outside = modules
+        .iter()
+        .filter(|path| !path.starts_with("while_loop_0"));
+    assert_eq!(outside.count(), 0, "{modules:?}");
+    Ok(())
+}

@@ -210,7 +210,7 @@ impl Loop {
         }
         let (before, around) = match head {
             Head::While(condition) => {
-                let fork = self.tested(condition.clone(), &turns, control);
+                let fork = self.tested(condition.clone(), &turns, control, place);
                 let head = self.head(&fork, &turns, None, uses, core);
                 (
                     quote!(let mut #turns = #control::Turns::default();),
@@ -223,6 +223,7 @@ impl Loop {
                     quote_spanned!(place=> #control::Steps::fork(&mut #range)?),
                     &turns,
                     control,
+                    place,
                 );
                 let head = self.head(&fork, &turns, Some(&range), uses, core);
                 let before = quote! {
@@ -256,7 +257,13 @@ impl Loop {
     }
 
     /// The fork of a head, which a loop without exits asks at once.
-    fn tested(&self, fork: TokenStream, turns: &Ident, control: &TokenStream) -> TokenStream {
+    fn tested(
+        &self,
+        fork: TokenStream,
+        turns: &Ident,
+        control: &TokenStream,
+        place: Span,
+    ) -> TokenStream {
         match &self.exits {
             None => fork,
             Some(_) => {
@@ -267,9 +274,11 @@ impl Loop {
                         false => #control::Fork::Known(false),
                     }
                 };
+                let asked = name("__asked");
+                let tested = quote_spanned!(place=> #site.tested(#asked)?);
                 quote!({
-                    let asked = #fork;
-                    #site.tested(asked)?
+                    let #asked = #fork;
+                    #tested
                 })
             }
         }
