@@ -6,5 +6,7 @@ mod support;
 mod branches;
 #[path = "control/loops.rs"]
 mod loops;
+#[path = "control/source.rs"]
+mod source;
 #[path = "control/syntax.rs"]
 mod syntax;

@@ -48,7 +48,7 @@ fn main() -> Result<()> {
         double: true,
     };
     let gm = symbolic_trace(&gate)?;
-    println!("{}", gm.print_readable());
+    println!("{}", gm.code());
 
     let again = symbolic_trace(&gm)?;
     let file = std::env::temp_dir().join(format!("control_flow_{}.fx", std::process::id()));

@@ -8,6 +8,7 @@ use crate::trace::ask::decided;
 use crate::value::handle::Proxy;
 use crate::value::object::{Object, Traced};
 use crate::value::symbol::{Bool, Sym};
+use crate::value::value::Value;
 
 /// What decides a branch: a `bool`, a [`Bool`], a tensor of one element, or the `Result` of one.
 #[diagnostic::on_unimplemented(
@@ -72,6 +73,17 @@ impl<T: Traced> Decide for T {
         match self.proxy() {
             Some(proxy) => Ok(Truth::Traced(proxy)),
             None => Object::truth(&self).map(Truth::Known),
+        }
+    }
+}
+
+impl Decide for Value {
+    type Kind = Symbolic;
+
+    fn decide(self) -> Result<Truth> {
+        match self.as_proxy() {
+            Some(proxy) => Ok(Truth::Traced(proxy)),
+            None => self.truth().map(Truth::Known),
         }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod crates;
 pub(crate) mod hooks;
 mod operators;
 mod output;
+pub(crate) mod regions;
 pub(crate) mod rust;
 mod shown;
 pub(crate) mod source;

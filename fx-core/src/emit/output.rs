@@ -118,6 +118,18 @@ impl Writer<'_> {
         }
     }
 
+    /// The expressions for several results, in the form of their types.
+    pub(super) fn outputs(&self, args: &[Argument], types: &[String]) -> Vec<String> {
+        let mut left = Left::default();
+        for arg in args {
+            arg.for_each_node(&mut |id| *left.entry(id).or_default() += 1);
+        }
+        let items = args.iter().zip(types);
+        items
+            .map(|(arg, ty)| self.item(arg, ty, &mut left))
+            .collect()
+    }
+
     fn item(&self, arg: &Argument, ty: &str, left: &mut Left) -> String {
         match ty {
             "Value" => self.value(arg, left),

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hooks::{FunctionHead, Hooks};
+use super::regions::Region;
 use super::shown::{Boundaries, Places, colored};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
 use super::structures::{Access, Definitions, Leaf, Structure};
@@ -54,6 +55,8 @@ pub(crate) struct Input<'g> {
     pub own: Option<Own<'g>>,
     /// The path under which fx-core's items are named.
     pub core: &'g str,
+    /// The branches and loops that the graph calls, by path.
+    pub regions: FxHashMap<&'g str, Region<'g>>,
 }
 
 /// What a generated crate defines.
@@ -79,57 +82,36 @@ pub(super) struct Writer<'g> {
     pub graph: &'g Graph,
     pub types: Types,
     /// By the nodes' indices.
-    holds: Vec<Hold>,
+    pub holds: Vec<Hold>,
     last_users: Vec<Option<u32>>,
     drop_path: &'static str,
-    lines: Vec<CodeLine>,
+    pub lines: Vec<CodeLine>,
     /// Why the source would not compile, without duplicates.
-    problems: RefCell<Vec<String>>,
+    pub problems: RefCell<Vec<String>>,
     /// The paths of the modules whose `forward` the nodes came from.
     scopes: FxHashSet<&'g str>,
 }
 
 /// The return type of a graph as Rust source: what `forward` returns inside its `Result`.
 pub(crate) fn result_type(input: &Input<'_>) -> String {
-    Writer::new(input).result()
+    Writer::new(input, &[]).result()
 }
 
 /// The source of `forward`.
 pub(crate) fn forward_source(input: &Input<'_>, hooks: &Hooks, options: &CodeOptions) -> Generated {
     let graph = input.graph;
-    let mut writer = Writer::new(input);
-    writer.last_users = graph.last_users();
+    let mut writer = Writer::new(input, &[]);
     writer.lines.reserve(graph.len() + 1);
     let codegen = hooks.codegen();
     let head = writer.head();
-    let mut places = Places::default();
-    let mut boundaries = Boundaries::default();
-    let mut output = "()".to_string();
-    for node in graph.nodes() {
-        if *node.op() == Op::Output {
-            if let Some(result) = node.args().first() {
-                output = writer.output(result);
-            }
-            let text = codegen.output(&output);
-            let node = Some(node.id());
-            writer.lines.push(CodeLine { text, node });
-            continue;
-        }
-        let before = writer.lines.len();
-        writer.statement(node, options);
-        if writer.lines.len() > before {
-            let place = match options.verbose {
-                true => places.next(node),
-                false => boundaries.next(node),
-            };
-            if let Some(place) = place {
-                writer.lines.insert(before, place.into());
-            }
-        }
-    }
-    if graph.output_node().is_none() {
-        writer.lines.push(codegen.output(&output).into());
-    }
+    writer.body(options);
+    let returned = graph.output_node();
+    let result = returned.and_then(|node| node.args().first());
+    let output = result.map_or_else(|| "()".to_string(), |result| writer.output(result));
+    writer.lines.push(CodeLine {
+        text: codegen.output(&output),
+        node: returned.map(|node| node.id()),
+    });
     let lines = hooks.apply(writer.lines);
     let problems = writer.problems.into_inner();
     let mut text = Text::with_capacity(lines.len() + 4);
@@ -167,7 +149,8 @@ pub(crate) fn forward_source(input: &Input<'_>, hooks: &Hooks, options: &CodeOpt
 }
 
 impl<'g> Writer<'g> {
-    fn new(input: &'g Input<'g>) -> Self {
+    /// A writer of a graph whose inputs have these types; none if they say themselves.
+    pub fn new(input: &'g Input<'g>, operands: &[ParamType]) -> Self {
         let graph = input.graph;
         let mut scopes = FxHashSet::default();
         let mut last = None;
@@ -188,10 +171,12 @@ impl<'g> Writer<'g> {
                     params: input.params,
                     trees: input.trees,
                     results: &input.results,
+                    regions: &input.regions,
+                    operands,
                 },
             ),
             holds: vec![Hold::Owned; graph.index_bound()],
-            last_users: Vec::new(),
+            last_users: graph.last_users(),
             drop_path: match graph.find_name("drop") {
                 Some(_) => "core::mem::drop",
                 None => "drop",
@@ -204,6 +189,24 @@ impl<'g> Writer<'g> {
 }
 
 impl Writer<'_> {
+    /// The statements of the nodes, without the result.
+    pub(super) fn body(&mut self, options: &CodeOptions) {
+        let (mut places, mut boundaries) = (Places::default(), Boundaries::default());
+        for node in self.graph.nodes().filter(|node| *node.op() != Op::Output) {
+            let before = self.lines.len();
+            self.statement(node, options);
+            if self.lines.len() > before {
+                let place = match options.verbose {
+                    true => places.next(node),
+                    false => boundaries.next(node),
+                };
+                if let Some(place) = place {
+                    self.lines.insert(before, place.into());
+                }
+            }
+        }
+    }
+
     /// Records a reason why the source would not compile.
     pub(super) fn problem(&self, why: impl Into<String>) {
         let why = why.into();
@@ -413,13 +416,21 @@ impl Writer<'_> {
     }
 
     fn statement(&mut self, node: NodeRef<'_>, options: &CodeOptions) {
-        let Some(expression) = self.expression(node) else {
+        let region = match node.op() {
+            Op::CallModule(path) => self.input.regions.get(&**path),
+            _ => None,
+        };
+        let written = match region {
+            Some(region) => Some(self.region(region, node, options)),
+            None => self.expression(node),
+        };
+        let Some(expression) = written else {
             return;
         };
         let index = node.id().index as usize;
         self.holds[index] = match node.op() {
             Op::GetAttr(_) => Hold::Ref,
-            _ if self.types.of(node).is_scalar() => Hold::Plain,
+            _ if self.types.of(node).is_copied() => Hold::Plain,
             _ => Hold::Owned,
         };
         let beside = options.beside(node);

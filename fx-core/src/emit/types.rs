@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use super::regions::Region;
 use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
@@ -37,6 +38,14 @@ impl ParamType {
                     | ParamType::Slice(_)
                     | ParamType::Map(_)
             )
+    }
+
+    /// Whether its values are copied: scalars, and tuples of them.
+    pub(super) fn is_copied(&self) -> bool {
+        match self {
+            ParamType::Tuple(parts) => parts.iter().all(ParamType::is_scalar),
+            one => one.is_scalar(),
+        }
     }
 
     /// Whether it is a user's struct.
@@ -105,6 +114,10 @@ pub(super) struct Declared<'g> {
     pub trees: &'g [Tree],
     /// What the called graph modules return, by path.
     pub results: &'g FxHashMap<&'g str, String>,
+    /// The branches and loops that it calls, by path.
+    pub regions: &'g FxHashMap<&'g str, Region<'g>>,
+    /// The types of the inputs of a side.
+    pub operands: &'g [ParamType],
 }
 
 impl Types {
@@ -172,6 +185,9 @@ impl Types {
                 self.of[node.id().index as usize] = ty.clone();
             }
         }
+        for (node, ty) in graph.placeholders().zip(declared.operands) {
+            self.of[node.id().index as usize] = ty.clone();
+        }
     }
 
     /// The result type that a signature declares; the text adds the author's name for a type, which
@@ -207,6 +223,13 @@ impl Types {
                 },
             },
             Op::CallModule(path) => match attributes.modules.get(path) {
+                Some(_) if let Some(region) = declared.regions.get(&**path) => {
+                    let args = node.args().iter();
+                    let operands = args.map(|arg| self.argument(arg));
+                    let operands = operands.map(|ty| ty.unwrap_or_else(|| self.unknown.clone()));
+                    let result = region.result(&operands.collect::<Vec<_>>());
+                    self.declared(None, &result)
+                }
                 Some(module) => match declared.results.get(&**path) {
                     Some(result) => self.declared(None, result),
                     None => self.declared(module.result_type(), module.returns()),
@@ -241,7 +264,7 @@ impl Types {
         self.declared(def.result.cloned(), def.returns)
     }
 
-    fn argument(&self, argument: &Argument) -> Option<ParamType> {
+    pub fn argument(&self, argument: &Argument) -> Option<ParamType> {
         Some(match argument {
             Argument::Node(id) => self.of.get(id.index as usize)?.clone(),
             Argument::Bool(_) => ParamType::Scalar(ScalarType::Bool),

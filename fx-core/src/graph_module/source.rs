@@ -10,6 +10,7 @@ use super::GraphModule;
 use super::parts::graphs_of;
 use crate::emit::crates::core_of;
 use crate::emit::hooks::{CodeGen, CodeHook};
+use crate::emit::regions::{MAX_NESTED, Region};
 use crate::emit::rust::{Input, Own, forward_source, result_type};
 use crate::emit::source::{CodeLine, CodeOptions, RustCode};
 use crate::emit::types::tensor_of as tensor_of_graph;
@@ -78,11 +79,31 @@ impl GraphModule {
 
     /// The input of source generation. It recurses over nested graph modules, not over nodes.
     pub(super) fn source_input<'g>(&'g self, own: Option<Own<'g>>, core: &'g str) -> Input<'g> {
+        self.source_inside(own, core, 0)
+    }
+
+    /// As [`source_input`](Self::source_input), inside of so many regions.
+    fn source_inside<'g>(&'g self, own: Option<Own<'g>>, core: &'g str, depth: usize) -> Input<'g> {
         let results = self.graph_modules().map(|(path, inner)| {
             let result = result_type(&inner.source_input(own, core));
             (path, result)
         });
+        let inside = self.attributes.modules.iter();
+        let is_written = own.is_none() && depth < MAX_NESTED;
+        let regions = inside.filter(|_| is_written);
+        let regions = regions.filter_map(|(path, module)| {
+            let side = |gm: &'g GraphModule| gm.source_inside(None, core, depth + 1);
+            let region = match (module.graph_names(), graphs_of(&**module).as_slice()) {
+                (["then", "otherwise"], [(_, then), (_, otherwise)]) => {
+                    Region::Branch(Box::new([side(then), side(otherwise)]))
+                }
+                (["body"], [(_, body)]) => Region::Loop(Box::new(side(body))),
+                _ => return None,
+            };
+            Some((&**path, region))
+        });
         Input {
+            regions: regions.collect(),
             graph: &self.graph,
             attributes: &self.attributes,
             params: &self.params,
@@ -132,8 +153,24 @@ impl GraphModule {
     /// ```
     pub fn readable(&self, options: &CodeOptions) -> String {
         let mut text = String::new();
-        let mut left = vec![(String::new(), self)];
-        while let Some((path, module)) = left.pop() {
+        let mut left = vec![(String::new(), self, 0)];
+        while let Some((path, module, depth)) = left.pop() {
+            for (at, called) in module.attributes.modules.iter().rev() {
+                let depth = match called.graph_names() {
+                    [] => 0,
+                    _ => (depth + 1) % (MAX_NESTED + 1),
+                };
+                for (name, inner) in graphs_of(&**called).into_iter().rev() {
+                    let steps = [path.as_str(), at.as_ref(), name];
+                    let steps: Vec<&str> =
+                        steps.into_iter().filter(|step| !step.is_empty()).collect();
+                    left.push((steps.join("."), inner, depth));
+                }
+            }
+            // A side is written where it is called.
+            if depth > 0 {
+                continue;
+            }
             if !path.is_empty() {
                 let _ = write!(text, "\n// {}: GraphModule\n", Comment(&path));
             }
@@ -152,14 +189,6 @@ impl GraphModule {
                 }
             }
             text.push_str("}\n");
-            for (at, called) in module.attributes.modules.iter().rev() {
-                for (name, inner) in graphs_of(&**called).into_iter().rev() {
-                    let steps = [path.as_str(), at.as_ref(), name];
-                    let steps: Vec<&str> =
-                        steps.into_iter().filter(|step| !step.is_empty()).collect();
-                    left.push((steps.join("."), inner));
-                }
-            }
         }
         text
     }
