@@ -157,6 +157,10 @@ impl Module for Cond {
         &["then", "otherwise"]
     }
 
+    fn graphs_changed(&mut self) {
+        self.params = OnceLock::new();
+    }
+
     fn source_problem(&self) -> Option<&'static str> {
         Some("is a branch, which generated source does not have yet")
     }

@@ -9,7 +9,7 @@ use super::choice::Whole;
 use super::gate::{Fork, Kind, Plain, Symbolic, fork};
 use crate::error::{Error, Result};
 use crate::ir::operator;
-use crate::value::symbol::{Bool, Int};
+use crate::value::symbol::{Bool, Int, Sym};
 
 /// A bound of a range, beside which a literal can stand.
 #[diagnostic::on_unimplemented(
@@ -164,11 +164,14 @@ impl Steps for Traced {
 
     #[track_caller]
     fn fork(&mut self) -> Result<Fork<Symbolic>> {
-        let compare = match self.is_inclusive {
-            true => operator::le,
-            false => operator::lt,
+        // A plain bound stands behind, as a comparison in the source would have it.
+        let (compare, bounds) = match (self.next, self.is_inclusive) {
+            (Sym::Concrete(_), false) => (operator::gt, (self.end, self.next)),
+            (Sym::Concrete(_), true) => (operator::ge, (self.end, self.next)),
+            (Sym::Proxy(_), false) => (operator::lt, (self.next, self.end)),
+            (Sym::Proxy(_), true) => (operator::le, (self.next, self.end)),
         };
-        fork(compare.call_as::<Bool>((self.next, self.end)))
+        fork(compare.call_as::<Bool>(bounds))
     }
 
     fn step(&mut self) -> Result<Option<Int>> {

@@ -134,7 +134,6 @@ impl Turning {
         let inputs: Vec<NodeId> = self.carries.iter().chain(&captured).copied().collect();
         let module = While {
             body: record::side_module(active, &side, &inputs, true, "body")?,
-            carries: self.carries.len(),
             limit: None,
             params: OnceLock::new(),
         };

@@ -11,6 +11,7 @@ use super::record;
 use super::turning::Turning;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
 use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
@@ -84,7 +85,6 @@ fn only<S: Output>(mut state: Vec<Value>) -> Result<S> {
 #[derive(Debug, fx_macros::Module)]
 pub struct While {
     pub(super) body: GraphModule,
-    pub(super) carries: usize,
     pub(super) limit: Option<usize>,
     #[module(skip)]
     pub(super) params: OnceLock<Vec<ParamSpec>>,
@@ -98,7 +98,11 @@ impl While {
 
     /// How many values a turn carries to the next.
     pub fn carries(&self) -> usize {
-        self.carries
+        let output = self.body.graph().output_node();
+        match output.and_then(|node| node.args().first()) {
+            Some(Argument::Tuple(results)) => results.len().saturating_sub(1),
+            _ => 0,
+        }
     }
 
     /// Sets how many turns a run may take; `None` is no limit.
@@ -130,9 +134,9 @@ impl Module for While {
         let [go, rest @ ..] = args else {
             return Err(Error::expected("a condition", "no argument"));
         };
-        let Some((init, captured)) = rest.split_at_checked(self.carries) else {
+        let Some((init, captured)) = rest.split_at_checked(self.carries()) else {
             return Err(Error::expected(
-                format_args!("{} carried values", self.carries),
+                format_args!("{} carried values", self.carries()),
                 rest.len(),
             ));
         };
@@ -192,6 +196,10 @@ impl Module for While {
 
     fn graph_names(&self) -> &'static [&'static str] {
         &["body"]
+    }
+
+    fn graphs_changed(&mut self) {
+        self.params = OnceLock::new();
     }
 
     fn source_problem(&self) -> Option<&'static str> {

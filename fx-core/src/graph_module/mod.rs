@@ -5,6 +5,7 @@
 pub(crate) mod edit;
 pub(crate) mod folder;
 pub(crate) mod parts;
+mod regions;
 mod saved;
 mod source;
 mod state;
@@ -438,7 +439,8 @@ impl GraphModule {
     /// Returns an error if a graph breaks its rules; nothing changes then.
     pub fn eliminate_dead_code(&mut self) -> Result<usize> {
         self.edit(|gm| {
-            let mut erased = 0;
+            let mut erased = gm.erase_unused()?;
+            erased += gm.drop_unused_results()?;
             for at in 0..gm.attributes.modules.len() {
                 let module = gm.attributes.modules.get_index(at);
                 if module.is_none_or(|(_, module)| graphs_of(&**module).is_empty()) {
@@ -451,13 +453,18 @@ impl GraphModule {
                     })?;
                 }
             }
-            let mut edit = gm.graph_mut();
-            let (graph, attributes) = edit.parts();
-            Ok(erased
-                + graph.eliminate_dead_code_with(|node| {
-                    !Call::of(node, attributes).effects().is_pure()
-                })?)
+            if gm.drop_unused_operands()? {
+                erased += gm.erase_unused()?;
+            }
+            Ok(erased)
         })
+    }
+
+    /// Erases what nobody uses and is not impure in this graph alone.
+    fn erase_unused(&mut self) -> Result<usize> {
+        let mut edit = self.graph_mut();
+        let (graph, attributes) = edit.parts();
+        graph.eliminate_dead_code_with(|node| !Call::of(node, attributes).effects().is_pure())
     }
 
     /// The values of the graph's placeholders for a call: arguments as the module's

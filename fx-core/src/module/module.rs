@@ -77,6 +77,11 @@ pub trait Module: Component + Any + Send + Sync {
         &[]
     }
 
+    /// Forgets what was derived from the graphs that [`graph_names`](Module::graph_names) names:
+    /// they were edited.
+    #[doc(hidden)]
+    fn graphs_changed(&mut self) {}
+
     /// The source location of its `forward`.
     fn location(&self) -> Option<&'static Location<'static>> {
         None

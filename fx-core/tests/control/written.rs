@@ -264,9 +264,9 @@ pub struct Counted {
 #[trace(control_flow)]
 impl Counted {
     pub fn forward(&self, x: Float, n: Int) -> Result<Float> {
-        let lt = (0 < n)?;
+        let gt = (n > 0)?;
         let while_loop = {
-            let (mut while_loop_go, mut while_loop_0, mut while_loop_1) = (lt, Int::from(0), x);
+            let (mut while_loop_go, mut while_loop_0, mut while_loop_1) = (gt, Int::from(0), x);
             while while_loop_go {
                 let (carry, carry_1) = (while_loop_0, while_loop_1);
                 let add = (carry + 1)?;
@@ -277,8 +277,8 @@ impl Counted {
                     let add_1 = (carry_1 + carry)?;
                     add_1
                 };
-                let lt_1 = (add < n)?;
-                (while_loop_go, while_loop_0, while_loop_1) = (lt_1, add, cond);
+                let lt = (add < n)?;
+                (while_loop_go, while_loop_0, while_loop_1) = (lt, add, cond);
             }
             (while_loop_0, while_loop_1)
         };
