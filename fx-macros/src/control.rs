@@ -184,6 +184,20 @@ impl Control<'_> {
         }
     }
 
+    /// Visits a closure that runs in place: its jumps and returns are its own.
+    fn visit_side(&mut self, closure: &mut ExprClosure) {
+        let loops = std::mem::take(&mut self.loops);
+        let returns_early = std::mem::replace(&mut self.returns_early, false);
+        self.locals.scoped();
+        for input in &closure.inputs {
+            self.locals.bind(input, false);
+        }
+        self.visit_expr_mut(&mut closure.body);
+        self.locals.unscoped();
+        self.returns_early = returns_early;
+        self.loops = loops;
+    }
+
     /// What begins a region: its condition is asked, and the locals are kept.
     fn begin(&self, condition: &TokenStream, uses: &Uses) -> TokenStream {
         let fork = name("__fork");
@@ -447,6 +461,19 @@ impl Control<'_> {
     }
 }
 
+/// `control::cond` and its like, whose closures run in place.
+fn is_of_control(function: &Expr) -> bool {
+    const FUNCTIONS: [&str; 4] = ["cond", "while_loop", "scan", "map"];
+    let Expr::Path(path) = function else {
+        return false;
+    };
+    let mut segments = path.path.segments.iter().rev();
+    let last = segments.next();
+    let of = segments.next();
+    of.is_some_and(|of| of.ident == "control")
+        && last.is_some_and(|last| FUNCTIONS.iter().any(|known| last.ident == known))
+}
+
 /// Whether a condition may be a traced value: plain Rust decides about any other.
 fn is_rewritten(condition: &Expr) -> bool {
     !needs_no_check(condition) && !is_field_of_self(condition)
@@ -494,6 +521,14 @@ impl VisitMut for Control<'_> {
             }
             Expr::While(_) | Expr::Loop(_) | Expr::ForLoop(_) => self.visit_loop(expr),
             Expr::Break(_) | Expr::Continue(_) => self.visit_jump(expr),
+            Expr::Call(call) if self.inside == 0 && is_of_control(&call.func) => {
+                for arg in &mut call.args {
+                    match arg {
+                        Expr::Closure(closure) => self.visit_side(closure),
+                        other => self.visit_expr_mut(other),
+                    }
+                }
+            }
             Expr::If(_) => {
                 // The names of an `if let` end with it.
                 self.locals.scoped();

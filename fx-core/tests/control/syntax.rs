@@ -410,3 +410,34 @@ fn a_branch_of_a_turn_is_in_its_loop_only() -> Result<()> {
     );
     Ok(())
 }
+
+#[trace(control_flow)]
+fn in_a_closure(x: Float, up: Bool) -> Result<Float> {
+    fx_core::control::cond(
+        up,
+        || {
+            let mut h = x;
+            while h > 1.0 {
+                h = (h * 0.5)?;
+            }
+            if h > 0.75 { h + 1.0 } else { Ok(h) }
+        },
+        || x * 2.0,
+    )
+}
+
+#[test]
+fn closures_that_run_in_place() -> Result<()> {
+    let gm = symbolic_trace(traced!(in_a_closure))?;
+    for x in INPUTS {
+        for up in [false, true] {
+            let eager = in_a_closure(Float::from(x), Bool::from(up))?.concrete();
+            assert_eq!(
+                gm.forward::<f64>((x, up))?,
+                eager.expect("a number"),
+                "{x} {up}"
+            );
+        }
+    }
+    Ok(())
+}
