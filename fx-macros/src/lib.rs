@@ -50,7 +50,7 @@ use proc_macro::TokenStream;
 /// - `impure`: running the module does more than compute its result, so that its calls are never merged or removed.
 ///   `impure = method` asks the module's method of that name, which returns a `bool`.
 /// - `path = "my_crate::Layer"`: the public path of the type, where its module is private.
-/// - `control_flow`: an `if`, a `while` and an early `return` whose condition is traced are decided by the graph, when it
+/// - `control_flow`: an `if`, a `match`, a loop and a jump whose condition is traced are decided by the graph, when it
 ///   runs.
 /// - `handle = name`: another name for the handle that `traced!` looks up, where a module has the function's name.
 ///

@@ -1,4 +1,4 @@
-//! Branches, loops and an assertion from plain Rust: their graph, and the same numbers eagerly,
+//! Branches, loops and an assertion from plain Rust: their source, and the same numbers eagerly,
 //! traced, interpreted, traced again and loaded, on inputs that take every way.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -2,7 +2,12 @@
 //!
 //! `FX_PROGRAMS` is the number of programs.
 
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 use fx_core::prelude::*;
 

@@ -331,7 +331,7 @@ impl Loop {
         }
     }
 
-    /// Puts what notes the locals in the place of the markers.
+    /// Puts what notes the locals where the markers are.
     fn note(&self, block: &mut Block, uses: &Uses, core: &TokenStream) {
         let Some(exits) = &self.exits else {
             return;
