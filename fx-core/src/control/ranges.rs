@@ -151,13 +151,13 @@ impl<R: Iterator> Steps for Counted<R> {
 }
 
 /// A range that a graph may count.
-pub struct Traced {
+pub struct TracedRange {
     next: Int,
     end: Int,
     is_inclusive: bool,
 }
 
-impl Steps for Traced {
+impl Steps for TracedRange {
     type Kind = Symbolic;
     type Item = Int;
     type Counter = Int;
@@ -225,10 +225,10 @@ where
 }
 
 impl Stepped for Range<Int> {
-    type Steps = Traced;
+    type Steps = TracedRange;
 
-    fn steps(self) -> Traced {
-        Traced {
+    fn steps(self) -> TracedRange {
+        TracedRange {
             next: self.start,
             end: self.end,
             is_inclusive: false,
@@ -237,11 +237,11 @@ impl Stepped for Range<Int> {
 }
 
 impl Stepped for RangeInclusive<Int> {
-    type Steps = Traced;
+    type Steps = TracedRange;
 
-    fn steps(self) -> Traced {
+    fn steps(self) -> TracedRange {
         let (next, end) = self.into_inner();
-        Traced {
+        TracedRange {
             next,
             end,
             is_inclusive: true,
