@@ -1,5 +1,6 @@
 //! Control flow from plain Rust: what a plain condition costs, a turn of a recorded loop, and
 //! recording nested regions.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod support;
 
@@ -119,18 +120,12 @@ fn main() -> Result<()> {
         );
         println!("control.loop_ratio: {:.2}", graph / eager);
     }
-    growth(
-        "control",
-        [1_000, 10_000],
-        "nested",
-        |n| Ok(n),
-        |n, _| {
-            seconds(|| {
-                Trace::new(traced!(nested))
-                    .concrete("depth", n)
-                    .graph_module()
-                    .map(drop)
-            })
-        },
-    )
+    growth("control", [1_000, 10_000], "nested", Ok, |n, _| {
+        seconds(|| {
+            Trace::new(traced!(nested))
+                .concrete("depth", n)
+                .graph_module()
+                .map(drop)
+        })
+    })
 }
