@@ -3,6 +3,7 @@
 //! Nothing here is privileged: every operation is a `#[wrap]` function and every layer a
 //! `#[derive(Module)]` type, as users write their own.
 
+pub mod control;
 mod counter;
 mod device;
 mod error;

@@ -177,7 +177,14 @@ impl Forked {
         if !differing.is_empty() || !module.is_pure() {
             let args = record::nodes(&inputs);
             let condition = self.condition;
-            let results = record::call(active, "cond", &module, condition, args, differing.len())?;
+            let results = record::call(
+                active,
+                "cond",
+                &module,
+                Some(condition),
+                args,
+                differing.len(),
+            )?;
             for ((part, at), result) in differing.into_iter().zip(results) {
                 leaves[part][at] = result;
             }

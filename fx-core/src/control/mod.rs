@@ -35,6 +35,7 @@ mod forked;
 mod gate;
 mod ranges;
 mod record;
+mod scan;
 #[doc(hidden)]
 pub mod touched;
 mod turning;
@@ -43,6 +44,7 @@ mod while_loop;
 
 pub use self::cond::{Cond, cond};
 pub use self::decide::{Decide, Truth};
+pub use self::scan::{Scan, scan};
 pub use self::while_loop::{While, while_loop};
 
 /// What `#[trace(control_flow)]` writes.

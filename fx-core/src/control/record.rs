@@ -39,6 +39,14 @@ pub(super) fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Whether a leaf of a state can change from turn to turn.
+pub(super) fn is_carried(leaf: &Value) -> bool {
+    matches!(
+        leaf,
+        Value::Proxy(_) | Value::Object(_) | Value::Bool(_) | Value::Int(_) | Value::Float(_)
+    )
+}
+
 /// The leaves as arguments of nodes.
 pub(super) fn arguments(active: &Active, leaves: &[Value]) -> Result<Vec<Argument>> {
     let argument = |leaf| active.tracer.create_arg(&active.context, leaf);
@@ -65,19 +73,19 @@ pub(super) fn with_condition(rest: &[ParamSpec]) -> Vec<ParamSpec> {
         .collect()
 }
 
-/// Records a call of a new module with a condition and the rest of its arguments, and returns its
+/// Records a call of a new module with the condition and the rest of its arguments, and returns its
 /// results: one per output.
 pub(super) fn call(
     active: &Active,
     name: &str,
     module: &dyn Module,
-    condition: Proxy,
+    condition: Option<Proxy>,
     rest: impl IntoIterator<Item = Argument>,
     results: usize,
 ) -> Result<Vec<Value>> {
     let context = &active.context;
-    let condition = Argument::Node(condition.node());
-    let args: Args = std::iter::once(condition).chain(rest).collect();
+    let condition = condition.map(|condition| Argument::Node(condition.node()));
+    let args: Args = condition.into_iter().chain(rest).collect();
     let path = context.fresh_path(&format!("{name}_"));
     context.keep_module(&path, module);
     context.number_call(&path);

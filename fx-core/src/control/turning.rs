@@ -55,7 +55,7 @@ impl Turning {
         for (part, leaves) in leaves.iter_mut().enumerate() {
             for (at, leaf) in leaves.iter_mut().enumerate() {
                 // What is no number and no tensor cannot change.
-                if !is_carried(leaf) {
+                if !record::is_carried(leaf) {
                     continue;
                 }
                 let op = Op::Placeholder(Arc::from("carry"));
@@ -105,7 +105,7 @@ impl Turning {
                 ));
             }
             let pairs = self.init[at].iter().zip(&leaves);
-            for (one, other) in pairs.filter(|(one, _)| !is_carried(one)) {
+            for (one, other) in pairs.filter(|(one, _)| !record::is_carried(one)) {
                 if !record::is_same(one, other) {
                     return refused(format!(
                         "the body changes {}: in a loop whose condition is traced only tensors and numbers can change",
@@ -140,7 +140,7 @@ impl Turning {
         context.cut(&[&side], &self.carries, "a loop", self.caller)?;
         let args = init.into_iter().chain(record::nodes(&captured));
         let count = self.carried.len();
-        let results = record::call(active, "while_loop", &module, self.go, args, count)?;
+        let results = record::call(active, "while_loop", &module, Some(self.go), args, count)?;
         let mut leaves = self.init.clone();
         for ((part, at), result) in self.carried.iter().zip(results) {
             leaves[*part][*at] = result;
@@ -154,12 +154,4 @@ impl Drop for Turning {
     fn drop(&mut self) {
         self.active.context.leave_side(self.id);
     }
-}
-
-/// Whether a leaf of the state can change from turn to turn.
-fn is_carried(leaf: &Value) -> bool {
-    matches!(
-        leaf,
-        Value::Proxy(_) | Value::Object(_) | Value::Bool(_) | Value::Int(_) | Value::Float(_)
-    )
 }

@@ -123,9 +123,9 @@ impl GraphModule {
                 continue;
             };
             let is_loop = match module.graph_names() {
-                [] => continue,
+                ["then", "otherwise"] => false,
                 ["body"] => true,
-                _ => false,
+                _ => continue,
             };
             if !seen.insert(at) {
                 several.insert(at);
