@@ -6,6 +6,8 @@ mod support;
 mod branches;
 #[path = "control/loops.rs"]
 mod loops;
+#[path = "control/passes.rs"]
+mod passes;
 #[path = "control/source.rs"]
 mod source;
 #[path = "control/syntax.rs"]

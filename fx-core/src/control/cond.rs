@@ -157,6 +157,16 @@ impl Module for Cond {
         &["then", "otherwise"]
     }
 
+    fn open_edit(&mut self) -> bool {
+        self.then.open_edit() && self.otherwise.open_edit()
+    }
+
+    fn close_edit(&mut self, keep: bool) {
+        self.then.close_edit(keep);
+        self.otherwise.close_edit(keep);
+        self.graphs_changed();
+    }
+
     fn graphs_changed(&mut self) {
         self.params = OnceLock::new();
     }

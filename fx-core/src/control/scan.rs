@@ -351,6 +351,14 @@ impl Module for Scan {
         &["step"]
     }
 
+    fn open_edit(&mut self) -> bool {
+        self.step.open_edit()
+    }
+
+    fn close_edit(&mut self, keep: bool) {
+        self.step.close_edit(keep);
+    }
+
     fn source_problem(&self) -> Option<&'static str> {
         Some("is a scan, which generated source does not have yet")
     }

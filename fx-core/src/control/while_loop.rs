@@ -198,6 +198,15 @@ impl Module for While {
         &["body"]
     }
 
+    fn open_edit(&mut self) -> bool {
+        self.body.open_edit()
+    }
+
+    fn close_edit(&mut self, keep: bool) {
+        self.body.close_edit(keep);
+        self.graphs_changed();
+    }
+
     fn graphs_changed(&mut self) {
         self.params = OnceLock::new();
     }

@@ -12,7 +12,7 @@ use crate::ir::param_type::ParamType;
 use crate::text::Comment;
 
 /// A part of a graph that runs by a condition.
-pub(crate) enum Region<'g> {
+pub(crate) enum Control<'g> {
     /// The sides for a true and for a false condition.
     Branch(Box<[Input<'g>; 2]>),
     /// The body, which gives whether there is another turn, and the carried values.
@@ -22,16 +22,16 @@ pub(crate) enum Region<'g> {
 /// How many regions are written inside each other; what is deeper is called.
 pub(crate) const MAX_NESTED: usize = 16;
 
-impl Region<'_> {
+impl Control<'_> {
     /// The type of what a call gives, whose arguments have these types.
     pub fn result(&self, args: &[ParamType]) -> String {
         let operands = args.get(1..).unwrap_or_default();
         let types = match self {
-            Region::Branch(sides) => {
+            Control::Branch(sides) => {
                 let [then, otherwise] = sides.each_ref().map(|side| Writer::new(side, operands));
                 branch_types(&then, &otherwise)
             }
-            Region::Loop(body) => {
+            Control::Loop(body) => {
                 let body = Writer::new(body, operands);
                 let results = results(&body);
                 let carried = results.iter().skip(1);
@@ -84,7 +84,7 @@ impl Writer<'_> {
     /// The expression of a call of a region.
     pub(super) fn region(
         &self,
-        region: &Region<'_>,
+        region: &Control<'_>,
         node: NodeRef<'_>,
         options: &CodeOptions,
     ) -> String {
@@ -99,7 +99,7 @@ impl Writer<'_> {
             options.verbose.then_some(path)
         };
         match region {
-            Region::Branch(sides) => {
+            Control::Branch(sides) => {
                 let seen = || args.iter().map(|arg| self.seen(arg));
                 let [then, otherwise] = sides
                     .each_ref()
@@ -111,7 +111,7 @@ impl Writer<'_> {
                 let condition = self.asked(condition);
                 format!("if {condition} {{{then}\n}} else {{{otherwise}\n}}")
             }
-            Region::Loop(body) => {
+            Control::Loop(body) => {
                 let side = (&**body, place("body"));
                 self.turns(side, condition, args, &types, node, options)
             }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hooks::{FunctionHead, Hooks};
-use super::regions::Region;
+use super::regions::Control;
 use super::shown::{Boundaries, Places, colored};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
 use super::structures::{Access, Definitions, Leaf, Structure};
@@ -56,7 +56,7 @@ pub(crate) struct Input<'g> {
     /// The path under which fx-core's items are named.
     pub core: &'g str,
     /// The branches and loops that the graph calls, by path.
-    pub regions: FxHashMap<&'g str, Region<'g>>,
+    pub regions: FxHashMap<&'g str, Control<'g>>,
 }
 
 /// What a generated crate defines.

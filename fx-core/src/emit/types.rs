@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::regions::Region;
+use super::regions::Control;
 use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
@@ -115,7 +115,7 @@ pub(super) struct Declared<'g> {
     /// What the called graph modules return, by path.
     pub results: &'g FxHashMap<&'g str, String>,
     /// The branches and loops that it calls, by path.
-    pub regions: &'g FxHashMap<&'g str, Region<'g>>,
+    pub regions: &'g FxHashMap<&'g str, Control<'g>>,
     /// The types of the inputs of a side.
     pub operands: &'g [ParamType],
 }

@@ -110,6 +110,24 @@ impl GraphModule {
         Ok(any)
     }
 
+    /// Changes the sides of the branches and loops that the module holds, each by itself.
+    pub(crate) fn for_each_side(
+        &mut self,
+        mut change: impl FnMut(&mut GraphModule) -> Result<()>,
+    ) -> Result<()> {
+        for at in 0..self.attributes.modules.len() {
+            let module = self.attributes.modules.get_index(at);
+            if module.is_none_or(|(_, module)| module.graph_names().is_empty()) {
+                continue;
+            }
+            if let Some((_, module)) = self.attributes.modules.lend(at) {
+                for_each_graph_of(&mut **module, &mut change)?;
+                module.graphs_changed();
+            }
+        }
+        Ok(())
+    }
+
     /// The regions that exactly one node calls.
     fn called_regions(&self) -> Vec<Called> {
         let mut seen: FxHashSet<usize> = FxHashSet::default();

@@ -10,7 +10,7 @@ use super::GraphModule;
 use super::parts::graphs_of;
 use crate::emit::crates::core_of;
 use crate::emit::hooks::{CodeGen, CodeHook};
-use crate::emit::regions::{MAX_NESTED, Region};
+use crate::emit::regions::{Control, MAX_NESTED};
 use crate::emit::rust::{Input, Own, forward_source, result_type};
 use crate::emit::source::{CodeLine, CodeOptions, RustCode};
 use crate::emit::types::tensor_of as tensor_of_graph;
@@ -95,9 +95,9 @@ impl GraphModule {
             let side = |gm: &'g GraphModule| gm.source_inside(None, core, depth + 1);
             let region = match (module.graph_names(), graphs_of(&**module).as_slice()) {
                 (["then", "otherwise"], [(_, then), (_, otherwise)]) => {
-                    Region::Branch(Box::new([side(then), side(otherwise)]))
+                    Control::Branch(Box::new([side(then), side(otherwise)]))
                 }
-                (["body"], [(_, body)]) => Region::Loop(Box::new(side(body))),
+                (["body"], [(_, body)]) => Control::Loop(Box::new(side(body))),
                 _ => return None,
             };
             Some((&**path, region))

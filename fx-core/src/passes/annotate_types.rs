@@ -31,6 +31,10 @@ use crate::module::call::{Call, Callee};
 pub struct AnnotateTypes;
 
 impl Pass for AnnotateTypes {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();

@@ -33,6 +33,10 @@ use crate::value::handle::NodeId;
 pub struct Canonicalize;
 
 impl Pass for Canonicalize {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();

@@ -66,6 +66,10 @@ impl fmt::Debug for Cse {
 }
 
 impl Pass for Cse {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();

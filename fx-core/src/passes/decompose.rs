@@ -131,6 +131,10 @@ impl DecomposedCall<'_> {
 }
 
 impl Pass for Decompositions {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();

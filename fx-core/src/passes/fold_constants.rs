@@ -92,6 +92,10 @@ impl fmt::Debug for FoldConstants {
 }
 
 impl Pass for FoldConstants {
+    fn enters_control(&self) -> bool {
+        !self.lazy
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();

@@ -29,6 +29,7 @@ pub(crate) mod record;
 mod retarget;
 mod schedule;
 pub(crate) mod shape_prop;
+pub(crate) mod simplify_control;
 pub(crate) mod split;
 mod structural_hash;
 
@@ -46,6 +47,7 @@ pub use self::normalize::{MethodsToFunctions, NormalizeArguments};
 pub use self::pass::{Pass, PassFn, pass_fn};
 pub use self::profile::{NodeCost, Profile};
 pub use self::record::PassRecord;
+pub use self::simplify_control::SimplifyControl;
 pub use self::split::SplitPart;
 pub use crate::region::ordered::Ordered;
 pub use crate::region::region::Region;

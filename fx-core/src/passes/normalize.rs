@@ -103,6 +103,10 @@ fn is_same(node: NodeRef<'_>, args: &[Argument], kwargs: &[(Arc<str>, Argument)]
 }
 
 impl Pass for NormalizeArguments {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();
@@ -132,6 +136,10 @@ impl Pass for NormalizeArguments {
 pub struct MethodsToFunctions;
 
 impl Pass for MethodsToFunctions {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         let mut graph = gm.graph_mut();
         let mut changed = false;

@@ -58,6 +58,12 @@ pub trait Pass: Send + Sync {
         Ok(())
     }
 
+    /// Whether it also works on the sides of branches and the bodies of loops
+    /// ([`control`](crate::control)), each by itself.
+    fn enters_control(&self) -> bool {
+        false
+    }
+
     /// Changes the module; returns whether it did. Nested graph modules are separate: a pass that
     /// is to work on them is applied to each.
     ///
@@ -120,6 +126,10 @@ impl<F: Fn(&mut GraphModule) -> Result<bool> + Send + Sync> Pass for PassFn<F> {
 
 /// Applies its rules until none matches.
 impl Pass for Rewriter {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         Ok(!Rewriter::run(self, gm)?.rewritten.is_empty())
     }
@@ -166,7 +176,13 @@ impl GraphModule {
         let nodes_before = self.graph().len();
         let former = self.graph_mut().start_pass(name);
         let start = Instant::now();
-        let changed = pass.run(self)?;
+        let mut changed = pass.run(self)?;
+        if pass.enters_control() {
+            self.for_each_side(|side| {
+                changed |= side.apply(pass)?.changed;
+                Ok(())
+            })?;
+        }
         let time = start.elapsed();
         let (changes, created) = self.changes_in(edit);
         let mut graph = self.graph_mut();

@@ -147,6 +147,10 @@ impl FuseBatchNorm {
 }
 
 impl Pass for FuseBatchNorm {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn requires(&self, gm: &GraphModule) -> Result<()> {
         pairs(gm).map(drop)
     }

@@ -31,6 +31,10 @@ use crate::{nn, ops};
 pub struct RemoveDropout;
 
 impl Pass for RemoveDropout {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         remove(gm, |gm, node| match node.op() {
             Op::CallModule(path) => gm.submodule_as::<nn::Dropout>(path).is_ok(),
@@ -56,6 +60,10 @@ impl Pass for RemoveDropout {
 pub struct RemoveIdentity;
 
 impl Pass for RemoveIdentity {
+    fn enters_control(&self) -> bool {
+        true
+    }
+
     fn run(&self, gm: &mut GraphModule) -> Result<bool> {
         remove(gm, |gm, node| match node.op() {
             Op::CallModule(path) => {
