@@ -7,6 +7,7 @@ use fx_core::prelude::*;
 use super::syntax::{INPUTS, breaks, chooses, collatz, counted, early, repeats, same, sides};
 
 #[path = "written.rs"]
+#[rustfmt::skip]
 mod written;
 
 use written::{Breaks, Chooses, Collatz, Counted, Early, Repeats, Sides};

@@ -98,12 +98,13 @@ impl Loop {
                 }
             }
             Some(_) => {
-                let (turn, site) = (self.turn(), self.of("exits"));
+                let (turn, site, joins) = (self.turn(), self.of("exits"), self.of("joins"));
                 match is_break {
                     false => parse_quote!(break #turn),
                     true => parse_quote! {
                         match #site.breaks_for_some() {
                             true => {
+                                let _ = #joins.token();
                                 #site.stop();
                                 break #turn
                             }

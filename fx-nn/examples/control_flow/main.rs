@@ -1,9 +1,14 @@
-//! Branches, loops and an assertion from plain Rust: their source, and the same numbers eagerly,
-//! traced, interpreted, traced again and loaded, on inputs that take every way.
+//! Branches, loops and an assertion from plain Rust: their graph, its source, and the same numbers
+//! eagerly, traced, interpreted, traced again, from the source and loaded, on inputs that take every
+//! way.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use fx_nn::prelude::*;
 use fx_nn::run::PlainInterpreter;
+
+/// What `code()` writes for [`Gate`], as a module of its own.
+#[rustfmt::skip]
+mod written;
 
 #[derive(Module)]
 struct Gate {
@@ -48,8 +53,16 @@ fn main() -> Result<()> {
         double: true,
     };
     let gm = symbolic_trace(&gate)?;
-    println!("{}", gm.code());
+    println!("{}\n\n{}", gm.graph(), gm.code());
 
+    let words = |text: &str| text.split_whitespace().collect::<String>();
+    if !words(include_str!("written.rs")).contains(&words(&gm.code())) {
+        return Err(Error::msg("written.rs is not what `code()` writes"));
+    }
+    let written = written::Gate {
+        scale: gate.scale.clone(),
+        linear: gate.linear.clone(),
+    };
     let again = symbolic_trace(&gm)?;
     let file = std::env::temp_dir().join(format!("control_flow_{}.fx", std::process::id()));
     gm.save(&file)?;
@@ -69,10 +82,12 @@ fn main() -> Result<()> {
         let interpreted = gm
             .interpretation()
             .run(&mut PlainInterpreter, vec![Value::of(x.clone())])?;
-        let found: [Tensor; 4] = [
+        let found: [Tensor; 6] = [
             gm.forward(&x)?,
             Tensor::from_value(interpreted)?,
             again.forward(&x)?,
+            written.forward(&x)?,
+            symbolic_trace(&written)?.forward(&x)?,
             loaded.forward(&x)?,
         ];
         for found in &found {
