@@ -27,7 +27,7 @@ use crate::value::handle::NodeId;
 /// let cond = cond.ok_or_else(|| Error::msg("there is a branch"))?;
 /// gm.graph_mut().node_mut(cond)?.update_arg(0, Argument::Bool(true))?;
 /// gm.apply(&SimplifyControl)?;
-/// assert!(gm.code().contains("let mul = (x * 3.0)?;"));
+/// assert!(gm.code().contains("(x * 3.0)?"));
 /// assert!(!gm.code().contains("if "));
 /// # Ok::<(), Error>(())
 /// ```
