@@ -330,7 +330,7 @@ impl Control<'_> {
         let bound = self.locals.bound_in(self.loops[at].regions);
         let around = &mut self.loops[at];
         let gives = matches!(jump, Jump::Break(_, Some(_))).then(|| quote!(#value));
-        let known = around.jump(is_break, gives.as_ref(), true);
+        let known = around.jump(is_break, gives.as_ref());
         let (kind, before, after) = around.exit(is_break, bound, place).unwrap_or_else(|| {
             let control = respanned(control, place);
             let fork = Ident::new("__fork", place);
@@ -456,7 +456,7 @@ impl Control<'_> {
                 Expr::Break(jump) => jump.expr.as_ref().map(|value| quote!(#value)),
                 _ => None,
             };
-            *expr = around.jump(is_break, value.as_ref(), true);
+            *expr = around.jump(is_break, value.as_ref());
         }
     }
 }

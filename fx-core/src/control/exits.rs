@@ -24,10 +24,8 @@ pub struct Exits {
     is_recording: bool,
     /// The test of the loop's condition, which only a loop without an exit comes to.
     test: Option<Forked>,
-    /// Whether an exit of an earlier turn may have been taken, when the graph runs.
-    may_be_over: bool,
-    /// The locals after the last turn, if so.
-    state: Vec<Value>,
+    /// The locals after the last turn, if the loop may be over when the graph runs.
+    left_in: Option<Vec<Value>>,
     pub(super) held: Held,
 }
 
@@ -46,8 +44,7 @@ impl Default for Exits {
             stopped: false,
             is_recording: false,
             test: None,
-            may_be_over: false,
-            state: Vec::new(),
+            left_in: None,
             held: Held::default(),
         }
     }
@@ -97,7 +94,7 @@ impl Exits {
             return Ok(());
         };
         self.held.join(&mut held);
-        end(&mut forked, Value::Bool(goes_on), state, &|_| String::new())?;
+        end(&mut forked, Value::Bool(goes_on), state, &unnamed)?;
         forked.becomes(if goes_on { "continue" } else { "break" });
         self.pending.push(Exit { forked, goes_on });
         Ok(())
@@ -127,8 +124,8 @@ impl Exits {
             // Rust decides about the next turn: what follows is for a loop without an exit.
             Truth::Traced(go) if is_plain => {
                 let mut forked = Forked::begin(go, true, Region::After("break"), caller)?;
-                let state = self.state.clone();
-                end(&mut forked, Value::Bool(false), state, &|_| String::new())?;
+                let state = self.left_in.clone().unwrap_or_default();
+                end(&mut forked, Value::Bool(false), state, &unnamed)?;
                 self.pending.push(Exit {
                     forked,
                     goes_on: false,
@@ -169,7 +166,7 @@ impl Exits {
 
     /// Whether no exit of an earlier turn can be taken still.
     pub(super) fn begins_anew(&self) -> bool {
-        !self.may_be_over && !self.is_recording
+        self.left_in.is_none() && !self.is_recording
     }
 
     /// Whether there is another turn, as the exits of the last one say.
@@ -206,11 +203,7 @@ impl Exits {
             state = joined.collect();
         }
         self.go = go;
-        self.may_be_over = !matches!(go, Truth::Known(true));
-        self.state = match self.may_be_over {
-            true => state.clone(),
-            false => Vec::new(),
-        };
+        self.left_in = (!matches!(go, Truth::Known(true))).then(|| state.clone());
         Ok(state)
     }
 }
@@ -230,6 +223,11 @@ fn end(
     Ok(joined.unwrap_or_default())
 }
 
+/// The name of a local of a side whose locals are compared later, or of none.
+fn unnamed(_: usize) -> String {
+    String::new()
+}
+
 /// The truth of a condition that was asked in one side only.
 #[cold]
 fn tested<K: Kind>(
@@ -241,10 +239,8 @@ fn tested<K: Kind>(
         Truth::Known(holds) => Value::Bool(holds),
         Truth::Traced(holds) => Value::Proxy(holds),
     };
-    end(&mut test, condition, Vec::new(), &|_| String::new())?;
-    let joined = end(&mut test, Value::Bool(false), Vec::new(), &|_| {
-        String::new()
-    })?;
+    end(&mut test, condition, Vec::new(), &unnamed)?;
+    let joined = end(&mut test, Value::Bool(false), Vec::new(), &unnamed)?;
     Ok(match joined.into_iter().next() {
         Some(Value::Proxy(holds)) => match K::traced(holds, caller) {
             Some(traced) => Fork::Traced(traced),

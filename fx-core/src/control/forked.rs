@@ -8,15 +8,15 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use super::cond::Cond;
-use super::record;
+use super::record::{self, Recording};
 use crate::error::{Error, Result};
 use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::op::Op;
 use crate::ir::operator;
 use crate::trace::blame::blame;
-use crate::trace::open_side::{Region, SideId};
+use crate::trace::open_side::Region;
 use crate::trace::scope::{self, Active};
-use crate::trace::side::{Mark, Side};
+use crate::trace::side::Side;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
@@ -26,8 +26,7 @@ pub(super) struct Forked {
     active: Rc<Active>,
     condition: Proxy,
     caller: &'static Location<'static>,
-    id: SideId,
-    mark: Mark,
+    recording: Recording,
     /// The side that was recorded first, once it has ended.
     first: Option<Ended>,
     /// Whether the first side is the one for a false condition.
@@ -50,8 +49,7 @@ impl Forked {
     ) -> Result<Self> {
         let active = scope::of_proxy(condition)?;
         Ok(Forked {
-            id: active.context.open_side(region, caller),
-            mark: active.context.mark()?,
+            recording: Recording::begin(&active, region, caller)?,
             condition,
             caller,
             first: None,
@@ -62,9 +60,7 @@ impl Forked {
 
     /// What is recorded from here on is that of a jump, up to the end of the function or loop.
     pub fn becomes(&mut self, jump: &'static str) {
-        self.active
-            .context
-            .rename_side(self.id, Region::After(jump));
+        self.recording.becomes(jump);
     }
 
     /// Whether the second side is under way.
@@ -82,16 +78,16 @@ impl Forked {
         let parts = values.into_iter().map(record::flat);
         let ended = Ended {
             parts: parts.collect::<Result<_>>()?,
-            nodes: self.active.context.recorded_since(self.mark)?,
+            nodes: self.recording.nodes()?,
         };
         match self.first.take() {
             None => {
-                self.mark = self.active.context.mark()?;
+                self.recording.turn()?;
                 self.first = Some(ended);
                 Ok(None)
             }
             Some(first) => {
-                self.active.context.end_side(self.id)?;
+                self.recording.end()?;
                 self.join(first, ended, name).map(Some)
             }
         }
@@ -101,8 +97,8 @@ impl Forked {
     /// any other goes on with what follows.
     pub fn refuse(self, words: &str) -> Result<()> {
         let context = &self.active.context;
-        let nodes = context.recorded_since(self.mark)?;
-        context.end_side(self.id)?;
+        let nodes = self.recording.nodes()?;
+        self.recording.end()?;
         let results = Vec::new();
         context.cut(&[&Side { nodes, results }], &[], "a branch", self.caller)?;
         context.set_location(self.caller);
@@ -193,11 +189,5 @@ impl Forked {
         values
             .map(|(tree, leaves)| tree.unflatten(leaves))
             .collect()
-    }
-}
-
-impl Drop for Forked {
-    fn drop(&mut self) {
-        self.active.context.leave_side(self.id);
     }
 }

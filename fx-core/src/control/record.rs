@@ -1,6 +1,10 @@
 //! What branches and loops share while they are recorded: values as leaves, sides as graph modules,
 //! and the call that takes the place of what was cut.
 
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::args::Args;
@@ -9,8 +13,9 @@ use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
+use crate::trace::open_side::{Region, SideId};
 use crate::trace::scope::Active;
-use crate::trace::side::Side;
+use crate::trace::side::{Mark, Side};
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
@@ -20,6 +25,73 @@ pub(super) fn flat(value: Value) -> Result<(Tree, Vec<Value>)> {
     let tree = Tree::of(&value)?;
     let leaves = tree.flatten(value)?;
     Ok((tree, leaves))
+}
+
+/// What a call gives: the one result, or a tuple of them.
+pub(super) fn given(results: Vec<Value>) -> Value {
+    match <[Value; 1]>::try_from(results) {
+        Ok([only]) => only,
+        Err(results) => Value::Tuple(results.into()),
+    }
+}
+
+/// A side that is recorded; one that is left before its end is an error of the trace.
+pub(super) struct Recording {
+    active: Rc<Active>,
+    id: SideId,
+    mark: Mark,
+}
+
+impl Recording {
+    /// What is recorded from here on is in the side.
+    pub fn begin(
+        active: &Rc<Active>,
+        region: Region,
+        caller: &'static Location<'static>,
+    ) -> Result<Self> {
+        Ok(Recording {
+            id: active.context.open_side(region, caller),
+            mark: active.context.mark()?,
+            active: active.clone(),
+        })
+    }
+
+    /// The nodes of the side so far.
+    pub fn nodes(&self) -> Result<Vec<NodeId>> {
+        self.active.context.recorded_since(self.mark)
+    }
+
+    /// The next side begins here.
+    pub fn turn(&mut self) -> Result<()> {
+        self.mark = self.active.context.mark()?;
+        Ok(())
+    }
+
+    /// What is recorded from here on is that of a jump, up to the end of the function or loop.
+    pub fn becomes(&self, jump: &'static str) {
+        self.active
+            .context
+            .rename_side(self.id, Region::After(jump));
+    }
+
+    /// Ends it, with all of its sides.
+    pub fn end(&self) -> Result<()> {
+        self.active.context.end_side(self.id)
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.active.context.leave_side(self.id);
+    }
+}
+
+/// An input of a body that is recorded.
+pub(super) fn input(active: &Active, name: &str) -> Result<NodeId> {
+    let op = Op::Placeholder(Arc::from(name));
+    active
+        .context
+        .insert(op, Args::new(), Kwargs::new(), Some(name))
 }
 
 /// Whether two leaves are the same whichever side gives them.

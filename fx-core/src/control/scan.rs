@@ -5,15 +5,11 @@
 //! carried values and results.
 
 use std::panic::Location;
-use std::sync::Arc;
 
-use super::record;
+use super::record::{self, Recording};
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::ir::args::Args;
-use crate::ir::argument::Kwargs;
 use crate::ir::function::{Effects, Function};
-use crate::ir::op::Op;
 use crate::ir::operator;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
@@ -23,7 +19,7 @@ use crate::trace::blame::blame;
 use crate::trace::call_args::CallArgs;
 use crate::trace::convert::Output;
 use crate::trace::open_side::Region;
-use crate::trace::scope::{self, Active};
+use crate::trace::scope;
 use crate::trace::side::Side;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::tree::Tree;
@@ -109,11 +105,14 @@ fn one_by_one(state: Value, tree: &Tree, items: &[Value], step: Step<'_>) -> Res
     }
     let lists = lists.into_iter().map(|list| Value::List(list.into()));
     let Some(given) = given else {
-        return Err(Error::msg(
-            "a scan over no items gives nothing: what its steps give has no known shape",
-        ));
+        return Err(of_nothing());
     };
     Ok((state, given, lists.collect()))
+}
+
+/// The error of a scan without items.
+fn of_nothing() -> Error {
+    Error::msg("a scan over no items gives nothing: what its steps give has no known shape")
 }
 
 /// How many items there are, which all sequences have.
@@ -159,18 +158,6 @@ fn item_of(of: &Value, at: usize) -> Result<Value> {
     }
 }
 
-/// A step that is recorded; one that is left before its end is an error of the trace.
-struct Recording<'a> {
-    active: &'a Active,
-    id: crate::trace::open_side::SideId,
-}
-
-impl Drop for Recording<'_> {
-    fn drop(&mut self) {
-        self.active.context.leave_side(self.id);
-    }
-}
-
 fn recorded(
     proxy: Proxy,
     init: Value,
@@ -190,19 +177,20 @@ fn recorded(
         .enumerate()
         .filter(|(_, leaf)| record::is_carried(leaf))
     {
-        *leaf = input(&active, "carry", &mut own)?;
+        let node = record::input(&active, "carry")?;
+        *leaf = Value::Proxy(context.proxy(node));
+        own.push(node);
         carried.push(at);
     }
-    let item = items.iter().map(|_| input(&active, "item", &mut own));
-    let item = item.collect::<Result<Vec<Value>>>()?;
-    let recording = Recording {
-        id: context.open_side(Region::Loop, caller),
-        active: &active,
-    };
-    let mark = context.mark()?;
+    let inputs = items.iter().map(|_| record::input(&active, "item"));
+    let inputs = inputs.collect::<Result<Vec<NodeId>>>()?;
+    let item = inputs.iter().map(|node| Value::Proxy(context.proxy(*node)));
+    let item: Vec<Value> = item.collect();
+    own.extend(inputs);
+    let recording = Recording::begin(&active, Region::Loop, caller)?;
     let (after, given) = step(shape.unflatten(state)?, tree.unflatten(item)?)?;
-    let nodes = context.recorded_since(mark)?;
-    context.end_side(recording.id)?;
+    let nodes = recording.nodes()?;
+    recording.end()?;
     context.set_location(caller);
     let (after_shape, mut after) = record::flat(after)?;
     if after_shape != shape {
@@ -238,16 +226,6 @@ fn recorded(
         state[at] = result;
     }
     Ok((shape.unflatten(state)?, given, results.collect()))
-}
-
-/// An input of the step.
-fn input(active: &Active, name: &str, own: &mut Vec<NodeId>) -> Result<Value> {
-    let op = Op::Placeholder(Arc::from(name));
-    let node = active
-        .context
-        .insert(op, Args::new(), Kwargs::new(), Some(name))?;
-    own.push(node);
-    Ok(Value::Proxy(active.context.proxy(node)))
 }
 
 /// A scan of a graph: runs `step` for each item of its sequences. [`scan`] makes it.
@@ -318,16 +296,11 @@ impl Module for Scan {
             }
         }
         if count == 0 {
-            return Err(Error::msg(
-                "a scan over no items gives nothing: what its steps give has no known shape",
-            ));
+            return Err(of_nothing());
         }
         let lists = lists.into_iter().map(|list| Value::List(list.into()));
         let all: Vec<Value> = state.into_iter().chain(lists).collect();
-        *out = match <[Value; 1]>::try_from(all) {
-            Ok([only]) => only,
-            Err(all) => Value::Tuple(all.into()),
-        };
+        *out = record::given(all);
         Ok(())
     }
 

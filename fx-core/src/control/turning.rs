@@ -4,19 +4,17 @@
 
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use super::decide::Truth;
-use super::record;
+use super::record::{self, Recording};
 use super::while_loop::While;
 use crate::error::{Error, Result};
-use crate::ir::args::Args;
-use crate::ir::argument::{Argument, Kwargs};
-use crate::ir::op::Op;
+use crate::ir::argument::Argument;
 use crate::trace::blame::blame;
-use crate::trace::open_side::{Region, SideId};
+use crate::trace::open_side::Region;
 use crate::trace::scope::{self, Active};
-use crate::trace::side::{Mark, Side};
+use crate::trace::side::Side;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
@@ -27,8 +25,7 @@ pub(super) struct Turning {
     /// Whether there is a first turn.
     go: Proxy,
     caller: &'static Location<'static>,
-    id: SideId,
-    mark: Mark,
+    recording: Recording,
     trees: Vec<Tree>,
     /// What the loop begins with.
     init: Vec<Vec<Value>>,
@@ -58,8 +55,7 @@ impl Turning {
                 if !record::is_carried(leaf) {
                     continue;
                 }
-                let op = Op::Placeholder(Arc::from("carry"));
-                let node = context.insert(op, Args::new(), Kwargs::new(), Some("carry"))?;
+                let node = record::input(&active, "carry")?;
                 *leaf = Value::Proxy(context.proxy(node));
                 carried.push((part, at));
                 carries.push(node);
@@ -69,8 +65,7 @@ impl Turning {
         let state = state.map(|(tree, leaves)| tree.unflatten(leaves));
         let state = state.collect::<Result<_>>()?;
         let turning = Turning {
-            id: context.open_side(Region::Loop, caller),
-            mark: context.mark()?,
+            recording: Recording::begin(&active, Region::Loop, caller)?,
             go,
             caller,
             trees,
@@ -91,8 +86,8 @@ impl Turning {
         name: &dyn Fn(usize) -> String,
     ) -> Result<Vec<Value>> {
         let (active, context) = (&self.active, &self.active.context);
-        let nodes = context.recorded_since(self.mark)?;
-        context.end_side(self.id)?;
+        let nodes = self.recording.nodes()?;
+        self.recording.end()?;
         context.set_location(self.caller);
         let refused = |text: String| Err(blame(active, "while_loop", Error::msg(text)));
         let mut next: Vec<Vec<Value>> = Vec::with_capacity(state.len());
@@ -147,11 +142,5 @@ impl Turning {
         }
         let state = self.trees.iter().zip(leaves);
         state.map(|(tree, leaves)| tree.unflatten(leaves)).collect()
-    }
-}
-
-impl Drop for Turning {
-    fn drop(&mut self) {
-        self.active.context.leave_side(self.id);
     }
 }

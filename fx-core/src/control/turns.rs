@@ -88,15 +88,20 @@ impl<K: Kind> Turns<K> {
         let again = fork.truth();
         let traced = fork.traced_mut();
         let caller = traced.map_or_else(Location::caller, |traced| traced.caller());
-        self.after(again, caller)
+        let (state, names) = self.gathered();
+        self.after(again, state, &names, caller)
     }
 
     /// What is next after a turn of which this is known: whether there is another one.
-    fn after(&mut self, again: Truth, caller: &'static Location<'static>) -> Result<bool> {
-        let state = std::mem::take(&mut self.state);
-        let names = std::mem::take(&mut self.names);
+    fn after(
+        &mut self,
+        again: Truth,
+        state: Vec<Value>,
+        names: &[&'static str],
+        caller: &'static Location<'static>,
+    ) -> Result<bool> {
         let (next, is_body) = match (self.open.take(), again) {
-            (Some(turning), again) => (turning.end(again, state, &named(&names))?, false),
+            (Some(turning), again) => (turning.end(again, state, &named(names))?, false),
             (None, Truth::Traced(go)) => {
                 let (turning, state) = Turning::begin(go, state, caller)?;
                 self.open = Some(Box::new(turning));
@@ -113,14 +118,26 @@ impl<K: Kind> Turns<K> {
     /// # Errors
     /// Returns an error if the locals have another structure at an exit, or an exit leaves a branch.
     pub fn join(&mut self, exits: &mut Exits) -> Result<()> {
-        let state = std::mem::take(&mut self.state);
-        let names = std::mem::take(&mut self.names);
+        let (state, _) = self.joined(exits)?;
+        self.next = state.into_iter();
+        Ok(())
+    }
+
+    /// The locals after the exits, with their names.
+    fn joined(&mut self, exits: &mut Exits) -> Result<Gathered> {
+        let (state, names) = self.gathered();
         if exits.begins_anew() {
             self.held = Held::default();
         }
         self.held.join(&mut exits.held);
-        self.next = exits.join(state, &named(&names))?.into_iter();
-        Ok(())
+        let state = exits.join(state, &named(&names))?;
+        Ok((state, names))
+    }
+
+    /// The locals as they were gathered, with their names.
+    fn gathered(&mut self) -> Gathered {
+        let state = std::mem::take(&mut self.state);
+        (state, std::mem::take(&mut self.names))
     }
 
     /// Joins the exits of a turn of a `loop`; returns whether there is another turn.
@@ -130,15 +147,15 @@ impl<K: Kind> Turns<K> {
     #[track_caller]
     pub fn repeat(&mut self, exits: &mut Exits) -> Result<bool> {
         let caller = Location::caller();
-        let names = self.names.clone();
-        self.join(exits)?;
-        self.names = names;
-        self.state = std::mem::take(&mut self.next).collect();
-        let is_body = self.after(exits.take_go(), caller)?;
+        let (state, names) = self.joined(exits)?;
+        let is_body = self.after(exits.take_go(), state, &names, caller)?;
         exits.records(self.is_open());
         Ok(is_body)
     }
 }
+
+/// Locals, with their names.
+type Gathered = (Vec<Value>, Vec<&'static str>);
 
 /// The names of the locals, for an error.
 fn named(names: &[&'static str]) -> impl Fn(usize) -> String {

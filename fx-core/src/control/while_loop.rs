@@ -11,7 +11,6 @@ use super::record;
 use super::turning::Turning;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::ir::argument::Argument;
 use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
@@ -98,11 +97,7 @@ impl While {
 
     /// How many values a turn carries to the next.
     pub fn carries(&self) -> usize {
-        let output = self.body.graph().output_node();
-        match output.and_then(|node| node.args().first()) {
-            Some(Argument::Tuple(results)) => results.len().saturating_sub(1),
-            _ => 0,
-        }
+        self.body.graph().results().len().saturating_sub(1)
     }
 
     /// Sets how many turns a run may take; `None` is no limit.
@@ -171,10 +166,7 @@ impl Module for While {
             again = go.truth()?;
             state.swap_with_slice(next);
         }
-        *out = match <[Value; 1]>::try_from(state) {
-            Ok([only]) => only,
-            Err(state) => Value::Tuple(state.into()),
-        };
+        *out = record::given(state);
         Ok(())
     }
 

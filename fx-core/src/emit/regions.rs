@@ -33,7 +33,7 @@ impl Control<'_> {
             }
             Control::Loop(body) => {
                 let body = Writer::new(body, operands);
-                let results = results(&body);
+                let results = body.graph.results();
                 let carried = results.iter().skip(1);
                 carried.map(|arg| body.result_type(arg)).collect()
             }
@@ -44,7 +44,7 @@ impl Control<'_> {
 
 /// The types of what a branch gives: those that both sides have, and else any value.
 fn branch_types(then: &Writer<'_>, otherwise: &Writer<'_>) -> Vec<String> {
-    let pairs = results(then).iter().zip(results(otherwise));
+    let pairs = then.graph.results().iter().zip(otherwise.graph.results());
     let types = pairs.map(|(one, other)| {
         let ty = then.result_type(one);
         match ty == otherwise.result_type(other) {
@@ -53,16 +53,6 @@ fn branch_types(then: &Writer<'_>, otherwise: &Writer<'_>) -> Vec<String> {
         }
     });
     types.collect()
-}
-
-/// What a side gives, one by one.
-fn results<'g>(side: &Writer<'g>) -> &'g [Argument] {
-    let output = side.graph.output_node();
-    match output.and_then(|node| node.args().first()) {
-        Some(Argument::Tuple(items)) => items,
-        Some(one) => std::slice::from_ref(one),
-        None => &[],
-    }
 }
 
 /// Several as a tuple, one as it is.
@@ -127,7 +117,7 @@ impl Writer<'_> {
         node: NodeRef<'_>,
         options: &CodeOptions,
     ) -> String {
-        let carries = results(&Writer::new(body, types)).len().saturating_sub(1);
+        let carries = body.graph.results().len().saturating_sub(1);
         let free = |name: String| match body.graph.find_name(&name) {
             Some(_) => format!("{name}_"),
             None => name,
@@ -151,7 +141,7 @@ impl Writer<'_> {
                 None => self.seen(arg),
             });
         let side = self.side(body, types, seen, options);
-        let results = results(&side);
+        let results = side.graph.results();
         let next: Vec<String> = results.iter().map(|arg| side.result_type(arg)).collect();
         let first = std::iter::once(condition).chain(args);
         let first: Vec<&Argument> = first.take(carries + 1).collect();
@@ -268,7 +258,7 @@ impl Writer<'_> {
 
     /// What a side gives, by the types of its results.
     fn given(&self, types: &[String]) -> String {
-        one_or_tuple(&self.outputs(results(self), types))
+        one_or_tuple(&self.outputs(self.graph.results(), types))
     }
 
     /// The lines of a side, indented, each behind a line break.

@@ -36,7 +36,7 @@ impl GraphModule {
             dropped += count - kept.len();
             let skipped = usize::from(called.is_loop);
             self.change_sides(&called, |graph| {
-                let results = results_of(graph).to_vec();
+                let results = graph.results().to_vec();
                 let go = results.iter().take(skipped).cloned();
                 let kept_results = kept.iter().map(|at| results[at + skipped].clone());
                 let left: Vec<Argument> = go.chain(kept_results).collect();
@@ -83,7 +83,7 @@ impl GraphModule {
             let mut unused: Option<FxHashSet<usize>> = None;
             for (_, side) in &sides {
                 let carried = match called.is_loop {
-                    true => results_of(&side.graph).len().saturating_sub(1),
+                    true => side.graph.results().len().saturating_sub(1),
                     false => 0,
                 };
                 let inputs = side.graph.placeholders().enumerate().skip(carried);
@@ -160,7 +160,7 @@ impl GraphModule {
         let node = self.graph.node(called.node).ok()?;
         let (_, module) = self.attributes.modules.get_index(called.at)?;
         let (_, side) = graphs_of(&**module).into_iter().next()?;
-        let results = results_of(&side.graph);
+        let results = side.graph.results();
         let results = &results[usize::from(called.is_loop).min(results.len())..];
         let count = results.len();
         let mut needed: Vec<bool> = vec![false; count];
@@ -234,7 +234,7 @@ impl GraphModule {
 /// Adds the carried values that a turn needs for those that are needed, and for whether there is
 /// another turn.
 fn add_carried(body: &Graph, needed: &mut [bool]) {
-    let results = results_of(body);
+    let results = body.results();
     let inputs = body.placeholders().enumerate();
     let inputs: FxHashMap<NodeId, usize> = inputs.map(|(at, node)| (node.id(), at)).collect();
     let mut reached: FxHashSet<NodeId> = FxHashSet::default();
@@ -272,16 +272,6 @@ fn add_carried(body: &Graph, needed: &mut [bool]) {
         if let Ok(node) = body.node(id) {
             left.extend(node.all_input_nodes().map(|input| input.id()));
         }
-    }
-}
-
-/// What a side gives, one by one.
-fn results_of(side: &Graph) -> &[Argument] {
-    let output = side.output_node();
-    match output.and_then(|node| node.args().first()) {
-        Some(Argument::Tuple(items)) => items,
-        Some(one) => std::slice::from_ref(one),
-        None => &[],
     }
 }
 

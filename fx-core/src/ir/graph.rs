@@ -299,6 +299,15 @@ impl Graph {
         self.nodes().next_back().filter(|n| *n.op() == Op::Output)
     }
 
+    /// What the graph gives, one by one: the items of a tuple, or the one result.
+    pub(crate) fn results(&self) -> &[Argument] {
+        match self.output_node().and_then(|node| node.args().first()) {
+            Some(Argument::Tuple(items)) => items,
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        }
+    }
+
     /// Whether `a` comes before `b`, in constant time.
     ///
     /// # Errors

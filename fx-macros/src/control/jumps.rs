@@ -18,13 +18,18 @@ impl Jump {
     /// The jump that a block ends in.
     pub fn of(block: &Block) -> Option<Jump> {
         match block.stmts.last() {
-            Some(Stmt::Expr(Expr::Return(jump), _)) => Some(Jump::Return(jump.expr.clone())),
-            Some(Stmt::Expr(Expr::Break(jump), _)) => {
-                Some(Jump::Break(jump.label.clone(), jump.expr.clone()))
-            }
-            Some(Stmt::Expr(Expr::Continue(jump), _)) => Some(Jump::Continue(jump.label.clone())),
+            Some(Stmt::Expr(last, _)) => Jump::from(last),
             _ => None,
         }
+    }
+
+    fn from(expr: &Expr) -> Option<Jump> {
+        Some(match expr {
+            Expr::Return(jump) => Jump::Return(jump.expr.clone()),
+            Expr::Break(jump) => Jump::Break(jump.label.clone(), jump.expr.clone()),
+            Expr::Continue(jump) => Jump::Continue(jump.label.clone()),
+            _ => return None,
+        })
     }
 
     /// Puts the value of the jump in its place: the block then gives it.
@@ -128,10 +133,7 @@ impl<'ast> Visit<'ast> for Jumps {
             .filter(|_| matches::is_of_literals(choice));
         let arms = arms.map(|arm| match &*arm.body {
             Expr::Block(block) => Jump::of(&block.block),
-            Expr::Return(jump) => Some(Jump::Return(jump.expr.clone())),
-            Expr::Break(jump) => Some(Jump::Break(jump.label.clone(), None)),
-            Expr::Continue(jump) => Some(Jump::Continue(jump.label.clone())),
-            _ => None,
+            body => Jump::from(body),
         });
         for jump in arms.flatten() {
             match jump {

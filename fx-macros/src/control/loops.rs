@@ -20,14 +20,9 @@ pub struct Loop {
     /// How many regions were open at its head.
     pub regions: usize,
     is_used: bool,
-    exits: Option<Exits>,
-}
-
-/// The jumps of a loop that traced values may decide.
-#[derive(Default)]
-struct Exits {
-    /// Per such jump: the names that are bound between the loop and it, and where its condition is.
-    bound: Vec<(BTreeSet<String>, Span)>,
+    /// Per jump that a traced value may decide: the names that are bound between the loop and it, and
+    /// where it is. `None` if there can be no such jump.
+    exits: Option<Vec<(BTreeSet<String>, Span)>>,
 }
 
 /// What decides whether there is another turn.
@@ -51,7 +46,7 @@ impl Loop {
             label: label.map_or_else(own, |label| label.name.clone()),
             regions,
             is_used: has_exits,
-            exits: has_exits.then(Exits::default),
+            exits: has_exits.then(Vec::new),
         }
     }
 
@@ -86,12 +81,11 @@ impl Loop {
     }
 
     /// A jump that Rust decides.
-    pub fn jump(&mut self, is_break: bool, value: Option<&TokenStream>, labelled: bool) -> Expr {
+    pub fn jump(&mut self, is_break: bool, value: Option<&TokenStream>) -> Expr {
         let label = &self.label;
         match &self.exits {
             None => {
-                self.is_used |= labelled;
-                let label = labelled.then_some(label);
+                self.is_used = true;
                 match is_break {
                     true => parse_quote!(break #label #value),
                     false => parse_quote!(continue #label),
@@ -125,8 +119,8 @@ impl Loop {
         place: Span,
     ) -> Option<(TokenStream, TokenStream, TokenStream)> {
         let exits = self.exits.as_mut()?;
-        let exit = exits.bound.len();
-        exits.bound.push((bound, place));
+        let exit = exits.len();
+        exits.push((bound, place));
         let (kind, marker) = (self.kind(exit), self.marker(exit));
         let (site, fork) = (self.of("exits"), name("__fork"));
         let goes_on = !is_break;
@@ -161,7 +155,7 @@ impl Loop {
             Head::Plain(_) | Head::Loop => quote!(#control::KindOf::<#control::Plain>::default()),
         };
         if let Some(exits) = &self.exits {
-            let each: Vec<Ident> = (0..exits.bound.len()).map(|exit| self.kind(exit)).collect();
+            let each: Vec<Ident> = (0..exits.len()).map(|exit| self.kind(exit)).collect();
             for kind in &each {
                 kinds = quote!(#kinds.or(&#kind));
             }
@@ -170,6 +164,24 @@ impl Loop {
                 let mut #joins = #control::Turns::joining();
                 #(let #each = #control::KindOf::default();)*
             };
+            let joined = |asked: &str, after: TokenStream| {
+                let asked = Ident::new(asked, Span::mixed_site());
+                quote! {
+                    match #site.#asked() {
+                        true => {
+                            let _ = #joins.token();
+                            #gather
+                            #after
+                        }
+                        false => {}
+                    }
+                }
+            };
+            let end = quote_spanned! {place=>
+                #joins.join(&mut #site)?;
+                #put
+            };
+            settle = joined("is_pending", end.clone());
             let after = match head {
                 Head::Loop => quote_spanned! {place=>
                     let __body = #joins.repeat(&mut #site)?;
@@ -179,33 +191,10 @@ impl Loop {
                         false => break,
                     }
                 },
-                _ => quote_spanned! {place=>
-                    #joins.join(&mut #site)?;
-                    #put
-                },
+                _ => end,
             };
-            join = quote! {
-                #kinds.is_for(&#joins);
-                match #site.is_needed() {
-                    true => {
-                        let _ = #joins.token();
-                        #gather
-                        #after
-                    }
-                    false => {}
-                }
-            };
-            settle = quote! {
-                match #site.is_pending() {
-                    true => {
-                        let _ = #joins.token();
-                        #gather
-                        #joins.join(&mut #site)?;
-                        #put
-                    }
-                    false => {}
-                }
-            };
+            let after = joined("is_needed", after);
+            join = quote!(#kinds.is_for(&#joins); #after);
             let turn = self.turn();
             body = quote!(#turn: #block);
         }
@@ -339,22 +328,18 @@ impl Loop {
         };
         let fork = name("__fork");
         let notes = uses.each(core, &fork, "note");
-        let notes = exits
-            .bound
-            .iter()
-            .enumerate()
-            .map(|(exit, (bound, place))| {
-                let statements = match uses.names().any(|name| bound.contains(name)) {
-                    true => {
-                        let place = *place;
-                        let core = respanned(core.clone(), place);
-                        let fork = Ident::new("__fork", place);
-                        quote_spanned!(place=> #core::__private::control::hides(&#fork);)
-                    }
-                    false => notes.clone(),
-                };
-                (self.marker(exit), parse_quote!({ #statements }))
-            });
+        let notes = exits.iter().enumerate().map(|(exit, (bound, place))| {
+            let statements = match uses.names().any(|name| bound.contains(name)) {
+                true => {
+                    let place = *place;
+                    let core = respanned(core.clone(), place);
+                    let fork = Ident::new("__fork", place);
+                    quote_spanned!(place=> #core::__private::control::hides(&#fork);)
+                }
+                false => notes.clone(),
+            };
+            (self.marker(exit), parse_quote!({ #statements }))
+        });
         Notes(notes.collect()).visit_block_mut(block);
     }
 }
