@@ -4,6 +4,8 @@ mod support;
 
 #[path = "control/branches.rs"]
 mod branches;
+#[path = "control/interpret.rs"]
+mod interpret;
 #[path = "control/loops.rs"]
 mod loops;
 #[path = "control/passes.rs"]

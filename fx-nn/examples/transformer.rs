@@ -35,7 +35,7 @@ impl Interpreter for Modern {
             // An override may return any value: here its input.
             return Ok(call.args.swap_remove(0));
         }
-        run.call_module(path, call)
+        run.call_module(self, path, call)
     }
 }
 

@@ -69,6 +69,11 @@ impl Counter {
         Ok(result)
     }
 
+    /// Whether the graph that runs is that of a layer, or a side of a branch or loop.
+    fn is_inside(&self, run: &Interpretation<'_>) -> bool {
+        !self.prefix.is_empty() || !run.path().is_empty()
+    }
+
     /// The metadata of an argument, with the results of its nodes.
     fn meta_of(&self, argument: &Argument) -> ValueMeta {
         let all = |items: &[Argument]| items.iter().map(|item| self.meta_of(item)).collect();
@@ -107,7 +112,7 @@ impl Counter {
             }
             None => 0,
         };
-        let inside = !self.prefix.is_empty();
+        let inside = self.is_inside(run);
         if !matches!(node.op(), Op::Output) && !inside {
             self.output_bytes += meta.bytes();
         }
@@ -157,7 +162,7 @@ impl Interpreter for Counter {
         let before = self.total;
         let value = run.run_node(self, node)?;
         let meta = ValueMeta::of(&value);
-        let inside = !self.prefix.is_empty();
+        let inside = self.is_inside(run);
         let is_call = !matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_));
         if is_call {
             self.count(run, node, &meta)?;
@@ -180,6 +185,9 @@ impl Interpreter for Counter {
         call: CallArgs,
     ) -> Result<Value> {
         let whole = run.fetch_module(path)?;
+        if !whole.graph_names().is_empty() {
+            return run.call_module(self, path, call);
+        }
         match opened(whole, &call, NoLeaves) {
             Ok((inner, inputs)) => {
                 let around = format!("{}{path}.", self.prefix);
@@ -193,7 +201,7 @@ impl Interpreter for Counter {
             Err(error) => {
                 self.uncounted
                     .push(format!("{}{path}: {error}", self.prefix));
-                run.call_module(path, call)
+                run.call_module(self, path, call)
             }
         }
     }

@@ -36,7 +36,7 @@ pub fn allclose(found: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Resu
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueStats {
-    /// The node's name.
+    /// The node's name; in a side of a branch or loop behind its path, as in `cond_0.then.mul`.
     pub node: String,
     /// The tensor's shape.
     pub shape: Vec<usize>,
@@ -75,7 +75,7 @@ impl fmt::Display for ValueStats {
 }
 
 /// Runs a graph module and returns the statistics of every tensor that its nodes return, in the
-/// graph's order.
+/// order of the run: what a branch or a loop ran comes before its own result.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -95,7 +95,7 @@ pub fn trace_values(gm: &GraphModule, args: impl IntoArgs) -> Result<Vec<ValueSt
             let mut problem = Ok(());
             value.for_each(&mut |inner| {
                 if let Some(tensor) = inner.downcast_ref::<Tensor>() {
-                    match stats(&node.name().to_string(), tensor) {
+                    match stats(&run.path_of(node), tensor) {
                         Ok(stats) => self.0.push(stats),
                         Err(error) => problem = Err(error),
                     }

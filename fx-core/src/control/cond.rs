@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
-use crate::module::module::Module;
+use crate::module::module::{Module, RunGraph};
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::trace::convert::Output;
@@ -128,12 +128,16 @@ impl Module for Cond {
     }
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        self.run_graphs(args, out, &mut record::run_side)
+    }
+
+    fn run_graphs(&self, args: &[&Value], out: &mut Value, run: RunGraph<'_>) -> Result<()> {
         let [condition, rest @ ..] = args else {
             return Err(Error::expected("a condition", "no argument"));
         };
         match condition.truth()? {
-            true => self.then.run(rest, out),
-            false => self.otherwise.run(rest, out),
+            true => run("then", &self.then, rest, out),
+            false => run("otherwise", &self.otherwise, rest, out),
         }
     }
 

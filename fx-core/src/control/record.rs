@@ -35,6 +35,16 @@ pub(super) fn given(results: Vec<Value>) -> Value {
     }
 }
 
+/// Runs a side as a module.
+pub(super) fn run_side(
+    _: &'static str,
+    side: &dyn Module,
+    args: &[&Value],
+    out: &mut Value,
+) -> Result<()> {
+    side.run(args, out)
+}
+
 /// A side that is recorded; one that is left before its end is an error of the trace.
 pub(super) struct Recording {
     active: Rc<Active>,

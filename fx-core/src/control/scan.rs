@@ -12,7 +12,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::function::{Effects, Function};
 use crate::ir::operator;
 use crate::ir::signature::ParamSpec;
-use crate::module::module::Module;
+use crate::module::module::{Module, RunGraph};
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::trace::blame::blame;
@@ -263,6 +263,10 @@ impl Module for Scan {
     }
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        self.run_graphs(args, out, &mut record::run_side)
+    }
+
+    fn run_graphs(&self, args: &[&Value], out: &mut Value, run: RunGraph<'_>) -> Result<()> {
         let missing = || Error::expected("the arguments of a scan", args.len());
         let (init, rest) = args.split_at_checked(self.carries).ok_or_else(missing)?;
         let (sequences, captured) = rest.split_at_checked(self.sequences).ok_or_else(missing)?;
@@ -279,7 +283,7 @@ impl Module for Scan {
                 .chain(&items)
                 .chain(captured.iter().copied())
                 .collect();
-            self.step.run(&inputs, &mut given)?;
+            run("step", &self.step, &inputs, &mut given)?;
             let Value::Tuple(results) = &mut given else {
                 return Err(Error::expected("a tuple from the step", given.describe()));
             };

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
-use crate::module::module::Module;
+use crate::module::module::{Module, RunGraph};
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::trace::convert::Output;
@@ -126,6 +126,10 @@ impl Module for While {
     }
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        self.run_graphs(args, out, &mut record::run_side)
+    }
+
+    fn run_graphs(&self, args: &[&Value], out: &mut Value, run: RunGraph<'_>) -> Result<()> {
         let [go, rest @ ..] = args else {
             return Err(Error::expected("a condition", "no argument"));
         };
@@ -150,7 +154,7 @@ impl Module for While {
             }
             turns += 1;
             let inputs: Vec<&Value> = state.iter().chain(captured.iter().copied()).collect();
-            self.body.run(&inputs, &mut given)?;
+            run("body", &self.body, &inputs, &mut given)?;
             let Value::Tuple(items) = &mut given else {
                 return Err(Error::expected("a tuple from the body", given.describe()));
             };

@@ -329,11 +329,24 @@ impl GraphModule {
     /// # Errors
     /// Returns the error of an override or of the recording.
     pub fn transform(&self, interpreter: &mut impl Interpreter) -> Result<GraphModule> {
-        let outcome = transform::transform(self, &self.graph, &self.attributes, interpreter)?;
-        let mut module = GraphModule::from(outcome);
+        self.transformed(interpreter, "")
+    }
+
+    /// As [`transform`](GraphModule::transform), of a module at a path inside of another one.
+    fn transformed(&self, interpreter: &mut dyn Interpreter, path: &str) -> Result<GraphModule> {
+        let run = self.interpretation().at(path);
+        let mut module = GraphModule::from(transform::transform(self, run, interpreter)?);
         module.name.clone_from(&self.name);
         module.hooks = self.hooks.clone();
         module.entries = self.entries.copied();
+        module.for_each_side(|at, side| {
+            let inside = match path {
+                "" => at.to_string(),
+                path => format!("{path}.{at}"),
+            };
+            *side = side.transformed(interpreter, &inside)?;
+            Ok(())
+        })?;
         Ok(module)
     }
 
@@ -447,7 +460,7 @@ impl GraphModule {
                     continue;
                 }
                 if let Some((_, module)) = gm.attributes.modules.lend(at) {
-                    for_each_graph_of(&mut **module, |inner| {
+                    for_each_graph_of(&mut **module, |_, inner| {
                         erased += inner.eliminate_dead_code()?;
                         Ok(())
                     })?;
@@ -706,6 +719,10 @@ impl Module for GraphModule {
 
     fn input_trees(&self) -> &[Tree] {
         &self.trees
+    }
+
+    fn as_graph(&self) -> Option<(&Graph, &Attributes)> {
+        Some((&self.graph, &self.attributes))
     }
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {

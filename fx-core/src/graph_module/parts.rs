@@ -242,17 +242,17 @@ pub(super) fn graphs_of(module: &dyn Module) -> Vec<(&'static str, &GraphModule)
 /// Same as [`graphs_of`], for change in place.
 pub(super) fn for_each_graph_of(
     module: &mut dyn Module,
-    mut change: impl FnMut(&mut GraphModule) -> Result<()>,
+    mut change: impl FnMut(&'static str, &mut GraphModule) -> Result<()>,
 ) -> Result<()> {
     let names = module.graph_names();
     let any: &mut dyn Any = module;
     if let Some(itself) = any.downcast_mut::<GraphModule>() {
-        return change(itself);
+        return change("", itself);
     }
     for name in names {
         let part = module.part_mut(name).and_then(|part| part.as_any_mut());
         if let Some(inner) = part.and_then(|part| part.downcast_mut::<GraphModule>()) {
-            change(inner)?;
+            change(name, inner)?;
         }
     }
     Ok(())

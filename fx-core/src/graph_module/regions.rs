@@ -110,22 +110,51 @@ impl GraphModule {
         Ok(any)
     }
 
-    /// Changes the sides of the branches and loops that the module holds, each by itself.
+    /// Changes the sides of the branches and loops that the module holds, each by itself: `change`
+    /// gets its path.
     pub(crate) fn for_each_side(
         &mut self,
-        mut change: impl FnMut(&mut GraphModule) -> Result<()>,
+        mut change: impl FnMut(&str, &mut GraphModule) -> Result<()>,
     ) -> Result<()> {
         for at in 0..self.attributes.modules.len() {
-            let module = self.attributes.modules.get_index(at);
-            if module.is_none_or(|(_, module)| module.graph_names().is_empty()) {
+            let Some((path, module)) = self.attributes.modules.get_index(at) else {
+                continue;
+            };
+            if module.graph_names().is_empty() {
                 continue;
             }
+            let path = path.clone();
             if let Some((_, module)) = self.attributes.modules.lend(at) {
-                for_each_graph_of(&mut **module, &mut change)?;
+                for_each_graph_of(&mut **module, |name, side| {
+                    change(&format!("{path}.{name}"), side)
+                })?;
                 module.graphs_changed();
             }
         }
         Ok(())
+    }
+
+    /// The sides of the branches and loops that the module holds, and those inside of them, by
+    /// path; outer ones come first.
+    pub(crate) fn sides(&self) -> Vec<(String, &GraphModule)> {
+        let mut sides: Vec<(String, &GraphModule)> = Vec::new();
+        let mut next = 0;
+        let mut inside = (String::new(), self);
+        loop {
+            let (around, module) = &inside;
+            for (path, called) in &module.attributes.modules {
+                if !called.graph_names().is_empty() {
+                    let found = graphs_of(&**called).into_iter();
+                    sides
+                        .extend(found.map(|(name, side)| (format!("{around}{path}.{name}"), side)));
+                }
+            }
+            let Some((path, side)) = sides.get(next) else {
+                return sides;
+            };
+            inside = (format!("{path}."), side);
+            next += 1;
+        }
     }
 
     /// The regions that exactly one node calls.
@@ -191,7 +220,7 @@ impl GraphModule {
         mut change: impl FnMut(&mut Graph) -> Result<()>,
     ) -> Result<()> {
         if let Some((_, module)) = self.attributes.modules.lend(called.at) {
-            for_each_graph_of(&mut **module, |side| change(&mut side.graph_mut()))?;
+            for_each_graph_of(&mut **module, |_, side| change(&mut side.graph_mut()))?;
             module.graphs_changed();
         }
         Ok(())

@@ -3,9 +3,11 @@
 use std::any::Any;
 use std::panic::Location;
 
+use super::attributes::Attributes;
 use super::walk::Component;
 use crate::error::Result;
 use crate::ir::function::Effects;
+use crate::ir::graph::Graph;
 use crate::ir::param_type::ParamType;
 use crate::ir::signature::ParamSpec;
 use crate::value::tree::Tree;
@@ -17,6 +19,10 @@ impl std::fmt::Debug for dyn Module {
         f.write_str(&crate::value::object::short_type_name(self.type_name()))
     }
 }
+
+/// Runs one graph of a module: its name, itself, its arguments, and the place of its result.
+pub type RunGraph<'a> =
+    &'a mut dyn FnMut(&'static str, &dyn Module, &[&Value], &mut Value) -> Result<()>;
 
 /// A component with a `forward`. `#[trace] impl` implements it.
 #[diagnostic::on_unimplemented(
@@ -75,6 +81,23 @@ pub trait Module: Component + Any + Send + Sync {
     /// branch, the body of a loop. What is done to nested graph modules is done to these too.
     fn graph_names(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Runs it as [`run`](Module::run) does, and each graph that
+    /// [`graph_names`](Module::graph_names) names by `run`, which gets its name, itself and its
+    /// arguments: a run step by step takes the steps inside too.
+    ///
+    /// # Errors
+    /// As [`run`](Module::run), and the error of `run`.
+    fn run_graphs(&self, args: &[&Value], out: &mut Value, run: RunGraph<'_>) -> Result<()> {
+        let _ = run;
+        self.run(args, out)
+    }
+
+    /// Its graph, and what that names, if it is a graph module.
+    #[doc(hidden)]
+    fn as_graph(&self) -> Option<(&Graph, &Attributes)> {
+        None
     }
 
     /// Forgets what was derived from the graphs that [`graph_names`](Module::graph_names) names:

@@ -11,7 +11,7 @@ use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::path_pattern::PathPattern;
-use crate::run::interpreter::{Interpretation, Interpreter};
+use crate::run::interpreter::{Interpretation, Interpreter, path_in};
 use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -22,7 +22,8 @@ impl GraphModule {
     /// [`PathPattern`], such as `layers.*.{attn,mlp}`.
     ///
     /// The result of a module is the whole of what its last call returned. A part that an edit
-    /// removed is `None`.
+    /// removed is `None`. A node in a side of a branch or loop has the side's path before its name,
+    /// as in `cond_0.then.mul`: its value is the last one, and missing if it did not run.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -59,15 +60,17 @@ impl GraphModule {
                 for name in chosen.nodes.get(&node.id()).into_iter().flatten() {
                     seen.insert(name.clone(), value.clone());
                 }
-                if let Some(left) = chosen.parts.get_mut(&node.id()) {
+                if let Some(parts) = chosen.parts.get(&node.id()) {
                     kept.insert(node.id(), value.clone());
-                    for at in std::mem::take(left) {
-                        let (path, returned, missing) = &mut chosen.returned[at];
-                        *missing -= 1;
-                        if *missing == 0 {
+                    for at in parts {
+                        let returned = &mut chosen.returned[*at];
+                        returned.missing.remove(&node.id());
+                        if returned.missing.is_empty() {
+                            // A loop may run them once more.
+                            returned.missing.clone_from(&returned.nodes);
                             let part = |id| kept.get(&id).cloned().unwrap_or_default();
-                            let whole = returned.to_value(&mut |id| Ok(part(id)))?;
-                            seen.insert(path.to_string(), whole);
+                            let whole = returned.value.to_value(&mut |id| Ok(part(id)))?;
+                            seen.insert(returned.path.to_string(), whole);
                         }
                     }
                 }
@@ -130,30 +133,37 @@ impl GraphModule {
             }
             fit
         };
-        for node in self.graph().nodes() {
-            let name = node.name().to_string();
-            match node.op() {
-                Op::CallModule(path) if any(path) => {
-                    let names = chosen.nodes.entry(node.id()).or_default();
-                    names.push(path.to_string());
+        for (inside, side) in [(String::new(), self)].into_iter().chain(self.sides()) {
+            for node in side.graph() {
+                let name = path_in(&inside, node);
+                match node.op() {
+                    Op::CallModule(path) if any(path) => {
+                        let names = chosen.nodes.entry(node.id()).or_default();
+                        names.push(path.to_string());
+                    }
+                    _ if any(&name) => chosen.nodes.entry(node.id()).or_default().push(name),
+                    _ => {}
                 }
-                _ if any(&name) => chosen.nodes.entry(node.id()).or_default().push(name),
-                _ => {}
             }
-        }
-        // Only the last call of a module counts.
-        let last: IndexMap<Arc<str>, Argument> = self.graph().returned().into_iter().collect();
-        for (path, returned) in last {
-            if any(&path) {
-                let mut nodes = FxHashSet::default();
-                returned.for_each_node(&mut |id| {
-                    nodes.insert(id);
-                });
-                for id in &nodes {
-                    let parts = chosen.parts.entry(*id).or_default();
-                    parts.push(chosen.returned.len());
+            // Only the last call of a module counts.
+            let last: IndexMap<Arc<str>, Argument> = side.graph().returned().into_iter().collect();
+            for (path, returned) in last {
+                if any(&path) {
+                    let mut nodes = FxHashSet::default();
+                    returned.for_each_node(&mut |id| {
+                        nodes.insert(id);
+                    });
+                    for id in &nodes {
+                        let parts = chosen.parts.entry(*id).or_default();
+                        parts.push(chosen.returned.len());
+                    }
+                    chosen.returned.push(Returned {
+                        path,
+                        value: returned,
+                        missing: nodes.clone(),
+                        nodes,
+                    });
                 }
-                chosen.returned.push((path, returned, nodes.len()));
             }
         }
         match used.iter().position(|used| !used) {
@@ -174,8 +184,17 @@ impl GraphModule {
 struct Chosen {
     /// Nodes, with the names to keep them under.
     nodes: FxHashMap<NodeId, Vec<String>>,
-    /// Results of modules, by path, with the number of their nodes that have not run yet.
-    returned: Vec<(Arc<str>, Argument, usize)>,
+    /// Results of modules.
+    returned: Vec<Returned>,
     /// The nodes of these results, each with the places in that list.
     parts: FxHashMap<NodeId, Vec<usize>>,
+}
+
+/// What a module that was traced through returned.
+struct Returned {
+    path: Arc<str>,
+    value: Argument,
+    nodes: FxHashSet<NodeId>,
+    /// The nodes that have not run yet.
+    missing: FxHashSet<NodeId>,
 }

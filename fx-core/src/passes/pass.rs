@@ -178,7 +178,7 @@ impl GraphModule {
         let start = Instant::now();
         let mut changed = pass.run(self)?;
         if pass.enters_control() {
-            self.for_each_side(|side| {
+            self.for_each_side(|_, side| {
                 changed |= side.apply(pass)?.changed;
                 Ok(())
             })?;

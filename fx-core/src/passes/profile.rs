@@ -3,6 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
+
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
@@ -10,6 +12,7 @@ use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::run::interpreter::{Interpretation, Interpreter};
 use crate::trace::call_args::IntoArgs;
+use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 /// What one node cost, over all runs.
@@ -28,6 +31,9 @@ pub struct NodeCost {
     pub time: Duration,
     /// Bytes that one run returned.
     pub bytes: usize,
+    /// The side of a branch or loop that it is in, whose own time has that of the node; empty for
+    /// nodes of the graph itself.
+    pub inside: String,
 }
 
 /// A node's step in one run.
@@ -47,14 +53,16 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The nodes, in the order of the graph.
+    /// The nodes, in the order of the graph, and after them those of the sides of its branches and
+    /// loops.
     pub fn nodes(&self) -> &[NodeCost] {
         &self.nodes
     }
 
     /// The time of all nodes.
     pub fn total(&self) -> Duration {
-        self.nodes.iter().map(|node| node.time).sum()
+        let own = self.nodes.iter().filter(|node| node.inside.is_empty());
+        own.map(|node| node.time).sum()
     }
 
     /// All steps as JSON, in the trace event format that Perfetto and `chrome://tracing` open:
@@ -108,7 +116,16 @@ impl fmt::Display for Profile {
         let total = self.total().as_secs_f64().max(f64::MIN_POSITIVE);
         let mut nodes: Vec<&NodeCost> = self.nodes.iter().filter(|n| n.calls > 0).collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(node.time));
-        let width = nodes.iter().map(|n| n.name.len()).max().unwrap_or(4).max(4);
+        let shown = |node: &NodeCost| match &*node.inside {
+            "" => node.name.clone(),
+            inside => format!("{inside}.{}", node.name),
+        };
+        let width = nodes
+            .iter()
+            .map(|n| shown(n).len())
+            .max()
+            .unwrap_or(4)
+            .max(4);
         writeln!(
             f,
             "{:width$}  {:>6}  {:>12}  {:>6}  {:>10}  call",
@@ -119,7 +136,7 @@ impl fmt::Display for Profile {
             writeln!(
                 f,
                 "{:width$}  {:>6}  {:>12.2}  {:>5.1}%  {:>10}  {}",
-                node.name,
+                shown(node),
                 node.calls,
                 time / node.calls as f64 * 1e6,
                 time / total * 100.0,
@@ -148,7 +165,7 @@ impl GraphModule {
     pub fn profile(&self, runs: usize, args: impl IntoArgs) -> Result<Profile> {
         struct Profiler {
             profile: Profile,
-            at: usize,
+            places: FxHashMap<NodeId, usize>,
             epoch: Instant,
         }
         impl Interpreter for Profiler {
@@ -160,11 +177,10 @@ impl GraphModule {
                 let start = self.epoch.elapsed();
                 let value = run.run_node(self, node)?;
                 let time = self.epoch.elapsed() - start;
-                let at = self.at;
-                self.at += 1;
                 if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
                     return Ok(value);
                 }
+                let at = self.places[&node.id()];
                 let cost = &mut self.profile.nodes[at];
                 cost.calls += 1;
                 cost.time += time;
@@ -178,31 +194,35 @@ impl GraphModule {
                 Ok(value)
             }
         }
-        let nodes = self.graph().nodes().map(|node| {
-            let module = node
-                .modules_around()
-                .next()
-                .map(|scope| scope.path.to_string());
-            NodeCost {
-                name: node.name().to_string(),
-                call: format!("{}[{}]", node.opcode().name(), node.target()),
-                module: module.unwrap_or_default(),
-                calls: 0,
-                time: Duration::ZERO,
-                bytes: 0,
+        let mut nodes = Vec::new();
+        let mut places = FxHashMap::default();
+        for (inside, side) in [(String::new(), self)].into_iter().chain(self.sides()) {
+            for node in side.graph() {
+                places.insert(node.id(), nodes.len());
+                let module = node.modules_around().next();
+                nodes.push(NodeCost {
+                    name: node.name().to_string(),
+                    call: format!("{}[{}]", node.opcode().name(), node.target()),
+                    module: module
+                        .map(|scope| scope.path.to_string())
+                        .unwrap_or_default(),
+                    calls: 0,
+                    time: Duration::ZERO,
+                    bytes: 0,
+                    inside: inside.clone(),
+                });
             }
-        });
+        }
         let mut profiler = Profiler {
             profile: Profile {
-                nodes: nodes.collect(),
+                nodes,
                 events: Vec::new(),
             },
-            at: 0,
+            places,
             epoch: Instant::now(),
         };
         let inputs = self.process_inputs(args)?;
         for _ in 0..runs {
-            profiler.at = 0;
             self.interpretation().run(&mut profiler, inputs.clone())?;
         }
         Ok(profiler.profile)

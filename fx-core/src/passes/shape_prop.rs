@@ -1,5 +1,7 @@
 //! `ShapeProp`: one run on sample inputs, which records what every node returns.
 
+use rustc_hash::FxHashMap;
+
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
@@ -11,7 +13,8 @@ use crate::value::value::Value;
 
 impl GraphModule {
     /// Runs the graph on sample inputs and sets the [`ValueMeta`] entry of every node to its
-    /// result, torch.fx's `ShapeProp`; returns the result of the run.
+    /// result, torch.fx's `ShapeProp`; returns the result of the run. Nodes of the sides of
+    /// branches and loops have that of their last step; a node that did not run keeps its entry.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -26,7 +29,7 @@ impl GraphModule {
     /// # Errors
     /// As [`forward`](GraphModule::forward).
     pub fn propagate_shapes(&mut self, args: impl IntoArgs) -> Result<Value> {
-        struct ShapeProp(Vec<(NodeId, ValueMeta)>);
+        struct ShapeProp(FxHashMap<NodeId, ValueMeta>);
         impl Interpreter for ShapeProp {
             fn run_node(
                 &mut self,
@@ -34,16 +37,26 @@ impl GraphModule {
                 node: NodeRef<'_>,
             ) -> Result<Value> {
                 let value = run.run_node(self, node)?;
-                self.0.push((node.id(), ValueMeta::of(&value)));
+                self.0.insert(node.id(), ValueMeta::of(&value));
                 Ok(value)
             }
         }
-        let mut shapes = ShapeProp(Vec::with_capacity(self.graph().len()));
+        let mut shapes = ShapeProp(FxHashMap::default());
+        shapes.0.reserve(self.graph().len());
         let result = self.interpret(&mut shapes, args)?;
-        let mut graph = self.graph_mut();
-        for (node, meta) in shapes.0 {
-            graph.node_mut(node)?.set_meta(meta);
-        }
+        self.set_shapes(&mut shapes.0)?;
         Ok(result)
+    }
+
+    fn set_shapes(&mut self, shapes: &mut FxHashMap<NodeId, ValueMeta>) -> Result<()> {
+        let mut graph = self.graph_mut();
+        let nodes: Vec<NodeId> = graph.nodes().map(|node| node.id()).collect();
+        for node in nodes {
+            if let Some(meta) = shapes.remove(&node) {
+                graph.node_mut(node)?.set_meta(meta);
+            }
+        }
+        drop(graph);
+        self.for_each_side(|_, side| side.set_shapes(shapes))
     }
 }

@@ -4,8 +4,10 @@
 //! Invariant: a value is kept from its node's step to its last use, or to the end if values are
 //! kept; the result stays.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use std::panic::Location;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::ir::args::Args;
@@ -107,7 +109,7 @@ pub trait Interpreter {
         run.call_method(name, call)
     }
 
-    /// Calls a module.
+    /// Calls a module. The default runs the steps of a branch, a loop or a scan in the same way.
     ///
     /// # Errors
     /// Returns an error if the module fails, or there is none.
@@ -117,7 +119,7 @@ pub trait Interpreter {
         path: &str,
         call: CallArgs,
     ) -> Result<Value> {
-        run.call_module(path, call)
+        run.call_module(self, path, call)
     }
 
     /// The result.
@@ -157,6 +159,7 @@ pub struct Interpretation<'m> {
     attributes: &'m Attributes,
     /// The trace that a transform records into.
     recording: Option<&'m TraceContext>,
+    path: Cow<'m, str>,
     inputs: std::vec::IntoIter<Value>,
     /// By the node's index.
     values: Vec<Option<Value>>,
@@ -178,6 +181,14 @@ fn bound_call(node: NodeRef<'_>) -> Option<Vec<Argument>> {
     Some(bound.iter().map(|(_, arg)| arg.into_owned()).collect())
 }
 
+/// The name of a node of a graph at a path.
+pub(crate) fn path_in(path: &str, node: NodeRef<'_>) -> String {
+    match path {
+        "" => node.name().to_string(),
+        path => format!("{path}.{}", node.name()),
+    }
+}
+
 impl<'m> Interpretation<'m> {
     /// A run of a graph with attributes.
     pub fn new(graph: &'m Graph, attributes: &'m Attributes) -> Self {
@@ -185,6 +196,7 @@ impl<'m> Interpretation<'m> {
             graph,
             attributes,
             recording: None,
+            path: Cow::Borrowed(""),
             inputs: Vec::new().into_iter(),
             values: Vec::new(),
             spare: Value::None,
@@ -198,6 +210,12 @@ impl<'m> Interpretation<'m> {
     /// Records into a trace: placeholders and attributes become nodes of its graph.
     pub(crate) fn recording(mut self, context: &'m TraceContext) -> Self {
         self.recording = Some(context);
+        self
+    }
+
+    /// Runs a graph that is at a path inside of another one.
+    pub(crate) fn at(mut self, path: impl Into<Cow<'m, str>>) -> Self {
+        self.path = path.into();
         self
     }
 
@@ -322,6 +340,18 @@ impl<'m> Interpretation<'m> {
     /// The graph that runs.
     pub fn graph(&self) -> &'m Graph {
         self.graph
+    }
+
+    /// Where the graph is inside of the outermost one that runs: empty for that one itself,
+    /// `cond_0.then` for a side of a branch.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The name of one of its nodes, behind the [`path`](Interpretation::path) of the graph:
+    /// `cond_0.then.mul` in a side of a branch.
+    pub fn path_of(&self, node: NodeRef<'_>) -> String {
+        path_in(&self.path, node)
     }
 
     /// The node that runs.
@@ -505,20 +535,42 @@ impl<'m> Interpretation<'m> {
         dispatch::call_method(name, call)
     }
 
-    /// The default of [`Interpreter::call_module`]: in a trace its tracer decides.
+    /// The default of [`Interpreter::call_module`]: in a trace its tracer decides; otherwise the
+    /// graphs of a branch, a loop or a scan run step by step, too.
     ///
     /// # Errors
     /// Returns an error if the module fails, or there is none.
-    pub fn call_module(&mut self, path: &str, call: CallArgs) -> Result<Value> {
+    pub fn call_module(
+        &mut self,
+        interpreter: &mut (impl Interpreter + ?Sized),
+        path: &str,
+        call: CallArgs,
+    ) -> Result<Value> {
         let module = self.fetch_module(path)?;
         let args = bind_values(path, module.params(), call)?;
-        if !may_record() && !args.iter().any(Value::holds_proxy) {
-            let lent: Vec<&Value> = args.iter().collect();
-            let mut out = Value::None;
+        if may_record() || args.iter().any(Value::holds_proxy) {
+            return dispatch::call_module(module, args, Location::caller());
+        }
+        let lent: Vec<&Value> = args.iter().collect();
+        let mut out = Value::None;
+        if module.graph_names().is_empty() {
             module.run(&lent, &mut out)?;
             return Ok(out);
         }
-        dispatch::call_module(module, args, Location::caller())
+        let around = self.path();
+        let run = &mut |name: &'static str, side: &dyn Module, args: &[&Value], out: &mut Value| {
+            let Some((graph, attributes)) = side.as_graph() else {
+                return side.run(args, out);
+            };
+            let inside = [around, path, name];
+            let inside: Vec<&str> = inside.into_iter().filter(|at| !at.is_empty()).collect();
+            let inputs = args.iter().map(|arg| (*arg).clone()).collect();
+            let mut inner = Interpretation::new(graph, attributes).at(inside.join("."));
+            *out = inner.run(interpreter, inputs)?;
+            Ok(())
+        };
+        module.run_graphs(&lent, &mut out, run)?;
+        Ok(out)
     }
 
     /// A parameter, buffer or constant; a module that is passed to a function, as a

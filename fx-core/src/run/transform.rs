@@ -2,8 +2,6 @@
 
 use super::interpreter::{Interpretation, Interpreter};
 use crate::error::Result;
-use crate::ir::graph::Graph;
-use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::trace::context::TraceContext;
 use crate::trace::root::{Outcome, retraced};
@@ -24,12 +22,10 @@ impl Tracer for TransformTracer {
 /// Returns the error of an override or of the recording.
 pub(crate) fn transform(
     root: &dyn Module,
-    graph: &Graph,
-    attributes: &Attributes,
+    run: Interpretation<'_>,
     interpreter: &mut dyn Interpreter,
 ) -> Result<Outcome> {
     retraced(TransformTracer, root, |context| {
-        let mut run = Interpretation::new(graph, attributes).recording(context);
-        run.run(interpreter, Vec::new())
+        run.recording(context).run(interpreter, Vec::new())
     })
 }
