@@ -4,11 +4,12 @@
 
 use fx_core::function;
 use fx_core::prelude::*;
-use fx_core::trace::Output;
+use fx_core::trace::{List, Output};
 
 pub use fx_core::control::*;
 
 use crate::ops;
+use crate::tensor::Tensor;
 
 /// Runs a step on a state and each item of `xs` along its first dim (`jax.lax.scan`): returns the
 /// state after the last one, and what the steps gave, stacked along a new first dim.
@@ -59,7 +60,26 @@ pub fn scan<S: Output, X: Output, Y: Output>(
     xs: X,
     step: impl FnMut(S, X) -> Result<(S, Y)>,
 ) -> Result<(S, Y)> {
-    fx_core::control::scan(function!(ops::stack), init, xs, step)
+    fx_core::control::scan(function!(stacked), init, xs, step)
+}
+
+/// A list of tensors of one shape as one tensor, along a new first dim: what [`scan`] makes of the
+/// results of its steps. Unlike [`stack`](ops::stack), it takes a list whose length the graph does
+/// not know.
+///
+/// ```
+/// use fx_nn::control;
+/// use fx_nn::prelude::*;
+/// let items = List::from(vec![Tensor::zeros(3)?, Tensor::ones(3)?]);
+/// assert_eq!(control::stacked(items)?.dims()?, [2, 3]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if there are no tensors, or their shapes differ.
+#[wrap(path = "fx_nn::control::stacked")]
+pub fn stacked(items: List<Tensor>) -> Result<Tensor> {
+    ops::stack(items.known(), 0)
 }
 
 /// Runs a function on each item of `xs` along its first dim (`jax.lax.map`): what it gives, stacked

@@ -1,5 +1,8 @@
 //! Models whose control flow the graph decides: eager, traced, traced again and loaded runs agree.
 
+#[path = "control/crates.rs"]
+mod crates;
+
 use fx_nn::control;
 use fx_nn::prelude::*;
 
@@ -31,13 +34,17 @@ impl Rnn {
     }
 }
 
-#[test]
-fn a_recurrent_layer_over_a_traced_length() -> Result<()> {
+fn rnn() -> Result<Rnn> {
     fx_nn::manual_seed(1);
-    let rnn = Rnn {
+    Ok(Rnn {
         cell: nn::GRUCell::new(3, 4)?,
         head: nn::Linear::new(4, 2)?,
-    };
+    })
+}
+
+#[test]
+fn a_recurrent_layer_over_a_traced_length() -> Result<()> {
+    let rnn = rnn()?;
     let graphs = graphs(&rnn)?;
     let h = Tensor::randn((2, 4))?;
     for length in [1, 2, 7] {
@@ -111,13 +118,17 @@ impl Ode {
     }
 }
 
-#[test]
-fn an_ode_solver_with_a_tolerance() -> Result<()> {
+fn ode() -> Result<Ode> {
     fx_nn::manual_seed(2);
-    let ode = Ode {
+    Ok(Ode {
         field: nn::Linear::new(3, 3)?,
         tolerance: 1e-3,
-    };
+    })
+}
+
+#[test]
+fn an_ode_solver_with_a_tolerance() -> Result<()> {
+    let ode = ode()?;
     let graphs = graphs(&ode)?;
     for end in [0.1, 1.0, 3.0] {
         let y = Tensor::randn((2, 3))?;
@@ -155,8 +166,7 @@ impl Adaptive {
     }
 }
 
-#[test]
-fn a_transformer_of_adaptive_depth() -> Result<()> {
+fn adaptive() -> Result<Adaptive> {
     fx_nn::manual_seed(3);
     let mut layers = Vec::new();
     for _ in 0..4 {
@@ -166,10 +176,15 @@ fn a_transformer_of_adaptive_depth() -> Result<()> {
                 .dropout(0.0)?,
         );
     }
-    let model = Adaptive {
+    Ok(Adaptive {
         layers,
         halt: nn::Linear::new(8, 1)?,
-    };
+    })
+}
+
+#[test]
+fn a_transformer_of_adaptive_depth() -> Result<()> {
+    let model = adaptive()?;
     let graphs = graphs(&model)?;
     let mut depths = Vec::new();
     for _ in 0..12 {
@@ -213,17 +228,21 @@ impl Experts {
     }
 }
 
-#[test]
-fn a_mixture_of_experts_runs_the_chosen_one() -> Result<()> {
+fn experts() -> Result<Experts> {
     fx_nn::manual_seed(4);
     let mut experts = Vec::new();
     for _ in 0..3 {
         experts.push(nn::Linear::new(4, 4)?);
     }
-    let model = Experts {
+    Ok(Experts {
         router: nn::Linear::new(4, 3)?,
         experts,
-    };
+    })
+}
+
+#[test]
+fn a_mixture_of_experts_runs_the_chosen_one() -> Result<()> {
+    let model = experts()?;
     let graphs = graphs(&model)?;
     let mut chosen = Vec::new();
     for _ in 0..10 {

@@ -176,7 +176,7 @@ impl Module for Cond {
     }
 
     fn source_problem(&self) -> Option<&'static str> {
-        Some("is a branch, which generated source does not have yet")
+        Some("is a branch inside of 16 branches and loops, and source is written to that depth")
     }
 }
 

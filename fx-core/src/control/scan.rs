@@ -16,8 +16,9 @@ use crate::module::module::{Module, RunGraph};
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::trace::blame::blame;
-use crate::trace::call_args::CallArgs;
-use crate::trace::convert::Output;
+use crate::trace::call_args::{CallArgs, IntoArgs, bind_values};
+use crate::trace::convert::{FromValue, Output};
+use crate::trace::dispatch::call_module;
 use crate::trace::open_side::Region;
 use crate::trace::scope;
 use crate::trace::side::Side;
@@ -255,6 +256,18 @@ impl Scan {
     pub fn sequences(&self) -> usize {
         self.sequences
     }
+
+    /// Runs it as a module; in a trace the call is recorded. Generated source calls a scan like
+    /// this.
+    ///
+    /// # Errors
+    /// Returns an error if the arguments do not fit, the sequences differ in length or have no
+    /// items, or a step fails.
+    #[track_caller]
+    pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
+        let args = bind_values("a scan", self.params(), args.into_args())?;
+        R::from_value(call_module(self, args, Location::caller())?)
+    }
 }
 
 impl Module for Scan {
@@ -336,8 +349,8 @@ impl Module for Scan {
         self.step.close_edit(keep);
     }
 
-    fn source_problem(&self) -> Option<&'static str> {
-        Some("is a scan, which generated source does not have yet")
+    fn carried(&self) -> usize {
+        self.carries
     }
 }
 

@@ -194,6 +194,10 @@ impl Module for While {
         &["body"]
     }
 
+    fn carried(&self) -> usize {
+        self.carries()
+    }
+
     fn open_edit(&mut self) -> bool {
         self.body.open_edit()
     }
@@ -208,7 +212,7 @@ impl Module for While {
     }
 
     fn source_problem(&self) -> Option<&'static str> {
-        Some("is a loop, which generated source does not have yet")
+        Some("is a loop inside of 16 branches and loops, and source is written to that depth")
     }
 }
 

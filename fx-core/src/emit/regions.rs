@@ -9,7 +9,7 @@ use super::types::tuple;
 use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::param_type::ParamType;
-use crate::text::Comment;
+use crate::text::{Comment, Escaped};
 
 /// A part of a graph that runs by a condition.
 pub(crate) enum Control<'g> {
@@ -17,6 +17,9 @@ pub(crate) enum Control<'g> {
     Branch(Box<[Input<'g>; 2]>),
     /// The body, which gives whether there is another turn, and the carried values.
     Loop(Box<Input<'g>>),
+    /// The step, which gives the carried values, of which there are so many, and its results. It
+    /// is called: its lists have no other form.
+    Scan(Box<Input<'g>>, usize),
 }
 
 /// How many regions are written inside each other; what is deeper is called.
@@ -27,6 +30,15 @@ impl Control<'_> {
     pub fn result(&self, args: &[ParamType]) -> String {
         let operands = args.get(1..).unwrap_or_default();
         let types = match self {
+            Control::Scan(step, carried) => {
+                let step = Writer::new(step, args);
+                let results = step.graph.results().iter().enumerate();
+                let types = results.map(|(at, arg)| match (at < *carried, step.result_type(arg)) {
+                    (true, ty) => ty,
+                    (false, ty) => format!("List<{ty}>"),
+                });
+                types.collect()
+            }
             Control::Branch(sides) => {
                 let [then, otherwise] = sides.each_ref().map(|side| Writer::new(side, operands));
                 branch_types(&then, &otherwise)
@@ -79,7 +91,7 @@ impl Writer<'_> {
         options: &CodeOptions,
     ) -> String {
         let Some((condition, args)) = node.args().split_first() else {
-            self.problem("a branch without a condition");
+            self.problem("a branch or loop without arguments");
             return "()".to_string();
         };
         let types: Vec<ParamType> = args.iter().map(|arg| self.type_of(arg)).collect();
@@ -89,6 +101,7 @@ impl Writer<'_> {
             options.verbose.then_some(path)
         };
         match region {
+            Control::Scan(..) => self.scan(region, node),
             Control::Branch(sides) => {
                 let seen = || args.iter().map(|arg| self.seen(arg));
                 let [then, otherwise] = sides
@@ -106,6 +119,15 @@ impl Writer<'_> {
                 self.turns(side, condition, args, &types, node, options)
             }
         }
+    }
+
+    fn scan(&self, region: &Control<'_>, node: NodeRef<'_>) -> String {
+        if self.input.own.is_none() {
+            let path = Escaped(node.target()).to_string();
+            self.problem(format!("`{path}` is a scan, and no field"));
+        }
+        let types: Vec<ParamType> = node.args().iter().map(|arg| self.type_of(arg)).collect();
+        self.typed_call(node, &region.result(&types))
     }
 
     fn turns(

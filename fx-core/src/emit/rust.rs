@@ -64,8 +64,20 @@ pub(crate) struct Input<'g> {
 pub(crate) struct Own<'g> {
     /// How each path is written as fields.
     pub fields: &'g FxHashMap<String, String>,
+    /// The same for the graphs of branches and loops, by their paths.
+    pub sides: &'g FxHashMap<String, FxHashMap<String, String>>,
     /// The structures that it defines.
     pub definitions: &'g RefCell<Definitions>,
+}
+
+impl Own<'_> {
+    /// As a side at a path sees it.
+    pub fn at(self, side: &str) -> Self {
+        Own {
+            fields: self.sides.get(side).unwrap_or(self.fields),
+            ..self
+        }
+    }
 }
 
 /// The source, and the reasons why it would not compile.
@@ -476,11 +488,9 @@ impl Writer<'_> {
         Some(match node.op() {
             Op::Placeholder(_) | Op::Output => return None,
             Op::GetAttr(path) => format!("&self{}", self.field_path(path)),
-            Op::CallModule(path) if let Some(result) = self.input.results.get(&**path) => format!(
-                "self{}.forward::<{result}>({})?",
-                self.field_path(path),
-                self.for_graph_module(node)
-            ),
+            Op::CallModule(path) if let Some(result) = self.input.results.get(&**path) => {
+                self.typed_call(node, result)
+            }
             Op::CallModule(path) => {
                 let args = match self.input.attributes.modules.get(path) {
                     Some(module) => self.bound(path, module.params(), node),
@@ -498,6 +508,13 @@ impl Writer<'_> {
                 None => self.function(*function, node),
             },
         })
+    }
+
+    /// A call of a module that is a graph, which takes any values.
+    pub(super) fn typed_call(&self, node: NodeRef<'_>, result: &str) -> String {
+        let field = self.field_path(node.target());
+        let args = self.for_graph_module(node);
+        format!("self{field}.forward::<{result}>({args})?")
     }
 
     fn method(&self, name: &str, node: NodeRef<'_>) -> String {

@@ -14,6 +14,8 @@ use std::path::Path;
 use rustc_hash::FxHashSet;
 
 use super::GraphModule;
+use super::hoisted::Hoisted;
+use super::parts::graphs_of;
 use crate::emit::crates::{CrateInfo, crate_of, root_of};
 use crate::emit::hooks::Hooks;
 use crate::emit::rust::{Own, forward_source};
@@ -28,6 +30,7 @@ use crate::ir::method::{Functions, several_methods};
 use crate::ir::names::is_reserved;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::module::attributes::Attributes;
 use crate::module::registry::path_of;
 use crate::text::{Excerpt, count, is_hidden};
 use crate::value::data::{Registered, tensor_type, tensor_types};
@@ -126,18 +129,19 @@ impl Folder {
         }
         gm.lint()?;
         gm.program()?;
-        refuse_uncallable(gm)?;
+        let held = Hoisted::of(gm);
+        refuse_uncallable(gm, &held.attributes)?;
         let mut crates = crates_of(gm)?;
-        let tensor = tensor_of(gm)?;
+        let tensor = tensor_of(&held.attributes)?;
         let core = gm.core_path();
         let structs = Structs::new(
             name,
             &gm.graph,
-            &gm.attributes,
+            &held.attributes,
             tensor.map_or("Value", Registered::name),
             &mut taken,
             |path| {
-                let module = gm.attributes.module(path);
+                let module = held.attributes.module(path);
                 let ty = module.ok().and_then(path_of).unwrap_or_default();
                 match ty.strip_prefix("fx_core::") {
                     Some(rest) => format!("{core}::{rest}"),
@@ -146,8 +150,17 @@ impl Folder {
             },
         )?;
         let definitions = RefCell::new(Definitions::new(taken));
+        let sides = held.sides.iter().map(|(side, places)| {
+            let fields = places.iter().filter_map(|(path, place)| {
+                let field = structs.fields.get(place)?;
+                Some((path.clone(), field.clone()))
+            });
+            (side.clone(), fields.collect())
+        });
+        let sides = sides.collect();
         let own = Own {
             fields: &structs.fields,
+            sides: &sides,
             definitions: &definitions,
         };
         let input = gm.source_input(Some(own), core);
@@ -200,6 +213,7 @@ impl Folder {
             structs: structs.source(),
             structures,
             code,
+            held,
         })
     }
 
@@ -213,7 +227,10 @@ impl Folder {
                 Contents::Text(self.manifest(&package, &parts.crates)?),
             ),
             ("src/lib.rs", Contents::Text(source(gm, name, &parts))),
-            ("weights.safetensors", Contents::Module(gm.to_file()?)),
+            (
+                "weights.safetensors",
+                Contents::Module(parts.held.module(gm).to_file()?),
+            ),
             ("README.md", Contents::Text(readme(gm, name, &package))),
         ])
     }
@@ -273,9 +290,9 @@ fn toml(text: &str) -> String {
 }
 
 /// The type of a module's tensors; `None` if it has none.
-fn tensor_of(gm: &GraphModule) -> Result<Option<&'static Registered>> {
+fn tensor_of(held: &Attributes) -> Result<Option<&'static Registered>> {
     let mut found: Option<(TypeId, &'static str)> = None;
-    for (path, (_, value)) in &gm.attributes.tensors {
+    for (path, (_, value)) in &held.tensors {
         let Some(object) = value.as_object() else {
             return Err(Error::source_of(format_args!(
                 "{} is {}, and no tensor: no field of a module gives it to a trace again; put it into the graph as an argument",
@@ -325,6 +342,7 @@ struct Parts {
     /// The structures of its arguments.
     structures: String,
     code: RustCode,
+    held: Hoisted,
 }
 
 impl GraphModule {
@@ -342,14 +360,16 @@ impl GraphModule {
 }
 
 /// Refuses modules that source cannot call. Those inside graph modules are loaded, not written.
-fn refuse_uncallable(gm: &GraphModule) -> Result<()> {
-    for node in gm.graph.nodes() {
-        let Op::CallModule(path) = node.op() else {
-            continue;
-        };
-        if let Some(problem) = gm.attributes.module(path)?.source_problem() {
+fn refuse_uncallable(gm: &GraphModule, held: &Attributes) -> Result<()> {
+    for (path, module) in &held.modules {
+        if let Some(problem) = module.source_problem() {
             let error = Error::source_of(format_args!("`{path}` {problem}"));
-            return Err(node.blame("writing a crate", error));
+            let mut nodes = gm.graph.nodes();
+            let calls = nodes.find(|node| matches!(node.op(), Op::CallModule(at) if at == path));
+            return Err(match calls {
+                Some(node) => node.blame("writing a crate", error),
+                None => error,
+            });
         }
     }
     Ok(())
@@ -374,8 +394,14 @@ fn crates_of(gm: &GraphModule) -> Result<BTreeMap<&'static str, &'static CrateIn
     let mut modules = vec![(String::new(), gm)];
     let mut at = 0;
     while let Some((path, gm)) = modules.get(at) {
-        let inner = gm.graph_modules();
-        let inner: Vec<_> = inner.map(|(at, gm)| (format!("{path}{at}."), gm)).collect();
+        let mut inner = Vec::new();
+        for (at, module) in &gm.attributes.modules {
+            let graphs = graphs_of(&**module).into_iter();
+            inner.extend(graphs.map(|(name, gm)| match name {
+                "" => (format!("{path}{at}."), gm),
+                name => (format!("{path}{at}.{name}."), gm),
+            }));
+        }
         modules.extend(inner);
         at += 1;
     }
@@ -493,9 +519,13 @@ fn source(gm: &GraphModule, name: &str, parts: &Parts) -> String {
             let _ = writeln!(text, "use {} as _;", info.library);
         }
     }
+    let trace = match parts.held.has_sides() {
+        true => "#[trace(control_flow)]",
+        false => "#[trace]",
+    };
     let _ = write!(
         text,
-        "\n{}{}\nimpl {name} {{\n    /// The module with the layers and weights of a file that was saved with it.\n    ///\n    /// # Errors\n    /// Returns an error if the file is not of this module.\n    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {{\n        Self::take(&mut GraphModule::load(path)?)\n    }}\n}}\n\n#[trace]\nimpl {name} {{\n    /// What was traced.\n    ///\n    /// # Errors\n    /// When the arguments do not fit.\n",
+        "\n{}{}\nimpl {name} {{\n    /// The module with the layers and weights of a file that was saved with it.\n    ///\n    /// # Errors\n    /// Returns an error if the file is not of this module.\n    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self> {{\n        Self::take(&mut GraphModule::load(path)?)\n    }}\n}}\n\n{trace}\nimpl {name} {{\n    /// What was traced.\n    ///\n    /// # Errors\n    /// When the arguments do not fit.\n",
         parts.structs, parts.structures
     );
     for line in parts.code.source().lines() {

@@ -4,6 +4,7 @@
 
 pub(crate) mod edit;
 pub(crate) mod folder;
+mod hoisted;
 pub(crate) mod parts;
 mod regions;
 mod saved;

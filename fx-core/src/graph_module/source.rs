@@ -17,9 +17,22 @@ use crate::emit::types::tensor_of as tensor_of_graph;
 use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
+use crate::module::module::Module;
 use crate::module::registry::path_of;
 use crate::text::Comment;
 use crate::value::data::tensor_type;
+
+/// The sides of a branch or loop that is written as `if` or `while`, inside of so many others; none
+/// of what is called.
+pub(super) fn written_sides(
+    module: &dyn Module,
+    depth: usize,
+) -> Vec<(&'static str, &GraphModule)> {
+    match module.graph_names() {
+        ["then", "otherwise"] | ["body"] if depth < MAX_NESTED => graphs_of(module),
+        _ => Vec::new(),
+    }
+}
 
 /// Source.
 impl GraphModule {
@@ -79,26 +92,40 @@ impl GraphModule {
 
     /// The input of source generation. It recurses over nested graph modules, not over nodes.
     pub(super) fn source_input<'g>(&'g self, own: Option<Own<'g>>, core: &'g str) -> Input<'g> {
-        self.source_inside(own, core, 0)
+        self.source_inside(own, core, "", 0)
     }
 
-    /// As [`source_input`](Self::source_input), inside of so many regions.
-    fn source_inside<'g>(&'g self, own: Option<Own<'g>>, core: &'g str, depth: usize) -> Input<'g> {
+    /// As [`source_input`](Self::source_input), at a path inside of so many regions.
+    fn source_inside<'g>(
+        &'g self,
+        own: Option<Own<'g>>,
+        core: &'g str,
+        around: &str,
+        depth: usize,
+    ) -> Input<'g> {
         let results = self.graph_modules().map(|(path, inner)| {
             let result = result_type(&inner.source_input(own, core));
             (path, result)
         });
-        let inside = self.attributes.modules.iter();
-        let is_written = own.is_none() && depth < MAX_NESTED;
-        let regions = inside.filter(|_| is_written);
-        let regions = regions.filter_map(|(path, module)| {
-            let side = |gm: &'g GraphModule| gm.source_inside(None, core, depth + 1);
-            let region = match (module.graph_names(), graphs_of(&**module).as_slice()) {
-                (["then", "otherwise"], [(_, then), (_, otherwise)]) => {
-                    Control::Branch(Box::new([side(then), side(otherwise)]))
+        let regions = self.attributes.modules.iter().filter_map(|(path, module)| {
+            let sides = match module.graph_names() {
+                ["step"] if depth < MAX_NESTED => graphs_of(&**module),
+                _ => written_sides(&**module, depth),
+            };
+            let side = |(name, side): (&str, &'g GraphModule)| {
+                let at = format!("{around}{path}.{name}");
+                let own = own.map(|own| own.at(&at));
+                side.source_inside(own, core, &format!("{at}."), depth + 1)
+            };
+            let region = match <[_; 2]>::try_from(sides) {
+                Ok(sides) => Control::Branch(Box::new(sides.map(side))),
+                Err(sides) => {
+                    let only = Box::new(side(sides.into_iter().next()?));
+                    match module.graph_names() {
+                        ["step"] => Control::Scan(only, module.carried()),
+                        _ => Control::Loop(only),
+                    }
                 }
-                (["body"], [(_, body)]) => Control::Loop(Box::new(side(body))),
-                _ => return None,
             };
             Some((&**path, region))
         });

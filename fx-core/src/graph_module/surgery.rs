@@ -59,7 +59,7 @@ pub struct Surgery {
 /// Distinguishes a module from another one at its path: its type, which tensors it holds, and what
 /// else a file keeps of it. Copying, training in place and the training flag do not change it.
 #[derive(Clone, PartialEq, Eq)]
-struct Mark {
+pub(super) struct Mark {
     ty: TypeId,
     tensors: Vec<Option<u64>>,
     /// `None` if the type cannot be saved.
@@ -67,7 +67,7 @@ struct Mark {
 }
 
 impl Mark {
-    fn of(module: &dyn Module) -> Self {
+    pub(super) fn of(module: &dyn Module) -> Self {
         struct Ids(Vec<Option<u64>>);
         impl Visitor for Ids {
             fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {

@@ -94,6 +94,12 @@ pub trait Module: Component + Any + Send + Sync {
         self.run(args, out)
     }
 
+    /// How many values its graph carries from one run to the next in one call; 0 if it runs once.
+    #[doc(hidden)]
+    fn carried(&self) -> usize {
+        0
+    }
+
     /// Its graph, and what that names, if it is a graph module.
     #[doc(hidden)]
     fn as_graph(&self) -> Option<(&Graph, &Attributes)> {
