@@ -36,7 +36,7 @@ pub use self::call::{Call, Callee};
 pub use self::containers::MapKey;
 pub use self::hierarchy::ComponentExt;
 pub use self::items::Items;
-pub use self::module::{IntoModule, Module};
+pub use self::module::{IntoModule, Module, RunGraph};
 pub use self::path_pattern::PathPattern;
 pub use self::plain::Tag;
 pub use self::walk::{

@@ -8,15 +8,19 @@ use super::*;
 
 #[path = "written/adaptive.rs"]
 #[rustfmt::skip]
+#[allow(clippy::all, reason = "generated")]
 mod adaptive;
 #[path = "written/experts.rs"]
 #[rustfmt::skip]
+#[allow(clippy::all, reason = "generated")]
 mod experts;
 #[path = "written/ode.rs"]
 #[rustfmt::skip]
+#[allow(clippy::all, reason = "generated")]
 mod ode;
 #[path = "written/rnn.rs"]
 #[rustfmt::skip]
+#[allow(clippy::all, reason = "generated")]
 mod rnn;
 
 /// Checks that a crate's source is the one that is compiled here, and returns its weights.
