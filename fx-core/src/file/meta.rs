@@ -236,12 +236,12 @@ fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
     Ok(match meta {
         ValueMeta::Single(tensor) => {
             let mut fields = JsonMap::new();
-            fields.insert(value_meta::SHAPE.into(), from_dims(&tensor.shape)?);
+            fields.insert(value_meta::SHAPE.into(), from_dims(&tensor.shape));
             if let Some(dtype) = tensor.dtype {
                 fields.insert(value_meta::DTYPE.into(), Json::from(dtype.name()));
             }
             if let Some(strides) = &tensor.strides {
-                fields.insert(value_meta::STRIDES.into(), from_dims(strides)?);
+                fields.insert(value_meta::STRIDES.into(), from_dims(strides));
             }
             if let Some(requires_grad) = tensor.requires_grad {
                 fields.insert(value_meta::REQUIRES_GRAD.into(), Json::from(requires_grad));
@@ -266,18 +266,19 @@ fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
     })
 }
 
-/// Sizes as numbers.
-fn from_dims(dims: &[Dim]) -> Result<Json> {
+/// Known sizes as numbers, others as text.
+fn from_dims(dims: &[Dim]) -> Json {
     let size = |dim: &Dim| match dim.as_known() {
-        Some(size) => Ok(Json::from(size)),
-        None => Err(Error::saved(format_args!(
-            "a file keeps no symbolic size, as `{dim}` is"
-        ))),
+        Some(size) => Json::from(size),
+        None => Json::from(dim.to_string()),
     };
     dims.iter().map(size).collect()
 }
 
 fn to_dim(saved: &Json) -> Result<Dim> {
+    if let Json::String(text) = saved {
+        return text.parse();
+    }
     let size = saved.as_u64().and_then(|size| usize::try_from(size).ok());
     let size = size.ok_or_else(|| json::expected("a size", saved))?;
     Ok(Dim::known(size))

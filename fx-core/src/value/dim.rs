@@ -1,36 +1,81 @@
 //! `Dim`: the size of a tensor dim, which is a number or becomes known only when a graph runs.
+//!
+//! Invariant: a size whose value is a number is that number, whatever it was computed from.
 
-use std::fmt;
+use std::collections::BTreeSet;
+use std::ops::{Add, Mul, Sub};
+use std::sync::Arc;
 
-/// A tensor size: a known number, or a symbol. Only known sizes exist so far; code that calls
-/// [`as_known`](Dim::as_known) is ready for symbolic ones.
+use super::size_expr::{SizeExpr, SizeRange, rounded_down};
+use crate::error::{Error, Result};
+
+/// A tensor size: a known number, or an expression over named symbols: sums, products, quotients
+/// and remainders rounded down, minima and maxima.
+///
+/// Expressions are kept in a normal form, so that sizes that are computed in different ways can be
+/// compared. They print as people write them, and are parsed back. A size is negative only on the
+/// way to another one.
 ///
 /// ```
 /// use fx_core::value::Dim;
-/// let rows = Dim::from(3);
-/// assert_eq!(rows.as_known(), Some(3));
-/// assert_eq!((rows, format!("{:?}", [Dim::known(2)])), (Dim::known(3), "[2]".to_string()));
-/// assert!(Dim::known(3) == 3);
+/// let (batch, h) = (Dim::symbol("batch")?, Dim::symbol("h")?);
+/// let rows = (&h + 15)?.div(16)?;
+/// assert_eq!(rows.to_string(), "(h + 15) // 16");
+/// assert_eq!((&batch * &rows)?, "batch*((h + 15) // 16)".parse::<Dim>()?);
+/// // Two strided layers are one quotient.
+/// assert_eq!((&h + 1)?.div(2)?.div(2)?, (&h + 1)?.div(4)?);
+/// assert_eq!((&h - &h)?, 0);
+/// let size = rows.eval(|name| (name == "h").then_some(40))?;
+/// assert_eq!(size, 3);
+/// assert_eq!((rows.as_known(), Dim::known(3).as_known()), (None, Some(3)));
+/// # Ok::<(), fx_core::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Dim(Size);
 
-/// The content of a dim; private, so that symbolic ones can be added.
+/// The content of a dim.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Size {
-    Known(usize),
+    Known(i64),
+    /// Not a number.
+    Expr(Arc<SizeExpr>),
 }
 
 impl Dim {
-    /// A known size.
+    /// A known size, at most `i64::MAX`.
     pub const fn known(size: usize) -> Self {
-        Dim(Size::Known(size))
+        match size > i64::MAX as usize {
+            true => Dim(Size::Known(i64::MAX)),
+            false => Dim(Size::Known(size as i64)),
+        }
+    }
+
+    /// A size with a name, which a run knows.
+    ///
+    /// # Errors
+    /// Returns an error if the name is not letters, digits and `_`, or begins with a digit.
+    pub fn symbol(name: &str) -> Result<Self> {
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !is_name || matches!(name, "min" | "max") {
+            return Err(Error::expected(
+                "a name of a size, such as `batch`",
+                format_args!("`{}`", crate::text::Escaped(name)),
+            ));
+        }
+        Ok(Dim(Size::Expr(Arc::new(SizeExpr::symbol(name.into())))))
+    }
+
+    /// The number, unless it is symbolic or negative.
+    pub fn as_known(&self) -> Option<usize> {
+        self.as_number().and_then(|size| usize::try_from(size).ok())
     }
 
     /// The number, unless it is symbolic.
-    pub fn as_known(&self) -> Option<usize> {
+    pub fn as_number(&self) -> Option<i64> {
         match self.0 {
             Size::Known(size) => Some(size),
+            Size::Expr(_) => None,
         }
     }
 
@@ -38,11 +83,184 @@ impl Dim {
     pub fn all_known(dims: &[Dim]) -> Option<Vec<usize>> {
         dims.iter().map(Dim::as_known).collect()
     }
+
+    /// The name, if it is a symbol alone.
+    pub fn as_symbol(&self) -> Option<&str> {
+        match &self.0 {
+            Size::Expr(expr) => expr.as_symbol(),
+            Size::Known(_) => None,
+        }
+    }
+
+    /// The names of its symbols, in order.
+    pub fn symbols(&self) -> BTreeSet<Arc<str>> {
+        let mut names = BTreeSet::new();
+        if let Size::Expr(expr) = &self.0 {
+            expr.for_each_symbol(&mut |name| {
+                names.insert(name.clone());
+            });
+        }
+        names
+    }
+
+    /// The quotient, rounded down: Python's `//`.
+    ///
+    /// # Errors
+    /// Returns an error if the divisor is zero, or a number does not fit an `i64`.
+    pub fn div(&self, by: impl Into<Dim>) -> Result<Dim> {
+        let by = by.into();
+        match (&self.0, &by.0) {
+            (Size::Known(a), Size::Known(b)) => rounded_down(*a, *b).map(Dim::from),
+            _ => Ok(self.expr().quotient(&by.expr())?.into()),
+        }
+    }
+
+    /// The remainder of [`div`](Dim::div): Python's `%`.
+    ///
+    /// ```
+    /// use fx_core::value::Dim;
+    /// let left = Dim::symbol("t")?.rem(8)?;
+    /// assert_eq!(left.to_string(), "t % 8");
+    /// assert_eq!(left.eval(|_| Some(21))?, 5);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the divisor is zero, or a number does not fit an `i64`.
+    pub fn rem(&self, by: impl Into<Dim>) -> Result<Dim> {
+        let by = by.into();
+        self - (self.div(by.clone())? * by)?
+    }
+
+    /// The quotient, if this is a whole multiple of the other whatever the symbols are.
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub fn exact_div(&self, by: &Dim) -> Result<Option<Dim>> {
+        let exact = self.expr().exact(&by.expr())?;
+        Ok(exact.map(Dim::from))
+    }
+
+    /// The smaller one.
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub fn min(&self, other: impl Into<Dim>) -> Result<Dim> {
+        Ok(SizeExpr::min([self.expr(), other.into().expr()])?.into())
+    }
+
+    /// The larger one.
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub fn max(&self, other: impl Into<Dim>) -> Result<Dim> {
+        Ok(SizeExpr::max([self.expr(), other.into().expr()])?.into())
+    }
+
+    /// The product of sizes; 1 if there are none.
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub fn product<'d>(dims: impl IntoIterator<Item = &'d Dim>) -> Result<Dim> {
+        dims.into_iter()
+            .try_fold(Dim::known(1), |product, dim| product * dim)
+    }
+
+    /// The value, by the values of the symbols.
+    ///
+    /// # Errors
+    /// Returns an error if a symbol has no value, something is divided by zero, or a number does
+    /// not fit an `i64`.
+    pub fn eval(&self, of: impl Fn(&str) -> Option<i64>) -> Result<i64> {
+        match &self.0 {
+            Size::Known(size) => Ok(*size),
+            Size::Expr(expr) => expr.eval(&of),
+        }
+    }
+
+    /// The size with sizes for some of its symbols.
+    ///
+    /// ```
+    /// use fx_core::value::Dim;
+    /// let size: Dim = "2*t + batch".parse()?;
+    /// let fixed = size.with(|name| (name == "t").then_some(Dim::known(8)))?;
+    /// assert_eq!(fixed.to_string(), "batch + 16");
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if something is divided by zero, or a number does not fit an `i64`.
+    pub fn with(&self, of: impl Fn(&str) -> Option<Dim>) -> Result<Dim> {
+        match &self.0 {
+            Size::Known(_) => Ok(self.clone()),
+            Size::Expr(expr) => {
+                let of = |name: &str| of(name).map(|dim| dim.expr());
+                Ok(expr.substitute(&of)?.into())
+            }
+        }
+    }
+
+    /// Limits of the value, both included, by those of the symbols; `None` is no limit.
+    ///
+    /// ```
+    /// use fx_core::value::Dim;
+    /// let size: Dim = "(h + 15) // 16 - 1".parse()?;
+    /// assert_eq!(size.bounds(|_| (Some(1), Some(224))), (Some(0), Some(13)));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn bounds(
+        &self,
+        of: impl Fn(&str) -> (Option<i64>, Option<i64>),
+    ) -> (Option<i64>, Option<i64>) {
+        let range = match &self.0 {
+            Size::Known(size) => SizeRange::number(*size),
+            Size::Expr(expr) => expr.range(&|name| {
+                let (low, high) = of(name);
+                SizeRange { low, high }
+            }),
+        };
+        (range.low, range.high)
+    }
+
+    pub(super) fn expr(&self) -> SizeExpr {
+        match &self.0 {
+            Size::Known(size) => SizeExpr::number(*size),
+            Size::Expr(expr) => (**expr).clone(),
+        }
+    }
+}
+
+impl From<SizeExpr> for Dim {
+    fn from(expr: SizeExpr) -> Self {
+        match expr.as_number() {
+            Some(number) => Dim(Size::Known(number)),
+            None => Dim(Size::Expr(Arc::new(expr))),
+        }
+    }
 }
 
 impl From<usize> for Dim {
     fn from(size: usize) -> Self {
         Dim::known(size)
+    }
+}
+
+impl From<i64> for Dim {
+    fn from(size: i64) -> Self {
+        Dim(Size::Known(size))
+    }
+}
+
+/// A literal.
+impl From<i32> for Dim {
+    fn from(size: i32) -> Self {
+        Dim(Size::Known(size.into()))
+    }
+}
+
+impl From<&Dim> for Dim {
+    fn from(dim: &Dim) -> Self {
+        dim.clone()
     }
 }
 
@@ -58,16 +276,43 @@ impl PartialEq<Dim> for usize {
     }
 }
 
-impl fmt::Display for Dim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Size::Known(size) => fmt::Display::fmt(size, f),
-        }
+/// A sum, product or difference of two sizes, as numbers where both are.
+fn computed(
+    a: &Dim,
+    b: &Dim,
+    numbers: fn(i64, i64) -> Option<i64>,
+    exprs: fn(&SizeExpr, &SizeExpr) -> Result<SizeExpr>,
+) -> Result<Dim> {
+    if let (Size::Known(a), Size::Known(b)) = (&a.0, &b.0)
+        && let Some(number) = numbers(*a, *b)
+    {
+        return Ok(number.into());
     }
+    Ok(exprs(&a.expr(), &b.expr())?.into())
 }
 
-impl fmt::Debug for Dim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+macro_rules! operators {
+    ($($operator:ident $method:ident $numbers:ident $exprs:ident;)*) => {$(
+        impl<D: Into<Dim>> $operator<D> for &Dim {
+            type Output = Result<Dim>;
+
+            fn $method(self, other: D) -> Result<Dim> {
+                computed(self, &other.into(), i64::$numbers, SizeExpr::$exprs)
+            }
+        }
+
+        impl<D: Into<Dim>> $operator<D> for Dim {
+            type Output = Result<Dim>;
+
+            fn $method(self, other: D) -> Result<Dim> {
+                (&self).$method(other)
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add checked_add add;
+    Sub sub checked_sub sub;
+    Mul mul checked_mul mul;
 }

@@ -15,6 +15,8 @@ pub(crate) mod handle;
 pub(crate) mod nested;
 pub(crate) mod object;
 pub(crate) mod operator;
+mod size_expr;
+mod size_text;
 pub(crate) mod symbol;
 pub(crate) mod tree;
 #[allow(
