@@ -36,6 +36,7 @@ pub mod module;
 pub mod passes;
 pub mod pattern;
 pub mod run;
+pub mod shapes;
 pub mod tensor;
 pub mod trace;
 pub mod value;

@@ -19,6 +19,7 @@ pub mod passes;
 mod random;
 mod room;
 mod scope;
+mod shape_rules;
 mod summary;
 pub mod tensor;
 pub mod weights;

@@ -11,7 +11,7 @@ use super::arguments::{from_argument, to_argument, to_device, to_dtype};
 use super::json::{self, Excerpt, Json, JsonMap, tag};
 use super::limits::check_depth;
 use super::names::argument::DICT;
-use super::names::{returned, value_meta};
+use super::names::{returned, value_meta, value_size};
 use crate::error::{Error, Result};
 use crate::ir::meta::{Entry, Meta};
 use crate::ir::method::RecordedMethod;
@@ -229,8 +229,8 @@ impl SavedMeta for RecordedMethod {
     }
 }
 
-/// A tensor is an object with its shape, a list a list, a plain value its text, and named values
-/// are `{"dict": ..}`.
+/// A tensor is an object with its shape, a list a list, a plain value its text, named values are
+/// `{"dict": ..}`, and a size is `{"size": ..}`.
 fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
     check_depth(depth)?;
     Ok(match meta {
@@ -262,6 +262,7 @@ fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
             });
             tag(DICT, pairs.collect::<Result<Vec<_>>>()?)
         }
+        ValueMeta::Size(dim) => tag(value_size::SIZE, Json::from(dim.to_string())),
         ValueMeta::Plain(text) => Json::from(text.as_str()),
     })
 }
@@ -304,6 +305,10 @@ fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
                 })
             })?)
         }
+        Json::Object(fields) if fields.contains_key(value_size::SIZE) => {
+            json::known_names(fields, &value_size::ALL)?;
+            ValueMeta::Size(json::part(fields, value_size::SIZE, to_dim)?)
+        }
         Json::Object(fields) => {
             json::known_names(fields, &value_meta::ALL)?;
             let mut tensor = TensorMeta::new(json::part(fields, value_meta::SHAPE, sizes)?);
@@ -314,7 +319,12 @@ fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
             tensor.device = json::optional(fields, value_meta::DEVICE, to_device)?;
             ValueMeta::Single(tensor)
         }
-        _ => return Err(json::expected("a tensor, a list, a dict or a text", saved)),
+        _ => {
+            return Err(json::expected(
+                "a tensor, a list, a dict, a size or a text",
+                saved,
+            ));
+        }
     })
 }
 

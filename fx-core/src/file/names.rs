@@ -116,6 +116,10 @@ names! {
         REQUIRES_GRAD = "requires_grad",
         DEVICE = "device",
     ]
+    /// A whole number that a node gives, and that a run knows.
+    value_size "Fields of a size in `fx_core::ir::ValueMeta`" [
+        SIZE = "size",
+    ]
     /// A part of a called module's return value.
     returned "Fields of `fx_core::Returned`" [
         MODULE = "module",

@@ -137,6 +137,8 @@ pub enum ValueMeta {
     Sequence(Vec<ValueMeta>),
     /// Named values.
     Dict(Vec<(String, ValueMeta)>),
+    /// A whole number that a run knows.
+    Size(Dim),
     /// A plain value, as text.
     Plain(String),
 }
@@ -179,7 +181,7 @@ impl ValueMeta {
             ValueMeta::Single(meta) => meta.bytes().unwrap_or(0),
             ValueMeta::Sequence(items) => total(items.iter()),
             ValueMeta::Dict(items) => total(items.iter().map(|(_, v)| v)),
-            ValueMeta::Plain(_) => 0,
+            ValueMeta::Size(_) | ValueMeta::Plain(_) => 0,
         }
     }
 }
@@ -207,6 +209,7 @@ impl fmt::Display for ValueMeta {
                 let items: Vec<String> = items.collect();
                 write!(f, "{{{}}}", items.join(", "))
             }
+            ValueMeta::Size(dim) => dim.fmt(f),
             ValueMeta::Plain(text) => f.write_str(text),
         }
     }

@@ -222,6 +222,13 @@ impl Dim {
         (range.low, range.high)
     }
 
+    /// What is at least a number if and only if this is at least `least`: `h` and 31 for
+    /// `(h + 1) // 8` and 4.
+    pub(crate) fn at_least(&self, least: i64) -> Result<(Dim, i64)> {
+        let (of, least) = self.expr().at_least(least)?;
+        Ok((of.into(), least))
+    }
+
     pub(super) fn expr(&self) -> SizeExpr {
         match &self.0 {
             Size::Known(size) => SizeExpr::number(*size),

@@ -445,6 +445,33 @@ impl SizeExpr {
         sum
     }
 
+    /// What is at least a number if and only if this is at least `least`, of fewer operations.
+    pub fn at_least(&self, least: i64) -> Result<(Self, i64)> {
+        let (mut of, mut least) = (self.clone(), least);
+        loop {
+            let number = match of.terms.first() {
+                Some((product, number)) if product.is_empty() => *number,
+                _ => 0,
+            };
+            if number != 0 {
+                of.terms.remove(0);
+                least = least.checked_sub(number).ok_or_else(overflow)?;
+            }
+            let [(product, count @ 1..)] = &*of.terms else {
+                return Ok((of, least));
+            };
+            // Rounded up.
+            least = rounded_down(least.checked_add(count - 1).ok_or_else(overflow)?, *count)?;
+            of = match &**product {
+                [Atom::Quotient(inner, by)] if let Some(by @ 1..) = by.as_number() => {
+                    least = least.checked_mul(by).ok_or_else(overflow)?;
+                    inner.clone()
+                }
+                _ => return Ok((Self::term(product.clone(), 1), least)),
+            };
+        }
+    }
+
     /// Calls `visit` with each symbol, as often as it is named.
     pub fn for_each_symbol(&self, visit: &mut dyn FnMut(&Arc<str>)) {
         for atom in self.terms.iter().flat_map(|(product, _)| product) {

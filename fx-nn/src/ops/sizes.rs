@@ -1,8 +1,9 @@
 //! Reading sizes: of traced tensors as symbolic numbers, of parameters as known ones.
 
+use fx_core::shapes::{Fake, ShapeRule};
 use fx_core::trace::{FromValue, List};
-use fx_core::value::{Int, IntoValue, Value};
-use fx_core::{Error, Result, wrap};
+use fx_core::value::{Dim, Int, IntoValue, Value};
+use fx_core::{Error, Result, function, function_table, wrap};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -56,6 +57,20 @@ fn dim(x: &Tensor) -> Result<Int> {
 fn numel(x: &Tensor) -> Result<Int> {
     Ok(x.dims()?.iter().product::<usize>().into())
 }
+
+// Of these methods, which are no functions of `ops`.
+function_table! { ShapeRule {
+    function!(size_of::size) => ShapeRule(|call| {
+        let x = call.tensor("x")?;
+        let Some(dim) = call.optional_int("dim")? else {
+            return Ok(Fake::List(x.shape.iter().cloned().map(Fake::Int).collect()));
+        };
+        let size = x.shape.get(call.place(dim, x.shape.len())?).cloned();
+        size.map(Fake::Int).ok_or_else(|| Error::msg("size: the tensor has no dims"))
+    }),
+    function!(dim) => ShapeRule(|call| Ok(Fake::Int(call.tensor("x")?.shape.len().into()))),
+    function!(numel) => ShapeRule(|call| Ok(Fake::Int(Dim::product(&call.tensor("x")?.shape)?))),
+} }
 
 impl Tensor {
     /// All sizes; a traced tensor's are symbolic, a parameter's are known.

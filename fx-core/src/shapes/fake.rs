@@ -1,0 +1,172 @@
+//! `Fake`: a value as a shape rule sees it, tensors without their data.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::ir::value_meta::{TensorMeta, ValueMeta};
+use crate::text::count;
+use crate::value::dim::Dim;
+use crate::value::value::Value;
+
+/// A value of which as much is known as without a run: of a tensor the shape and the type, of a
+/// whole number the expression, of another number only if it is a literal.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Fake {
+    /// A tensor.
+    Tensor(Arc<TensorMeta>),
+    /// A whole number, such as a size.
+    Int(Dim),
+    /// A number; `None` if a run decides it.
+    Float(Option<f64>),
+    /// A truth; `None` if a run decides it.
+    Bool(Option<bool>),
+    /// A list.
+    List(Vec<Fake>),
+    /// A tuple.
+    Tuple(Vec<Fake>),
+    /// Named values, in order.
+    Dict(Vec<(Arc<str>, Fake)>),
+    /// Start, stop and step.
+    Slice(Box<[Fake; 3]>),
+    /// Anything else: it is itself.
+    Plain(Value),
+}
+
+impl Fake {
+    /// A tensor.
+    pub fn tensor(meta: TensorMeta) -> Self {
+        Fake::Tensor(Arc::new(meta))
+    }
+
+    /// No value.
+    pub fn none() -> Self {
+        Fake::Plain(Value::None)
+    }
+
+    /// A value that is there.
+    pub fn of(value: &Value) -> Self {
+        let all = |items: &[Value]| items.iter().map(Fake::of).collect();
+        match value {
+            Value::Int(number) => Fake::Int((*number).into()),
+            Value::Float(number) => Fake::Float(Some(*number)),
+            Value::Bool(truth) => Fake::Bool(Some(*truth)),
+            Value::List(items) => Fake::List(all(items)),
+            Value::Tuple(items) => Fake::Tuple(all(items)),
+            Value::Dict(items) => {
+                let items = items.iter();
+                Fake::Dict(items.map(|(k, v)| (k.clone(), Fake::of(v))).collect())
+            }
+            Value::Slice(ends) => Fake::Slice(Box::new(ends.each_ref().map(Fake::of))),
+            other => match ValueMeta::of(other) {
+                ValueMeta::Single(meta) => Fake::tensor(meta),
+                _ => Fake::Plain(other.clone()),
+            },
+        }
+    }
+
+    /// The value, if all of it is known; tensors are not.
+    pub fn known(&self) -> Option<Value> {
+        let all = |items: &[Fake]| items.iter().map(Fake::known).collect::<Option<Box<[_]>>>();
+        Some(match self {
+            Fake::Tensor(_) => return None,
+            Fake::Int(dim) => Value::Int(dim.as_number()?),
+            Fake::Float(number) => Value::Float((*number)?),
+            Fake::Bool(truth) => Value::Bool((*truth)?),
+            Fake::List(items) => Value::List(all(items)?),
+            Fake::Tuple(items) => Value::Tuple(all(items)?),
+            Fake::Dict(items) => {
+                let items = items.iter().map(|(k, v)| Some((k.clone(), v.known()?)));
+                Value::Dict(Box::new(items.collect::<Option<_>>()?))
+            }
+            Fake::Slice(ends) => {
+                let [start, stop, step] = ends.each_ref().map(Fake::known);
+                Value::Slice(Box::new([start?, stop?, step?]))
+            }
+            Fake::Plain(value) => value.clone(),
+        })
+    }
+
+    /// Whether it is `None`.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Fake::Plain(Value::None))
+    }
+
+    /// The tensor, if it is one.
+    pub fn as_tensor(&self) -> Option<&Arc<TensorMeta>> {
+        match self {
+            Fake::Tensor(meta) => Some(meta),
+            _ => None,
+        }
+    }
+
+    /// The items of a list or tuple.
+    pub fn items(&self) -> Option<&[Fake]> {
+        match self {
+            Fake::List(items) | Fake::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The whole number, which may be symbolic.
+    ///
+    /// # Errors
+    /// Returns an error if it is something else.
+    pub fn dim(&self) -> Result<Dim> {
+        match self {
+            Fake::Int(dim) => Ok(dim.clone()),
+            other => Err(Error::expected("a whole number", other)),
+        }
+    }
+
+    /// The whole number.
+    ///
+    /// # Errors
+    /// Returns an error if it is something else, or symbolic.
+    pub fn int(&self) -> Result<i64> {
+        let dim = self.dim()?;
+        dim.as_number().ok_or_else(|| {
+            Error::msg(format_args!(
+                "the shape depends on the value of `{dim}`, which only a run knows"
+            ))
+        })
+    }
+
+    /// The entry of a node.
+    pub(super) fn meta(&self) -> ValueMeta {
+        let all = |items: &[Fake]| ValueMeta::Sequence(items.iter().map(Fake::meta).collect());
+        match self {
+            Fake::Tensor(meta) => ValueMeta::Single((**meta).clone()),
+            Fake::Int(dim) if dim.as_number().is_none() => ValueMeta::Size(dim.clone()),
+            Fake::List(items) | Fake::Tuple(items) => all(items),
+            Fake::Dict(items) => {
+                let items = items.iter().map(|(k, v)| (k.to_string(), v.meta()));
+                ValueMeta::Dict(items.collect())
+            }
+            other => match other.known() {
+                Some(value) => ValueMeta::of(&value),
+                None => ValueMeta::Plain(other.to_string()),
+            },
+        }
+    }
+}
+
+/// What it is, for messages.
+impl fmt::Display for Fake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fake::Tensor(meta) => write!(f, "a tensor {meta}"),
+            Fake::Int(dim) => write!(f, "{dim}"),
+            Fake::Float(None) => f.write_str("a number"),
+            Fake::Bool(None) => f.write_str("a truth"),
+            Fake::List(items) => write!(f, "a list of {}", items.len()),
+            Fake::Tuple(items) => write!(f, "a tuple of {}", items.len()),
+            Fake::Dict(items) => write!(f, "a dict of {}", count(items.len(), "item")),
+            Fake::Slice(_) => f.write_str("a slice"),
+            Fake::Float(Some(number)) => write!(f, "{number:?}"),
+            Fake::Bool(Some(truth)) => write!(f, "{truth}"),
+            Fake::Plain(value) => f.write_str(&value.describe()),
+        }
+    }
+}

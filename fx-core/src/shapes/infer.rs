@@ -1,0 +1,306 @@
+//! Inference: the entry of every node by the rules of the functions, without a run.
+//!
+//! Invariant: a node is asked once per call of its graph, behind its inputs.
+
+use std::sync::Arc;
+
+use super::env::ShapeEnv;
+use super::fake::Fake;
+use super::rule::{RuleCall, ShapeRule};
+use super::spec::{Leaf, Spec};
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
+use crate::ir::bound::BoundArgs;
+use crate::ir::function::Function;
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::ir::param_type::{ParamType, ScalarType};
+use crate::ir::table::FunctionTable;
+use crate::ir::value_meta::TensorMeta;
+use crate::module::attributes::Attributes;
+use crate::module::module::Module;
+use crate::trace::call_args::CallArgs;
+use crate::trace::root::Trace;
+use crate::trace::tracer::NoLeaves;
+use crate::value::dim::Dim;
+use crate::value::handle::NodeId;
+use crate::value::value::Value;
+
+impl GraphModule {
+    /// Sets the [`ValueMeta`](crate::ir::ValueMeta) entry of every node to what it gives for arguments of these specs,
+    /// without running it; returns the symbols of sizes and what the shapes assume of them. The
+    /// entries of a layer's call come from a trace of its body.
+    ///
+    /// A function needs a [`ShapeRule`]. One that only takes and gives numbers needs none: what it
+    /// gives is known only when the graph runs.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::ir::ValueMeta;
+    /// use fx_core::shapes::Spec;
+    /// let mut gm = symbolic_trace(traced!(|n: Int| Ok(((n * 2)? + 1)?)))?;
+    /// let env = gm.infer_shapes(&[Spec::int("n")])?;
+    /// let add = gm.graph().find_name("add").and_then(|node| node.meta::<ValueMeta>());
+    /// assert_eq!(add.map(ValueMeta::to_string).as_deref(), Some("2*n + 1"));
+    /// assert!(env.guards().is_empty());
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the specs do not fit the arguments, a function has no rule, or the
+    /// shapes do not fit: the error names the node and its source line, and no entry changes.
+    pub fn infer_shapes(&mut self, specs: &[Spec]) -> Result<ShapeEnv> {
+        let mut env = ShapeEnv::default();
+        let inputs = self.fakes_of(specs, &mut env)?;
+        let rules = FunctionTable::registered()?;
+        let mut inference = Inference { rules, env };
+        let values = inference.graph(&self.graph(), self.attributes(), inputs)?;
+        let mut graph = self.graph_mut();
+        for (node, value) in values.nodes {
+            graph.node_mut(node)?.set_meta(value.meta());
+        }
+        Ok(inference.env)
+    }
+
+    /// What each input will be.
+    fn fakes_of(&self, specs: &[Spec], env: &mut ShapeEnv) -> Result<Vec<Fake>> {
+        let mut leaves = Vec::new();
+        let args = specs.iter().map(|spec| spec.leaves(&mut leaves));
+        let call = CallArgs {
+            args: args.collect::<Result<_>>()?,
+            kwargs: Vec::new(),
+        };
+        for leaf in &leaves {
+            match leaf {
+                Fake::Int(dim) => env.declare(dim),
+                Fake::Tensor(meta) => meta.shape.iter().for_each(|dim| env.declare(dim)),
+                _ => {}
+            }
+        }
+        let inputs = self.process_inputs(call)?;
+        let fake = |value: &Value| match value.downcast_ref::<Leaf>() {
+            Some(Leaf(at)) => leaves.get(*at).cloned().unwrap_or(Fake::none()),
+            None => Fake::of(value),
+        };
+        Ok(inputs.iter().map(fake).collect())
+    }
+}
+
+struct Inference {
+    rules: &'static FunctionTable<ShapeRule>,
+    env: ShapeEnv,
+}
+
+/// What the nodes of a graph give, in order, and what it returns.
+struct Inferred {
+    nodes: Vec<(NodeId, Fake)>,
+    result: Fake,
+}
+
+impl Inference {
+    fn graph(
+        &mut self,
+        graph: &Graph,
+        attributes: &Attributes,
+        inputs: Vec<Fake>,
+    ) -> Result<Inferred> {
+        let mut values: Vec<Option<Fake>> = vec![None; graph.index_bound()];
+        let mut nodes = Vec::with_capacity(graph.len());
+        let mut inputs = inputs.into_iter();
+        for node in graph.nodes() {
+            if let Op::Output = node.op() {
+                let result = node.args().first();
+                let result = result.map(|result| fake_of(result, &values));
+                let result = result.unwrap_or(Fake::none());
+                nodes.push((node.id(), result.clone()));
+                return Ok(Inferred { nodes, result });
+            }
+            let value = self.node(node, attributes, &values, &mut inputs);
+            let value = value.map_err(|e| node.blame("inferring the shape of", e))?;
+            values[node.id().index as usize] = Some(value.clone());
+            nodes.push((node.id(), value));
+        }
+        Err(Error::msg("the graph has no output node"))
+    }
+
+    fn node(
+        &mut self,
+        node: NodeRef<'_>,
+        attributes: &Attributes,
+        values: &[Option<Fake>],
+        inputs: &mut impl Iterator<Item = Fake>,
+    ) -> Result<Fake> {
+        match node.op() {
+            Op::Placeholder(_) => {
+                let default = || node.args().first().map(|arg| fake_of(arg, values));
+                let input = inputs.next().or_else(default);
+                input.ok_or_else(|| Error::msg("the input has no spec"))
+            }
+            Op::GetAttr(path) => Ok(Fake::of(&attributes.value(path)?)),
+            Op::CallFunction(function) => self.function(node, *function, values),
+            Op::CallMethod(name) => match node.functions().one() {
+                Some(method) => self.function(node, method, values),
+                None => Err(Error::msg(format_args!(
+                    "`{name}` is a method of no type or of several: its shape rule is not known"
+                ))),
+            },
+            Op::CallModule(path) => {
+                let module = attributes.module(path)?;
+                let bound = BoundArgs::of(node, path, module.params())?;
+                let args: Vec<Fake> = bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect();
+                self.module(module, args)
+            }
+            Op::Output => Ok(Fake::none()),
+        }
+    }
+
+    fn function(
+        &mut self,
+        node: NodeRef<'_>,
+        function: Function,
+        values: &[Option<Fake>],
+    ) -> Result<Fake> {
+        let bound = BoundArgs::of(node, function.path(), function.params())?;
+        let args: Vec<Fake> = bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect();
+        self.at(node);
+        let scalar = scalar_result(function);
+        if (scalar.is_some() || function.def().operator.is_some()) && function.is_pure() {
+            // What is computed of known numbers is known.
+            let known: Option<Vec<Value>> = args.iter().map(Fake::known).collect();
+            if let Some(known) = known {
+                let lent: Vec<&Value> = known.iter().collect();
+                let mut out = Value::None;
+                function.run(&lent, &mut out)?;
+                return Ok(Fake::of(&out));
+            }
+        }
+        if let Some(ShapeRule(rule)) = self.rules.get(function) {
+            let mut value = rule(&mut RuleCall::new(function, &args, &mut self.env))?;
+            complete(&mut value, &args);
+            return Ok(value);
+        }
+        match scalar {
+            Some(ScalarType::Int) => Ok(Fake::Int(self.env.fresh(i64::MIN, None)?)),
+            Some(ScalarType::Bool) => Ok(Fake::Bool(None)),
+            Some(_) => Ok(Fake::Float(None)),
+            None if is_nothing(function) => Ok(Fake::none()),
+            None => Err(Error::msg(format_args!(
+                "`{}` has no shape rule: give it one with `function_table! {{ ShapeRule {{ .. }} }}`, or run the graph on a sample (`propagate_shapes`)",
+                function.path()
+            ))),
+        }
+    }
+
+    /// What a module gives: a graph by its nodes, another module by a trace of its body.
+    fn module(&mut self, module: &dyn Module, args: Vec<Fake>) -> Result<Fake> {
+        if let Some((graph, attributes)) = module.as_graph() {
+            let inferred = self.graph(graph, attributes, args)?;
+            return Ok(inferred.result);
+        }
+        if let [name, ..] = module.graph_names() {
+            return Err(Error::msg(format_args!(
+                "the shape of what a branch or a loop gives (`{name}`) is known only when the graph runs"
+            )));
+        }
+        let mut trace = Trace::new(module).tracer(NoLeaves);
+        let mut symbolic = Vec::new();
+        for (param, arg) in module.params().iter().zip(args) {
+            match arg.known() {
+                Some(value) => trace = trace.concrete(&param.name, value),
+                None => symbolic.push(arg),
+            }
+        }
+        let opened = trace.graph_module()?;
+        let inputs = leaves_of(symbolic);
+        let inferred = self.graph(opened.graph(), opened.attributes(), inputs)?;
+        Ok(inferred.result)
+    }
+
+    /// Later claims are those of a node.
+    fn at(&mut self, node: NodeRef<'_>) {
+        let location = node.location();
+        if self.env.location.as_ref() != location {
+            self.env.location = location.cloned();
+            let module = node.modules_around().next();
+            self.env.module = module.map_or(String::new(), |scope| scope.path.to_string());
+        }
+    }
+}
+
+/// Structures taken apart, as a trace takes its arguments apart.
+fn leaves_of(args: Vec<Fake>) -> Vec<Fake> {
+    let mut leaves = Vec::new();
+    let mut left: Vec<Fake> = args.into_iter().rev().collect();
+    while let Some(one) = left.pop() {
+        match one {
+            Fake::List(items) | Fake::Tuple(items) => left.extend(items.into_iter().rev()),
+            Fake::Dict(items) => left.extend(items.into_iter().rev().map(|(_, item)| item)),
+            leaf => leaves.push(leaf),
+        }
+    }
+    leaves
+}
+
+/// The kind of number that a function gives.
+fn scalar_result(function: Function) -> Option<ScalarType> {
+    match function.def().result {
+        Some(ParamType::Scalar(scalar)) => Some(*scalar),
+        _ => None,
+    }
+}
+
+fn is_nothing(function: Function) -> bool {
+    function.def().returns == "()"
+}
+
+/// Adds what tensors take from the arguments: the device, and whether gradients are computed.
+fn complete(value: &mut Fake, args: &[Fake]) {
+    match value {
+        Fake::Tensor(meta) => {
+            let mut tensors = args.iter().filter_map(Fake::as_tensor);
+            let device = tensors.clone().find_map(|arg| arg.device);
+            let grad = tensors.any(|arg| arg.requires_grad == Some(true));
+            let wanted = meta.device.is_none() && device.is_some();
+            if wanted || (grad && meta.requires_grad.is_none()) {
+                let meta: &mut TensorMeta = Arc::make_mut(meta);
+                meta.device = meta.device.or(device);
+                let is_float = meta.dtype.is_some_and(|dtype| dtype.is_floating_point());
+                meta.requires_grad = meta.requires_grad.or(Some(grad && is_float));
+            }
+        }
+        Fake::List(items) | Fake::Tuple(items) => {
+            items.iter_mut().for_each(|item| complete(item, args));
+        }
+        _ => {}
+    }
+}
+
+/// An argument, with what its nodes give.
+fn fake_of(argument: &Argument, values: &[Option<Fake>]) -> Fake {
+    let all = |items: &[Argument]| items.iter().map(|item| fake_of(item, values)).collect();
+    match argument {
+        Argument::Node(id) => match values.get(id.index as usize) {
+            Some(Some(value)) => value.clone(),
+            _ => Fake::none(),
+        },
+        Argument::Int(number) => Fake::Int(Dim::from(*number)),
+        Argument::List(items) => Fake::List(all(items)),
+        Argument::Tuple(items) => Fake::Tuple(all(items)),
+        Argument::Dict(items) => {
+            let items = items.iter();
+            Fake::Dict(
+                items
+                    .map(|(k, v)| (k.clone(), fake_of(v, values)))
+                    .collect(),
+            )
+        }
+        Argument::Slice(ends) => {
+            Fake::Slice(Box::new(ends.each_ref().map(|end| fake_of(end, values))))
+        }
+        plain => plain
+            .plain_value()
+            .map_or(Fake::none(), |value| Fake::of(&value)),
+    }
+}

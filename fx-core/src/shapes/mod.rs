@@ -1,0 +1,27 @@
+//! Shapes without data: what every node of a graph gives for inputs of which the shapes are known,
+//! or have names.
+//!
+//! ```
+//! use fx_core::prelude::*;
+//! use fx_core::ir::ValueMeta;
+//! use fx_core::shapes::Spec;
+//! let mut gm = symbolic_trace(traced!(|rows: Int| (rows + 15)?.floordiv(16)? * 2))?;
+//! gm.infer_shapes(&[Spec::int("rows")])?;
+//! let mul = gm.graph().find_name("mul").and_then(|node| node.meta::<ValueMeta>());
+//! assert_eq!(mul.map(ValueMeta::to_string).as_deref(), Some("2*((rows + 15) // 16)"));
+//! # Ok::<(), Error>(())
+//! ```
+
+mod broadcast;
+mod env;
+mod fake;
+mod infer;
+mod operators;
+mod rule;
+mod spec;
+
+pub use self::broadcast::broadcast_shapes;
+pub use self::env::{Claim, Guard, ShapeEnv};
+pub use self::fake::Fake;
+pub use self::rule::{RuleCall, ShapeRule};
+pub use self::spec::{Spec, SpecSize};

@@ -1,0 +1,336 @@
+//! The rules of the built-in operators: on tensors element by element, on whole numbers as
+//! expressions.
+
+use super::env::ShapeEnv;
+use super::fake::Fake;
+use super::rule::{RuleCall, ShapeRule};
+use crate::error::{Error, Result};
+use crate::function_table;
+use crate::ir::operator;
+use crate::ir::value_meta::TensorMeta;
+use crate::value::dim::Dim;
+use crate::value::dtype::DType;
+use crate::value::value::Value;
+
+function_table! { ShapeRule {
+    operator::add => ShapeRule(|call| computed(call, |a, b| a + b, arithmetic)),
+    operator::sub => ShapeRule(|call| computed(call, |a, b| a - b, arithmetic)),
+    operator::mul => ShapeRule(|call| computed(call, |a, b| a * b, arithmetic)),
+    operator::floordiv => ShapeRule(|call| computed(call, |a, b| a.div(b), arithmetic)),
+    operator::r#mod => ShapeRule(|call| computed(call, |a, b| a.rem(b), arithmetic)),
+    operator::truediv => ShapeRule(|call| computed(call, no_size, quotient)),
+    operator::pow => ShapeRule(|call| computed(call, no_size, arithmetic)),
+    operator::and_ => ShapeRule(|call| computed(call, no_size, arithmetic)),
+    operator::or_ => ShapeRule(|call| computed(call, no_size, arithmetic)),
+    operator::xor => ShapeRule(|call| computed(call, no_size, arithmetic)),
+    operator::lshift => ShapeRule(|call| computed(call, no_size, arithmetic)),
+    operator::rshift => ShapeRule(|call| computed(call, no_size, arithmetic)),
+    operator::eq => ShapeRule(compared),
+    operator::ne => ShapeRule(compared),
+    operator::lt => ShapeRule(compared),
+    operator::le => ShapeRule(compared),
+    operator::gt => ShapeRule(compared),
+    operator::ge => ShapeRule(compared),
+    operator::neg => ShapeRule(|call| alone(call, |size| size * -1)),
+    operator::abs => ShapeRule(|call| alone(call, |size| size.max(&(size * -1)?))),
+    operator::invert => ShapeRule(|call| alone(call, |size| (size * -1)? - 1)),
+    operator::matmul => ShapeRule(matmul),
+    operator::getitem => ShapeRule(item),
+    operator::getattr => ShapeRule(attribute),
+} }
+
+/// The element type of arithmetic with a number, which counts only by its kind.
+fn with_number(dtype: DType, number: &Fake) -> DType {
+    match number {
+        Fake::Float(_) if !dtype.is_floating_point() => DType::F32,
+        Fake::Int(_) if dtype == DType::Bool => DType::I64,
+        _ => dtype,
+    }
+}
+
+/// The element type of arithmetic.
+fn arithmetic(a: &Fake, b: &Fake) -> Option<DType> {
+    Some(match (a, b) {
+        (Fake::Tensor(a), Fake::Tensor(b)) => a.dtype?.promote(b.dtype?),
+        (Fake::Tensor(a), number) | (number, Fake::Tensor(a)) => with_number(a.dtype?, number),
+        _ => return None,
+    })
+}
+
+/// The element type of a true quotient.
+fn quotient(a: &Fake, b: &Fake) -> Option<DType> {
+    let dtype = arithmetic(a, b)?;
+    Some(match dtype.is_floating_point() {
+        true => dtype,
+        false => DType::F32,
+    })
+}
+
+fn no_size(_: &Dim, _: &Dim) -> Result<Dim> {
+    Err(Error::msg("it is no size"))
+}
+
+fn pair<'c>(call: &RuleCall<'c>) -> Result<(&'c Fake, &'c Fake)> {
+    match call.args() {
+        [a, b] => Ok((a, b)),
+        other => Err(Error::expected("two operands", other.len())),
+    }
+}
+
+/// Tensors element by element, whole numbers as expressions, other numbers as ones that a run
+/// knows.
+fn computed(
+    call: &mut RuleCall<'_>,
+    sizes: fn(&Dim, &Dim) -> Result<Dim>,
+    dtype: fn(&Fake, &Fake) -> Option<DType>,
+) -> Result<Fake> {
+    let (a, b) = pair(call)?;
+    match (a, b) {
+        (Fake::Tensor(_), _) | (_, Fake::Tensor(_)) => tensors(call, dtype),
+        (Fake::Int(a), Fake::Int(b)) => match sizes(a, b) {
+            Ok(size) => Ok(Fake::Int(size)),
+            // A quotient of whole numbers is none.
+            Err(_) if call.function() == operator::truediv => Ok(Fake::Float(None)),
+            Err(_) => Ok(Fake::Int(call.env().fresh(i64::MIN, None)?)),
+        },
+        (Fake::Float(_), _) | (_, Fake::Float(_)) => Ok(Fake::Float(None)),
+        (Fake::List(a), Fake::List(b)) => Ok(Fake::List([&a[..], &b[..]].concat())),
+        (Fake::Tuple(a), Fake::Tuple(b)) => Ok(Fake::Tuple([&a[..], &b[..]].concat())),
+        (Fake::Bool(_), _) | (_, Fake::Bool(_)) => Ok(Fake::Bool(None)),
+        _ => Err(Error::operator(
+            call.function().name(),
+            format_args!("{a} and {b}"),
+        )),
+    }
+}
+
+fn tensors(call: &mut RuleCall<'_>, dtype: fn(&Fake, &Fake) -> Option<DType>) -> Result<Fake> {
+    let (a, b) = pair(call)?;
+    let shape = |fake: &'_ Fake| {
+        fake.as_tensor()
+            .map_or(Vec::new(), |meta| meta.shape.clone())
+    };
+    let shape = match (a, b) {
+        (Fake::Tensor(_), Fake::Tensor(_)) => call.broadcast(&[&shape(a), &shape(b)])?,
+        (Fake::Tensor(_), _) => shape(a),
+        _ => shape(b),
+    };
+    let mut meta = TensorMeta::new(shape);
+    meta.dtype = dtype(a, b);
+    Ok(Fake::tensor(meta))
+}
+
+fn compared(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, b) = pair(call)?;
+    if a.as_tensor().is_some() || b.as_tensor().is_some() {
+        return tensors(call, |_, _| Some(DType::Bool));
+    }
+    let (Fake::Int(a), Fake::Int(b)) = (a, b) else {
+        return Ok(Fake::Bool(None));
+    };
+    let function = call.function();
+    let bounds = call.env().bounds(&(a - b)?);
+    Ok(Fake::Bool(decided(function, bounds)))
+}
+
+/// What a comparison of two sizes gives, by the smallest and the largest difference.
+fn decided(
+    function: crate::ir::function::Function,
+    (low, high): (Option<i64>, Option<i64>),
+) -> Option<bool> {
+    let above = |least: i64| low.is_some_and(|low| low >= least);
+    let below = |most: i64| high.is_some_and(|high| high <= most);
+    let known = |yes: bool, no: bool| match (yes, no) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    let equal = known(above(0) && below(0), above(1) || below(-1));
+    match function {
+        f if f == operator::eq => equal,
+        f if f == operator::ne => equal.map(|equal| !equal),
+        f if f == operator::lt => known(below(-1), above(0)),
+        f if f == operator::le => known(below(0), above(1)),
+        f if f == operator::gt => known(above(1), below(0)),
+        _ => known(above(0), below(-1)),
+    }
+}
+
+fn alone(call: &mut RuleCall<'_>, size: fn(&Dim) -> Result<Dim>) -> Result<Fake> {
+    match call.args() {
+        [Fake::Tensor(meta)] => {
+            let mut same = TensorMeta::new(meta.shape.clone());
+            same.dtype = meta.dtype;
+            Ok(Fake::tensor(same))
+        }
+        [Fake::Int(dim)] => Ok(Fake::Int(size(dim)?)),
+        [Fake::Float(_)] => Ok(Fake::Float(None)),
+        [Fake::Bool(_)] => Ok(Fake::Bool(None)),
+        _ => Err(Error::operator(call.function().name(), "what is no number")),
+    }
+}
+
+/// The product of matrices, with leading dims that are broadcast; of vectors too.
+fn matmul(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (Fake::Tensor(a), Fake::Tensor(b)) = pair(call)? else {
+        return Err(Error::operator("matmul", "what is no tensor"));
+    };
+    let dtype = arithmetic(&Fake::Tensor(a.clone()), &Fake::Tensor(b.clone()));
+    let shape = call.matmul(&a.shape, &b.shape)?;
+    let mut meta = TensorMeta::new(shape);
+    meta.dtype = dtype;
+    Ok(Fake::tensor(meta))
+}
+
+fn attribute(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let meta = call.tensor("value")?;
+    Ok(match (call.text("name")?, meta.dtype) {
+        ("shape", _) => Fake::List(meta.shape.iter().cloned().map(Fake::Int).collect()),
+        ("ndim", _) => Fake::Int(Dim::from(meta.shape.len())),
+        ("dtype", Some(dtype)) => Fake::Plain(Value::DType(dtype)),
+        ("requires_grad", _) => Fake::Bool(meta.requires_grad),
+        (other, _) => {
+            return Err(Error::msg(format_args!(
+                "the attribute `{other}` of a tensor is known only when the graph runs"
+            )));
+        }
+    })
+}
+
+/// An item of a list, or a part of a tensor.
+fn item(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (of, index) = pair(call)?;
+    if let Fake::Tensor(meta) = of {
+        let items = match index {
+            Fake::Tuple(items) => items.clone(),
+            one => vec![one.clone()],
+        };
+        let mut part = TensorMeta::new(indexed(call.env(), &meta.shape, &items)?);
+        part.dtype = meta.dtype;
+        return Ok(Fake::tensor(part));
+    }
+    if let (Fake::Dict(items), Fake::Plain(Value::Str(key))) = (of, index) {
+        let found = items.iter().find(|(name, _)| name == key);
+        let found = found.map(|(_, item)| item.clone());
+        return found.ok_or_else(|| Error::msg(format_args!("there is no item `{key}`")));
+    }
+    let Some(items) = of.items() else {
+        return Err(Error::expected("a list or a tensor to take an item of", of));
+    };
+    let many = items.len() as i64;
+    let from_end = |at: i64| if at < 0 { at + many } else { at };
+    if let Fake::Slice(ends) = index {
+        let [start, stop, step] = &**ends;
+        let end = |end: &Fake, default: i64| match end.is_none() {
+            true => Ok(default),
+            false => end.int().map(from_end),
+        };
+        let step = end(step, 1)?;
+        let (start, stop) = (
+            end(start, 0)?.clamp(0, many),
+            end(stop, many)?.clamp(0, many),
+        );
+        if step != 1 {
+            return Err(Error::msg("a list is sliced in steps of one"));
+        }
+        let part = items.get(start as usize..stop.max(start) as usize);
+        let part = part.unwrap_or_default().to_vec();
+        return Ok(match of {
+            Fake::Tuple(_) => Fake::Tuple(part),
+            _ => Fake::List(part),
+        });
+    }
+    let at = index.int()?;
+    let item = usize::try_from(from_end(at))
+        .ok()
+        .and_then(|at| items.get(at));
+    item.cloned()
+        .ok_or_else(|| Error::msg(format_args!("there is no item {at} of {}", items.len())))
+}
+
+/// The shape of a part of a tensor.
+fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>> {
+    let is_ellipsis = |item: &Fake| matches!(item, Fake::Plain(Value::Ellipsis));
+    let taken = items
+        .iter()
+        .filter(|item| !item.is_none() && !is_ellipsis(item))
+        .count();
+    if taken > shape.len() {
+        return Err(Error::msg(format_args!(
+            "{taken} indices for a tensor of {} dims",
+            shape.len()
+        )));
+    }
+    let mut left = shape.iter();
+    let mut result = Vec::new();
+    // The place of the sizes that tensors of indices give together.
+    let mut together: Option<(usize, Vec<Dim>)> = None;
+    for item in items {
+        match item {
+            none if none.is_none() => result.push(Dim::known(1)),
+            rest if is_ellipsis(rest) => {
+                let kept = shape.len() - taken;
+                result.extend(left.by_ref().take(kept).cloned());
+            }
+            Fake::Int(at) => {
+                let size = left.next();
+                if let (Some(at), Some(size)) = (at.as_number(), size) {
+                    let least = if at < 0 { -at } else { at.saturating_add(1) };
+                    if !env.at_least(size, least)? {
+                        return Err(Error::msg(format_args!(
+                            "the index {at} is out of range for a dim of size {size}"
+                        )));
+                    }
+                }
+            }
+            Fake::Slice(ends) => {
+                let size = left.next().cloned().unwrap_or(Dim::known(1));
+                result.push(sliced(&size, ends)?);
+            }
+            Fake::Tensor(index) if index.dtype == Some(DType::Bool) => {
+                // Each place that is true.
+                left.by_ref().take(index.shape.len()).for_each(drop);
+                together.get_or_insert((result.len(), Vec::new())).1 = vec![env.fresh(0, None)?];
+            }
+            Fake::Tensor(index) => {
+                left.next();
+                let at = result.len();
+                let (_, shape) = together.get_or_insert((at, Vec::new()));
+                let both = [shape.as_slice(), &index.shape];
+                *shape = super::broadcast::broadcast_shapes(env, "getitem", &both)?;
+            }
+            other => return Err(Error::expected("an index", other)),
+        }
+    }
+    result.extend(left.cloned());
+    if let Some((at, shape)) = together {
+        result.splice(at..at, shape);
+    }
+    Ok(result)
+}
+
+/// The size of a slice of a dim.
+fn sliced(size: &Dim, [start, stop, step]: &[Fake; 3]) -> Result<Dim> {
+    let end = |end: &Fake, default: Dim| -> Result<Dim> {
+        if end.is_none() {
+            return Ok(default);
+        }
+        let at = end.dim()?;
+        match at.as_number() {
+            Some(at) if at < 0 => (size + at)?.max(0),
+            _ => at.min(size),
+        }
+    };
+    let (start, stop) = (end(start, Dim::known(0))?, end(stop, size.clone())?);
+    let length = (stop - start)?.max(0)?;
+    match step.is_none() {
+        true => Ok(length),
+        false => {
+            let step = step.int()?;
+            if step < 1 {
+                return Err(Error::msg(format_args!("a slice has a step of {step}")));
+            }
+            (length + (step - 1))?.div(step)
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `Spec`: what an argument will be, without its data.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::fake::Fake;
+use crate::error::{Error, Result};
+use crate::ir::value_meta::TensorMeta;
+use crate::value::dim::Dim;
+use crate::value::dtype::DType;
+use crate::value::object::Object;
+use crate::value::value::{IntoValue, Value};
+
+/// What an argument of a graph will be: the shape and type of a tensor, a whole number, or a
+/// structure of them. Sizes are numbers or names; one name is one size, wherever it stands.
+///
+/// ```
+/// use fx_core::shapes::Spec;
+/// use fx_core::spec;
+/// let image = spec!["batch", 3, 224, "2*w"; F32];
+/// assert_eq!(image.to_string(), "float32[batch, 3, 224, 2*w]");
+/// let pair = Spec::tuple([image, Spec::int("n")]);
+/// assert_eq!(pair.to_string(), "(float32[batch, 3, 224, 2*w], n)");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Spec(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Known(Fake),
+    /// A mistake in it, returned when it is used.
+    Wrong(String),
+    List(Vec<Spec>),
+    Tuple(Vec<Spec>),
+    Dict(Vec<(Arc<str>, Spec)>),
+}
+
+/// A size of a [`Spec`]: a number, a [`Dim`], or its text.
+#[derive(Debug, Clone)]
+pub struct SpecSize(Result<Dim, String>);
+
+macro_rules! sizes {
+    ($($ty:ty)*) => {$(
+        impl From<$ty> for SpecSize {
+            fn from(size: $ty) -> Self {
+                SpecSize(Ok(size.into()))
+            }
+        }
+    )*};
+}
+
+sizes! { usize i64 i32 Dim &Dim }
+
+impl From<&str> for SpecSize {
+    fn from(text: &str) -> Self {
+        SpecSize(text.parse().map_err(|error: Error| error.to_string()))
+    }
+}
+
+impl Spec {
+    /// A tensor of a shape and an element type.
+    pub fn tensor<S: Into<SpecSize>>(shape: impl IntoIterator<Item = S>, dtype: DType) -> Self {
+        let sizes = shape.into_iter().map(|size| size.into().0);
+        Spec(match sizes.collect::<Result<Vec<Dim>, String>>() {
+            Ok(sizes) => Kind::Known(Fake::tensor(TensorMeta::new(sizes).dtype(dtype))),
+            Err(problem) => Kind::Wrong(problem),
+        })
+    }
+
+    /// What a value is: of a tensor, its shape and what else it reports.
+    pub fn of(value: impl IntoValue) -> Self {
+        Spec(Kind::Known(Fake::of(&value.into_value())))
+    }
+
+    /// A whole number.
+    pub fn int(size: impl Into<SpecSize>) -> Self {
+        Spec(match size.into().0 {
+            Ok(dim) => Kind::Known(Fake::Int(dim)),
+            Err(problem) => Kind::Wrong(problem),
+        })
+    }
+
+    /// A number that a run decides.
+    pub fn float() -> Self {
+        Spec(Kind::Known(Fake::Float(None)))
+    }
+
+    /// A truth that a run decides.
+    pub fn bool() -> Self {
+        Spec(Kind::Known(Fake::Bool(None)))
+    }
+
+    /// A list.
+    pub fn list(items: impl IntoIterator<Item = Spec>) -> Self {
+        Spec(Kind::List(items.into_iter().collect()))
+    }
+
+    /// A tuple.
+    pub fn tuple(items: impl IntoIterator<Item = Spec>) -> Self {
+        Spec(Kind::Tuple(items.into_iter().collect()))
+    }
+
+    /// Named values, or a structure with `#[derive(Tree)]`.
+    pub fn dict<'k>(items: impl IntoIterator<Item = (&'k str, Spec)>) -> Self {
+        let items = items.into_iter().map(|(key, item)| (Arc::from(key), item));
+        Spec(Kind::Dict(items.collect()))
+    }
+
+    /// Gives a dim of a tensor a name: it may have any size.
+    ///
+    /// ```
+    /// use fx_core::shapes::Spec;
+    /// use fx_core::value::DType;
+    /// let spec = Spec::tensor([8, 16], DType::F32).dynamic(0, "batch");
+    /// assert_eq!(spec.to_string(), "float32[batch, 16]");
+    /// ```
+    #[must_use]
+    pub fn dynamic(self, dim: usize, name: impl Into<SpecSize>) -> Self {
+        let Kind::Known(Fake::Tensor(meta)) = &self.0 else {
+            return match self.0 {
+                Kind::Wrong(_) => self,
+                _ => Spec(Kind::Wrong(format!("{self} has no dims to name"))),
+            };
+        };
+        let mut meta = (**meta).clone();
+        meta.strides = None;
+        match (meta.shape.get_mut(dim), name.into().0) {
+            (Some(size), Ok(name)) => {
+                *size = name;
+                Spec(Kind::Known(Fake::tensor(meta)))
+            }
+            (None, Ok(_)) => Spec(Kind::Wrong(format!("{self} has no dim {dim}"))),
+            (_, Err(problem)) => Spec(Kind::Wrong(problem)),
+        }
+    }
+
+    /// As a value whose leaves are numbers: the places of the leaves in the list.
+    pub(super) fn leaves(&self, leaves: &mut Vec<Fake>) -> Result<Value> {
+        Ok(match &self.0 {
+            Kind::Known(Fake::Plain(value)) => value.clone(),
+            Kind::Known(fake) => {
+                leaves.push(fake.clone());
+                Value::object(Leaf(leaves.len() - 1))
+            }
+            Kind::Wrong(problem) => return Err(Error::msg(problem.clone())),
+            Kind::List(items) => Value::List(all(items, leaves)?),
+            Kind::Tuple(items) => Value::Tuple(all(items, leaves)?),
+            Kind::Dict(items) => {
+                let items = items.iter();
+                let items = items.map(|(key, item)| Ok((key.clone(), item.leaves(leaves)?)));
+                Value::Dict(Box::new(items.collect::<Result<_>>()?))
+            }
+        })
+    }
+}
+
+fn all(items: &[Spec], leaves: &mut Vec<Fake>) -> Result<Box<[Value]>> {
+    items.iter().map(|item| item.leaves(leaves)).collect()
+}
+
+/// The place of a leaf of a spec in an argument.
+#[derive(Debug)]
+pub(super) struct Leaf(pub usize);
+
+impl Object for Leaf {
+    fn to_value(&self) -> Value {
+        Value::object(Leaf(self.0))
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = |items: &[Spec]| {
+            let items: Vec<String> = items.iter().map(Spec::to_string).collect();
+            items.join(", ")
+        };
+        match &self.0 {
+            Kind::Known(Fake::Tensor(meta)) => meta.fmt(f),
+            Kind::Known(fake) => fake.fmt(f),
+            Kind::Wrong(problem) => f.write_str(problem),
+            Kind::List(items) => write!(f, "[{}]", all(items)),
+            Kind::Tuple(items) => write!(f, "({})", all(items)),
+            Kind::Dict(items) => {
+                let items = items.iter().map(|(key, item)| format!("{key}: {item}"));
+                write!(f, "{{{}}}", items.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+/// A [`Spec`](crate::shapes::Spec) of a tensor: its sizes, each a number, a name or an expression,
+/// and its element type.
+#[macro_export]
+macro_rules! spec {
+    ($($size:expr),* $(,)?; $dtype:ident) => {
+        $crate::shapes::Spec::tensor(
+            [$($crate::shapes::SpecSize::from($size)),*],
+            $crate::value::DType::$dtype,
+        )
+    };
+}

@@ -1,0 +1,325 @@
+//! Shapes without data: what is inferred with names for sizes is what runs give.
+
+use fx_nn::ir::ValueMeta;
+use fx_nn::models::{
+    alexnet, dict_out, gpt2, lstm_classifier, mlp, mobilenet, nested, resnet, shared_sub,
+    transformer, unet, vgg, vit,
+};
+use fx_nn::module::ComponentExt;
+use fx_nn::prelude::*;
+use fx_nn::shapes::{ShapeEnv, Spec};
+use fx_nn::spec;
+use fx_nn::trace::{CallArgs, NoLeaves};
+
+/// Sizes by name.
+type Sizes<'a> = &'a [(&'a str, i64)];
+
+fn meta_at(meta: &ValueMeta, sizes: Sizes<'_>) -> Result<String> {
+    let of = |name: &str| {
+        sizes
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, n)| *n)
+    };
+    Ok(match meta {
+        ValueMeta::Single(tensor) => {
+            let shape = tensor.shape.iter().map(|dim| dim.eval(of));
+            format!("{:?}{:?}", tensor.dtype, shape.collect::<Result<Vec<_>>>()?)
+        }
+        ValueMeta::Sequence(items) => {
+            let items = items.iter().map(|item| meta_at(item, sizes));
+            items.collect::<Result<Vec<_>>>()?.join(";")
+        }
+        ValueMeta::Size(dim) => dim.eval(of)?.to_string(),
+        other => other.to_string(),
+    })
+}
+
+/// Infers with names for sizes, and compares every node with runs; returns what was assumed.
+fn agrees(
+    gm: &mut GraphModule,
+    specs: &[Spec],
+    runs: &[(Vec<Tensor>, Sizes<'_>)],
+) -> Result<ShapeEnv> {
+    let env = gm.infer_shapes(specs)?;
+    let inferred: Vec<(String, ValueMeta)> = gm
+        .graph()
+        .nodes()
+        .filter_map(|node| Some((node.name().to_string(), node.meta::<ValueMeta>()?.clone())))
+        .collect();
+    for (inputs, sizes) in runs {
+        let mut sample = gm.clone();
+        let args = inputs.iter().map(|input| Value::of(input.clone()));
+        sample.propagate_shapes(CallArgs {
+            args: args.collect(),
+            kwargs: Vec::new(),
+        })?;
+        for (name, meta) in &inferred {
+            let node = sample.graph().find_name(name);
+            let real = node.and_then(|node| node.meta::<ValueMeta>());
+            let real = real.map(|real| meta_at(real, &[])).transpose()?;
+            assert_eq!(
+                Some(meta_at(meta, sizes)?),
+                real,
+                "%{name}: {meta} at {sizes:?}"
+            );
+        }
+    }
+    Ok(env)
+}
+
+fn guards(env: &ShapeEnv) -> Vec<String> {
+    env.guards()
+        .iter()
+        .map(|guard| guard.claim.to_string())
+        .collect()
+}
+
+#[test]
+fn a_resnet_has_the_shapes_that_it_runs_with() -> Result<()> {
+    let mut model = resnet::resnet18(10)?;
+    model.eval();
+    let image = spec!["batch", 3, "h", "w"; F32];
+    let runs = [
+        (
+            vec![Tensor::rand((2, 3, 64, 96))?],
+            &[("batch", 2), ("h", 64), ("w", 96)][..],
+        ),
+        (
+            vec![Tensor::rand((1, 3, 45, 33))?],
+            &[("batch", 1), ("h", 45), ("w", 33)],
+        ),
+    ];
+    // With its layers as calls, and opened.
+    let mut gm = symbolic_trace(&model)?;
+    let env = agrees(&mut gm, std::slice::from_ref(&image), &runs)?;
+    assert_eq!(guards(&env), [] as [&str; 0]);
+    let conv = gm
+        .graph()
+        .find_name("conv1")
+        .and_then(|node| node.meta::<ValueMeta>());
+    assert_eq!(
+        conv.map(ValueMeta::to_string).as_deref(),
+        Some("float32[batch, 64, (h + 1) // 2, (w + 1) // 2]")
+    );
+    let mut opened = Trace::new(&model).tracer(NoLeaves).graph_module()?;
+    agrees(&mut opened, &[image], &runs)?;
+    Ok(())
+}
+
+#[test]
+fn a_language_model_says_which_length_it_takes() -> Result<()> {
+    let mut model = gpt2::Gpt2::new(&gpt2::Config {
+        vocab_size: 50,
+        block_size: 8,
+        n_layer: 2,
+        n_head: 2,
+        n_embd: 16,
+        dropout: 0.0,
+    })?;
+    model.eval();
+    let ids = Tensor::zeros((3, 8))?.to_dtype(DType::I64)?;
+    let runs = [(vec![ids], &[("batch", 3), ("t", 8)][..])];
+    let mut gm = symbolic_trace(&model)?;
+    let env = agrees(&mut gm, &[spec!["batch", "t"; I64]], &runs)?;
+    assert_eq!(guards(&env), ["t == 8"]);
+    let guard = env.guards()[0].to_string();
+    assert!(guard.contains("gpt2.rs"), "{guard}");
+    Ok(())
+}
+
+/// Every model of the crate that one tensor goes into.
+#[test]
+fn other_models_too() -> Result<()> {
+    fn checked<M: Module>(
+        name: &str,
+        model: Result<M>,
+        spec: Spec,
+        sample: Result<Tensor>,
+        sizes: Sizes<'_>,
+        assumed: &[&str],
+    ) -> Result<()> {
+        let mut model = model?;
+        model.eval();
+        let mut gm = symbolic_trace(&model)?;
+        let env = agrees(&mut gm, &[spec], &[(vec![sample?], sizes)])?;
+        assert_eq!(guards(&env), assumed, "{name}");
+        Ok(())
+    }
+    let image = || spec!["batch", 3, "h", "w"; F32];
+    let small = [("batch", 2), ("h", 64), ("w", 48)];
+    let floats = |shape: &[usize]| Tensor::rand(shape.to_vec());
+    checked(
+        "alexnet",
+        alexnet::alexnet(10),
+        image(),
+        floats(&[2, 3, 80, 70]),
+        &[("batch", 2), ("h", 80), ("w", 70)],
+        &["h >= 63", "w >= 63"],
+    )?;
+    checked(
+        "vgg11_bn",
+        vgg::vgg11_bn(10),
+        image(),
+        floats(&[2, 3, 64, 48]),
+        &small,
+        &[],
+    )?;
+    checked(
+        "mobilenet_v2",
+        mobilenet::mobilenet_v2(10),
+        image(),
+        floats(&[2, 3, 64, 48]),
+        &small,
+        &[],
+    )?;
+    checked(
+        "unet",
+        unet::UNet::new(3, 2, 8),
+        image(),
+        floats(&[2, 3, 64, 48]),
+        &small,
+        &[],
+    )?;
+    let vit = vit::VisionTransformer::new(&vit::Config {
+        image_size: 32,
+        patch_size: 16,
+        num_layers: 2,
+        num_heads: 2,
+        hidden_dim: 16,
+        mlp_dim: 24,
+        num_classes: 5,
+    });
+    checked(
+        "vit",
+        vit,
+        spec!["batch", 3, 32, 32; F32],
+        floats(&[2, 3, 32, 32]),
+        &[("batch", 2)],
+        &[],
+    )?;
+    let rows = || spec!["batch", 8; F32];
+    let batch = [("batch", 5)];
+    checked(
+        "mlp",
+        mlp::Mlp::new(8, 16, 4),
+        rows(),
+        floats(&[5, 8]),
+        &batch,
+        &[],
+    )?;
+    checked(
+        "nested",
+        nested::Nested::new(8),
+        rows(),
+        floats(&[5, 8]),
+        &batch,
+        &[],
+    )?;
+    checked(
+        "shared_sub",
+        shared_sub::SharedSub::new(8),
+        rows(),
+        floats(&[5, 8]),
+        &batch,
+        &[],
+    )?;
+    checked(
+        "dict_out",
+        dict_out::DictOut::new(8),
+        rows(),
+        floats(&[5, 8]),
+        &batch,
+        &[],
+    )?;
+    let layer = transformer::TransformerEncoderLayer::new(32, 4, 64);
+    let sizes = [("batch", 3), ("t", 7)];
+    checked(
+        "transformer",
+        layer,
+        spec!["batch", "t", 32; F32],
+        floats(&[3, 7, 32]),
+        &sizes,
+        &[],
+    )?;
+    let lstm = lstm_classifier::LstmClassifier::new(31, 8, 6, 3);
+    let tokens = Tensor::zeros((3, 7))?.to_dtype(DType::I64);
+    checked(
+        "lstm_classifier",
+        lstm,
+        spec!["batch", "t"; I64],
+        tokens,
+        &sizes,
+        &[],
+    )?;
+    Ok(())
+}
+
+#[test]
+fn a_mistake_is_found_before_a_run() -> Result<()> {
+    let product = traced!(|x: &Tensor, y: &Tensor| x.matmul(y)?.relu());
+    let mut gm = symbolic_trace(product)?;
+    let error = gm.infer_shapes(&[spec!["n", 3; F32], spec![4, 5; F32]]);
+    let error = error.expect_err("3 and 4 differ");
+    assert_eq!(error.node(), Some("matmul"));
+    let text = error.to_string();
+    assert!(
+        text.contains("[n, 3] and [4, 5] do not fit: 3 and 4 differ"),
+        "{text}"
+    );
+    assert!(text.contains("tests/shapes.rs"), "{text}");
+    assert!(
+        gm.graph()
+            .nodes()
+            .all(|node| node.meta::<ValueMeta>().is_none())
+    );
+
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| x.view((x.size(0)?, -1, 8))))?;
+    let env = gm.infer_shapes(&[spec!["n", "m"; F32]])?;
+    assert_eq!(guards(&env), ["m % 8 == 0"]);
+    let output = gm
+        .graph()
+        .output_node()
+        .and_then(|node| node.meta::<ValueMeta>());
+    assert_eq!(
+        output.map(ValueMeta::to_string).as_deref(),
+        Some("float32[n, m // 8, 8]")
+    );
+
+    // Of a known size the same is an error, with both numbers.
+    let error = gm
+        .infer_shapes(&[spec!["n", 12; F32]])
+        .expect_err("12 is no multiple");
+    assert!(error.to_string().contains("cannot become"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn specs_that_do_not_fit() -> Result<()> {
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
+    for (specs, problem) in [
+        (vec![spec!["batch", "2*"; F32]], "a number or a name"),
+        (vec![], "argument"),
+        (vec![spec![2; F32], spec![2; F32]], "argument"),
+        (vec![spec![2; F32].dynamic(3, "n")], "has no dim 3"),
+        (vec![Spec::int(3).dynamic(0, "n")], "has no dims"),
+    ] {
+        let error = gm.infer_shapes(&specs).expect_err(problem).to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+    // A function without a rule names the way out.
+    #[wrap]
+    fn without_rule(x: &Tensor) -> Result<Tensor> {
+        x.relu()
+    }
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| without_rule(x)))?;
+    let error = gm
+        .infer_shapes(&[spec![2; F32]])
+        .expect_err("no rule")
+        .to_string();
+    assert!(
+        error.contains("has no shape rule") && error.contains("propagate_shapes"),
+        "{error}"
+    );
+    Ok(())
+}
