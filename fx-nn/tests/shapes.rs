@@ -30,6 +30,12 @@ fn meta_at(meta: &ValueMeta, sizes: Sizes<'_>) -> Result<String> {
             let items = items.iter().map(|item| meta_at(item, sizes));
             items.collect::<Result<Vec<_>>>()?.join(";")
         }
+        ValueMeta::Dict(items) => {
+            let items = items
+                .iter()
+                .map(|(key, item)| Ok(format!("{key}: {}", meta_at(item, sizes)?)));
+            items.collect::<Result<Vec<_>>>()?.join(";")
+        }
         ValueMeta::Size(dim) => dim.eval(of)?.to_string(),
         other => other.to_string(),
     })
@@ -163,7 +169,7 @@ fn other_models_too() -> Result<()> {
         image(),
         floats(&[2, 3, 64, 48]),
         &small,
-        &[],
+        &["h >= 32", "w >= 32"],
     )?;
     checked(
         "mobilenet_v2",
@@ -179,7 +185,7 @@ fn other_models_too() -> Result<()> {
         image(),
         floats(&[2, 3, 64, 48]),
         &small,
-        &[],
+        &["h >= 4", "w >= 4", "h % 4 == 0", "w % 4 == 0"],
     )?;
     let vit = vit::VisionTransformer::new(&vit::Config {
         image_size: 32,

@@ -1,8 +1,62 @@
-//! Broadcasting of shapes whose sizes may be symbolic.
+//! What arguments of one computation have in common: a shape by broadcasting, an element type.
 
 use super::env::ShapeEnv;
+use super::fake::Fake;
 use crate::error::{Error, Result};
 use crate::value::dim::Dim;
+use crate::value::dtype::DType;
+
+/// Truths, whole numbers, fractions.
+fn category(dtype: DType) -> u8 {
+    match dtype {
+        DType::Bool => 0,
+        dtype if dtype.is_floating_point() => 2,
+        _ => 1,
+    }
+}
+
+/// The element type that tensors and numbers are computed in (`torch.result_type`): those without
+/// dims, and numbers, decide it only by their kind. `None` if no tensor with a known type is among
+/// them.
+///
+/// ```
+/// use fx_core::ir::TensorMeta;
+/// use fx_core::shapes::{Fake, result_type};
+/// use fx_core::value::DType;
+/// let row = Fake::tensor(TensorMeta::new([3]).dtype(DType::F16));
+/// let one = Fake::tensor(TensorMeta::new([0; 0]).dtype(DType::F64));
+/// assert_eq!(result_type([&row, &one]), Some(DType::F16));
+/// let counts = Fake::tensor(TensorMeta::new([3]).dtype(DType::I64));
+/// assert_eq!(result_type([&counts, &Fake::Float(None)]), Some(DType::F32));
+/// ```
+pub fn result_type<'f>(args: impl IntoIterator<Item = &'f Fake>) -> Option<DType> {
+    let (mut with_dims, mut without, mut numbers) = (None, None, Vec::new());
+    for arg in args {
+        let Fake::Tensor(meta) = arg else {
+            numbers.push(arg);
+            continue;
+        };
+        let seen = match meta.shape.is_empty() {
+            true => &mut without,
+            false => &mut with_dims,
+        };
+        let dtype = meta.dtype?;
+        *seen = Some(seen.map_or(dtype, |seen: DType| seen.promote(dtype)));
+    }
+    let mut dtype = match (with_dims, without) {
+        (Some(dtype), Some(other)) if category(other) <= category(dtype) => dtype,
+        (Some(dtype), Some(other)) => dtype.promote(other),
+        (dtype, other) => dtype.or(other)?,
+    };
+    for number in numbers {
+        dtype = match number {
+            Fake::Float(_) if !dtype.is_floating_point() => DType::F32,
+            Fake::Int(_) if dtype == DType::Bool => DType::I64,
+            _ => dtype,
+        };
+    }
+    Some(dtype)
+}
 
 /// The shape of tensors of these shapes that are computed with each other element by element.
 ///

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::location::SourceLocation;
@@ -23,6 +23,21 @@ pub enum Claim {
     Multiple(Dim, Dim),
     /// The size is at least the number.
     AtLeast(Dim, i64),
+}
+
+impl Claim {
+    /// Whether it holds of the values of the symbols.
+    ///
+    /// # Errors
+    /// Returns an error if a symbol has no value, something is divided by zero, or a number does
+    /// not fit an `i64`.
+    pub fn holds(&self, of: impl Fn(&str) -> Option<i64>) -> Result<bool> {
+        Ok(match self {
+            Claim::Equal(a, b) => a.eval(&of)? == b.eval(&of)?,
+            Claim::Multiple(a, by) => Dim::from(a.eval(&of)?).rem(by.eval(&of)?)? == 0,
+            Claim::AtLeast(a, least) => a.eval(&of)? >= *least,
+        })
+    }
 }
 
 impl fmt::Display for Claim {
@@ -134,17 +149,22 @@ impl ShapeEnv {
         }
         let difference = (a - b)?;
         match self.bounds(&difference) {
-            (Some(low), _) if low > 0 => Ok(false),
-            (_, Some(high)) if high < 0 => Ok(false),
-            _ => {
-                let (symbolic, other) = match a.as_number() {
-                    Some(_) => (b, a),
-                    None => (a, b),
-                };
-                self.claim(Claim::Equal(symbolic.clone(), other.clone()));
-                Ok(true)
+            (Some(low), _) if low > 0 => return Ok(false),
+            (_, Some(high)) if high < 0 => return Ok(false),
+            _ => {}
+        }
+        for difference in [&difference, &(&difference * -1)?] {
+            if let Some((of, by)) = difference.as_remainder()? {
+                self.claim(Claim::Multiple(of, by.into()));
+                return Ok(true);
             }
         }
+        let (symbolic, other) = match a.as_number() {
+            Some(_) => (b, a),
+            None => (a, b),
+        };
+        self.claim(Claim::Equal(symbolic.clone(), other.clone()));
+        Ok(true)
     }
 
     /// The whole quotient: known, or assumed to be whole from now on.
@@ -187,6 +207,45 @@ impl ShapeEnv {
         }
         self.claim(Claim::AtLeast(dim, least));
         Ok(true)
+    }
+
+    /// Removes the claims that follow from others: `h // 2 == 2*(h // 4)` from `h % 4 == 0`.
+    pub(super) fn without_implied(&mut self) -> Result<()> {
+        let mut multiples: FxHashMap<Arc<str>, Dim> = FxHashMap::default();
+        for guard in &self.guards {
+            if let Claim::Multiple(of, by) = &guard.claim
+                && let (Some(name), Some(number)) = (of.as_symbol(), by.as_number())
+                && multiples
+                    .get(name)
+                    .and_then(Dim::as_number)
+                    .is_none_or(|known| number % known == 0)
+            {
+                multiples.insert(name.into(), by.clone());
+            }
+        }
+        if multiples.is_empty() {
+            return Ok(());
+        }
+        let of = |name: &str| {
+            let by = multiples.get(name)?;
+            Dim::symbol(name).and_then(|symbol| symbol * by).ok()
+        };
+        let mut kept = Vec::with_capacity(self.guards.len());
+        for guard in std::mem::take(&mut self.guards) {
+            let is_implied = match &guard.claim {
+                Claim::Equal(a, b) => a.with(of)? == b.with(of)?,
+                Claim::Multiple(a, by) => {
+                    let is_own = a.as_symbol().and_then(|name| multiples.get(name)) == Some(by);
+                    !is_own && a.with(of)?.exact_div(&by.with(of)?)?.is_some()
+                }
+                Claim::AtLeast(..) => false,
+            };
+            if !is_implied {
+                kept.push(guard);
+            }
+        }
+        self.guards = kept;
+        Ok(())
     }
 
     fn claim(&mut self, claim: Claim) {

@@ -57,6 +57,7 @@ impl GraphModule {
         let rules = FunctionTable::registered()?;
         let mut inference = Inference { rules, env };
         let values = inference.graph(&self.graph(), self.attributes(), inputs)?;
+        inference.env.without_implied()?;
         let mut graph = self.graph_mut();
         for (node, value) in values.nodes {
             graph.node_mut(node)?.set_meta(value.meta());

@@ -20,7 +20,7 @@ mod operators;
 mod rule;
 mod spec;
 
-pub use self::broadcast::broadcast_shapes;
+pub use self::broadcast::{broadcast_shapes, result_type};
 pub use self::env::{Claim, Guard, ShapeEnv};
 pub use self::fake::Fake;
 pub use self::rule::{RuleCall, ShapeRule};

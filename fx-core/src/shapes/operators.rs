@@ -1,6 +1,7 @@
 //! The rules of the built-in operators: on tensors element by element, on whole numbers as
 //! expressions.
 
+use super::broadcast::{broadcast_shapes, result_type};
 use super::env::ShapeEnv;
 use super::fake::Fake;
 use super::rule::{RuleCall, ShapeRule};
@@ -39,22 +40,9 @@ function_table! { ShapeRule {
     operator::getattr => ShapeRule(attribute),
 } }
 
-/// The element type of arithmetic with a number, which counts only by its kind.
-fn with_number(dtype: DType, number: &Fake) -> DType {
-    match number {
-        Fake::Float(_) if !dtype.is_floating_point() => DType::F32,
-        Fake::Int(_) if dtype == DType::Bool => DType::I64,
-        _ => dtype,
-    }
-}
-
 /// The element type of arithmetic.
 fn arithmetic(a: &Fake, b: &Fake) -> Option<DType> {
-    Some(match (a, b) {
-        (Fake::Tensor(a), Fake::Tensor(b)) => a.dtype?.promote(b.dtype?),
-        (Fake::Tensor(a), number) | (number, Fake::Tensor(a)) => with_number(a.dtype?, number),
-        _ => return None,
-    })
+    result_type([a, b])
 }
 
 /// The element type of a true quotient.
@@ -297,7 +285,7 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
                 let at = result.len();
                 let (_, shape) = together.get_or_insert((at, Vec::new()));
                 let both = [shape.as_slice(), &index.shape];
-                *shape = super::broadcast::broadcast_shapes(env, "getitem", &both)?;
+                *shape = broadcast_shapes(env, "getitem", &both)?;
             }
             other => return Err(Error::expected("an index", other)),
         }

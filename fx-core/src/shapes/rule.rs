@@ -223,9 +223,11 @@ impl<'c> RuleCall<'c> {
     /// # Errors
     /// Returns an error if there is no such dim.
     pub fn place(&self, dim: i64, rank: usize) -> Result<usize> {
-        let from_end = if dim < 0 { dim + rank as i64 } else { dim };
+        // A tensor without dims counts as one of a dim.
+        let many = rank.max(1);
+        let from_end = if dim < 0 { dim + many as i64 } else { dim };
         let place = usize::try_from(from_end).ok();
-        place.filter(|at| *at < rank.max(1)).ok_or_else(|| {
+        place.filter(|at| *at < many).ok_or_else(|| {
             Error::msg(format_args!(
                 "{}: dim {dim} is out of range for a tensor of {rank} dims",
                 self.function.name()
@@ -245,7 +247,18 @@ impl<'c> RuleCall<'c> {
             (_, Some(items)) => items.iter().map(Fake::int).collect::<Result<_>>()?,
             (one, None) => vec![one.int().map_err(|e| self.about(param, &e))?],
         };
-        dims.iter().map(|dim| self.place(*dim, rank)).collect()
+        let mut places = Vec::with_capacity(dims.len());
+        for dim in dims {
+            let place = self.place(dim, rank)?;
+            if places.contains(&place) {
+                return Err(Error::msg(format_args!(
+                    "{}: the dim {dim} is named twice",
+                    self.function.name()
+                )));
+            }
+            places.push(place);
+        }
+        Ok(places)
     }
 
     /// Returns an error with the text unless two sizes are equal, or can be: then it is a guard.

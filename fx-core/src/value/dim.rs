@@ -222,6 +222,13 @@ impl Dim {
         (range.low, range.high)
     }
 
+    /// What is divided, and by which number, if this is what is left of it: `h` and 4 for
+    /// `h - 4*(h // 4)`.
+    pub(crate) fn as_remainder(&self) -> Result<Option<(Dim, i64)>> {
+        let found = self.expr().as_remainder()?;
+        Ok(found.map(|(of, by)| (of.into(), by)))
+    }
+
     /// What is at least a number if and only if this is at least `least`: `h` and 31 for
     /// `(h + 1) // 8` and 4.
     pub(crate) fn at_least(&self, least: i64) -> Result<(Dim, i64)> {

@@ -445,6 +445,20 @@ impl SizeExpr {
         sum
     }
 
+    /// What is divided, and by which number, if this is what is left of it.
+    pub fn as_remainder(&self) -> Result<Option<(Self, i64)>> {
+        for (product, count) in &self.terms {
+            if let [Atom::Quotient(of, by)] = &**product
+                && let Some(by) = by.as_number()
+                && count.checked_neg() == Some(by)
+                && self.sub(&Self::term(product.clone(), *count))? == *of
+            {
+                return Ok(Some((of.clone(), by)));
+            }
+        }
+        Ok(None)
+    }
+
     /// What is at least a number if and only if this is at least `least`, of fewer operations.
     pub fn at_least(&self, least: i64) -> Result<(Self, i64)> {
         let (mut of, mut least) = (self.clone(), least);

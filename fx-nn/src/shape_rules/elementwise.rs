@@ -1,36 +1,38 @@
 //! Element by element: the shape of the argument, or of all arguments broadcast.
 
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
-use super::{common, fractional, like, rules, shape_of, tensor, x};
+use super::{Elements, fractional, like, require, require_type, rules, shape_of, tensor, x};
 use crate::ops;
 
 rules! {
-    same => ops::absolute, ops::relu, ops::relu6, ops::contiguous, ops::positive, ops::sign, ops::sgn,
-        ops::square, ops::ceil, ops::floor, ops::round, ops::trunc, ops::fix, ops::neg, ops::hardtanh,
+    same => ops::absolute, ops::relu, ops::relu6, ops::contiguous, ops::sign, ops::sgn,
+        ops::hardtanh,
         ops::dropout, ops::dropout1d, ops::dropout2d, ops::dropout3d, ops::alpha_dropout,
-        ops::feature_alpha_dropout, ops::leaky_relu, ops::elu, ops::celu, ops::selu, ops::gelu, ops::silu,
-        ops::mish, ops::hardsigmoid, ops::hardswish, ops::hardshrink, ops::softshrink, ops::softplus,
-        ops::softsign, ops::tanhshrink, ops::logsigmoid, ops::rrelu, ops::frac, ops::nan_to_num,
+        ops::feature_alpha_dropout, ops::rrelu, ops::nan_to_num,
         ops::stochastic_depth, ops::threshold, ops::tril, ops::triu, ops::flip, ops::fliplr, ops::flipud,
-        ops::roll, ops::bitwise_not, ops::bernoulli, ops::group_norm, ops::layer_norm, ops::rms_norm,
+        ops::roll, ops::bernoulli, ops::group_norm, ops::layer_norm, ops::rms_norm,
         ops::instance_norm, ops::local_response_norm, ops::normalize, ops::masked_fill, ops::to_device,
         ops::index_add, ops::index_copy, ops::index_fill, ops::index_put, ops::scatter,
         ops::scatter_add, ops::scatter_reduce, ops::scatter_value, ops::masked_scatter,
         ops::select_scatter, ops::slice_scatter, ops::diagonal_scatter, ops::channel_shuffle, ops::msort;
+    |call| same_of(call, Elements::Fractions) => ops::celu, ops::softplus, ops::leaky_relu, ops::elu, ops::gelu, ops::silu, ops::mish, ops::selu, ops::hardsigmoid, ops::hardswish, ops::hardshrink, ops::softshrink, ops::logsigmoid, ops::frac;
+    |call| same_of(call, Elements::Numbers) => ops::ceil, ops::floor, ops::round, ops::trunc, ops::fix, ops::neg, ops::positive;
+    |call| same_of(call, Elements::Bits) => ops::bitwise_not;
+    |call| both_of(call, Elements::Bits) => ops::bitwise_and, ops::bitwise_or, ops::bitwise_xor;
+    |call| both_of(call, Elements::WholeNumbers) => ops::gcd, ops::lcm, ops::bitwise_left_shift, ops::bitwise_right_shift;
+    square => ops::square;
     batch_norm => ops::batch_norm;
     float => ops::exp, ops::log, ops::sqrt, ops::rsqrt, ops::reciprocal, ops::sin, ops::cos, ops::tan,
         ops::asin, ops::acos, ops::atan, ops::sinh, ops::cosh, ops::tanh, ops::asinh, ops::acosh, ops::atanh,
         ops::erf, ops::erfc, ops::erfinv, ops::exp2, ops::expm1, ops::log1p, ops::log2, ops::log10,
-        ops::logit, ops::sinc, ops::sigmoid, ops::deg2rad, ops::rad2deg;
+        ops::logit, ops::sinc, ops::sigmoid, ops::softsign, ops::tanhshrink, ops::deg2rad, ops::rad2deg;
     truths => ops::isfinite, ops::isinf, ops::isnan, ops::isneginf, ops::isposinf, ops::signbit,
         ops::logical_not;
     along => ops::softmax, ops::softmin, ops::log_softmax;
-    both => ops::maximum, ops::minimum, ops::fmax, ops::fmin, ops::fmod, ops::remainder, ops::gcd, ops::lcm,
-        ops::heaviside, ops::bitwise_and, ops::bitwise_or, ops::bitwise_xor, ops::bitwise_left_shift,
-        ops::bitwise_right_shift, ops::floor_divide;
+    both => ops::maximum, ops::minimum, ops::fmax, ops::fmin, ops::fmod, ops::remainder, ops::heaviside, ops::floor_divide;
     both_float => ops::atan2, ops::copysign, ops::hypot, ops::logaddexp, ops::logaddexp2, ops::xlogy;
     compared => ops::logical_and, ops::logical_or, ops::logical_xor, ops::isclose;
     bounded => ops::clamp, ops::clip;
@@ -46,6 +48,26 @@ rules! {
 fn same(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     Ok(like(x, x.dtype))
+}
+
+fn same_of(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+    require(call, x(call)?, elements)?;
+    same(call)
+}
+
+fn both_of(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+    let dtype = result_type(call.args().iter().take(2));
+    require_type(call, dtype, elements)?;
+    pair(call, dtype)
+}
+
+fn square(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let dtype = x.dtype.map(|dtype| match dtype {
+        DType::Bool => DType::I64,
+        dtype => dtype,
+    });
+    Ok(like(x, dtype))
 }
 
 /// The statistics, weight and bias have a number per channel.
@@ -76,6 +98,7 @@ fn truths(call: &mut RuleCall<'_>) -> Result<Fake> {
 
 fn along(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
+    require(call, x, Elements::Fractions)?;
     call.place(call.int("dim")?, x.shape.len())?;
     Ok(like(x, x.dtype))
 }
@@ -95,12 +118,12 @@ fn pair(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
 }
 
 fn both(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let dtype = common(call.args().iter().take(2));
+    let dtype = result_type(call.args().iter().take(2));
     pair(call, dtype)
 }
 
 fn both_float(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let dtype = fractional(common(call.args().iter().take(2)));
+    let dtype = fractional(result_type(call.args().iter().take(2)));
     pair(call, dtype)
 }
 
@@ -111,7 +134,7 @@ fn compared(call: &mut RuleCall<'_>) -> Result<Fake> {
 /// A tensor and two limits, each a number, a tensor or none.
 fn bounded(call: &mut RuleCall<'_>) -> Result<Fake> {
     let args: Vec<&Fake> = call.args().iter().filter(|arg| !arg.is_none()).collect();
-    let dtype = common(args.iter().copied());
+    let dtype = result_type(args.iter().copied());
     let shapes: Vec<_> = args.iter().map(|arg| shape_of(arg)).collect();
     Ok(tensor(call.broadcast(&shapes)?, dtype))
 }
@@ -132,7 +155,7 @@ fn choice(call: &mut RuleCall<'_>) -> Result<Fake> {
         call.arg("input")?,
         call.arg("other")?,
     );
-    let dtype = common([a, b]).or(match (a, b) {
+    let dtype = result_type([a, b]).or(match (a, b) {
         (Fake::Float(_), _) | (_, Fake::Float(_)) => Some(DType::F32),
         (Fake::Int(_), _) | (_, Fake::Int(_)) => Some(DType::I64),
         _ => Some(DType::Bool),
@@ -145,7 +168,7 @@ fn choice(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn three(call: &mut RuleCall<'_>) -> Result<Fake> {
     let args: Vec<&Fake> = call.args().iter().take(3).collect();
     let shapes: Vec<_> = args.iter().map(|arg| shape_of(arg)).collect();
-    let dtype = common(args.iter().copied());
+    let dtype = result_type(args.iter().copied());
     Ok(tensor(call.broadcast(&shapes)?, dtype))
 }
 

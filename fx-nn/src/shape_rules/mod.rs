@@ -5,14 +5,15 @@
 mod creation;
 mod elementwise;
 mod products;
+mod recurrent;
 mod reductions;
 mod views;
 mod windows;
 
-use fx_core::Result;
 use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
+use fx_core::{Error, Result};
 
 /// Entries of one rule for several functions.
 macro_rules! rules {
@@ -47,30 +48,6 @@ fn fractional(dtype: Option<DType>) -> Option<DType> {
     })
 }
 
-/// The type of arithmetic between arguments: tensors by their types, numbers by their kind.
-fn common<'f>(args: impl IntoIterator<Item = &'f Fake>) -> Option<DType> {
-    let mut dtype: Option<DType> = None;
-    let mut numbers = Vec::new();
-    for arg in args {
-        match arg {
-            Fake::Tensor(meta) => {
-                let own = meta.dtype?;
-                dtype = Some(dtype.map_or(own, |dtype| dtype.promote(own)));
-            }
-            other => numbers.push(other),
-        }
-    }
-    let mut dtype = dtype?;
-    for number in numbers {
-        dtype = match number {
-            Fake::Float(_) if !dtype.is_floating_point() => DType::F32,
-            Fake::Int(_) if dtype == DType::Bool => DType::I64,
-            _ => dtype,
-        };
-    }
-    Some(dtype)
-}
-
 /// The sizes of an argument that may be a number, which has none.
 fn shape_of(fake: &Fake) -> &[Dim] {
     fake.as_tensor().map_or(&[], |meta| &meta.shape)
@@ -84,4 +61,43 @@ fn product(dims: &[Dim]) -> Result<Dim> {
 /// The shape and type of a parameter that is a tensor.
 fn x<'c>(call: &RuleCall<'c>) -> Result<&'c TensorMeta> {
     call.tensor("x")
+}
+
+/// What the elements of a tensor have to be.
+#[derive(Clone, Copy, PartialEq)]
+enum Elements {
+    Fractions,
+    WholeNumbers,
+    /// Whole numbers or truths.
+    Bits,
+    /// Anything but truths.
+    Numbers,
+}
+
+/// Returns an error if a tensor is of other elements.
+fn require(call: &RuleCall<'_>, meta: &TensorMeta, elements: Elements) -> Result<()> {
+    require_type(call, meta.dtype, elements)
+}
+
+/// Returns an error if an element type is another one.
+fn require_type(call: &RuleCall<'_>, dtype: Option<DType>, elements: Elements) -> Result<()> {
+    let Some(dtype) = dtype else {
+        return Ok(());
+    };
+    let (fits, what) = match elements {
+        Elements::Fractions => (dtype.is_floating_point(), "floats"),
+        Elements::WholeNumbers => (
+            !dtype.is_floating_point() && dtype != DType::Bool,
+            "whole numbers",
+        ),
+        Elements::Bits => (!dtype.is_floating_point(), "whole numbers or truths"),
+        Elements::Numbers => (dtype != DType::Bool, "numbers"),
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(Error::msg(format_args!(
+            "{}: the tensor is of {dtype}, and not of {what}: convert it with `to_dtype`",
+            call.function().name()
+        ))),
+    }
 }

@@ -1,10 +1,10 @@
 //! Products of matrices, and layers that are such products.
 
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::Dim;
 use fx_core::{Error, Result};
 
-use super::{common, rules, tensor, x};
+use super::{rules, tensor, x};
 use crate::ops;
 
 rules! {
@@ -23,13 +23,13 @@ rules! {
 fn matmul(call: &mut RuleCall<'_>, other: &str) -> Result<Fake> {
     let (x, other) = (x(call)?, call.tensor(other)?);
     let shape = call.matmul(&x.shape, &other.shape)?;
-    Ok(tensor(shape, common(call.args().iter().take(2))))
+    Ok(tensor(shape, result_type(call.args().iter().take(2))))
 }
 
 fn outer(call: &mut RuleCall<'_>, other: &str) -> Result<Fake> {
     let (x, other) = (x(call)?, call.tensor(other)?);
     let shape = x.shape.iter().chain(&other.shape).cloned().collect();
-    Ok(tensor(shape, common(call.args().iter().take(2))))
+    Ok(tensor(shape, result_type(call.args().iter().take(2))))
 }
 
 fn linear(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -56,7 +56,7 @@ fn added(call: &mut RuleCall<'_>, a: &str, b: &str) -> Result<Fake> {
     let (x, a, b) = (x(call)?, call.tensor(a)?, call.tensor(b)?);
     let product = call.matmul(&a.shape, &b.shape)?;
     let shape = call.broadcast(&[&x.shape, &product])?;
-    Ok(tensor(shape, common(call.args().iter().take(3))))
+    Ok(tensor(shape, result_type(call.args().iter().take(3))))
 }
 
 fn attention(call: &mut RuleCall<'_>) -> Result<Fake> {

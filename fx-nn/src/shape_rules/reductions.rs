@@ -4,18 +4,18 @@ use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 
-use super::{common, fractional, like, rules, tensor, x};
+use super::{Elements, fractional, like, require, rules, tensor, x};
 use crate::ops;
 
 rules! {
     |call| reduced(call, Some) => ops::amax, ops::amin;
     |call| reduced(call, |dtype| Some(summed(dtype))) => ops::sum, ops::nansum;
-    |call| reduced(call, |dtype| fractional(Some(dtype))) => ops::mean, ops::nanmean, ops::var, ops::std,
+    |call| reduced_fractions(call) => ops::mean, ops::nanmean, ops::var, ops::std,
         ops::logsumexp, ops::norm, ops::vector_norm;
-    |call| reduced(call, |_| Some(DType::Bool)) => ops::all, ops::any;
+    |call| reduced(call, |dtype| Some(truth(dtype))) => ops::all, ops::any;
     |call| reduced_without_keepdim(call) => ops::count_nonzero;
     |call| one_dim(call, |dtype| Some(summed(dtype))) => ops::prod;
-    |call| one_dim(call, |_| Some(DType::I64)) => ops::argmax, ops::argmin;
+    place_of_extreme => ops::argmax, ops::argmin;
     extreme_and_place => ops::max, ops::min, ops::median, ops::nanmedian, ops::mode, ops::kthvalue;
     moments => ops::var_mean, ops::std_mean;
     extremes => ops::aminmax;
@@ -29,6 +29,21 @@ rules! {
         ops::binary_cross_entropy_with_logits, ops::binary_cross_entropy, ops::kl_div,
         ops::poisson_nll_loss, ops::soft_margin_loss;
     class_loss => ops::cross_entropy, ops::nll_loss;
+}
+
+/// Bytes stay bytes.
+fn truth(dtype: DType) -> DType {
+    match dtype {
+        DType::U8 => DType::U8,
+        _ => DType::Bool,
+    }
+}
+
+fn reduced_fractions(call: &mut RuleCall<'_>) -> Result<Fake> {
+    if call.function() != fx_core::function!(ops::logsumexp) {
+        require(call, x(call)?, Elements::Fractions)?;
+    }
+    reduced(call, |dtype| fractional(Some(dtype)))
 }
 
 /// Whole numbers are summed as `i64`.
@@ -66,6 +81,11 @@ fn one_dim(call: &mut RuleCall<'_>, dtype: fn(DType) -> Option<DType>) -> Result
     reduced(call, dtype)
 }
 
+fn place_of_extreme(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require(call, x(call)?, Elements::Numbers)?;
+    one_dim(call, |_| Some(DType::I64))
+}
+
 /// What is left of a dim.
 fn left(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
     let x = x(call)?;
@@ -81,7 +101,7 @@ fn extreme_and_place(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 fn moments(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let one = reduced(call, |dtype| fractional(Some(dtype)))?;
+    let one = reduced_fractions(call)?;
     Ok(Fake::Tuple(vec![one.clone(), one]))
 }
 
@@ -125,7 +145,8 @@ fn topk(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn loss(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (a, b) = (x(call)?, call.tensor("target")?);
     let shape = call.broadcast(&[&a.shape, &b.shape])?;
-    let dtype = fractional(common(call.args().iter().take(2)));
+    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
+    let dtype = fractional(dtype);
     Ok(match call.text("reduction")? {
         "none" => tensor(shape, dtype),
         _ => tensor(Vec::new(), dtype),

@@ -1,10 +1,10 @@
 //! Other orders and shapes of the same elements, parts of tensors, and tensors put together.
 
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
-use super::{common, like, product, rules, tensor, x};
+use super::{like, product, rules, tensor, x};
 use crate::{control, ops};
 
 rules! {
@@ -159,7 +159,11 @@ fn squeeze(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let place = call.place(call.int("dim")?, x.shape.len())?;
     let mut shape = x.shape.clone();
-    if shape.get(place).is_some_and(|size| *size == 1) {
+    // A size with a name is taken not to be 1.
+    if let Some(size) = shape.get(place)
+        && *size != 0
+        && !call.env().at_least(size, 2)?
+    {
         shape.remove(place);
     }
     Ok(tensor(shape, x.dtype))
@@ -240,7 +244,7 @@ fn cat(call: &mut RuleCall<'_>) -> Result<Fake> {
     if tensors.iter().any(|meta| meta.shape.len() != 1) {
         tensors.retain(|meta| meta.shape.len() != 1 || meta.shape[0] != 0);
     }
-    let dtype = common(call.arg("tensors")?.items().unwrap_or_default());
+    let dtype = result_type(call.arg("tensors")?.items().unwrap_or_default());
     let [first, rest @ ..] = &tensors[..] else {
         return Err(Error::msg("cat: the list of tensors is empty"));
     };
@@ -280,7 +284,7 @@ fn stacked(call: &mut RuleCall<'_>) -> Result<Fake> {
 
 fn put_together(call: &mut RuleCall<'_>, param: &str, dim: i64) -> Result<Fake> {
     let tensors = call.tensors(param)?;
-    let dtype = common(call.arg(param)?.items().unwrap_or_default());
+    let dtype = result_type(call.arg(param)?.items().unwrap_or_default());
     let [first, rest @ ..] = &tensors[..] else {
         return Err(Error::msg("stack: the list of tensors is empty"));
     };
@@ -370,7 +374,6 @@ fn chunk(call: &mut RuleCall<'_>) -> Result<Fake> {
     }
     if let Some(size) = x.shape.get(place)
         && let Some(each) = size.exact_div(&chunks.into())?
-        && *size != 0
     {
         return pieces(call, place, std::iter::repeat_n(each, chunks as usize));
     }

@@ -31,7 +31,7 @@ rules! {
 
 /// How many windows fit.
 struct Window {
-    kernel: i64,
+    kernel: Dim,
     stride: i64,
     padding: i64,
     dilation: i64,
@@ -45,22 +45,24 @@ fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> 
         padding,
         dilation,
         ceil,
-    } = *window;
-    if stride < 1 || kernel < 1 || dilation < 1 {
+    } = window;
+    let (stride, padding, dilation) = (*stride, *padding, *dilation);
+    if stride < 1 || dilation < 1 || kernel.as_number().is_some_and(|kernel| kernel < 1) {
         return Err(Error::msg(format_args!(
             "{}: kernel size, stride and dilation are 1 or more",
             call.function().name()
         )));
     }
-    let room = (size + (2 * padding - dilation * (kernel - 1) - 1))?;
-    if !call.env().at_least(&room, 0)? {
+    let width = (((kernel - 1)? * dilation)? + 1)?;
+    let room = ((size + 2 * padding)? - &width)?;
+    let least = if *ceil { 1 - stride } else { 0 };
+    if !call.env().at_least(&room, least)? {
         return Err(Error::msg(format_args!(
-            "{}: a window of {} does not fit into {size} with a padding of {padding}",
-            call.function().name(),
-            dilation * (kernel - 1) + 1
+            "{}: a window of {width} does not fit into {size} with a padding of {padding}",
+            call.function().name()
         )));
     }
-    if !ceil {
+    if !*ceil {
         return room.div(stride)? + 1;
     }
     let count = ((&room + (stride - 1))?.div(stride)? + 1)?;
@@ -106,7 +108,7 @@ fn conv<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
         *own = outputs.clone();
     }
     for (at, size) in over.iter().enumerate() {
-        let kernel = kernel.get(at).and_then(Dim::as_number).unwrap_or(1);
+        let kernel = kernel.get(at).cloned().unwrap_or(Dim::known(1));
         let window = Window {
             kernel,
             stride: stride[at],
@@ -143,9 +145,17 @@ fn transposed<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
         *own = (outputs * groups)?;
     }
     for (at, size) in over.iter().enumerate() {
-        let kernel = kernel.get(at).and_then(Dim::as_number).unwrap_or(1);
-        let rest = dilation[at] * (kernel - 1) + more[at] + 1 - 2 * padding[at];
-        shape.push((((size - 1)? * stride[at])? + rest)?);
+        let kernel = kernel.get(at).cloned().unwrap_or(Dim::known(1));
+        let width = (((kernel - 1)? * dilation[at])? + (more[at] + 1 - 2 * padding[at]))?;
+        let size = (((size - 1)? * stride[at])? + width)?;
+        if !call.env().at_least(&size, 1)? {
+            return Err(Error::msg(format_args!(
+                "{}: a padding of {} leaves nothing",
+                call.function().name(),
+                padding[at]
+            )));
+        }
+        shape.push(size);
     }
     Ok(tensor(shape, x.dtype))
 }
@@ -174,7 +184,7 @@ fn pooled<const N: usize>(call: &mut RuleCall<'_>, dilated: bool) -> Result<Vec<
             )));
         }
         let window = Window {
-            kernel: kernel[at],
+            kernel: kernel[at].into(),
             stride: stride[at],
             padding: padding[at],
             dilation: dilation[at],

@@ -82,16 +82,25 @@ fn run(call: &Call, mode: Mode) -> Result<Value> {
         Kind::Operator if operators::is_plain(&call.name, &call.args) => plain(call, tensors, mode),
         _ if mode == Mode::Eager => made(call, tensors),
         _ => {
-            let owned = call.clone();
-            let root = traced!(move |xs: Vec<Tensor>| made(&owned, &xs));
-            let holes = vec![PH.into_value(); tensors.len()];
-            let gm = Trace::new(root)
-                .concrete("xs", Value::List(holes.into()))
-                .graph_module()?;
+            let gm = recorded_call(call, tensors)?;
             let xs: Vec<Value> = tensors.iter().map(IntoValue::into_value).collect();
             step(&gm, vec![Value::List(xs.into())], mode)
         }
     }
+}
+
+/// The call of a function or a method as a graph of its tensors, which are one list.
+pub(crate) fn recorded_call(call: &Call, tensors: &[Tensor]) -> Result<GraphModule> {
+    let owned = call.clone();
+    let root = traced!(move |xs: Vec<Tensor>| made(&owned, &xs));
+    let holes = vec![PH.into_value(); tensors.len()];
+    let trace = Trace::new(root).concrete("xs", Value::List(holes.into()));
+    trace.graph_module()
+}
+
+/// The call, made at once.
+pub(crate) fn run_eager(call: &Call, tensors: &[Tensor]) -> Result<Value> {
+    made(call, tensors)
 }
 
 /// The call of a function, a method or an operator on tensors that may be symbolic.
