@@ -5,6 +5,7 @@
 //! | [`from_candle`] | making a candle model traceable |
 //! | [`from_torch_nn`] | writing what `torch.nn` code says: containers, buffers, initialisation, hooks |
 //! | [`control_flow`] | branches and loops that a graph decides when it runs |
+//! | [`shapes`] | shapes without data, with names for sizes |
 //! | [`transforms`] | writing transforms: edits, patterns, passes, runs, tracers |
 //! | [`debugging`] | finding out what a trace or a transform did |
 //! | [`errors`] | what fx refuses, each example corrected |
@@ -20,6 +21,9 @@ pub mod from_torch_nn {}
 
 #[doc = include_str!("../docs/control-flow.md")]
 pub mod control_flow {}
+
+#[doc = include_str!("../docs/shapes.md")]
+pub mod shapes {}
 
 #[doc = include_str!("../docs/transforms.md")]
 pub mod transforms {}

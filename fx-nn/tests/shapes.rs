@@ -7,8 +7,7 @@ use fx_nn::models::{
 };
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::shapes::{ShapeEnv, Spec};
-use fx_nn::spec;
+use fx_nn::shapes::{ShapeEnv, Spec, spec};
 use fx_nn::trace::{CallArgs, NoLeaves};
 
 /// Sizes by name.

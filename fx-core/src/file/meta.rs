@@ -346,8 +346,9 @@ fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
 ///     fn to_saved(&self) -> Result<Json> { Ok(Json::Null) }
 ///     fn from_saved(_: &Json) -> Result<Self> { Ok(Pinned) }
 /// }
-/// fx_core::register_meta!(Pinned);
+/// fx_core::file::register_meta!(Pinned);
 /// ```
+#[doc(hidden)]
 #[macro_export]
 macro_rules! register_meta {
     ($ty:ty $(,)?) => {

@@ -35,3 +35,5 @@ pub use self::json::{Json, JsonMap};
 pub use self::loader::Loader;
 pub use self::meta::SavedMeta;
 pub use self::saver::Saver;
+#[doc(inline)]
+pub use crate::register_meta;

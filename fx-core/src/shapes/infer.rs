@@ -56,7 +56,7 @@ impl GraphModule {
         let inputs = self.fakes_of(specs, &mut env)?;
         let rules = FunctionTable::registered()?;
         let mut inference = Inference { rules, env };
-        let values = inference.graph(&self.graph(), self.attributes(), inputs)?;
+        let values = inference.graph(self.graph(), self.attributes(), inputs)?;
         inference.env.without_implied()?;
         let mut graph = self.graph_mut();
         for (node, value) in values.nodes {

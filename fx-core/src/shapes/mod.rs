@@ -25,3 +25,5 @@ pub use self::env::{Claim, Guard, ShapeEnv};
 pub use self::fake::Fake;
 pub use self::rule::{RuleCall, ShapeRule};
 pub use self::spec::{Spec, SpecSize};
+#[doc(inline)]
+pub use crate::spec;

@@ -15,8 +15,7 @@ use crate::value::value::{IntoValue, Value};
 /// structure of them. Sizes are numbers or names; one name is one size, wherever it stands.
 ///
 /// ```
-/// use fx_core::shapes::Spec;
-/// use fx_core::spec;
+/// use fx_core::shapes::{Spec, spec};
 /// let image = spec!["batch", 3, 224, "2*w"; F32];
 /// assert_eq!(image.to_string(), "float32[batch, 3, 224, 2*w]");
 /// let pair = Spec::tuple([image, Spec::int("n")]);
@@ -190,6 +189,7 @@ impl fmt::Display for Spec {
 
 /// A [`Spec`](crate::shapes::Spec) of a tensor: its sizes, each a number, a name or an expression,
 /// and its element type.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! spec {
     ($($size:expr),* $(,)?; $dtype:ident) => {

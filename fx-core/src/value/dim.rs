@@ -111,7 +111,7 @@ impl Dim {
         let by = by.into();
         match (&self.0, &by.0) {
             (Size::Known(a), Size::Known(b)) => rounded_down(*a, *b).map(Dim::from),
-            _ => Ok(self.expr().quotient(&by.expr())?.into()),
+            _ => Ok(Dim::of(self.expr().quotient(&by.expr())?)),
         }
     }
 
@@ -138,7 +138,7 @@ impl Dim {
     /// Returns an error if a number does not fit an `i64`.
     pub fn exact_div(&self, by: &Dim) -> Result<Option<Dim>> {
         let exact = self.expr().exact(&by.expr())?;
-        Ok(exact.map(Dim::from))
+        Ok(exact.map(Dim::of))
     }
 
     /// The smaller one.
@@ -146,7 +146,7 @@ impl Dim {
     /// # Errors
     /// Returns an error if a number does not fit an `i64`.
     pub fn min(&self, other: impl Into<Dim>) -> Result<Dim> {
-        Ok(SizeExpr::min([self.expr(), other.into().expr()])?.into())
+        Ok(Dim::of(SizeExpr::min([self.expr(), other.into().expr()])?))
     }
 
     /// The larger one.
@@ -154,7 +154,7 @@ impl Dim {
     /// # Errors
     /// Returns an error if a number does not fit an `i64`.
     pub fn max(&self, other: impl Into<Dim>) -> Result<Dim> {
-        Ok(SizeExpr::max([self.expr(), other.into().expr()])?.into())
+        Ok(Dim::of(SizeExpr::max([self.expr(), other.into().expr()])?))
     }
 
     /// The product of sizes; 1 if there are none.
@@ -195,7 +195,7 @@ impl Dim {
             Size::Known(_) => Ok(self.clone()),
             Size::Expr(expr) => {
                 let of = |name: &str| of(name).map(|dim| dim.expr());
-                Ok(expr.substitute(&of)?.into())
+                Ok(Dim::of(expr.substitute(&of)?))
             }
         }
     }
@@ -226,29 +226,27 @@ impl Dim {
     /// `h - 4*(h // 4)`.
     pub(crate) fn as_remainder(&self) -> Result<Option<(Dim, i64)>> {
         let found = self.expr().as_remainder()?;
-        Ok(found.map(|(of, by)| (of.into(), by)))
+        Ok(found.map(|(of, by)| (Dim::of(of), by)))
     }
 
     /// What is at least a number if and only if this is at least `least`: `h` and 31 for
     /// `(h + 1) // 8` and 4.
     pub(crate) fn at_least(&self, least: i64) -> Result<(Dim, i64)> {
         let (of, least) = self.expr().at_least(least)?;
-        Ok((of.into(), least))
+        Ok((Dim::of(of), least))
+    }
+
+    fn of(expr: SizeExpr) -> Self {
+        match expr.as_number() {
+            Some(number) => Dim(Size::Known(number)),
+            None => Dim(Size::Expr(Arc::new(expr))),
+        }
     }
 
     pub(super) fn expr(&self) -> SizeExpr {
         match &self.0 {
             Size::Known(size) => SizeExpr::number(*size),
             Size::Expr(expr) => (**expr).clone(),
-        }
-    }
-}
-
-impl From<SizeExpr> for Dim {
-    fn from(expr: SizeExpr) -> Self {
-        match expr.as_number() {
-            Some(number) => Dim(Size::Known(number)),
-            None => Dim(Size::Expr(Arc::new(expr))),
         }
     }
 }
@@ -302,7 +300,7 @@ fn computed(
     {
         return Ok(number.into());
     }
-    Ok(exprs(&a.expr(), &b.expr())?.into())
+    Ok(Dim::of(exprs(&a.expr(), &b.expr())?))
 }
 
 macro_rules! operators {

@@ -10,10 +10,10 @@ use crate::ops;
 rules! {
     |call| reduced(call, Some) => ops::amax, ops::amin;
     |call| reduced(call, |dtype| Some(summed(dtype))) => ops::sum, ops::nansum;
-    |call| reduced_fractions(call) => ops::mean, ops::nanmean, ops::var, ops::std,
+    reduced_fractions => ops::mean, ops::nanmean, ops::var, ops::std,
         ops::logsumexp, ops::norm, ops::vector_norm;
     |call| reduced(call, |dtype| Some(truth(dtype))) => ops::all, ops::any;
-    |call| reduced_without_keepdim(call) => ops::count_nonzero;
+    reduced_without_keepdim => ops::count_nonzero;
     |call| one_dim(call, |dtype| Some(summed(dtype))) => ops::prod;
     place_of_extreme => ops::argmax, ops::argmin;
     extreme_and_place => ops::max, ops::min, ops::median, ops::nanmedian, ops::mode, ops::kthvalue;

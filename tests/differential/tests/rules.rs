@@ -1,4 +1,5 @@
 //! The shape rules agree with the recorded calls: with the sizes that are there, and with names for them.
+#![allow(clippy::print_stdout, reason = "its figures are read with --nocapture")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
