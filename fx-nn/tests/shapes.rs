@@ -328,3 +328,89 @@ fn specs_that_do_not_fit() -> Result<()> {
     );
     Ok(())
 }
+
+fn output(gm: &GraphModule) -> Option<String> {
+    let output = gm.graph().output_node()?;
+    output.meta::<ValueMeta>().map(ValueMeta::to_string)
+}
+
+#[trace(control_flow)]
+fn shortened(x: &Tensor) -> Result<Tensor> {
+    let mut h = x.clone();
+    if x.sum(..)? > 0.0 {
+        h = x.narrow(0, 0, 2)?;
+    }
+    h * 2.0
+}
+
+#[trace(control_flow)]
+fn halved(x: &Tensor) -> Result<Tensor> {
+    let mut h = x.clone();
+    while h.amax(..)? > 1.0 {
+        h = (&h / 2.0)?;
+    }
+    Ok(h)
+}
+
+#[trace(control_flow)]
+fn grown(x: &Tensor) -> Result<(Tensor, Int)> {
+    let mut h = x.clone();
+    let mut turns = Int::from(0);
+    while h.sum(..)? < 100.0 {
+        h = ops::cat(&[&h, x], 0)?;
+        turns = (turns + 1)?;
+    }
+    Ok((h, turns))
+}
+
+#[test]
+fn branches_and_loops_have_shapes() -> Result<()> {
+    // A size that both sides have stays, another one is a new symbol.
+    let mut gm = symbolic_trace(traced!(shortened))?;
+    gm.infer_shapes(&[spec!["n", 4; F32]])?;
+    assert_eq!(output(&gm).as_deref(), Some("float32[u0, 4]"));
+    let side = gm.submodule_as::<GraphModule>("cond_0.then")?;
+    assert_eq!(output(side).as_deref(), Some("float32[2, 4]"));
+
+    let mut gm = symbolic_trace(traced!(halved))?;
+    let env = gm.infer_shapes(&[spec!["n", 4; F32]])?;
+    assert_eq!(output(&gm).as_deref(), Some("float32[n, 4]"));
+    assert!(env.guards().is_empty() && env.assumptions().is_empty());
+
+    // What grows from turn to turn settles as a symbol.
+    let mut gm = symbolic_trace(traced!(grown))?;
+    gm.infer_shapes(&[spec!["n", 4; F32]])?;
+    assert_eq!(output(&gm).as_deref(), Some("(float32[u0, 4], u1)"));
+    Ok(())
+}
+
+#[test]
+fn a_scan_has_the_length_of_its_sequence() -> Result<()> {
+    let sums = traced!(|xs: &Tensor| {
+        let init = Tensor::zeros(4)?;
+        let (last, all): (Tensor, Tensor) =
+            fx_nn::control::scan(init, xs.clone(), |sum: Tensor, x: Tensor| {
+                let sum = (sum + x)?;
+                Ok((sum.clone(), sum.unsqueeze(0)?))
+            })?;
+        Ok((last, all))
+    });
+    let mut gm = symbolic_trace(sums)?;
+    gm.infer_shapes(&[spec!["t", 4; F32]])?;
+    assert_eq!(
+        output(&gm).as_deref(),
+        Some("(float32[4], float32[t, 1, 4])")
+    );
+    Ok(())
+}
+
+#[test]
+fn sizes_that_depend_on_data_are_no_guards() -> Result<()> {
+    let f = traced!(|x: &Tensor| x.nonzero()?.reshape((-1, 2, 2)));
+    let mut gm = symbolic_trace(f)?;
+    let env = gm.infer_shapes(&[spec!["n", 4; F32]])?;
+    assert_eq!(output(&gm).as_deref(), Some("int64[u0 // 2, 2, 2]"));
+    assert!(env.guards().is_empty());
+    assert_eq!(env.assumptions()[0].claim.to_string(), "u0 % 2 == 0");
+    Ok(())
+}

@@ -13,6 +13,7 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operator;
+use crate::ir::value_meta::ValueMeta;
 use crate::value::handle::NodeId;
 
 /// A region that one node calls.
@@ -155,6 +156,19 @@ impl GraphModule {
             inside = (format!("{path}."), side);
             next += 1;
         }
+    }
+
+    /// Sets the entries of nodes, of sides too.
+    pub(crate) fn set_metas(&mut self, metas: &mut FxHashMap<NodeId, ValueMeta>) -> Result<()> {
+        let mut graph = self.graph_mut();
+        let nodes: Vec<NodeId> = graph.nodes().map(|node| node.id()).collect();
+        for node in nodes {
+            if let Some(meta) = metas.remove(&node) {
+                graph.node_mut(node)?.set_meta(meta);
+            }
+        }
+        drop(graph);
+        self.for_each_side(|_, side| side.set_metas(metas))
     }
 
     /// The regions that exactly one node calls.

@@ -44,19 +44,7 @@ impl GraphModule {
         let mut shapes = ShapeProp(FxHashMap::default());
         shapes.0.reserve(self.graph().len());
         let result = self.interpret(&mut shapes, args)?;
-        self.set_shapes(&mut shapes.0)?;
+        self.set_metas(&mut shapes.0)?;
         Ok(result)
-    }
-
-    fn set_shapes(&mut self, shapes: &mut FxHashMap<NodeId, ValueMeta>) -> Result<()> {
-        let mut graph = self.graph_mut();
-        let nodes: Vec<NodeId> = graph.nodes().map(|node| node.id()).collect();
-        for node in nodes {
-            if let Some(meta) = shapes.remove(&node) {
-                graph.node_mut(node)?.set_meta(meta);
-            }
-        }
-        drop(graph);
-        self.for_each_side(|_, side| side.set_shapes(shapes))
     }
 }

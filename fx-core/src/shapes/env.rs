@@ -90,7 +90,11 @@ pub struct ShapeEnv {
     /// The smallest and the largest value of each symbol.
     symbols: IndexMap<Arc<str>, (i64, Option<i64>), FxBuildHasher>,
     guards: Vec<Guard>,
+    /// Claims about sizes that depend on data.
+    assumptions: Vec<Guard>,
     claimed: FxHashSet<Claim>,
+    /// The symbols of such sizes.
+    data: FxHashSet<Arc<str>>,
     fresh: usize,
     /// The place of the node whose shape is asked for.
     pub(super) location: Option<SourceLocation>,
@@ -101,6 +105,16 @@ impl ShapeEnv {
     /// The claims, in the order of the nodes that need them.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
+    }
+
+    /// The claims about sizes that depend on data, which no input decides.
+    pub fn assumptions(&self) -> &[Guard] {
+        &self.assumptions
+    }
+
+    /// Whether a size is a symbol of its own, for what depends on data.
+    pub(super) fn is_data(&self, dim: &Dim) -> bool {
+        dim.as_symbol().is_some_and(|name| self.data.contains(name))
     }
 
     /// The symbols, with the smallest and the largest value that each can have.
@@ -125,7 +139,9 @@ impl ShapeEnv {
             let name = format!("u{}", self.fresh);
             self.fresh += 1;
             if !self.symbols.contains_key(&*name) {
-                self.symbols.insert(Arc::from(&*name), (low, high));
+                let name: Arc<str> = name.into();
+                self.symbols.insert(name.clone(), (low, high));
+                self.data.insert(name.clone());
                 return Dim::symbol(&name);
             }
         }
@@ -249,25 +265,45 @@ impl ShapeEnv {
     }
 
     fn claim(&mut self, claim: Claim) {
-        if self.claimed.insert(claim.clone()) {
-            self.guards.push(Guard {
-                claim,
-                location: self.location.clone(),
-                module: self.module.clone(),
-            });
+        if !self.claimed.insert(claim.clone()) {
+            return;
+        }
+        let (a, b) = match &claim {
+            Claim::Equal(a, b) | Claim::Multiple(a, b) => (a, Some(b)),
+            Claim::AtLeast(a, _) => (a, None),
+        };
+        let mut symbols = a.symbols();
+        symbols.extend(b.into_iter().flat_map(Dim::symbols));
+        let is_data = symbols.iter().any(|name| self.data.contains(name));
+        let guard = Guard {
+            claim,
+            location: self.location.clone(),
+            module: self.module.clone(),
+        };
+        match is_data {
+            true => self.assumptions.push(guard),
+            false => self.guards.push(guard),
         }
     }
 }
 
-/// `m` and 8 for `m*n` and `8*n`.
+/// `m` and 4 for `2*m*n` and `8*n`.
 fn without_common(a: &Dim, by: &Dim) -> Result<(Dim, Dim)> {
-    let number = number_of(by)?;
+    let (mut a, mut by) = (a.clone(), by.clone());
+    let number = number_of(&by)?;
     if let Some(factor) = by.exact_div(&number)?
-        && let Some(a) = a.exact_div(&factor)?
+        && let Some(rest) = a.exact_div(&factor)?
     {
-        return Ok((a, number));
+        (a, by) = (rest, number);
     }
-    Ok((a.clone(), by.clone()))
+    for prime in [2, 3, 5, 7, 11, 13] {
+        while let Some(less) = by.exact_div(&prime.into())?
+            && let Some(rest) = a.exact_div(&prime.into())?
+        {
+            (a, by) = (rest, less);
+        }
+    }
+    Ok((a, by))
 }
 
 /// The number that a product of symbols is multiplied by.

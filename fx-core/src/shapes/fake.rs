@@ -9,6 +9,9 @@ use crate::text::count;
 use crate::value::dim::Dim;
 use crate::value::value::Value;
 
+/// How many equal items an entry lists.
+const LISTED: usize = 4096;
+
 /// A value of which as much is known as without a run: of a tensor the shape and the type, of a
 /// whole number the expression, of another number only if it is a literal.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ pub enum Fake {
     Bool(Option<bool>),
     /// A list.
     List(Vec<Fake>),
+    /// A list of items that are alike, of a length that may be symbolic.
+    Repeated(Box<Fake>, Dim),
     /// A tuple.
     Tuple(Vec<Fake>),
     /// Named values, in order.
@@ -70,7 +75,7 @@ impl Fake {
     pub fn known(&self) -> Option<Value> {
         let all = |items: &[Fake]| items.iter().map(Fake::known).collect::<Option<Box<[_]>>>();
         Some(match self {
-            Fake::Tensor(_) => return None,
+            Fake::Tensor(_) | Fake::Repeated(..) => return None,
             Fake::Int(dim) => Value::Int(dim.as_number()?),
             Fake::Float(number) => Value::Float((*number)?),
             Fake::Bool(truth) => Value::Bool((*truth)?),
@@ -133,6 +138,23 @@ impl Fake {
         })
     }
 
+    /// Whether another one is known to be the same, as far as shapes go.
+    pub(super) fn is_same(&self, other: &Fake) -> bool {
+        match (self, other) {
+            (Fake::Tensor(a), Fake::Tensor(b)) => a == b,
+            (Fake::Int(a), Fake::Int(b)) => a == b,
+            (Fake::Float(a), Fake::Float(b)) => a.map(f64::to_bits) == b.map(f64::to_bits),
+            (Fake::Bool(a), Fake::Bool(b)) => a == b,
+            (Fake::Plain(_), Fake::Plain(_)) => true,
+            _ => match (self.items(), other.items()) {
+                (Some(a), Some(b)) => {
+                    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+                }
+                _ => false,
+            },
+        }
+    }
+
     /// The entry of a node.
     pub(super) fn meta(&self) -> ValueMeta {
         let all = |items: &[Fake]| ValueMeta::Sequence(items.iter().map(Fake::meta).collect());
@@ -140,6 +162,9 @@ impl Fake {
             Fake::Tensor(meta) => ValueMeta::Single((**meta).clone()),
             Fake::Int(dim) if dim.as_number().is_none() => ValueMeta::Size(dim.clone()),
             Fake::List(items) | Fake::Tuple(items) => all(items),
+            Fake::Repeated(item, length) if let Some(length @ ..=LISTED) = length.as_known() => {
+                ValueMeta::Sequence(vec![item.meta(); length])
+            }
             Fake::Dict(items) => {
                 let items = items.iter().map(|(k, v)| (k.to_string(), v.meta()));
                 ValueMeta::Dict(items.collect())
@@ -158,6 +183,7 @@ impl fmt::Display for Fake {
         match self {
             Fake::Tensor(meta) => write!(f, "a tensor {meta}"),
             Fake::Int(dim) => write!(f, "{dim}"),
+            Fake::Repeated(item, length) => write!(f, "{length} times {item}"),
             Fake::Float(None) => f.write_str("a number"),
             Fake::Bool(None) => f.write_str("a truth"),
             Fake::List(items) => write!(f, "a list of {}", items.len()),

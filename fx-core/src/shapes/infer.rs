@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::env::ShapeEnv;
 use super::fake::Fake;
 use super::rule::{RuleCall, ShapeRule};
@@ -55,13 +57,17 @@ impl GraphModule {
         let mut env = ShapeEnv::default();
         let inputs = self.fakes_of(specs, &mut env)?;
         let rules = FunctionTable::registered()?;
-        let mut inference = Inference { rules, env };
-        let values = inference.graph(self.graph(), self.attributes(), inputs)?;
+        let mut inference = Inference {
+            rules,
+            env,
+            nodes: FxHashMap::default(),
+            opened: 0,
+        };
+        inference.graph(self.graph(), self.attributes(), inputs)?;
         inference.env.without_implied()?;
-        let mut graph = self.graph_mut();
-        for (node, value) in values.nodes {
-            graph.node_mut(node)?.set_meta(value.meta());
-        }
+        let nodes = inference.nodes.into_iter();
+        let mut metas = nodes.map(|(node, value)| (node, value.meta())).collect();
+        self.set_metas(&mut metas)?;
         Ok(inference.env)
     }
 
@@ -89,39 +95,45 @@ impl GraphModule {
     }
 }
 
-struct Inference {
+pub(super) struct Inference {
     rules: &'static FunctionTable<ShapeRule>,
-    env: ShapeEnv,
-}
-
-/// What the nodes of a graph give, in order, and what it returns.
-struct Inferred {
-    nodes: Vec<(NodeId, Fake)>,
-    result: Fake,
+    pub env: ShapeEnv,
+    /// What nodes give; of a loop, after any number of turns.
+    nodes: FxHashMap<NodeId, Fake>,
+    /// How many traces of layers are around the graph: their nodes are nobody's.
+    opened: usize,
 }
 
 impl Inference {
-    fn graph(
+    /// What a graph returns for these inputs.
+    pub fn graph(
         &mut self,
         graph: &Graph,
         attributes: &Attributes,
         inputs: Vec<Fake>,
-    ) -> Result<Inferred> {
+    ) -> Result<Fake> {
         let mut values: Vec<Option<Fake>> = vec![None; graph.index_bound()];
-        let mut nodes = Vec::with_capacity(graph.len());
         let mut inputs = inputs.into_iter();
+        if self.opened == 0 {
+            self.nodes.reserve(graph.len());
+        }
         for node in graph.nodes() {
-            if let Op::Output = node.op() {
-                let result = node.args().first();
-                let result = result.map(|result| fake_of(result, &values));
-                let result = result.unwrap_or(Fake::none());
-                nodes.push((node.id(), result.clone()));
-                return Ok(Inferred { nodes, result });
-            }
-            let value = self.node(node, attributes, &values, &mut inputs);
+            let is_output = *node.op() == Op::Output;
+            let value = match is_output {
+                true => {
+                    let result = node.args().first();
+                    Ok(result.map_or(Fake::none(), |result| fake_of(result, &values)))
+                }
+                false => self.node(node, attributes, &values, &mut inputs),
+            };
             let value = value.map_err(|e| node.blame("inferring the shape of", e))?;
-            values[node.id().index as usize] = Some(value.clone());
-            nodes.push((node.id(), value));
+            if self.opened == 0 {
+                self.nodes.insert(node.id(), value.clone());
+            }
+            if is_output {
+                return Ok(value);
+            }
+            values[node.id().index as usize] = Some(value);
         }
         Err(Error::msg("the graph has no output node"))
     }
@@ -197,13 +209,10 @@ impl Inference {
     /// What a module gives: a graph by its nodes, another module by a trace of its body.
     fn module(&mut self, module: &dyn Module, args: Vec<Fake>) -> Result<Fake> {
         if let Some((graph, attributes)) = module.as_graph() {
-            let inferred = self.graph(graph, attributes, args)?;
-            return Ok(inferred.result);
+            return self.graph(graph, attributes, args);
         }
-        if let [name, ..] = module.graph_names() {
-            return Err(Error::msg(format_args!(
-                "the shape of what a branch or a loop gives (`{name}`) is known only when the graph runs"
-            )));
+        if let Some(given) = self.region(module, &args)? {
+            return Ok(given);
         }
         let mut trace = Trace::new(module).tracer(NoLeaves);
         let mut symbolic = Vec::new();
@@ -215,8 +224,10 @@ impl Inference {
         }
         let opened = trace.graph_module()?;
         let inputs = leaves_of(symbolic);
-        let inferred = self.graph(opened.graph(), opened.attributes(), inputs)?;
-        Ok(inferred.result)
+        self.opened += 1;
+        let given = self.graph(opened.graph(), opened.attributes(), inputs);
+        self.opened -= 1;
+        given
     }
 
     /// Later claims are those of a node.

@@ -17,6 +17,7 @@ mod env;
 mod fake;
 mod infer;
 mod operators;
+mod regions;
 mod rule;
 mod spec;
 

@@ -202,6 +202,9 @@ fn item(call: &mut RuleCall<'_>) -> Result<Fake> {
         let found = found.map(|(_, item)| item.clone());
         return found.ok_or_else(|| Error::msg(format_args!("there is no item `{key}`")));
     }
+    if let Fake::Repeated(item, _) = of {
+        return Ok((**item).clone());
+    }
     let Some(items) = of.items() else {
         return Err(Error::expected("a list or a tensor to take an item of", of));
     };

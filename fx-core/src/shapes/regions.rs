@@ -1,0 +1,228 @@
+//! What branches, loops and scans give: sides are joined, and what a loop carries settles.
+//!
+//! Invariant: a size that is not the same on all ways is a new symbol.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::env::ShapeEnv;
+use super::fake::Fake;
+use super::infer::Inference;
+use crate::control::{Cond, Scan, While};
+use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
+use crate::ir::value_meta::TensorMeta;
+use crate::module::module::Module;
+use crate::text::count;
+use crate::value::dim::Dim;
+
+impl Inference {
+    /// What a branch, a loop or a scan gives; `None` if the module is something else.
+    pub(super) fn region(&mut self, module: &dyn Module, args: &[Fake]) -> Result<Option<Fake>> {
+        let any: &dyn Any = module;
+        let given = if let Some(branch) = any.downcast_ref::<Cond>() {
+            self.branch(branch, args)
+        } else if let Some(turns) = any.downcast_ref::<While>() {
+            self.turns(turns, args)
+        } else if let Some(scan) = any.downcast_ref::<Scan>() {
+            self.scan(scan, args)
+        } else {
+            return Ok(None);
+        };
+        given.map(Some)
+    }
+
+    fn branch(&mut self, branch: &Cond, args: &[Fake]) -> Result<Fake> {
+        let (condition, operands) = split_condition(args)?;
+        if let Some(truth) = condition {
+            let side = match truth {
+                true => branch.then(),
+                false => branch.otherwise(),
+            };
+            return self.side(side, operands.to_vec());
+        }
+        let then = self.side(branch.then(), operands.to_vec())?;
+        let otherwise = self.side(branch.otherwise(), operands.to_vec())?;
+        join(&mut self.env, &then, &otherwise)
+    }
+
+    fn turns(&mut self, turns: &While, args: &[Fake]) -> Result<Fake> {
+        let (condition, rest) = split_condition(args)?;
+        let (init, captured) = rest
+            .split_at_checked(turns.carries())
+            .ok_or_else(|| Error::expected("the carried values", count(rest.len(), "argument")))?;
+        if condition == Some(false) {
+            return Ok(one_or_tuple(init.to_vec()));
+        }
+        let (state, _) = self.settled(turns.body(), init, captured, 1)?;
+        Ok(one_or_tuple(state))
+    }
+
+    fn scan(&mut self, scan: &Scan, args: &[Fake]) -> Result<Fake> {
+        let missing = || Error::expected("the arguments of a scan", count(args.len(), "argument"));
+        let (init, rest) = args.split_at_checked(scan.carries()).ok_or_else(missing)?;
+        let (sequences, captured) = rest
+            .split_at_checked(scan.sequences())
+            .ok_or_else(missing)?;
+        let mut length: Option<Dim> = None;
+        let mut inputs = Vec::with_capacity(sequences.len() + captured.len());
+        for sequence in sequences {
+            let (own, item) = item_of(sequence)?;
+            if let Some(length) = &length
+                && !self.env.same(length, &own)?
+            {
+                return Err(Error::msg(format_args!(
+                    "a scan takes items of sequences of {length} and of {own}: all have one length"
+                )));
+            }
+            length.get_or_insert(own);
+            inputs.push(item);
+        }
+        inputs.extend_from_slice(captured);
+        let length = length.ok_or_else(missing)?;
+        let (mut all, results) = self.settled(scan.step(), init, &inputs, 0)?;
+        let lists = results.into_iter();
+        all.extend(lists.map(|item| Fake::Repeated(Box::new(item), length.clone())));
+        Ok(one_or_tuple(all))
+    }
+
+    /// What a body carries after any number of turns, and what else it gives besides the first
+    /// `before` results.
+    fn settled(
+        &mut self,
+        body: &GraphModule,
+        init: &[Fake],
+        rest: &[Fake],
+        before: usize,
+    ) -> Result<(Vec<Fake>, Vec<Fake>)> {
+        let mut state = init.to_vec();
+        // Each turn makes one size or more a symbol, or is the last.
+        loop {
+            let inputs = state.iter().chain(rest).cloned().collect();
+            let given = self.side(body, inputs)?;
+            let results = given.items().unwrap_or(std::slice::from_ref(&given));
+            let next = results.get(before..before + state.len());
+            let next = next.ok_or_else(|| {
+                Error::expected("the carried values", count(results.len(), "result"))
+            })?;
+            let mut is_settled = true;
+            for (now, next) in state.iter_mut().zip(next) {
+                let joined = join(&mut self.env, now, next)?;
+                is_settled &= joined.is_same(now);
+                *now = joined;
+            }
+            if is_settled {
+                let more = results[before + state.len()..].to_vec();
+                return Ok((state, more));
+            }
+        }
+    }
+
+    fn side(&mut self, side: &GraphModule, inputs: Vec<Fake>) -> Result<Fake> {
+        self.graph(side.graph(), side.attributes(), inputs)
+    }
+}
+
+/// The condition, if it is known, and the other arguments.
+fn split_condition(args: &[Fake]) -> Result<(Option<bool>, &[Fake])> {
+    match args {
+        [Fake::Bool(truth), rest @ ..] => Ok((*truth, rest)),
+        [_, rest @ ..] => Ok((None, rest)),
+        [] => Err(Error::expected("a condition", "no argument")),
+    }
+}
+
+fn one_or_tuple(items: Vec<Fake>) -> Fake {
+    match <[Fake; 1]>::try_from(items) {
+        Ok([one]) => one,
+        Err(items) => Fake::Tuple(items),
+    }
+}
+
+/// The length of a sequence, and an item of it.
+fn item_of(sequence: &Fake) -> Result<(Dim, Fake)> {
+    match sequence {
+        Fake::Tensor(meta) if let [length, rest @ ..] = &meta.shape[..] => {
+            let mut item = TensorMeta::new(rest.to_vec());
+            item.dtype = meta.dtype;
+            item.device = meta.device;
+            Ok((length.clone(), Fake::tensor(item)))
+        }
+        Fake::Repeated(item, length) => Ok((length.clone(), (**item).clone())),
+        other => match other.items() {
+            Some([first, ..]) => Ok((
+                Dim::from(other.items().map_or(0, <[_]>::len)),
+                first.clone(),
+            )),
+            _ => Err(Error::expected(
+                "a tensor with a first dim to scan over",
+                other,
+            )),
+        },
+    }
+}
+
+/// What holds on both ways.
+fn join(env: &mut ShapeEnv, a: &Fake, b: &Fake) -> Result<Fake> {
+    Ok(match (a, b) {
+        (Fake::Tensor(one), Fake::Tensor(other)) => {
+            if one == other {
+                return Ok(a.clone());
+            }
+            if one.shape.len() != other.shape.len() {
+                return Err(Error::msg(format_args!(
+                    "the ways give {a} and {b}: a value has one number of dims for its shape to be inferred"
+                )));
+            }
+            let shape = one.shape.iter().zip(&other.shape);
+            let shape = shape.map(|(a, b)| joined_size(env, a, b));
+            let mut meta = TensorMeta::new(shape.collect::<Result<Vec<_>>>()?);
+            meta.dtype = one.dtype.filter(|dtype| other.dtype == Some(*dtype));
+            meta.device = one.device.filter(|device| other.device == Some(*device));
+            meta.requires_grad = one
+                .requires_grad
+                .filter(|grad| other.requires_grad == Some(*grad));
+            Fake::Tensor(Arc::new(meta))
+        }
+        (Fake::Int(one), Fake::Int(other)) => Fake::Int(match one == other || env.is_data(one) {
+            true => one.clone(),
+            false => env.fresh(i64::MIN, None)?,
+        }),
+        (Fake::Float(one), Fake::Float(other)) => {
+            let same = one.map(f64::to_bits) == other.map(f64::to_bits);
+            Fake::Float(one.filter(|_| same))
+        }
+        (Fake::Bool(one), Fake::Bool(other)) => Fake::Bool(one.filter(|_| one == other)),
+        (Fake::Tuple(one), Fake::Tuple(other)) if one.len() == other.len() => {
+            Fake::Tuple(all(env, one, other)?)
+        }
+        (Fake::List(one), Fake::List(other)) if one.len() == other.len() => {
+            Fake::List(all(env, one, other)?)
+        }
+        (
+            Fake::Int(_) | Fake::Float(_) | Fake::Bool(_),
+            Fake::Float(_) | Fake::Bool(_) | Fake::Int(_),
+        ) => Fake::Float(None),
+        (Fake::Plain(_), Fake::Plain(_)) => a.clone(),
+        _ => {
+            return Err(Error::msg(format_args!(
+                "the ways give {a} and {b}, which have no shape in common"
+            )));
+        }
+    })
+}
+
+fn all(env: &mut ShapeEnv, one: &[Fake], other: &[Fake]) -> Result<Vec<Fake>> {
+    one.iter()
+        .zip(other)
+        .map(|(a, b)| join(env, a, b))
+        .collect()
+}
+
+/// A size that depends on data already stays.
+fn joined_size(env: &mut ShapeEnv, a: &Dim, b: &Dim) -> Result<Dim> {
+    match a == b || env.is_data(a) {
+        true => Ok(a.clone()),
+        false => env.fresh(0, None),
+    }
+}
