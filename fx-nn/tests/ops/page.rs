@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fx_nn::ir::{Function, ParamSpec, registry};
+use fx_nn::ir::{Function, FunctionTable, ParamSpec, registry};
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
+use fx_nn::shapes::ShapeRule;
 
 use crate::layers::layers;
 use crate::support::NO_GRADIENT;
@@ -193,8 +194,11 @@ fn page() -> Result<String> {
          rest: `function!(ops::cross_entropy).call_as::<Tensor>(args![&x, &y, reduction = \"sum\"])?`. Reductions have\n\
          two methods instead of a `keepdim`: `x.sum(dim)` and `x.sum_keepdim(dim)`, and so for `mean`, `var`, `std`,\n\
          `amax` and `amin`.\n\n\
-         | name | method | PyTorch | arguments | result | effects | differentiable |\n|---|---|---|---|---|---|---|\n",
+         `infer_shapes` knows what the functions with a shape rule give.\n\n\
+         | name | method | PyTorch | arguments | result | effects | differentiable | shape rule |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
+    let rules = FunctionTable::<ShapeRule>::registered()?;
     let all = registry::functions();
     for function in all.iter().filter(|f| f.path().starts_with("fx_nn::ops::")) {
         let name = function.name();
@@ -202,13 +206,14 @@ fn page() -> Result<String> {
         let gradient = NO_GRADIENT.iter().find(|(other, _)| *other == name);
         let _ = writeln!(
             text,
-            "| `{name}` | {} | {} | {} | `{}` | {} | {} |",
+            "| `{name}` | {} | {} | {} | `{}` | {} | {} | {} |",
             if method { "yes" } else { "" },
             pytorch(name, function.path()),
             arguments(function.params()),
             function.def().returns.replace(' ', "").replace(',', ", "),
             effects(*function),
             gradient.map_or("yes".to_string(), |(_, why)| format!("no: it {why}")),
+            rules.get(*function).map_or("no", |_| "yes"),
         );
     }
     text.push_str(
