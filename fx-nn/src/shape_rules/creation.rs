@@ -14,10 +14,12 @@ rules! {
     |call| of_type(call, "shape") => ops::new_zeros, ops::new_ones, ops::new_empty;
     |call| of_type(call, "size") => ops::new_full;
     as_another => ops::zeros_like, ops::ones_like, ops::empty_like, ops::rand_like, ops::randn_like,
-        ops::full_like;
+        ops::full_like, ops::randint_like;
     arange => ops::arange;
     eye => ops::eye;
     steps => ops::linspace, ops::logspace;
+    whole_numbers => ops::randint;
+    permutation => ops::randperm;
 }
 
 fn of_sizes(call: &mut RuleCall<'_>, param: &str) -> Result<Fake> {
@@ -80,4 +82,14 @@ fn steps(call: &mut RuleCall<'_>) -> Result<Fake> {
         vec![steps],
         Some(call.dtype("dtype")?.unwrap_or(DType::F32)),
     ))
+}
+
+fn whole_numbers(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = call.dtype("dtype")?.unwrap_or(DType::I64);
+    Ok(tensor(call.sizes("size")?, Some(dtype)))
+}
+
+fn permutation(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = call.dtype("dtype")?.unwrap_or(DType::I64);
+    Ok(tensor(vec![call.size("n")?], Some(dtype)))
 }

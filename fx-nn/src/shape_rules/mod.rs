@@ -2,6 +2,7 @@
 //!
 //! Invariant: a rule and its kernel give the same shape and type, and refuse the same arguments.
 
+mod algebra;
 mod creation;
 mod elementwise;
 mod products;

@@ -27,7 +27,8 @@ rules! {
     topk => ops::topk;
     loss => ops::mse_loss, ops::l1_loss, ops::smooth_l1_loss, ops::huber_loss,
         ops::binary_cross_entropy_with_logits, ops::binary_cross_entropy, ops::kl_div,
-        ops::poisson_nll_loss, ops::soft_margin_loss;
+        ops::poisson_nll_loss, ops::soft_margin_loss, ops::hinge_embedding_loss;
+    loss_of_three => ops::margin_ranking_loss;
     class_loss => ops::cross_entropy, ops::nll_loss;
 }
 
@@ -47,7 +48,7 @@ fn reduced_fractions(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Whole numbers are summed as `i64`.
-fn summed(dtype: DType) -> DType {
+pub(super) fn summed(dtype: DType) -> DType {
     match dtype.is_floating_point() {
         true => dtype,
         false => DType::I64,
@@ -147,6 +148,20 @@ fn loss(call: &mut RuleCall<'_>) -> Result<Fake> {
     let shape = call.broadcast(&[&a.shape, &b.shape])?;
     let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
     let dtype = fractional(dtype);
+    Ok(match call.text("reduction")? {
+        "none" => tensor(shape, dtype),
+        _ => tensor(Vec::new(), dtype),
+    })
+}
+
+fn loss_of_three(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, b, target) = (
+        call.tensor("x1")?,
+        call.tensor("x2")?,
+        call.tensor("target")?,
+    );
+    let shape = call.broadcast(&[&a.shape, &b.shape, &target.shape])?;
+    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
     Ok(match call.text("reduction")? {
         "none" => tensor(shape, dtype),
         _ => tensor(Vec::new(), dtype),

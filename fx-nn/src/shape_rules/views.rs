@@ -39,6 +39,15 @@ rules! {
     masked_select => ops::masked_select;
     pixel_shuffle => ops::pixel_shuffle;
     pixel_unshuffle => ops::pixel_unshuffle;
+    |call| with_dims(call, 1) => ops::atleast_1d;
+    |call| with_dims(call, 2) => ops::atleast_2d;
+    |call| with_dims(call, 3) => ops::atleast_3d;
+    |call| joined(call, 1, 0) => ops::vstack, ops::row_stack;
+    |call| joined(call, 0, 1) => ops::hstack;
+    |call| joined(call, 2, 2) => ops::dstack;
+    moved => ops::movedim, ops::moveaxis;
+    take => ops::take;
+    rotated => ops::rot90;
 }
 
 /// Sizes of which one may be -1: what is left for it.
@@ -514,6 +523,104 @@ fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
         for size in [h, w] {
             *size = call.env().divided(size, &by.into())?;
         }
+    }
+    Ok(tensor(shape, x.dtype))
+}
+
+/// At least so many dims.
+fn lifted(shape: &[Dim], dims: usize) -> Vec<Dim> {
+    let mut shape = shape.to_vec();
+    match (shape.len(), dims) {
+        (2, 3) => shape.push(Dim::known(1)),
+        (1, 3) => {
+            shape.insert(0, Dim::known(1));
+            shape.push(Dim::known(1));
+        }
+        _ => {
+            while shape.len() < dims {
+                shape.insert(0, Dim::known(1));
+            }
+        }
+    }
+    shape
+}
+
+fn with_dims(call: &mut RuleCall<'_>, dims: usize) -> Result<Fake> {
+    let x = x(call)?;
+    Ok(tensor(lifted(&x.shape, dims), x.dtype))
+}
+
+/// Joined along a dim, each with more dims than `above`; vectors along their only one.
+fn joined(call: &mut RuleCall<'_>, above: usize, place: usize) -> Result<Fake> {
+    let tensors = call.tensors("tensors")?;
+    let dtype = result_type(call.arg("tensors")?.items().unwrap_or_default());
+    let shapes: Vec<Vec<Dim>> = tensors
+        .iter()
+        .map(|meta| lifted(&meta.shape, above + 1))
+        .collect();
+    let [first, rest @ ..] = &shapes[..] else {
+        return Err(Error::msg("the list of tensors is empty"));
+    };
+    let place = place.min(first.len() - 1);
+    let mut shape = first.clone();
+    for other in rest {
+        if other.len() != shape.len() {
+            return Err(Error::msg(format_args!(
+                "the shapes {first:?} and {other:?} differ in their dims"
+            )));
+        }
+        for (at, (size, own)) in shape.iter_mut().zip(other).enumerate() {
+            if at == place {
+                *size = (&*size + own)?;
+            } else {
+                call.same(size, own, || {
+                    format!("the shapes {first:?} and {other:?} do not fit")
+                })?;
+            }
+        }
+    }
+    Ok(tensor(shape, dtype))
+}
+
+fn moved(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let rank = x.shape.len();
+    let (from, to) = (
+        call.places("source", rank)?,
+        call.places("destination", rank)?,
+    );
+    if from.len() != to.len() {
+        return Err(Error::msg(format_args!(
+            "{} dims move to {} places",
+            from.len(),
+            to.len()
+        )));
+    }
+    let mut left = (0..rank).filter(|at| !from.contains(at));
+    let mut shape = Vec::with_capacity(rank);
+    for at in 0..rank {
+        let source = match to.iter().position(|place| *place == at) {
+            Some(position) => Some(from[position]),
+            None => left.next(),
+        };
+        shape.extend(source.and_then(|at| x.shape.get(at)).cloned());
+    }
+    Ok(tensor(shape, x.dtype))
+}
+
+fn take(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, index) = (x(call)?, call.tensor("index")?);
+    Ok(like(index, x.dtype))
+}
+
+fn rotated(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let places = call.places("dims", x.shape.len())?;
+    let mut shape = x.shape.clone();
+    match (&places[..], call.int("k")? % 2) {
+        ([_, _], 0) => {}
+        ([a, b], _) => shape.swap(*a, *b),
+        _ => return Err(Error::msg("rot90: two dims are turned")),
     }
     Ok(tensor(shape, x.dtype))
 }

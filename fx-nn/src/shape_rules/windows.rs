@@ -26,6 +26,10 @@ rules! {
     adaptive::<1> => ops::adaptive_avg_pool1d, ops::adaptive_max_pool1d;
     adaptive::<2> => ops::adaptive_avg_pool2d, ops::adaptive_max_pool2d;
     adaptive::<3> => ops::adaptive_avg_pool3d, ops::adaptive_max_pool3d;
+    places_of::<1> => ops::adaptive_max_pool1d_with_indices;
+    places_of::<2> => ops::adaptive_max_pool2d_with_indices;
+    places_of::<3> => ops::adaptive_max_pool3d_with_indices;
+    unfold => ops::unfold;
     interpolate => ops::interpolate;
 }
 
@@ -245,5 +249,38 @@ fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
         }
         _ => return Err(Error::msg("interpolate takes a size or a factor")),
     }
+    Ok(tensor(shape, x.dtype))
+}
+
+fn places_of<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let values = adaptive::<N>(call)?;
+    let places = match &values {
+        Fake::Tensor(meta) => tensor(meta.shape.clone(), Some(DType::I64)),
+        other => other.clone(),
+    };
+    Ok(Fake::Tuple(vec![values, places]))
+}
+
+/// The windows as columns.
+fn unfold(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let (mut shape, over) = parted::<2>(call, &x.shape)?;
+    let (kernel, dilation) = (call.ints::<2>("kernel_size")?, call.ints::<2>("dilation")?);
+    let (padding, stride) = (call.ints::<2>("padding")?, call.ints::<2>("stride")?);
+    let mut count = Dim::known(1);
+    for (at, size) in over.iter().enumerate() {
+        let window = Window {
+            kernel: kernel[at].into(),
+            stride: stride[at],
+            padding: padding[at],
+            dilation: dilation[at],
+            ceil: false,
+        };
+        count = (count * windows(call, size, &window)?)?;
+    }
+    if let Some(channels) = shape.last_mut() {
+        *channels = (&*channels * (kernel[0] * kernel[1]))?;
+    }
+    shape.push(count);
     Ok(tensor(shape, x.dtype))
 }

@@ -48,6 +48,6 @@ fn rules_agree_with_runs() -> Result<()> {
         count("unknown")
     );
     assert_eq!(found, "");
-    assert!(functions.len() >= 200 && count("rules_checked") >= 10_000);
+    assert!(functions.len() >= 300 && count("rules_checked") >= 10_000);
     Ok(())
 }
