@@ -32,7 +32,7 @@ fn category(dtype: DType) -> u8 {
 pub fn result_type<'f>(args: impl IntoIterator<Item = &'f Fake>) -> Option<DType> {
     let (mut with_dims, mut without, mut numbers) = (None, None, Vec::new());
     for arg in args {
-        let Fake::Tensor(meta) = arg else {
+        let Fake::Single(meta) = arg else {
             numbers.push(arg);
             continue;
         };

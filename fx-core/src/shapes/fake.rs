@@ -18,7 +18,7 @@ const LISTED: usize = 4096;
 #[non_exhaustive]
 pub enum Fake {
     /// A tensor.
-    Tensor(Arc<TensorMeta>),
+    Single(Arc<TensorMeta>),
     /// A whole number, such as a size.
     Int(Dim),
     /// A number; `None` if a run decides it.
@@ -42,7 +42,7 @@ pub enum Fake {
 impl Fake {
     /// A tensor.
     pub fn tensor(meta: TensorMeta) -> Self {
-        Fake::Tensor(Arc::new(meta))
+        Fake::Single(Arc::new(meta))
     }
 
     /// No value.
@@ -75,7 +75,7 @@ impl Fake {
     pub fn known(&self) -> Option<Value> {
         let all = |items: &[Fake]| items.iter().map(Fake::known).collect::<Option<Box<[_]>>>();
         Some(match self {
-            Fake::Tensor(_) | Fake::Repeated(..) => return None,
+            Fake::Single(_) | Fake::Repeated(..) => return None,
             Fake::Int(dim) => Value::Int(dim.as_number()?),
             Fake::Float(number) => Value::Float((*number)?),
             Fake::Bool(truth) => Value::Bool((*truth)?),
@@ -101,7 +101,7 @@ impl Fake {
     /// The tensor, if it is one.
     pub fn as_tensor(&self) -> Option<&Arc<TensorMeta>> {
         match self {
-            Fake::Tensor(meta) => Some(meta),
+            Fake::Single(meta) => Some(meta),
             _ => None,
         }
     }
@@ -141,7 +141,7 @@ impl Fake {
     /// Whether another one is known to be the same, as far as shapes go.
     pub(super) fn is_same(&self, other: &Fake) -> bool {
         match (self, other) {
-            (Fake::Tensor(a), Fake::Tensor(b)) => a == b,
+            (Fake::Single(a), Fake::Single(b)) => a == b,
             (Fake::Int(a), Fake::Int(b)) => a == b,
             (Fake::Float(a), Fake::Float(b)) => a.map(f64::to_bits) == b.map(f64::to_bits),
             (Fake::Bool(a), Fake::Bool(b)) => a == b,
@@ -159,7 +159,7 @@ impl Fake {
     pub(super) fn meta(&self) -> ValueMeta {
         let all = |items: &[Fake]| ValueMeta::Sequence(items.iter().map(Fake::meta).collect());
         match self {
-            Fake::Tensor(meta) => ValueMeta::Single((**meta).clone()),
+            Fake::Single(meta) => ValueMeta::Single((**meta).clone()),
             Fake::Int(dim) if dim.as_number().is_none() => ValueMeta::Size(dim.clone()),
             Fake::List(items) | Fake::Tuple(items) => all(items),
             Fake::Repeated(item, length) if let Some(length @ ..=LISTED) = length.as_known() => {
@@ -181,7 +181,7 @@ impl Fake {
 impl fmt::Display for Fake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fake::Tensor(meta) => write!(f, "a tensor {meta}"),
+            Fake::Single(meta) => write!(f, "a tensor {meta}"),
             Fake::Int(dim) => write!(f, "{dim}"),
             Fake::Repeated(item, length) => write!(f, "{length} times {item}"),
             Fake::Float(None) => f.write_str("a number"),

@@ -82,7 +82,7 @@ impl GraphModule {
         for leaf in &leaves {
             match leaf {
                 Fake::Int(dim) => env.declare(dim),
-                Fake::Tensor(meta) => meta.shape.iter().for_each(|dim| env.declare(dim)),
+                Fake::Single(meta) => meta.shape.iter().for_each(|dim| env.declare(dim)),
                 _ => {}
             }
         }
@@ -270,7 +270,7 @@ fn is_nothing(function: Function) -> bool {
 /// Adds what tensors take from the arguments: the device, and whether gradients are computed.
 fn complete(value: &mut Fake, args: &[Fake]) {
     match value {
-        Fake::Tensor(meta) => {
+        Fake::Single(meta) => {
             let mut tensors = args.iter().filter_map(Fake::as_tensor);
             let device = tensors.clone().find_map(|arg| arg.device);
             let grad = tensors.any(|arg| arg.requires_grad == Some(true));

@@ -74,7 +74,7 @@ fn computed(
 ) -> Result<Fake> {
     let (a, b) = pair(call)?;
     match (a, b) {
-        (Fake::Tensor(_), _) | (_, Fake::Tensor(_)) => tensors(call, dtype),
+        (Fake::Single(_), _) | (_, Fake::Single(_)) => tensors(call, dtype),
         (Fake::Int(a), Fake::Int(b)) => match sizes(a, b) {
             Ok(size) => Ok(Fake::Int(size)),
             // A quotient of whole numbers is none.
@@ -99,8 +99,8 @@ fn tensors(call: &mut RuleCall<'_>, dtype: fn(&Fake, &Fake) -> Option<DType>) ->
             .map_or(Vec::new(), |meta| meta.shape.clone())
     };
     let shape = match (a, b) {
-        (Fake::Tensor(_), Fake::Tensor(_)) => call.broadcast(&[&shape(a), &shape(b)])?,
-        (Fake::Tensor(_), _) => shape(a),
+        (Fake::Single(_), Fake::Single(_)) => call.broadcast(&[&shape(a), &shape(b)])?,
+        (Fake::Single(_), _) => shape(a),
         _ => shape(b),
     };
     let mut meta = TensorMeta::new(shape);
@@ -146,7 +146,7 @@ fn decided(
 
 fn alone(call: &mut RuleCall<'_>, size: fn(&Dim) -> Result<Dim>) -> Result<Fake> {
     match call.args() {
-        [Fake::Tensor(meta)] => {
+        [Fake::Single(meta)] => {
             let mut same = TensorMeta::new(meta.shape.clone());
             same.dtype = meta.dtype;
             Ok(Fake::tensor(same))
@@ -160,10 +160,10 @@ fn alone(call: &mut RuleCall<'_>, size: fn(&Dim) -> Result<Dim>) -> Result<Fake>
 
 /// The product of matrices, with leading dims that are broadcast; of vectors too.
 fn matmul(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (Fake::Tensor(a), Fake::Tensor(b)) = pair(call)? else {
+    let (Fake::Single(a), Fake::Single(b)) = pair(call)? else {
         return Err(Error::operator("matmul", "what is no tensor"));
     };
-    let dtype = arithmetic(&Fake::Tensor(a.clone()), &Fake::Tensor(b.clone()));
+    let dtype = arithmetic(&Fake::Single(a.clone()), &Fake::Single(b.clone()));
     let shape = call.matmul(&a.shape, &b.shape)?;
     let mut meta = TensorMeta::new(shape);
     meta.dtype = dtype;
@@ -188,7 +188,7 @@ fn attribute(call: &mut RuleCall<'_>) -> Result<Fake> {
 /// An item of a list, or a part of a tensor.
 fn item(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (of, index) = pair(call)?;
-    if let Fake::Tensor(meta) = of {
+    if let Fake::Single(meta) = of {
         let items = match index {
             Fake::Tuple(items) => items.clone(),
             one => vec![one.clone()],
@@ -278,12 +278,12 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
                 let size = left.next().cloned().unwrap_or(Dim::known(1));
                 result.push(sliced(&size, ends)?);
             }
-            Fake::Tensor(index) if index.dtype == Some(DType::Bool) => {
+            Fake::Single(index) if index.dtype == Some(DType::Bool) => {
                 // Each place that is true.
                 left.by_ref().take(index.shape.len()).for_each(drop);
                 together.get_or_insert((result.len(), Vec::new())).1 = vec![env.fresh(0, None)?];
             }
-            Fake::Tensor(index) => {
+            Fake::Single(index) => {
                 left.next();
                 let at = result.len();
                 let (_, shape) = together.get_or_insert((at, Vec::new()));

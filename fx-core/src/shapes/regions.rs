@@ -142,7 +142,7 @@ fn one_or_tuple(items: Vec<Fake>) -> Fake {
 /// The length of a sequence, and an item of it.
 fn item_of(sequence: &Fake) -> Result<(Dim, Fake)> {
     match sequence {
-        Fake::Tensor(meta) if let [length, rest @ ..] = &meta.shape[..] => {
+        Fake::Single(meta) if let [length, rest @ ..] = &meta.shape[..] => {
             let mut item = TensorMeta::new(rest.to_vec());
             item.dtype = meta.dtype;
             item.device = meta.device;
@@ -165,7 +165,7 @@ fn item_of(sequence: &Fake) -> Result<(Dim, Fake)> {
 /// What holds on both ways.
 fn join(env: &mut ShapeEnv, a: &Fake, b: &Fake) -> Result<Fake> {
     Ok(match (a, b) {
-        (Fake::Tensor(one), Fake::Tensor(other)) => {
+        (Fake::Single(one), Fake::Single(other)) => {
             if one == other {
                 return Ok(a.clone());
             }
@@ -182,7 +182,7 @@ fn join(env: &mut ShapeEnv, a: &Fake, b: &Fake) -> Result<Fake> {
             meta.requires_grad = one
                 .requires_grad
                 .filter(|grad| other.requires_grad == Some(*grad));
-            Fake::Tensor(Arc::new(meta))
+            Fake::Single(Arc::new(meta))
         }
         (Fake::Int(one), Fake::Int(other)) => Fake::Int(match one == other || env.is_data(one) {
             true => one.clone(),

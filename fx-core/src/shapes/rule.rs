@@ -97,7 +97,7 @@ impl<'c> RuleCall<'c> {
     /// Returns an error if the argument is something else.
     pub fn tensor(&self, param: &str) -> Result<&'c TensorMeta> {
         match self.arg(param)? {
-            Fake::Tensor(meta) => Ok(meta),
+            Fake::Single(meta) => Ok(meta),
             other => Err(self.unexpected(param, "a tensor", other)),
         }
     }
@@ -122,7 +122,7 @@ impl<'c> RuleCall<'c> {
         let items = arg.items();
         let items = items.ok_or_else(|| self.unexpected(param, "a list of tensors", arg))?;
         let tensor = |item: &'c Fake| match item {
-            Fake::Tensor(meta) => Ok(&**meta),
+            Fake::Single(meta) => Ok(&**meta),
             other => Err(self.unexpected(param, "a list of tensors", other)),
         };
         items.iter().map(tensor).collect()

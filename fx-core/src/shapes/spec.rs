@@ -115,7 +115,7 @@ impl Spec {
     /// ```
     #[must_use]
     pub fn dynamic(self, dim: usize, name: impl Into<SpecSize>) -> Self {
-        let Kind::Known(Fake::Tensor(meta)) = &self.0 else {
+        let Kind::Known(Fake::Single(meta)) = &self.0 else {
             return match self.0 {
                 Kind::Wrong(_) => self,
                 _ => Spec(Kind::Wrong(format!("{self} has no dims to name"))),
@@ -174,7 +174,7 @@ impl fmt::Display for Spec {
             items.join(", ")
         };
         match &self.0 {
-            Kind::Known(Fake::Tensor(meta)) => meta.fmt(f),
+            Kind::Known(Fake::Single(meta)) => meta.fmt(f),
             Kind::Known(fake) => fake.fmt(f),
             Kind::Wrong(problem) => f.write_str(problem),
             Kind::List(items) => write!(f, "[{}]", all(items)),

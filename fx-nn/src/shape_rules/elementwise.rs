@@ -110,8 +110,8 @@ fn pair(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
         other => return Err(Error::expected("two arguments", other.len())),
     };
     let shape = match (a, b) {
-        (Fake::Tensor(_), Fake::Tensor(_)) => call.broadcast(&[shape_of(a), shape_of(b)])?,
-        (Fake::Tensor(a), _) => a.shape.clone(),
+        (Fake::Single(_), Fake::Single(_)) => call.broadcast(&[shape_of(a), shape_of(b)])?,
+        (Fake::Single(a), _) => a.shape.clone(),
         _ => shape_of(b).to_vec(),
     };
     Ok(tensor(shape, dtype))

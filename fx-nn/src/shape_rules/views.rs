@@ -289,7 +289,7 @@ fn stack(call: &mut RuleCall<'_>) -> Result<Fake> {
 
 fn stacked(call: &mut RuleCall<'_>) -> Result<Fake> {
     if let Fake::Repeated(item, length) = call.arg("items")?
-        && let Fake::Tensor(item) = &**item
+        && let Fake::Single(item) = &**item
     {
         let shape = std::iter::once(length).chain(&item.shape).cloned();
         return Ok(tensor(shape.collect(), item.dtype));

@@ -255,7 +255,7 @@ fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn places_of<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     let values = adaptive::<N>(call)?;
     let places = match &values {
-        Fake::Tensor(meta) => tensor(meta.shape.clone(), Some(DType::I64)),
+        Fake::Single(meta) => tensor(meta.shape.clone(), Some(DType::I64)),
         other => other.clone(),
     };
     Ok(Fake::Tuple(vec![values, places]))

@@ -149,7 +149,7 @@ fn the_place_of_a_wrong_entry_is_named() -> Result<()> {
     );
     assert_eq!(
         changed(|meta| meta["fx_core::ir::ValueMeta"] = 1.into())?,
-        "nodes[0].meta.fx_core::ir::ValueMeta: expected a tensor, a list, a dict or a text, found `1`"
+        "nodes[0].meta.fx_core::ir::ValueMeta: expected a tensor, a list, a dict, a size or a text, found `1`"
     );
     let unknown = changed(|meta| meta["other::Stage"] = 1.into())?;
     let expected = "nodes[0].meta.other::Stage: no type of entries is registered as `other::Stage`: link its crate in";
