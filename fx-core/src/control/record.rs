@@ -114,10 +114,7 @@ pub(super) fn is_same(a: &Value, b: &Value) -> bool {
         (Value::Str(a), Value::Str(b)) => a == b,
         (Value::DType(a), Value::DType(b)) => a == b,
         (Value::Proxy(a), Value::Proxy(b)) => a == b,
-        _ => match (a.as_object(), b.as_object()) {
-            (Some(a), Some(b)) => a.object_id().is_some() && a.object_id() == b.object_id(),
-            _ => false,
-        },
+        _ => a.is_same_object(b),
     }
 }
 

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::GraphModule;
 use super::source::written_sides;
 use super::surgery::Mark;
-use crate::module::attributes::Attributes;
+use crate::module::attributes::{Attributes, within};
 use crate::module::module::Module;
 use crate::value::value::Value;
 
@@ -45,7 +45,7 @@ impl Hoisted {
             for (path, module) in &inner.attributes.modules {
                 let sides = written_sides(&**module, depth);
                 for (name, side) in sides.iter().rev() {
-                    left.push((format!("{around}{path}.{name}."), side, depth + 1));
+                    left.push((within(&within(&around, path), name), side, depth + 1));
                 }
                 if sides.is_empty() {
                     let place = hoisted.place(path, |held| held.has_module(&**module));
@@ -56,8 +56,8 @@ impl Hoisted {
                     places.insert(path.to_string(), place);
                 }
             }
-            if let Some(side) = around.strip_suffix('.') {
-                hoisted.sides.push((side.to_string(), places));
+            if !around.is_empty() {
+                hoisted.sides.push((around, places));
             }
         }
         hoisted
@@ -117,8 +117,7 @@ impl At<'_> {
     }
 
     fn has_tensor(&self, tensor: &Value) -> bool {
-        let id = |value: &Value| value.as_object().and_then(|object| object.object_id());
         let held = self.held.tensors.get(self.path);
-        held.is_some_and(|(_, held)| id(held).is_some() && id(held) == id(tensor))
+        held.is_some_and(|(_, held)| held.is_same_object(tensor))
     }
 }

@@ -44,7 +44,7 @@ use crate::ir::signature::{ParamSpec, arguments_error};
 use crate::ir::value_meta::ValueMeta;
 use crate::ir::version::Version;
 use crate::module::argument::{OfModule, module_of, module_value};
-use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found};
+use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found, within};
 use crate::module::call::Call;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
@@ -341,11 +341,7 @@ impl GraphModule {
         module.hooks = self.hooks.clone();
         module.entries = self.entries.copied();
         module.for_each_side(|at, side| {
-            let inside = match path {
-                "" => at.to_string(),
-                path => format!("{path}.{at}"),
-            };
-            *side = side.transformed(interpreter, &inside)?;
+            *side = side.transformed(interpreter, &within(path, at))?;
             Ok(())
         })?;
         Ok(module)

@@ -14,6 +14,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operator;
 use crate::ir::value_meta::ValueMeta;
+use crate::module::attributes::within;
 use crate::value::handle::NodeId;
 
 /// A region that one node calls.
@@ -127,7 +128,7 @@ impl GraphModule {
             let path = path.clone();
             if let Some((_, module)) = self.attributes.modules.lend(at) {
                 for_each_graph_of(&mut **module, |name, side| {
-                    change(&format!("{path}.{name}"), side)
+                    change(&within(&path, name), side)
                 })?;
                 module.graphs_changed();
             }
@@ -135,40 +136,37 @@ impl GraphModule {
         Ok(())
     }
 
-    /// The sides of the branches and loops that the module holds, and those inside of them, by
-    /// path; outer ones come first.
-    pub(crate) fn sides(&self) -> Vec<(String, &GraphModule)> {
-        let mut sides: Vec<(String, &GraphModule)> = Vec::new();
+    /// The module itself, at an empty path, and the sides of the branches and loops in it, by path;
+    /// outer ones come first.
+    pub(crate) fn with_sides(&self) -> Vec<(String, &GraphModule)> {
+        let mut found: Vec<(String, &GraphModule)> = vec![(String::new(), self)];
         let mut next = 0;
-        let mut inside = (String::new(), self);
-        loop {
-            let (around, module) = &inside;
+        while let Some((around, module)) = found.get(next) {
+            let mut inside = Vec::new();
             for (path, called) in &module.attributes.modules {
                 if !called.graph_names().is_empty() {
-                    let found = graphs_of(&**called).into_iter();
-                    sides
-                        .extend(found.map(|(name, side)| (format!("{around}{path}.{name}"), side)));
+                    let sides = graphs_of(&**called).into_iter();
+                    let path = within(around, path);
+                    inside.extend(sides.map(|(name, side)| (within(&path, name), side)));
                 }
             }
-            let Some((path, side)) = sides.get(next) else {
-                return sides;
-            };
-            inside = (format!("{path}."), side);
+            found.extend(inside);
             next += 1;
         }
+        found
     }
 
-    /// Sets the entries of nodes, of sides too.
-    pub(crate) fn set_metas(&mut self, metas: &mut FxHashMap<NodeId, ValueMeta>) -> Result<()> {
+    /// Sets entries of nodes, of sides too: `metas_of` gives those of a graph.
+    pub(crate) fn set_metas(
+        &mut self,
+        metas_of: &mut dyn FnMut(&Graph) -> Vec<(NodeId, ValueMeta)>,
+    ) -> Result<()> {
         let mut graph = self.graph_mut();
-        let nodes: Vec<NodeId> = graph.nodes().map(|node| node.id()).collect();
-        for node in nodes {
-            if let Some(meta) = metas.remove(&node) {
-                graph.node_mut(node)?.set_meta(meta);
-            }
+        for (node, meta) in metas_of(&graph) {
+            graph.node_mut(node)?.set_meta(meta);
         }
         drop(graph);
-        self.for_each_side(|_, side| side.set_metas(metas))
+        self.for_each_side(|_, side| side.set_metas(metas_of))
     }
 
     /// The regions that exactly one node calls.

@@ -17,6 +17,7 @@ use crate::emit::types::tensor_of as tensor_of_graph;
 use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
+use crate::module::attributes::within;
 use crate::module::module::Module;
 use crate::module::registry::path_of;
 use crate::text::Comment;
@@ -113,9 +114,9 @@ impl GraphModule {
                 _ => written_sides(&**module, depth),
             };
             let side = |(name, side): (&str, &'g GraphModule)| {
-                let at = format!("{around}{path}.{name}");
+                let at = within(&within(around, path), name);
                 let own = own.map(|own| own.at(&at));
-                side.source_inside(own, core, &format!("{at}."), depth + 1)
+                side.source_inside(own, core, &at, depth + 1)
             };
             let region = match <[_; 2]>::try_from(sides) {
                 Ok(sides) => Control::Branch(Box::new(sides.map(side))),
@@ -188,10 +189,7 @@ impl GraphModule {
                     _ => (depth + 1) % (MAX_NESTED + 1),
                 };
                 for (name, inner) in graphs_of(&**called).into_iter().rev() {
-                    let steps = [path.as_str(), at.as_ref(), name];
-                    let steps: Vec<&str> =
-                        steps.into_iter().filter(|step| !step.is_empty()).collect();
-                    left.push((steps.join("."), inner, depth));
+                    left.push((within(&within(&path, at), name), inner, depth));
                 }
             }
             // A side is written where it is called.

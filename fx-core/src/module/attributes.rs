@@ -220,3 +220,11 @@ pub(crate) fn is_inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.starts_with('.'))
 }
+
+/// The path of a step inside of a path; either may be empty.
+pub(crate) fn within(outer: &str, step: &str) -> String {
+    match (outer, step) {
+        ("", path) | (path, "") => path.to_string(),
+        (outer, step) => format!("{outer}.{step}"),
+    }
+}

@@ -10,8 +10,9 @@ use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::module::attributes::within;
 use crate::module::path_pattern::PathPattern;
-use crate::run::interpreter::{Interpretation, Interpreter, path_in};
+use crate::run::interpreter::{Interpretation, Interpreter};
 use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -133,9 +134,9 @@ impl GraphModule {
             }
             fit
         };
-        for (inside, side) in [(String::new(), self)].into_iter().chain(self.sides()) {
+        for (inside, side) in self.with_sides() {
             for node in side.graph() {
-                let name = path_in(&inside, node);
+                let name = within(&inside, &node.name().to_string());
                 match node.op() {
                     Op::CallModule(path) if any(path) => {
                         let names = chosen.nodes.entry(node.id()).or_default();

@@ -10,6 +10,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
+use crate::module::attributes::within;
 use crate::run::interpreter::{Interpretation, Interpreter};
 use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
@@ -116,10 +117,7 @@ impl fmt::Display for Profile {
         let total = self.total().as_secs_f64().max(f64::MIN_POSITIVE);
         let mut nodes: Vec<&NodeCost> = self.nodes.iter().filter(|n| n.calls > 0).collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(node.time));
-        let shown = |node: &NodeCost| match &*node.inside {
-            "" => node.name.clone(),
-            inside => format!("{inside}.{}", node.name),
-        };
+        let shown = |node: &NodeCost| within(&node.inside, &node.name);
         let width = nodes
             .iter()
             .map(|n| shown(n).len())
@@ -196,7 +194,7 @@ impl GraphModule {
         }
         let mut nodes = Vec::new();
         let mut places = FxHashMap::default();
-        for (inside, side) in [(String::new(), self)].into_iter().chain(self.sides()) {
+        for (inside, side) in self.with_sides() {
             for node in side.graph() {
                 places.insert(node.id(), nodes.len());
                 let module = node.modules_around().next();

@@ -44,7 +44,12 @@ impl GraphModule {
         let mut shapes = ShapeProp(FxHashMap::default());
         shapes.0.reserve(self.graph().len());
         let result = self.interpret(&mut shapes, args)?;
-        self.set_metas(&mut shapes.0)?;
+        self.set_metas(&mut |graph| {
+            let nodes = graph.nodes().map(|node| node.id());
+            nodes
+                .filter_map(|node| Some((node, shapes.0.remove(&node)?)))
+                .collect()
+        })?;
         Ok(result)
     }
 }

@@ -508,7 +508,7 @@ impl Work<'_> {
                 || attributes.conflict(path).is_some()
         };
         let same = match (own.tensors.get(path), attributes.tensors.get(path)) {
-            (Some((_, a)), Some((_, b))) => same_tensor(a, b),
+            (Some((_, a)), Some((_, b))) => a.is_same_object(b),
             // A graph without attributes names what the module has.
             (None, there) => {
                 !own.modules.contains_key(path)
@@ -633,10 +633,4 @@ impl Work<'_> {
             }
         }
     }
-}
-
-/// Whether two values are one tensor.
-fn same_tensor(a: &Value, b: &Value) -> bool {
-    let id = |value: &Value| value.as_object().and_then(|object| object.object_id());
-    id(a).is_some() && id(a) == id(b)
 }

@@ -18,7 +18,7 @@ use crate::ir::graph::Graph;
 use crate::ir::identity::{identical_but, is_same_call};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::module::attributes::Attributes;
+use crate::module::attributes::{Attributes, within};
 use crate::module::module::Module;
 use crate::text::{count, given as were_given};
 use crate::trace::call_args::{CallArgs, bind_values};
@@ -179,14 +179,6 @@ fn bound_call(node: NodeRef<'_>) -> Option<Vec<Argument>> {
     };
     let bound = BoundArgs::of(node, function.path(), function.params()).ok()?;
     Some(bound.iter().map(|(_, arg)| arg.into_owned()).collect())
-}
-
-/// The name of a node of a graph at a path.
-pub(crate) fn path_in(path: &str, node: NodeRef<'_>) -> String {
-    match path {
-        "" => node.name().to_string(),
-        path => format!("{path}.{}", node.name()),
-    }
 }
 
 impl<'m> Interpretation<'m> {
@@ -351,7 +343,7 @@ impl<'m> Interpretation<'m> {
     /// The name of one of its nodes, behind the [`path`](Interpretation::path) of the graph:
     /// `cond_0.then.mul` in a side of a branch.
     pub fn path_of(&self, node: NodeRef<'_>) -> String {
-        path_in(&self.path, node)
+        within(&self.path, &node.name().to_string())
     }
 
     /// The node that runs.
@@ -557,15 +549,13 @@ impl<'m> Interpretation<'m> {
             module.run(&lent, &mut out)?;
             return Ok(out);
         }
-        let around = self.path();
+        let called = within(self.path(), path);
         let run = &mut |name: &'static str, side: &dyn Module, args: &[&Value], out: &mut Value| {
             let Some((graph, attributes)) = side.as_graph() else {
                 return side.run(args, out);
             };
-            let inside = [around, path, name];
-            let inside: Vec<&str> = inside.into_iter().filter(|at| !at.is_empty()).collect();
             let inputs = args.iter().map(|arg| (*arg).clone()).collect();
-            let mut inner = Interpretation::new(graph, attributes).at(inside.join("."));
+            let mut inner = Interpretation::new(graph, attributes).at(within(&called, name));
             *out = inner.run(interpreter, inputs)?;
             Ok(())
         };

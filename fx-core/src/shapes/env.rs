@@ -170,7 +170,7 @@ impl ShapeEnv {
             _ => {}
         }
         for difference in [&difference, &(&difference * -1)?] {
-            if let Some((of, by)) = difference.as_remainder()? {
+            if let Some((of, by)) = difference.as_remainder() {
                 self.claim(Claim::Multiple(of, by.into()));
                 return Ok(true);
             }

@@ -55,24 +55,35 @@ impl GraphModule {
     /// shapes do not fit: the error names the node and its source line, and no entry changes.
     pub fn infer_shapes(&mut self, specs: &[Spec]) -> Result<ShapeEnv> {
         let mut env = ShapeEnv::default();
-        let inputs = self.fakes_of(specs, &mut env)?;
+        let inputs = self.inputs_of(specs, &mut env)?;
         let rules = FunctionTable::registered()?;
         let mut inference = Inference {
             rules,
             env,
-            nodes: FxHashMap::default(),
+            values: FxHashMap::default(),
             opened: 0,
         };
         inference.graph(self.graph(), self.attributes(), inputs)?;
-        inference.env.without_implied()?;
-        let nodes = inference.nodes.into_iter();
-        let mut metas = nodes.map(|(node, value)| (node, value.meta())).collect();
-        self.set_metas(&mut metas)?;
-        Ok(inference.env)
+        let Inference {
+            mut env, values, ..
+        } = inference;
+        env.without_implied()?;
+        self.set_metas(&mut |graph| {
+            let output = graph.output_node().map(|node| node.id());
+            let Some(values) = output.and_then(|output| values.get(&output)) else {
+                return Vec::new();
+            };
+            let meta = |node: NodeRef<'_>| {
+                let value = values.get(node.id().index as usize)?.as_ref()?;
+                Some((node.id(), value.meta()))
+            };
+            graph.nodes().filter_map(meta).collect()
+        })?;
+        Ok(env)
     }
 
     /// What each input will be.
-    fn fakes_of(&self, specs: &[Spec], env: &mut ShapeEnv) -> Result<Vec<Fake>> {
+    fn inputs_of(&self, specs: &[Spec], env: &mut ShapeEnv) -> Result<Vec<Fake>> {
         let mut leaves = Vec::new();
         let args = specs.iter().map(|spec| spec.leaves(&mut leaves));
         let call = CallArgs {
@@ -98,8 +109,9 @@ impl GraphModule {
 pub(super) struct Inference {
     rules: &'static FunctionTable<ShapeRule>,
     pub env: ShapeEnv,
-    /// What nodes give; of a loop, after any number of turns.
-    nodes: FxHashMap<NodeId, Fake>,
+    /// What the nodes of each graph give, by their indices; of a loop, after any number of turns. A
+    /// graph is known by its output node.
+    values: FxHashMap<NodeId, Vec<Option<Fake>>>,
     /// How many traces of layers are around the graph: their nodes are nobody's.
     opened: usize,
 }
@@ -114,26 +126,16 @@ impl Inference {
     ) -> Result<Fake> {
         let mut values: Vec<Option<Fake>> = vec![None; graph.index_bound()];
         let mut inputs = inputs.into_iter();
-        if self.opened == 0 {
-            self.nodes.reserve(graph.len());
-        }
         for node in graph.nodes() {
-            let is_output = *node.op() == Op::Output;
-            let value = match is_output {
-                true => {
-                    let result = node.args().first();
-                    Ok(result.map_or(Fake::none(), |result| fake_of(result, &values)))
-                }
-                false => self.node(node, attributes, &values, &mut inputs),
-            };
+            let value = self.node(node, attributes, &values, &mut inputs);
             let value = value.map_err(|e| node.blame("inferring the shape of", e))?;
-            if self.opened == 0 {
-                self.nodes.insert(node.id(), value.clone());
-            }
-            if is_output {
+            values[node.id().index as usize] = Some(value.clone());
+            if *node.op() == Op::Output {
+                if self.opened == 0 {
+                    self.values.insert(node.id(), values);
+                }
                 return Ok(value);
             }
-            values[node.id().index as usize] = Some(value);
         }
         Err(Error::msg("the graph has no output node"))
     }
@@ -162,10 +164,12 @@ impl Inference {
             Op::CallModule(path) => {
                 let module = attributes.module(path)?;
                 let bound = BoundArgs::of(node, path, module.params())?;
-                let args: Vec<Fake> = bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect();
-                self.module(module, args)
+                self.module(module, fakes_of(&bound, values))
             }
-            Op::Output => Ok(Fake::none()),
+            Op::Output => {
+                let result = node.args().first();
+                Ok(result.map_or(Fake::none(), |result| fake_of(result, values)))
+            }
         }
     }
 
@@ -176,7 +180,7 @@ impl Inference {
         values: &[Option<Fake>],
     ) -> Result<Fake> {
         let bound = BoundArgs::of(node, function.path(), function.params())?;
-        let args: Vec<Fake> = bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect();
+        let args = fakes_of(&bound, values);
         self.at(node);
         let scalar = scalar_result(function);
         if (scalar.is_some() || function.def().operator.is_some()) && function.is_pure() {
@@ -287,6 +291,11 @@ fn complete(value: &mut Fake, args: &[Fake]) {
         }
         _ => {}
     }
+}
+
+/// The arguments of a call, one for each parameter.
+fn fakes_of(bound: &BoundArgs<'_>, values: &[Option<Fake>]) -> Vec<Fake> {
+    bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect()
 }
 
 /// An argument, with what its nodes give.

@@ -224,9 +224,15 @@ impl Dim {
 
     /// What is divided, and by which number, if this is what is left of it: `h` and 4 for
     /// `h - 4*(h // 4)`.
-    pub(crate) fn as_remainder(&self) -> Result<Option<(Dim, i64)>> {
-        let found = self.expr().as_remainder()?;
-        Ok(found.map(|(of, by)| (Dim::of(of), by)))
+    pub(crate) fn as_remainder(&self) -> Option<(Dim, i64)> {
+        let expr = self.expr();
+        let (found, rest) = expr.remainders();
+        match &*found {
+            [only] if only.times == 1 && rest.terms().is_empty() => {
+                Some((Dim::of(only.of.clone()), only.by))
+            }
+            _ => None,
+        }
     }
 
     /// What is at least a number if and only if this is at least `least`: `h` and 31 for

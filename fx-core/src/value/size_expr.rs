@@ -38,6 +38,13 @@ pub(super) struct SizeExpr {
     terms: Vec<(Product, i64)>,
 }
 
+/// `times*(of % by)`, which is `times*of - times*by*(of // by)`.
+pub(super) struct Remainder<'e> {
+    pub times: i64,
+    pub of: &'e SizeExpr,
+    pub by: i64,
+}
+
 fn overflow() -> Error {
     Error::arithmetic("a size is larger than an `i64` holds")
 }
@@ -445,18 +452,30 @@ impl SizeExpr {
         sum
     }
 
-    /// What is divided, and by which number, if this is what is left of it.
-    pub fn as_remainder(&self) -> Result<Option<(Self, i64)>> {
+    /// The remainders among the terms, and the other terms.
+    pub fn remainders(&self) -> (Vec<Remainder<'_>>, Self) {
+        let mut found = Vec::new();
+        let mut rest = self.clone();
         for (product, count) in &self.terms {
-            if let [Atom::Quotient(of, by)] = &**product
-                && let Some(by) = by.as_number()
-                && count.checked_neg() == Some(by)
-                && self.sub(&Self::term(product.clone(), *count))? == *of
+            let [Atom::Quotient(of, by)] = &**product else {
+                continue;
+            };
+            let by = by.as_number().filter(|by| *by > 0 && count % by == 0);
+            let Some(by) = by else {
+                continue;
+            };
+            let times = -(count / by);
+            let left = of.times(times).and_then(|of| rest.sub(&of));
+            let left = left.and_then(|left| left.sub(&Self::term(product.clone(), *count)));
+            // It is one only if all of its terms were there.
+            if let Ok(left) = left
+                && left.terms.len() + of.terms.len() < rest.terms.len()
             {
-                return Ok(Some((of.clone(), by)));
+                found.push(Remainder { times, of, by });
+                rest = left;
             }
         }
-        Ok(None)
+        (found, rest)
     }
 
     /// What is at least a number if and only if this is at least `least`, of fewer operations.

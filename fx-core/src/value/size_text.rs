@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::dim::Dim;
-use super::size_expr::{Atom, SizeExpr};
+use super::size_expr::{Atom, Remainder, SizeExpr};
 use crate::error::{Error, Result};
 use crate::text::Excerpt;
 
@@ -55,7 +55,19 @@ fn sum(expr: &SizeExpr) -> String {
 
 /// The terms: the highest degree first, the number last, and a positive one before negative ones.
 fn written(expr: &SizeExpr) -> Vec<Written> {
-    let (mut written, rest) = remainders(expr);
+    let (remainders, rest) = expr.remainders();
+    let remainders = remainders.into_iter().map(|Remainder { times, of, by }| {
+        let text = format!("{} % {by}", operand(of));
+        Written {
+            is_negative: times < 0,
+            degree: 1,
+            text: match times.unsigned_abs() {
+                1 => text,
+                amount => format!("{amount}*({text})"),
+            },
+        }
+    });
+    let mut written: Vec<Written> = remainders.collect();
     for (product, count) in rest.terms() {
         let amount = count.unsigned_abs();
         let mut factors: Vec<String> = product.iter().map(factor).collect();
@@ -78,41 +90,6 @@ fn written(expr: &SizeExpr) -> Vec<Written> {
         written.insert(0, first);
     }
     written
-}
-
-/// The remainders among the terms, each `p - k*(p // k)`, and the other terms.
-fn remainders(expr: &SizeExpr) -> (Vec<Written>, SizeExpr) {
-    let mut found = Vec::new();
-    let mut rest = expr.clone();
-    for (product, count) in expr.terms() {
-        let [Atom::Quotient(of, by)] = &**product else {
-            continue;
-        };
-        let by = by.as_number().filter(|by| *by > 0 && count % by == 0);
-        let Some(by) = by else {
-            continue;
-        };
-        let times = -(count / by);
-        let own = SizeExpr::term(product.clone(), *count);
-        let left = of.times(times).and_then(|of| rest.sub(&of));
-        let Ok(left) = left.and_then(|left| left.sub(&own)) else {
-            continue;
-        };
-        // It is one only if all of its terms were there.
-        if left.terms().len() + of.terms().len() < rest.terms().len() {
-            let text = format!("{} % {by}", operand(of));
-            found.push(Written {
-                is_negative: times < 0,
-                degree: 1,
-                text: match times.unsigned_abs() {
-                    1 => text,
-                    amount => format!("{amount}*({text})"),
-                },
-            });
-            rest = left;
-        }
-    }
-    (found, rest)
 }
 
 fn factor(atom: &Atom) -> String {

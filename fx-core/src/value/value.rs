@@ -70,6 +70,12 @@ impl Value {
         Value::Object(Handle::new(object))
     }
 
+    /// Whether both are one object, such as a tensor: with the same storage.
+    pub(crate) fn is_same_object(&self, other: &Value) -> bool {
+        let id = |value: &Value| value.as_object().and_then(Object::object_id);
+        id(self).is_some() && id(self) == id(other)
+    }
+
     /// Wraps an object into `self`, reusing the present box if it can be refilled.
     #[inline]
     pub fn put_object<T: Object>(&mut self, object: T) {
