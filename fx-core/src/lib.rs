@@ -23,6 +23,7 @@
 extern crate self as fx_core;
 
 mod error;
+mod inference;
 mod location;
 mod region;
 mod text;

@@ -45,11 +45,7 @@ impl Tables {
             ..
         } = self;
         Some(*location_ids.entry(id).or_insert_with(|| {
-            locations.push(Json::Array(vec![
-                Json::from(location.file.as_ref()),
-                Json::from(location.line),
-                Json::from(location.column),
-            ]));
+            locations.push(from_location(location));
             locations.len() - 1
         }))
     }
@@ -228,7 +224,16 @@ pub(crate) fn to_graph(fields: &JsonMap) -> Result<Graph> {
     Ok(reader.finish())
 }
 
-fn to_location(saved: &Json) -> Result<SourceLocation> {
+/// File, line and column.
+pub(super) fn from_location(location: &SourceLocation) -> Json {
+    Json::Array(vec![
+        Json::from(location.file.as_ref()),
+        Json::from(location.line),
+        Json::from(location.column),
+    ])
+}
+
+pub(super) fn to_location(saved: &Json) -> Result<SourceLocation> {
     let number = |json: &Json| {
         json.as_u64()
             .and_then(|n| u32::try_from(n).ok())

@@ -231,7 +231,7 @@ impl SavedMeta for RecordedMethod {
 
 /// A tensor is an object with its shape, a list a list, a plain value its text, named values are
 /// `{"dict": ..}`, and a size is `{"size": ..}`.
-fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
+pub(super) fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
     check_depth(depth)?;
     Ok(match meta {
         ValueMeta::Single(tensor) => {
@@ -285,7 +285,7 @@ fn to_dim(saved: &Json) -> Result<Dim> {
     Ok(Dim::known(size))
 }
 
-fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
+pub(super) fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
     check_depth(depth)?;
     let sizes = |sizes| json::items(sizes, to_dim);
     Ok(match saved {

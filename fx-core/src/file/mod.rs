@@ -14,6 +14,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod container;
+mod contract;
 pub(crate) mod disk;
 #[allow(
     clippy::module_inception,

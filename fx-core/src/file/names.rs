@@ -120,6 +120,18 @@ names! {
     value_size "Fields of a size in `fx_core::ir::ValueMeta`" [
         SIZE = "size",
     ]
+    /// What the shapes of a graph module hold for.
+    contract "Fields of `fx_core::shapes::Contract`" [
+        INPUTS = "inputs",
+        SYMBOLS = "symbols",
+        GUARDS = "guards",
+    ]
+    /// What must hold of sizes.
+    guard "Fields of a guard" [
+        CLAIM = "claim",
+        LOCATION = "location",
+        MODULE = "module",
+    ]
     /// A part of a called module's return value.
     returned "Fields of `fx_core::Returned`" [
         MODULE = "module",

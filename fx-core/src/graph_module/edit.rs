@@ -24,6 +24,7 @@ use crate::ir::version::Version;
 use crate::module::attributes::Attributes;
 use crate::module::items::ItemsStart;
 use crate::run::program::Program;
+use crate::shapes::Contract;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 
@@ -361,6 +362,17 @@ impl GraphModule {
     pub(super) fn follow_placeholders(&mut self) {
         self.followed = self.graph.inputs_version();
         let inputs = self.graph.find_opcode(Opcode::Placeholder);
+        let is_for_these = |contract: &Contract| {
+            let names = inputs.iter().map(|node| node.target());
+            contract.inputs().map(|(name, _)| name).eq(names)
+        };
+        if self
+            .entries
+            .get()
+            .is_some_and(|contract| !is_for_these(contract))
+        {
+            self.entries.remove::<Contract>();
+        }
         if !self.trees.is_empty() {
             // The flat names were made from the parameters' names: the signature stays while the
             // number of inputs is the same.

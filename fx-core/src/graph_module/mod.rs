@@ -2,6 +2,7 @@
 //!
 //! Invariant: parameters and program match the current graph, which `edit` ensures.
 
+mod contract;
 pub(crate) mod edit;
 pub(crate) mod folder;
 mod hoisted;
@@ -314,6 +315,9 @@ impl GraphModule {
         args: impl IntoArgs,
     ) -> Result<R> {
         let inputs = self.process_inputs(args)?;
+        if let Some(contract) = self.contract() {
+            contract.check(&inputs)?;
+        }
         let result = self.interpretation().run(interpreter, inputs)?;
         R::from_value(self.process_outputs(result)?)
     }
@@ -557,6 +561,9 @@ impl GraphModule {
                 ));
             }
             return self.interpretation().run(&mut PlainInterpreter, args);
+        }
+        if let Some(contract) = self.contract() {
+            contract.check(&args)?;
         }
         self.program()?
             .run(&self.graph, &self.attributes, args, observer)

@@ -20,6 +20,7 @@ use crate::ir::rust_type::RustType;
 use crate::module::attributes::within;
 use crate::module::module::Module;
 use crate::module::registry::path_of;
+use crate::shapes::Contract;
 use crate::text::Comment;
 use crate::value::data::tensor_type;
 
@@ -204,6 +205,11 @@ impl GraphModule {
                 Ok(class @ RustType::Path(_)) => writeln!(text, "impl {class} {{"),
                 _ => writeln!(text, "// {}\nimpl Traced {{", Comment(&class)),
             };
+            if path.is_empty() {
+                for guard in module.contract().into_iter().flat_map(Contract::guards) {
+                    let _ = writeln!(text, "    // guard: {}", Comment(&guard.to_string()));
+                }
+            }
             let code = module.rust_code(options);
             for line in code.source().lines() {
                 match line.is_empty() {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::meta::{Meta, MetaPolicy};
+use crate::error::Result;
 use crate::value::device::Device;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
@@ -172,6 +173,45 @@ impl ValueMeta {
         match self {
             ValueMeta::Single(meta) => Some(meta),
             _ => None,
+        }
+    }
+
+    /// With other sizes in place of symbols.
+    pub(crate) fn with(&self, of: &dyn Fn(&str) -> Option<Dim>) -> Result<Self> {
+        let sizes = |dims: &[Dim]| dims.iter().map(|dim| dim.with(of)).collect::<Result<_>>();
+        Ok(match self {
+            ValueMeta::Single(meta) => {
+                let strides = meta.strides.as_deref().map(sizes).transpose()?;
+                ValueMeta::Single(TensorMeta {
+                    shape: sizes(&meta.shape)?,
+                    strides,
+                    ..meta.clone()
+                })
+            }
+            ValueMeta::Sequence(items) => ValueMeta::Sequence(
+                items
+                    .iter()
+                    .map(|item| item.with(of))
+                    .collect::<Result<_>>()?,
+            ),
+            ValueMeta::Dict(items) => {
+                let items = items.iter();
+                let items = items.map(|(key, item)| Ok((key.clone(), item.with(of)?)));
+                ValueMeta::Dict(items.collect::<Result<_>>()?)
+            }
+            ValueMeta::Size(dim) => ValueMeta::Size(dim.with(of)?),
+            ValueMeta::Plain(text) => ValueMeta::Plain(text.clone()),
+        })
+    }
+
+    /// Whether any size in it is as asked for.
+    pub(crate) fn any_dim(&self, is_it: &dyn Fn(&Dim) -> bool) -> bool {
+        match self {
+            ValueMeta::Single(meta) => meta.shape.iter().any(is_it),
+            ValueMeta::Sequence(items) => items.iter().any(|item| item.any_dim(is_it)),
+            ValueMeta::Dict(items) => items.iter().any(|(_, item)| item.any_dim(is_it)),
+            ValueMeta::Size(dim) => is_it(dim),
+            ValueMeta::Plain(_) => false,
         }
     }
 

@@ -3,86 +3,15 @@
 //! Invariant: a question that the ranges of the symbols do not decide is answered with yes, and the
 //! answer is a guard.
 
-use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use super::claim::{Claim, Guard};
 use crate::error::{Error, Result};
 use crate::location::SourceLocation;
 use crate::value::dim::Dim;
-
-/// What must hold of the sizes of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Claim {
-    /// Both are equal.
-    Equal(Dim, Dim),
-    /// The size is a multiple of the number.
-    Multiple(Dim, Dim),
-    /// The size is at least the number.
-    AtLeast(Dim, i64),
-}
-
-impl Claim {
-    /// Whether it holds of the values of the symbols.
-    ///
-    /// # Errors
-    /// Returns an error if a symbol has no value, something is divided by zero, or a number does
-    /// not fit an `i64`.
-    pub fn holds(&self, of: impl Fn(&str) -> Option<i64>) -> Result<bool> {
-        Ok(match self {
-            Claim::Equal(a, b) => a.eval(&of)? == b.eval(&of)?,
-            Claim::Multiple(a, by) => Dim::from(a.eval(&of)?).rem(by.eval(&of)?)? == 0,
-            Claim::AtLeast(a, least) => a.eval(&of)? >= *least,
-        })
-    }
-}
-
-impl fmt::Display for Claim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Claim::Equal(a, b) => write!(f, "{a} == {b}"),
-            Claim::Multiple(a, by) => match by.as_number() {
-                Some(by) => write!(f, "{} % {by} == 0", in_parentheses(a)),
-                None => write!(f, "{} % {} == 0", in_parentheses(a), in_parentheses(by)),
-            },
-            Claim::AtLeast(a, least) => write!(f, "{a} >= {least}"),
-        }
-    }
-}
-
-fn in_parentheses(dim: &Dim) -> String {
-    let text = dim.to_string();
-    match text.contains(' ') {
-        true => format!("({text})"),
-        false => text,
-    }
-}
-
-/// A claim, with the line of the user's source that needs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Guard {
-    /// What must hold.
-    pub claim: Claim,
-    /// The line of the node that needs it.
-    pub location: Option<SourceLocation>,
-    /// The path of the module of that node; empty for the root.
-    pub module: String,
-}
-
-impl fmt::Display for Guard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.claim)?;
-        match (&self.location, &*self.module) {
-            (Some(at), "") => write!(f, "   ({}:{})", at.file, at.line),
-            (Some(at), module) => write!(f, "   ({}:{}, in {module})", at.file, at.line),
-            (None, _) => Ok(()),
-        }
-    }
-}
 
 /// The symbols of sizes, and the claims about them that shapes rest on.
 #[derive(Debug, Clone, Default)]
@@ -93,12 +22,16 @@ pub struct ShapeEnv {
     /// Claims about sizes that depend on data.
     assumptions: Vec<Guard>,
     claimed: FxHashSet<Claim>,
+    /// The symbols of which a claim says what they are.
+    fixed: FxHashMap<Arc<str>, i64>,
+    /// The values that decide questions which no range decides.
+    hints: FxHashMap<Arc<str>, i64>,
     /// The symbols of such sizes.
     data: FxHashSet<Arc<str>>,
     fresh: usize,
     /// The place of the node whose shape is asked for.
-    pub(super) location: Option<SourceLocation>,
-    pub(super) module: String,
+    pub(crate) location: Option<SourceLocation>,
+    pub(crate) module: String,
 }
 
 impl ShapeEnv {
@@ -113,8 +46,13 @@ impl ShapeEnv {
     }
 
     /// Whether a size is a symbol of its own, for what depends on data.
-    pub(super) fn is_data(&self, dim: &Dim) -> bool {
+    pub(crate) fn is_data(&self, dim: &Dim) -> bool {
         dim.as_symbol().is_some_and(|name| self.data.contains(name))
+    }
+
+    /// Whether a symbol is of what depends on data.
+    pub(super) fn is_data_name(&self, name: &str) -> bool {
+        self.data.contains(name)
     }
 
     /// The symbols, with the smallest and the largest value that each can have.
@@ -124,9 +62,76 @@ impl ShapeEnv {
     }
 
     /// Makes the symbols of a size known, each at least 1.
-    pub(super) fn declare(&mut self, dim: &Dim) {
+    pub(crate) fn declare(&mut self, dim: &Dim) {
         for name in dim.symbols() {
             self.symbols.entry(name).or_insert((1, None));
+        }
+    }
+
+    /// Takes a claim as given, such as a user's constraint.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot hold together with what is known.
+    pub(crate) fn require(&mut self, claim: &Claim) -> Result<()> {
+        claim.dims().for_each(|dim| self.declare(dim));
+        let fits = match claim {
+            Claim::Equal(a, b) => self.same(a, b)?,
+            Claim::Multiple(a, by) => self.divided(a, by).is_ok(),
+            Claim::AtLeast(a, least) => self.at_least(a, *least)?,
+            Claim::AtMost(a, most) => self.at_most(a, *most)?,
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(Error::msg(format_args!(
+                "`{claim}` cannot hold: {}",
+                self.known_of(claim)
+            ))),
+        }
+    }
+
+    /// The claims about the symbols of a claim.
+    fn known_of(&self, claim: &Claim) -> String {
+        let names: FxHashSet<Arc<str>> = claim.dims().flat_map(Dim::symbols).collect();
+        let about = |guard: &&Guard| {
+            let mut symbols = guard.claim.dims().flat_map(Dim::symbols);
+            symbols.any(|name| names.contains(&name))
+        };
+        let mut known: Vec<String> = self
+            .guards
+            .iter()
+            .filter(about)
+            .map(Guard::to_string)
+            .collect();
+        for name in &names {
+            if let Some((low, None)) = self.symbols.get(name) {
+                known.push(format!("{name} >= {low}"));
+            }
+        }
+        known.sort();
+        known.join(", ")
+    }
+
+    /// A value that decides questions about a symbol, each answer a guard.
+    pub(crate) fn hint(&mut self, name: &Arc<str>, value: i64) {
+        self.hints.insert(name.clone(), value);
+    }
+
+    /// The value that the hints give a size.
+    pub(crate) fn hinted(&self, dim: &Dim) -> Option<i64> {
+        let of = |name: &str| {
+            self.fixed
+                .get(name)
+                .or_else(|| self.hints.get(name))
+                .copied()
+        };
+        dim.eval(of).ok()
+    }
+
+    /// With numbers in place of the symbols that are known.
+    fn settled(&self, dim: &Dim) -> Result<Dim> {
+        match self.fixed.is_empty() {
+            true => Ok(dim.clone()),
+            false => dim.with(|name| self.fixed.get(name).map(|number| Dim::from(*number))),
         }
     }
 
@@ -163,7 +168,11 @@ impl ShapeEnv {
         if a == b {
             return Ok(true);
         }
+        let (a, b) = (&self.settled(a)?, &self.settled(b)?);
         let difference = (a - b)?;
+        if difference == 0 {
+            return Ok(true);
+        }
         match self.bounds(&difference) {
             (Some(low), _) if low > 0 => return Ok(false),
             (_, Some(high)) if high < 0 => return Ok(false),
@@ -179,6 +188,11 @@ impl ShapeEnv {
             Some(_) => (b, a),
             None => (a, b),
         };
+        if let (Some(name), Some(number)) = (symbolic.as_symbol(), other.as_number()) {
+            let name: Arc<str> = name.into();
+            self.symbols.insert(name.clone(), (number, Some(number)));
+            self.fixed.insert(name, number);
+        }
         self.claim(Claim::Equal(symbolic.clone(), other.clone()));
         Ok(true)
     }
@@ -194,7 +208,10 @@ impl ShapeEnv {
         }
         let quotient = a.div(by)?;
         // Factors of both do not matter.
-        let (a, by) = without_common(a, by)?;
+        let (a, by) = without_common(&self.settled(a)?, &self.settled(by)?)?;
+        if a.exact_div(&by)?.is_some() {
+            return Ok(quotient);
+        }
         if a.as_number().is_some() && by.as_number().is_some() {
             return Err(Error::msg(format_args!("{a} is no multiple of {by}")));
         }
@@ -225,8 +242,29 @@ impl ShapeEnv {
         Ok(true)
     }
 
+    /// Whether a size is at most a number: known, or assumed from now on.
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub fn at_most(&mut self, dim: &Dim, most: i64) -> Result<bool> {
+        match self.bounds(dim) {
+            (_, Some(high)) if high <= most => return Ok(true),
+            (Some(low), _) if low > most => return Ok(false),
+            _ => {}
+        }
+        if let Some(name) = dim.as_symbol()
+            && let Some((_, high)) = self.symbols.get_mut(name)
+        {
+            *high = Some(high.map_or(most, |high| high.min(most)));
+            self.guards
+                .retain(|guard| !matches!(&guard.claim, Claim::AtMost(of, _) if of == dim));
+        }
+        self.claim(Claim::AtMost(dim.clone(), most));
+        Ok(true)
+    }
+
     /// Removes the claims that follow from others: `h // 2 == 2*(h // 4)` from `h % 4 == 0`.
-    pub(super) fn without_implied(&mut self) -> Result<()> {
+    pub(crate) fn without_implied(&mut self) -> Result<()> {
         let mut multiples: FxHashMap<Arc<str>, Dim> = FxHashMap::default();
         for guard in &self.guards {
             if let Claim::Multiple(of, by) = &guard.claim
@@ -254,7 +292,7 @@ impl ShapeEnv {
                     let is_own = a.as_symbol().and_then(|name| multiples.get(name)) == Some(by);
                     !is_own && a.with(of)?.exact_div(&by.with(of)?)?.is_some()
                 }
-                Claim::AtLeast(..) => false,
+                Claim::AtLeast(..) | Claim::AtMost(..) => false,
             };
             if !is_implied {
                 kept.push(guard);
@@ -268,12 +306,7 @@ impl ShapeEnv {
         if !self.claimed.insert(claim.clone()) {
             return;
         }
-        let (a, b) = match &claim {
-            Claim::Equal(a, b) | Claim::Multiple(a, b) => (a, Some(b)),
-            Claim::AtLeast(a, _) => (a, None),
-        };
-        let mut symbols = a.symbols();
-        symbols.extend(b.into_iter().flat_map(Dim::symbols));
+        let symbols: Vec<Arc<str>> = claim.dims().flat_map(Dim::symbols).collect();
         let is_data = symbols.iter().any(|name| self.data.contains(name));
         let guard = Guard {
             claim,

@@ -139,7 +139,7 @@ impl Fake {
     }
 
     /// Whether another one is known to be the same, as far as shapes go.
-    pub(super) fn is_same(&self, other: &Fake) -> bool {
+    pub(crate) fn is_same(&self, other: &Fake) -> bool {
         match (self, other) {
             (Fake::Single(a), Fake::Single(b)) => a == b,
             (Fake::Int(a), Fake::Int(b)) => a == b,
@@ -155,8 +155,16 @@ impl Fake {
         }
     }
 
+    /// What a run is compared with: as the entry of a node, but that a known number is a size.
+    pub(super) fn expected(&self) -> ValueMeta {
+        match self {
+            Fake::Int(dim) => ValueMeta::Size(dim.clone()),
+            other => other.meta(),
+        }
+    }
+
     /// The entry of a node.
-    pub(super) fn meta(&self) -> ValueMeta {
+    pub(crate) fn meta(&self) -> ValueMeta {
         let all = |items: &[Fake]| ValueMeta::Sequence(items.iter().map(Fake::meta).collect());
         match self {
             Fake::Single(meta) => ValueMeta::Single((**meta).clone()),

@@ -13,16 +13,19 @@
 //! ```
 
 mod broadcast;
-mod env;
-mod fake;
-mod infer;
+mod checks;
+pub(crate) mod claim;
+pub(crate) mod contract;
+pub(crate) mod env;
+pub(crate) mod fake;
 mod operators;
-mod regions;
 mod rule;
-mod spec;
+pub(crate) mod spec;
 
 pub use self::broadcast::{broadcast_shapes, result_type};
-pub use self::env::{Claim, Guard, ShapeEnv};
+pub use self::claim::{Claim, Guard};
+pub use self::contract::Contract;
+pub use self::env::ShapeEnv;
 pub use self::fake::Fake;
 pub use self::rule::{RuleCall, ShapeRule};
 pub use self::spec::{Spec, SpecSize};

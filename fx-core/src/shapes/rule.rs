@@ -53,7 +53,7 @@ pub struct RuleCall<'c> {
 }
 
 impl<'c> RuleCall<'c> {
-    pub(super) fn new(function: Function, args: &'c [Fake], env: &'c mut ShapeEnv) -> Self {
+    pub(crate) fn new(function: Function, args: &'c [Fake], env: &'c mut ShapeEnv) -> Self {
         RuleCall {
             function,
             args,

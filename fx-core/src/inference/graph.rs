@@ -6,10 +6,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::env::ShapeEnv;
-use super::fake::Fake;
-use super::rule::{RuleCall, ShapeRule};
-use super::spec::{Leaf, Spec};
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
@@ -23,6 +19,11 @@ use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::TensorMeta;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::shapes::Fake;
+use crate::shapes::ShapeEnv;
+use crate::shapes::spec::Leaf;
+use crate::shapes::{Contract, Spec};
+use crate::shapes::{RuleCall, ShapeRule};
 use crate::trace::call_args::CallArgs;
 use crate::trace::root::Trace;
 use crate::trace::tracer::NoLeaves;
@@ -34,6 +35,9 @@ impl GraphModule {
     /// Sets the [`ValueMeta`](crate::ir::ValueMeta) entry of every node to what it gives for arguments of these specs,
     /// without running it; returns the symbols of sizes and what the shapes assume of them. The
     /// entries of a layer's call come from a trace of its body.
+    ///
+    /// The module is then for such arguments: a run with others is an error that names the guard
+    /// ([`contract`](GraphModule::contract)), unless it is [`unguarded`](GraphModule::unguarded).
     ///
     /// A function needs a [`ShapeRule`]. One that only takes and gives numbers needs none: what it
     /// gives is known only when the graph runs.
@@ -63,11 +67,13 @@ impl GraphModule {
             values: FxHashMap::default(),
             opened: 0,
         };
-        inference.graph(self.graph(), self.attributes(), inputs)?;
+        inference.graph(self.graph(), self.attributes(), inputs.clone())?;
         let Inference {
             mut env, values, ..
         } = inference;
         env.without_implied()?;
+        let names = self.graph().placeholders().map(|node| node.target().into());
+        let contract = Contract::of(names.zip(inputs).collect(), &env);
         self.set_metas(&mut |graph| {
             let output = graph.output_node().map(|node| node.id());
             let Some(values) = output.and_then(|output| values.get(&output)) else {
@@ -79,6 +85,7 @@ impl GraphModule {
             };
             graph.nodes().filter_map(meta).collect()
         })?;
+        self.set_meta(contract);
         Ok(env)
     }
 
@@ -90,13 +97,8 @@ impl GraphModule {
             args: args.collect::<Result<_>>()?,
             kwargs: Vec::new(),
         };
-        for leaf in &leaves {
-            match leaf {
-                Fake::Int(dim) => env.declare(dim),
-                Fake::Single(meta) => meta.shape.iter().for_each(|dim| env.declare(dim)),
-                _ => {}
-            }
-        }
+        specs.iter().try_for_each(|spec| spec.declare(env))?;
+        specs.iter().try_for_each(|spec| spec.constrain(env))?;
         let inputs = self.process_inputs(call)?;
         let fake = |value: &Value| match value.downcast_ref::<Leaf>() {
             Some(Leaf(at)) => leaves.get(*at).cloned().unwrap_or(Fake::none()),

@@ -5,14 +5,14 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::env::ShapeEnv;
-use super::fake::Fake;
-use super::infer::Inference;
+use super::graph::Inference;
 use crate::control::{Cond, Scan, While};
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::value_meta::TensorMeta;
 use crate::module::module::Module;
+use crate::shapes::Fake;
+use crate::shapes::ShapeEnv;
 use crate::text::count;
 use crate::value::dim::Dim;
 

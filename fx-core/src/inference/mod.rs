@@ -1,0 +1,4 @@
+//! Inference of shapes: what the nodes of a graph give by the rules of `shapes`, without a run.
+
+mod graph;
+mod regions;
