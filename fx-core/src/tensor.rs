@@ -20,4 +20,5 @@ pub use crate::trace::dispatch::{CallForm, record_call, report_shape};
 pub use crate::trace::operand::{Operand, binary, unary};
 pub use crate::trace::scope::may_record;
 pub use crate::value::data::{FromData, TensorData};
+pub use crate::value::fake_tensor::FakeTensor;
 pub use crate::value::object::{Handle, Object, OperandRef, Traced};

@@ -2,8 +2,6 @@
 //!
 //! Invariant: a node is asked once per call of its graph, behind its inputs.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
@@ -14,16 +12,15 @@ use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::param_type::{ParamType, ScalarType};
 use crate::ir::table::FunctionTable;
-use crate::ir::value_meta::TensorMeta;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::shapes::Fake;
 use crate::shapes::ShapeEnv;
+use crate::shapes::ShapeRule;
+use crate::shapes::evaluation::result_of;
 use crate::shapes::spec::Leaf;
 use crate::shapes::{Contract, Spec};
-use crate::shapes::{RuleCall, ShapeRule};
 use crate::trace::call_args::CallArgs;
 use crate::trace::root::Trace;
 use crate::trace::tracer::NoLeaves;
@@ -184,32 +181,7 @@ impl Inference {
         let bound = BoundArgs::of(node, function.path(), function.params())?;
         let args = fakes_of(&bound, values);
         self.at(node);
-        let scalar = scalar_result(function);
-        if (scalar.is_some() || function.def().operator.is_some()) && function.is_pure() {
-            // What is computed of known numbers is known.
-            let known: Option<Vec<Value>> = args.iter().map(Fake::known).collect();
-            if let Some(known) = known {
-                let lent: Vec<&Value> = known.iter().collect();
-                let mut out = Value::None;
-                function.run(&lent, &mut out)?;
-                return Ok(Fake::of(&out));
-            }
-        }
-        if let Some(ShapeRule(rule)) = self.rules.get(function) {
-            let mut value = rule(&mut RuleCall::new(function, &args, &mut self.env))?;
-            complete(&mut value, &args);
-            return Ok(value);
-        }
-        match scalar {
-            Some(ScalarType::Int) => Ok(Fake::Int(self.env.fresh(i64::MIN, None)?)),
-            Some(ScalarType::Bool) => Ok(Fake::Bool(None)),
-            Some(_) => Ok(Fake::Float(None)),
-            None if is_nothing(function) => Ok(Fake::none()),
-            None => Err(Error::msg(format_args!(
-                "`{}` has no shape rule: give it one with `function_table! {{ ShapeRule {{ .. }} }}`, or run the graph on a sample (`propagate_shapes`)",
-                function.path()
-            ))),
-        }
+        result_of(self.rules, function, &args, &mut self.env)
     }
 
     /// What a module gives: a graph by its nodes, another module by a trace of its body.
@@ -259,40 +231,6 @@ fn leaves_of(args: Vec<Fake>) -> Vec<Fake> {
         }
     }
     leaves
-}
-
-/// The kind of number that a function gives.
-fn scalar_result(function: Function) -> Option<ScalarType> {
-    match function.def().result {
-        Some(ParamType::Scalar(scalar)) => Some(*scalar),
-        _ => None,
-    }
-}
-
-fn is_nothing(function: Function) -> bool {
-    function.def().returns == "()"
-}
-
-/// Adds what tensors take from the arguments: the device, and whether gradients are computed.
-fn complete(value: &mut Fake, args: &[Fake]) {
-    match value {
-        Fake::Single(meta) => {
-            let mut tensors = args.iter().filter_map(Fake::as_tensor);
-            let device = tensors.clone().find_map(|arg| arg.device);
-            let grad = tensors.any(|arg| arg.requires_grad == Some(true));
-            let wanted = meta.device.is_none() && device.is_some();
-            if wanted || (grad && meta.requires_grad.is_none()) {
-                let meta: &mut TensorMeta = Arc::make_mut(meta);
-                meta.device = meta.device.or(device);
-                let is_float = meta.dtype.is_some_and(|dtype| dtype.is_floating_point());
-                meta.requires_grad = meta.requires_grad.or(Some(grad && is_float));
-            }
-        }
-        Fake::List(items) | Fake::Tuple(items) => {
-            items.iter_mut().for_each(|item| complete(item, args));
-        }
-        _ => {}
-    }
 }
 
 /// The arguments of a call, one for each parameter.

@@ -23,7 +23,7 @@ use crate::module::module::Module;
 use crate::text::{count, given as were_given};
 use crate::trace::call_args::{CallArgs, bind_values};
 use crate::trace::context::TraceContext;
-use crate::trace::dispatch::{self, CallForm};
+use crate::trace::dispatch::{self, CallForm, is_symbolic_call};
 use crate::trace::scope::may_record;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -540,7 +540,7 @@ impl<'m> Interpretation<'m> {
     ) -> Result<Value> {
         let module = self.fetch_module(path)?;
         let args = bind_values(path, module.params(), call)?;
-        if may_record() || args.iter().any(Value::holds_proxy) {
+        if is_symbolic_call(&args) {
             return dispatch::call_module(module, args, Location::caller());
         }
         let lent: Vec<&Value> = args.iter().collect();

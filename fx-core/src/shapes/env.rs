@@ -68,6 +68,18 @@ impl ShapeEnv {
         }
     }
 
+    /// Takes over the symbols of sizes that depend on data.
+    pub(super) fn learn(&mut self, other: &ShapeEnv) {
+        self.fresh = self.fresh.max(other.fresh);
+        for name in &other.data {
+            if let Some(range) = other.symbols.get(name)
+                && self.data.insert(name.clone())
+            {
+                self.symbols.insert(name.clone(), *range);
+            }
+        }
+    }
+
     /// Takes a claim as given, such as a user's constraint.
     ///
     /// # Errors
@@ -261,6 +273,30 @@ impl ShapeEnv {
         }
         self.claim(Claim::AtMost(dim.clone(), most));
         Ok(true)
+    }
+
+    /// The larger of two sizes: one of them, where the ranges of the symbols decide.
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub fn max(&self, a: &Dim, b: &Dim) -> Result<Dim> {
+        match self.bounds(&(a - b)?) {
+            (Some(0..), _) => Ok(a.clone()),
+            (_, Some(..=0)) => Ok(b.clone()),
+            _ => a.max(b),
+        }
+    }
+
+    /// The smaller of two sizes, like [`max`](ShapeEnv::max).
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub fn min(&self, a: &Dim, b: &Dim) -> Result<Dim> {
+        match self.bounds(&(a - b)?) {
+            (Some(0..), _) => Ok(b.clone()),
+            (_, Some(..=0)) => Ok(a.clone()),
+            _ => a.min(b),
+        }
     }
 
     /// Removes the claims that follow from others: `h // 2 == 2*(h // 4)` from `h % 4 == 0`.

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::env::ShapeEnv;
 use crate::error::{Error, Result};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
 use crate::text::count;
 use crate::value::dim::Dim;
+use crate::value::fake_tensor::{FakeNumber, FakeTensor};
 use crate::value::value::Value;
 
 /// How many equal items an entry lists.
@@ -64,10 +66,79 @@ impl Fake {
                 Fake::Dict(items.map(|(k, v)| (k.clone(), Fake::of(v))).collect())
             }
             Value::Slice(ends) => Fake::Slice(Box::new(ends.each_ref().map(Fake::of))),
+            Value::Proxy(proxy) => match FakeNumber::of(*proxy) {
+                Some(FakeNumber::Size(dim)) => Fake::Int(dim),
+                Some(FakeNumber::Float) => Fake::Float(None),
+                Some(FakeNumber::Bool) => Fake::Bool(None),
+                None => Fake::Plain(value.clone()),
+            },
             other => match ValueMeta::of(other) {
                 ValueMeta::Single(meta) => Fake::tensor(meta),
                 _ => Fake::Plain(other.clone()),
             },
+        }
+    }
+
+    /// As a value, tensors without their data.
+    ///
+    /// # Errors
+    /// Returns an error if it is a list whose length is not known.
+    pub(crate) fn to_value(&self) -> Result<Value> {
+        let all = |items: &[Fake]| {
+            items
+                .iter()
+                .map(Fake::to_value)
+                .collect::<Result<Box<[_]>>>()
+        };
+        Ok(match self {
+            Fake::Single(meta) => {
+                let fake = FakeTensor::new(meta.shape.clone(), meta.dtype, meta.device);
+                Value::object(fake.with_grad(meta.requires_grad == Some(true)))
+            }
+            Fake::Int(dim) => FakeNumber::Size(dim.clone()).into_value(),
+            Fake::Float(None) => FakeNumber::Float.into_value(),
+            Fake::Bool(None) => FakeNumber::Bool.into_value(),
+            Fake::Float(Some(number)) => Value::Float(*number),
+            Fake::Bool(Some(truth)) => Value::Bool(*truth),
+            Fake::List(items) => Value::List(all(items)?),
+            Fake::Tuple(items) => Value::Tuple(all(items)?),
+            Fake::Dict(items) => {
+                let items = items
+                    .iter()
+                    .map(|(key, item)| Ok((key.clone(), item.to_value()?)));
+                Value::Dict(Box::new(items.collect::<Result<_>>()?))
+            }
+            Fake::Repeated(item, length) => match length.as_known() {
+                Some(length @ ..=LISTED) => Value::List(vec![item.to_value()?; length].into()),
+                _ => {
+                    return Err(Error::msg(format_args!(
+                        "a list of {length} items cannot be made: trace the function, and infer the shapes of the graph"
+                    )));
+                }
+            },
+            Fake::Slice(ends) => {
+                let [start, stop, step] = ends.each_ref().map(Fake::to_value);
+                Value::Slice(Box::new([start?, stop?, step?]))
+            }
+            Fake::Plain(value) => value.clone(),
+        })
+    }
+
+    /// Makes the symbols in it known.
+    pub(super) fn declare(&self, env: &mut ShapeEnv) {
+        match self {
+            Fake::Single(meta) => meta.shape.iter().for_each(|dim| env.declare(dim)),
+            Fake::Int(dim) => env.declare(dim),
+            Fake::List(items) | Fake::Tuple(items) => {
+                items.iter().for_each(|item| item.declare(env));
+            }
+            Fake::Dict(items) => items.iter().for_each(|(_, item)| item.declare(env)),
+            Fake::Slice(ends) => ends.iter().for_each(|end| end.declare(env)),
+            Fake::Repeated(item, length) => {
+                item.declare(env);
+                env.declare(length);
+            }
+            Fake::Float(_) | Fake::Bool(_) | Fake::Plain(_) => {}
         }
     }
 

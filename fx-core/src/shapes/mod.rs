@@ -17,6 +17,7 @@ mod checks;
 pub(crate) mod claim;
 pub(crate) mod contract;
 pub(crate) mod env;
+pub(crate) mod evaluation;
 pub(crate) mod fake;
 mod operators;
 mod rule;

@@ -276,7 +276,7 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
             }
             Fake::Slice(ends) => {
                 let size = left.next().cloned().unwrap_or(Dim::known(1));
-                result.push(sliced(&size, ends)?);
+                result.push(sliced(env, &size, ends)?);
             }
             Fake::Single(index) if index.dtype == Some(DType::Bool) => {
                 // Each place that is true.
@@ -301,19 +301,19 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
 }
 
 /// The size of a slice of a dim.
-fn sliced(size: &Dim, [start, stop, step]: &[Fake; 3]) -> Result<Dim> {
+fn sliced(env: &ShapeEnv, size: &Dim, [start, stop, step]: &[Fake; 3]) -> Result<Dim> {
     let end = |end: &Fake, default: Dim| -> Result<Dim> {
         if end.is_none() {
             return Ok(default);
         }
         let at = end.dim()?;
         match at.as_number() {
-            Some(at) if at < 0 => (size + at)?.max(0),
-            _ => at.min(size),
+            Some(at) if at < 0 => env.max(&(size + at)?, &Dim::known(0)),
+            _ => env.min(&at, size),
         }
     };
     let (start, stop) = (end(start, Dim::known(0))?, end(stop, size.clone())?);
-    let length = (stop - start)?.max(0)?;
+    let length = env.max(&(stop - start)?, &Dim::known(0))?;
     match step.is_none() {
         true => Ok(length),
         false => {

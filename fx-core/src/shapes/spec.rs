@@ -184,12 +184,29 @@ impl Spec {
         self
     }
 
+    /// A value of the spec: tensors without data, numbers without a value.
+    ///
+    /// # Errors
+    /// Returns an error if there is a mistake in the spec.
+    pub fn fake_value(&self) -> Result<Value> {
+        let all = |items: &[Spec]| items.iter().map(Spec::fake_value).collect::<Result<_>>();
+        Ok(match &self.kind {
+            Kind::Known(fake) => fake.to_value()?,
+            Kind::Wrong(problem) => return Err(Error::msg(problem.clone())),
+            Kind::List(items) => Value::List(all(items)?),
+            Kind::Tuple(items) => Value::Tuple(all(items)?),
+            Kind::Dict(items) => {
+                let items = items.iter();
+                let items = items.map(|(key, item)| Ok((key.clone(), item.fake_value()?)));
+                Value::Dict(Box::new(items.collect::<Result<_>>()?))
+            }
+        })
+    }
+
     /// Makes its symbols, constraints and hints known.
     pub(crate) fn declare(&self, env: &mut ShapeEnv) -> Result<()> {
         match &self.kind {
-            Kind::Known(Fake::Int(dim)) => env.declare(dim),
-            Kind::Known(Fake::Single(meta)) => meta.shape.iter().for_each(|dim| env.declare(dim)),
-            Kind::Known(_) => {}
+            Kind::Known(fake) => fake.declare(env),
             Kind::Wrong(problem) => return Err(Error::msg(problem.clone())),
             Kind::List(items) | Kind::Tuple(items) => {
                 items.iter().try_for_each(|item| item.declare(env))?;

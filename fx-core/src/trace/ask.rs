@@ -5,9 +5,10 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::blame::asked;
+use super::operand::binary;
 use crate::error::{Error, Result};
 use crate::value::handle::Proxy;
-use crate::value::object::{OperandRef, Traced};
+use crate::value::object::Traced;
 use crate::value::operator::Operator;
 use crate::value::symbol::{Bool, Sym};
 use crate::value::value::Value;
@@ -169,8 +170,7 @@ pub trait TracedExt: Traced {
                 };
                 let items = (0..*count).map(|i| {
                     let index = i64::try_from(i).unwrap_or(i64::MAX);
-                    let operands = [OperandRef::Object(self), OperandRef::Int(index)];
-                    Self::apply(Operator::Getitem, &operands)
+                    binary(Operator::Getitem, &self, &index)
                 });
                 items.collect::<Result<Vec<_>>>()?
             }

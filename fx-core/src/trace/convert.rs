@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 use crate::value::device::Device;
 use crate::value::dtype::DType;
+use crate::value::fake_tensor::FakeTensor;
 use crate::value::handle::Proxy;
 use crate::value::object::{Traced, short_type_name};
 use crate::value::symbol::Sym;
@@ -135,7 +136,11 @@ pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
         Value::Proxy(proxy) => Ok(Held::Own(T::from_proxy(*proxy))),
         _ => match value.downcast_ref::<T>() {
             Some(object) => Ok(Held::Ref(object)),
-            None => Err(mismatch::<T>(value)),
+            None => {
+                let fake = value.downcast_ref::<FakeTensor>();
+                let own = fake.and_then(|fake| T::from_fake(fake.clone()));
+                own.map(Held::Own).ok_or_else(|| mismatch::<T>(value))
+            }
         },
     }
 }
@@ -183,7 +188,7 @@ impl<'v, T: Traced> Param<'v> for &'v T {
 
     #[inline]
     fn is_symbolic(&self) -> bool {
-        self.proxy().is_some()
+        self.has_no_data()
     }
 
     fn to_value(&self) -> Value {
@@ -206,7 +211,7 @@ impl<'v, T: Traced + IntoValue> Param<'v> for &'v [T] {
     }
 
     fn is_symbolic(&self) -> bool {
-        self.iter().any(|t| t.proxy().is_some())
+        self.iter().any(T::has_no_data)
     }
 
     fn to_value(&self) -> Value {
@@ -440,7 +445,7 @@ impl<'v> Param<'v> for &'v Value {
     }
 
     fn is_symbolic(&self) -> bool {
-        self.as_proxy().is_some()
+        self.holds_no_data()
     }
 
     fn to_value(&self) -> Value {
@@ -461,7 +466,7 @@ impl<'v> Param<'v> for Value {
     }
 
     fn is_symbolic(&self) -> bool {
-        self.as_proxy().is_some()
+        self.holds_no_data()
     }
 
     fn to_value(&self) -> Value {

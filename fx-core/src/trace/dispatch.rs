@@ -4,6 +4,7 @@
 //! Invariant: functions, methods, operators and modules all go through `dispatch` if a mode sees
 //! them.
 
+use std::any::TypeId;
 use std::panic::Location;
 use std::rc::Rc;
 
@@ -22,6 +23,8 @@ use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
+use crate::shapes::evaluation::fake_result;
+use crate::value::fake_tensor::FakeTensor;
 use crate::value::handle::Proxy;
 use crate::value::object::Object;
 use crate::value::value::Value;
@@ -95,7 +98,10 @@ fn record_in_trace(
     location: &'static Location<'static>,
 ) -> Result<Option<Value>> {
     let Some(active) = recorder(function, &args)? else {
-        return Ok(None);
+        return match args.iter().any(Value::holds_no_data) {
+            true => fake_call(function, &args, location).map(Some),
+            false => Ok(None),
+        };
     };
     active.context.set_location(location);
     let op = match form {
@@ -111,6 +117,16 @@ fn record_in_trace(
         Ok(Some(Value::Proxy(proxy)))
     });
     result.map_err(|e| blame(&active, function.name(), e))
+}
+
+/// What a function gives for fake tensors, by its shape rule.
+fn fake_call(
+    function: Function,
+    args: &[Value],
+    location: &'static Location<'static>,
+) -> Result<Value> {
+    let given = fake_result(function, args);
+    given.map_err(|error| error.in_call(function.name(), location))
 }
 
 /// [`record`] for tensor types whose methods are written by hand: records at the caller's line, if
@@ -172,14 +188,17 @@ fn first_proxy(args: &[Value]) -> Option<Proxy> {
     let mut found = None;
     for arg in args {
         match arg {
-            Value::Proxy(proxy) => return Some(*proxy),
+            Value::Proxy(proxy) if !proxy.is_fake() => return Some(*proxy),
             Value::List(_)
             | Value::Tuple(_)
             | Value::Dict(_)
             | Value::Slice(_)
             | Value::Range(_)
             | Value::Object(_) => {
-                arg.for_each(&mut |value| found = found.or_else(|| value.as_proxy()));
+                arg.for_each(&mut |value| {
+                    let proxy = value.as_proxy().filter(|proxy| !proxy.is_fake());
+                    found = found.or(proxy);
+                });
                 if found.is_some() {
                     return found;
                 }
@@ -304,7 +323,10 @@ fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> R
         return result.map_err(|e| blame(&active, name, e));
     }
     let receiver = match call.args.first() {
-        Some(Value::Object(handle)) => handle.object_type(),
+        // Of which library's type a fake tensor is shows when its value is used.
+        Some(Value::Object(handle)) => handle
+            .object_type()
+            .filter(|ty| *ty != TypeId::of::<FakeTensor>()),
         _ => None,
     };
     let is_its = |f: &&Function| receiver.is_none() || f.def().receiver.map(|ty| ty()) == receiver;
@@ -455,5 +477,5 @@ pub(crate) fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) 
 
 /// Whether a call on these values may have to be recorded.
 pub(crate) fn is_symbolic_call(args: &[Value]) -> bool {
-    scope::may_record() || args.iter().any(Value::holds_proxy)
+    scope::may_record() || args.iter().any(Value::holds_no_data)
 }

@@ -252,7 +252,7 @@ impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for List<T> {
     }
 
     fn is_symbolic(&self) -> bool {
-        self.to_value().holds_proxy()
+        self.to_value().holds_no_data()
     }
 
     fn to_value(&self) -> Value {
@@ -273,7 +273,7 @@ impl<'v, T: FromValue + IntoValue + Clone + 'v> Param<'v> for &'v List<T> {
     }
 
     fn is_symbolic(&self) -> bool {
-        self.to_value().holds_proxy()
+        self.to_value().holds_no_data()
     }
 
     fn to_value(&self) -> Value {

@@ -28,7 +28,7 @@ pub trait Operand {
     fn is_symbolic(&self) -> bool {
         match self.lend() {
             OperandRef::Proxy(_) => true,
-            OperandRef::Object(object) => object.proxy().is_some(),
+            OperandRef::Object(object) => object.proxy().is_some() || object.is_fake(),
             _ => false,
         }
     }

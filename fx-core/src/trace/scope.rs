@@ -174,6 +174,11 @@ fn name_of(proxy: Proxy) -> Option<String> {
 }
 
 fn stray(proxy: Proxy) -> Error {
+    if proxy.is_fake() {
+        return Error::msg(format_args!(
+            "`{proxy}` is a number of a fake tensor, which has no value: give its size in the spec, or trace with `Trace::inputs` and a hint"
+        ));
+    }
     let thread = LIVE
         .lock()
         .unwrap_or_else(PoisonError::into_inner)

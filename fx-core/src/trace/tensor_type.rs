@@ -29,7 +29,7 @@ macro_rules! tensor_type {
                 ::core::clone::Clone::clone(<&$tensor as $crate::__private::Param<'v>>::lend(guard))
             }
             fn is_symbolic(&self) -> bool {
-                $crate::__private::Object::proxy(self).is_some()
+                $crate::__private::Traced::has_no_data(self)
             }
             fn to_value(&self) -> $crate::__private::Value {
                 $crate::__private::IntoValue::into_value(self)

@@ -5,6 +5,8 @@ use std::num::NonZeroU32;
 use std::panic::Location;
 use std::sync::OnceLock;
 
+use super::fake_tensor::FakeNumber;
+
 /// Identifies a node of one graph: an index and a process-unique stamp, so that ids of erased nodes
 /// and of other graphs are distinguished from live ones.
 ///
@@ -88,6 +90,10 @@ impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAME_OF.get().and_then(|name_of| name_of(*self)) {
             Some(name) => write!(f, "Proxy({name})"),
+            None if self.is_fake() => match FakeNumber::of(*self) {
+                Some(number) => number.fmt(f),
+                None => f.write_str("a number"),
+            },
             None => write!(f, "Proxy({})", self.node),
         }
     }

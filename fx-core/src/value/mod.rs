@@ -11,6 +11,7 @@ pub(crate) mod data;
 pub(crate) mod device;
 pub(crate) mod dim;
 pub(crate) mod dtype;
+pub(crate) mod fake_tensor;
 pub(crate) mod handle;
 pub(crate) mod nested;
 pub(crate) mod object;

@@ -10,6 +10,7 @@ use super::data::TensorData;
 use super::device::Device;
 use super::dim::Dim;
 use super::dtype::DType;
+use super::fake_tensor::FakeTensor;
 use super::handle::Proxy;
 use super::operator::Operator;
 use super::value::Value;
@@ -102,6 +103,11 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether it is a tensor without data: its shape and type are known, and no elements.
+    fn is_fake(&self) -> bool {
+        false
+    }
+
     /// Its boolean value: for a tensor, whether its one element is not zero.
     ///
     /// # Errors
@@ -130,6 +136,18 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
 pub trait Traced: Object + Clone {
     /// Creates the symbolic value of a proxy.
     fn from_proxy(proxy: Proxy) -> Self;
+
+    /// Creates a tensor without data; `None` if the type has no such tensors.
+    fn from_fake(fake: FakeTensor) -> Option<Self> {
+        let _ = fake;
+        None
+    }
+
+    /// Whether its data is not there: it is symbolic, or a fake tensor.
+    #[inline]
+    fn has_no_data(&self) -> bool {
+        self.proxy().is_some() || self.is_fake()
+    }
 
     /// Runs a built-in operator; at least one operand is of this type, and none is symbolic.
     ///

@@ -152,6 +152,25 @@ impl Value {
         found
     }
 
+    /// Whether it is without data, or contains such a value: a symbolic value, a fake tensor.
+    #[inline]
+    pub(crate) fn holds_no_data(&self) -> bool {
+        let has_none = |value: &Value| match value {
+            Value::Proxy(_) => true,
+            Value::Object(handle) => {
+                let object = handle.object();
+                object.is_some_and(|o| o.proxy().is_some() || o.is_fake())
+            }
+            _ => false,
+        };
+        if !self.is_container() {
+            return has_none(self);
+        }
+        let mut found = false;
+        self.for_each(&mut |inner| found = found || has_none(inner));
+        found
+    }
+
     /// Calls `visit` with this value and every value inside it.
     pub fn for_each<'v>(&'v self, visit: &mut dyn FnMut(&'v Value)) {
         if !self.is_container() {

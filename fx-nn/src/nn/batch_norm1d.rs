@@ -92,7 +92,7 @@ impl BatchNorm1d {
     /// # Errors
     /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if fx_core::tensor::Object::proxy(x).is_none() && !matches!(x.dims()?.len(), 2 | 3) {
+        if x.known_rank().is_some_and(|rank| !matches!(rank, 2 | 3)) {
             return Err(Error::msg(format_args!(
                 "batch_norm1d: expected an input of 2 or 3 dims, [N, C] or [N, C, L], found shape {:?}",
                 x.dims()?

@@ -118,7 +118,7 @@ impl BatchNorm2d {
     /// # Errors
     /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if fx_core::tensor::Object::proxy(x).is_none() && x.dims()?.len() != 4 {
+        if x.known_rank().is_some_and(|rank| rank != 4) {
             return Err(Error::msg(format_args!(
                 "batch_norm2d: expected an input of 4 dims [N, C, H, W], found shape {:?}",
                 x.dims()?

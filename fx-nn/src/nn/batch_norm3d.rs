@@ -76,7 +76,7 @@ impl BatchNorm3d {
     /// # Errors
     /// Returns an error if the channels of `x` do not fit.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if fx_core::tensor::Object::proxy(x).is_none() && x.dims()?.len() != 5 {
+        if x.known_rank().is_some_and(|rank| rank != 5) {
             return Err(Error::msg(format_args!(
                 "batch_norm3d: expected an input of 5 dims, [N, C, D, H, W], found shape {:?}",
                 x.dims()?

@@ -92,6 +92,7 @@ mod transformer;
 mod triplet_margin_loss;
 mod upsample;
 
+pub use crate::tensor::fake::fake;
 pub use adaptive_avg_pool2d::AdaptiveAvgPool2d;
 pub use avg_pool2d::AvgPool2d;
 pub use batch_norm1d::BatchNorm1d;

@@ -8,6 +8,7 @@ use fx_core::{Error, Result};
 use crate::device;
 use crate::error::Fx;
 use crate::tensor::Tensor;
+use crate::tensor::fake::faked;
 use crate::{random, room, scope};
 
 thread_local! {
@@ -51,6 +52,9 @@ fn parameter(
     shape: &[usize],
     values: impl FnOnce() -> candle_core::Result<candle_core::Tensor>,
 ) -> Result<Tensor> {
+    if let Some(fake) = faked(shape, fx_core::value::DType::F32) {
+        return fake.into_parameter();
+    }
     let var = match SKIPPED.get() {
         0 => values().and_then(|values| Var::from_tensor(&values)),
         _ => room::of("a parameter", shape, DType::F32)

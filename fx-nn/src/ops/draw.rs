@@ -10,6 +10,7 @@ use crate::device;
 use crate::error::Fx;
 use crate::random;
 use crate::room;
+use crate::tensor::fake::faked;
 use crate::tensor::{Number, Sizes, Tensor, candle_dtype};
 
 /// The element type, if random numbers can be of it.
@@ -24,6 +25,9 @@ fn floats(op: &str, dtype: DType) -> Result<DType> {
 
 /// Uniform numbers in [0, 1) of a float type.
 fn uniform(dims: &[usize], dtype: DType) -> Result<Tensor> {
+    if let Some(fake) = faked(dims, dtype) {
+        return Ok(fake);
+    }
     let data = random::uniform(dims, 0.0, 1.0).fx()?;
     // A number next to 1 would be rounded to it.
     let steps = match dtype {
@@ -39,7 +43,10 @@ fn uniform(dims: &[usize], dtype: DType) -> Result<Tensor> {
 }
 
 fn normal_numbers(dims: &[usize], dtype: DType) -> Result<Tensor> {
-    Tensor::from(random::normal(dims).fx()?).cast(dtype)
+    match faked(dims, dtype) {
+        Some(fake) => Ok(fake),
+        None => Tensor::from(random::normal(dims).fx()?).cast(dtype),
+    }
 }
 
 /// Uniform random numbers in [0, 1), as `float32` unless a type is given. Recorded while tracing,

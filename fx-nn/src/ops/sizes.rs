@@ -8,6 +8,7 @@ use fx_core::{Error, Result, function, function_table, wrap};
 use crate::error::Fx;
 use crate::kernels;
 use crate::tensor::Tensor;
+use crate::tensor::fake::int_of;
 
 /// The size of a dim.
 ///
@@ -90,7 +91,7 @@ impl Tensor {
     pub fn shape(&self) -> Result<List<Int>> {
         match fx_core::tensor::Object::proxy(self) {
             Some(proxy) => proxy.attr("shape")?.to(),
-            None => Ok(self.known_dims()?.iter().map(|n| Int::from(*n)).collect()),
+            None => Ok(self.known_sizes()?.into_iter().collect()),
         }
     }
 
@@ -120,12 +121,12 @@ impl Tensor {
     /// As many sizes as a method asks for.
     #[track_caller]
     fn sizes_of_rank<const N: usize>(&self, method: &str) -> Result<[Int; N]> {
-        let is_symbolic = fx_core::tensor::Object::proxy(self).is_some();
-        if !is_symbolic && self.dims()?.len() != N {
+        if let Some(rank) = self.known_rank()
+            && rank != N
+        {
             return Err(Error::msg(format_args!(
-                "{method}: the tensor has {0} dims, of shape {1:?}: use `dims{0}`, or `shape()?`",
-                self.dims()?.len(),
-                self.dims()?
+                "{method}: the tensor has {rank} dims, of shape {:?}: use `dims{rank}`, or `shape()?`",
+                fx_core::tensor::Object::dims(self).unwrap_or_default()
             )));
         }
         self.shape()?.unpack()
@@ -151,7 +152,7 @@ impl Tensor {
     pub fn ndim(&self) -> Result<Int> {
         match fx_core::tensor::Object::proxy(self) {
             Some(proxy) => proxy.attr("ndim")?.to(),
-            None => Ok(self.known_dims()?.len().into()),
+            None => Ok(self.known_sizes()?.len().into()),
         }
     }
 
@@ -176,10 +177,11 @@ impl Tensor {
         if fx_core::tensor::Object::proxy(self).is_some() {
             return Int::from_value(size_of::size::method(self, Some(dim))?);
         }
-        let dims = self.known_dims()?;
-        let at = kernels::dim::dim("size", dim, dims.len()).fx()?;
-        dims.get(at)
-            .map(|n| Int::from(*n))
+        let sizes = self.known_sizes()?;
+        let at = kernels::dim::dim("size", dim, sizes.len()).fx()?;
+        sizes
+            .get(at)
+            .copied()
             .ok_or_else(|| Error::msg("size: a tensor without dims has no sizes"))
     }
 
@@ -191,14 +193,26 @@ impl Tensor {
     pub fn numel(&self) -> Result<Int> {
         match fx_core::tensor::Object::proxy(self) {
             Some(_) => numel::method(self),
-            None => Ok(self.known_dims()?.iter().product::<usize>().into()),
+            None => self
+                .known_sizes()?
+                .into_iter()
+                .try_fold(Int::from(1), |product, size| product * size),
         }
     }
 
     /// The sizes of a known tensor; a trace's report says which ones it read.
-    fn known_dims(&self) -> Result<&[usize]> {
+    fn known_sizes(&self) -> Result<Vec<Int>> {
         fx_core::tensor::report_shape(self);
-        Ok(self.data("shape")?.dims())
+        match self.as_fake() {
+            Some(fake) => fake.dims().iter().map(int_of).collect(),
+            None => Ok(self
+                .data("shape")?
+                .dims()
+                .iter()
+                .copied()
+                .map(Int::from)
+                .collect()),
+        }
     }
 }
 

@@ -86,6 +86,9 @@ impl Tensor {
     /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn device(&self) -> Result<Device> {
+        if let Some(fake) = self.as_fake() {
+            return Ok(fake.device().unwrap_or(Device::Cpu));
+        }
         let data = self.data("device")?;
         device::of(data).ok_or_else(|| Error::msg("device: its number is beyond 32 bits"))
     }
@@ -98,6 +101,10 @@ impl Tensor {
     pub fn dtype(&self) -> Result<DType> {
         if self.is_bool() {
             return Ok(DType::Bool);
+        }
+        if let Some(fake) = self.as_fake() {
+            let dtype = fake.dtype();
+            return dtype.ok_or_else(|| Error::msg("the type of the fake tensor is not known"));
         }
         fx_dtype(self.data("dtype")?.dtype())
     }
@@ -115,6 +122,11 @@ impl Tensor {
                  stay in the graph",
                 *proxy,
             )),
+            Repr::Fake(fake) => fake.shape().ok_or_else(|| {
+                Error::msg(format_args!(
+                    "dims: a size of {fake:?} is known by name alone: `x.ndim()?` and `x.size(0)?` work without a value"
+                ))
+            }),
             Repr::Dense(data) | Repr::Bool(data) => Ok(data.dims()),
         }
     }
@@ -200,6 +212,9 @@ impl Tensor {
     /// # Errors
     /// Returns an error if the tensor is symbolic.
     pub fn into_parameter(self) -> Result<Tensor> {
+        if let Some(fake) = self.fake_parameter()? {
+            return Ok(fake);
+        }
         let var = Var::from_tensor(self.data("into_parameter")?).fx()?;
         Ok(self.with_data(var.as_tensor().clone()))
     }
@@ -210,6 +225,9 @@ impl Tensor {
     /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn detach(&self) -> Result<Tensor> {
+        if let Some(fake) = self.as_fake() {
+            return Ok(Tensor::of_fake(fake.with_grad(false)));
+        }
         let data = self.data("detach")?.detach();
         Ok(self.with_data(data))
     }
@@ -220,6 +238,10 @@ impl Tensor {
     /// # Errors
     /// Returns an error if the shapes differ, or either is symbolic.
     pub fn copy_from(&mut self, source: &Tensor) -> Result<()> {
+        if let Some(fake) = self.as_fake() {
+            *self = Tensor::materialised(fake, source)?;
+            return Ok(());
+        }
         let (own, other) = (self.data("copy_from")?, source.data("copy_from")?);
         if own.dims() != other.dims() {
             return Err(Error::msg(format_args!(

@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
-use fx_core::tensor::{CallForm, Object, record_call};
+use fx_core::tensor::{CallForm, Traced, record_call};
 use fx_core::value::{Int, IntoValue, Value};
 use fx_core::{Error, Result, operator};
 
@@ -155,7 +155,7 @@ impl Tensor {
     #[track_caller]
     pub fn i(&self, index: impl Index) -> Result<Tensor> {
         let index = index.into_index();
-        if self.proxy().is_some() || fx_core::tensor::may_record() || index.holds_proxy() {
+        if self.has_no_data() || fx_core::tensor::may_record() || index.holds_proxy() {
             let args = vec![self.into_value(), index.clone()];
             if let Some(part) = record_call(operator::getitem, CallForm::Function, args)? {
                 return fx_core::trace::FromValue::from_value(part);

@@ -9,6 +9,7 @@ mod backward;
 mod compare;
 mod data;
 mod dtype;
+pub(crate) mod fake;
 mod index;
 mod number;
 pub(crate) mod saved;
@@ -16,6 +17,7 @@ mod sections;
 mod source;
 mod tensor_or_number;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use fx_core::value::{DType, Device, Dim, Operator, Proxy, Value};
@@ -56,6 +58,8 @@ enum Repr {
     /// Truth values, held as `u8` zeros and ones.
     Bool(candle_core::Tensor),
     Proxy(Proxy),
+    /// A shape and a type.
+    Fake(FakeTensor),
 }
 
 impl Tensor {
@@ -75,6 +79,7 @@ impl Tensor {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Ok(data),
             Repr::Proxy(proxy) => Err(escape(what, *proxy)),
+            Repr::Fake(fake) => Err(no_data(what, fake)),
         }
     }
 
@@ -118,6 +123,14 @@ impl Tensor {
     }
 }
 
+/// The error of asking a fake tensor for its elements.
+#[cold]
+fn no_data(what: &str, fake: &FakeTensor) -> Error {
+    Error::msg(format_args!(
+        "`{what}` needs the elements of {fake:?}, which has no data: a fake tensor has a shape and a type alone. Load a model of them with `materialise`"
+    ))
+}
+
 impl From<candle_core::Tensor> for Tensor {
     #[inline]
     fn from(tensor: candle_core::Tensor) -> Self {
@@ -148,6 +161,7 @@ impl fmt::Debug for Tensor {
             Repr::Dense(data) => write!(f, "Tensor{:?} {:?}", data.dims(), data.dtype()),
             Repr::Bool(data) => write!(f, "Tensor{:?} bool", data.dims()),
             Repr::Proxy(proxy) => write!(f, "{proxy}"),
+            Repr::Fake(fake) => write!(f, "Tensor {fake:?}"),
         }
     }
 }
@@ -157,6 +171,7 @@ impl fmt::Display for Tensor {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => fmt::Display::fmt(data, f),
             Repr::Proxy(proxy) => fmt::Display::fmt(proxy, f),
+            Repr::Fake(fake) => fmt::Debug::fmt(fake, f),
         }
     }
 }
@@ -191,13 +206,14 @@ impl Object for Tensor {
     fn detached(&self) -> Value {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Value::object(self.with_data(data.detach())),
-            Repr::Proxy(_) => Object::to_value(self),
+            Repr::Proxy(_) | Repr::Fake(_) => Object::to_value(self),
         }
     }
 
     fn object_id(&self) -> Option<u64> {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Some(id_number(data.id())),
+            Repr::Fake(fake) => Some(fake.id()),
             Repr::Proxy(_) => None,
         }
     }
@@ -205,8 +221,26 @@ impl Object for Tensor {
     fn shape(&self) -> Option<&[usize]> {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Some(data.dims()),
+            Repr::Fake(fake) => fake.shape(),
             Repr::Proxy(_) => None,
         }
+    }
+
+    fn dims(&self) -> Option<Cow<'_, [Dim]>> {
+        match self.as_fake() {
+            Some(fake) => Some(Cow::Borrowed(fake.dims())),
+            None => Some(
+                Object::shape(self)?
+                    .iter()
+                    .copied()
+                    .map(Dim::known)
+                    .collect(),
+            ),
+        }
+    }
+
+    fn is_fake(&self) -> bool {
+        self.as_fake().is_some()
     }
 
     fn strides(&self) -> Option<Vec<Dim>> {
@@ -214,13 +248,14 @@ impl Object for Tensor {
             Repr::Dense(data) | Repr::Bool(data) => {
                 Some(data.stride().iter().copied().map(Dim::known).collect())
             }
-            Repr::Proxy(_) => None,
+            Repr::Proxy(_) | Repr::Fake(_) => None,
         }
     }
 
     fn requires_grad(&self) -> Option<bool> {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Some(data.track_op()),
+            Repr::Fake(fake) => Some(fake.requires_grad()),
             Repr::Proxy(_) => None,
         }
     }
@@ -228,6 +263,7 @@ impl Object for Tensor {
     fn device(&self) -> Option<Device> {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => crate::device::of(data),
+            Repr::Fake(fake) => fake.device(),
             Repr::Proxy(_) => None,
         }
     }
@@ -286,6 +322,10 @@ impl Object for Tensor {
 impl Traced for Tensor {
     fn from_proxy(proxy: Proxy) -> Self {
         proxy.into()
+    }
+
+    fn from_fake(fake: FakeTensor) -> Option<Self> {
+        Some(Tensor::of_fake(fake))
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! `TensorOrNumber`: an operand where PyTorch takes a tensor or a number.
 
-use fx_core::tensor::{Object, Param, Traced};
+use fx_core::tensor::{Param, Traced};
 use fx_core::trace::FromValue;
 use fx_core::value::{DType, IntoValue, Value};
 use fx_core::{Error, Result};
@@ -143,7 +143,7 @@ impl<'v> Param<'v> for TensorOrNumber {
 
     fn is_symbolic(&self) -> bool {
         match self {
-            TensorOrNumber::Tensor(tensor) => tensor.proxy().is_some(),
+            TensorOrNumber::Tensor(tensor) => tensor.has_no_data(),
             TensorOrNumber::Number(_) => false,
         }
     }

@@ -7,6 +7,7 @@
 //! nothing.
 
 mod checkpoint;
+mod materialise;
 mod part;
 mod report;
 mod save;
@@ -20,6 +21,7 @@ use fx_core::module::Component;
 use crate::tensor::Tensor;
 
 pub use checkpoint::{Checkpoint, Progress};
+pub use materialise::Materialise;
 pub use report::{Mismatched, Missing, Report};
 pub use save::Save;
 pub use state::load_state_dict;

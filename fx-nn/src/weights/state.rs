@@ -49,6 +49,7 @@ fn apart<'s>(
     };
     let own = module.state_dict();
     let own = own.values().filter_map(|v| v.downcast_ref::<Tensor>());
+    let own = own.filter(|tensor| tensor.as_fake().is_none());
     let own: HashSet<usize> = own.map(place).collect::<Result<_>>()?;
     let mut apart = HashMap::new();
     for (name, value) in state {

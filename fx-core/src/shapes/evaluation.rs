@@ -1,0 +1,101 @@
+//! What a function gives without data: known numbers are computed, everything else is by its rule.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::env::ShapeEnv;
+use super::fake::Fake;
+use super::rule::{RuleCall, ShapeRule};
+use crate::error::{Error, Result};
+use crate::ir::function::Function;
+use crate::ir::param_type::{ParamType, ScalarType};
+use crate::ir::table::FunctionTable;
+use crate::ir::value_meta::TensorMeta;
+use crate::value::value::Value;
+
+/// What a function gives for arguments, one for each parameter.
+pub(crate) fn result_of(
+    rules: &FunctionTable<ShapeRule>,
+    function: Function,
+    args: &[Fake],
+    env: &mut ShapeEnv,
+) -> Result<Fake> {
+    let scalar = scalar_result(function);
+    if (scalar.is_some() || function.def().operator.is_some()) && function.is_pure() {
+        // What is computed of known numbers is known.
+        let known: Option<Vec<Value>> = args.iter().map(Fake::known).collect();
+        if let Some(known) = known {
+            let lent: Vec<&Value> = known.iter().collect();
+            let mut out = Value::None;
+            function.run(&lent, &mut out)?;
+            return Ok(Fake::of(&out));
+        }
+    }
+    if let Some(ShapeRule(rule)) = rules.get(function) {
+        let mut value = rule(&mut RuleCall::new(function, args, env))?;
+        complete(&mut value, args);
+        return Ok(value);
+    }
+    match scalar {
+        Some(ScalarType::Int) => Ok(Fake::Int(env.fresh(i64::MIN, None)?)),
+        Some(ScalarType::Bool) => Ok(Fake::Bool(None)),
+        Some(_) => Ok(Fake::Float(None)),
+        None if is_nothing(function) => Ok(Fake::none()),
+        None => Err(Error::msg(format_args!(
+            "`{}` has no shape rule: give it one with `function_table! {{ ShapeRule {{ .. }} }}`, or run the graph on a sample (`propagate_shapes`)",
+            function.path()
+        ))),
+    }
+}
+
+thread_local! {
+    /// The symbols of the fake tensors that no trace holds.
+    static SYMBOLS: RefCell<ShapeEnv> = RefCell::default();
+}
+
+/// What a function gives for values of which some are fake, outside of traces. A claim that no range
+/// of a symbol decides is taken to hold, and nothing keeps it.
+pub(crate) fn fake_result(function: Function, args: &[Value]) -> Result<Value> {
+    let args: Vec<Fake> = args.iter().map(Fake::of).collect();
+    let mut env = SYMBOLS.with_borrow_mut(|symbols| {
+        args.iter().for_each(|arg| arg.declare(symbols));
+        symbols.clone()
+    });
+    let given = result_of(FunctionTable::registered()?, function, &args, &mut env)?;
+    SYMBOLS.with_borrow_mut(|symbols| symbols.learn(&env));
+    given.to_value()
+}
+
+/// The kind of number that a function gives.
+fn scalar_result(function: Function) -> Option<ScalarType> {
+    match function.def().result {
+        Some(ParamType::Scalar(scalar)) => Some(*scalar),
+        _ => None,
+    }
+}
+
+fn is_nothing(function: Function) -> bool {
+    function.def().returns == "()"
+}
+
+/// Adds what tensors take from the arguments: the device, and whether gradients are computed.
+fn complete(value: &mut Fake, args: &[Fake]) {
+    match value {
+        Fake::Single(meta) => {
+            let mut tensors = args.iter().filter_map(Fake::as_tensor);
+            let device = tensors.clone().find_map(|arg| arg.device);
+            let grad = tensors.any(|arg| arg.requires_grad == Some(true));
+            let wanted = meta.device.is_none() && device.is_some();
+            if wanted || (grad && meta.requires_grad.is_none()) {
+                let meta: &mut TensorMeta = Arc::make_mut(meta);
+                meta.device = meta.device.or(device);
+                let is_float = meta.dtype.is_some_and(|dtype| dtype.is_floating_point());
+                meta.requires_grad = meta.requires_grad.or(Some(grad && is_float));
+            }
+        }
+        Fake::List(items) | Fake::Tuple(items) => {
+            items.iter_mut().for_each(|item| complete(item, args));
+        }
+        _ => {}
+    }
+}
