@@ -16,7 +16,7 @@
 pub use crate::emit::tensor_source::{IndexSource, TensorSource};
 pub use crate::trace::blame::{escape, escape_with};
 pub use crate::trace::convert::Param;
-pub use crate::trace::dispatch::{CallForm, record_call, report_shape};
+pub use crate::trace::dispatch::{CallForm, known_dims, known_shape, record_call, report_shape};
 pub use crate::trace::operand::{Operand, binary, unary};
 pub use crate::trace::scope::may_record;
 pub use crate::value::data::{FromData, TensorData};

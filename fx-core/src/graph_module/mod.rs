@@ -126,6 +126,9 @@ impl From<Outcome> for GraphModule {
         module.params = Arc::new(outcome.params);
         module.trees = Arc::new(outcome.inputs);
         module.follow_placeholders();
+        if let Some(contract) = outcome.contract {
+            module.set_meta(contract);
+        }
         module
     }
 }

@@ -12,12 +12,10 @@ use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::table::FunctionTable;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::shapes::Fake;
 use crate::shapes::ShapeEnv;
-use crate::shapes::ShapeRule;
 use crate::shapes::evaluation::result_of;
 use crate::shapes::spec::Leaf;
 use crate::shapes::{Contract, Spec};
@@ -57,13 +55,8 @@ impl GraphModule {
     pub fn infer_shapes(&mut self, specs: &[Spec]) -> Result<ShapeEnv> {
         let mut env = ShapeEnv::default();
         let inputs = self.inputs_of(specs, &mut env)?;
-        let rules = FunctionTable::registered()?;
-        let mut inference = Inference {
-            rules,
-            env,
-            values: FxHashMap::default(),
-            opened: 0,
-        };
+        let mut inference = Inference::new();
+        inference.env = env;
         inference.graph(self.graph(), self.attributes(), inputs.clone())?;
         let Inference {
             mut env, values, ..
@@ -97,16 +90,35 @@ impl GraphModule {
         specs.iter().try_for_each(|spec| spec.declare(env))?;
         specs.iter().try_for_each(|spec| spec.constrain(env))?;
         let inputs = self.process_inputs(call)?;
-        let fake = |value: &Value| match value.downcast_ref::<Leaf>() {
-            Some(Leaf(at)) => leaves.get(*at).cloned().unwrap_or(Fake::none()),
-            None => Fake::of(value),
-        };
-        Ok(inputs.iter().map(fake).collect())
+        let inputs = input_fakes(inputs.into_iter().map(Some).collect(), &leaves);
+        Ok(inputs.into_iter().flatten().collect())
     }
 }
 
+/// What the inputs are, of values in which the leaves of specs stand.
+pub(super) fn input_fakes(values: Vec<Option<Value>>, leaves: &[Fake]) -> Vec<Option<Fake>> {
+    fn fake(value: &Value, leaves: &[Fake]) -> Fake {
+        let all = |items: &[Value]| items.iter().map(|item| fake(item, leaves)).collect();
+        match value {
+            Value::List(items) => Fake::List(all(items)),
+            Value::Tuple(items) => Fake::Tuple(all(items)),
+            Value::Dict(items) => {
+                let items = items.iter();
+                Fake::Dict(items.map(|(k, v)| (k.clone(), fake(v, leaves))).collect())
+            }
+            value => match value.downcast_ref::<Leaf>() {
+                Some(Leaf(at)) => leaves.get(*at).cloned().unwrap_or(Fake::none()),
+                None => Fake::of(value),
+            },
+        }
+    }
+    let values = values.iter();
+    values
+        .map(|value| value.as_ref().map(|value| fake(value, leaves)))
+        .collect()
+}
+
 pub(super) struct Inference {
-    rules: &'static FunctionTable<ShapeRule>,
     pub env: ShapeEnv,
     /// What the nodes of each graph give, by their indices; of a loop, after any number of turns. A
     /// graph is known by its output node.
@@ -116,6 +128,19 @@ pub(super) struct Inference {
 }
 
 impl Inference {
+    pub fn new() -> Self {
+        Inference {
+            env: ShapeEnv::default(),
+            values: FxHashMap::default(),
+            opened: 0,
+        }
+    }
+
+    /// An argument, with what its nodes give.
+    pub fn argument(&self, argument: &Argument, values: &[Option<Fake>]) -> Fake {
+        fake_of(argument, values)
+    }
+
     /// What a graph returns for these inputs.
     pub fn graph(
         &mut self,
@@ -139,7 +164,7 @@ impl Inference {
         Err(Error::msg("the graph has no output node"))
     }
 
-    fn node(
+    pub fn node(
         &mut self,
         node: NodeRef<'_>,
         attributes: &Attributes,
@@ -181,7 +206,7 @@ impl Inference {
         let bound = BoundArgs::of(node, function.path(), function.params())?;
         let args = fakes_of(&bound, values);
         self.at(node);
-        result_of(self.rules, function, &args, &mut self.env)
+        result_of(function, &args, &mut self.env)
     }
 
     /// What a module gives: a graph by its nodes, another module by a trace of its body.
@@ -193,15 +218,20 @@ impl Inference {
             return Ok(given);
         }
         let mut trace = Trace::new(module).tracer(NoLeaves);
-        let mut symbolic = Vec::new();
+        let mut inputs = Vec::new();
         for (param, arg) in module.params().iter().zip(args) {
             match arg.known() {
-                Some(value) => trace = trace.concrete(&param.name, value),
-                None => symbolic.push(arg),
+                Some(value) => {
+                    trace = trace.concrete(&param.name, value);
+                    inputs.extend(leaves_of(arg));
+                }
+                None => {
+                    trace = trace.present(param);
+                    inputs.push(arg);
+                }
             }
         }
         let opened = trace.graph_module()?;
-        let inputs = leaves_of(symbolic);
         self.opened += 1;
         let given = self.graph(opened.graph(), opened.attributes(), inputs);
         self.opened -= 1;
@@ -209,7 +239,7 @@ impl Inference {
     }
 
     /// Later claims are those of a node.
-    fn at(&mut self, node: NodeRef<'_>) {
+    pub fn at(&mut self, node: NodeRef<'_>) {
         let location = node.location();
         if self.env.location.as_ref() != location {
             self.env.location = location.cloned();
@@ -220,9 +250,9 @@ impl Inference {
 }
 
 /// Structures taken apart, as a trace takes its arguments apart.
-fn leaves_of(args: Vec<Fake>) -> Vec<Fake> {
+fn leaves_of(arg: Fake) -> Vec<Fake> {
     let mut leaves = Vec::new();
-    let mut left: Vec<Fake> = args.into_iter().rev().collect();
+    let mut left = vec![arg];
     while let Some(one) = left.pop() {
         match one {
             Fake::List(items) | Fake::Tuple(items) => left.extend(items.into_iter().rev()),

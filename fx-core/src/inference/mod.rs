@@ -2,3 +2,4 @@
 
 mod graph;
 mod regions;
+mod tracing;

@@ -14,12 +14,7 @@ use crate::ir::value_meta::TensorMeta;
 use crate::value::value::Value;
 
 /// What a function gives for arguments, one for each parameter.
-pub(crate) fn result_of(
-    rules: &FunctionTable<ShapeRule>,
-    function: Function,
-    args: &[Fake],
-    env: &mut ShapeEnv,
-) -> Result<Fake> {
+pub(crate) fn result_of(function: Function, args: &[Fake], env: &mut ShapeEnv) -> Result<Fake> {
     let scalar = scalar_result(function);
     if (scalar.is_some() || function.def().operator.is_some()) && function.is_pure() {
         // What is computed of known numbers is known.
@@ -31,7 +26,7 @@ pub(crate) fn result_of(
             return Ok(Fake::of(&out));
         }
     }
-    if let Some(ShapeRule(rule)) = rules.get(function) {
+    if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
         let mut value = rule(&mut RuleCall::new(function, args, env))?;
         complete(&mut value, args);
         return Ok(value);
@@ -61,7 +56,7 @@ pub(crate) fn fake_result(function: Function, args: &[Value]) -> Result<Value> {
         args.iter().for_each(|arg| arg.declare(symbols));
         symbols.clone()
     });
-    let given = result_of(FunctionTable::registered()?, function, &args, &mut env)?;
+    let given = result_of(function, &args, &mut env)?;
     SYMBOLS.with_borrow_mut(|symbols| symbols.learn(&env));
     given.to_value()
 }

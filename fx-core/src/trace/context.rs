@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use super::inferring::Infers;
 use super::open_side::OpenSides;
 use super::report::{Frozen, Report, ReportEntry};
 use super::side::Cut;
@@ -31,6 +32,7 @@ use crate::module::items::Items;
 use crate::module::module::Module;
 use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, own_training, walk};
+use crate::shapes::Guard;
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
@@ -140,6 +142,7 @@ pub struct TraceContext {
     specialised: Specialised,
     /// The structure of each argument of the root.
     inputs: RefCell<Vec<Tree>>,
+    pub(super) shapes: RefCell<Option<Box<dyn Infers>>>,
     report: RefCell<Report>,
     /// The proxies of each value's parts, if a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
@@ -187,6 +190,7 @@ impl TraceContext {
             constants: RefCell::default(),
             specialised,
             inputs: RefCell::default(),
+            shapes: RefCell::default(),
             report: RefCell::default(),
             parts: RefCell::default(),
             fresh: RefCell::default(),
@@ -446,6 +450,10 @@ impl TraceContext {
         !self.specialised.unguarded
     }
 
+    pub(super) fn inputs(&self) -> Vec<Tree> {
+        self.inputs.borrow().clone()
+    }
+
     pub(super) fn set_inputs(&self, inputs: Vec<Tree>) {
         self.inputs.replace(inputs);
     }
@@ -460,6 +468,15 @@ impl TraceContext {
             what,
             location,
             module: self.current_module().unwrap_or_default(),
+        });
+    }
+
+    /// Adds a guard to the report.
+    pub(super) fn report_guard(&self, guard: &Guard) {
+        self.report.borrow_mut().add(ReportEntry {
+            what: Frozen::Guard(guard.claim.clone()),
+            location: guard.location.clone(),
+            module: guard.module.clone(),
         });
     }
 

@@ -19,6 +19,7 @@ use crate::ir::signature::ParamSpec;
 use crate::module::argument::ModuleArg;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
+use crate::shapes::Fake;
 use crate::value::handle::Proxy;
 use crate::value::nested::check_depth;
 use crate::value::object::Object;
@@ -175,8 +176,18 @@ impl TraceContext {
     /// The default of [`Tracer::to_bool`].
     ///
     /// # Errors
-    /// Always returns an error: the truth is known only when the graph runs.
+    /// Returns an error, because the truth is known only when the graph runs, unless the shapes of the
+    /// [inputs](crate::trace::Trace::inputs) decide it.
     pub fn default_to_bool(&self, proxy: Proxy) -> Result<bool> {
+        if let Some(truth) = self.truth_by_hints(proxy)? {
+            return Ok(truth);
+        }
+        if let Some(Fake::Bool(None)) = self.shape_of(proxy.node)? {
+            return Err(Error::msg(format_args!(
+                "the truth of {} is known only when the graph runs: where it compares sizes, a hint of the spec decides it and is a guard (`Spec::hint`); `#[trace(control_flow)]` and `control::cond` record both ways",
+                self.name_of(proxy)
+            )));
+        }
         Err(ErrorKind::ControlFlow {
             value: self.name_of(proxy),
         }

@@ -7,7 +7,9 @@
 use std::any::TypeId;
 use std::panic::Location;
 use std::rc::Rc;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::blame::blame;
@@ -23,7 +25,9 @@ use crate::ir::op::Op;
 use crate::ir::registry;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
+use crate::shapes::Fake;
 use crate::shapes::evaluation::fake_result;
+use crate::value::dim::Dim;
 use crate::value::fake_tensor::FakeTensor;
 use crate::value::handle::Proxy;
 use crate::value::object::Object;
@@ -114,7 +118,7 @@ fn record_in_trace(
         if form == CallForm::Method && registry::methods(function.name()).len() > 1 {
             active.context.note_method(proxy, function)?;
         }
-        Ok(Some(Value::Proxy(proxy)))
+        active.context.folded(proxy).map(Some)
     });
     result.map_err(|e| blame(&active, function.name(), e))
 }
@@ -162,6 +166,29 @@ fn read_shape(object: &dyn Object) {
             shape: shape.to_vec(),
         });
     }
+}
+
+/// The sizes of a symbolic tensor, if a trace that knows its [inputs](crate::trace::Trace::inputs)
+/// infers them.
+pub fn known_dims(proxy: Proxy) -> Option<Vec<Dim>> {
+    let active = scope::of_proxy(proxy).ok()?;
+    match active.context.shape_of(proxy.node).ok()?? {
+        Fake::Single(meta) => Some(meta.shape.clone()),
+        _ => None,
+    }
+}
+
+/// [`known_dims`], if all are numbers: kept as long as the program runs, once each.
+pub fn known_shape(proxy: Proxy) -> Option<&'static [usize]> {
+    static SHAPES: LazyLock<Mutex<FxHashSet<&'static [usize]>>> = LazyLock::new(Mutex::default);
+    let shape = Dim::all_known(&known_dims(proxy)?)?;
+    let mut shapes = SHAPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = shapes.get(shape.as_slice()) {
+        return Some(known);
+    }
+    let shape: &'static [usize] = Box::leak(shape.into_boxed_slice());
+    shapes.insert(shape);
+    Some(shape)
 }
 
 /// The trace that a call is recorded in, if any.
@@ -318,7 +345,7 @@ fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> R
         let result = active.tracer.create_proxy(&active.context, op, call);
         let result = result.and_then(|proxy| {
             active.context.note_named_method(proxy)?;
-            Ok(Value::Proxy(proxy))
+            active.context.folded(proxy)
         });
         return result.map_err(|e| blame(&active, name, e));
     }
@@ -451,7 +478,10 @@ pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
     let active = scope::of_proxy(proxy)?;
     let parts = active.tracer.create_items(&active.context, proxy, count)?;
     active.context.remember_parts(proxy, &parts);
-    Ok(parts.into_iter().map(Value::Proxy).collect())
+    parts
+        .into_iter()
+        .map(|part| active.context.folded(part))
+        .collect()
 }
 
 /// Records `value[key]` for each key of a symbolic value: the fields of a result that is a struct.

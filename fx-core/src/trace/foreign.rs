@@ -24,7 +24,7 @@ impl<T> ToForeign<T> for T {
     }
 }
 
-fn known<T: Copy>(value: Sym<T>) -> Result<T> {
+fn known<T: Copy + 'static>(value: Sym<T>) -> Result<T> {
     value
         .concrete()
         .ok_or_else(|| Error::msg("a leaf runs on known values"))

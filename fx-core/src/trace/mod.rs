@@ -38,6 +38,7 @@ mod defaults;
 pub(crate) mod dispatch;
 pub(crate) mod foreign;
 pub(crate) mod forward;
+pub(crate) mod inferring;
 pub(crate) mod list;
 pub(crate) mod mode;
 pub(crate) mod open_side;

@@ -67,6 +67,11 @@ impl TraceContext {
         id
     }
 
+    /// Whether a branch or a loop is being recorded.
+    pub(super) fn is_in_a_side(&self) -> bool {
+        !self.open.borrow().stack.is_empty()
+    }
+
     /// Says that a region is now another one.
     pub(crate) fn rename_side(&self, id: SideId, region: Region) {
         let mut open = self.open.borrow_mut();

@@ -6,7 +6,9 @@ use super::call_args::IntoArgs;
 use super::convert::FromValue;
 use super::dispatch::{self, CallForm, record};
 use super::operand::Operand;
+use super::scope;
 use crate::error::{Error, Result};
+use crate::ir::function::Function;
 use crate::ir::operator::{function_of, getattr};
 use crate::value::handle::Proxy;
 use crate::value::operator::Operator;
@@ -14,12 +16,16 @@ use crate::value::value::{IntoValue, Value};
 
 #[track_caller]
 fn apply(op: Operator, values: Vec<Value>) -> Result<Proxy> {
-    let recorded = record(
-        function_of(op),
-        CallForm::Function,
-        values,
-        Location::caller(),
-    )?;
+    recorded(function_of(op), values, Location::caller())
+}
+
+/// A call on proxies, which is a node, even if what it gives is known.
+fn recorded(
+    function: Function,
+    values: Vec<Value>,
+    caller: &'static Location<'static>,
+) -> Result<Proxy> {
+    let recorded = scope::unfolded(|| record(function, CallForm::Function, values, caller))?;
     proxy_of(recorded.unwrap_or_default())
 }
 
@@ -60,7 +66,7 @@ impl Proxy {
     pub fn call_method(self, name: &str, args: impl IntoArgs) -> Result<Proxy> {
         let mut call = args.into_args();
         call.args.insert(0, Value::Proxy(self));
-        proxy_of(dispatch::call_method(name, call)?)
+        proxy_of(scope::unfolded(|| dispatch::call_method(name, call))?)
     }
 
     /// Records an attribute: `shape`, `dtype` or `ndim` of a tensor.
@@ -70,8 +76,19 @@ impl Proxy {
     #[track_caller]
     pub fn attr(self, name: &str) -> Result<Proxy> {
         let values = vec![Value::Proxy(self), name.into_value()];
-        let recorded = record(getattr, CallForm::Function, values, Location::caller())?;
-        proxy_of(recorded.unwrap_or_default())
+        recorded(getattr, values, Location::caller())
+    }
+
+    /// [`attr`](Proxy::attr) as a value of a type, which may be known: the shape of a tensor in a
+    /// trace that knows its [inputs](crate::trace::Trace::inputs).
+    ///
+    /// # Errors
+    /// As `attr`; also if the attribute is of another type.
+    #[track_caller]
+    pub fn attr_as<T: FromValue>(self, name: &str) -> Result<T> {
+        let values = vec![Value::Proxy(self), name.into_value()];
+        let given = record(getattr, CallForm::Function, values, Location::caller())?;
+        T::from_value(given.unwrap_or_default())
     }
 
     /// Records `self[index]`.

@@ -6,6 +6,7 @@ use std::fmt;
 use rustc_hash::FxHashSet;
 
 use crate::location::SourceLocation;
+use crate::shapes::Claim;
 
 /// Something that is fixed in a graph, although the source looks as if it could change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,6 +55,9 @@ pub enum Frozen {
         /// Its type.
         type_name: String,
     },
+    /// What a shape assumed of sizes with names, see [`Trace::inputs`](crate::trace::Trace::inputs):
+    /// a run in which it does not hold is stopped.
+    Guard(Claim),
     /// A program's question about a symbolic value, or about the trace, with its answer: a truth
     /// value, a length, keys, or that a value is not known.
     Answer {
@@ -89,6 +93,7 @@ impl fmt::Display for Frozen {
             Frozen::Layer { path, type_name } => {
                 write!(f, "layer `{path}`: {type_name}, not part of the root")
             }
+            Frozen::Guard(claim) => write!(f, "sizes: {claim} (guarded)"),
             Frozen::Answer {
                 question,
                 of,

@@ -5,8 +5,10 @@ use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 
+use super::concrete::PH;
 use super::concrete::{all_symbolic, params_of_trace};
 use super::context::{Specialised, TraceContext};
+use super::inferring::Infers;
 use super::report::Report;
 use super::scope::{Active, Running};
 use super::tracer::{SymbolicTracer, Tracer};
@@ -19,6 +21,7 @@ use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::shapes::Contract;
 use crate::value::tree::Tree;
 use crate::value::value::{IntoValue, Value};
 
@@ -156,6 +159,8 @@ pub struct Outcome {
     pub report: Report,
     /// The root's name.
     pub name: String,
+    /// What the shapes hold for, if the trace knew those of its [inputs](Trace::inputs).
+    pub contract: Option<Contract>,
 }
 
 /// A trace to run: the root, the tracer, and arguments to specialise.
@@ -166,6 +171,8 @@ pub struct Trace<'r> {
     owner: Option<&'r dyn Module>,
     tracer: Rc<dyn Tracer>,
     specialised: Specialised,
+    /// What infers shapes while recording.
+    pub(crate) shapes: Option<Box<dyn Infers>>,
 }
 
 /// The default tracer. Here and not inlined, so that a user's crate does not compile it again.
@@ -182,6 +189,7 @@ impl<'r> Trace<'r> {
             owner: None,
             tracer: default_tracer(),
             specialised: Specialised::default(),
+            shapes: None,
         }
     }
 
@@ -275,6 +283,14 @@ impl<'r> Trace<'r> {
         self
     }
 
+    /// Traces an optional parameter as present; others are anyway.
+    pub(crate) fn present(self, param: &ParamSpec) -> Self {
+        match param.is_optional() {
+            true => self.concrete(&param.name, PH),
+            false => self,
+        }
+    }
+
     /// Runs the trace and returns what it froze.
     ///
     /// # Errors
@@ -288,7 +304,7 @@ impl<'r> Trace<'r> {
     /// # Errors
     /// Returns an error if the root's forward fails, or something cannot be traced.
     pub fn run(self) -> Result<Outcome> {
-        trace(self.tracer, &self.root, self.owner, self.specialised)
+        trace(self)
     }
 
     /// Runs the trace and returns its graph.
@@ -300,12 +316,15 @@ impl<'r> Trace<'r> {
     }
 }
 
-pub(super) fn trace(
-    tracer: Rc<dyn Tracer>,
-    root: &Rooted<'_>,
-    owner: Option<&dyn Module>,
-    mut specialised: Specialised,
-) -> Result<Outcome> {
+fn trace(trace: Trace<'_>) -> Result<Outcome> {
+    let Trace {
+        root,
+        owner,
+        tracer,
+        mut specialised,
+        shapes,
+    } = trace;
+    let root = &root;
     let type_of = |module: &dyn Module| crate::value::object::short_type_name(module.type_name());
     let (module, name, params) = match root {
         Rooted::Module(module) => (Some(*module), type_of(*module), module.params()),
@@ -339,6 +358,7 @@ pub(super) fn trace(
         tracer,
         context: TraceContext::new(module, specialised),
     });
+    active.context.shapes.replace(shapes);
     if let Some(module) = module {
         active.context.take_path_check().finish(module)?;
     }
@@ -352,6 +372,7 @@ pub(super) fn trace(
             context.set_body(location);
         }
         let args = active.tracer.create_args_for_root(context, params)?;
+        context.start_shapes(params)?;
         let args: Vec<&Value> = args.iter().collect();
         let mut out = Value::None;
         let mut run = || match root {
@@ -372,8 +393,10 @@ pub(super) fn trace(
         context.repacked(out)
     });
     result?;
+    let contract = active.context.finish_shapes()?;
     let recorded = active.context.take_parts();
     Ok(Outcome {
+        contract,
         graph: recorded.graph,
         attributes: recorded.attributes,
         params: params_of_trace(params, &active.context),
@@ -413,6 +436,7 @@ pub(crate) fn retraced(
     recorded(&active, body)?;
     let recorded = active.context.take_parts();
     Ok(Outcome {
+        contract: None,
         graph: recorded.graph,
         attributes: recorded.attributes,
         params: module.params().to_vec(),

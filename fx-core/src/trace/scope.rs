@@ -12,7 +12,7 @@ use super::context::TraceContext;
 use super::report::Frozen;
 use super::tracer::Tracer;
 use crate::error::{Error, ErrorKind};
-use crate::value::handle::{Proxy, TraceId, name_proxies_by, note_answers_by};
+use crate::value::handle::{Proxy, TraceId, name_proxies_by, note_answers_by, number_proxies_by};
 
 /// A running trace.
 pub(crate) struct Active {
@@ -90,6 +90,14 @@ impl Drop for Seeing {
     }
 }
 
+/// The number that a proxy is, if the shapes of the inputs decide it.
+fn number_of(proxy: Proxy, location: &'static Location<'static>) -> Option<i64> {
+    let active = of_proxy(proxy).ok()?;
+    active.context.set_location(location);
+    // A claim that cannot hold is the error of the call that follows.
+    active.context.number_by_hints(proxy).ok().flatten()
+}
+
 /// Notes that a program asked something of a proxy and acts on the answer.
 fn note_answer(
     proxy: Proxy,
@@ -119,6 +127,7 @@ impl Running {
         let id = active.context.id();
         name_proxies_by(name_of);
         note_answers_by(note_answer);
+        number_proxies_by(number_of);
         LIVE.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id.0, std::thread::current().id());
@@ -142,6 +151,28 @@ impl Drop for Running {
         // Dropped outside the borrow: a tracer's own drop may trace.
         drop(ended);
     }
+}
+
+thread_local! {
+    /// Whether what is known stays a node.
+    static UNFOLDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a call whose result is a node even if it is known.
+pub(super) fn unfolded<R>(call: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            UNFOLDED.set(self.0);
+        }
+    }
+    let _former = Restore(UNFOLDED.replace(true));
+    call()
+}
+
+/// Whether what is known is no node.
+pub(super) fn folds() -> bool {
+    !UNFOLDED.get()
 }
 
 /// The innermost trace of this thread.

@@ -1,11 +1,10 @@
 //! `Tracer`: the policy of a trace, one method per decision; overriding one is enough.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::call_args::CallArgs;
-use super::context::{Specialised, TraceContext};
-use super::root::{Outcome, Root};
+use super::context::TraceContext;
+use super::root::{Outcome, Root, Trace};
 use crate::error::Result;
 use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
@@ -487,7 +486,10 @@ pub trait Tracer: 'static {
     /// Returns an error unless a tracer knows better: their number is known only when the graph
     /// runs.
     fn iter(&self, cx: &TraceContext, proxy: Proxy) -> Result<Vec<Proxy>> {
-        cx.default_iter(proxy)
+        match cx.items_of(proxy)? {
+            Some(count) => self.create_items(cx, proxy, count),
+            None => cx.default_iter(proxy),
+        }
     }
 
     /// The keys of a symbolic value, which the program requests by `x.keys()?`.
@@ -600,12 +602,7 @@ pub trait Tracer: 'static {
     where
         Self: Sized,
     {
-        super::root::trace(
-            Rc::new(self),
-            &root.into_rooted(),
-            None,
-            Specialised::default(),
-        )
+        Trace::new(root).tracer(self).run()
     }
 }
 

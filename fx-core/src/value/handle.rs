@@ -74,7 +74,23 @@ pub(crate) fn note_answers_by(note: fn(Proxy, &'static str, &str, &'static Locat
     let _ = NOTE_ANSWER.set(note);
 }
 
+/// Finds the number that a proxy is, if its trace knows; set like `NAME_OF`.
+static NUMBER_OF: OnceLock<fn(Proxy, &'static Location<'static>) -> Option<i64>> = OnceLock::new();
+
+/// Sets the function that finds the numbers of proxies.
+pub(crate) fn number_proxies_by(number_of: fn(Proxy, &'static Location<'static>) -> Option<i64>) {
+    let _ = NUMBER_OF.set(number_of);
+}
+
 impl Proxy {
+    /// The number that it is, if its trace knows.
+    #[track_caller]
+    pub(crate) fn known_number(self) -> Option<i64> {
+        NUMBER_OF
+            .get()
+            .and_then(|number_of| number_of(self, Location::caller()))
+    }
+
     /// Records in the trace's report that a program asked about the value and continued with the
     /// answer.
     #[track_caller]

@@ -1,5 +1,6 @@
 //! Scalars that are either concrete or symbolic: `Int`, `Float` and `Bool`.
 
+use std::any::Any;
 use std::fmt;
 
 use super::handle::Proxy;
@@ -21,7 +22,7 @@ pub type Float = Sym<f64>;
 /// A boolean that may be symbolic.
 pub type Bool = Sym<bool>;
 
-impl<T: Copy> Sym<T> {
+impl<T: Copy + 'static> Sym<T> {
     /// The value, if it is known. A program that continues with `None` is traced that way, and the
     /// trace's [report](crate::trace::Trace::report) lists it.
     ///
@@ -37,6 +38,11 @@ impl<T: Copy> Sym<T> {
         match self {
             Sym::Concrete(value) => Some(*value),
             Sym::Proxy(proxy) => {
+                let number = proxy.known_number();
+                let known: Option<&dyn Any> = number.as_ref().map(|number| number as &dyn Any);
+                if let Some(known) = known.and_then(|known| known.downcast_ref::<T>()) {
+                    return Some(*known);
+                }
                 proxy.note_answer("concrete", "None");
                 None
             }

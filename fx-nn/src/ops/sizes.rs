@@ -90,7 +90,7 @@ impl Tensor {
     #[track_caller]
     pub fn shape(&self) -> Result<List<Int>> {
         match fx_core::tensor::Object::proxy(self) {
-            Some(proxy) => proxy.attr("shape")?.to(),
+            Some(proxy) => proxy.attr_as("shape"),
             None => Ok(self.known_sizes()?.into_iter().collect()),
         }
     }
@@ -151,7 +151,7 @@ impl Tensor {
     #[track_caller]
     pub fn ndim(&self) -> Result<Int> {
         match fx_core::tensor::Object::proxy(self) {
-            Some(proxy) => proxy.attr("ndim")?.to(),
+            Some(proxy) => proxy.attr_as("ndim"),
             None => Ok(self.known_sizes()?.len().into()),
         }
     }

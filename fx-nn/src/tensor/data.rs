@@ -1,7 +1,7 @@
 //! A tensor's data: creating it, its shape and type, reading it, training it.
 
 use candle_core::Var;
-use fx_core::tensor::escape_with;
+use fx_core::tensor::{escape_with, known_shape};
 use fx_core::value::{DType, Device};
 use fx_core::{Error, Result};
 
@@ -116,10 +116,10 @@ impl Tensor {
     #[track_caller]
     pub fn dims(&self) -> Result<&[usize]> {
         match &self.0 {
-            Repr::Proxy(proxy) => Err(escape_with(
+            Repr::Proxy(proxy) => known_shape(*proxy).ok_or_else(|| escape_with(
                 "dims",
-                "sizes are known only when the graph runs; `x.dims3()?`, `x.size(0)?` and `x.shape()?` give sizes that \
-                 stay in the graph",
+                "sizes are known only when the graph runs; `x.ndim()?`, `x.size(0)?`, `x.dims3()?` and `x.shape()?` \
+                 give sizes that stay in the graph, and `Trace::inputs` tells a trace what they are",
                 *proxy,
             )),
             Repr::Fake(fake) => fake.shape().ok_or_else(|| {

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use fx_core::shapes::Spec;
+use fx_core::tensor::known_dims;
 use fx_core::trace::FromValue;
 use fx_core::value::{DType, Dim, Int};
 use fx_core::{Error, Result};
@@ -89,12 +90,12 @@ impl Tensor {
         Ok(Some(Tensor::of_fake(fake.with_grad(true))))
     }
 
-    /// How many dims there are, unless a trace runs that does not know.
+    /// How many dims there are, unless it is symbolic and its trace does not know.
     pub(crate) fn known_rank(&self) -> Option<usize> {
         match &self.0 {
             Repr::Dense(data) | Repr::Bool(data) => Some(data.rank()),
             Repr::Fake(fake) => Some(fake.dims().len()),
-            Repr::Proxy(_) => None,
+            Repr::Proxy(proxy) => known_dims(*proxy).map(|dims| dims.len()),
         }
     }
 
