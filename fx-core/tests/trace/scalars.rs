@@ -15,7 +15,7 @@ type Floats = fn(Float, Float) -> Result<Float>;
 /// One operation on two numbers, eager and traced: the same result, or an error in both.
 fn agree<T, S>(eager: Result<fx_core::value::Sym<T>>, gm: &GraphModule, a: S, b: S) -> Result<()>
 where
-    T: Copy + FromValue + PartialEq + std::fmt::Debug,
+    T: Copy + FromValue + PartialEq + std::fmt::Debug + 'static,
     S: IntoValue,
 {
     let traced = gm.forward::<T>((a, b));
