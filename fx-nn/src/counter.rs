@@ -8,7 +8,7 @@ use fx_core::ir::{Argument, FunctionTable, Literal, NodeRef, Op, ValueMeta};
 use fx_core::module::{Call, Module};
 use fx_core::run::{Interpretation, Interpreter};
 use fx_core::trace::{CallArgs, NoLeaves, PH, Trace, Tracer};
-use fx_core::value::{NodeId, Value};
+use fx_core::value::{Dim, NodeId, Value};
 use fx_core::{GraphModule, Result};
 use std::collections::HashMap;
 
@@ -28,14 +28,14 @@ pub(crate) fn around(path: &str) -> impl DoubleEndedIterator<Item = &str> + Clon
 #[derive(Default)]
 pub(crate) struct Seen {
     pub output: Option<ValueMeta>,
-    pub multiply_adds: u64,
+    pub multiply_adds: Dim,
 }
 
 /// The records of a node of the outermost graph.
 pub(crate) struct SeenNode {
     pub id: NodeId,
     pub output: ValueMeta,
-    pub multiply_adds: u64,
+    pub multiply_adds: Dim,
 }
 
 /// Counts while a graph runs; a layer is traced through, so that its operations are counted too.
@@ -50,9 +50,9 @@ pub(crate) struct Counter {
     /// The results of the running graph's nodes.
     gave: HashMap<NodeId, ValueMeta>,
     /// Multiply-adds so far.
-    total: u64,
+    total: Dim,
     /// Bytes of the results of the outermost graph's calls.
-    pub output_bytes: usize,
+    pub output_bytes: Dim,
     /// Calls that could not be counted, with the reason.
     pub uncounted: Vec<String>,
 }
@@ -108,13 +108,13 @@ impl Counter {
         let count = match known {
             Some((function, MultiplyAdds(count))) => {
                 let args = run.fetch_args_kwargs_from_env(node)?;
-                count(&CountedCall::new(function, &args, meta))
+                count(&CountedCall::new(function, &args, meta))?
             }
-            None => 0,
+            None => Dim::default(),
         };
         let inside = self.is_inside(run);
         if !matches!(node.op(), Op::Output) && !inside {
-            self.output_bytes += meta.bytes();
+            self.output_bytes = (&self.output_bytes + meta.memory()?)?;
         }
         let mut paths: Vec<String> = node
             .module_stack()
@@ -139,27 +139,34 @@ impl Counter {
             }
             _ => None,
         };
-        if count > 0 {
+        if count != 0 {
             // An operation in a layer is counted in all modules around it, too.
             let here = self.prefix.trim_end_matches('.');
             for path in around(here).chain([here]) {
-                self.seen.entry(path.to_string()).or_default().multiply_adds += count;
+                add(&mut self.seen, path, &count)?;
             }
         }
         for path in paths {
-            self.seen.entry(path).or_default().multiply_adds += count;
+            add(&mut self.seen, &path, &count)?;
         }
         if let Some(path) = whole {
             self.seen.entry(path).or_default().output = Some(meta.clone());
         }
-        self.total += count;
+        self.total = (&self.total + count)?;
         Ok(())
     }
 }
 
+/// Adds multiply-adds to those of a module.
+fn add(seen: &mut IndexMap<String, Seen>, path: &str, count: &Dim) -> Result<()> {
+    let seen = seen.entry(path.to_string()).or_default();
+    seen.multiply_adds = (&seen.multiply_adds + count)?;
+    Ok(())
+}
+
 impl Interpreter for Counter {
     fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
-        let before = self.total;
+        let before = self.total.clone();
         let value = run.run_node(self, node)?;
         let meta = ValueMeta::of(&value);
         let inside = self.is_inside(run);
@@ -172,7 +179,7 @@ impl Interpreter for Counter {
             self.nodes.push(SeenNode {
                 id: node.id(),
                 output: meta,
-                multiply_adds: self.total - before,
+                multiply_adds: (&self.total - before)?,
             });
         }
         Ok(value)

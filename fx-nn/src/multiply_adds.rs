@@ -1,12 +1,13 @@
 //! Multiply-adds: how many multiplications with an addition a function call takes, in a table that
 //! any crate can extend.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
-use fx_core::ir::{Function, TensorMeta, ValueMeta};
+use fx_core::ir::{Function, ValueMeta};
 use fx_core::trace::CallArgs;
-use fx_core::value::Value;
-use fx_core::{function, function_table, operator};
+use fx_core::value::{Dim, Value};
+use fx_core::{Result, function, function_table, operator};
+use indexmap::IndexMap;
 
 use crate::ops;
 
@@ -24,8 +25,8 @@ use crate::ops;
 /// }
 /// function_table! { MultiplyAdds {
 ///     function!(gram) => MultiplyAdds(|call| {
-///         let columns = call.shape("x").last().copied().unwrap_or(1);
-///         (call.numel() * columns) as u64
+///         let columns = call.shape("x").last().cloned().unwrap_or(1.into());
+///         call.numel()? * columns
 ///     }),
 /// } }
 ///
@@ -40,7 +41,7 @@ use crate::ops;
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct MultiplyAdds(pub fn(&CountedCall<'_>) -> u64);
+pub struct MultiplyAdds(pub fn(&CountedCall<'_>) -> Result<Dim>);
 
 /// A counted call: its arguments and its result.
 #[derive(Debug)]
@@ -65,10 +66,8 @@ impl<'c> CountedCall<'c> {
     }
 
     /// The shape of a tensor argument; that of an empty tensor if there is none.
-    pub fn shape(&self, param: &str) -> Vec<usize> {
-        let object = self.value(param).and_then(Value::as_object);
-        let shape = object.and_then(|object| object.shape());
-        shape.map_or_else(|| vec![0], <[usize]>::to_vec)
+    pub fn shape(&self, param: &str) -> Vec<Dim> {
+        dims_of(self.value(param).unwrap_or(&Value::None))
     }
 
     /// The result of the call.
@@ -77,9 +76,14 @@ impl<'c> CountedCall<'c> {
     }
 
     /// The number of elements of the call's result.
-    pub fn numel(&self) -> usize {
-        let tensor = self.output.tensor();
-        tensor.and_then(TensorMeta::numel).unwrap_or(0)
+    ///
+    /// # Errors
+    /// Returns an error if it does not fit an `i64`.
+    pub fn numel(&self) -> Result<Dim> {
+        match self.output.tensor() {
+            Some(tensor) => Dim::product(&tensor.shape),
+            None => Ok(Dim::known(0)),
+        }
     }
 }
 
@@ -106,73 +110,81 @@ function_table! { MultiplyAdds {
     function!(ops::einsum) => MultiplyAdds(einsum),
 } }
 
-fn last(shape: &[usize]) -> usize {
-    shape.last().copied().unwrap_or(1)
+fn last(shape: &[Dim]) -> Dim {
+    shape.last().cloned().unwrap_or(Dim::known(1))
 }
 
-fn numel(shape: &[usize]) -> usize {
-    shape.iter().product()
+/// The sizes without the first.
+fn behind_first(shape: &[Dim]) -> &[Dim] {
+    shape.get(1..).unwrap_or_default()
+}
+
+/// The product of all sizes but the last.
+fn rows(shape: &[Dim]) -> Result<Dim> {
+    Dim::product(shape.iter().rev().skip(1))
 }
 
 /// A product of matrices: each element of the result is a sum over the first operand's last dim.
-fn rows_by_columns(call: &CountedCall<'_>, x: &str) -> u64 {
-    (call.numel() * last(&call.shape(x))) as u64
+fn rows_by_columns(call: &CountedCall<'_>, x: &str) -> Result<Dim> {
+    call.numel()? * last(&call.shape(x))
 }
 
-fn conv(call: &CountedCall<'_>) -> u64 {
-    let weight = call.shape("weight");
-    (call.numel() * numel(&weight[1..])) as u64
+fn conv(call: &CountedCall<'_>) -> Result<Dim> {
+    call.numel()? * Dim::product(behind_first(&call.shape("weight")))?
 }
 
-fn conv_transpose(call: &CountedCall<'_>) -> u64 {
+fn conv_transpose(call: &CountedCall<'_>) -> Result<Dim> {
     let (x, weight) = (call.shape("x"), call.shape("weight"));
-    (numel(&x) * numel(&weight[1..])) as u64
+    Dim::product(&x)? * Dim::product(behind_first(&weight))?
 }
 
-fn attention(call: &CountedCall<'_>) -> u64 {
+fn attention(call: &CountedCall<'_>) -> Result<Dim> {
     let [query, key, value] = ["query", "key", "value"].map(|name| call.shape(name));
-    let rows = numel(&query) / last(&query).max(1);
-    let columns = key.iter().rev().nth(1).copied().unwrap_or(0);
-    (rows * columns * (last(&query) + last(&value))) as u64
+    let columns = key.iter().rev().nth(1).cloned().unwrap_or(Dim::known(0));
+    (rows(&query)? * columns)? * (last(&query) + last(&value))?
 }
 
-fn lstm(call: &CountedCall<'_>) -> u64 {
-    let x = call.shape("x");
-    let steps = numel(&x) / last(&x).max(1);
+fn lstm(call: &CountedCall<'_>) -> Result<Dim> {
+    let steps = rows(&call.shape("x"))?;
     let weights = call.value("params").map(ValueMeta::of);
-    (steps * weights.map_or(0, |weights| matrices(&weights))) as u64
+    steps * weights.map_or(Ok(Dim::known(0)), |weights| matrices(&weights))?
 }
 
 /// The number of elements of the matrices in a list of tensors.
-fn matrices(tensors: &ValueMeta) -> usize {
+fn matrices(tensors: &ValueMeta) -> Result<Dim> {
     let ValueMeta::Sequence(items) = tensors else {
-        return 0;
+        return Ok(Dim::known(0));
     };
     let matrices = items.iter().filter_map(ValueMeta::tensor);
-    let matrices = matrices.filter(|meta| meta.shape.len() == 2);
-    matrices.filter_map(TensorMeta::numel).sum()
+    let mut matrices = matrices.filter(|meta| meta.shape.len() == 2);
+    matrices.try_fold(Dim::known(0), |sum, meta| sum + Dim::product(&meta.shape)?)
 }
 
 /// The product of all sizes that an equation names, where it has several operands.
-fn einsum(call: &CountedCall<'_>) -> u64 {
+fn einsum(call: &CountedCall<'_>) -> Result<Dim> {
+    let none = Ok(Dim::known(0));
     let (Some(Value::Str(equation)), Some(operands)) =
         (call.value("equation"), call.value("operands"))
     else {
-        return 0;
+        return none;
     };
     let inputs = equation.split("->").next().unwrap_or_default();
     let (Value::List(operands) | Value::Tuple(operands)) = operands else {
-        return 0;
+        return none;
     };
     if operands.len() < 2 {
-        return 0;
+        return none;
     }
-    let mut sizes: HashMap<char, usize> = HashMap::new();
+    let mut sizes: IndexMap<char, Dim> = IndexMap::new();
     for (labels, operand) in inputs.split(',').zip(operands.iter()) {
-        let shape = operand.as_object().and_then(|object| object.shape());
-        let shape = shape.unwrap_or_default();
         let labels = labels.chars().filter(|c| c.is_alphabetic());
-        sizes.extend(labels.zip(shape.iter().copied()));
+        sizes.extend(labels.zip(dims_of(operand)));
     }
-    sizes.values().product::<usize>() as u64
+    Dim::product(sizes.values())
+}
+
+/// The sizes of a tensor, which may have names.
+fn dims_of(value: &Value) -> Vec<Dim> {
+    let dims = value.as_object().and_then(|object| object.dims());
+    dims.map_or_else(|| vec![Dim::known(0)], Cow::into_owned)
 }

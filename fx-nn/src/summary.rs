@@ -5,8 +5,9 @@ use std::fmt;
 
 use fx_core::ir::ValueMeta;
 use fx_core::module::{ComponentExt, Module};
+use fx_core::tensor::Object;
 use fx_core::trace::{IntoArgs, SymbolicTracer};
-use fx_core::value::{Value, short_type_name};
+use fx_core::value::{Dim, Value, short_type_name};
 use fx_core::{Error, Result};
 
 use crate::counter::{Counter, around, opened};
@@ -25,7 +26,7 @@ pub struct ModuleSummary {
     /// Elements of its parameters, including those of the modules inside.
     pub parameters: usize,
     /// Multiplications with an addition in one run, including those of the modules inside.
-    pub multiply_adds: u64,
+    pub multiply_adds: Dim,
 }
 
 /// A model's modules, made by [`summary`]; prints as a table.
@@ -37,9 +38,9 @@ pub struct Summary {
     /// Elements of the parameters that require a gradient.
     pub trainable_parameters: usize,
     /// Bytes of the inputs.
-    pub input_bytes: usize,
+    pub input_bytes: Dim,
     /// Bytes of the results of all calls of the graph.
-    pub output_bytes: usize,
+    pub output_bytes: Dim,
     /// Bytes of parameters and buffers.
     pub state_bytes: usize,
     /// Calls of modules whose multiply-adds could not be counted, with the reason.
@@ -60,6 +61,11 @@ pub struct Summary {
 /// assert_eq!(root.parameters, (16 * 32 + 32) + (32 * 32 + 32) + (32 * 4 + 4));
 /// assert_eq!(root.multiply_adds, 2 * (16 * 32 + 32 * 32 + 32 * 4));
 /// println!("{summary}");
+///
+/// // Without data, and with a size that has a name:
+/// use fx_nn::shapes::spec;
+/// let summary = fx_nn::summary(&model, &Tensor::fake(spec!["batch", 16; F32])?)?;
+/// assert_eq!(summary.modules[0].multiply_adds.to_string(), "1664*batch");
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///
@@ -68,7 +74,10 @@ pub struct Summary {
 pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Summary> {
     let (traced, inputs) = opened(model, &args.into_args(), SymbolicTracer)?;
     let mut counter = Counter::default();
-    let input_bytes = inputs.iter().map(|v| ValueMeta::of(v).bytes()).sum();
+    let mut input_bytes = Dim::default();
+    for input in &inputs {
+        input_bytes = (input_bytes + ValueMeta::of(input).memory()?)?;
+    }
     counter.run(&traced, inputs)?;
 
     let mut sizes: HashMap<String, usize> = HashMap::new();
@@ -83,13 +92,13 @@ pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Su
             type_name: short_type_name(type_name),
             output: seen.and_then(|seen| seen.output.clone()),
             parameters: sizes.get(&path).copied().unwrap_or(0),
-            multiply_adds: seen.map_or(0, |seen| seen.multiply_adds),
+            multiply_adds: seen.map_or(Dim::default(), |seen| seen.multiply_adds.clone()),
             path,
         }
     });
     let trainable = model.named_parameters().into_values().filter(|value| {
         let tensor = value.downcast_ref::<Tensor>();
-        tensor.is_some_and(|t| t.candle().is_ok_and(|data| data.is_variable()))
+        tensor.is_some_and(|tensor| Object::requires_grad(tensor) == Some(true))
     });
     Ok(Summary {
         modules: modules.collect(),
@@ -130,12 +139,12 @@ impl fmt::Display for Summary {
                 };
                 let depth = modules.count();
                 let shape = module.output.as_ref().map_or("--".to_string(), shapes);
-                let number = |n: u64| if n == 0 { "--".to_string() } else { grouped(n) };
+                let number = |n: &Dim| if *n == 0 { "--".to_string() } else { shown(n) };
                 [
                     format!("{}{name}", "  ".repeat(depth)),
                     shape,
-                    number(module.parameters as u64),
-                    number(module.multiply_adds),
+                    number(&module.parameters.into()),
+                    number(&module.multiply_adds),
                 ]
             })
             .collect();
@@ -167,20 +176,12 @@ impl fmt::Display for Summary {
             "trainable parameters: {}",
             grouped(self.trainable_parameters as u64)
         )?;
-        let count = root.map_or(0, |root| root.multiply_adds);
-        writeln!(f, "multiply-adds: {}", grouped(count))?;
-        let megabytes = |bytes: usize| bytes as f64 / 1e6;
-        writeln!(f, "input size: {:.2} MB", megabytes(self.input_bytes))?;
-        writeln!(
-            f,
-            "forward pass size: {:.2} MB",
-            megabytes(self.output_bytes)
-        )?;
-        writeln!(
-            f,
-            "parameters and buffers size: {:.2} MB",
-            megabytes(self.state_bytes)
-        )?;
+        let count = root.map_or(Dim::default(), |root| root.multiply_adds.clone());
+        writeln!(f, "multiply-adds: {}", shown(&count))?;
+        writeln!(f, "input size: {}", megabytes(&self.input_bytes))?;
+        writeln!(f, "forward pass size: {}", megabytes(&self.output_bytes))?;
+        let state = megabytes(&self.state_bytes.into());
+        writeln!(f, "parameters and buffers size: {state}")?;
         for reason in &self.uncounted {
             writeln!(f, "not counted: {reason}")?;
         }
@@ -204,6 +205,21 @@ fn shapes(meta: &ValueMeta) -> String {
             format!("{{{}}}", items.join(", "))
         }
         meta => meta.to_string(),
+    }
+}
+
+/// A number with commas between thousands, or an expression.
+fn shown(number: &Dim) -> String {
+    match number.as_known() {
+        Some(number) => grouped(number as u64),
+        None => number.to_string(),
+    }
+}
+
+fn megabytes(bytes: &Dim) -> String {
+    match bytes.as_known() {
+        Some(bytes) => format!("{:.2} MB", bytes as f64 / 1e6),
+        None => format!("{bytes} bytes"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::meta::{Meta, MetaPolicy};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::value::device::Device;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
@@ -97,6 +97,17 @@ impl TensorMeta {
     pub fn numel(&self) -> Option<usize> {
         let mut sizes = self.shape.iter().map(Dim::as_known);
         sizes.try_fold(1, |n: usize, size| Some(n.saturating_mul(size?)))
+    }
+
+    /// The bytes of its elements, as an expression of the sizes.
+    ///
+    /// # Errors
+    /// Returns an error if the element type is not known, or the number does not fit an `i64`.
+    pub fn memory(&self) -> Result<Dim> {
+        let dtype = self
+            .dtype
+            .ok_or_else(|| Error::msg(format_args!("the element type of {self} is not known")))?;
+        Dim::product(&self.shape)? * Dim::known(dtype.size_in_bytes())
     }
 
     /// The size in bytes, if the sizes and the element type are known.
@@ -213,6 +224,29 @@ impl ValueMeta {
             ValueMeta::Size(dim) => is_it(dim),
             ValueMeta::Plain(_) => false,
         }
+    }
+
+    /// The bytes of all tensors in it, as an expression of their sizes.
+    ///
+    /// ```
+    /// use fx_core::ir::{TensorMeta, ValueMeta};
+    /// use fx_core::value::{DType, Dim};
+    /// let rows = TensorMeta::new([Dim::symbol("n")?, 8.into()]).dtype(DType::F32);
+    /// let meta = ValueMeta::Sequence(vec![ValueMeta::Single(rows.clone()), ValueMeta::Single(rows)]);
+    /// assert_eq!(meta.memory()?.to_string(), "64*n");
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if an element type is not known, or the number does not fit an `i64`.
+    pub fn memory(&self) -> Result<Dim> {
+        let mut all: Box<dyn Iterator<Item = &ValueMeta>> = match self {
+            ValueMeta::Single(meta) => return meta.memory(),
+            ValueMeta::Sequence(items) => Box::new(items.iter()),
+            ValueMeta::Dict(items) => Box::new(items.iter().map(|(_, item)| item)),
+            ValueMeta::Size(_) | ValueMeta::Plain(_) => return Ok(Dim::known(0)),
+        };
+        all.try_fold(Dim::known(0), |sum, item| sum + item.memory()?)
     }
 
     /// The total size of all tensors in bytes, as far as their types are known.

@@ -257,6 +257,13 @@ impl Dim {
     }
 }
 
+/// Zero.
+impl Default for Dim {
+    fn default() -> Self {
+        Dim::known(0)
+    }
+}
+
 impl From<usize> for Dim {
     fn from(size: usize) -> Self {
         Dim::known(size)

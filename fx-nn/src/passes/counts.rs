@@ -5,19 +5,19 @@ use std::fmt;
 use fx_core::ir::{Op, ValueMeta};
 use fx_core::module::ComponentExt;
 use fx_core::trace::IntoArgs;
-use fx_core::value::Value;
+use fx_core::value::{Dim, Value};
 use fx_core::{Error, GraphModule, Result};
 
 use crate::counter::Counter;
 
 /// The memory of a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SizeBytes {
     /// Bytes of its result.
-    pub output_size: usize,
+    pub output_size: Dim,
     /// The same, plus the bytes of the parameters of the module that it calls.
-    pub total_size: usize,
+    pub total_size: Dim,
 }
 
 /// The cost of one node in a run.
@@ -31,7 +31,7 @@ pub struct NodeCounts {
     /// Its memory.
     pub size: SizeBytes,
     /// Multiplications with an addition, including those inside a called module.
-    pub multiply_adds: u64,
+    pub multiply_adds: Dim,
 }
 
 /// The costs of a graph's nodes in a run, made by [`counts`]; prints as a table.
@@ -44,7 +44,7 @@ pub struct Counts {
     pub uncounted: Vec<String>,
 }
 
-/// Runs a graph on sample inputs and returns for each node the bytes of its result, the same with
+/// Runs a graph on sample inputs, which may be fake tensors with sizes that have names, and returns for each node the bytes of its result, the same with
 /// the parameters of the module that it calls, and its multiply-adds. They are counted as in
 /// [`summary`](crate::summary), which lists them by module.
 ///
@@ -69,7 +69,7 @@ pub fn counts(gm: &GraphModule, args: impl IntoArgs) -> Result<Counts> {
     let mut nodes = Vec::with_capacity(counter.nodes.len());
     for seen in counter.nodes {
         let node = gm.graph().node(seen.id)?;
-        let output_size = seen.output.bytes();
+        let output_size = seen.output.memory()?;
         let parameters = match node.op() {
             Op::CallModule(path) => bytes_of_parameters(gm, path)?,
             _ => 0,
@@ -78,8 +78,8 @@ pub fn counts(gm: &GraphModule, args: impl IntoArgs) -> Result<Counts> {
             node: node.name().to_string(),
             target: node.target().to_string(),
             size: SizeBytes {
+                total_size: (&output_size + Dim::known(parameters))?,
                 output_size,
-                total_size: output_size + parameters,
             },
             multiply_adds: seen.multiply_adds,
         });
@@ -106,8 +106,12 @@ impl Counts {
     }
 
     /// Multiply-adds of all nodes.
-    pub fn multiply_adds(&self) -> u64 {
-        self.nodes.iter().map(|counts| counts.multiply_adds).sum()
+    ///
+    /// # Errors
+    /// Returns an error if the number does not fit an `i64`.
+    pub fn multiply_adds(&self) -> Result<Dim> {
+        let mut counts = self.nodes.iter().map(|counts| &counts.multiply_adds);
+        counts.try_fold(Dim::default(), |sum, count| sum + count)
     }
 }
 
@@ -124,7 +128,10 @@ impl fmt::Display for Counts {
             writeln!(
                 f,
                 "{:width$}  {:>14}  {:>14}  {:>16}",
-                counts.node, counts.size.output_size, counts.size.total_size, counts.multiply_adds
+                counts.node,
+                counts.size.output_size.to_string(),
+                counts.size.total_size.to_string(),
+                counts.multiply_adds.to_string()
             )?;
         }
         for reason in &self.uncounted {

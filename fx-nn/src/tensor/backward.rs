@@ -148,7 +148,10 @@ impl Tensor {
     /// # Errors
     /// Returns an error if the tensor is symbolic.
     pub fn requires_grad(&self) -> Result<bool> {
-        Ok(self.data("requires_grad")?.track_op())
+        match self.as_fake() {
+            Some(fake) => Ok(fake.requires_grad()),
+            None => Ok(self.data("requires_grad")?.track_op()),
+        }
     }
 }
 
