@@ -1,20 +1,14 @@
-//! Linear algebra: decompositions, inverses, norms, and products of other forms.
+//! Products of other forms than that of two matrices.
 
 use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::Dim;
 use fx_core::{Error, Result};
 
-use super::reductions::summed;
-use super::{like, rules, tensor, x};
+use super::reductions::{summed, without};
+use super::{count, like, named, require_equal, rules, tensor, wrong, x};
 use crate::ops;
 
 rules! {
-    |call| square(call, "a", 0) => ops::linalg::inv, ops::linalg::cholesky;
-    |call| square(call, "x", 0) => ops::linalg::inverse, ops::linalg::matrix_power;
-    |call| square(call, "x", 2) => ops::linalg::det;
-    |call| square(call, "a", 1) => ops::linalg::eigvalsh;
-    eigh => ops::linalg::eigh;
-    slogdet => ops::linalg::slogdet;
     added_outer => ops::addr;
     added_batches => ops::addbmm;
     inner => ops::inner;
@@ -26,35 +20,9 @@ rules! {
     cross => ops::cross;
     cdist => ops::cdist;
     bilinear => ops::bilinear;
-}
-
-/// A square matrix, or batches of them, without some of the last dims.
-fn square(call: &mut RuleCall<'_>, param: &str, without: usize) -> Result<Fake> {
-    let meta = call.tensor(param)?;
-    let [.., rows, columns] = &meta.shape[..] else {
-        return Err(Error::msg(format_args!(
-            "{}: {:?} is no matrix",
-            call.function().name(),
-            meta.shape
-        )));
-    };
-    call.same(rows, columns, || {
-        format!("the matrix {:?} is not square", meta.shape)
-    })?;
-    let kept = meta.shape.len() - without;
-    Ok(tensor(meta.shape[..kept].to_vec(), meta.dtype))
-}
-
-fn eigh(call: &mut RuleCall<'_>) -> Result<Fake> {
-    Ok(Fake::Tuple(vec![
-        square(call, "a", 1)?,
-        square(call, "a", 0)?,
-    ]))
-}
-
-fn slogdet(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let one = square(call, "x", 2)?;
-    Ok(Fake::Tuple(vec![one.clone(), one]))
+    tensordot => ops::tensordot;
+    tensordot_dims => ops::tensordot_dims;
+    vander => ops::vander;
 }
 
 fn added_outer(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -156,4 +124,57 @@ fn bilinear(call: &mut RuleCall<'_>) -> Result<Fake> {
         *last = outputs.clone();
     }
     Ok(like(&fx_core::ir::TensorMeta::new(shape), input.dtype))
+}
+
+/// The product over the last dims of one and the first of the other.
+fn tensordot(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, b) = (call.tensor("a")?, call.tensor("b")?);
+    let dims = usize::try_from(count(call, "dims")?).map_err(Error::other)?;
+    let kept = a.shape.len().checked_sub(dims);
+    let (Some(kept), true) = (kept, dims <= b.shape.len()) else {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the shapes {:?} and {:?} have {dims} dims",
+                a.shape, b.shape
+            ),
+        ));
+    };
+    let (outer, left) = a.shape.split_at(kept);
+    let (right, rest) = b.shape.split_at(dims);
+    require_equal(call, left, right)?;
+    let shape = outer.iter().chain(rest).cloned().collect();
+    Ok(tensor(shape, result_type(call.args().iter().take(2))))
+}
+
+/// The product over dims that are named.
+fn tensordot_dims(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, b) = (call.tensor("a")?, call.tensor("b")?);
+    let of = |param: &str, shape: &[Dim]| {
+        let places = named(call, param, shape.len())?;
+        let places = places.unwrap_or_else(|| (0..shape.len()).collect());
+        let sizes = places.iter().filter_map(|at| shape.get(*at)).cloned();
+        let sizes: Vec<Dim> = sizes.collect();
+        Ok::<_, Error>((without(shape, &places, false), sizes))
+    };
+    let ((outer, left), (rest, right)) = (of("dims_a", &a.shape)?, of("dims_b", &b.shape)?);
+    require_equal(call, &left, &right)?;
+    let shape = outer.into_iter().chain(rest).collect();
+    Ok(tensor(shape, result_type(call.args().iter().take(2))))
+}
+
+/// Powers of whole numbers are `int64`.
+fn vander(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let [size] = &x.shape[..] else {
+        return Err(wrong(
+            call,
+            format_args!("the shape {:?} is not that of a vector", x.shape),
+        ));
+    };
+    let powers = match call.arg("n")?.is_none() {
+        true => size.clone(),
+        false => count(call, "n")?.into(),
+    };
+    Ok(tensor(vec![size.clone(), powers], x.dtype.map(summed)))
 }

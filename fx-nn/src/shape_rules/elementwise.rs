@@ -4,7 +4,10 @@ use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
-use super::{Elements, fractional, like, require, require_type, rules, shape_of, tensor, x};
+use super::{
+    Elements, fractional, like, number, require, require_one_type, require_type, rules, shape_of,
+    tensor, wrong, x,
+};
 use crate::ops;
 
 rules! {
@@ -43,6 +46,8 @@ rules! {
     scores => ops::mask_scores;
     prelu => ops::prelu;
     glu => ops::glu;
+    all_close => ops::allclose;
+    |_| Ok(Fake::Bool(None)) => ops::equal;
 }
 
 fn same(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -199,4 +204,17 @@ fn glu(call: &mut RuleCall<'_>) -> Result<Fake> {
         *size = call.env().divided(size, &2.into())?;
     }
     Ok(tensor(shape, x.dtype))
+}
+
+/// A truth that a run decides.
+fn all_close(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, other) = (x(call)?, call.tensor("other")?);
+    require_one_type(call, x, other)?;
+    for param in ["rtol", "atol"] {
+        if number(call, param)?.is_some_and(|number| number.is_nan() || number < 0.0) {
+            return Err(wrong(call, format_args!("`{param}` is not below 0")));
+        }
+    }
+    call.broadcast(&[&x.shape, &other.shape])?;
+    Ok(Fake::Bool(None))
 }

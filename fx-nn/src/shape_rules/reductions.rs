@@ -1,10 +1,13 @@
-//! Reductions of dims, scans along one, sorting and losses.
+//! Reductions of dims, scans along one, sorting and statistics.
 
 use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 
-use super::{Elements, fractional, like, require, rules, tensor, x};
+use super::{
+    Elements, at_least, fractional, like, number, place, promoted, require, require_one_type,
+    resized, rules, tensor, with_places, word, wrong, x,
+};
 use crate::ops;
 
 rules! {
@@ -25,11 +28,9 @@ rules! {
     sorted => ops::sort;
     |call| scanned(call, |_| DType::I64) => ops::argsort;
     topk => ops::topk;
-    loss => ops::mse_loss, ops::l1_loss, ops::smooth_l1_loss, ops::huber_loss,
-        ops::binary_cross_entropy_with_logits, ops::binary_cross_entropy, ops::kl_div,
-        ops::poisson_nll_loss, ops::soft_margin_loss, ops::hinge_embedding_loss;
-    loss_of_three => ops::margin_ranking_loss;
-    class_loss => ops::cross_entropy, ops::nll_loss;
+    quantile => ops::quantile, ops::nanquantile;
+    covariances => ops::cov, ops::corrcoef;
+    diff => ops::diff;
 }
 
 /// Bytes stay bytes.
@@ -55,7 +56,8 @@ pub(super) fn summed(dtype: DType) -> DType {
     }
 }
 
-fn without(shape: &[Dim], places: &[usize], keepdim: bool) -> Vec<Dim> {
+/// The sizes that are left of dims.
+pub(super) fn without(shape: &[Dim], places: &[usize], keepdim: bool) -> Vec<Dim> {
     let sizes = shape.iter().enumerate();
     let kept = sizes.filter_map(|(at, size)| match (places.contains(&at), keepdim) {
         (false, _) => Some(size.clone()),
@@ -96,9 +98,8 @@ fn left(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
 }
 
 fn extreme_and_place(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (shape, dtype) = (left(call)?, x(call)?.dtype);
-    let places = tensor(shape.clone(), Some(DType::I64));
-    Ok(Fake::Tuple(vec![tensor(shape, dtype), places]))
+    let dtype = x(call)?.dtype;
+    Ok(with_places(tensor(left(call)?, dtype)))
 }
 
 fn moments(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -118,8 +119,7 @@ fn scanned(call: &mut RuleCall<'_>, dtype: fn(DType) -> DType) -> Result<Fake> {
 }
 
 fn scan_and_place(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let places = scanned(call, |_| DType::I64)?;
-    Ok(Fake::Tuple(vec![scanned(call, |dtype| dtype)?, places]))
+    scanned(call, |dtype| dtype).map(with_places)
 }
 
 fn sorted(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -138,52 +138,88 @@ fn topk(call: &mut RuleCall<'_>) -> Result<Fake> {
         }
         *size = k;
     }
-    let places = tensor(shape.clone(), Some(DType::I64));
-    Ok(Fake::Tuple(vec![tensor(shape, x.dtype), places]))
+    Ok(with_places(tensor(shape, x.dtype)))
 }
 
-/// The mean or the sum is a number, otherwise there is one per element.
-fn loss(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (a, b) = (x(call)?, call.tensor("target")?);
-    let shape = call.broadcast(&[&a.shape, &b.shape])?;
-    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
-    let dtype = fractional(dtype);
-    Ok(match call.text("reduction")? {
-        "none" => tensor(shape, dtype),
-        _ => tensor(Vec::new(), dtype),
-    })
-}
-
-fn loss_of_three(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (a, b, target) = (
-        call.tensor("x1")?,
-        call.tensor("x2")?,
-        call.tensor("target")?,
-    );
-    let shape = call.broadcast(&[&a.shape, &b.shape, &target.shape])?;
-    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
-    Ok(match call.text("reduction")? {
-        "none" => tensor(shape, dtype),
-        _ => tensor(Vec::new(), dtype),
-    })
-}
-
-/// One number per place of the classes' dim.
-fn class_loss(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, target) = (x(call)?, call.tensor("target")?);
-    let mut shape = x.shape.clone();
-    if !shape.is_empty() {
-        shape.remove(usize::from(shape.len() > 1));
+/// Several quantiles give a dim in front.
+fn quantile(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let words = ["linear", "lower", "higher", "midpoint", "nearest"];
+    word(call, "interpolation", &words)?;
+    require(call, x, Elements::Single)?;
+    for size in &x.shape {
+        at_least(call, size, 1, "a tensor without elements has no quantiles")?;
     }
-    if target.shape.len() == shape.len() {
-        for (size, other) in shape.iter().zip(&target.shape) {
-            call.same(size, other, || {
-                format!("the shapes {:?} and {:?} do not fit", x.shape, target.shape)
-            })?;
+    let many = match call.arg("q")? {
+        Fake::Single(q) => {
+            require_one_type(call, x, q)?;
+            match &q.shape[..] {
+                [] => None,
+                [many] => Some(many.clone()),
+                other => {
+                    return Err(wrong(
+                        call,
+                        format_args!("`q` has one dim at most, and not {other:?}"),
+                    ));
+                }
+            }
         }
-    }
-    Ok(match call.text("reduction")? {
-        "none" => tensor(shape, x.dtype),
-        _ => tensor(Vec::new(), x.dtype),
+        _ => match number(call, "q")? {
+            Some(q) if !(0.0..=1.0).contains(&q) => {
+                return Err(wrong(call, format_args!("`q` is in [0, 1], and not {q}")));
+            }
+            _ => None,
+        },
+    };
+    let rank = x.shape.len();
+    let places = match call.arg("dim")?.is_none() {
+        true => (0..rank).collect(),
+        false => vec![place(call, "dim", rank)?],
+    };
+    let left = without(&x.shape, &places, call.flag("keepdim")?);
+    Ok(tensor(many.into_iter().chain(left).collect(), x.dtype))
+}
+
+/// A matrix of the rows with each other; of one row a number.
+fn covariances(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    require(call, x, Elements::Numbers)?;
+    let dtype = fractional(x.dtype);
+    Ok(match &x.shape[..] {
+        [] | [_] => tensor(Vec::new(), dtype),
+        // A size with a name is taken not to be 1.
+        [rows, _] if *rows == 0 || call.env().at_least(rows, 2)? => {
+            tensor(vec![rows.clone(); 2], dtype)
+        }
+        [_, _] => tensor(Vec::new(), dtype),
+        other => {
+            return Err(wrong(
+                call,
+                format_args!("the variables are rows, and not {other:?}"),
+            ));
+        }
     })
+}
+
+/// Each difference is one element less.
+fn diff(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let n = super::count(call, "n")?;
+    if x.shape.is_empty() {
+        return Err(wrong(call, "the tensor has a dim at least"));
+    }
+    let place = place(call, "dim", x.shape.len())?;
+    if n == 0 {
+        return Ok(like(x, x.dtype));
+    }
+    let (before, behind) = (
+        call.optional_tensor("prepend")?,
+        call.optional_tensor("append")?,
+    );
+    let parts: Vec<_> = [before, Some(x), behind].into_iter().flatten().collect();
+    let shapes: Vec<Vec<Dim>> = parts.iter().map(|meta| meta.shape.clone()).collect();
+    let shape = super::joins::one_shape(call, &shapes, Some(place))?;
+    let size = shape.get(place).cloned().unwrap_or(Dim::known(0));
+    let left = super::not_negative(call, (size - n)?)?;
+    Ok(tensor(resized(&shape, place, left), promoted(&parts)))
 }

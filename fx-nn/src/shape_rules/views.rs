@@ -1,11 +1,11 @@
-//! Other orders and shapes of the same elements, parts of tensors, and tensors put together.
+//! Other orders and shapes of the same elements, and parts of dims.
 
-use fx_core::shapes::{Fake, RuleCall, result_type};
-use fx_core::value::{DType, Dim};
+use fx_core::shapes::{Fake, RuleCall};
+use fx_core::value::Dim;
 use fx_core::{Error, Result};
 
-use super::{like, product, rules, tensor, x};
-use crate::{control, ops};
+use super::{rules, tensor, x};
+use crate::ops;
 
 rules! {
     reshape => ops::reshape, ops::view;
@@ -22,38 +22,16 @@ rules! {
     select => ops::select;
     narrow => ops::narrow;
     unflatten => ops::unflatten;
-    cat => ops::cat;
-    stack => ops::stack;
-    stacked => control::stacked;
-    split => ops::split;
-    split_with_sizes => ops::split_with_sizes;
-    chunk => ops::chunk;
-    unbind => ops::unbind;
-    index_select => ops::index_select;
-    gather => ops::gather;
-    embedding => ops::embedding;
-    one_hot => ops::one_hot;
     repeat => ops::repeat, ops::tile;
     pad => ops::pad;
-    nonzero => ops::nonzero, ops::argwhere;
-    masked_select => ops::masked_select;
-    pixel_shuffle => ops::pixel_shuffle;
-    pixel_unshuffle => ops::pixel_unshuffle;
-    |call| with_dims(call, 1) => ops::atleast_1d;
-    |call| with_dims(call, 2) => ops::atleast_2d;
-    |call| with_dims(call, 3) => ops::atleast_3d;
-    |call| joined(call, 1, 0) => ops::vstack, ops::row_stack;
-    |call| joined(call, 0, 1) => ops::hstack;
-    |call| joined(call, 2, 2) => ops::dstack;
     moved => ops::movedim, ops::moveaxis;
-    take => ops::take;
     rotated => ops::rot90;
 }
 
 /// Sizes of which one may be -1: what is left for it.
 fn filled(call: &mut RuleCall<'_>, from: &[Dim], to: Vec<Dim>) -> Result<Vec<Dim>> {
     let name = call.function().name();
-    let elements = product(from)?;
+    let elements = Dim::product(from)?;
     let rest = to.iter().filter(|dim| dim.as_number() != Some(-1));
     let known = Dim::product(rest)?;
     let text = format!("{to:?}");
@@ -103,14 +81,14 @@ fn flatten(call: &mut RuleCall<'_>) -> Result<Fake> {
         return Err(Error::msg("flatten: the first dim is behind the last"));
     }
     let mut shape = x.shape[..start].to_vec();
-    shape.push(product(&x.shape[start..=end])?);
+    shape.push(Dim::product(&x.shape[start..=end])?);
     shape.extend_from_slice(&x.shape[end + 1..]);
     Ok(tensor(shape, x.dtype))
 }
 
 fn ravel(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
-    Ok(tensor(vec![product(&x.shape)?], x.dtype))
+    Ok(tensor(vec![Dim::product(&x.shape)?], x.dtype))
 }
 
 fn swapped(call: &mut RuleCall<'_>, a: &str, b: &str) -> Result<Fake> {
@@ -247,200 +225,6 @@ fn unflatten(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn cat(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let mut tensors = call.tensors("tensors")?;
-    // An empty vector fits everything.
-    if tensors.iter().any(|meta| meta.shape.len() != 1) {
-        tensors.retain(|meta| meta.shape.len() != 1 || meta.shape[0] != 0);
-    }
-    let dtype = result_type(call.arg("tensors")?.items().unwrap_or_default());
-    let [first, rest @ ..] = &tensors[..] else {
-        return Err(Error::msg("cat: the list of tensors is empty"));
-    };
-    let place = call.place(call.int("dim")?, first.shape.len())?;
-    let mut shape = first.shape.clone();
-    for other in rest {
-        if other.shape.len() != shape.len() {
-            return Err(Error::msg(format_args!(
-                "cat: the shapes {shape:?} and {:?} differ in their dims",
-                other.shape
-            )));
-        }
-        for (at, (size, own)) in shape.iter_mut().zip(&other.shape).enumerate() {
-            if at == place {
-                *size = (&*size + own)?;
-            } else {
-                call.same(size, own, || {
-                    format!(
-                        "the shapes {:?} and {:?} do not fit",
-                        first.shape, other.shape
-                    )
-                })?;
-            }
-        }
-    }
-    Ok(tensor(shape, dtype))
-}
-
-fn stack(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let dim = call.int("dim")?;
-    put_together(call, "tensors", dim)
-}
-
-fn stacked(call: &mut RuleCall<'_>) -> Result<Fake> {
-    if let Fake::Repeated(item, length) = call.arg("items")?
-        && let Fake::Single(item) = &**item
-    {
-        let shape = std::iter::once(length).chain(&item.shape).cloned();
-        return Ok(tensor(shape.collect(), item.dtype));
-    }
-    put_together(call, "items", 0)
-}
-
-fn put_together(call: &mut RuleCall<'_>, param: &str, dim: i64) -> Result<Fake> {
-    let tensors = call.tensors(param)?;
-    let dtype = result_type(call.arg(param)?.items().unwrap_or_default());
-    let [first, rest @ ..] = &tensors[..] else {
-        return Err(Error::msg("stack: the list of tensors is empty"));
-    };
-    for other in rest {
-        if other.shape.len() != first.shape.len() {
-            return Err(Error::msg(format_args!(
-                "stack: the shapes {:?} and {:?} differ",
-                first.shape, other.shape
-            )));
-        }
-        for (size, own) in first.shape.iter().zip(&other.shape) {
-            call.same(size, own, || {
-                format!("the shapes {:?} and {:?} differ", first.shape, other.shape)
-            })?;
-        }
-    }
-    let place = call.place(dim, first.shape.len() + 1)?;
-    let mut shape = first.shape.clone();
-    shape.insert(place, Dim::from(tensors.len()));
-    Ok(tensor(shape, dtype))
-}
-
-/// Pieces of these sizes of a dim.
-fn pieces(call: &RuleCall<'_>, place: usize, sizes: impl IntoIterator<Item = Dim>) -> Result<Fake> {
-    let x = x(call)?;
-    let piece = |size: Dim| {
-        let mut shape = x.shape.clone();
-        shape[place] = size;
-        tensor(shape, x.dtype)
-    };
-    Ok(Fake::List(sizes.into_iter().map(piece).collect()))
-}
-
-/// A dim that is cut, whose size is a number, since it decides how many pieces there are.
-fn cut(call: &RuleCall<'_>) -> Result<(usize, i64)> {
-    let x = x(call)?;
-    let place = call.place(call.int("dim")?, x.shape.len())?;
-    let size = x.shape.get(place).and_then(Dim::as_number);
-    let size = size.ok_or_else(|| {
-        Error::msg(format_args!(
-            "{}: the number of pieces depends on {:?}, which is known only when the graph runs: use `split_with_sizes` or `narrow`",
-            call.function().name(),
-            x.shape.get(place)
-        ))
-    })?;
-    Ok((place, size))
-}
-
-fn split(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let place = call.place(call.int("dim")?, x.shape.len())?;
-    let by = call.size("split_size")?;
-    // A whole number of equal pieces, whatever the size is.
-    if let Some(size) = x.shape.get(place)
-        && let Some(count) = size.exact_div(&by)?.and_then(|count| count.as_known())
-    {
-        return pieces(call, place, std::iter::repeat_n(by, count.max(1)));
-    }
-    let (place, size) = cut(call)?;
-    let by = call.int("split_size")?;
-    if by < 1 {
-        return Err(Error::msg(format_args!("split: pieces of {by}")));
-    }
-    let sizes = (0..size.max(1)).step_by(by as usize);
-    pieces(call, place, sizes.map(|start| by.min(size - start).into()))
-}
-
-fn split_with_sizes(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let place = call.place(call.int("dim")?, x.shape.len())?;
-    let sizes = call.sizes("split_sizes")?;
-    let sum = sizes
-        .iter()
-        .try_fold(Dim::known(0), |sum, size| sum + size)?;
-    if let Some(size) = x.shape.get(place) {
-        call.same(size, &sum, || format!("the sizes {sizes:?} do not add up"))?;
-    }
-    pieces(call, place, sizes)
-}
-
-fn chunk(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let place = call.place(call.int("dim")?, x.shape.len())?;
-    let chunks = call.int("chunks")?;
-    if chunks < 1 {
-        return Err(Error::msg(format_args!("chunk: {chunks} pieces")));
-    }
-    if let Some(size) = x.shape.get(place)
-        && let Some(each) = size.exact_div(&chunks.into())?
-    {
-        return pieces(call, place, std::iter::repeat_n(each, chunks as usize));
-    }
-    let (place, size) = cut(call)?;
-    let by = (size + chunks - 1) / chunks;
-    let sizes = (0..size.max(1)).step_by(by.max(1) as usize);
-    pieces(call, place, sizes.map(|start| by.min(size - start).into()))
-}
-
-fn unbind(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (place, size) = cut(call)?;
-    let x = x(call)?;
-    let mut shape = x.shape.clone();
-    shape.remove(place);
-    let one = tensor(shape, x.dtype);
-    Ok(Fake::List(vec![one; usize::try_from(size).unwrap_or(0)]))
-}
-
-fn index_select(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, index) = (x(call)?, call.tensor("index")?);
-    let place = call.place(call.int("dim")?, x.shape.len())?;
-    let mut shape = x.shape.clone();
-    if let Some(size) = shape.get_mut(place) {
-        *size = product(&index.shape)?;
-    }
-    Ok(tensor(shape, x.dtype))
-}
-
-fn gather(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, index) = (x(call)?, call.tensor("index")?);
-    call.place(call.int("dim")?, x.shape.len())?;
-    Ok(like(index, x.dtype))
-}
-
-fn embedding(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, weight) = (x(call)?, call.tensor("weight")?);
-    let mut shape = x.shape.clone();
-    shape.extend(weight.shape.get(1).cloned());
-    Ok(tensor(shape, weight.dtype))
-}
-
-fn one_hot(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let classes = match call.int("num_classes")? {
-        -1 => call.env().fresh(1, None)?,
-        classes => classes.into(),
-    };
-    let mut shape = x.shape.clone();
-    shape.push(classes);
-    Ok(tensor(shape, Some(DType::I64)))
-}
-
 fn repeat(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let param = match call.function().name() {
@@ -486,102 +270,6 @@ fn pad(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn nonzero(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let most = call.env().bounds(&product(&x.shape)?).1;
-    let found = call.env().fresh(0, most)?;
-    Ok(tensor(
-        vec![found, Dim::from(x.shape.len())],
-        Some(DType::I64),
-    ))
-}
-
-fn masked_select(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, mask) = (x(call)?, call.tensor("mask")?);
-    let shape = call.broadcast(&[&x.shape, &mask.shape])?;
-    let most = call.env().bounds(&product(&shape)?).1;
-    Ok(tensor(vec![call.env().fresh(0, most)?], x.dtype))
-}
-
-fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let by = call.int("upscale_factor")?;
-    let mut shape = x.shape.clone();
-    if let [.., channels, h, w] = &mut shape[..] {
-        *channels = call.env().divided(channels, &(by * by).into())?;
-        (*h, *w) = ((&*h * by)?, (&*w * by)?);
-    }
-    Ok(tensor(shape, x.dtype))
-}
-
-fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let by = call.int("downscale_factor")?;
-    let mut shape = x.shape.clone();
-    if let [.., channels, h, w] = &mut shape[..] {
-        *channels = (&*channels * (by * by))?;
-        for size in [h, w] {
-            *size = call.env().divided(size, &by.into())?;
-        }
-    }
-    Ok(tensor(shape, x.dtype))
-}
-
-/// At least so many dims.
-fn lifted(shape: &[Dim], dims: usize) -> Vec<Dim> {
-    let mut shape = shape.to_vec();
-    match (shape.len(), dims) {
-        (2, 3) => shape.push(Dim::known(1)),
-        (1, 3) => {
-            shape.insert(0, Dim::known(1));
-            shape.push(Dim::known(1));
-        }
-        _ => {
-            while shape.len() < dims {
-                shape.insert(0, Dim::known(1));
-            }
-        }
-    }
-    shape
-}
-
-fn with_dims(call: &mut RuleCall<'_>, dims: usize) -> Result<Fake> {
-    let x = x(call)?;
-    Ok(tensor(lifted(&x.shape, dims), x.dtype))
-}
-
-/// Joined along a dim, each with more dims than `above`; vectors along their only one.
-fn joined(call: &mut RuleCall<'_>, above: usize, place: usize) -> Result<Fake> {
-    let tensors = call.tensors("tensors")?;
-    let dtype = result_type(call.arg("tensors")?.items().unwrap_or_default());
-    let shapes: Vec<Vec<Dim>> = tensors
-        .iter()
-        .map(|meta| lifted(&meta.shape, above + 1))
-        .collect();
-    let [first, rest @ ..] = &shapes[..] else {
-        return Err(Error::msg("the list of tensors is empty"));
-    };
-    let place = place.min(first.len() - 1);
-    let mut shape = first.clone();
-    for other in rest {
-        if other.len() != shape.len() {
-            return Err(Error::msg(format_args!(
-                "the shapes {first:?} and {other:?} differ in their dims"
-            )));
-        }
-        for (at, (size, own)) in shape.iter_mut().zip(other).enumerate() {
-            if at == place {
-                *size = (&*size + own)?;
-            } else {
-                call.same(size, own, || {
-                    format!("the shapes {first:?} and {other:?} do not fit")
-                })?;
-            }
-        }
-    }
-    Ok(tensor(shape, dtype))
-}
-
 fn moved(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let rank = x.shape.len();
@@ -606,11 +294,6 @@ fn moved(call: &mut RuleCall<'_>) -> Result<Fake> {
         shape.extend(source.and_then(|at| x.shape.get(at)).cloned());
     }
     Ok(tensor(shape, x.dtype))
-}
-
-fn take(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, index) = (x(call)?, call.tensor("index")?);
-    Ok(like(index, x.dtype))
 }
 
 fn rotated(call: &mut RuleCall<'_>) -> Result<Fake> {

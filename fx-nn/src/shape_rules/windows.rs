@@ -1,10 +1,12 @@
-//! Windows that move over the last dims: convolutions, pooling, resampling.
+//! Windows that move over the last dims: convolutions and pooling.
 
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
-use super::{rules, tensor, x};
+use super::{
+    Elements, at_least, fractional, require, require_equal, rules, tensor, with_places, wrong, x,
+};
 use crate::ops;
 
 rules! {
@@ -17,32 +19,35 @@ rules! {
     max_pool::<1> => ops::max_pool1d;
     max_pool::<2> => ops::max_pool2d;
     max_pool::<3> => ops::max_pool3d;
-    with_places::<1> => ops::max_pool1d_with_indices;
-    with_places::<2> => ops::max_pool2d_with_indices;
-    with_places::<3> => ops::max_pool3d_with_indices;
+    |call| max_pool::<1>(call).map(with_places) => ops::max_pool1d_with_indices;
+    |call| max_pool::<2>(call).map(with_places) => ops::max_pool2d_with_indices;
+    |call| max_pool::<3>(call).map(with_places) => ops::max_pool3d_with_indices;
     avg_pool::<1> => ops::avg_pool1d;
     avg_pool::<2> => ops::avg_pool2d;
     avg_pool::<3> => ops::avg_pool3d;
     adaptive::<1> => ops::adaptive_avg_pool1d, ops::adaptive_max_pool1d;
     adaptive::<2> => ops::adaptive_avg_pool2d, ops::adaptive_max_pool2d;
     adaptive::<3> => ops::adaptive_avg_pool3d, ops::adaptive_max_pool3d;
-    places_of::<1> => ops::adaptive_max_pool1d_with_indices;
-    places_of::<2> => ops::adaptive_max_pool2d_with_indices;
-    places_of::<3> => ops::adaptive_max_pool3d_with_indices;
-    unfold => ops::unfold;
-    interpolate => ops::interpolate;
+    |call| adaptive::<1>(call).map(with_places) => ops::adaptive_max_pool1d_with_indices;
+    |call| adaptive::<2>(call).map(with_places) => ops::adaptive_max_pool2d_with_indices;
+    |call| adaptive::<3>(call).map(with_places) => ops::adaptive_max_pool3d_with_indices;
+    lp_pool::<1> => ops::lp_pool1d;
+    lp_pool::<2> => ops::lp_pool2d;
+    unpooled::<1> => ops::max_unpool1d;
+    unpooled::<2> => ops::max_unpool2d;
+    unpooled::<3> => ops::max_unpool3d;
 }
 
 /// How many windows fit.
-struct Window {
-    kernel: Dim,
-    stride: i64,
-    padding: i64,
-    dilation: i64,
-    ceil: bool,
+pub(super) struct Window {
+    pub kernel: Dim,
+    pub stride: i64,
+    pub padding: i64,
+    pub dilation: i64,
+    pub ceil: bool,
 }
 
-fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> {
+pub(super) fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> {
     let Window {
         kernel,
         stride,
@@ -76,7 +81,10 @@ fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> 
 }
 
 /// The dims before the `N` that windows move over, and those.
-fn parted<const N: usize>(call: &RuleCall<'_>, shape: &[Dim]) -> Result<(Vec<Dim>, [Dim; N])> {
+pub(super) fn parted<const N: usize>(
+    call: &RuleCall<'_>,
+    shape: &[Dim],
+) -> Result<(Vec<Dim>, [Dim; N])> {
     let split = shape.len().checked_sub(N).filter(|before| *before > 0);
     let split = split.ok_or_else(|| {
         Error::msg(format_args!(
@@ -164,7 +172,11 @@ fn transposed<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn pooled<const N: usize>(call: &mut RuleCall<'_>, dilated: bool) -> Result<Vec<Dim>> {
+fn pooled<const N: usize>(
+    call: &mut RuleCall<'_>,
+    padded: bool,
+    dilated: bool,
+) -> Result<Vec<Dim>> {
     let x = x(call)?;
     let (mut shape, over) = parted::<N>(call, &x.shape)?;
     let kernel = call.ints::<N>("kernel_size")?;
@@ -172,7 +184,10 @@ fn pooled<const N: usize>(call: &mut RuleCall<'_>, dilated: bool) -> Result<Vec<
         none if none.is_none() => kernel,
         _ => call.ints::<N>("stride")?,
     };
-    let padding = call.ints::<N>("padding")?;
+    let padding = match padded {
+        true => call.ints::<N>("padding")?,
+        false => [0; N],
+    };
     let dilation = match dilated {
         true => call.ints::<N>("dilation")?,
         false => [1; N],
@@ -200,18 +215,12 @@ fn pooled<const N: usize>(call: &mut RuleCall<'_>, dilated: bool) -> Result<Vec<
 }
 
 fn max_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let shape = pooled::<N>(call, true)?;
+    let shape = pooled::<N>(call, true, true)?;
     Ok(tensor(shape, x(call)?.dtype))
 }
 
-fn with_places<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let shape = pooled::<N>(call, true)?;
-    let places = tensor(shape.clone(), Some(DType::I64));
-    Ok(Fake::Tuple(vec![tensor(shape, x(call)?.dtype), places]))
-}
-
 fn avg_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let shape = pooled::<N>(call, false)?;
+    let shape = pooled::<N>(call, true, false)?;
     Ok(tensor(shape, x(call)?.dtype))
 }
 
@@ -222,65 +231,60 @@ fn adaptive<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let (before, over) = x.shape.split_at(x.shape.len().min(2));
-    let mut shape = before.to_vec();
-    match (call.arg("size")?, call.arg("scale_factor")?) {
-        (size, _) if !size.is_none() => {
-            let sizes = call.sizes("size")?;
-            match &sizes[..] {
-                [one] => shape.extend(over.iter().map(|_| one.clone())),
-                all => shape.extend(all.iter().cloned()),
-            }
-        }
-        (_, Fake::Float(Some(factor))) => {
-            for size in over {
-                shape.push(match (size.as_known(), factor.fract() == 0.0) {
-                    (Some(size), _) => Dim::known((size as f64 * factor).floor() as usize),
-                    (None, true) => (size * (*factor as i64))?,
-                    (None, false) => {
-                        return Err(Error::msg(format_args!(
-                            "interpolate: {size} times {factor} is known only when the graph runs: give `size`"
-                        )));
-                    }
-                });
-            }
-        }
-        _ => return Err(Error::msg("interpolate takes a size or a factor")),
-    }
-    Ok(tensor(shape, x.dtype))
+/// The powers of whole numbers are floats.
+fn lp_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let shape = pooled::<N>(call, false, false)?;
+    Ok(tensor(shape, fractional(x(call)?.dtype)))
 }
 
-fn places_of<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let values = adaptive::<N>(call)?;
-    let places = match &values {
-        Fake::Single(meta) => tensor(meta.shape.clone(), Some(DType::I64)),
-        other => other.clone(),
+/// The tensor that was pooled, of a size that is near to what the windows leave.
+fn unpooled<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, indices) = (x(call)?, call.tensor("indices")?);
+    require(call, x, Elements::Numbers)?;
+    require_equal(call, &indices.shape, &x.shape)?;
+    if indices.dtype.is_some_and(|dtype| dtype != DType::I64) {
+        return Err(wrong(
+            call,
+            "the indices are of `int64`: convert them with `to_dtype`",
+        ));
+    }
+    let (mut shape, over) = parted::<N>(call, &x.shape)?;
+    let (kernel, stride) = (call.ints::<N>("kernel_size")?, call.ints::<N>("stride")?);
+    let padding = call.ints::<N>("padding")?;
+    let given = match call.arg("output_size")?.is_none() {
+        true => None,
+        false => Some(call.sizes("output_size")?),
     };
-    Ok(Fake::Tuple(vec![values, places]))
-}
-
-/// The windows as columns.
-fn unfold(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let (mut shape, over) = parted::<2>(call, &x.shape)?;
-    let (kernel, dilation) = (call.ints::<2>("kernel_size")?, call.ints::<2>("dilation")?);
-    let (padding, stride) = (call.ints::<2>("padding")?, call.ints::<2>("stride")?);
-    let mut count = Dim::known(1);
+    if let Some(given) = &given
+        && given.len() < N
+    {
+        return Err(wrong(
+            call,
+            format_args!("the size {given:?} has {N} numbers at least"),
+        ));
+    }
     for (at, size) in over.iter().enumerate() {
-        let window = Window {
-            kernel: kernel[at].into(),
-            stride: stride[at],
-            padding: padding[at],
-            dilation: dilation[at],
-            ceil: false,
-        };
-        count = (count * windows(call, size, &window)?)?;
+        let steps = (size - 1)?;
+        at_least(call, &steps, 0, "a dim that is pooled is empty")?;
+        let own = (((steps * stride[at])? + kernel[at])? - (Dim::from(padding[at]) * 2)?)?;
+        at_least(call, &own, 0, "the padding leaves nothing")?;
+        let from_end = N - at;
+        let given = given.as_ref().and_then(|all| all.get(all.len() - from_end));
+        shape.push(match given {
+            None => own,
+            Some(given) => {
+                let room = (Dim::from(stride[at]) - 1)?;
+                for way in [(given - &own)?, (&own - given)?] {
+                    at_least(
+                        call,
+                        &(&room - way)?,
+                        0,
+                        format_args!("a size of {given} is a stride or more from {own}"),
+                    )?;
+                }
+                given.clone()
+            }
+        });
     }
-    if let Some(channels) = shape.last_mut() {
-        *channels = (&*channels * (kernel[0] * kernel[1]))?;
-    }
-    shape.push(count);
     Ok(tensor(shape, x.dtype))
 }
