@@ -17,7 +17,7 @@ rules! {
 }
 
 /// The dims without two, and the length of the diagonal of those.
-fn of_dims(
+pub(super) fn of_dims(
     call: &mut RuleCall<'_>,
     shape: &[Dim],
     offset: i64,

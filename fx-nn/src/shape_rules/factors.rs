@@ -6,7 +6,9 @@ use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim, Value};
 
 use super::reductions::without;
-use super::{Elements, are_equal, named, require, require_one_type, rules, tensor, word, wrong};
+use super::{
+    Elements, are_equal, at_least, named, require, require_one_type, rules, tensor, word, wrong,
+};
 use crate::ops::linalg;
 
 rules! {
@@ -231,10 +233,13 @@ fn matrix_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
             format_args!("{dtype} cannot hold the elements of {own}: convert them with `to_dtype`"),
         ));
     }
+    // Of nothing there is no least sum.
+    let order = super::number(call, "ord")?;
+    let is_least = order.is_some_and(|order| order < 0.0);
     let by_values = match call.arg("ord")? {
         Fake::Plain(Value::Str(name)) if &**name == "fro" => false,
         Fake::Plain(Value::Str(name)) if &**name == "nuc" => true,
-        order => match (order, super::number(call, "ord")?) {
+        given => match (given, order) {
             (_, Some(number)) if number.abs() == 1.0 || number.is_infinite() => false,
             (_, Some(number)) if number.abs() == 2.0 => true,
             (Fake::Float(None), None) => false,
@@ -261,6 +266,13 @@ fn matrix_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
             call,
             format_args!("a matrix has two dims, and {} are named", places.len()),
         ));
+    }
+    for (at, place) in places.iter().enumerate() {
+        // The sums are of columns for 1, of rows for an infinite order.
+        let is_summed = !by_values && (at == 0) == order.is_some_and(f64::is_finite);
+        if let Some(size) = a.shape.get(*place).filter(|_| is_least && !is_summed) {
+            at_least(call, size, 1, "a dim without elements has no least sum")?;
+        }
     }
     let shape = without(&a.shape, &places, call.flag("keepdim")?);
     Ok(tensor(shape, dtype.or(a.dtype)))

@@ -4,8 +4,8 @@ use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::Dim;
 
-use super::windows::{Window, parted, windows};
-use super::{Elements, at_least, require, require_one_type, rules, tensor, word, wrong, x};
+use super::windows::{Window, images, windows};
+use super::{Elements, at_least, number, require, require_one_type, rules, tensor, word, wrong, x};
 use crate::ops;
 
 rules! {
@@ -18,35 +18,49 @@ rules! {
     affine_grid => ops::affine_grid;
 }
 
+/// Images of other sizes: those that are given, or a factor of their own.
 fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
-    let (before, over) = x.shape.split_at(x.shape.len().min(2));
-    let mut shape = before.to_vec();
-    match (call.arg("size")?, call.arg("scale_factor")?) {
-        (size, _) if !size.is_none() => {
-            let sizes = call.sizes("size")?;
-            match &sizes[..] {
-                [one] => shape.extend(over.iter().map(|_| one.clone())),
-                all => shape.extend(all.iter().cloned()),
-            }
-        }
-        (_, Fake::Float(Some(factor))) => {
-            for size in over {
-                shape.push(match (size.as_known(), factor.fract() == 0.0) {
-                    (Some(size), _) => Dim::known((size as f64 * factor).floor() as usize),
-                    (None, true) => (size * (*factor as i64))?,
-                    (None, false) => {
-                        return Err(wrong(
-                            call,
-                            format_args!("{size} times {factor} is known only when the graph runs: give `size`"),
-                        ));
-                    }
-                });
-            }
-        }
-        _ => return Err(wrong(call, "give a size or a factor")),
+    let (mut shape, over) = images::<2>(call, x)?;
+    match word(call, "mode", &["nearest", "bilinear"])? {
+        "nearest" if call.arg("align_corners")?.is_none() => {}
+        "bilinear" => require(call, x, Elements::Fractions)?,
+        _ => return Err(wrong(call, "`align_corners` is for the mode \"bilinear\"")),
     }
+    let factor = number(call, "scale_factor")?;
+    let sizes = match (call.arg("size")?.is_none(), factor) {
+        (false, None) => match &call.sizes("size")?[..] {
+            [side] => [side.clone(), side.clone()],
+            [rows, columns] => [rows.clone(), columns.clone()],
+            other => {
+                return Err(wrong(
+                    call,
+                    format_args!("`size` is one number or two, and not {other:?}"),
+                ));
+            }
+        },
+        (true, Some(factor)) if factor > 0.0 => {
+            let [rows, columns] = &over;
+            [scaled(call, rows, factor)?, scaled(call, columns, factor)?]
+        }
+        _ => return Err(wrong(call, "give a size, or a factor above 0")),
+    };
+    for size in over.iter().chain(&sizes) {
+        at_least(call, size, 1, format_args!("an image of {size} is empty"))?;
+    }
+    shape.extend(sizes);
     Ok(tensor(shape, x.dtype))
+}
+
+fn scaled(call: &RuleCall<'_>, size: &Dim, factor: f64) -> Result<Dim> {
+    match size.as_known() {
+        Some(size) => Ok(Dim::known((size as f64 * factor).floor() as usize)),
+        None if factor.fract() == 0.0 => size * (factor as i64),
+        None => Err(wrong(
+            call,
+            format_args!("{size} times {factor} is known only when the graph runs: give `size`"),
+        )),
+    }
 }
 
 /// How many blocks an image has.
@@ -76,7 +90,14 @@ fn pixels(call: &RuleCall<'_>) -> Result<Dim> {
 /// The blocks as columns.
 fn unfold(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
-    let (mut shape, over) = parted::<2>(call, &x.shape)?;
+    let (mut shape, over) = images::<2>(call, x)?;
+    for size in shape
+        .iter()
+        .skip(shape.len().saturating_sub(1))
+        .chain(&over)
+    {
+        at_least(call, size, 1, "an image has channels and pixels")?;
+    }
     let count = blocks(call, &over)?;
     if let Some(channels) = shape.last_mut() {
         *channels = (&*channels * pixels(call)?)?;
@@ -107,9 +128,7 @@ fn fold(call: &mut RuleCall<'_>) -> Result<Fake> {
         )
     })?;
     let pixels = pixels(call)?;
-    let channels = call.env().divided(wide, &pixels);
-    let channels =
-        channels.map_err(|e| wrong(call, format_args!("channels of {pixels} pixels: {e}")))?;
+    let channels = divided(call, wide, &pixels)?;
     at_least(call, &channels, 1, "there is one channel at least")?;
     let mut shape = before.to_vec();
     shape.push(channels);
@@ -117,28 +136,51 @@ fn fold(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let by = Dim::from(call.int("upscale_factor")?);
-    let mut shape = x.shape.clone();
-    if let [.., channels, h, w] = &mut shape[..] {
-        *channels = call.env().divided(channels, &(&by * &by)?)?;
-        (*h, *w) = ((&*h * &by)?, (&*w * &by)?);
+/// How many times an image is wider.
+fn factor(call: &mut RuleCall<'_>, param: &str) -> Result<Dim> {
+    let by = Dim::from(call.int(param)?);
+    at_least(call, &by, 1, format_args!("`{param}` is above 0"))?;
+    Ok(by)
+}
+
+fn divided(call: &mut RuleCall<'_>, size: &Dim, by: &Dim) -> Result<Dim> {
+    let found = call.env().divided(size, by);
+    found.map_err(|e| wrong(call, format_args!("{size} pixels or channels: {e}")))
+}
+
+/// The sizes before an image, its channels, its rows and its columns.
+type Image<'m> = (&'m [Dim], [&'m Dim; 3]);
+
+fn image<'c>(call: &RuleCall<'c>) -> Result<Image<'c>> {
+    match &x(call)?.shape[..] {
+        [lead @ .., channels, rows, columns] => Ok((lead, [channels, rows, columns])),
+        other => Err(wrong(
+            call,
+            format_args!("an image has three dims at least, and not {other:?}"),
+        )),
     }
-    Ok(tensor(shape, x.dtype))
+}
+
+fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let by = factor(call, "upscale_factor")?;
+    let (lead, [channels, rows, columns]) = image(call)?;
+    let channels = divided(call, channels, &(&by * &by)?)?;
+    let image = [channels, (rows * &by)?, (columns * &by)?];
+    let shape = lead.iter().cloned().chain(image).collect();
+    Ok(tensor(shape, x(call)?.dtype))
 }
 
 fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let by = Dim::from(call.int("downscale_factor")?);
-    let mut shape = x.shape.clone();
-    if let [.., channels, h, w] = &mut shape[..] {
-        *channels = (&*channels * (&by * &by)?)?;
-        for size in [h, w] {
-            *size = call.env().divided(size, &by)?;
-        }
-    }
-    Ok(tensor(shape, x.dtype))
+    let by = factor(call, "downscale_factor")?;
+    let (lead, [channels, rows, columns]) = image(call)?;
+    let channels = (channels * (&by * &by)?)?;
+    let image = [
+        channels,
+        divided(call, rows, &by)?,
+        divided(call, columns, &by)?,
+    ];
+    let shape = lead.iter().cloned().chain(image).collect();
+    Ok(tensor(shape, x(call)?.dtype))
 }
 
 /// A pixel for each point of the grid.

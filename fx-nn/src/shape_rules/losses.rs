@@ -5,19 +5,27 @@ use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::{DType, Dim};
 
-use super::reductions::without;
+use super::reductions::{summed, without};
 use super::{
-    Elements, are_equal, at_least, fractional, number, place, require, require_equal, require_type,
-    rules, shape_of, tensor, word, wrong, x,
+    Elements, are_equal, at_least, number, place, promoted, require, require_equal, require_fits,
+    require_number, require_one_type, require_probability, require_rank, require_type,
+    require_type_of, rules, shape_of, tensor, word, wrong, x,
 };
 use crate::ops;
 
 rules! {
-    loss => ops::mse_loss, ops::l1_loss, ops::smooth_l1_loss, ops::huber_loss,
-        ops::binary_cross_entropy_with_logits, ops::binary_cross_entropy, ops::kl_div,
-        ops::poisson_nll_loss, ops::soft_margin_loss, ops::hinge_embedding_loss;
-    loss_of_three => ops::margin_ranking_loss;
-    class_loss => ops::cross_entropy, ops::nll_loss;
+    loss => ops::poisson_nll_loss, ops::soft_margin_loss;
+    |call| difference(call, None) => ops::mse_loss;
+    |call| difference(call, Some("beta")) => ops::smooth_l1_loss;
+    |call| difference(call, Some("delta")) => ops::huber_loss;
+    absolute => ops::l1_loss;
+    cross_entropy_of_shares => ops::binary_cross_entropy;
+    cross_entropy_of_scores => ops::binary_cross_entropy_with_logits;
+    divergence => ops::kl_div;
+    hinge => ops::hinge_embedding_loss;
+    margin_ranking => ops::margin_ranking_loss;
+    cross_entropy => ops::cross_entropy;
+    classes => ops::nll_loss;
     gaussian => ops::gaussian_nll_loss;
     multi_margin => ops::multi_margin_loss;
     multilabel_margin => ops::multilabel_margin_loss;
@@ -31,44 +39,139 @@ rules! {
 
 /// The mean or the sum is a number, otherwise there is one per element.
 fn reduced(call: &RuleCall<'_>, shape: Vec<Dim>, dtype: Option<DType>) -> Result<Fake> {
-    let words: &[&str] = match call.function().name() {
-        "kl_div" => &["mean", "sum", "none", "batchmean"],
-        _ => &["mean", "sum", "none"],
-    };
-    Ok(match word(call, "reduction", words)? {
+    Ok(match word(call, "reduction", &["mean", "sum", "none"])? {
         "none" => tensor(shape, dtype),
         _ => tensor(Vec::new(), dtype),
     })
 }
 
-fn loss(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (a, b) = (x(call)?, call.tensor("target")?);
-    let shape = call.broadcast(&[&a.shape, &b.shape])?;
-    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
-    reduced(call, shape, fractional(dtype))
-}
-
-fn loss_of_three(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (a, b, target) = (
-        call.tensor("x1")?,
-        call.tensor("x2")?,
-        call.tensor("target")?,
-    );
-    let shape = call.broadcast(&[&a.shape, &b.shape, &target.shape])?;
-    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
+/// Of two tensors, which are broadcast.
+fn of_two(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
+    let (x, target) = (x(call)?, call.tensor("target")?);
+    require_type(call, dtype, Elements::Fractions)?;
+    let shape = call.broadcast(&[&x.shape, &target.shape])?;
     reduced(call, shape, dtype)
 }
 
-/// One number per place of the classes' dim.
-fn class_loss(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn loss(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = common(call, call.args().iter().take(2))?;
+    of_two(call, dtype)
+}
+
+/// Of the difference, in the larger type; the edge of a curve is above 0, or 0 of `beta`.
+fn difference(call: &mut RuleCall<'_>, edge: Option<&str>) -> Result<Fake> {
+    match edge {
+        Some("beta") => require_number(call, "beta", "not below 0", |beta| beta >= 0.0)?,
+        Some(edge) => require_number(call, edge, "above 0", |edge| edge > 0.0)?,
+        None => {}
+    }
+    let dtype = promoted(&[x(call)?, call.tensor("target")?]);
+    of_two(call, dtype)
+}
+
+/// Differences of whole numbers stay, and have no mean.
+fn absolute(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, target) = (x(call)?, call.tensor("target")?);
+    require(call, x, Elements::Numbers)?;
+    require(call, target, Elements::Numbers)?;
+    let dtype = promoted(&[x, target]);
+    let shape = call.broadcast(&[&x.shape, &target.shape])?;
+    match (dtype, call.text("reduction")?) {
+        (Some(dtype), "mean") if !dtype.is_floating_point() => Err(wrong(
+            call,
+            "whole numbers have no mean: convert one with `to_dtype`",
+        )),
+        (dtype, "sum") => reduced(call, shape, dtype.map(summed)),
+        (dtype, _) => reduced(call, shape, dtype),
+    }
+}
+
+/// Of each element, with a weight.
+fn cross_entropy_of_shares(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    require_type_of(call, x, &["target"])?;
+    weighted(call, &["weight"])
+}
+
+fn cross_entropy_of_scores(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require(call, call.tensor("target")?, Elements::Fractions)?;
+    weighted(call, &["weight", "pos_weight"])
+}
+
+fn weighted(call: &mut RuleCall<'_>, weights: &[&str]) -> Result<Fake> {
+    let (x, target) = (x(call)?, call.tensor("target")?);
+    require(call, x, Elements::Fractions)?;
+    require_equal(call, &x.shape, &target.shape)?;
+    for weight in weights {
+        require_weight(call, &x.shape, weight)?;
+    }
+    let dtype = common(call, call.args().iter().take(2))?;
+    reduced(call, x.shape.clone(), dtype)
+}
+
+/// The mean over the batch is a number too.
+fn divergence(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, target) = (x(call)?, call.tensor("target")?);
+    require(call, x, Elements::Fractions)?;
+    require(call, target, Elements::Fractions)?;
+    if call.text("reduction")? != "batchmean" {
+        return loss(call);
+    }
+    call.broadcast(&[&x.shape, &target.shape])?;
+    Ok(tensor(Vec::new(), result_type(call.args().iter().take(2))))
+}
+
+fn hinge(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    of_two(call, x.dtype)
+}
+
+fn margin_ranking(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
+    let target = call.tensor("target")?;
+    let rank = target.shape.len();
+    for rows in [a, b] {
+        require_rank(call, rows, rank..=rank)?;
+    }
+    let dtype = common(call, call.args().iter().take(3))?;
+    let shape = call.broadcast(&[&a.shape, &b.shape, &target.shape])?;
+    reduced(call, shape, dtype)
+}
+
+/// A target of fractions is a share for each class.
+fn cross_entropy(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_probability(call, "label_smoothing")?;
+    let (x, target) = (x(call)?, call.tensor("target")?);
+    if target.dtype.is_none_or(|dtype| !dtype.is_floating_point()) {
+        return classes(call);
+    }
+    require_equal(call, &x.shape, &target.shape)?;
+    let shape = places_of_classes(call)?;
+    reduced(call, shape, x.dtype)
+}
+
+/// The shape without the classes, which have a weight each.
+fn places_of_classes(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
+    let x = x(call)?;
+    require(call, x, Elements::Fractions)?;
+    require_rank(call, x, 1..)?;
     let mut shape = x.shape.clone();
-    if !shape.is_empty() {
-        shape.remove(usize::from(shape.len() > 1));
+    let classes = shape.remove(usize::from(shape.len() > 1));
+    if let Some(weight) = call.optional_tensor("weight")? {
+        require_one_type(call, x, weight)?;
+        require_equal(call, &weight.shape, std::slice::from_ref(&classes))?;
     }
-    if target.shape.len() == shape.len() {
-        require_equal(call, &shape, &target.shape)?;
+    Ok(shape)
+}
+
+/// One number per place of the classes' dim.
+fn classes(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, target) = (x(call)?, call.tensor("target")?);
+    let shape = places_of_classes(call)?;
+    if target.dtype != Some(DType::U8) {
+        require(call, target, Elements::Long)?;
     }
+    require_equal(call, &target.shape, &shape)?;
     reduced(call, shape, x.dtype)
 }
 
@@ -118,22 +221,10 @@ fn rows(call: &mut RuleCall<'_>, x: &TensorMeta) -> Result<(Dim, Dim)> {
     Ok((rows, classes))
 }
 
-fn require_classes(call: &RuleCall<'_>, target: &TensorMeta) -> Result<()> {
-    match target.dtype {
-        Some(dtype) if dtype != DType::I64 => Err(wrong(
-            call,
-            format_args!(
-                "the classes are of `int64`, and not of {dtype}: convert them with `to_dtype`"
-            ),
-        )),
-        _ => Ok(()),
-    }
-}
-
 fn multi_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     let (rows, classes) = rows(call, x)?;
-    require_classes(call, target)?;
+    require(call, target, Elements::Long)?;
     if !matches!(call.int("p")?, 1 | 2) {
         return Err(wrong(call, "`p` is 1 or 2"));
     }
@@ -161,7 +252,7 @@ fn multi_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn multilabel_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     let (rows, _) = rows(call, x)?;
-    require_classes(call, target)?;
+    require(call, target, Elements::Long)?;
     require_equal(call, &x.shape, &target.shape)?;
     let shape = match x.shape.len() < 2 {
         true => Vec::new(),
@@ -172,11 +263,10 @@ fn multilabel_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
 
 /// Returns an error unless a tensor of weights broadcasts to a shape.
 fn require_weight(call: &mut RuleCall<'_>, shape: &[Dim], param: &str) -> Result<()> {
-    if let Some(weight) = call.optional_tensor(param)? {
-        let both = call.broadcast(&[shape, &weight.shape])?;
-        require_equal(call, shape, &both)?;
+    match call.optional_tensor(param)? {
+        Some(weight) => require_fits(call, &weight.shape, shape),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn multilabel_soft_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -208,12 +298,10 @@ fn triplet_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
         call.tensor("negative")?,
     );
     let rank = anchor.shape.len();
-    if positive.shape.len() != rank || negative.shape.len() != rank {
-        return Err(wrong(call, "the tensors have one number of dims"));
+    for rows in [positive, negative] {
+        require_rank(call, rows, rank..=rank)?;
     }
-    if number(call, "margin")?.is_some_and(|margin| margin.is_nan() || margin <= 0.0) {
-        return Err(wrong(call, "the margin is above 0"));
-    }
+    require_number(call, "margin", "above 0", |margin| margin > 0.0)?;
     let dtype = common(call, call.args().iter().take(3))?;
     let near = distances(call, anchor, positive)?;
     let mut away = distances(call, anchor, negative)?;
@@ -228,12 +316,10 @@ fn triplet_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn cosine_embedding(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
     let target = call.tensor("target")?;
-    let rank = target.shape.len();
-    if rank > 1 || a.shape.len() != rank + 1 || b.shape.len() != rank + 1 {
-        return Err(wrong(
-            call,
-            "the target has one dim or none, and the rows one more",
-        ));
+    require_rank(call, target, ..=1)?;
+    let rank = target.shape.len() + 1;
+    for rows in [a, b] {
+        require_rank(call, rows, rank..=rank)?;
     }
     let dtype = common(call, call.args().iter().take(2))?;
     let cosines = distances(call, a, b)?;

@@ -12,20 +12,25 @@ mod fourier;
 mod images;
 mod joins;
 mod losses;
+mod norms;
 mod picks;
 mod pieces;
 mod products;
 mod recurrent;
 mod reductions;
+mod scatters;
 mod views;
 mod windows;
 
 use std::fmt::Display;
+use std::ops::RangeBounds;
 
 use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
+
+use crate::tensor::Number;
 
 /// Entries of one rule for several functions.
 macro_rules! rules {
@@ -137,6 +142,73 @@ fn number(call: &RuleCall<'_>, param: &str) -> Result<Option<f64>> {
     })
 }
 
+/// A number of its own kind, if it is known.
+fn kind(fake: &Fake) -> Option<Number> {
+    match fake {
+        Fake::Bool(truth) => truth.map(Number::Bool),
+        Fake::Int(dim) => dim.as_number().map(Number::Int),
+        Fake::Float(number) => number.map(Number::Float),
+        _ => None,
+    }
+}
+
+/// Returns an error if a number is beyond an element type.
+fn require_held(call: &RuleCall<'_>, param: &str, dtype: Option<DType>) -> Result<()> {
+    match (kind(call.arg(param)?), dtype) {
+        (Some(number), Some(dtype)) => number.check(call.function().name(), dtype),
+        _ => Ok(()),
+    }
+}
+
+/// Returns an error that says what a number is unless it fits, or is not known.
+fn require_number(
+    call: &RuleCall<'_>,
+    param: &str,
+    what: &str,
+    fits: fn(f64) -> bool,
+) -> Result<()> {
+    match number(call, param)? {
+        Some(number) if !fits(number) => Err(wrong(
+            call,
+            format_args!("`{param}` is {what}, and not {number}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn require_probability(call: &RuleCall<'_>, param: &str) -> Result<()> {
+    require_number(call, param, "a probability in [0, 1]", |p| {
+        (0.0..=1.0).contains(&p)
+    })
+}
+
+/// Returns an error unless a tensor has so many dims.
+fn require_rank(
+    call: &RuleCall<'_>,
+    meta: &TensorMeta,
+    ranks: impl RangeBounds<usize>,
+) -> Result<()> {
+    match ranks.contains(&meta.shape.len()) {
+        true => Ok(()),
+        false => Err(wrong(
+            call,
+            format_args!(
+                "{} dims are too few or too many: {:?}",
+                meta.shape.len(),
+                meta.shape
+            ),
+        )),
+    }
+}
+
+/// A truth; `None` if a run decides it.
+fn truth(call: &RuleCall<'_>, param: &str) -> Result<Option<bool>> {
+    Ok(match call.arg(param)? {
+        Fake::Bool(truth) => *truth,
+        _ => None,
+    })
+}
+
 /// One of the words that a parameter can be; the first for `None`.
 fn word<'c>(call: &RuleCall<'c>, param: &str, words: &[&'c str]) -> Result<&'c str> {
     let given = match call.arg(param)?.is_none() {
@@ -207,14 +279,34 @@ fn require_one_type(call: &RuleCall<'_>, a: &TensorMeta, b: &TensorMeta) -> Resu
     }
 }
 
+/// Returns an error unless tensors have the type of another one.
+fn require_type_of(call: &RuleCall<'_>, meta: &TensorMeta, params: &[&str]) -> Result<()> {
+    for param in params {
+        if let Some(other) = call.optional_tensor(param)? {
+            require_one_type(call, meta, other)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns an error unless one shape broadcasts to another, which stays as it is.
+fn require_fits(call: &mut RuleCall<'_>, shape: &[Dim], into: &[Dim]) -> Result<()> {
+    let both = call.broadcast(&[into, shape])?;
+    require_equal(call, &both, into)
+}
+
 /// What the elements of a tensor have to be.
 #[derive(Clone, Copy, PartialEq)]
 enum Elements {
+    Any,
     Fractions,
     /// Fractions of single or double precision.
     Single,
     /// Places of other elements.
     Places,
+    /// Whole numbers of 64 bits.
+    Long,
+    Truths,
     WholeNumbers,
     /// Whole numbers or truths.
     Bits,
@@ -233,6 +325,7 @@ fn require_type(call: &RuleCall<'_>, dtype: Option<DType>, elements: Elements) -
         return Ok(());
     };
     let (fits, what) = match elements {
+        Elements::Any => (true, "any elements"),
         Elements::Fractions => (dtype.is_floating_point(), "floats"),
         Elements::Single => (
             matches!(dtype, DType::F32 | DType::F64),
@@ -242,6 +335,8 @@ fn require_type(call: &RuleCall<'_>, dtype: Option<DType>, elements: Elements) -
             matches!(dtype, DType::I32 | DType::I64),
             "`int64` or `int32`",
         ),
+        Elements::Long => (dtype == DType::I64, "`int64`"),
+        Elements::Truths => (dtype == DType::Bool, "truth values"),
         Elements::WholeNumbers => (
             !dtype.is_floating_point() && dtype != DType::Bool,
             "whole numbers",

@@ -5,8 +5,8 @@ use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
 use super::{
-    Elements, are_equal, at_least, count, like, number, place, require, require_equal, resized,
-    rules, tensor, word, wrong, x,
+    Elements, are_equal, at_least, count, like, number, place, require, require_equal,
+    require_rank, resized, rules, tensor, word, wrong, x,
 };
 use crate::ops;
 
@@ -29,34 +29,96 @@ rules! {
     repeat_interleave => ops::repeat_interleave;
 }
 
+/// Returns an error if an index of some elements names one of an empty dim.
+pub(super) fn not_of_nothing(call: &RuleCall<'_>, size: Option<&Dim>, index: &[Dim]) -> Result<()> {
+    let is_named = index
+        .iter()
+        .all(|size| size.as_number().is_some_and(|size| size > 0));
+    match size.is_some_and(|size| *size == 0) && is_named {
+        true => Err(wrong(call, "the index names an element of an empty dim")),
+        false => Ok(()),
+    }
+}
+
+/// Returns an error unless a whole number is a place of a dim; a negative one counts from the end.
+pub(super) fn inside(call: &mut RuleCall<'_>, size: Option<&Dim>, param: &str) -> Result<()> {
+    let Some(size) = size else {
+        return Err(wrong(call, "a tensor without dims has no places"));
+    };
+    let index = call.size(param)?;
+    let Some(number) = index.as_number() else {
+        // A run decides whether it counts from the end.
+        return Ok(());
+    };
+    let least = match number {
+        0.. => number.saturating_add(1),
+        _ => number.saturating_neg(),
+    };
+    at_least(
+        call,
+        size,
+        least,
+        format_args!("there is no place {number} in a dim of {size}"),
+    )
+}
+
 fn index_select(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, index) = (x(call)?, call.tensor("index")?);
+    require(call, index, Elements::Places)?;
+    require_rank(call, index, ..=1)?;
     let place = place(call, "dim", x.shape.len())?;
     let many = Dim::product(&index.shape)?;
+    not_of_nothing(call, x.shape.get(place), &index.shape)?;
+    if x.shape.is_empty() {
+        call.same(&many, &1.into(), || "a number has one place".to_string())?;
+    }
     Ok(tensor(resized(&x.shape, place, many), x.dtype))
 }
 
+/// An index of no elements names none, whatever its dims are.
 fn gather(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, index) = (x(call)?, call.tensor("index")?);
-    place(call, "dim", x.shape.len())?;
+    let along = place(call, "dim", x.shape.len())?;
+    if index.shape.iter().any(|size| *size == 0) {
+        return Ok(like(index, x.dtype));
+    }
+    require(call, index, Elements::Places)?;
+    if x.shape.len().max(1) != index.shape.len().max(1) {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the index {:?} has as many dims as {:?}",
+                index.shape, x.shape
+            ),
+        ));
+    }
+    for (at, (own, size)) in x.shape.iter().zip(&index.shape).enumerate() {
+        if at != along {
+            at_least(
+                call,
+                &(own - size)?,
+                0,
+                format_args!("an index of {size} is more than {own}"),
+            )?;
+        }
+    }
+    not_of_nothing(call, x.shape.get(along), &index.shape)?;
     Ok(like(index, x.dtype))
 }
 
 fn take(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, index) = (x(call)?, call.tensor("index")?);
+    require(call, index, Elements::Long)?;
+    not_of_nothing(call, Some(&Dim::product(&x.shape)?), &index.shape)?;
     Ok(like(index, x.dtype))
 }
 
 /// Broadcast, but for the dim; without one both are flattened.
 fn take_along_dim(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, indices) = (x(call)?, call.tensor("indices")?);
-    if indices.dtype.is_some_and(|dtype| dtype != DType::I64) {
-        return Err(wrong(
-            call,
-            "the indices are of `int64`: convert them with `to_dtype`",
-        ));
-    }
+    require(call, indices, Elements::Long)?;
     if call.arg("dim")?.is_none() {
+        not_of_nothing(call, Some(&Dim::product(&x.shape)?), &indices.shape)?;
         return Ok(tensor(vec![Dim::product(&indices.shape)?], x.dtype));
     }
     let place = place(call, "dim", x.shape.len())?;
@@ -79,16 +141,43 @@ fn take_along_dim(call: &mut RuleCall<'_>) -> Result<Fake> {
 
 fn embedding(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, weight) = (x(call)?, call.tensor("weight")?);
+    require(call, x, Elements::Places)?;
+    let [rows, size] = &weight.shape[..] else {
+        return Err(wrong(
+            call,
+            format_args!("the weight has two dims, and not {:?}", weight.shape),
+        ));
+    };
+    if let Some(padding) = call.optional_int("padding_idx")? {
+        let left = ((rows - padding)? - 1)?;
+        at_least(
+            call,
+            &left,
+            0,
+            format_args!("`padding_idx` {padding} is none of {rows} rows"),
+        )?;
+    }
+    not_of_nothing(call, Some(rows), &x.shape)?;
     let mut shape = x.shape.clone();
-    shape.extend(weight.shape.get(1).cloned());
+    shape.push(size.clone());
     Ok(tensor(shape, weight.dtype))
 }
 
 fn one_hot(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
-    let classes = match call.int("num_classes")? {
-        -1 => call.env().fresh(1, None)?,
-        classes => classes.into(),
+    require(call, x, Elements::Long)?;
+    let is_empty = x.shape.iter().any(|size| *size == 0);
+    let classes = match call.size("num_classes")? {
+        any if any.as_number() == Some(-1) && !is_empty => call.env().fresh(1, None)?,
+        classes => {
+            at_least(
+                call,
+                &classes,
+                1,
+                format_args!("there is one class at least, and not {classes}"),
+            )?;
+            classes
+        }
     };
     let mut shape = x.shape.clone();
     shape.push(classes);
@@ -116,6 +205,7 @@ fn nonzero(call: &mut RuleCall<'_>) -> Result<Fake> {
 
 fn masked_select(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, mask) = (x(call)?, call.tensor("mask")?);
+    require(call, mask, Elements::Truths)?;
     let shape = call.broadcast(&[&x.shape, &mask.shape])?;
     Ok(tensor(vec![some_of(call, &shape, 0)?], x.dtype))
 }
@@ -185,12 +275,7 @@ fn searchsorted(call: &mut RuleCall<'_>) -> Result<Fake> {
     }
     if let Some(sorter) = call.optional_tensor("sorter")? {
         require_equal(call, &sorter.shape, &sequence.shape)?;
-        if sorter.dtype.is_some_and(|dtype| dtype != DType::I64) {
-            return Err(wrong(
-                call,
-                "the sorter is of `int64`: convert it with `to_dtype`",
-            ));
-        }
+        require(call, sorter, Elements::Long)?;
     }
     Ok(like(values, place_type(call)?))
 }

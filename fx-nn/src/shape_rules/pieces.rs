@@ -187,7 +187,7 @@ fn sections(call: &mut RuleCall<'_>, place: usize) -> Result<Fake> {
 }
 
 /// As in slices: a negative place counts from the end, and all are held in the dim.
-fn end_of(call: &mut RuleCall<'_>, size: &Dim, place: i64) -> Result<Dim> {
+pub(super) fn end_of(call: &mut RuleCall<'_>, size: &Dim, place: i64) -> Result<Dim> {
     let is_inside = call.env().at_least(size, place.saturating_abs())?;
     match (place, is_inside) {
         (0.., true) => Ok(place.into()),
@@ -197,7 +197,8 @@ fn end_of(call: &mut RuleCall<'_>, size: &Dim, place: i64) -> Result<Dim> {
     }
 }
 
-fn between(call: &mut RuleCall<'_>, start: &Dim, end: &Dim) -> Result<Dim> {
+/// The size between two places, or 0 where the second is before the first.
+pub(super) fn between(call: &mut RuleCall<'_>, start: &Dim, end: &Dim) -> Result<Dim> {
     let size = (end - start)?;
     match call.env().at_least(&size, 0)? {
         true => Ok(size),
