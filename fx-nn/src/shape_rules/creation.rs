@@ -1,30 +1,72 @@
 //! New tensors: of sizes that are given, or like another one.
 
+use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
-use fx_core::{Error, Result};
 
-use super::{like, rules, tensor, x};
+use super::{
+    Elements, at_least, kind, like, not_negative, require_held, require_number, require_type,
+    rules, tensor, wrong, x,
+};
 use crate::ops;
+use crate::tensor::Number;
 
 rules! {
-    |call| of_sizes(call, "shape") => ops::zeros, ops::ones, ops::empty, ops::rand, ops::randn;
-    |call| of_sizes(call, "size") => ops::normal;
+    of_sizes => ops::zeros, ops::ones, ops::empty;
+    drawn => ops::rand, ops::randn;
+    normal => ops::normal;
     full => ops::full;
     |call| of_type(call, "shape") => ops::new_zeros, ops::new_ones, ops::new_empty;
-    |call| of_type(call, "size") => ops::new_full;
-    as_another => ops::zeros_like, ops::ones_like, ops::empty_like, ops::rand_like, ops::randn_like,
-        ops::full_like, ops::randint_like;
+    new_full => ops::new_full;
+    as_another => ops::zeros_like, ops::ones_like, ops::empty_like;
+    drawn_as_another => ops::rand_like, ops::randn_like;
+    full_like => ops::full_like;
     arange => ops::arange;
     eye => ops::eye;
     steps => ops::linspace, ops::logspace;
-    whole_numbers => ops::randint;
+    randint => ops::randint;
+    randint_like => ops::randint_like;
     permutation => ops::randperm;
 }
 
-fn of_sizes(call: &mut RuleCall<'_>, param: &str) -> Result<Fake> {
-    let dtype = call.dtype("dtype")?.unwrap_or(DType::F32);
-    Ok(tensor(call.sizes(param)?, Some(dtype)))
+/// The sizes of a parameter, none below 0.
+fn sizes(call: &mut RuleCall<'_>, param: &str) -> Result<Vec<Dim>> {
+    let sizes = call.sizes(param)?;
+    for size in &sizes {
+        at_least(
+            call,
+            size,
+            0,
+            format_args!("a size is not below 0, and not {size}"),
+        )?;
+    }
+    Ok(sizes)
+}
+
+fn dtype_or(call: &RuleCall<'_>, default: DType) -> Result<Option<DType>> {
+    Ok(Some(call.dtype("dtype")?.unwrap_or(default)))
+}
+
+/// Random numbers are floats.
+fn floats(call: &RuleCall<'_>, dtype: Option<DType>) -> Result<Option<DType>> {
+    require_type(call, dtype, Elements::Fractions)?;
+    Ok(dtype)
+}
+
+fn of_sizes(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = dtype_or(call, DType::F32)?;
+    Ok(tensor(sizes(call, "shape")?, dtype))
+}
+
+fn drawn(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = floats(call, dtype_or(call, DType::F32)?)?;
+    Ok(tensor(sizes(call, "shape")?, dtype))
+}
+
+fn normal(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = floats(call, dtype_or(call, DType::F32)?)?;
+    require_number(call, "std", "not below 0", |std| std >= 0.0)?;
+    Ok(tensor(sizes(call, "size")?, dtype))
 }
 
 fn full(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -34,12 +76,18 @@ fn full(call: &mut RuleCall<'_>) -> Result<Fake> {
         (None, Fake::Bool(_)) => DType::Bool,
         (None, _) => DType::F32,
     };
-    Ok(tensor(call.sizes("size")?, Some(dtype)))
+    require_held(call, "fill_value", Some(dtype))?;
+    Ok(tensor(sizes(call, "size")?, Some(dtype)))
 }
 
 fn of_type(call: &mut RuleCall<'_>, param: &str) -> Result<Fake> {
     let dtype = call.dtype("dtype")?.or(x(call)?.dtype);
-    Ok(tensor(call.sizes(param)?, dtype))
+    Ok(tensor(sizes(call, param)?, dtype))
+}
+
+fn new_full(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_held(call, "fill_value", call.dtype("dtype")?.or(x(call)?.dtype))?;
+    of_type(call, "size")
 }
 
 fn as_another(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -47,49 +95,94 @@ fn as_another(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(x, call.dtype("dtype")?.or(x.dtype)))
 }
 
+fn drawn_as_another(call: &mut RuleCall<'_>) -> Result<Fake> {
+    floats(call, call.dtype("dtype")?.or(x(call)?.dtype))?;
+    as_another(call)
+}
+
+fn full_like(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_held(call, "fill_value", call.dtype("dtype")?.or(x(call)?.dtype))?;
+    as_another(call)
+}
+
+/// Numbers stand in a row, truth values do not.
+fn in_a_row(call: &RuleCall<'_>, default: DType) -> Result<Option<DType>> {
+    let dtype = dtype_or(call, default)?;
+    require_type(call, dtype, Elements::Numbers)?;
+    Ok(dtype)
+}
+
 fn arange(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = in_a_row(call, DType::I64)?;
     let (start, end) = (call.size("start")?, call.size("end")?);
     let step = call.int("step")?;
-    if step == 0 {
-        return Err(Error::msg("arange: the step is 0"));
-    }
+    let way = (&end - &start)?;
     // Rounded up.
-    let count = ((end - start)? + (step - step.signum()))?.div(step)?;
-    let (least, _) = call.env().bounds(&count);
-    let count = match least {
-        Some(0..) => count,
-        _ => count.max(0)?,
+    let count = match (way.as_number(), step) {
+        (_, 0) => return Err(wrong(call, "the step is 0")),
+        (Some(way), step) if way != 0 && (way > 0) != (step > 0) => {
+            return Err(wrong(
+                call,
+                format_args!("steps of {step} do not lead from {start} to {end}"),
+            ));
+        }
+        _ => ((way + step)? - step.signum())?.div(step)?,
     };
-    let dtype = call.dtype("dtype")?.unwrap_or(DType::I64);
-    Ok(tensor(vec![count], Some(dtype)))
+    Ok(tensor(vec![not_negative(call, count)?], dtype))
 }
 
 fn eye(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let n = call.size("n")?;
-    let m = match call.arg("m")? {
-        none if none.is_none() => n.clone(),
-        m => m.dim()?,
-    };
-    Ok(tensor(
-        vec![n, m],
-        Some(call.dtype("dtype")?.unwrap_or(DType::F32)),
-    ))
+    let mut shape = sizes(call, "n")?;
+    match call.arg("m")?.is_none() {
+        true => shape.extend_from_within(..),
+        false => shape.extend(sizes(call, "m")?),
+    }
+    Ok(tensor(shape, dtype_or(call, DType::F32)?))
 }
 
+/// The type holds both ends.
 fn steps(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let steps: Dim = call.size("steps")?;
-    Ok(tensor(
-        vec![steps],
-        Some(call.dtype("dtype")?.unwrap_or(DType::F32)),
-    ))
+    let dtype = in_a_row(call, DType::F32)?;
+    for param in ["start", "end"] {
+        require_held(call, param, dtype)?;
+    }
+    Ok(tensor(sizes(call, "steps")?, dtype))
 }
 
-fn whole_numbers(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let dtype = call.dtype("dtype")?.unwrap_or(DType::I64);
-    Ok(tensor(call.sizes("size")?, Some(dtype)))
+/// Returns an error unless there are whole numbers between two, which a type holds.
+fn require_between(call: &RuleCall<'_>, dtype: Option<DType>) -> Result<()> {
+    let numbers = [call.arg("low")?, call.arg("high")?].map(kind);
+    let ([Some(Number::Int(low)), Some(Number::Int(high))], Some(dtype)) = (numbers, dtype) else {
+        return Ok(());
+    };
+    let is_unsigned = matches!(dtype, DType::U8 | DType::U32);
+    if low >= high || (dtype == DType::Bool && (low < 0 || high > 2)) || (is_unsigned && low < 0) {
+        return Err(wrong(
+            call,
+            format_args!("no numbers of {dtype} are from {low} to before {high}"),
+        ));
+    }
+    let name = call.function().name();
+    Number::Int(low).check(name, dtype)?;
+    Number::Int(high.saturating_sub(1)).check(name, dtype)
+}
+
+fn randint(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let dtype = dtype_or(call, DType::I64)?;
+    require_between(call, dtype)?;
+    Ok(tensor(sizes(call, "size")?, dtype))
+}
+
+fn randint_like(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_between(call, call.dtype("dtype")?.or(x(call)?.dtype))?;
+    as_another(call)
 }
 
 fn permutation(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let dtype = call.dtype("dtype")?.unwrap_or(DType::I64);
-    Ok(tensor(vec![call.size("n")?], Some(dtype)))
+    let dtype = in_a_row(call, DType::I64)?;
+    let shape = sizes(call, "n")?;
+    if let (Some(n), Some(dtype)) = (shape.first().and_then(Dim::as_number), dtype) {
+        Number::Int(n.saturating_sub(1).max(0)).check("randperm", dtype)?;
+    }
+    Ok(tensor(shape, dtype))
 }

@@ -1,44 +1,94 @@
 //! Products of matrices, and layers that are such products.
 
-use fx_core::shapes::{Fake, RuleCall, result_type};
-use fx_core::value::Dim;
-use fx_core::{Error, Result};
+use fx_core::Result;
+use fx_core::ir::TensorMeta;
+use fx_core::shapes::{Fake, RuleCall};
+use fx_core::value::{DType, Dim};
 
-use super::{rules, tensor, x};
+use super::{
+    Elements, kind, require, require_fits, require_one_type, require_probability, require_rank,
+    require_type_of, rules, tensor, wrong, x,
+};
 use crate::ops;
+use crate::tensor::Number;
 
 rules! {
-    |call| matmul(call, "other") => ops::matmul;
-    |call| matmul(call, "mat2") => ops::mm, ops::bmm;
-    |call| matmul(call, "vec") => ops::mv;
-    |call| matmul(call, "tensor") => ops::dot;
-    |call| outer(call, "vec2") => ops::outer, ops::ger;
+    |call| product(call, "other") => ops::matmul;
+    |call| of_ranks(call, "mat2", [2, 2]) => ops::mm;
+    batches => ops::bmm;
+    |call| of_ranks(call, "vec", [2, 1]) => ops::mv;
+    |call| of_ranks(call, "tensor", [1, 1]) => ops::dot;
+    |call| of_ranks(call, "other", [1, 1]) => ops::vdot;
+    outer => ops::outer, ops::ger;
     linear => ops::linear;
-    |call| added(call, "mat1", "mat2") => ops::addmm;
-    |call| added(call, "batch1", "batch2") => ops::baddbmm;
-    |call| added(call, "mat", "vec") => ops::addmv;
+    |call| added(call, "mat1", "mat2", [2, 2]) => ops::addmm;
+    |call| added(call, "mat", "vec", [2, 1]) => ops::addmv;
+    |call| added_batches(call, false) => ops::baddbmm;
+    |call| added_batches(call, true) => ops::addbmm;
+    added_outer => ops::addr;
     attention => ops::scaled_dot_product_attention;
 }
 
-fn matmul(call: &mut RuleCall<'_>, other: &str) -> Result<Fake> {
-    let (x, other) = (x(call)?, call.tensor(other)?);
-    let shape = call.matmul(&x.shape, &other.shape)?;
-    Ok(tensor(shape, result_type(call.args().iter().take(2))))
+/// Returns an error unless two tensors are of one type, and of numbers.
+pub(super) fn require_factors(call: &RuleCall<'_>, a: &TensorMeta, b: &TensorMeta) -> Result<()> {
+    require_one_type(call, a, b)?;
+    require(call, a, Elements::Numbers)
 }
 
-fn outer(call: &mut RuleCall<'_>, other: &str) -> Result<Fake> {
+fn product(call: &mut RuleCall<'_>, other: &str) -> Result<Fake> {
     let (x, other) = (x(call)?, call.tensor(other)?);
+    require_factors(call, x, other)?;
+    Ok(tensor(call.matmul(&x.shape, &other.shape)?, x.dtype))
+}
+
+fn require_ranks(
+    call: &RuleCall<'_>,
+    a: &TensorMeta,
+    b: &TensorMeta,
+    [of_a, of_b]: [usize; 2],
+) -> Result<()> {
+    require_rank(call, a, of_a..=of_a)?;
+    require_rank(call, b, of_b..=of_b)
+}
+
+fn of_ranks(call: &mut RuleCall<'_>, other: &str, ranks: [usize; 2]) -> Result<Fake> {
+    require_ranks(call, x(call)?, call.tensor(other)?, ranks)?;
+    product(call, other)
+}
+
+/// Returns an error unless there are as many matrices on both sides.
+fn require_batches(call: &mut RuleCall<'_>, a: &TensorMeta, b: &TensorMeta) -> Result<()> {
+    require_ranks(call, a, b, [3, 3])?;
+    match (a.shape.first(), b.shape.first()) {
+        (Some(a), Some(b)) => call.same(a, b, || "the batches are not as many".to_string()),
+        _ => Ok(()),
+    }
+}
+
+fn batches(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, other) = (x(call)?, call.tensor("mat2")?);
+    require_batches(call, x, other)?;
+    product(call, "mat2")
+}
+
+/// A row for each element of the first.
+fn outer(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, other) = (x(call)?, call.tensor("vec2")?);
+    require_ranks(call, x, other, [1, 1])?;
     let shape = x.shape.iter().chain(&other.shape).cloned().collect();
-    Ok(tensor(shape, result_type(call.args().iter().take(2))))
+    let dtype = x.dtype.zip(other.dtype).map(|(a, b)| a.promote(b));
+    Ok(tensor(shape, dtype))
 }
 
 fn linear(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, weight) = (x(call)?, call.tensor("weight")?);
+    require_factors(call, x, weight)?;
+    require_type_of(call, x, &["bias"])?;
     let ([before @ .., inner], [outputs, inputs]) = (&x.shape[..], &weight.shape[..]) else {
-        return Err(Error::msg(format_args!(
-            "linear: the shapes {:?} and {:?} do not fit",
-            x.shape, weight.shape
-        )));
+        return Err(wrong(
+            call,
+            format_args!("the shapes {:?} and {:?} do not fit", x.shape, weight.shape),
+        ));
     };
     call.same(inner, inputs, || {
         format!(
@@ -46,17 +96,80 @@ fn linear(call: &mut RuleCall<'_>) -> Result<Fake> {
             x.shape, weight.shape
         )
     })?;
+    if let Some(bias) = call.optional_tensor("bias")? {
+        require_rank(call, bias, ..=1)?;
+        require_fits(call, &bias.shape, std::slice::from_ref(outputs))?;
+    }
     let mut shape: Vec<Dim> = before.to_vec();
     shape.push(outputs.clone());
     Ok(tensor(shape, x.dtype))
 }
 
-/// A product that is added to a tensor.
-fn added(call: &mut RuleCall<'_>, a: &str, b: &str) -> Result<Fake> {
-    let (x, a, b) = (x(call)?, call.tensor(a)?, call.tensor(b)?);
+/// A tensor that is added to a product, which it fits.
+fn sum(call: &mut RuleCall<'_>, product: Vec<Dim>, factors: [&TensorMeta; 2]) -> Result<Fake> {
+    let x = x(call)?;
+    for factor in factors {
+        require_factors(call, x, factor)?;
+    }
+    let is_whole = x.dtype.is_some_and(|dtype| !dtype.is_floating_point());
+    for param in ["beta", "alpha"] {
+        match kind(call.arg(param)?) {
+            Some(number) if is_whole && !matches!(number, Number::Int(_)) => {
+                return Err(wrong(
+                    call,
+                    format_args!("`{param}` of whole numbers is one, and not {number}"),
+                ));
+            }
+            _ => {}
+        }
+    }
+    require_fits(call, &x.shape, &product)?;
+    Ok(tensor(product, x.dtype))
+}
+
+fn added(call: &mut RuleCall<'_>, a: &str, b: &str, ranks: [usize; 2]) -> Result<Fake> {
+    let (a, b) = (call.tensor(a)?, call.tensor(b)?);
+    require_ranks(call, a, b, ranks)?;
     let product = call.matmul(&a.shape, &b.shape)?;
-    let shape = call.broadcast(&[&x.shape, &product])?;
-    Ok(tensor(shape, result_type(call.args().iter().take(3))))
+    sum(call, product, [a, b])
+}
+
+/// The products of the matrices, or their sum.
+fn added_batches(call: &mut RuleCall<'_>, is_sum: bool) -> Result<Fake> {
+    let (a, b) = (call.tensor("batch1")?, call.tensor("batch2")?);
+    require_batches(call, a, b)?;
+    let product = call.matmul(&a.shape, &b.shape)?;
+    let product = product.into_iter().skip(usize::from(is_sum)).collect();
+    sum(call, product, [a, b])
+}
+
+fn added_outer(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, b) = (call.tensor("vec1")?, call.tensor("vec2")?);
+    require_ranks(call, a, b, [1, 1])?;
+    let product = a.shape.iter().chain(&b.shape).cloned().collect();
+    sum(call, product, [a, b])
+}
+
+/// The sizes before the heads, and the heads, rows and columns.
+type Heads<'m> = (&'m [Dim], &'m Dim, [&'m Dim; 2]);
+
+fn heads<'m>(call: &RuleCall<'_>, meta: &'m TensorMeta) -> Result<Heads<'m>> {
+    match &meta.shape[..] {
+        [batch @ .., heads, rows, columns] => Ok((batch, heads, [rows, columns])),
+        other => Err(wrong(
+            call,
+            format_args!("`enable_gqa` needs heads, which {other:?} does not have"),
+        )),
+    }
+}
+
+/// The shape of keys or values with the heads of the query.
+fn repeated(call: &mut RuleCall<'_>, meta: &TensorMeta, query: &TensorMeta) -> Result<Vec<Dim>> {
+    let (_, many, _) = heads(call, query)?;
+    let (batch, own, [rows, columns]) = heads(call, meta)?;
+    let each = call.env().divided(many, own);
+    each.map_err(|e| wrong(call, format_args!("{own} heads for {many}: {e}")))?;
+    Ok(batch.iter().chain([many, rows, columns]).cloned().collect())
 }
 
 fn attention(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -65,22 +178,33 @@ fn attention(call: &mut RuleCall<'_>) -> Result<Fake> {
         call.tensor("key")?,
         call.tensor("value")?,
     );
-    let rank = query.shape.len();
-    if rank < 2 || key.shape.len() < 2 || value.shape.len() < 2 {
-        return Err(Error::msg(
-            "scaled_dot_product_attention: the tensors have two dims or more",
-        ));
+    require_probability(call, "dropout_p")?;
+    require_type_of(call, query, &["key", "value"])?;
+    require(call, query, Elements::Fractions)?;
+    for meta in [query, key, value] {
+        require_rank(call, meta, 2..)?;
     }
-    let of = |shape: &[Dim], from_end: usize| shape[shape.len() - from_end].clone();
-    let differ = || {
-        format!(
-            "the shapes {:?}, {:?} and {:?} do not fit",
-            query.shape, key.shape, value.shape
-        )
+    let (key, value) = match call.flag("enable_gqa")? {
+        true => (repeated(call, key, query)?, repeated(call, value, query)?),
+        false => (key.shape.clone(), value.shape.clone()),
     };
-    call.same(&of(&query.shape, 1), &of(&key.shape, 1), differ)?;
-    call.same(&of(&key.shape, 2), &of(&value.shape, 2), differ)?;
-    let mut shape = query.shape.clone();
-    shape[rank - 1] = of(&value.shape, 1);
-    Ok(tensor(shape, query.dtype))
+    let mut turned = key;
+    turned.reverse();
+    let swapped = turned.get(..2).map(<[Dim]>::to_vec).unwrap_or_default();
+    let batch = turned.into_iter().skip(2).rev();
+    let turned: Vec<Dim> = batch.chain(swapped).collect();
+    let scores = call.matmul(&query.shape, &turned)?;
+    if let Some(mask) = call.optional_tensor("attn_mask")? {
+        if call.flag("is_causal")? {
+            return Err(wrong(
+                call,
+                "`is_causal` makes its own mask: give one of them",
+            ));
+        }
+        if !matches!(mask.dtype, Some(DType::Bool | DType::F32)) {
+            require_one_type(call, query, mask)?;
+        }
+        require_fits(call, &mask.shape, &scores)?;
+    }
+    Ok(tensor(call.matmul(&scores, &value)?, query.dtype))
 }

@@ -1,81 +1,170 @@
 //! Recurrent layers and their cells.
 
+use fx_core::Result;
+use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::Dim;
-use fx_core::{Error, Result};
 
-use super::{rules, tensor, x};
+use super::{are_equal, at_least, require_one_type, rules, tensor, wrong, x};
 use crate::ops;
 
 rules! {
-    |call| layers(call, 2) => ops::lstm;
-    |call| layers(call, 1) => ops::gru, ops::rnn_relu, ops::rnn_tanh;
-    |call| cell(call, 2) => ops::lstm_cell;
-    |call| cell(call, 1) => ops::gru_cell, ops::rnn_relu_cell, ops::rnn_tanh_cell;
+    lstm => ops::lstm;
+    |call| network(call, 3) => ops::gru;
+    |call| network(call, 1) => ops::rnn_relu, ops::rnn_tanh;
+    lstm_cell => ops::lstm_cell;
+    |call| cell(call, 3) => ops::gru_cell;
+    |call| cell(call, 1) => ops::rnn_relu_cell, ops::rnn_tanh_cell;
 }
 
-/// The results of all steps, then `states` states after the last one.
-fn layers(call: &mut RuleCall<'_>, states: usize) -> Result<Fake> {
-    let x = x(call)?;
-    let weights = call.tensors("params")?;
-    let [of_input, of_hidden, ..] = &weights[..] else {
-        return Err(Error::msg("a recurrent layer has two weights or more"));
-    };
-    let directions = 1 + i64::from(call.flag("bidirectional")?);
-    let many = call.int("num_layers")? * directions;
-    let (Some(hidden), Some(inputs)) = (of_hidden.shape.get(1), of_input.shape.get(1)) else {
-        return Err(Error::msg("the weights of a recurrent layer are matrices"));
-    };
-    if let Some(size) = x.shape.last() {
-        call.same(size, inputs, || {
-            format!(
-                "the input {:?} does not fit the weight {:?}",
-                x.shape, of_input.shape
-            )
-        })?;
+/// Returns an error unless a tensor has the type of the input, and a shape.
+fn require(call: &mut RuleCall<'_>, given: &TensorMeta, what: &str, shape: &[Dim]) -> Result<()> {
+    require_one_type(call, x(call)?, given)?;
+    match are_equal(call, &given.shape, shape)? {
+        true => Ok(()),
+        false => Err(wrong(
+            call,
+            format_args!("{what} has the shape {:?}, and not {shape:?}", given.shape),
+        )),
     }
-    let batch: &[Dim] = match &x.shape[..] {
-        [batch, _, _] if call.flag("batch_first")? => std::slice::from_ref(batch),
-        [_, batch, _] => std::slice::from_ref(batch),
-        [_, _] => &[],
+}
+
+/// Returns an error unless the weights and biases of a layer fit an input of so many features.
+fn require_weights(
+    call: &mut RuleCall<'_>,
+    params: &[&TensorMeta],
+    inputs: &Dim,
+    hidden: &Dim,
+    gates: i64,
+) -> Result<()> {
+    let rows = (hidden * gates)?;
+    for (at, param) in params.iter().enumerate() {
+        match at {
+            0 => require(
+                call,
+                param,
+                "the input's weight",
+                &[rows.clone(), inputs.clone()],
+            )?,
+            1 => require(
+                call,
+                param,
+                "the state's weight",
+                &[rows.clone(), hidden.clone()],
+            )?,
+            _ => require(call, param, "a bias", std::slice::from_ref(&rows))?,
+        }
+    }
+    Ok(())
+}
+
+/// How many hidden features a weight of the state is for.
+fn hidden<'m>(call: &RuleCall<'_>, of_state: Option<&&'m TensorMeta>) -> Result<&'m Dim> {
+    let last = of_state.and_then(|weight| weight.shape.last());
+    last.ok_or_else(|| wrong(call, "a layer has two weights, which are matrices"))
+}
+
+/// The results of all steps, and the states after the last one.
+fn layers(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<(Fake, Fake)> {
+    let x = x(call)?;
+    let params = call.tensors("params")?;
+    let directions = 1 + i64::from(call.flag("bidirectional")?);
+    let each: usize = if call.flag("has_biases")? { 4 } else { 2 };
+    let many = (Dim::from(call.int("num_layers")?) * directions)?;
+    if many == 0 || (&many * Dim::from(each))? != params.len() {
+        return Err(wrong(
+            call,
+            format_args!(
+                "{many} layers and directions have {each} parameters each, and {} are given",
+                params.len()
+            ),
+        ));
+    }
+    let hidden = hidden(call, params.get(1))?;
+    let (time, batch, inputs) = match &x.shape[..] {
+        [batch, time, inputs] if call.flag("batch_first")? => (time, Some(batch), inputs),
+        [time, batch, inputs] => (time, Some(batch), inputs),
+        [time, inputs] => (time, None, inputs),
         other => {
-            return Err(Error::msg(format_args!(
-                "{}: the input has two or three dims, and not the shape {other:?}",
-                call.function().name()
-            )));
+            return Err(wrong(
+                call,
+                format_args!("the input has two or three dims, and not {other:?}"),
+            ));
         }
     };
+    at_least(call, time, 1, "there is one step at least")?;
+    let wide = (hidden * directions)?;
+    for (at, layer) in params.chunks(each).enumerate() {
+        // Behind the first layer, the input is what the directions gave.
+        let inputs = match i64::try_from(at) {
+            Ok(at) if at < directions => inputs,
+            _ => &wide,
+        };
+        require_weights(call, layer, inputs, hidden, gates)?;
+    }
+    let state: Vec<Dim> = [&many]
+        .into_iter()
+        .chain(batch)
+        .chain([hidden])
+        .cloned()
+        .collect();
+    for param in states {
+        if let Some(given) = call.optional_tensor(param)? {
+            require(call, given, "a state", &state)?;
+        }
+    }
     let mut all = x.shape.clone();
     if let Some(size) = all.last_mut() {
-        *size = (hidden * directions)?;
+        *size = wide;
     }
-    let mut state = vec![Dim::from(many)];
-    state.extend_from_slice(batch);
-    state.push(hidden.clone());
-    let state = tensor(state, x.dtype);
-    let mut results = vec![tensor(all, x.dtype)];
-    results.extend(std::iter::repeat_n(state, states));
-    Ok(Fake::Tuple(results))
+    Ok((tensor(all, x.dtype), tensor(state, x.dtype)))
 }
 
-/// The states after one step.
-fn cell(call: &mut RuleCall<'_>, states: usize) -> Result<Fake> {
-    let (x, of_input, of_hidden) = (x(call)?, call.tensor("w_ih")?, call.tensor("w_hh")?);
-    if let (Some(size), Some(inputs)) = (x.shape.last(), of_input.shape.get(1)) {
-        call.same(size, inputs, || {
-            format!(
-                "the input {:?} does not fit the weight {:?}",
-                x.shape, of_input.shape
-            )
-        })?;
+fn network(call: &mut RuleCall<'_>, gates: i64) -> Result<Fake> {
+    let (all, state) = layers(call, gates, &["h_0"])?;
+    Ok(Fake::Tuple(vec![all, state]))
+}
+
+fn lstm(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (all, state) = layers(call, 4, &["h_0", "c_0"])?;
+    Ok(Fake::Tuple(vec![all, state.clone(), state]))
+}
+
+/// The state after one step.
+fn step(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<Fake> {
+    let x = x(call)?;
+    let mut params = vec![call.tensor("w_ih")?, call.tensor("w_hh")?];
+    let biases = [call.optional_tensor("b_ih")?, call.optional_tensor("b_hh")?];
+    params.extend(biases.into_iter().flatten());
+    if params.len() == 3 {
+        return Err(wrong(call, "`b_ih` and `b_hh` come together"));
     }
-    let mut shape = x.shape.clone();
-    if let (Some(size), Some(hidden)) = (shape.last_mut(), of_hidden.shape.get(1)) {
-        *size = hidden.clone();
+    let hidden = hidden(call, params.get(1))?;
+    let (batch, inputs) = match &x.shape[..] {
+        [inputs] => (None, inputs),
+        [batch, inputs] => (Some(batch), inputs),
+        other => {
+            return Err(wrong(
+                call,
+                format_args!("the input has one or two dims, and not {other:?}"),
+            ));
+        }
+    };
+    require_weights(call, &params, inputs, hidden, gates)?;
+    let state: Vec<Dim> = batch.into_iter().chain([hidden]).cloned().collect();
+    for param in states {
+        if let Some(given) = call.optional_tensor(param)? {
+            require(call, given, "a state", &state)?;
+        }
     }
-    let state = tensor(shape, x.dtype);
-    Ok(match states {
-        1 => state,
-        _ => Fake::Tuple(vec![state; states]),
-    })
+    Ok(tensor(state, x.dtype))
+}
+
+fn cell(call: &mut RuleCall<'_>, gates: i64) -> Result<Fake> {
+    step(call, gates, &["hx"])
+}
+
+fn lstm_cell(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let state = step(call, 4, &["h", "c"])?;
+    Ok(Fake::Tuple(vec![state; 2]))
 }

@@ -1,50 +1,42 @@
-//! Reductions of dims, scans along one, sorting and losses.
+//! Reductions of dims, scans along one, sorting and statistics.
 
 use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 
-use super::{Elements, fractional, like, require, rules, tensor, x};
+use super::{
+    Elements, at_least, fractional, like, number, place, promoted, require, require_one_type,
+    resized, rules, shape_of, tensor, with_places, word, wrong, x,
+};
 use crate::ops;
 
 rules! {
-    |call| reduced(call, Some) => ops::amax, ops::amin;
-    |call| reduced(call, |dtype| Some(summed(dtype))) => ops::sum, ops::nansum;
-    reduced_fractions => ops::mean, ops::nanmean, ops::var, ops::std,
-        ops::logsumexp, ops::norm, ops::vector_norm;
-    |call| reduced(call, |dtype| Some(truth(dtype))) => ops::all, ops::any;
-    reduced_without_keepdim => ops::count_nonzero;
-    |call| one_dim(call, |dtype| Some(summed(dtype))) => ops::prod;
+    |call| not_empty(call, Elements::Any) => ops::amax, ops::amin;
+    |call| not_empty(call, Elements::Any).map(twice) => ops::aminmax;
+    |call| reduced(call, summed) => ops::sum, ops::nansum, ops::prod;
+    |call| reduced(call, truth) => ops::all, ops::any;
+    |call| reduced(call, of_floats) => ops::logsumexp;
+    fractions => ops::mean, ops::nanmean, ops::var, ops::std;
+    |call| fractions(call).map(twice) => ops::var_mean, ops::std_mean;
+    |call| norm(call, "p") => ops::norm;
+    |call| norm(call, "ord") => ops::vector_norm;
+    count_nonzero => ops::count_nonzero;
     place_of_extreme => ops::argmax, ops::argmin;
-    extreme_and_place => ops::max, ops::min, ops::median, ops::nanmedian, ops::mode, ops::kthvalue;
-    moments => ops::var_mean, ops::std_mean;
-    extremes => ops::aminmax;
+    |call| one_dim(call, Elements::Any).map(with_places) => ops::max, ops::min, ops::mode;
+    |call| one_dim(call, Elements::Numbers).map(with_places) => ops::median, ops::nanmedian;
+    kthvalue => ops::kthvalue;
     |call| scanned(call, summed) => ops::cumsum, ops::cumprod;
-    |call| scanned(call, |dtype| dtype) => ops::logcumsumexp;
-    scan_and_place => ops::cummax, ops::cummin;
-    sorted => ops::sort;
+    |call| scanned(call, own).map(with_places) => ops::cummax, ops::cummin, ops::sort;
     |call| scanned(call, |_| DType::I64) => ops::argsort;
+    logcumsumexp => ops::logcumsumexp;
     topk => ops::topk;
-    loss => ops::mse_loss, ops::l1_loss, ops::smooth_l1_loss, ops::huber_loss,
-        ops::binary_cross_entropy_with_logits, ops::binary_cross_entropy, ops::kl_div,
-        ops::poisson_nll_loss, ops::soft_margin_loss, ops::hinge_embedding_loss;
-    loss_of_three => ops::margin_ranking_loss;
-    class_loss => ops::cross_entropy, ops::nll_loss;
+    quantile => ops::quantile, ops::nanquantile;
+    covariances => ops::cov, ops::corrcoef;
+    diff => ops::diff;
 }
 
-/// Bytes stay bytes.
-fn truth(dtype: DType) -> DType {
-    match dtype {
-        DType::U8 => DType::U8,
-        _ => DType::Bool,
-    }
-}
-
-fn reduced_fractions(call: &mut RuleCall<'_>) -> Result<Fake> {
-    if call.function() != fx_core::function!(ops::logsumexp) {
-        require(call, x(call)?, Elements::Fractions)?;
-    }
-    reduced(call, |dtype| fractional(Some(dtype)))
+fn own(dtype: DType) -> DType {
+    dtype
 }
 
 /// Whole numbers are summed as `i64`.
@@ -55,7 +47,27 @@ pub(super) fn summed(dtype: DType) -> DType {
     }
 }
 
-fn without(shape: &[Dim], places: &[usize], keepdim: bool) -> Vec<Dim> {
+fn of_floats(dtype: DType) -> DType {
+    match dtype.is_floating_point() {
+        true => dtype,
+        false => DType::F32,
+    }
+}
+
+/// Bytes stay bytes.
+fn truth(dtype: DType) -> DType {
+    match dtype {
+        DType::U8 => DType::U8,
+        _ => DType::Bool,
+    }
+}
+
+fn twice(one: Fake) -> Fake {
+    Fake::Tuple(vec![one.clone(), one])
+}
+
+/// The sizes that are left of dims.
+pub(super) fn without(shape: &[Dim], places: &[usize], keepdim: bool) -> Vec<Dim> {
     let sizes = shape.iter().enumerate();
     let kept = sizes.filter_map(|(at, size)| match (places.contains(&at), keepdim) {
         (false, _) => Some(size.clone()),
@@ -65,125 +77,171 @@ fn without(shape: &[Dim], places: &[usize], keepdim: bool) -> Vec<Dim> {
     kept.collect()
 }
 
-fn reduced(call: &mut RuleCall<'_>, dtype: fn(DType) -> Option<DType>) -> Result<Fake> {
+fn reduced(call: &mut RuleCall<'_>, dtype: fn(DType) -> DType) -> Result<Fake> {
     let x = x(call)?;
     let places = call.places("dim", x.shape.len())?;
     let shape = without(&x.shape, &places, call.flag("keepdim")?);
-    Ok(tensor(shape, x.dtype.and_then(dtype)))
+    Ok(tensor(shape, x.dtype.map(dtype)))
 }
 
-fn reduced_without_keepdim(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn fractions(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require(call, x(call)?, Elements::Fractions)?;
+    reduced(call, own)
+}
+
+/// Of nothing there is no least and no largest element.
+fn not_empty(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+    let x = x(call)?;
+    require(call, x, elements)?;
+    for place in call.places("dim", x.shape.len())? {
+        if let Some(size) = x.shape.get(place) {
+            at_least(call, size, 1, "a dim without elements has no least one")?;
+        }
+    }
+    reduced(call, own)
+}
+
+/// An infinite or negative norm is of the largest or the least elements.
+fn norm(call: &mut RuleCall<'_>, order: &str) -> Result<Fake> {
+    match number(call, order)? {
+        Some(order) if order < 0.0 || order.is_infinite() => not_empty(call, Elements::Fractions),
+        _ => fractions(call),
+    }
+}
+
+fn count_nonzero(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let places = call.places("dim", x.shape.len())?;
     Ok(tensor(without(&x.shape, &places, false), Some(DType::I64)))
 }
 
-fn one_dim(call: &mut RuleCall<'_>, dtype: fn(DType) -> Option<DType>) -> Result<Fake> {
-    reduced(call, dtype)
+/// What is left of a dim, which is not empty.
+fn one_dim(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+    place(call, "dim", x(call)?.shape.len())?;
+    not_empty(call, elements)
 }
 
 fn place_of_extreme(call: &mut RuleCall<'_>) -> Result<Fake> {
-    require(call, x(call)?, Elements::Numbers)?;
-    one_dim(call, |_| Some(DType::I64))
+    let values = one_dim(call, Elements::Numbers)?;
+    Ok(tensor(shape_of(&values).to_vec(), Some(DType::I64)))
 }
 
-/// What is left of a dim.
-fn left(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
+/// The first is 1.
+fn kthvalue(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
-    let place = call.place(call.int("dim")?, x.shape.len())?;
-    let keepdim = call.flag("keepdim")?;
-    Ok(without(&x.shape, &[place], keepdim))
-}
-
-fn extreme_and_place(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (shape, dtype) = (left(call)?, x(call)?.dtype);
-    let places = tensor(shape.clone(), Some(DType::I64));
-    Ok(Fake::Tuple(vec![tensor(shape, dtype), places]))
-}
-
-fn moments(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let one = reduced_fractions(call)?;
-    Ok(Fake::Tuple(vec![one.clone(), one]))
-}
-
-fn extremes(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let one = reduced(call, Some)?;
-    Ok(Fake::Tuple(vec![one.clone(), one]))
+    let place = place(call, "dim", x.shape.len())?;
+    let one = Dim::known(1);
+    let size = x.shape.get(place).unwrap_or(&one);
+    let k = call.size("k")?;
+    let problem = format!("there is no element {k} of {size}");
+    at_least(call, &k, 1, &problem)?;
+    at_least(call, &(size - &k)?, 0, &problem)?;
+    one_dim(call, Elements::Numbers).map(with_places)
 }
 
 fn scanned(call: &mut RuleCall<'_>, dtype: fn(DType) -> DType) -> Result<Fake> {
     let x = x(call)?;
-    call.place(call.int("dim")?, x.shape.len())?;
+    place(call, "dim", x.shape.len())?;
     Ok(like(x, x.dtype.map(dtype)))
 }
 
-fn scan_and_place(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let places = scanned(call, |_| DType::I64)?;
-    Ok(Fake::Tuple(vec![scanned(call, |dtype| dtype)?, places]))
-}
-
-fn sorted(call: &mut RuleCall<'_>) -> Result<Fake> {
-    scan_and_place(call)
+fn logcumsumexp(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require(call, x(call)?, Elements::Fractions)?;
+    scanned(call, own)
 }
 
 fn topk(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
-    let place = call.place(call.int("dim")?, x.shape.len())?;
-    let mut shape = x.shape.clone();
-    if let Some(size) = shape.get_mut(place) {
-        let k = call.size("k")?;
-        let most = (&*size - &k)?;
-        if !call.env().at_least(&most, 0)? {
-            return Err(fx_core::Error::msg(format_args!("topk: {k} of {size}")));
-        }
-        *size = k;
-    }
-    let places = tensor(shape.clone(), Some(DType::I64));
-    Ok(Fake::Tuple(vec![tensor(shape, x.dtype), places]))
+    require(call, x, Elements::Numbers)?;
+    let place = place(call, "dim", x.shape.len())?;
+    let one = Dim::known(1);
+    let size = x.shape.get(place).unwrap_or(&one);
+    let k = call.size("k")?;
+    let problem = format!("there are no {k} elements of {size}");
+    at_least(call, &k, 0, &problem)?;
+    at_least(call, &(size - &k)?, 0, &problem)?;
+    Ok(with_places(tensor(resized(&x.shape, place, k), x.dtype)))
 }
 
-/// The mean or the sum is a number, otherwise there is one per element.
-fn loss(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (a, b) = (x(call)?, call.tensor("target")?);
-    let shape = call.broadcast(&[&a.shape, &b.shape])?;
-    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
-    let dtype = fractional(dtype);
-    Ok(match call.text("reduction")? {
-        "none" => tensor(shape, dtype),
-        _ => tensor(Vec::new(), dtype),
+/// Several quantiles give a dim in front.
+fn quantile(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let words = ["linear", "lower", "higher", "midpoint", "nearest"];
+    word(call, "interpolation", &words)?;
+    require(call, x, Elements::Single)?;
+    for size in &x.shape {
+        at_least(call, size, 1, "a tensor without elements has no quantiles")?;
+    }
+    let many = match call.arg("q")? {
+        Fake::Single(q) => {
+            require_one_type(call, x, q)?;
+            match &q.shape[..] {
+                [] => None,
+                [many] => Some(many.clone()),
+                other => {
+                    return Err(wrong(
+                        call,
+                        format_args!("`q` has one dim at most, and not {other:?}"),
+                    ));
+                }
+            }
+        }
+        _ => match number(call, "q")? {
+            Some(q) if !(0.0..=1.0).contains(&q) => {
+                return Err(wrong(call, format_args!("`q` is in [0, 1], and not {q}")));
+            }
+            _ => None,
+        },
+    };
+    let rank = x.shape.len();
+    let places = match call.arg("dim")?.is_none() {
+        true => (0..rank).collect(),
+        false => vec![place(call, "dim", rank)?],
+    };
+    let left = without(&x.shape, &places, call.flag("keepdim")?);
+    Ok(tensor(many.into_iter().chain(left).collect(), x.dtype))
+}
+
+/// A matrix of the rows with each other; of one row a number.
+fn covariances(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    require(call, x, Elements::Numbers)?;
+    let dtype = fractional(x.dtype);
+    Ok(match &x.shape[..] {
+        [] | [_] => tensor(Vec::new(), dtype),
+        // A size with a name is taken not to be 1.
+        [rows, _] if *rows == 0 || call.env().at_least(rows, 2)? => {
+            tensor(vec![rows.clone(); 2], dtype)
+        }
+        [_, _] => tensor(Vec::new(), dtype),
+        other => {
+            return Err(wrong(
+                call,
+                format_args!("the variables are rows, and not {other:?}"),
+            ));
+        }
     })
 }
 
-fn loss_of_three(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (a, b, target) = (
-        call.tensor("x1")?,
-        call.tensor("x2")?,
-        call.tensor("target")?,
+/// Each difference is one element less.
+fn diff(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let n = super::count(call, "n")?;
+    if x.shape.is_empty() {
+        return Err(wrong(call, "the tensor has a dim at least"));
+    }
+    let place = place(call, "dim", x.shape.len())?;
+    if n == 0 {
+        return Ok(like(x, x.dtype));
+    }
+    let (before, behind) = (
+        call.optional_tensor("prepend")?,
+        call.optional_tensor("append")?,
     );
-    let shape = call.broadcast(&[&a.shape, &b.shape, &target.shape])?;
-    let dtype = a.dtype.zip(b.dtype).map(|(a, b)| a.promote(b));
-    Ok(match call.text("reduction")? {
-        "none" => tensor(shape, dtype),
-        _ => tensor(Vec::new(), dtype),
-    })
-}
-
-/// One number per place of the classes' dim.
-fn class_loss(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, target) = (x(call)?, call.tensor("target")?);
-    let mut shape = x.shape.clone();
-    if !shape.is_empty() {
-        shape.remove(usize::from(shape.len() > 1));
-    }
-    if target.shape.len() == shape.len() {
-        for (size, other) in shape.iter().zip(&target.shape) {
-            call.same(size, other, || {
-                format!("the shapes {:?} and {:?} do not fit", x.shape, target.shape)
-            })?;
-        }
-    }
-    Ok(match call.text("reduction")? {
-        "none" => tensor(shape, x.dtype),
-        _ => tensor(Vec::new(), x.dtype),
-    })
+    let parts: Vec<_> = [before, Some(x), behind].into_iter().flatten().collect();
+    let shapes: Vec<Vec<Dim>> = parts.iter().map(|meta| meta.shape.clone()).collect();
+    let shape = super::joins::one_shape(call, &shapes, Some(place))?;
+    let size = shape.get(place).cloned().unwrap_or(Dim::known(0));
+    let left = super::not_negative(call, (size - n)?)?;
+    Ok(tensor(resized(&shape, place, left), promoted(&parts)))
 }

@@ -1,10 +1,14 @@
-//! Windows that move over the last dims: convolutions, pooling, resampling.
+//! Windows that move over the last dims: convolutions and pooling.
 
+use fx_core::Result;
+use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
-use fx_core::{Error, Result};
 
-use super::{rules, tensor, x};
+use super::{
+    Elements, at_least, count, fractional, require, require_equal, require_rank, require_type_of,
+    rules, tensor, with_places, wrong, x,
+};
 use crate::ops;
 
 rules! {
@@ -17,32 +21,35 @@ rules! {
     max_pool::<1> => ops::max_pool1d;
     max_pool::<2> => ops::max_pool2d;
     max_pool::<3> => ops::max_pool3d;
-    with_places::<1> => ops::max_pool1d_with_indices;
-    with_places::<2> => ops::max_pool2d_with_indices;
-    with_places::<3> => ops::max_pool3d_with_indices;
+    |call| max_pool::<1>(call).map(with_places) => ops::max_pool1d_with_indices;
+    |call| max_pool::<2>(call).map(with_places) => ops::max_pool2d_with_indices;
+    |call| max_pool::<3>(call).map(with_places) => ops::max_pool3d_with_indices;
     avg_pool::<1> => ops::avg_pool1d;
     avg_pool::<2> => ops::avg_pool2d;
     avg_pool::<3> => ops::avg_pool3d;
+    lp_pool::<1> => ops::lp_pool1d;
+    lp_pool::<2> => ops::lp_pool2d;
     adaptive::<1> => ops::adaptive_avg_pool1d, ops::adaptive_max_pool1d;
     adaptive::<2> => ops::adaptive_avg_pool2d, ops::adaptive_max_pool2d;
     adaptive::<3> => ops::adaptive_avg_pool3d, ops::adaptive_max_pool3d;
-    places_of::<1> => ops::adaptive_max_pool1d_with_indices;
-    places_of::<2> => ops::adaptive_max_pool2d_with_indices;
-    places_of::<3> => ops::adaptive_max_pool3d_with_indices;
-    unfold => ops::unfold;
-    interpolate => ops::interpolate;
+    |call| adaptive::<1>(call).map(with_places) => ops::adaptive_max_pool1d_with_indices;
+    |call| adaptive::<2>(call).map(with_places) => ops::adaptive_max_pool2d_with_indices;
+    |call| adaptive::<3>(call).map(with_places) => ops::adaptive_max_pool3d_with_indices;
+    unpooled::<1> => ops::max_unpool1d;
+    unpooled::<2> => ops::max_unpool2d;
+    unpooled::<3> => ops::max_unpool3d;
 }
 
 /// How many windows fit.
-struct Window {
-    kernel: Dim,
-    stride: i64,
-    padding: i64,
-    dilation: i64,
-    ceil: bool,
+pub(super) struct Window {
+    pub kernel: Dim,
+    pub stride: i64,
+    pub padding: i64,
+    pub dilation: i64,
+    pub ceil: bool,
 }
 
-fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> {
+pub(super) fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> {
     let Window {
         kernel,
         stride,
@@ -50,71 +57,135 @@ fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> 
         dilation,
         ceil,
     } = window;
-    let (stride, padding, dilation) = (*stride, *padding, *dilation);
-    if stride < 1 || dilation < 1 || kernel.as_number().is_some_and(|kernel| kernel < 1) {
-        return Err(Error::msg(format_args!(
-            "{}: kernel size, stride and dilation are 1 or more",
-            call.function().name()
-        )));
+    let (stride, padding) = (Dim::from(*stride), Dim::from(*padding));
+    let problem = "kernel size, stride and dilation are 1 at least, the padding is not below 0";
+    for above in [kernel, &stride, &Dim::from(*dilation), &(&padding + 1)?] {
+        at_least(call, above, 1, problem)?;
     }
-    let width = (((kernel - 1)? * dilation)? + 1)?;
-    let room = ((size + 2 * padding)? - &width)?;
-    let least = if *ceil { 1 - stride } else { 0 };
-    if !call.env().at_least(&room, least)? {
-        return Err(Error::msg(format_args!(
-            "{}: a window of {width} does not fit into {size} with a padding of {padding}",
-            call.function().name()
-        )));
-    }
+    let width = (((kernel - 1)? * *dilation)? + 1)?;
+    let room = ((size + (&padding * 2)?)? - &width)?;
+    // The last window may leave the input by less than a stride.
+    let more = match ceil {
+        true => (&stride - 1)?,
+        false => Dim::known(0),
+    };
+    at_least(
+        call,
+        &(&room + &more)?,
+        0,
+        format_args!("a window of {width} does not fit into {size} with a padding of {padding}"),
+    )?;
+    let count = ((&room + &more)?.div(&stride)? + 1)?;
     if !*ceil {
-        return room.div(stride)? + 1;
+        return Ok(count);
     }
-    let count = ((&room + (stride - 1))?.div(stride)? + 1)?;
     // The last window begins inside of the input or the padding before it.
-    let inside = ((size + (padding + stride - 1))?.div(stride))?;
+    let inside = ((size + (&padding + &more)?)?).div(&stride)?;
     count.min(inside)
 }
 
 /// The dims before the `N` that windows move over, and those.
-fn parted<const N: usize>(call: &RuleCall<'_>, shape: &[Dim]) -> Result<(Vec<Dim>, [Dim; N])> {
-    let split = shape.len().checked_sub(N).filter(|before| *before > 0);
-    let split = split.ok_or_else(|| {
-        Error::msg(format_args!(
-            "{}: the shape {shape:?} has fewer than {} dims",
-            call.function().name(),
-            N + 1
-        ))
-    })?;
-    let (before, over) = shape.split_at(split);
-    let over = over.to_vec().try_into();
-    let over = over.map_err(|_| Error::msg("the split is at the last dims"))?;
-    Ok((before.to_vec(), over))
+pub(super) fn parted<const N: usize>(
+    call: &RuleCall<'_>,
+    shape: &[Dim],
+) -> Result<(Vec<Dim>, [Dim; N])> {
+    let before = shape.len().checked_sub(N).filter(|before| *before > 0);
+    let parts = before.and_then(|before| {
+        let (before, over) = shape.split_at_checked(before)?;
+        Some((before.to_vec(), over.to_vec().try_into().ok()?))
+    });
+    parts.ok_or_else(|| {
+        wrong(
+            call,
+            format_args!("the shape {shape:?} has fewer than {} dims", N + 1),
+        )
+    })
+}
+
+/// The same of images with channels, in a batch or not.
+pub(super) fn images<const N: usize>(
+    call: &mut RuleCall<'_>,
+    x: &TensorMeta,
+) -> Result<(Vec<Dim>, [Dim; N])> {
+    require_rank(call, x, N + 1..=N + 2)?;
+    parted::<N>(call, &x.shape)
+}
+
+/// What convolutions of both directions have in common: the input's batch, its sizes, the weight's
+/// first two sizes, and the kernel's.
+struct Convolved<'c, const N: usize> {
+    x: &'c TensorMeta,
+    batch: Vec<Dim>,
+    channels: Dim,
+    over: [Dim; N],
+    sizes: [&'c Dim; 2],
+    kernel: &'c [Dim],
+    groups: i64,
+}
+
+fn convolved<'c, const N: usize>(call: &mut RuleCall<'c>) -> Result<Convolved<'c, N>> {
+    let (x, weight) = (x(call)?, call.tensor("weight")?);
+    require_type_of(call, x, &["weight", "bias"])?;
+    require(call, x, Elements::Numbers)?;
+    require_rank(call, weight, N + 2..=N + 2)?;
+    let (mut batch, over) = images::<N>(call, x)?;
+    let groups = match count(call, "groups")? {
+        0 => return Err(wrong(call, "there is one group at least")),
+        groups => groups,
+    };
+    match (batch.pop(), &weight.shape[..]) {
+        (Some(channels), [first, second, kernel @ ..]) => Ok(Convolved {
+            x,
+            batch,
+            channels,
+            over,
+            sizes: [first, second],
+            kernel,
+            groups,
+        }),
+        _ => Err(wrong(call, "a convolution's weight has channels first")),
+    }
+}
+
+/// The result's shape, whose channels the bias has, and which the groups divide.
+fn with_channels<const N: usize>(
+    call: &mut RuleCall<'_>,
+    of: &Convolved<'_, N>,
+    outputs: Dim,
+) -> Result<Vec<Dim>> {
+    let groups = of.groups;
+    let each = call.env().divided(&outputs, &groups.into());
+    each.map_err(|e| wrong(call, format_args!("{groups} groups of outputs: {e}")))?;
+    if let Some(bias) = call.optional_tensor("bias")? {
+        require_equal(call, &bias.shape, std::slice::from_ref(&outputs))?;
+    }
+    Ok(of.batch.iter().cloned().chain([outputs]).collect())
+}
+
+fn require_channels<const N: usize>(
+    call: &mut RuleCall<'_>,
+    of: &Convolved<'_, N>,
+    channels: &Dim,
+) -> Result<()> {
+    let (shape, weight) = (&of.x.shape, call.tensor("weight")?);
+    call.same(&of.channels, channels, || {
+        format!(
+            "the input {shape:?} does not fit the weight {:?} in {} groups",
+            weight.shape, of.groups
+        )
+    })
 }
 
 fn conv<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, weight) = (x(call)?, call.tensor("weight")?);
-    let (mut shape, over) = parted::<N>(call, &x.shape)?;
+    let of = convolved::<N>(call)?;
+    let [outputs, inputs] = of.sizes;
+    require_channels(call, &of, &(inputs * of.groups)?)?;
+    let mut shape = with_channels(call, &of, outputs.clone())?;
     let (stride, padding) = (call.ints::<N>("stride")?, call.ints::<N>("padding")?);
-    let (dilation, groups) = (call.ints::<N>("dilation")?, call.int("groups")?);
-    let [outputs, inputs, kernel @ ..] = &weight.shape[..] else {
-        return Err(Error::msg("a convolution's weight has channels first"));
-    };
-    let channels = (inputs * groups)?;
-    if let Some(own) = shape.last() {
-        call.same(own, &channels, || {
-            format!(
-                "the input {:?} does not fit the weight {:?}",
-                x.shape, weight.shape
-            )
-        })?;
-    }
-    if let Some(own) = shape.last_mut() {
-        *own = outputs.clone();
-    }
-    for (at, size) in over.iter().enumerate() {
-        let kernel = kernel.get(at).cloned().unwrap_or(Dim::known(1));
+    let dilation = call.ints::<N>("dilation")?;
+    for (at, (size, kernel)) in of.over.iter().zip(of.kernel).enumerate() {
         let window = Window {
-            kernel,
+            kernel: kernel.clone(),
             stride: stride[at],
             padding: padding[at],
             dilation: dilation[at],
@@ -122,75 +193,79 @@ fn conv<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
         };
         shape.push(windows(call, size, &window)?);
     }
-    Ok(tensor(shape, x.dtype))
+    Ok(tensor(shape, of.x.dtype))
 }
 
 fn transposed<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, weight) = (x(call)?, call.tensor("weight")?);
-    let (mut shape, over) = parted::<N>(call, &x.shape)?;
+    let of = convolved::<N>(call)?;
+    let [inputs, outputs] = of.sizes;
+    require_channels(call, &of, inputs)?;
+    let each = call.env().divided(inputs, &of.groups.into());
+    each.map_err(|e| wrong(call, format_args!("{} groups of inputs: {e}", of.groups)))?;
+    let mut shape = with_channels(call, &of, (outputs * of.groups)?)?;
     let (stride, padding) = (call.ints::<N>("stride")?, call.ints::<N>("padding")?);
     let (more, dilation) = (
         call.ints::<N>("output_padding")?,
         call.ints::<N>("dilation")?,
     );
-    let groups = call.int("groups")?;
-    let [inputs, outputs, kernel @ ..] = &weight.shape[..] else {
-        return Err(Error::msg("a convolution's weight has channels first"));
-    };
-    if let Some(own) = shape.last() {
-        call.same(own, inputs, || {
-            format!(
-                "the input {:?} does not fit the weight {:?}",
-                x.shape, weight.shape
-            )
-        })?;
-    }
-    if let Some(own) = shape.last_mut() {
-        *own = (outputs * groups)?;
-    }
-    for (at, size) in over.iter().enumerate() {
-        let kernel = kernel.get(at).cloned().unwrap_or(Dim::known(1));
-        let width = (((kernel - 1)? * dilation[at])? + (more[at] + 1 - 2 * padding[at]))?;
-        let size = (((size - 1)? * stride[at])? + width)?;
-        if !call.env().at_least(&size, 1)? {
-            return Err(Error::msg(format_args!(
-                "{}: a padding of {} leaves nothing",
-                call.function().name(),
-                padding[at]
-            )));
+    for (at, (size, kernel)) in of.over.iter().zip(of.kernel).enumerate() {
+        let (stride, padding, more, dilation) = (stride[at], padding[at], more[at], dilation[at]);
+        if stride < 1 || dilation < 1 || padding < 0 || more < 0 {
+            return Err(wrong(
+                call,
+                "stride and dilation are 1 at least, the paddings are not below 0",
+            ));
         }
-        shape.push(size);
+        if more >= stride && more >= dilation {
+            return Err(wrong(
+                call,
+                format_args!("`output_padding` {more} is below the stride or the dilation"),
+            ));
+        }
+        for above in [size, kernel] {
+            at_least(call, above, 1, "an input and a kernel have elements")?;
+        }
+        let width = ((((kernel - 1)? * dilation)? + 1)? + more)?;
+        let full = (((size - 1)? * stride)? + width)?;
+        let left = (full - (Dim::from(padding) * 2)?)?;
+        at_least(
+            call,
+            &left,
+            1,
+            format_args!("a padding of {padding} leaves nothing"),
+        )?;
+        shape.push(left);
     }
-    Ok(tensor(shape, x.dtype))
+    Ok(tensor(shape, of.x.dtype))
 }
 
-fn pooled<const N: usize>(call: &mut RuleCall<'_>, dilated: bool) -> Result<Vec<Dim>> {
+/// The shape of what windows with a padding of half of their size at most give.
+fn pooled<const N: usize>(
+    call: &mut RuleCall<'_>,
+    padding: [i64; N],
+    dilation: [i64; N],
+) -> Result<Vec<Dim>> {
     let x = x(call)?;
-    let (mut shape, over) = parted::<N>(call, &x.shape)?;
+    let (mut shape, over) = images::<N>(call, x)?;
     let kernel = call.ints::<N>("kernel_size")?;
-    let stride = match call.arg("stride")? {
-        none if none.is_none() => kernel,
-        _ => call.ints::<N>("stride")?,
-    };
-    let padding = call.ints::<N>("padding")?;
-    let dilation = match dilated {
-        true => call.ints::<N>("dilation")?,
-        false => [1; N],
+    let stride = match call.arg("stride")?.is_none() {
+        true => kernel,
+        false => call.ints::<N>("stride")?,
     };
     let ceil = call.flag("ceil_mode")?;
     for (at, size) in over.iter().enumerate() {
-        if padding[at] * 2 > kernel[at] {
-            return Err(Error::msg(format_args!(
-                "{}: the padding {} is more than half of the kernel size {}",
-                call.function().name(),
-                padding[at],
-                kernel[at]
-            )));
+        let (kernel, padding) = (kernel[at], padding[at]);
+        if padding > kernel / 2 {
+            return Err(wrong(
+                call,
+                format_args!("the padding {padding} is more than half of the kernel size {kernel}"),
+            ));
         }
+        at_least(call, size, 1, "a dim that is pooled has elements")?;
         let window = Window {
-            kernel: kernel[at].into(),
+            kernel: kernel.into(),
             stride: stride[at],
-            padding: padding[at],
+            padding,
             dilation: dilation[at],
             ceil,
         };
@@ -199,88 +274,105 @@ fn pooled<const N: usize>(call: &mut RuleCall<'_>, dilated: bool) -> Result<Vec<
     Ok(shape)
 }
 
+/// Returns an error if there are no channels.
+fn require_some_channels<const N: usize>(call: &mut RuleCall<'_>) -> Result<()> {
+    let (before, _) = images::<N>(call, x(call)?)?;
+    match before.last() {
+        Some(channels) => at_least(call, channels, 1, "there is one channel at least"),
+        None => Ok(()),
+    }
+}
+
 fn max_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let shape = pooled::<N>(call, true)?;
-    Ok(tensor(shape, x(call)?.dtype))
+    let x = x(call)?;
+    require(call, x, Elements::Numbers)?;
+    // Images without channels are pooled by `max_pool2d` alone.
+    if call.function() != fx_core::function!(ops::max_pool2d) {
+        require_some_channels::<N>(call)?;
+    }
+    let (padding, dilation) = (call.ints::<N>("padding")?, call.ints::<N>("dilation")?);
+    Ok(tensor(pooled(call, padding, dilation)?, x.dtype))
 }
 
-fn with_places<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let shape = pooled::<N>(call, true)?;
-    let places = tensor(shape.clone(), Some(DType::I64));
-    Ok(Fake::Tuple(vec![tensor(shape, x(call)?.dtype), places]))
-}
-
+/// Means of `int64` are rounded, those of other whole numbers are not taken.
 fn avg_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let shape = pooled::<N>(call, false)?;
-    Ok(tensor(shape, x(call)?.dtype))
+    let x = x(call)?;
+    match x.dtype {
+        Some(DType::I64) if N < 3 => {}
+        _ => require(call, x, Elements::Fractions)?,
+    }
+    require_some_channels::<N>(call)?;
+    let padding = call.ints::<N>("padding")?;
+    Ok(tensor(pooled(call, padding, [1; N])?, x.dtype))
+}
+
+/// The powers of whole numbers are floats.
+fn lp_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_some_channels::<N>(call)?;
+    let shape = pooled(call, [0; N], [1; N])?;
+    Ok(tensor(shape, fractional(x(call)?.dtype)))
 }
 
 fn adaptive<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
-    let (mut shape, _) = parted::<N>(call, &x.shape)?;
-    shape.extend(call.ints::<N>("output_size")?.map(Dim::from));
-    Ok(tensor(shape, x.dtype))
-}
-
-fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let (before, over) = x.shape.split_at(x.shape.len().min(2));
-    let mut shape = before.to_vec();
-    match (call.arg("size")?, call.arg("scale_factor")?) {
-        (size, _) if !size.is_none() => {
-            let sizes = call.sizes("size")?;
-            match &sizes[..] {
-                [one] => shape.extend(over.iter().map(|_| one.clone())),
-                all => shape.extend(all.iter().cloned()),
-            }
-        }
-        (_, Fake::Float(Some(factor))) => {
-            for size in over {
-                shape.push(match (size.as_known(), factor.fract() == 0.0) {
-                    (Some(size), _) => Dim::known((size as f64 * factor).floor() as usize),
-                    (None, true) => (size * (*factor as i64))?,
-                    (None, false) => {
-                        return Err(Error::msg(format_args!(
-                            "interpolate: {size} times {factor} is known only when the graph runs: give `size`"
-                        )));
-                    }
-                });
-            }
-        }
-        _ => return Err(Error::msg("interpolate takes a size or a factor")),
+    require(call, x, Elements::Fractions)?;
+    let (mut shape, over) = images::<N>(call, x)?;
+    for size in &over {
+        at_least(call, size, 1, "a dim that is pooled has elements")?;
+    }
+    for size in call.ints::<N>("output_size")?.map(Dim::from) {
+        at_least(
+            call,
+            &size,
+            0,
+            format_args!("a size is not below 0, and not {size}"),
+        )?;
+        shape.push(size);
     }
     Ok(tensor(shape, x.dtype))
 }
 
-fn places_of<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let values = adaptive::<N>(call)?;
-    let places = match &values {
-        Fake::Single(meta) => tensor(meta.shape.clone(), Some(DType::I64)),
-        other => other.clone(),
+/// The tensor that was pooled, of a size that is near to what the windows leave.
+fn unpooled<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, indices) = (x(call)?, call.tensor("indices")?);
+    require(call, x, Elements::Numbers)?;
+    require(call, indices, Elements::Long)?;
+    require_equal(call, &indices.shape, &x.shape)?;
+    require_some_channels::<N>(call)?;
+    let (mut shape, over) = images::<N>(call, x)?;
+    let (kernel, stride) = (call.ints::<N>("kernel_size")?, call.ints::<N>("stride")?);
+    let padding = call.ints::<N>("padding")?;
+    let given = match call.arg("output_size")?.is_none() {
+        true => None,
+        false => Some(call.sizes("output_size")?),
     };
-    Ok(Fake::Tuple(vec![values, places]))
-}
-
-/// The windows as columns.
-fn unfold(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let (mut shape, over) = parted::<2>(call, &x.shape)?;
-    let (kernel, dilation) = (call.ints::<2>("kernel_size")?, call.ints::<2>("dilation")?);
-    let (padding, stride) = (call.ints::<2>("padding")?, call.ints::<2>("stride")?);
-    let mut count = Dim::known(1);
     for (at, size) in over.iter().enumerate() {
-        let window = Window {
-            kernel: kernel[at].into(),
-            stride: stride[at],
-            padding: padding[at],
-            dilation: dilation[at],
-            ceil: false,
+        let steps = (size - 1)?;
+        at_least(call, &steps, 0, "a dim that is pooled has elements")?;
+        let own = (((steps * stride[at])? + kernel[at])? - (Dim::from(padding[at]) * 2)?)?;
+        at_least(call, &own, 0, "the padding leaves nothing")?;
+        let Some(given) = &given else {
+            shape.push(own);
+            continue;
         };
-        count = (count * windows(call, size, &window)?)?;
+        // The last of the sizes that are given.
+        let place = (given.len() + at).checked_sub(N);
+        let Some(given) = place.and_then(|place| given.get(place)) else {
+            return Err(wrong(
+                call,
+                format_args!("the size {given:?} has {N} numbers at least"),
+            ));
+        };
+        let room = (Dim::from(stride[at]) - 1)?;
+        for way in [(given - &own)?, (&own - given)?] {
+            at_least(
+                call,
+                &(&room - way)?,
+                0,
+                format_args!("a size of {given} is a stride or more from {own}"),
+            )?;
+        }
+        shape.push(given.clone());
     }
-    if let Some(channels) = shape.last_mut() {
-        *channels = (&*channels * (kernel[0] * kernel[1]))?;
-    }
-    shape.push(count);
     Ok(tensor(shape, x.dtype))
 }

@@ -1,0 +1,279 @@
+//! Matrices in the last two dims: their factors, inverses and norms, and systems of equations.
+
+use fx_core::Result;
+use fx_core::ir::TensorMeta;
+use fx_core::shapes::{Fake, RuleCall};
+use fx_core::value::{DType, Dim, Value};
+
+use super::reductions::without;
+use super::{
+    Elements, are_equal, at_least, named, require, require_one_type, rules, tensor, word, wrong,
+};
+use crate::ops::linalg;
+
+rules! {
+    |call| square(call, "a", 0) => linalg::inv, linalg::cholesky;
+    |call| square(call, "x", 0) => linalg::inverse;
+    |call| square(call, "x", 2) => linalg::det;
+    eigenvalues => linalg::eigvalsh;
+    eigh => linalg::eigh;
+    slogdet => linalg::slogdet;
+    power => linalg::matrix_power;
+    qr => linalg::qr;
+    svd => linalg::svd;
+    svdvals => linalg::svdvals;
+    pinv => linalg::pinv;
+    |call| turned(call, "x") => linalg::pinverse;
+    solve => linalg::solve;
+    lstsq => linalg::lstsq;
+    matrix_norm => linalg::matrix_norm;
+}
+
+/// The sizes before a matrix, its rows and its columns.
+type Parts<'m> = (&'m [Dim], &'m Dim, &'m Dim);
+
+fn parts<'m>(call: &RuleCall<'_>, shape: &'m [Dim]) -> Result<Parts<'m>> {
+    match shape {
+        [lead @ .., rows, columns] => Ok((lead, rows, columns)),
+        other => Err(wrong(
+            call,
+            format_args!("{other:?} is no matrix, which has two dims at least"),
+        )),
+    }
+}
+
+/// The same of a tensor of `float32` or `float64`.
+fn matrix<'c>(call: &RuleCall<'c>, param: &str) -> Result<(&'c TensorMeta, Parts<'c>)> {
+    let meta = call.tensor(param)?;
+    require(call, meta, Elements::Single)?;
+    Ok((meta, parts(call, &meta.shape)?))
+}
+
+fn require_square(call: &mut RuleCall<'_>, (_, rows, columns): Parts<'_>) -> Result<()> {
+    call.same(rows, columns, || "the matrix is not square".to_string())
+}
+
+/// The sizes of a batch, and those of one of it.
+fn batch<const N: usize>(lead: &[Dim], sizes: [&Dim; N]) -> Vec<Dim> {
+    lead.iter().chain(sizes).cloned().collect()
+}
+
+/// A square matrix, or batches of them, without some of the last dims.
+fn square(call: &mut RuleCall<'_>, param: &str, without: usize) -> Result<Fake> {
+    let (meta, of) = matrix(call, param)?;
+    require_square(call, of)?;
+    let kept = meta.shape.len().saturating_sub(without);
+    let shape = meta.shape.iter().take(kept);
+    Ok(tensor(shape.cloned().collect(), meta.dtype))
+}
+
+fn eigenvalues(call: &mut RuleCall<'_>) -> Result<Fake> {
+    word(call, "uplo", &["L", "U", "l", "u"])?;
+    square(call, "a", 1)
+}
+
+fn eigh(call: &mut RuleCall<'_>) -> Result<Fake> {
+    Ok(Fake::Tuple(vec![eigenvalues(call)?, square(call, "a", 0)?]))
+}
+
+fn slogdet(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let one = square(call, "x", 2)?;
+    Ok(Fake::Tuple(vec![one.clone(), one]))
+}
+
+/// An inverse is of floats, a product of any numbers.
+fn power(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = call.tensor("x")?;
+    let of = parts(call, &x.shape)?;
+    require(
+        call,
+        x,
+        match call.int("n")? {
+            0.. => Elements::Numbers,
+            _ => Elements::Single,
+        },
+    )?;
+    require_square(call, of)?;
+    Ok(tensor(x.shape.clone(), x.dtype))
+}
+
+fn qr(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, (lead, m, n)) = matrix(call, "a")?;
+    let k = &m.min(n)?;
+    let (q, r) = match word(call, "mode", &["reduced", "complete", "r"])? {
+        "complete" => (batch(lead, [m, m]), batch(lead, [m, n])),
+        "r" => (vec![Dim::known(0)], batch(lead, [k, n])),
+        _ => (batch(lead, [m, k]), batch(lead, [k, n])),
+    };
+    Ok(Fake::Tuple(vec![tensor(q, a.dtype), tensor(r, a.dtype)]))
+}
+
+fn svd(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, (lead, m, n)) = matrix(call, "a")?;
+    let k = &m.min(n)?;
+    let (u, vh) = match call.flag("full_matrices")? {
+        true => (batch(lead, [m, m]), batch(lead, [n, n])),
+        false => (batch(lead, [m, k]), batch(lead, [k, n])),
+    };
+    let all = [u, batch(lead, [k]), vh];
+    Ok(Fake::Tuple(
+        all.map(|shape| tensor(shape, a.dtype)).to_vec(),
+    ))
+}
+
+fn svdvals(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, (lead, m, n)) = matrix(call, "a")?;
+    Ok(tensor(batch(lead, [&m.min(n)?]), a.dtype))
+}
+
+fn pinv(call: &mut RuleCall<'_>) -> Result<Fake> {
+    if call.flag("hermitian")? {
+        let (_, of) = matrix(call, "a")?;
+        require_square(call, of)?;
+    }
+    turned(call, "a")
+}
+
+/// Columns for rows.
+fn turned(call: &mut RuleCall<'_>, param: &str) -> Result<Fake> {
+    let (a, (lead, m, n)) = matrix(call, param)?;
+    Ok(tensor(batch(lead, [n, m]), a.dtype))
+}
+
+/// The sizes of a vector as those of a matrix of a column.
+fn column(shape: &[Dim], is_vector: bool) -> Vec<Dim> {
+    let one = is_vector.then(|| Dim::known(1));
+    shape.iter().cloned().chain(one).collect()
+}
+
+/// `X` of `a X = b`; `b` is a vector if it has one dim, or all sizes of `a` but the last.
+fn solve(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (a, of_a) = matrix(call, "a")?;
+    let b = call.tensor("b")?;
+    require_one_type(call, a, b)?;
+    require_square(call, of_a)?;
+    let (lead, n, _) = of_a;
+    let left = call.flag("left")?;
+    let is_vector = b.shape.len() == 1 || are_equal(call, &batch(lead, [n]), &b.shape)?;
+    if is_vector && !left {
+        return Err(wrong(
+            call,
+            "a vector is right of its matrix: without `left`, give a row",
+        ));
+    }
+    let b = column(&b.shape, is_vector);
+    let (of_b, rows, columns) = parts(call, &b)?;
+    call.same(n, if left { rows } else { columns }, || {
+        format!("the shapes {:?} and {b:?} do not fit", a.shape)
+    })?;
+    let mut shape = call.broadcast(&[lead, of_b])?;
+    shape.push(rows.clone());
+    if !is_vector {
+        shape.push(columns.clone());
+    }
+    Ok(tensor(shape, a.dtype))
+}
+
+/// The matrices are taken to be of full rank, which decides whether there are sums of squares.
+fn lstsq(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let words = ["gelsy", "gels", "gelsd", "gelss"];
+    let (sums, ranks, values) = match word(call, "driver", &words)? {
+        "gelsy" => (false, true, false),
+        "gels" => (true, false, false),
+        _ => (true, true, true),
+    };
+    let (a, (lead, m, n)) = matrix(call, "a")?;
+    let b = call.tensor("b")?;
+    require_one_type(call, a, b)?;
+    let is_vector = match a.shape.len().checked_sub(b.shape.len()) {
+        Some(0) => false,
+        Some(1) => true,
+        _ => {
+            return Err(wrong(
+                call,
+                format_args!(
+                    "the right sides {:?} have as many dims as {:?}, or one less",
+                    b.shape, a.shape
+                ),
+            ));
+        }
+    };
+    let b = column(&b.shape, is_vector);
+    let (of_b, rows, columns) = parts(call, &b)?;
+    call.same(m, rows, || {
+        format!("the shapes {:?} and {b:?} do not fit", a.shape)
+    })?;
+    let lead = call.broadcast(&[lead, of_b])?;
+    let solution = match is_vector {
+        true => batch(&lead, [n]),
+        false => batch(&lead, [n, columns]),
+    };
+    let is_tall = sums && call.env().at_least(&(m - n)?, 1)?;
+    let or_empty = |is_there: bool, shape: Vec<Dim>, dtype: Option<DType>| match is_there {
+        true => tensor(shape, dtype),
+        false => tensor(vec![Dim::known(0)], dtype),
+    };
+    Ok(Fake::Tuple(vec![
+        tensor(solution, a.dtype),
+        or_empty(is_tall, batch(&lead, [columns]), a.dtype),
+        or_empty(ranks, lead.clone(), Some(DType::I64)),
+        or_empty(values, batch(&lead, [&m.min(n)?]), a.dtype),
+    ]))
+}
+
+fn matrix_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let a = call.tensor("a")?;
+    require(call, a, Elements::Fractions)?;
+    let dtype = call.dtype("dtype")?;
+    if let (Some(own), Some(dtype)) = (a.dtype, dtype)
+        && (own.promote(dtype) != dtype || !dtype.is_floating_point())
+    {
+        return Err(wrong(
+            call,
+            format_args!("{dtype} cannot hold the elements of {own}: convert them with `to_dtype`"),
+        ));
+    }
+    // Of nothing there is no least sum.
+    let order = super::number(call, "ord")?;
+    let is_least = order.is_some_and(|order| order < 0.0);
+    let by_values = match call.arg("ord")? {
+        Fake::Plain(Value::Str(name)) if &**name == "fro" => false,
+        Fake::Plain(Value::Str(name)) if &**name == "nuc" => true,
+        given => match (given, order) {
+            (_, Some(number)) if number.abs() == 1.0 || number.is_infinite() => false,
+            (_, Some(number)) if number.abs() == 2.0 => true,
+            (Fake::Float(None), None) => false,
+            (other, _) => {
+                return Err(wrong(
+                    call,
+                    format_args!(
+                        "`ord` is \"fro\", \"nuc\", 1, 2 or an infinity, or these below 0, and not {other}"
+                    ),
+                ));
+            }
+        },
+    };
+    if by_values {
+        require(call, a, Elements::Single)?;
+    }
+    let rank = a.shape.len();
+    let places = match named(call, "dim", rank)? {
+        Some(places) => places,
+        None => (rank.saturating_sub(2)..rank).collect(),
+    };
+    if places.len() != 2 {
+        return Err(wrong(
+            call,
+            format_args!("a matrix has two dims, and {} are named", places.len()),
+        ));
+    }
+    for (at, place) in places.iter().enumerate() {
+        // The sums are of columns for 1, of rows for an infinite order.
+        let is_summed = !by_values && (at == 0) == order.is_some_and(f64::is_finite);
+        if let Some(size) = a.shape.get(*place).filter(|_| is_least && !is_summed) {
+            at_least(call, size, 1, "a dim without elements has no least sum")?;
+        }
+    }
+    let shape = without(&a.shape, &places, call.flag("keepdim")?);
+    Ok(tensor(shape, dtype.or(a.dtype)))
+}

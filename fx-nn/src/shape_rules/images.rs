@@ -1,0 +1,242 @@
+//! Images: in other sizes, as blocks of pixels, with pixels as channels, and read at points.
+
+use fx_core::Result;
+use fx_core::shapes::{Fake, RuleCall};
+use fx_core::value::Dim;
+
+use super::windows::{Window, images, windows};
+use super::{Elements, at_least, number, require, require_one_type, rules, tensor, word, wrong, x};
+use crate::ops;
+
+rules! {
+    interpolate => ops::interpolate;
+    unfold => ops::unfold;
+    fold => ops::fold;
+    pixel_shuffle => ops::pixel_shuffle;
+    pixel_unshuffle => ops::pixel_unshuffle;
+    grid_sample => ops::grid_sample;
+    affine_grid => ops::affine_grid;
+}
+
+/// Images of other sizes: those that are given, or a factor of their own.
+fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let (mut shape, over) = images::<2>(call, x)?;
+    match word(call, "mode", &["nearest", "bilinear"])? {
+        "nearest" if call.arg("align_corners")?.is_none() => {}
+        "bilinear" => require(call, x, Elements::Fractions)?,
+        _ => return Err(wrong(call, "`align_corners` is for the mode \"bilinear\"")),
+    }
+    let factor = number(call, "scale_factor")?;
+    let sizes = match (call.arg("size")?.is_none(), factor) {
+        (false, None) => match &call.sizes("size")?[..] {
+            [side] => [side.clone(), side.clone()],
+            [rows, columns] => [rows.clone(), columns.clone()],
+            other => {
+                return Err(wrong(
+                    call,
+                    format_args!("`size` is one number or two, and not {other:?}"),
+                ));
+            }
+        },
+        (true, Some(factor)) if factor > 0.0 => {
+            let [rows, columns] = &over;
+            [scaled(call, rows, factor)?, scaled(call, columns, factor)?]
+        }
+        _ => return Err(wrong(call, "give a size, or a factor above 0")),
+    };
+    for size in over.iter().chain(&sizes) {
+        at_least(call, size, 1, format_args!("an image of {size} is empty"))?;
+    }
+    shape.extend(sizes);
+    Ok(tensor(shape, x.dtype))
+}
+
+fn scaled(call: &RuleCall<'_>, size: &Dim, factor: f64) -> Result<Dim> {
+    match size.as_known() {
+        Some(size) => Ok(Dim::known((size as f64 * factor).floor() as usize)),
+        None if factor.fract() == 0.0 => size * (factor as i64),
+        None => Err(wrong(
+            call,
+            format_args!("{size} times {factor} is known only when the graph runs: give `size`"),
+        )),
+    }
+}
+
+/// How many blocks an image has.
+fn blocks(call: &mut RuleCall<'_>, over: &[Dim; 2]) -> Result<Dim> {
+    let (kernel, dilation) = (call.ints::<2>("kernel_size")?, call.ints::<2>("dilation")?);
+    let (padding, stride) = (call.ints::<2>("padding")?, call.ints::<2>("stride")?);
+    let mut count = Dim::known(1);
+    for (at, size) in over.iter().enumerate() {
+        let window = Window {
+            kernel: kernel[at].into(),
+            stride: stride[at],
+            padding: padding[at],
+            dilation: dilation[at],
+            ceil: false,
+        };
+        count = (count * windows(call, size, &window)?)?;
+    }
+    Ok(count)
+}
+
+/// How many pixels a block has.
+fn pixels(call: &RuleCall<'_>) -> Result<Dim> {
+    let [rows, columns] = call.ints::<2>("kernel_size")?;
+    Dim::from(rows) * columns
+}
+
+/// The blocks as columns.
+fn unfold(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let (mut shape, over) = images::<2>(call, x)?;
+    for size in shape
+        .iter()
+        .skip(shape.len().saturating_sub(1))
+        .chain(&over)
+    {
+        at_least(call, size, 1, "an image has channels and pixels")?;
+    }
+    let count = blocks(call, &over)?;
+    if let Some(channels) = shape.last_mut() {
+        *channels = (&*channels * pixels(call)?)?;
+    }
+    shape.push(count);
+    Ok(tensor(shape, x.dtype))
+}
+
+/// The image of which columns are the blocks.
+fn fold(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    require(call, x, Elements::Fractions)?;
+    let (2 | 3, [before @ .., wide, count]) = (x.shape.len(), &x.shape[..]) else {
+        return Err(wrong(
+            call,
+            format_args!("the blocks have two or three dims, and not {:?}", x.shape),
+        ));
+    };
+    let size = call.ints::<2>("output_size")?.map(Dim::from);
+    for size in &size {
+        at_least(call, size, 1, format_args!("an image of {size} is empty"))?;
+    }
+    let found = blocks(call, &size)?;
+    call.same(&found, count, || {
+        format!(
+            "the blocks of an image of {size:?} are not those of {:?}",
+            x.shape
+        )
+    })?;
+    let pixels = pixels(call)?;
+    let channels = divided(call, wide, &pixels)?;
+    at_least(call, &channels, 1, "there is one channel at least")?;
+    let mut shape = before.to_vec();
+    shape.push(channels);
+    shape.extend(size);
+    Ok(tensor(shape, x.dtype))
+}
+
+/// How many times an image is wider.
+fn factor(call: &mut RuleCall<'_>, param: &str) -> Result<Dim> {
+    let by = Dim::from(call.int(param)?);
+    at_least(call, &by, 1, format_args!("`{param}` is above 0"))?;
+    Ok(by)
+}
+
+fn divided(call: &mut RuleCall<'_>, size: &Dim, by: &Dim) -> Result<Dim> {
+    let found = call.env().divided(size, by);
+    found.map_err(|e| wrong(call, format_args!("{size} pixels or channels: {e}")))
+}
+
+/// The sizes before an image, its channels, its rows and its columns.
+type Image<'m> = (&'m [Dim], [&'m Dim; 3]);
+
+fn image<'c>(call: &RuleCall<'c>) -> Result<Image<'c>> {
+    match &x(call)?.shape[..] {
+        [lead @ .., channels, rows, columns] => Ok((lead, [channels, rows, columns])),
+        other => Err(wrong(
+            call,
+            format_args!("an image has three dims at least, and not {other:?}"),
+        )),
+    }
+}
+
+fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let by = factor(call, "upscale_factor")?;
+    let (lead, [channels, rows, columns]) = image(call)?;
+    let channels = divided(call, channels, &(&by * &by)?)?;
+    let image = [channels, (rows * &by)?, (columns * &by)?];
+    let shape = lead.iter().cloned().chain(image).collect();
+    Ok(tensor(shape, x(call)?.dtype))
+}
+
+fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let by = factor(call, "downscale_factor")?;
+    let (lead, [channels, rows, columns]) = image(call)?;
+    let channels = (channels * (&by * &by)?)?;
+    let image = [
+        channels,
+        divided(call, rows, &by)?,
+        divided(call, columns, &by)?,
+    ];
+    let shape = lead.iter().cloned().chain(image).collect();
+    Ok(tensor(shape, x(call)?.dtype))
+}
+
+/// A pixel for each point of the grid.
+fn grid_sample(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, grid) = (x(call)?, call.tensor("grid")?);
+    word(call, "mode", &["bilinear", "nearest"])?;
+    word(call, "padding_mode", &["zeros", "border", "reflection"])?;
+    require(call, x, Elements::Fractions)?;
+    require_one_type(call, x, grid)?;
+    let ([n, channels, pixels @ ..], [m, rows, columns, parts]) = (&x.shape[..], &grid.shape[..])
+    else {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the images {:?} and the grids {:?} have four dims",
+                x.shape, grid.shape
+            ),
+        ));
+    };
+    if pixels.len() != 2 {
+        return Err(wrong(
+            call,
+            format_args!("the images {:?} have four dims", x.shape),
+        ));
+    }
+    call.same(n, m, || "there is a grid for each image".to_string())?;
+    call.same(parts, &2.into(), || "a point has two numbers".to_string())?;
+    for size in pixels {
+        at_least(call, size, 1, "an image has pixels")?;
+    }
+    let shape = [n, channels, rows, columns].map(Dim::clone).to_vec();
+    Ok(tensor(shape, x.dtype))
+}
+
+fn affine_grid(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let theta = call.tensor("theta")?;
+    require(call, theta, Elements::Fractions)?;
+    let sizes = call.sizes("size")?;
+    for size in &sizes {
+        at_least(call, size, 1, format_args!("a size of {size} is empty"))?;
+    }
+    let ([n, _, h, w], [maps, rows, columns]) = (&sizes[..], &theta.shape[..]) else {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the size {sizes:?} has four numbers, the maps {:?} three dims",
+                theta.shape
+            ),
+        ));
+    };
+    call.same(n, maps, || "there is a map for each image".to_string())?;
+    for (size, wanted) in [(rows, 2), (columns, 3)] {
+        call.same(size, &wanted.into(), || {
+            format!("a map has 2 rows and 3 columns: {:?}", theta.shape)
+        })?;
+    }
+    let shape = vec![n.clone(), h.clone(), w.clone(), Dim::known(2)];
+    Ok(tensor(shape, theta.dtype))
+}

@@ -1,0 +1,249 @@
+//! Elements written to places: the shape of what is written to.
+
+use fx_core::Result;
+use fx_core::ir::TensorMeta;
+use fx_core::shapes::{Fake, RuleCall, result_type};
+use fx_core::value::Dim;
+
+use super::diagonals::of_dims;
+use super::picks::{inside, not_of_nothing};
+use super::{
+    Elements, at_least, kind, like, place, require, require_equal, require_fits, require_held,
+    require_rank, require_type_of, resized, rules, tensor, word, wrong, x,
+};
+use crate::ops;
+use crate::tensor::Number;
+
+rules! {
+    scatter => ops::scatter;
+    scatter_value => ops::scatter_value;
+    added => ops::scatter_add;
+    reduced => ops::scatter_reduce;
+    index_add => ops::index_add;
+    index_copy => ops::index_copy;
+    index_fill => ops::index_fill;
+    index_put => ops::index_put;
+    masked_scatter => ops::masked_scatter;
+    select_scatter => ops::select_scatter;
+    slice_scatter => ops::slice_scatter;
+    diagonal_scatter => ops::diagonal_scatter;
+}
+
+/// A tensor without dims counts as one of an element.
+fn with_a_dim(shape: &[Dim]) -> Vec<Dim> {
+    match shape {
+        [] => vec![Dim::known(1)],
+        shape => shape.to_vec(),
+    }
+}
+
+/// Returns an error unless an index names places of a tensor, and a source has as many elements.
+fn require_index(call: &mut RuleCall<'_>, source: Option<&TensorMeta>) -> Result<()> {
+    let (x, index) = (x(call)?, call.tensor("index")?);
+    require(call, index, Elements::Places)?;
+    let along = place(call, "dim", x.shape.len())?;
+    if index.shape.iter().any(|size| *size == 0) {
+        return Ok(());
+    }
+    let (own, wanted) = (with_a_dim(&x.shape), with_a_dim(&index.shape));
+    let from = source.map_or(wanted.clone(), |source| with_a_dim(&source.shape));
+    if own.len() != wanted.len() || from.len() != wanted.len() {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the index {:?} has as many dims as {own:?} and {from:?}",
+                index.shape
+            ),
+        ));
+    }
+    for (at, size) in wanted.iter().enumerate() {
+        let own = own.get(at).filter(|_| at != along);
+        for room in from.get(at).into_iter().chain(own) {
+            at_least(
+                call,
+                &(room - size)?,
+                0,
+                format_args!("an index of {size} is more than {room}"),
+            )?;
+        }
+    }
+    not_of_nothing(call, own.get(along), &index.shape)
+}
+
+fn written(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    Ok(like(x, x.dtype))
+}
+
+fn scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_type_of(call, x(call)?, &["src"])?;
+    require_index(call, Some(call.tensor("src")?))?;
+    written(call)
+}
+
+fn scatter_value(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_held(call, "value", x(call)?.dtype)?;
+    require_index(call, None)?;
+    written(call)
+}
+
+fn added(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require(call, x(call)?, Elements::Numbers)?;
+    scatter(call)
+}
+
+fn reduced(call: &mut RuleCall<'_>) -> Result<Fake> {
+    word(call, "reduce", &["sum", "prod", "mean", "amax", "amin"])?;
+    added(call)
+}
+
+/// The shape of the slices that an index names.
+fn slices(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
+    let (x, index) = (x(call)?, call.tensor("index")?);
+    let along = place(call, "dim", x.shape.len())?;
+    require_rank(call, index, ..=1)?;
+    let many = Dim::product(&index.shape)?;
+    Ok(resized(&with_a_dim(&x.shape), along, many))
+}
+
+fn require_source(call: &mut RuleCall<'_>) -> Result<()> {
+    let (x, source) = (x(call)?, call.tensor("source")?);
+    let shape = slices(call)?;
+    match x.shape.is_empty() || source.shape.is_empty() {
+        true => {
+            let many = Dim::product(&call.tensor("index")?.shape)?;
+            call.same(&Dim::product(&source.shape)?, &many, || {
+                "the source has an element for each index".to_string()
+            })
+        }
+        false => require_equal(call, &source.shape, &shape),
+    }
+}
+
+/// The source is multiplied before it is added.
+fn index_add(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, alpha) = (x(call)?, kind(call.arg("alpha")?));
+    require(call, x, Elements::Numbers)?;
+    require(call, call.tensor("index")?, Elements::Places)?;
+    let is_float = x.dtype.is_some_and(|dtype| dtype.is_floating_point());
+    let by = match (alpha, is_float) {
+        (Some(Number::Int(1)) | None, _) => None,
+        (Some(Number::Int(_)), false) => Some(Fake::Int(1.into())),
+        (_, true) => Some(Fake::Float(None)),
+        (Some(alpha), false) => {
+            return Err(wrong(
+                call,
+                format_args!("`alpha` of whole numbers is one, and not {alpha}"),
+            ));
+        }
+    };
+    let dtype = result_type([call.arg("source")?].into_iter().chain(&by));
+    if let (Some(own), Some(dtype)) = (x.dtype, dtype)
+        && own != dtype
+    {
+        return Err(wrong(
+            call,
+            format_args!("the types {own} and {dtype} differ: convert one with `to_dtype`"),
+        ));
+    }
+    require_source(call)?;
+    written(call)
+}
+
+fn index_copy(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require_type_of(call, x(call)?, &["source"])?;
+    require(call, call.tensor("index")?, Elements::Long)?;
+    require_source(call)?;
+    written(call)
+}
+
+fn index_fill(call: &mut RuleCall<'_>) -> Result<Fake> {
+    require(call, call.tensor("index")?, Elements::Long)?;
+    require_held(call, "value", x(call)?.dtype)?;
+    slices(call)?;
+    written(call)
+}
+
+/// The indices of the first dims are broadcast, the values to them and the rest.
+fn index_put(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, values) = (x(call)?, call.tensor("values")?);
+    require_type_of(call, x, &["values"])?;
+    let indices = call.tensors("indices")?;
+    let (1.., Some(rest)) = (indices.len(), x.shape.get(indices.len()..)) else {
+        return Err(wrong(
+            call,
+            format_args!(
+                "{} indices of {:?}: give one for each of the first dims",
+                indices.len(),
+                x.shape
+            ),
+        ));
+    };
+    for index in &indices {
+        require(call, index, Elements::Places)?;
+    }
+    let shapes: Vec<&[Dim]> = indices.iter().map(|index| &index.shape[..]).collect();
+    let mut shape = call.broadcast(&shapes)?;
+    for size in x.shape.iter().take(indices.len()) {
+        not_of_nothing(call, Some(size), &shape)?;
+    }
+    shape.extend_from_slice(rest);
+    require_fits(call, &values.shape, &shape)?;
+    if call.flag("accumulate")? {
+        require(call, x, Elements::Numbers)?;
+    }
+    written(call)
+}
+
+fn masked_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let (x, mask) = (x(call)?, call.tensor("mask")?);
+    require_type_of(call, x, &["source"])?;
+    require(call, mask, Elements::Truths)?;
+    Ok(tensor(call.broadcast(&[&x.shape, &mask.shape])?, x.dtype))
+}
+
+/// Returns an error unless the source has the shape of a part.
+fn require_part(call: &mut RuleCall<'_>, shape: &[Dim]) -> Result<Fake> {
+    require_type_of(call, x(call)?, &["src"])?;
+    let src = call.tensor("src")?;
+    require_equal(call, &src.shape, shape)?;
+    written(call)
+}
+
+fn select_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let place = place(call, "dim", x.shape.len())?;
+    inside(call, x.shape.get(place), "index")?;
+    let others = x.shape.iter().enumerate().filter(|(at, _)| *at != place);
+    let others: Vec<Dim> = others.map(|(_, size)| size.clone()).collect();
+    require_part(call, &others)
+}
+
+fn slice_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let place = place(call, "dim", x.shape.len())?;
+    let (Some(size), step @ 1..) = (x.shape.get(place), call.int("step")?) else {
+        return Err(wrong(
+            call,
+            format_args!("{:?} has no slices by such steps", x.shape),
+        ));
+    };
+    let start = match call.optional_int("start")? {
+        Some(start) => super::pieces::end_of(call, size, start)?,
+        None => Dim::known(0),
+    };
+    let end = match call.optional_int("end")? {
+        Some(end) => super::pieces::end_of(call, size, end)?,
+        None => size.clone(),
+    };
+    let length = super::pieces::between(call, &start, &end)?;
+    let many = (length + (step - 1))?.div(step)?;
+    require_part(call, &resized(&x.shape, place, many))
+}
+
+fn diagonal_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let x = x(call)?;
+    let dims = [call.int("dim1")?, call.int("dim2")?];
+    let shape = of_dims(call, &x.shape, call.int("offset")?, dims)?;
+    require_part(call, &shape)
+}
