@@ -92,8 +92,20 @@ pub fn memory_plan(gm: &GraphModule) -> Result<MemoryPlan> {
             live: live.clone(),
         });
         bytes.insert(node.id(), own);
-        let is_below =
-            |a: &Dim, b: &Dim| Ok::<_, Error>(matches!(bounds(&(b - a)?), (Some(0..), _)));
+        let is_below = |a: &Dim, b: &Dim| -> Result<bool> {
+            let mut above = (b - a)?;
+            // Of `n*m - n` it is easier to see behind the common factor.
+            for name in above.symbols() {
+                let symbol = Dim::symbol(&name)?;
+                while matches!(bounds(&symbol), (Some(0..), _))
+                    && let Some(rest) = above.exact_div(&symbol)?
+                    && rest != above
+                {
+                    above = rest;
+                }
+            }
+            Ok(matches!(bounds(&above), (Some(0..), _)))
+        };
         let mut is_new = true;
         for peak in &peaks {
             is_new = is_new && !is_below(&live, peak)?;
@@ -114,10 +126,9 @@ pub fn memory_plan(gm: &GraphModule) -> Result<MemoryPlan> {
             }
         }
     }
-    let mut peak = Dim::known(0);
-    for one in peaks {
-        peak = peak.max(&one)?;
-    }
+    let mut peaks = peaks.into_iter();
+    let first = peaks.next().unwrap_or_default();
+    let peak = peaks.try_fold(first, |peak, one| peak.max(&one))?;
     Ok(MemoryPlan { nodes, peak })
 }
 

@@ -32,7 +32,6 @@ use crate::module::items::Items;
 use crate::module::module::Module;
 use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, own_training, walk};
-use crate::shapes::Guard;
 use crate::value::handle::{NodeId, Proxy, TraceId};
 use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
@@ -141,9 +140,9 @@ pub struct TraceContext {
     constants: RefCell<FxHashMap<u64, Arc<str>>>,
     specialised: Specialised,
     /// The structure of each argument of the root.
-    inputs: RefCell<Vec<Tree>>,
+    pub(super) inputs: RefCell<Vec<Tree>>,
     pub(super) shapes: RefCell<Option<Box<dyn Infers>>>,
-    report: RefCell<Report>,
+    pub(super) report: RefCell<Report>,
     /// The proxies of each value's parts, if a typed result took it apart.
     parts: RefCell<FxHashMap<Proxy, Vec<Proxy>>>,
     fresh: RefCell<FxHashMap<String, Numbers>>,
@@ -450,10 +449,6 @@ impl TraceContext {
         !self.specialised.unguarded
     }
 
-    pub(super) fn inputs(&self) -> Vec<Tree> {
-        self.inputs.borrow().clone()
-    }
-
     pub(super) fn set_inputs(&self, inputs: Vec<Tree>) {
         self.inputs.replace(inputs);
     }
@@ -468,15 +463,6 @@ impl TraceContext {
             what,
             location,
             module: self.current_module().unwrap_or_default(),
-        });
-    }
-
-    /// Adds a guard to the report.
-    pub(super) fn report_guard(&self, guard: &Guard) {
-        self.report.borrow_mut().add(ReportEntry {
-            what: Frozen::Guard(guard.claim.clone()),
-            location: guard.location.clone(),
-            module: guard.module.clone(),
         });
     }
 

@@ -4,6 +4,7 @@
 //! The inference itself is above: [`Infers`] is what a trace asks of it.
 
 use super::context::TraceContext;
+use super::report::{Frozen, ReportEntry};
 use super::scope::folds;
 use crate::error::Result;
 use crate::ir::graph::Graph;
@@ -69,7 +70,7 @@ impl TraceContext {
     }
 
     pub(super) fn start_shapes(&self, params: &[ParamSpec]) -> Result<()> {
-        let trees = self.inputs();
+        let trees = self.inputs.borrow();
         self.ask_shapes(|shapes, graph, _| shapes.start(graph, params, &trees))?;
         Ok(())
     }
@@ -155,7 +156,11 @@ impl TraceContext {
         }
         drop(graph);
         for guard in contract.guards() {
-            self.report_guard(guard);
+            self.report.borrow_mut().add(ReportEntry {
+                what: Frozen::Guard(guard.claim.clone()),
+                location: guard.location.clone(),
+                module: guard.module.clone(),
+            });
         }
         Ok(Some(contract))
     }
