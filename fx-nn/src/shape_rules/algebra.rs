@@ -8,8 +8,8 @@ use fx_core::{Error, Result};
 use super::products::require_factors;
 use super::reductions::{summed, without};
 use super::{
-    Elements, count, named, place, require, require_equal, require_number, require_one_type,
-    require_rank, require_type_of, rules, tensor, word, wrong, x,
+    Elements, count, named, place, promoted, require, require_equal, require_number,
+    require_one_type, require_rank, require_type_of, rules, tensor, wide, word, wrong, x,
 };
 use crate::ops;
 
@@ -52,13 +52,11 @@ fn trace(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn kron(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, other) = (x(call)?, call.tensor("other")?);
     let rank = x.shape.len().max(other.shape.len());
-    let size = |shape: &[Dim], at: usize| match (at + shape.len()).checked_sub(rank) {
-        Some(at) => shape[at].clone(),
-        None => Dim::known(1),
-    };
-    let shape = (0..rank).map(|at| size(&x.shape, at) * size(&other.shape, at));
-    let dtype = x.dtype.zip(other.dtype).map(|(a, b)| a.promote(b));
-    Ok(tensor(shape.collect::<Result<_>>()?, dtype))
+    let sizes = wide(&x.shape, rank)
+        .into_iter()
+        .zip(wide(&other.shape, rank));
+    let shape: Result<_> = sizes.map(|(a, b)| a * b).collect();
+    Ok(tensor(shape?, promoted(&[x, other])))
 }
 
 /// The product over the last dims of one and the first of the other.

@@ -4,6 +4,7 @@ use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
+use super::reductions::without;
 use super::{at_least, not_negative, rules, tensor, wrong, x};
 use crate::ops;
 
@@ -34,10 +35,9 @@ pub(super) fn of_dims(
     let (down, right) = (offset.min(0).saturating_neg(), offset.max(0));
     let length = (rows - down)?.min((columns - right)?)?;
     let length = not_negative(call, length)?;
-    let others = shape.iter().enumerate();
-    let others = others.filter(|(at, _)| *at != a && *at != b);
-    let others = others.map(|(_, size)| size.clone());
-    Ok(others.chain([length]).collect())
+    let mut others = without(shape, &[a, b], false);
+    others.push(length);
+    Ok(others)
 }
 
 /// The shape with two more dims for the last one, of matrices that have it as a diagonal.

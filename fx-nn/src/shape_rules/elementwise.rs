@@ -1,13 +1,13 @@
 //! Element by element: the shape of the argument, or of all arguments broadcast.
 
+use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
 use super::{
-    Elements, fractional, kind, like, number, place, require, require_fits, require_held,
-    require_number, require_one_type, require_probability, require_rank, require_type,
-    require_type_of, rules, shape_of, tensor, truth, word, wrong, x,
+    Elements, divided, fractional, kind, like, number, of_all, place, require, require_fits,
+    require_held, require_number, require_one_type, require_probability, require_rank,
+    require_type, require_type_of, rules, tensor, truth, word, wrong, x,
 };
 use crate::ops;
 use crate::tensor::Number;
@@ -38,7 +38,7 @@ rules! {
     |call| both_of(call, Elements::WholeNumbers) => ops::gcd, ops::lcm, ops::bitwise_left_shift,
         ops::bitwise_right_shift;
     |call| both_of(call, Elements::Fractions) => ops::hypot, ops::logaddexp, ops::logaddexp2;
-    divided => ops::fmod, ops::remainder, ops::floor_divide;
+    quotient => ops::fmod, ops::remainder, ops::floor_divide;
     both => ops::maximum, ops::minimum, ops::fmax, ops::fmin;
     heaviside => ops::heaviside;
     both_float => ops::atan2, ops::copysign, ops::xlogy;
@@ -211,7 +211,7 @@ fn both_of(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
 }
 
 /// Whole numbers are not divided by 0.
-fn divided(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn quotient(call: &mut RuleCall<'_>) -> Result<Fake> {
     let by = call.args().get(1).and_then(kind);
     let is_zero = matches!(by, Some(Number::Int(0) | Number::Bool(false)));
     if is_zero
@@ -258,10 +258,7 @@ fn along(call: &mut RuleCall<'_>) -> Result<Fake> {
 
 /// The first two arguments, broadcast.
 fn pair(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
-    match call.args() {
-        [a, b, ..] => Ok(tensor(call.broadcast(&[shape_of(a), shape_of(b)])?, dtype)),
-        other => Err(Error::expected("two arguments", other.len())),
-    }
+    of_all(call, call.args().iter().take(2), dtype)
 }
 
 fn both(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -332,12 +329,6 @@ fn type_as(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(x(call)?, dtype))
 }
 
-/// All arguments, broadcast, in the type that they have in common.
-fn of_all(call: &mut RuleCall<'_>, args: &[&Fake], dtype: Option<DType>) -> Result<Fake> {
-    let shapes: Vec<_> = args.iter().map(|arg| shape_of(arg)).collect();
-    Ok(tensor(call.broadcast(&shapes)?, dtype))
-}
-
 fn choice(call: &mut RuleCall<'_>) -> Result<Fake> {
     require(call, call.tensor("condition")?, Elements::Truths)?;
     let (condition, a, b) = (
@@ -357,20 +348,19 @@ fn choice(call: &mut RuleCall<'_>) -> Result<Fake> {
         require_held(call, "input", dtype)?;
         require_held(call, "other", dtype)?;
     }
-    of_all(call, &[condition, a, b], dtype)
+    of_all(call, [condition, a, b], dtype)
 }
 
 fn masked_fill(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (x, mask) = (x(call)?, call.tensor("mask")?);
-    require(call, mask, Elements::Truths)?;
+    let x = x(call)?;
+    require(call, call.tensor("mask")?, Elements::Truths)?;
     require_held(call, "value", x.dtype)?;
-    Ok(tensor(call.broadcast(&[&x.shape, &mask.shape])?, x.dtype))
+    pair(call, x.dtype)
 }
 
 /// Three arguments, broadcast.
 fn three(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
-    let args: Vec<&Fake> = call.args().iter().take(3).collect();
-    of_all(call, &args, dtype)
+    of_all(call, call.args().iter().take(3), dtype)
 }
 
 fn addcmul(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -443,7 +433,6 @@ fn glu(call: &mut RuleCall<'_>) -> Result<Fake> {
     let Some(size) = x.shape.get(place) else {
         return Err(wrong(call, "a tensor without dims has no halves"));
     };
-    let half = call.env().divided(size, &2.into());
-    let half = half.map_err(|e| wrong(call, format_args!("two halves: {e}")))?;
+    let half = divided(call, size, 2, "elements in halves")?;
     Ok(tensor(super::resized(&x.shape, place, half), x.dtype))
 }

@@ -20,6 +20,9 @@ rules! {
     shifted => fft::fftshift, fft::ifftshift;
 }
 
+/// Where the sums are divided by their number.
+const NORMS: &[&str] = &["backward", "forward", "ortho"];
+
 /// The dims before the one of the parts.
 fn without_parts<'m>(call: &mut RuleCall<'_>, meta: &'m TensorMeta) -> Result<&'m [Dim]> {
     let [dims @ .., parts] = &meta.shape[..] else {
@@ -31,13 +34,20 @@ fn without_parts<'m>(call: &mut RuleCall<'_>, meta: &'m TensorMeta) -> Result<&'
     Ok(dims)
 }
 
+/// A complex tensor of a type that transforms are of, and the dims without that of the parts.
+fn complex<'c>(call: &mut RuleCall<'c>) -> Result<(&'c TensorMeta, &'c [Dim])> {
+    let x = x(call)?;
+    require(call, x, Elements::Single)?;
+    Ok((x, without_parts(call, x)?))
+}
+
 /// The place of the dim that is transformed, and how many elements of it.
 fn transformed(
     call: &mut RuleCall<'_>,
     dims: &[Dim],
     default: impl FnOnce(&Dim) -> Result<Dim>,
 ) -> Result<(usize, Dim)> {
-    word(call, "norm", &["backward", "forward", "ortho"])?;
+    word(call, "norm", NORMS)?;
     let place = place(call, "dim", dims.len())?;
     let Some(size) = dims.get(place) else {
         return Err(wrong(call, "there is no dim to transform"));
@@ -60,9 +70,7 @@ fn not_empty(call: &mut RuleCall<'_>, n: &Dim) -> Result<()> {
 }
 
 fn one(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    require(call, x, Elements::Single)?;
-    let dims = without_parts(call, x)?;
+    let (x, dims) = complex(call)?;
     let (place, n) = transformed(call, dims, |size| Ok(size.clone()))?;
     Ok(tensor(resized(&x.shape, place, n), x.dtype))
 }
@@ -79,19 +87,15 @@ fn real(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 fn to_real(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    require(call, x, Elements::Single)?;
-    let dims = without_parts(call, x)?;
+    let (x, dims) = complex(call)?;
     let (place, n) = transformed(call, dims, |size| (size - 1)? * 2)?;
     Ok(tensor(resized(dims, place, n), x.dtype))
 }
 
 /// Along several dims: all, or the last ones, unless they are named.
 fn several(call: &mut RuleCall<'_>, is_plane: bool) -> Result<Fake> {
-    let x = x(call)?;
-    require(call, x, Elements::Single)?;
-    word(call, "norm", &["backward", "forward", "ortho"])?;
-    let dims = without_parts(call, x)?;
+    word(call, "norm", NORMS)?;
+    let (x, dims) = complex(call)?;
     let sizes = match call.arg("s")?.is_none() {
         true => None,
         false => Some(call.sizes("s")?),

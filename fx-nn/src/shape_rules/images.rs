@@ -4,8 +4,10 @@ use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::Dim;
 
-use super::windows::{Window, images, windows};
-use super::{Elements, at_least, number, require, require_one_type, rules, tensor, word, wrong, x};
+use super::windows::{Steps, images, windows};
+use super::{
+    Elements, at_least, divided, number, require, require_one_type, rules, tensor, word, wrong, x,
+};
 use crate::ops;
 
 rules! {
@@ -65,20 +67,14 @@ fn scaled(call: &RuleCall<'_>, size: &Dim, factor: f64) -> Result<Dim> {
 
 /// How many blocks an image has.
 fn blocks(call: &mut RuleCall<'_>, over: &[Dim; 2]) -> Result<Dim> {
-    let (kernel, dilation) = (call.ints::<2>("kernel_size")?, call.ints::<2>("dilation")?);
-    let (padding, stride) = (call.ints::<2>("padding")?, call.ints::<2>("stride")?);
-    let mut count = Dim::known(1);
-    for (at, size) in over.iter().enumerate() {
-        let window = Window {
-            kernel: kernel[at].into(),
-            stride: stride[at],
-            padding: padding[at],
-            dilation: dilation[at],
-            ceil: false,
-        };
-        count = (count * windows(call, size, &window)?)?;
-    }
-    Ok(count)
+    let kernel = call.ints::<2>("kernel_size")?.map(Dim::from);
+    let steps = Steps {
+        stride: call.ints("stride")?,
+        padding: call.ints("padding")?,
+        dilation: call.ints("dilation")?,
+        ceil: false,
+    };
+    Dim::product(&windows(call, over, &kernel, &steps)?)
 }
 
 /// How many pixels a block has.
@@ -128,7 +124,7 @@ fn fold(call: &mut RuleCall<'_>) -> Result<Fake> {
         )
     })?;
     let pixels = pixels(call)?;
-    let channels = divided(call, wide, &pixels)?;
+    let channels = divided(call, wide, pixels, "rows of pixels")?;
     at_least(call, &channels, 1, "there is one channel at least")?;
     let mut shape = before.to_vec();
     shape.push(channels);
@@ -141,11 +137,6 @@ fn factor(call: &mut RuleCall<'_>, param: &str) -> Result<Dim> {
     let by = Dim::from(call.int(param)?);
     at_least(call, &by, 1, format_args!("`{param}` is above 0"))?;
     Ok(by)
-}
-
-fn divided(call: &mut RuleCall<'_>, size: &Dim, by: &Dim) -> Result<Dim> {
-    let found = call.env().divided(size, by);
-    found.map_err(|e| wrong(call, format_args!("{size} pixels or channels: {e}")))
 }
 
 /// The sizes before an image, its channels, its rows and its columns.
@@ -164,7 +155,7 @@ fn image<'c>(call: &RuleCall<'c>) -> Result<Image<'c>> {
 fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
     let by = factor(call, "upscale_factor")?;
     let (lead, [channels, rows, columns]) = image(call)?;
-    let channels = divided(call, channels, &(&by * &by)?)?;
+    let channels = divided(call, channels, (&by * &by)?, "channels")?;
     let image = [channels, (rows * &by)?, (columns * &by)?];
     let shape = lead.iter().cloned().chain(image).collect();
     Ok(tensor(shape, x(call)?.dtype))
@@ -176,8 +167,8 @@ fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
     let channels = (channels * (&by * &by)?)?;
     let image = [
         channels,
-        divided(call, rows, &by)?,
-        divided(call, columns, &by)?,
+        divided(call, rows, &by, "rows")?,
+        divided(call, columns, &by, "columns")?,
     ];
     let shape = lead.iter().cloned().chain(image).collect();
     Ok(tensor(shape, x(call)?.dtype))

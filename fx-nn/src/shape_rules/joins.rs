@@ -2,10 +2,10 @@
 
 use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall, result_type};
-use fx_core::value::Dim;
+use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
-use super::{count, promoted, require_one_type, rules, tensor, word, wrong, x};
+use super::{count, promoted, require_one_type, rules, tensor, wide, word, wrong, x};
 use crate::{control, ops};
 
 rules! {
@@ -25,6 +25,9 @@ rules! {
     product => ops::cartesian_prod;
     combinations => ops::combinations;
 }
+
+/// How long combinations of a vector of a size with a name can be.
+const LONGEST: i64 = 16;
 
 fn empty(call: &RuleCall<'_>) -> Error {
     wrong(call, "the list of tensors is empty")
@@ -112,10 +115,7 @@ fn lifted(shape: &[Dim], dims: usize) -> Vec<Dim> {
     if dims == 3 && shape.len() == 2 {
         shape.push(Dim::known(1));
     }
-    while shape.len() < dims {
-        shape.insert(0, Dim::known(1));
-    }
-    shape
+    wide(&shape, dims)
 }
 
 fn with_dims(call: &mut RuleCall<'_>, dims: usize) -> Result<Fake> {
@@ -164,10 +164,7 @@ fn blocks(call: &mut RuleCall<'_>) -> Result<Fake> {
         (rows, columns) = ((rows + high)?, (columns + wide)?);
     }
     Ok(match tensors.is_empty() {
-        true => tensor(
-            vec![Dim::known(1), columns],
-            Some(fx_core::value::DType::F32),
-        ),
+        true => tensor(vec![Dim::known(1), columns], Some(DType::F32)),
         false => tensor(vec![rows, columns], dtype),
     })
 }
@@ -236,18 +233,24 @@ fn combinations(call: &mut RuleCall<'_>) -> Result<Fake> {
     let many = match (call.flag("with_replacement")?, size.as_number()) {
         (false, Some(size)) if size < r => Dim::known(0),
         (true, Some(0)) => Dim::known(0),
-        (false, _) => chosen(size, r)?,
-        (true, _) => chosen(&((size + r)? - 1)?, r)?,
+        (false, _) => chosen(call, size, r)?,
+        (true, _) => chosen(call, &((size + r)? - 1)?, r)?,
     };
     Ok(tensor(vec![many, r.into()], x.dtype))
 }
 
 /// How often `r` of a number of things are chosen.
-fn chosen(of: &Dim, r: i64) -> Result<Dim> {
-    // Choosing is leaving out the others.
+fn chosen(call: &RuleCall<'_>, of: &Dim, r: i64) -> Result<Dim> {
     let r = match of.as_number() {
-        Some(all) => r.min(all - r),
-        None => r,
+        // Choosing is leaving out the others.
+        Some(all) => r.min(all.saturating_sub(r)),
+        None if r <= LONGEST => r,
+        None => {
+            return Err(wrong(
+                call,
+                format_args!("combinations of {r} of {of} are known only when the graph runs"),
+            ));
+        }
     };
     let mut many = Dim::known(1);
     for at in 0..r {

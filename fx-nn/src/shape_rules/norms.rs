@@ -6,7 +6,8 @@ use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 
 use super::{
-    Elements, at_least, count, like, require, require_equal, require_rank, rules, truth, wrong, x,
+    Elements, at_least, count, divided, like, require, require_equal, require_rank, rules, truth,
+    wrong, x,
 };
 use crate::ops;
 
@@ -147,8 +148,7 @@ fn group_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
         at_least(call, size, 1, "there are channels, and images with pixels")?;
     }
     let groups = count(call, "num_groups")?;
-    let each = call.env().divided(channels, &groups.into());
-    each.map_err(|e| wrong(call, format_args!("{groups} groups of channels: {e}")))?;
+    divided(call, channels, groups, "channels in groups")?;
     let params = ["weight", "bias"];
     require_shape(call, std::slice::from_ref(channels), &params)?;
     require_types(call, x, &params)?;

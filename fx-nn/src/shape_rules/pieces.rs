@@ -1,10 +1,11 @@
 //! Pieces of a tensor along a dim.
 
+use fx_core::Result;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::Dim;
-use fx_core::{Error, Result};
 
-use super::{place, resized, rules, tensor, wrong, x};
+use super::reductions::without;
+use super::{divided, place, resized, rules, tensor, wrong, x};
 use crate::ops;
 
 rules! {
@@ -128,8 +129,7 @@ fn unbind(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     let many = few(call, known(call, cut(call, place)?)?)?;
-    let others = x.shape.iter().enumerate().filter(|(at, _)| *at != place);
-    let one = tensor(others.map(|(_, size)| size.clone()).collect(), x.dtype);
+    let one = tensor(without(&x.shape, &[place], false), x.dtype);
     Ok(Fake::List(vec![one; many]))
 }
 
@@ -153,12 +153,11 @@ fn even(call: &mut RuleCall<'_>, place: usize, least: usize) -> Result<Fake> {
         return sections(call, place);
     }
     let count = given.int()?;
+    if count < 1 {
+        return Err(wrong(call, format_args!("{count} pieces")));
+    }
     let many = few(call, count)?;
-    let each = match count {
-        1.. => call.env().divided(size, &count.into()),
-        _ => Err(Error::msg("there is one piece at least")),
-    };
-    let each = each.map_err(|e| wrong(call, format_args!("{count} pieces of {size}: {e}")))?;
+    let each = divided(call, size, count, "elements in pieces")?;
     pieces_of(call, place, (0..many).map(|_| Ok(each.clone())))
 }
 

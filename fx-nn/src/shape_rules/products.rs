@@ -6,8 +6,8 @@ use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 
 use super::{
-    Elements, kind, require, require_fits, require_one_type, require_probability, require_rank,
-    require_type_of, rules, tensor, wrong, x,
+    Elements, divided, kind, promoted, require, require_fits, require_one_type,
+    require_probability, require_rank, require_type_of, rules, tensor, wrong, x,
 };
 use crate::ops;
 use crate::tensor::Number;
@@ -76,8 +76,7 @@ fn outer(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, other) = (x(call)?, call.tensor("vec2")?);
     require_ranks(call, x, other, [1, 1])?;
     let shape = x.shape.iter().chain(&other.shape).cloned().collect();
-    let dtype = x.dtype.zip(other.dtype).map(|(a, b)| a.promote(b));
-    Ok(tensor(shape, dtype))
+    Ok(tensor(shape, promoted(&[x, other])))
 }
 
 fn linear(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -167,8 +166,7 @@ fn heads<'m>(call: &RuleCall<'_>, meta: &'m TensorMeta) -> Result<Heads<'m>> {
 fn repeated(call: &mut RuleCall<'_>, meta: &TensorMeta, query: &TensorMeta) -> Result<Vec<Dim>> {
     let (_, many, _) = heads(call, query)?;
     let (batch, own, [rows, columns]) = heads(call, meta)?;
-    let each = call.env().divided(many, own);
-    each.map_err(|e| wrong(call, format_args!("{own} heads for {many}: {e}")))?;
+    divided(call, many, own, "heads in groups")?;
     Ok(batch.iter().chain([many, rows, columns]).cloned().collect())
 }
 

@@ -5,8 +5,8 @@ use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 
 use super::{
-    Elements, at_least, fractional, like, number, place, promoted, require, require_one_type,
-    resized, rules, shape_of, tensor, with_places, word, wrong, x,
+    Elements, at_least, fractional, like, number, of_floats, place, promoted, require,
+    require_one_type, resized, rules, shape_of, tensor, with_places, word, wrong, x,
 };
 use crate::ops;
 
@@ -44,13 +44,6 @@ pub(super) fn summed(dtype: DType) -> DType {
     match dtype.is_floating_point() {
         true => dtype,
         false => DType::I64,
-    }
-}
-
-fn of_floats(dtype: DType) -> DType {
-    match dtype.is_floating_point() {
-        true => dtype,
-        false => DType::F32,
     }
 }
 

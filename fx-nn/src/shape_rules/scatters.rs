@@ -7,6 +7,7 @@ use fx_core::value::Dim;
 
 use super::diagonals::of_dims;
 use super::picks::{inside, not_of_nothing};
+use super::reductions::without;
 use super::{
     Elements, at_least, kind, like, place, require, require_equal, require_fits, require_held,
     require_rank, require_type_of, resized, rules, tensor, word, wrong, x,
@@ -214,9 +215,7 @@ fn select_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     inside(call, x.shape.get(place), "index")?;
-    let others = x.shape.iter().enumerate().filter(|(at, _)| *at != place);
-    let others: Vec<Dim> = others.map(|(_, size)| size.clone()).collect();
-    require_part(call, &others)
+    require_part(call, &without(&x.shape, &[place], false))
 }
 
 fn slice_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {

@@ -5,9 +5,10 @@ use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::Dim;
 
 use super::picks::inside;
+use super::reductions::without;
 use super::{
-    at_least, like, number, place, require_held, require_rank, resized, rules, tensor, word, wrong,
-    x,
+    at_least, count, divided, like, number, place, require_held, require_rank, resized, rules,
+    tensor, wide, word, wrong, x,
 };
 use crate::ops;
 
@@ -206,11 +207,7 @@ fn select(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     inside(call, x.shape.get(place), "index")?;
-    let mut shape = x.shape.clone();
-    if place < shape.len() {
-        shape.remove(place);
-    }
-    Ok(tensor(shape, x.dtype))
+    Ok(tensor(without(&x.shape, &[place], false), x.dtype))
 }
 
 /// A start below 0 counts from the end.
@@ -266,11 +263,7 @@ fn repeat(call: &mut RuleCall<'_>) -> Result<Fake> {
             format_args!("a number of times is not below 0, and not {times}"),
         )?;
     }
-    let wide = |sizes: &[Dim]| {
-        let new = std::iter::repeat_n(Dim::known(1), rank.saturating_sub(sizes.len()));
-        new.chain(sizes.iter().cloned()).collect::<Vec<_>>()
-    };
-    let sizes = wide(&x.shape).into_iter().zip(wide(&times));
+    let sizes = wide(&x.shape, rank).into_iter().zip(wide(&times, rank));
     let shape: Result<_> = sizes.map(|(size, times)| size * times).collect();
     Ok(tensor(shape?, x.dtype))
 }
@@ -417,10 +410,9 @@ fn roll(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn channel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     require_rank(call, x, 3..)?;
-    let groups = call.size("groups")?;
+    let groups = count(call, "groups")?;
     if let Some(channels) = x.shape.get(1) {
-        let each = call.env().divided(channels, &groups);
-        each.map_err(|e| wrong(call, format_args!("{groups} groups of channels: {e}")))?;
+        divided(call, channels, groups, "channels in groups")?;
     }
     Ok(like(x, x.dtype))
 }

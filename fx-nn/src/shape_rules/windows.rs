@@ -6,8 +6,8 @@ use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::{DType, Dim};
 
 use super::{
-    Elements, at_least, count, fractional, require, require_equal, require_rank, require_type_of,
-    rules, tensor, with_places, wrong, x,
+    Elements, at_least, count, divided, fractional, require, require_equal, require_rank,
+    require_type_of, rules, tensor, with_places, wrong, x,
 };
 use crate::ops;
 
@@ -40,75 +40,65 @@ rules! {
     unpooled::<3> => ops::max_unpool3d;
 }
 
-/// How many windows fit.
-pub(super) struct Window {
-    pub kernel: Dim,
-    pub stride: i64,
-    pub padding: i64,
-    pub dilation: i64,
+/// How windows move over `N` dims.
+pub(super) struct Steps<const N: usize> {
+    pub stride: [i64; N],
+    pub padding: [i64; N],
+    pub dilation: [i64; N],
     pub ceil: bool,
 }
 
-pub(super) fn windows(call: &mut RuleCall<'_>, size: &Dim, window: &Window) -> Result<Dim> {
-    let Window {
-        kernel,
-        stride,
-        padding,
-        dilation,
-        ceil,
-    } = window;
-    let (stride, padding) = (Dim::from(*stride), Dim::from(*padding));
-    let problem = "kernel size, stride and dilation are 1 at least, the padding is not below 0";
-    for above in [kernel, &stride, &Dim::from(*dilation), &(&padding + 1)?] {
-        at_least(call, above, 1, problem)?;
-    }
-    let width = (((kernel - 1)? * *dilation)? + 1)?;
-    let room = ((size + (&padding * 2)?)? - &width)?;
-    // The last window may leave the input by less than a stride.
-    let more = match ceil {
-        true => (&stride - 1)?,
-        false => Dim::known(0),
-    };
-    at_least(
-        call,
-        &(&room + &more)?,
-        0,
-        format_args!("a window of {width} does not fit into {size} with a padding of {padding}"),
-    )?;
-    let count = ((&room + &more)?.div(&stride)? + 1)?;
-    if !*ceil {
-        return Ok(count);
-    }
-    // The last window begins inside of the input or the padding before it.
-    let inside = ((size + (&padding + &more)?)?).div(&stride)?;
-    count.min(inside)
-}
-
-/// The dims before the `N` that windows move over, and those.
-pub(super) fn parted<const N: usize>(
-    call: &RuleCall<'_>,
-    shape: &[Dim],
-) -> Result<(Vec<Dim>, [Dim; N])> {
-    let before = shape.len().checked_sub(N).filter(|before| *before > 0);
-    let parts = before.and_then(|before| {
-        let (before, over) = shape.split_at_checked(before)?;
-        Some((before.to_vec(), over.to_vec().try_into().ok()?))
-    });
-    parts.ok_or_else(|| {
-        wrong(
-            call,
-            format_args!("the shape {shape:?} has fewer than {} dims", N + 1),
-        )
-    })
-}
-
-/// The same of images with channels, in a batch or not.
-pub(super) fn images<const N: usize>(
+/// How many windows fit into each dim.
+pub(super) fn windows<const N: usize>(
     call: &mut RuleCall<'_>,
+    over: &[Dim; N],
+    kernel: &[Dim],
+    steps: &Steps<N>,
+) -> Result<Vec<Dim>> {
+    let ways = steps.stride.iter().zip(&steps.padding).zip(&steps.dilation);
+    let mut counts = Vec::with_capacity(N);
+    for ((size, kernel), ((stride, padding), dilation)) in over.iter().zip(kernel).zip(ways) {
+        let [stride, padding, dilation] = [*stride, *padding, *dilation].map(Dim::from);
+        let problem = "kernel size, stride and dilation are 1 at least, the padding is not below 0";
+        for above in [kernel, &stride, &dilation, &(&padding + 1)?] {
+            at_least(call, above, 1, problem)?;
+        }
+        let width = (((kernel - 1)? * &dilation)? + 1)?;
+        let room = ((size + (&padding * 2)?)? - &width)?;
+        // The last window may leave the input by less than a stride.
+        let more = match steps.ceil {
+            true => (&stride - 1)?,
+            false => Dim::known(0),
+        };
+        let room = (room + &more)?;
+        at_least(
+            call,
+            &room,
+            0,
+            format_args!(
+                "a window of {width} does not fit into {size} with a padding of {padding}"
+            ),
+        )?;
+        let count = (room.div(&stride)? + 1)?;
+        // It begins inside of the input or the padding before it.
+        counts.push(match steps.ceil {
+            true => count.min((size + (&padding + &more)?)?.div(&stride)?)?,
+            false => count,
+        });
+    }
+    Ok(counts)
+}
+
+/// The batch and the channels of images, and the `N` dims that windows move over.
+pub(super) fn images<const N: usize>(
+    call: &RuleCall<'_>,
     x: &TensorMeta,
 ) -> Result<(Vec<Dim>, [Dim; N])> {
     require_rank(call, x, N + 1..=N + 2)?;
-    parted::<N>(call, &x.shape)
+    let (before, over) = x.shape.split_at(x.shape.len().saturating_sub(N));
+    let over = over.to_vec().try_into();
+    let over = over.map_err(|_| wrong(call, format_args!("{:?} has too few dims", x.shape)))?;
+    Ok((before.to_vec(), over))
 }
 
 /// What convolutions of both directions have in common: the input's batch, its sizes, the weight's
@@ -153,9 +143,7 @@ fn with_channels<const N: usize>(
     of: &Convolved<'_, N>,
     outputs: Dim,
 ) -> Result<Vec<Dim>> {
-    let groups = of.groups;
-    let each = call.env().divided(&outputs, &groups.into());
-    each.map_err(|e| wrong(call, format_args!("{groups} groups of outputs: {e}")))?;
+    divided(call, &outputs, of.groups, "outputs in groups")?;
     if let Some(bias) = call.optional_tensor("bias")? {
         require_equal(call, &bias.shape, std::slice::from_ref(&outputs))?;
     }
@@ -181,18 +169,13 @@ fn conv<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     let [outputs, inputs] = of.sizes;
     require_channels(call, &of, &(inputs * of.groups)?)?;
     let mut shape = with_channels(call, &of, outputs.clone())?;
-    let (stride, padding) = (call.ints::<N>("stride")?, call.ints::<N>("padding")?);
-    let dilation = call.ints::<N>("dilation")?;
-    for (at, (size, kernel)) in of.over.iter().zip(of.kernel).enumerate() {
-        let window = Window {
-            kernel: kernel.clone(),
-            stride: stride[at],
-            padding: padding[at],
-            dilation: dilation[at],
-            ceil: false,
-        };
-        shape.push(windows(call, size, &window)?);
-    }
+    let steps = Steps {
+        stride: call.ints("stride")?,
+        padding: call.ints("padding")?,
+        dilation: call.ints("dilation")?,
+        ceil: false,
+    };
+    shape.extend(windows(call, &of.over, of.kernel, &steps)?);
     Ok(tensor(shape, of.x.dtype))
 }
 
@@ -200,8 +183,7 @@ fn transposed<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     let of = convolved::<N>(call)?;
     let [inputs, outputs] = of.sizes;
     require_channels(call, &of, inputs)?;
-    let each = call.env().divided(inputs, &of.groups.into());
-    each.map_err(|e| wrong(call, format_args!("{} groups of inputs: {e}", of.groups)))?;
+    divided(call, inputs, of.groups, "inputs in groups")?;
     let mut shape = with_channels(call, &of, (outputs * of.groups)?)?;
     let (stride, padding) = (call.ints::<N>("stride")?, call.ints::<N>("padding")?);
     let (more, dilation) = (
@@ -245,33 +227,35 @@ fn pooled<const N: usize>(
     padding: [i64; N],
     dilation: [i64; N],
 ) -> Result<Vec<Dim>> {
-    let x = x(call)?;
-    let (mut shape, over) = images::<N>(call, x)?;
+    let (mut shape, over) = images::<N>(call, x(call)?)?;
     let kernel = call.ints::<N>("kernel_size")?;
-    let stride = match call.arg("stride")?.is_none() {
-        true => kernel,
-        false => call.ints::<N>("stride")?,
-    };
-    let ceil = call.flag("ceil_mode")?;
-    for (at, size) in over.iter().enumerate() {
-        let (kernel, padding) = (kernel[at], padding[at]);
-        if padding > kernel / 2 {
+    for (kernel, padding) in kernel.iter().zip(&padding) {
+        if *padding > kernel / 2 {
             return Err(wrong(
                 call,
                 format_args!("the padding {padding} is more than half of the kernel size {kernel}"),
             ));
         }
-        at_least(call, size, 1, "a dim that is pooled has elements")?;
-        let window = Window {
-            kernel: kernel.into(),
-            stride: stride[at],
-            padding,
-            dilation: dilation[at],
-            ceil,
-        };
-        shape.push(windows(call, size, &window)?);
     }
+    require_elements(call, &over)?;
+    let steps = Steps {
+        stride: match call.arg("stride")?.is_none() {
+            true => kernel,
+            false => call.ints("stride")?,
+        },
+        padding,
+        dilation,
+        ceil: call.flag("ceil_mode")?,
+    };
+    shape.extend(windows(call, &over, &kernel.map(Dim::from), &steps)?);
     Ok(shape)
+}
+
+fn require_elements(call: &mut RuleCall<'_>, over: &[Dim]) -> Result<()> {
+    for size in over {
+        at_least(call, size, 1, "a dim that is pooled has elements")?;
+    }
+    Ok(())
 }
 
 /// Returns an error if there are no channels.
@@ -317,9 +301,7 @@ fn adaptive<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let (mut shape, over) = images::<N>(call, x)?;
-    for size in &over {
-        at_least(call, size, 1, "a dim that is pooled has elements")?;
-    }
+    require_elements(call, &over)?;
     for size in call.ints::<N>("output_size")?.map(Dim::from) {
         at_least(
             call,
@@ -346,10 +328,9 @@ fn unpooled<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
         true => None,
         false => Some(call.sizes("output_size")?),
     };
+    require_elements(call, &over)?;
     for (at, size) in over.iter().enumerate() {
-        let steps = (size - 1)?;
-        at_least(call, &steps, 0, "a dim that is pooled has elements")?;
-        let own = (((steps * stride[at])? + kernel[at])? - (Dim::from(padding[at]) * 2)?)?;
+        let own = ((((size - 1)? * stride[at])? + kernel[at])? - (Dim::from(padding[at]) * 2)?)?;
         at_least(call, &own, 0, "the padding leaves nothing")?;
         let Some(given) = &given else {
             shape.push(own);

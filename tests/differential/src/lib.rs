@@ -25,4 +25,4 @@ pub use excuses::{EXCUSES, Excuse, reason};
 pub use judge::{Difference, Kind as DifferenceKind};
 pub use report::{Report, Tell};
 pub use run::{Mode, Plant, difference, wrong};
-pub use shapes::{Agreement, shape_agreement};
+pub use shapes::{Agreement, ask_with, shape_agreement};

@@ -6,7 +6,7 @@ use fx_nn::shapes::Spec;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
-use crate::call::{Call, Kind};
+use crate::call::{Arg, Call, Kind};
 use crate::run::{recorded_call, run_eager};
 
 /// What a rule says of a call, beside the run.
@@ -33,18 +33,7 @@ pub fn shape_agreement(call: &Call, symbolic: bool) -> Result<Agreement> {
         // What is refused while tracing has no graph to infer.
         return Ok(Agreement::Agrees);
     };
-    let mut sizes: Vec<i64> = Vec::new();
-    let specs = tensors.iter().map(|tensor| {
-        let dims = tensor.dims()?;
-        let mut spec = Spec::of(tensor.clone());
-        for (at, size) in dims.iter().enumerate().filter(|_| symbolic) {
-            let size = i64::try_from(*size).map_err(Error::other)?;
-            spec = spec.dynamic(at, &*format!("s{}", sizes.len()));
-            sizes.push(size);
-        }
-        Ok(spec)
-    });
-    let specs = Spec::list(specs.collect::<Result<Vec<_>>>()?);
+    let (specs, sizes) = specs_of(&tensors, symbolic)?;
     // A name stands for one size or more.
     if sizes.contains(&0) {
         return Ok(Agreement::Unknown);
@@ -86,6 +75,65 @@ pub fn shape_agreement(call: &Call, symbolic: bool) -> Result<Agreement> {
     Ok(match fits(&found, &expected) {
         true => Agreement::Agrees,
         false => Agreement::Differs(format!("{found} for {expected}")),
+    })
+}
+
+/// What the tensors are, with a name for each size if they are symbolic; and the sizes.
+fn specs_of(tensors: &[Tensor], symbolic: bool) -> Result<(Spec, Vec<i64>)> {
+    let mut sizes: Vec<i64> = Vec::new();
+    let specs = tensors.iter().map(|tensor| {
+        let dims = tensor.dims()?;
+        let mut spec = Spec::of(tensor.clone());
+        for (at, size) in dims.iter().enumerate().filter(|_| symbolic) {
+            let size = i64::try_from(*size).map_err(Error::other)?;
+            spec = spec.dynamic(at, &*format!("s{}", sizes.len()));
+            sizes.push(size);
+        }
+        Ok(spec)
+    });
+    let specs = specs.collect::<Result<Vec<_>>>()?;
+    Ok((Spec::list(specs), sizes))
+}
+
+/// Asks the rule of a call with each of its whole numbers replaced by this one; what it answers does
+/// not matter, but that it does. Returns how often it was asked.
+pub fn ask_with(call: &Call, number: i64) -> Result<usize> {
+    if !matches!(call.kind, Kind::Function | Kind::Method) {
+        return Ok(0);
+    }
+    let tensors = call.tensors()?;
+    let mut asked = 0;
+    for at in 0.. {
+        let mut other = call.clone();
+        let mut left = at;
+        if !replaced(&mut other.args, &mut left, number) {
+            break;
+        }
+        for symbolic in [false, true] {
+            let Ok(mut gm) = recorded_call(&other, &tensors) else {
+                continue;
+            };
+            let (specs, _) = specs_of(&tensors, symbolic)?;
+            let _ = gm.infer_shapes(&[specs]);
+            asked += 1;
+        }
+    }
+    Ok(asked)
+}
+
+/// Replaces the whole number behind so many others, if there is one.
+fn replaced(args: &mut [Arg], left: &mut usize, number: i64) -> bool {
+    args.iter_mut().any(|arg| match arg {
+        Arg::Int(own) if *left == 0 => {
+            *own = number;
+            true
+        }
+        Arg::Int(_) => {
+            *left -= 1;
+            false
+        }
+        Arg::List(items) => replaced(items, left, number),
+        _ => false,
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fx_differential::{Agreement, Call, shape_agreement};
+use fx_differential::{Agreement, Call, ask_with, shape_agreement};
 use fx_nn::{Error, Result};
 
 /// What a run refuses and no rule can: what its error says, and why the data decides it.
@@ -34,10 +34,14 @@ const DECIDED_BY_DATA: &[(&str, &str)] = &[
     ("cannot be used", "the machine has no such device"),
 ];
 
+fn recorded() -> Result<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.jsonl");
+    std::fs::read_to_string(path).map_err(Error::other)
+}
+
 #[test]
 fn rules_agree_with_runs() -> Result<()> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.jsonl");
-    let recorded = std::fs::read_to_string(path).map_err(Error::other)?;
+    let recorded = recorded()?;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut functions, mut without) = (BTreeSet::new(), BTreeSet::new());
     let mut found = String::new();
@@ -74,6 +78,21 @@ fn rules_agree_with_runs() -> Result<()> {
     );
     assert_eq!(found, "");
     assert!(functions.len() >= 400 && count("rules_checked") >= 14_000);
+    Ok(())
+}
+
+/// No number makes a rule panic, overflow or list without end.
+#[test]
+fn rules_answer_whatever_the_numbers_are() -> Result<()> {
+    let mut asked = 0;
+    for line in recorded()?.lines().step_by(3) {
+        let call = Call::parse(line)?;
+        for number in [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX / 2 + 1, i64::MAX] {
+            asked += ask_with(&call, number)?;
+        }
+    }
+    println!("asked with numbers {asked}");
+    assert!(asked >= 10_000);
     Ok(())
 }
 
