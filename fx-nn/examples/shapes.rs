@@ -33,7 +33,8 @@ fn main() -> Result<()> {
 
     let mut resnet = models::resnet::resnet18(1000)?;
     resnet.eval();
-    println!("{}", fx_nn::summary(&resnet, &Tensor::fake(image())?)?);
+    let square = Tensor::fake(spec!["batch", 3, 224, 224; F32])?;
+    println!("{}", fx_nn::summary(&resnet, &square)?);
 
     all.planned("resnet18", resnet, [image()])?;
     all.model("resnet50", models::resnet::resnet50(10)?, [image()])?;
@@ -50,7 +51,7 @@ fn main() -> Result<()> {
     all.model(
         "autoencoder",
         models::autoencoder::AutoEncoder::new()?,
-        [spec!["batch", 1, 28, 28; F32]],
+        [spec!["batch", 3, 16, 16; F32]],
     )?;
     let pair = [
         spec!["batch", 1, 28, 28; F32],

@@ -152,7 +152,11 @@ impl Inference {
         let mut inputs = inputs.into_iter();
         for node in graph.nodes() {
             let value = self.node(node, attributes, &values, &mut inputs);
-            let value = value.map_err(|e| node.blame("inferring the shape of", e))?;
+            let value = value.map_err(|e| match self.opened {
+                0 => node.blame("inferring the shape of", e),
+                // The node that calls the layer is the user's.
+                _ => e,
+            })?;
             values[node.id().index as usize] = Some(value.clone());
             if *node.op() == Op::Output {
                 if self.opened == 0 {
@@ -188,6 +192,7 @@ impl Inference {
             Op::CallModule(path) => {
                 let module = attributes.module(path)?;
                 let bound = BoundArgs::of(node, path, module.params())?;
+                self.at(node);
                 self.module(module, fakes_of(&bound, values))
             }
             Op::Output => {
@@ -238,8 +243,11 @@ impl Inference {
         given
     }
 
-    /// Later claims are those of a node.
+    /// Later claims are those of a node, or of the node that calls the layer that it is in.
     pub fn at(&mut self, node: NodeRef<'_>) {
+        if self.opened > 0 {
+            return;
+        }
         let location = node.location();
         if self.env.location.as_ref() != location {
             self.env.location = location.cloned();

@@ -183,6 +183,9 @@ impl GraphModule {
                 Ok(())
             })?;
         }
+        if changed {
+            self.fill_shapes();
+        }
         let time = start.elapsed();
         let (changes, created) = self.changes_in(edit);
         let mut graph = self.graph_mut();

@@ -250,6 +250,7 @@ impl Rule {
             true => found,
             false => self.replace_all(gm, found)?,
         };
+        gm.fill_shapes();
         let ids = matches.iter().filter_map(|one| one.anchors().next());
         let anchors = ids.filter_map(|id| anchors.remove(&id)).collect();
         Ok(Applied {

@@ -103,6 +103,11 @@ impl Contract {
         &self.guards
     }
 
+    /// The symbols, and what is assumed of them.
+    pub(crate) fn env(&self) -> ShapeEnv {
+        ShapeEnv::of(&self.symbols, &self.guards)
+    }
+
     /// Adds a guard: a pass that changes the graph by what it knows of a size records the claim
     /// that it relied on.
     pub fn add_guard(&mut self, guard: Guard) {

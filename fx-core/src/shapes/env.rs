@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::claim::{Claim, Guard};
+use super::contract::SymbolRange;
 use crate::error::{Error, Result};
 use crate::location::SourceLocation;
 use crate::value::dim::Dim;
@@ -35,6 +36,19 @@ pub struct ShapeEnv {
 }
 
 impl ShapeEnv {
+    pub(super) fn of(symbols: &[SymbolRange], guards: &[Guard]) -> Self {
+        let mut env = ShapeEnv::default();
+        for (name, low, high) in symbols {
+            env.symbols.insert(name.clone(), (*low, *high));
+            if *high == Some(*low) {
+                env.fixed.insert(name.clone(), *low);
+            }
+        }
+        env.claimed = guards.iter().map(|guard| guard.claim.clone()).collect();
+        env.guards = guards.to_vec();
+        env
+    }
+
     /// The claims, in the order of the nodes that need them.
     pub fn guards(&self) -> &[Guard] {
         &self.guards

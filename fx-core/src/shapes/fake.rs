@@ -226,6 +226,28 @@ impl Fake {
         }
     }
 
+    /// What an entry says; `None` if that is not enough.
+    pub(crate) fn of_meta(meta: &ValueMeta) -> Option<Self> {
+        let all = |items: &[ValueMeta]| items.iter().map(Fake::of_meta).collect::<Option<_>>();
+        Some(match meta {
+            ValueMeta::Single(meta) => Fake::tensor(meta.clone()),
+            ValueMeta::Size(dim) => Fake::Int(dim.clone()),
+            ValueMeta::Sequence(items) => Fake::List(all(items)?),
+            ValueMeta::Dict(items) => {
+                let items = items.iter();
+                let items =
+                    items.map(|(key, item)| Some((key.as_str().into(), Fake::of_meta(item)?)));
+                Fake::Dict(items.collect::<Option<_>>()?)
+            }
+            ValueMeta::Plain(text) => match (text.as_str(), text.parse::<i64>()) {
+                ("true", _) => Fake::Bool(Some(true)),
+                ("false", _) => Fake::Bool(Some(false)),
+                (_, Ok(number)) => Fake::Int(number.into()),
+                _ => return None,
+            },
+        })
+    }
+
     /// What a run is compared with: as the entry of a node, but that a known number is a size.
     pub(super) fn expected(&self) -> ValueMeta {
         match self {
