@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use fx_nn::models::resnet::resnet50;
 use fx_nn::prelude::*;
+use fx_nn::shapes::spec;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -87,11 +88,57 @@ fn main() -> Result<()> {
     if wanted("trace") {
         trace()?;
     }
+    if wanted("shapes") {
+        shapes()?;
+    }
     if wanted("eager") {
         let (overhead, allocations) = eager()?;
         println!("eager.op_overhead {overhead:.1} ns");
         println!("eager.op_allocations {allocations:.2}");
     }
+    Ok(())
+}
+
+/// Shapes of a model without a run, and what the guards cost a run.
+fn shapes() -> Result<()> {
+    let mut model = resnet50(1000)?;
+    model.eval();
+    let gm = symbolic_trace(&model)?;
+    let image = [spec!["batch", 3, "h", "w"; F32]];
+    let mut best = f64::INFINITY;
+    for _ in 0..101 {
+        let mut fresh = gm.clone();
+        let start = Instant::now();
+        fresh.infer_shapes(&image)?;
+        best = best.min(start.elapsed().as_secs_f64() * 1e6);
+    }
+    println!("shapes.resnet50 {best:.0} us");
+
+    const GUARDS: usize = 6;
+    let same = traced!(|x: &Tensor| Ok(x.clone()));
+    let mut guarded = symbolic_trace(same)?;
+    let open = guarded.clone();
+    let mut even = spec!["a", "b", "c", "d", "e", "f"; F32];
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        even = even.constrained(&format!("{name} % 2 == 0"));
+    }
+    guarded.infer_shapes(&[even])?;
+    let x = Tensor::zeros((2, 2, 2, 2, 2, 2))?;
+    let runs = |gm: &GraphModule| -> Result<f64> {
+        let time = shortest(1, || {
+            for _ in 0..1000 {
+                black_box(gm.forward::<Tensor>(&x)?);
+            }
+            Ok(())
+        })?;
+        Ok(time / 1000.0)
+    };
+    let (mut with, mut without) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..300 {
+        with = with.min(runs(&guarded)?);
+        without = without.min(runs(&open)?);
+    }
+    println!("shapes.guard {:.1} ns", (with - without) / GUARDS as f64);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::{Device as Opened, DeviceLocation, Tensor};
+use fx_core::tensor::FakeTensor;
 use fx_core::value::Device;
 use fx_core::{Error, Result};
 
@@ -52,6 +53,11 @@ pub(crate) fn on<R>(device: &Opened, body: impl FnOnce() -> R) -> R {
 /// The thread's device for tensors that inherit none.
 pub(crate) fn current() -> Opened {
     CURRENT.with_borrow(Opened::clone)
+}
+
+/// The device of a tensor without data: the CPU, unless it has another.
+pub(crate) fn of_fake(fake: &FakeTensor) -> Device {
+    fake.device().unwrap_or(Device::Cpu)
 }
 
 /// Candle's handle of a device.

@@ -278,6 +278,12 @@ impl ShapeEnv {
             (Some(low), _) if low > most => return Ok(false),
             _ => {}
         }
+        // `n <= 4` for `n - 4 <= 0`.
+        let shift = dim.eval(|_| Some(0)).unwrap_or(0);
+        let (dim, most) = match most.checked_sub(shift) {
+            Some(most) => (&(dim - shift)?, most),
+            None => (dim, most),
+        };
         if let Some(name) = dim.as_symbol()
             && let Some((_, high)) = self.symbols.get_mut(name)
         {

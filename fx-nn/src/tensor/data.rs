@@ -87,7 +87,7 @@ impl Tensor {
     #[track_caller]
     pub fn device(&self) -> Result<Device> {
         if let Some(fake) = self.as_fake() {
-            return Ok(fake.device().unwrap_or(Device::Cpu));
+            return Ok(device::of_fake(fake));
         }
         let data = self.data("device")?;
         device::of(data).ok_or_else(|| Error::msg("device: its number is beyond 32 bits"))
@@ -116,12 +116,15 @@ impl Tensor {
     #[track_caller]
     pub fn dims(&self) -> Result<&[usize]> {
         match &self.0 {
-            Repr::Proxy(proxy) => known_shape(*proxy).ok_or_else(|| escape_with(
-                "dims",
-                "sizes are known only when the graph runs; `x.ndim()?`, `x.size(0)?`, `x.dims3()?` and `x.shape()?` \
-                 give sizes that stay in the graph, and `Trace::inputs` tells a trace what they are",
-                *proxy,
-            )),
+            Repr::Proxy(proxy) => match known_shape(*proxy) {
+                Some(shape) => Ok(shape),
+                None => Err(escape_with(
+                    "dims",
+                    "sizes are known only when the graph runs; `x.ndim()?`, `x.size(0)?`, `x.dims3()?` and `x.shape()?` \
+                     give sizes that stay in the graph, and `Trace::inputs` tells a trace what they are",
+                    *proxy,
+                )),
+            },
             Repr::Fake(fake) => fake.shape().ok_or_else(|| {
                 Error::msg(format_args!(
                     "dims: a size of {fake:?} is known by name alone: `x.ndim()?` and `x.size(0)?` work without a value"

