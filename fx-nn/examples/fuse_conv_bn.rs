@@ -10,6 +10,7 @@ use fx_nn::models::resnet::resnet50;
 use fx_nn::nn::init;
 use fx_nn::passes::{FuseBatchNorm, counts};
 use fx_nn::prelude::*;
+use fx_nn::value::Dim;
 
 /// Gives a batch norm statistics other than those that it starts with.
 fn used_statistics(norm: &mut nn::BatchNorm2d) -> Result<()> {
@@ -79,9 +80,10 @@ fn main() -> Result<()> {
     println!("max_rel_difference: {:.2e}", difference / largest);
 
     // Bytes of the nodes' results: a result that is not computed is not written either.
-    let bytes = |gm: &GraphModule| -> Result<usize> {
+    let bytes = |gm: &GraphModule| -> Result<Dim> {
         let counts = counts(gm, &x)?;
-        Ok(counts.nodes.iter().map(|node| node.size.output_size).sum())
+        let mut sizes = counts.nodes.iter().map(|node| &node.size.output_size);
+        sizes.try_fold(Dim::default(), |sum, size| sum + size)
     };
     println!(
         "bytes given by nodes: {} -> {}",

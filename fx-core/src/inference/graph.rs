@@ -34,7 +34,7 @@ impl GraphModule {
     /// The module is then for such arguments: a run with others is an error that names the guard
     /// ([`contract`](GraphModule::contract)), unless it is [`unguarded`](GraphModule::unguarded).
     ///
-    /// A function needs a [`ShapeRule`]. One that only takes and gives numbers needs none: what it
+    /// A function needs a [`ShapeRule`](crate::shapes::ShapeRule). One that only takes and gives numbers needs none: what it
     /// gives is known only when the graph runs.
     ///
     /// ```
