@@ -46,12 +46,34 @@ pub(crate) fn result_of(function: Function, args: &[Fake], env: &mut ShapeEnv) -
 thread_local! {
     /// The symbols of the fake tensors that no trace holds.
     static SYMBOLS: RefCell<ShapeEnv> = RefCell::default();
+    /// What an inference assumes, while it runs a layer on fake tensors.
+    static KEPT: RefCell<Option<ShapeEnv>> = const { RefCell::new(None) };
+}
+
+/// Runs `body`, in which the claims about fake tensors are those of an inference.
+pub(crate) fn keeping<R>(env: &mut ShapeEnv, body: impl FnOnce() -> R) -> R {
+    struct Restore<'e>(&'e mut ShapeEnv, Option<ShapeEnv>);
+    impl Drop for Restore<'_> {
+        fn drop(&mut self) {
+            if let Some(env) = KEPT.replace(self.1.take()) {
+                *self.0 = env;
+            }
+        }
+    }
+    let former = KEPT.replace(Some(std::mem::take(env)));
+    let _restore = Restore(env, former);
+    body()
 }
 
 /// What a function gives for values of which some are fake, outside of traces. A claim that no range
 /// of a symbol decides is taken to hold, and nothing keeps it.
 pub(crate) fn fake_result(function: Function, args: &[Value]) -> Result<Value> {
     let args: Vec<Fake> = args.iter().map(Fake::of).collect();
+    if let Some(mut env) = KEPT.take() {
+        let given = result_of(function, &args, &mut env);
+        KEPT.set(Some(env));
+        return given?.to_value();
+    }
     let mut env = SYMBOLS.with_borrow_mut(|symbols| {
         args.iter().for_each(|arg| arg.declare(symbols));
         symbols.clone()

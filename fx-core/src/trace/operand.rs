@@ -65,6 +65,11 @@ impl<T: Traced> Operand for &T {
     }
 
     #[inline(always)]
+    fn is_symbolic(&self) -> bool {
+        self.has_no_data()
+    }
+
+    #[inline(always)]
     fn as_traced<U: Traced>(&self) -> Option<&U> {
         let any: &dyn std::any::Any = *self;
         any.downcast_ref()

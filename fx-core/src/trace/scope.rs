@@ -158,6 +158,21 @@ thread_local! {
     static UNFOLDED: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Runs `body` outside of the traces and modes of this thread, as in a trace of its own of which
+/// nothing is recorded: layers keep no state in it.
+pub(crate) fn outside<R>(body: impl FnOnce() -> R) -> R {
+    struct Restore(Vec<Rc<Active>>, usize, usize);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            STACK.set(std::mem::take(&mut self.0));
+            DEPTH.set(self.1);
+            MODES.set(self.2);
+        }
+    }
+    let _restore = Restore(STACK.take(), DEPTH.replace(1), MODES.replace(0));
+    body()
+}
+
 /// Runs a call whose result is a node even if it is known.
 pub(super) fn unfolded<R>(call: impl FnOnce() -> R) -> R {
     struct Restore(bool);

@@ -41,6 +41,10 @@ macro_rules! tensor_type {
                 $crate::__private::OperandRef::Object(self)
             }
             #[inline(always)]
+            fn is_symbolic(&self) -> bool {
+                $crate::__private::Traced::has_no_data(self)
+            }
+            #[inline(always)]
             fn as_traced<U: $crate::__private::Traced>(&self) -> ::core::option::Option<&U> {
                 let any: &dyn ::core::any::Any = self;
                 any.downcast_ref()

@@ -328,6 +328,11 @@ impl Traced for Tensor {
         Some(Tensor::of_fake(fake))
     }
 
+    #[inline(always)]
+    fn has_no_data(&self) -> bool {
+        matches!(self.0, Repr::Proxy(_) | Repr::Fake(_))
+    }
+
     #[inline]
     fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Self> {
         apply::apply(op, operands)
