@@ -5,6 +5,7 @@
 
 pub mod control;
 mod counter;
+mod decompositions;
 mod device;
 mod error;
 pub mod guide;

@@ -1,9 +1,11 @@
 //! What a graph module's shapes hold for: listed, saved, and checked when a run begins.
 
+use fx_nn::function_table;
 use fx_nn::models::gpt2;
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::shapes::{Spec, spec};
+use fx_nn::run::Interpreter;
+use fx_nn::shapes::{Fake, ShapeRule, Spec, spec};
 
 fn sum() -> Result<GraphModule> {
     symbolic_trace(traced!(|x: &Tensor, y: &Tensor| x + y))
@@ -211,5 +213,55 @@ fn files_copies_and_edits_keep_it() -> Result<()> {
     let input = input.ok_or_else(|| Error::msg("it has an input"))?;
     gm.graph_mut().inserting_before(input)?.placeholder("z")?;
     assert!(gm.contract().is_none());
+    Ok(())
+}
+
+/// The first half of the rows.
+#[wrap]
+fn half(x: &Tensor) -> Result<Tensor> {
+    x.narrow(0, 0, x.size(0)?.floordiv(2)?)
+}
+
+// Wrong on purpose: as many rows as before.
+function_table! { ShapeRule {
+    function!(half) => ShapeRule(|call| Ok(Fake::tensor(call.tensor("x")?.clone()))),
+} }
+
+#[test]
+fn a_wrong_rule_fails_and_gives_no_wrong_number() -> Result<()> {
+    struct AsItIs;
+    impl Interpreter for AsItIs {}
+    let mean = || {
+        traced!(|x: &Tensor| {
+            let y = half(x)?;
+            ops::sum(&y, .., false)? / y.size(0)?
+        })
+    };
+    let x = Tensor::ones((8, 2))?;
+    let wrong = "relies on float32[8, 2]: dim 0 is 4, not 8; correct the shape rule of the call";
+    let mut gm = Trace::new(mean())
+        .inputs([spec![8, 2; F32]])
+        .graph_module()?;
+    assert!(gm.graph().find_name("size").is_none(), "the size is folded");
+    let found = error(gm.forward(&x));
+    assert!(
+        found.contains(wrong) && found.contains("%half (") && found.contains("contract.rs:"),
+        "{found}"
+    );
+    let found = error(gm.interpret(&mut AsItIs, &x));
+    assert!(found.contains(wrong), "{found}");
+    let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
+    let found = error(loaded.forward(&x));
+    assert!(found.contains(wrong), "{found}");
+    // Who switches the guards off has the numbers of the rule.
+    assert!(gm.unguarded());
+    assert_eq!(gm.forward::<Tensor>(&x)?.item()?, 1.0);
+
+    let mut named = symbolic_trace(mean())?;
+    named.infer_shapes(&[spec!["n", 2; F32]])?;
+    assert_eq!(named.forward::<Tensor>(&x)?.item()?, 2.0);
+    named.specialise("n", 8)?;
+    let found = error(named.forward(&x));
+    assert!(found.contains(wrong), "{found}");
     Ok(())
 }

@@ -18,6 +18,7 @@ use crate::ir::method::RecordedMethod;
 use crate::ir::registry;
 use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
+use crate::shapes::relied::ReliedOn;
 use crate::value::dim::Dim;
 
 /// A type of entries that files keep; register it with [`register_meta!`](crate::register_meta).
@@ -88,6 +89,7 @@ impl MetaType {
 
 inventory::collect!(MetaType);
 inventory::submit! { MetaType::of::<ValueMeta>() }
+inventory::submit! { MetaType::of::<ReliedOn>() }
 inventory::submit! { MetaType::of::<Returned>() }
 inventory::submit! { MetaType::of::<RecordedMethod>() }
 
@@ -166,6 +168,18 @@ impl SavedMeta for ValueMeta {
 
     fn from_saved(saved: &Json) -> Result<Self> {
         to_value_meta(saved, 0)
+    }
+}
+
+impl SavedMeta for ReliedOn {
+    const NAME: &'static str = "fx_core::shapes::ReliedOn";
+
+    fn to_saved(&self) -> Result<Json> {
+        from_value_meta(self.meta(), 0)
+    }
+
+    fn from_saved(saved: &Json) -> Result<Self> {
+        to_value_meta(saved, 0).map(ReliedOn::new)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::shapes::Contract;
+use crate::shapes::relied::ReliedOn;
 use crate::value::dim::Dim;
 use crate::value::handle::NodeId;
 
@@ -26,6 +27,23 @@ impl GraphModule {
     /// there was none. The entries of the nodes stay: they hold for the sizes that they were
     /// inferred for.
     pub fn unguarded(&mut self) -> bool {
+        let relied_on = |node: &NodeRef<'_>| node.meta::<ReliedOn>().is_some();
+        let relied_on: Vec<NodeId> = self
+            .graph
+            .nodes()
+            .filter(relied_on)
+            .map(NodeRef::id)
+            .collect();
+        if !relied_on.is_empty() {
+            let mut graph = self.graph_mut();
+            for node in relied_on {
+                if let Ok(mut node) = graph.node_mut(node) {
+                    node.remove_meta::<ReliedOn>();
+                }
+            }
+        }
+        // A program is kept for a version of the graph, which entries do not change.
+        self.forget_program();
         self.remove_meta::<Contract>()
     }
 
@@ -91,7 +109,23 @@ impl GraphModule {
             _ => None,
         };
         let known: Vec<(NodeId, Argument)> = self.graph.nodes().filter_map(known).collect();
-        self.graph_mut().put_all(&known)?;
+        let mut graph = self.graph_mut();
+        let mut relied_on = Vec::new();
+        for (node, _) in &known {
+            let tensors = graph.node(*node)?.all_input_nodes();
+            let tensors =
+                tensors.filter(|node| !matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_)));
+            let tensors = tensors.filter_map(|node| match metas.get(&node.id())? {
+                meta @ ValueMeta::Single(_) => Some((node.id(), meta.clone())),
+                _ => None,
+            });
+            relied_on.extend(tensors);
+        }
+        for (node, meta) in relied_on {
+            graph.node_mut(node)?.set_meta(ReliedOn::new(meta));
+        }
+        graph.put_all(&known)?;
+        drop(graph);
         self.for_each_side(|_, side| side.put_known_sizes(metas))
     }
 }

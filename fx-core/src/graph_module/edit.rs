@@ -335,11 +335,16 @@ impl GraphModule {
         if let Some(compiled) = self.program.get()
             && compiled.of != self.versions()
         {
-            self.program = OnceLock::new();
+            self.forget_program();
         }
         if self.followed != self.graph.inputs_version() {
             self.follow_placeholders();
         }
+    }
+
+    /// Has the next run compile the graph again.
+    pub(super) fn forget_program(&mut self) {
+        self.program = OnceLock::new();
     }
 
     pub(super) fn program(&self) -> Result<Ready<'_>> {

@@ -144,7 +144,7 @@ impl GraphModule {
     }
 
     /// The graph modules among the modules, by path.
-    pub(super) fn graph_modules(&self) -> impl DoubleEndedIterator<Item = (&str, &GraphModule)> {
+    pub(crate) fn graph_modules(&self) -> impl DoubleEndedIterator<Item = (&str, &GraphModule)> {
         self.attributes.modules.iter().filter_map(|(path, module)| {
             let any: &dyn std::any::Any = &**module;
             Some((&**path, any.downcast_ref::<GraphModule>()?))

@@ -2,5 +2,6 @@
 
 mod filling;
 mod graph;
+mod opened;
 mod regions;
 mod tracing;

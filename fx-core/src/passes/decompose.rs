@@ -13,6 +13,7 @@ use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::table::FunctionTable;
+use crate::ir::value_meta::ValueMeta;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
@@ -94,6 +95,7 @@ impl fmt::Debug for Decompositions {
 pub struct DecomposedCall<'c> {
     function: Function,
     args: &'c [Value],
+    metas: &'c [Option<ValueMeta>],
 }
 
 impl DecomposedCall<'_> {
@@ -107,14 +109,23 @@ impl DecomposedCall<'_> {
         self.args
     }
 
+    /// The shape and type of a parameter's argument, if it is a node for which they are known.
+    pub fn meta(&self, name: &str) -> Option<&ValueMeta> {
+        self.metas.get(self.place(name)?)?.as_ref()
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        let mut params = self.function.params().iter();
+        params.position(|param| param.name == name)
+    }
+
     /// The argument of a parameter.
     ///
     /// # Errors
     /// Returns an error if there is no such parameter, or the argument is of another type.
     pub fn arg<T: FromValue>(&self, name: &str) -> Result<T> {
         let params = self.function.params();
-        let at = params.iter().position(|param| param.name == name);
-        let value = at.and_then(|at| self.args.get(at));
+        let value = self.place(name).and_then(|at| self.args.get(at));
         let value = value.ok_or_else(|| {
             let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
             Error::unknown(
@@ -181,18 +192,23 @@ impl Decompositions {
         function: Function,
         rule: &Rule,
     ) -> Result<Made> {
-        let (args, before) = {
+        let (args, metas, before) = {
             let graph = cx.graph()?;
             let call = graph.node(node)?;
             let bound = BoundArgs::of(call, function.path(), function.params())?;
             let of = |arg: &Argument| arg.to_value(&mut |id| Ok(Value::Proxy(cx.proxy(id))));
             let args = bound.iter().map(|(_, arg)| of(&arg));
+            let args = args.collect::<Result<Vec<Value>>>()?;
+            let meta_of = |arg: &Argument| graph.node(arg.as_node()?).ok()?.meta().cloned();
+            let metas = bound.iter().map(|(_, arg)| meta_of(&arg)).collect();
             let before = call.prev().map(|previous| previous.id());
-            (args.collect::<Result<Vec<Value>>>()?, before)
+            (args, metas, before)
         };
+        let metas: Vec<Option<ValueMeta>> = metas;
         let call = DecomposedCall {
             function,
             args: &args,
+            metas: &metas,
         };
         let result = cx.recording_before(node, || rule(&call))?;
         let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;

@@ -20,6 +20,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::{Attributes, within};
 use crate::module::module::Module;
+use crate::shapes::relied::ReliedOn;
 use crate::text::{count, given as were_given};
 use crate::trace::call_args::{CallArgs, bind_values};
 use crate::trace::context::TraceContext;
@@ -362,7 +363,11 @@ impl<'m> Interpretation<'m> {
         node: NodeRef<'m>,
     ) -> Result<Value> {
         if !may_record() {
-            return interpreter.run_node(self, node);
+            let value = interpreter.run_node(self, node)?;
+            if let Some(relied_on) = node.meta::<ReliedOn>() {
+                relied_on.check(&value)?;
+            }
+            return Ok(value);
         }
         let before = self.recorded();
         let value = dispatch::retracing(node, || interpreter.run_node(self, node))?;

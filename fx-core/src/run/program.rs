@@ -20,6 +20,7 @@ use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::module::argument::module_value;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
+use crate::shapes::relied::ReliedOn;
 use crate::text;
 use crate::trace::dispatch::{self, CallForm};
 use crate::trace::scope::visible_modes;
@@ -60,6 +61,8 @@ enum Callee {
     Module(u32),
     /// A method that several types have: chosen by the receiver's type.
     Method(Vec<(TypeId, Kernel, Range<u32>)>),
+    /// A comparison of the operand's shape with the one that the graph relies on.
+    Check(u32),
 }
 
 #[derive(Debug)]
@@ -83,6 +86,7 @@ pub(crate) struct Program {
     frees: Vec<u32>,
     constants: Vec<Value>,
     templates: Vec<Template>,
+    relied_on: Vec<ReliedOn>,
     /// The slot of each input; `None` if nothing uses it.
     inputs: Vec<Option<u32>>,
     output: Operand,
@@ -122,6 +126,7 @@ impl Program {
                 frees: Vec::new(),
                 constants: Vec::new(),
                 templates: Vec::new(),
+                relied_on: Vec::new(),
                 inputs: Vec::new(),
                 output: Operand::Constant(0),
                 slots: 0,
@@ -216,7 +221,9 @@ impl Program {
             if let Err(error) = result {
                 return Err((step.node, error));
             }
-            if let Some(observer) = &mut observer {
+            if let Some(observer) = &mut observer
+                && !matches!(step.callee, Callee::Check(_))
+            {
                 graph
                     .node(step.node)
                     .and_then(|node| observer(node, &frame[step.out as usize]))
@@ -268,6 +275,11 @@ impl Program {
                 let args = lent(self.operands_of(&step.operands));
                 return function.run(&args, out);
             }
+            Callee::Check(relied_on) => {
+                let checked = lent(self.operands_of(&step.operands));
+                let relied_on = &self.relied_on[*relied_on as usize];
+                return checked.iter().try_for_each(|value| relied_on.check(value));
+            }
             Callee::Method(candidates) => {
                 let receiver = self
                     .operands_of(&step.operands)
@@ -306,6 +318,7 @@ impl Program {
             Callee::Kernel(kernel) => kernel(&args, out),
             Callee::Module(module) => attributes.modules[*module as usize].run(&args, out),
             Callee::Dynamic(function) => function.run(&args, out),
+            Callee::Check(_) => Ok(()),
             Callee::Method(candidates) => {
                 let (kernel, range) = pick(candidates, values.first())?;
                 let values = self.fetch_all(range, attributes, frame)?;
@@ -325,6 +338,9 @@ impl Program {
         frame: &[Value],
         out: &mut Value,
     ) -> Result<()> {
+        if let Callee::Check(_) = step.callee {
+            return self.call(step, attributes, frame, out);
+        }
         let here = Location::caller();
         let mut args = self.fetch_all(&step.operands, attributes, frame)?;
         let node = graph.node(step.node)?;
@@ -544,6 +560,29 @@ impl Compiler<'_> {
             has_templates,
             out,
             frees,
+            node: node.id(),
+        });
+        match node.meta::<ReliedOn>() {
+            Some(relied_on) if node.num_users() > 0 => self.check(node, out, relied_on),
+            _ => Ok(()),
+        }
+    }
+
+    /// A step that compares the result of the node before it.
+    fn check(&mut self, node: NodeRef<'_>, result: u32, relied_on: &ReliedOn) -> Result<()> {
+        let at = index(self.program.relied_on.len())?;
+        self.program.relied_on.push(relied_on.clone());
+        let operands = index(self.program.operands.len())?;
+        self.program.operands.push(Operand::Slot(result));
+        let out = self.take_slot()?;
+        self.free_slots.push(out);
+        let frees = index(self.program.frees.len())?;
+        self.program.steps.push(Step {
+            callee: Callee::Check(at),
+            operands: operands..operands + 1,
+            has_templates: false,
+            out,
+            frees: frees..frees,
             node: node.id(),
         });
         Ok(())

@@ -109,7 +109,7 @@ impl Checks {
 }
 
 impl Expected {
-    fn of(meta: &ValueMeta, slot: &dyn Fn(&Dim) -> Option<usize>) -> Self {
+    pub fn of(meta: &ValueMeta, slot: &dyn Fn(&Dim) -> Option<usize>) -> Self {
         let size = |dim: &Dim| match (dim.as_number(), slot(dim)) {
             (Some(number), _) => Size::Known(number),
             (None, Some(slot)) => Size::Symbol(slot),

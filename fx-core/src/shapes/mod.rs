@@ -20,6 +20,7 @@ pub(crate) mod env;
 pub(crate) mod evaluation;
 pub(crate) mod fake;
 mod operators;
+pub(crate) mod relied;
 mod rule;
 pub(crate) mod spec;
 

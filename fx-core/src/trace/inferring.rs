@@ -8,12 +8,14 @@ use super::report::{Frozen, ReportEntry};
 use super::scope::folds;
 use crate::error::Result;
 use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::shapes::Contract;
 use crate::shapes::Fake;
+use crate::shapes::relied::ReliedOn;
 use crate::value::dim::Dim;
 use crate::value::handle::{NodeId, Proxy};
 use crate::value::tree::Tree;
@@ -98,11 +100,29 @@ impl TraceContext {
         };
         match known {
             Some(value) if is_call && folds() && node.num_users() == 0 => {
+                let inputs: Vec<NodeId> = node.all_input_nodes().map(NodeRef::id).collect();
                 graph.erase_node(proxy.node)?;
+                drop(graph);
+                self.rely_on(&inputs)?;
                 Ok(value)
             }
             _ => Ok(Value::Proxy(proxy)),
         }
+    }
+
+    /// Has runs compare what these nodes give with what is known of it: a number was taken from it.
+    fn rely_on(&self, nodes: &[NodeId]) -> Result<()> {
+        for node in nodes {
+            if let Some(Fake::Single(meta)) = self.shape_of(*node)? {
+                let meta = ValueMeta::Single((*meta).clone());
+                let mut graph = self.graph_mut()?;
+                // The contract speaks of the inputs.
+                if !matches!(graph.node(*node)?.op(), Op::Placeholder(_) | Op::GetAttr(_)) {
+                    graph.node_mut(*node)?.set_meta(ReliedOn::new(meta));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The truth of a condition, as far as the hints of the inputs say.

@@ -1,5 +1,6 @@
 //! Reading sizes: of traced tensors as symbolic numbers, of parameters as known ones.
 
+use fx_core::passes::CoreSet;
 use fx_core::shapes::{Fake, ShapeRule};
 use fx_core::trace::{FromValue, List};
 use fx_core::value::{Dim, Int, IntoValue, Value};
@@ -60,6 +61,12 @@ fn numel(x: &Tensor) -> Result<Int> {
 }
 
 // Of these methods, which are no functions of `ops`.
+function_table! { CoreSet {
+    function!(size_of::size) => CoreSet::Member,
+    function!(dim) => CoreSet::Member,
+    function!(numel) => CoreSet::Member,
+} }
+
 function_table! { ShapeRule {
     function!(size_of::size) => ShapeRule(|call| {
         let x = call.tensor("x")?;

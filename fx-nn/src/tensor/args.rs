@@ -338,6 +338,12 @@ impl<'v> Param<'v> for Sizes {
     }
 }
 
+impl FromValue for Sizes {
+    fn from_value(value: Value) -> Result<Sizes> {
+        <Sizes as Param<'_>>::guard(&value)
+    }
+}
+
 macro_rules! plain_param {
     ($t:ty, $value:ident => $guard:expr) => {
         impl<'v> Param<'v> for $t {
@@ -354,6 +360,12 @@ macro_rules! plain_param {
 
             fn to_value(&self) -> Value {
                 self.clone().into_value()
+            }
+        }
+
+        impl FromValue for $t {
+            fn from_value(value: Value) -> Result<$t> {
+                <$t as Param<'_>>::guard(&value)
             }
         }
     };

@@ -65,3 +65,9 @@ impl<'v> Param<'v> for Sections {
         self.clone().into_value()
     }
 }
+
+impl FromValue for Sections {
+    fn from_value(value: Value) -> Result<Sections> {
+        <Sections as Param<'_>>::guard(&value)
+    }
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use fx_nn::ir::{Function, FunctionTable, ParamSpec, registry};
 use fx_nn::module::ComponentExt;
+use fx_nn::passes::CoreSet;
 use fx_nn::prelude::*;
 use fx_nn::shapes::ShapeRule;
 
@@ -194,11 +195,13 @@ fn page() -> Result<String> {
          rest: `function!(ops::cross_entropy).call_as::<Tensor>(args![&x, &y, reduction = \"sum\"])?`. Reductions have\n\
          two methods instead of a `keepdim`: `x.sum(dim)` and `x.sum_keepdim(dim)`, and so for `mean`, `var`, `std`,\n\
          `amax` and `amin`.\n\n\
-         `infer_shapes` knows what the functions with a shape rule give.\n\n\
-         | name | method | PyTorch | arguments | result | effects | differentiable | shape rule |\n\
-         |---|---|---|---|---|---|---|---|\n",
+         `infer_shapes` knows what the functions with a shape rule give. The core set is what exporters and compilers have\n\
+         to know: `Decompositions::core()` replaces every other function by its members.\n\n\
+         | name | method | PyTorch | arguments | result | effects | differentiable | shape rule | core set |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     let rules = FunctionTable::<ShapeRule>::registered()?;
+    let core = FunctionTable::<CoreSet>::registered()?;
     let all = registry::functions();
     for function in all.iter().filter(|f| f.path().starts_with("fx_nn::ops::")) {
         let name = function.name();
@@ -206,7 +209,7 @@ fn page() -> Result<String> {
         let gradient = NO_GRADIENT.iter().find(|(other, _)| *other == name);
         let _ = writeln!(
             text,
-            "| `{name}` | {} | {} | {} | `{}` | {} | {} | {} |",
+            "| `{name}` | {} | {} | {} | `{}` | {} | {} | {} | {} |",
             if method { "yes" } else { "" },
             pytorch(name, function.path()),
             arguments(function.params()),
@@ -214,6 +217,11 @@ fn page() -> Result<String> {
             effects(*function),
             gradient.map_or("yes".to_string(), |(_, why)| format!("no: it {why}")),
             rules.get(*function).map_or("no", |_| "yes"),
+            match core.get(*function) {
+                Some(CoreSet::Member) => "member",
+                Some(_) => "decomposed",
+                None => "no",
+            },
         );
     }
     text.push_str(

@@ -1,9 +1,11 @@
-//! A call in three ways: eager, traced and run, traced and interpreted. The three are one call, so they must agree.
+//! A call in several ways: eager, traced and run, traced and interpreted, decomposed. They are one call, so they must
+//! agree.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_nn::ir::Graph;
 use fx_nn::module::{ComponentExt, Module};
+use fx_nn::passes::{Decompositions, verify_core};
 use fx_nn::prelude::*;
 use fx_nn::run::Interpreter;
 use fx_nn::trace::CallArgs;
@@ -24,10 +26,12 @@ pub enum Mode {
     Traced,
     /// As a graph module, node by node.
     Interpreted,
+    /// As a graph module of functions of the core set.
+    Decomposed,
 }
 
 impl Mode {
-    /// All of them.
+    /// Those that every call is made in.
     pub const ALL: [Mode; 3] = [Mode::Eager, Mode::Traced, Mode::Interpreted];
 
     /// Its name in a report.
@@ -36,6 +40,7 @@ impl Mode {
             Mode::Eager => "eager",
             Mode::Traced => "traced",
             Mode::Interpreted => "interpreted",
+            Mode::Decomposed => "decomposed",
         }
     }
 }
@@ -136,6 +141,13 @@ fn step(gm: &GraphModule, args: Vec<Value>, mode: Mode) -> Result<Value> {
         args,
         kwargs: Vec::new(),
     };
+    if mode == Mode::Decomposed {
+        let mut core = gm.opened()?;
+        core.propagate_shapes(call.clone())?;
+        core.apply(&Decompositions::core()?)?;
+        verify_core(&core)?;
+        return core.forward(call);
+    }
     match mode {
         Mode::Interpreted => gm.interpret(&mut AsItIs, call),
         _ => gm.forward(call),

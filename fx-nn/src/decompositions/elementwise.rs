@@ -1,0 +1,70 @@
+//! Functions of each element alone, and of pairs of elements.
+
+use std::f64::consts::{LN_2, LN_10, PI};
+
+use fx_core::Result;
+
+use super::{decompose, times, widened};
+use crate::tensor::{Number, Tensor};
+use crate::{TensorOrNumber, ops};
+
+decompose! {
+    ops::neg(x: Tensor) => -&x;
+    ops::absolute(x: Tensor) => x.abs();
+    ops::positive(x: Tensor) => Ok(x);
+    ops::square(x: Tensor) => x.pow(2);
+    ops::fix(x: Tensor) => ops::trunc(&x);
+    ops::frac(x: Tensor) => &x - ops::trunc(&x)?;
+    ops::sgn(x: Tensor) => ops::sign(&x);
+    ops::deg2rad(x: Tensor) => &x * (PI / 180.0);
+    ops::rad2deg(x: Tensor) => &x * (180.0 / PI);
+    ops::exp2(x: Tensor) => (&x * LN_2)?.exp();
+    ops::log2(x: Tensor) => x.log()? / LN_2;
+    ops::log10(x: Tensor) => x.log()? / LN_10;
+    ops::sinc(x: Tensor) |call| => widened(call, ("x", &x), sinc);
+    ops::logit(x: Tensor, eps: Option<f64>) => logit(&x, eps);
+    ops::isposinf(x: Tensor) => x.eq(f64::INFINITY);
+    ops::isneginf(x: Tensor) => x.eq(f64::NEG_INFINITY);
+    ops::addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) =>
+        &x + times(&(&tensor1 * &tensor2)?, value)?;
+    ops::addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) =>
+        &x + times(&(&tensor1 / &tensor2)?, value)?;
+    ops::lerp(x: Tensor, end: Tensor, weight: TensorOrNumber) => lerp(&x, &end, &weight);
+    ops::fmax(x: Tensor, other: Tensor) => but_nan(&x, &other, ops::maximum(&x, &other)?);
+    ops::fmin(x: Tensor, other: Tensor) => but_nan(&x, &other, ops::minimum(&x, &other)?);
+    ops::heaviside(x: Tensor, values: Tensor) =>
+        ops::r#where(&x.eq(0)?, &values, &ops::type_as(&x.gt(0)?, &x)?);
+    ops::logical_xor(x: Tensor, other: Tensor) => ops::logical_not(&x)?.ne(&ops::logical_not(&other)?);
+}
+
+fn sinc(x: &Tensor) -> Result<Tensor> {
+    let angle = (x * PI)?;
+    ops::r#where(&x.eq(0)?, 1.0, &(angle.sin()? / &angle)?)
+}
+
+fn logit(x: &Tensor, eps: Option<f64>) -> Result<Tensor> {
+    let share = match eps {
+        None => x.clone(),
+        Some(eps) => ops::clamp(x, eps, 1.0 - eps)?,
+    };
+    (&share / (1.0 - &share)?)?.log()
+}
+
+fn lerp(x: &Tensor, end: &Tensor, weight: &TensorOrNumber) -> Result<Tensor> {
+    let way = (end - x)?;
+    match weight {
+        // From the nearer end, as PyTorch does.
+        TensorOrNumber::Number(weight) => x + times(&way, *weight)?,
+        TensorOrNumber::Tensor(weight) => {
+            let from_end = (end - (&way * (1.0 - weight)?)?)?;
+            let from_start = (x + (&way * weight)?)?;
+            ops::r#where(&weight.abs()?.lt(0.5)?, &from_start, &from_end)
+        }
+    }
+}
+
+/// The other one where one of the two is NaN.
+fn but_nan(x: &Tensor, other: &Tensor, chosen: Tensor) -> Result<Tensor> {
+    let beside_nan = ops::r#where(&ops::isnan(other)?, x, &chosen)?;
+    ops::r#where(&ops::isnan(x)?, other, &beside_nan)
+}

@@ -1,0 +1,168 @@
+//! Losses: elementwise functions, and their mean or sum.
+
+use std::f64::consts::PI;
+
+use fx_core::passes::DecomposedCall;
+use fx_core::{Error, Result};
+
+use super::{alike, decompose, reduced};
+use crate::tensor::Tensor;
+use crate::{Dims, ops};
+
+decompose! {
+    ops::mse_loss(x: Tensor, target: Tensor, reduction: String) |call| =>
+        reduced(squared(&difference(call, &x, &target)?), &reduction);
+    ops::l1_loss(x: Tensor, target: Tensor, reduction: String) |call| =>
+        reduced(difference(call, &x, &target)?.abs(), &reduction);
+    ops::smooth_l1_loss(x: Tensor, target: Tensor, reduction: String, beta: f64) |call| =>
+        reduced(smooth_l1(&difference(call, &x, &target)?, beta), &reduction);
+    ops::huber_loss(x: Tensor, target: Tensor, reduction: String, delta: f64) |call| =>
+        reduced(curve_and_line(&difference(call, &x, &target)?, delta, delta), &reduction);
+    ops::binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) =>
+        reduced(weighted(cross_entropy(&x, &target), weight.as_ref()), &reduction);
+    ops::binary_cross_entropy_with_logits(
+        x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String, pos_weight: Option<Tensor>
+    ) => reduced(weighted(cross_entropy_of_logits(&x, &target, pos_weight.as_ref()), weight.as_ref()), &reduction);
+    ops::kl_div(x: Tensor, target: Tensor, reduction: String, log_target: bool) =>
+        kl_div(&x, &target, &reduction, log_target);
+    ops::poisson_nll_loss(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: f64, reduction: String) =>
+        reduced(poisson(&x, &target, log_input, full, eps), &reduction);
+    ops::margin_ranking_loss(x1: Tensor, x2: Tensor, target: Tensor, margin: f64, reduction: String) =>
+        reduced(ranked(&(&x1 - &x2)?, &target, margin), &reduction);
+    ops::hinge_embedding_loss(x: Tensor, target: Tensor, margin: f64, reduction: String) =>
+        reduced(hinge(&x, &target, margin), &reduction);
+    ops::cosine_embedding_loss(x1: Tensor, x2: Tensor, target: Tensor, margin: f64, reduction: String) =>
+        reduced(cosine(&x1, &x2, &target, margin), &reduction);
+    ops::soft_margin_loss(x: Tensor, target: Tensor, reduction: String) =>
+        reduced(ops::log1p(&(-(&target * &x)?)?.exp()?), &reduction);
+    ops::multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) =>
+        reduced(soft_margins(&x, &target, weight.as_ref()), &reduction);
+    ops::triplet_margin_loss(
+        anchor: Tensor, positive: Tensor, negative: Tensor, margin: f64, p: f64, eps: f64, swap: bool, reduction: String
+    ) => reduced(triplet([&anchor, &positive, &negative], margin, p, eps, swap), &reduction);
+}
+
+fn difference(call: &DecomposedCall<'_>, x: &Tensor, target: &Tensor) -> Result<Tensor> {
+    let [x, target] = alike(call, ("x", x), ("target", target))?;
+    x - target
+}
+
+fn squared(x: &Tensor) -> Result<Tensor> {
+    x * x
+}
+
+fn weighted(losses: Result<Tensor>, weight: Option<&Tensor>) -> Result<Tensor> {
+    match weight {
+        None => losses,
+        Some(weight) => losses? * weight,
+    }
+}
+
+/// A parabola up to `edge`, and the line of slope `slope` that touches it there.
+fn curve_and_line(difference: &Tensor, edge: f64, slope: f64) -> Result<Tensor> {
+    let far = difference.abs()?;
+    let line = ((&far - 0.5 * edge)? * slope)?;
+    let curve = (squared(difference)? * (0.5 * slope / edge))?;
+    ops::r#where(&far.lt(edge)?, &curve, &line)
+}
+
+fn smooth_l1(difference: &Tensor, beta: f64) -> Result<Tensor> {
+    match beta == 0.0 {
+        true => difference.abs(),
+        false => curve_and_line(difference, beta, 1.0),
+    }
+}
+
+fn cross_entropy(p: &Tensor, target: &Tensor) -> Result<Tensor> {
+    let yes = ops::clamp(&p.log()?, -100.0, None)?;
+    let no = ops::clamp(&ops::log1p(&(-p)?)?, -100.0, None)?;
+    ((target - 1.0)? * no)? - (target * yes)?
+}
+
+fn cross_entropy_of_logits(
+    x: &Tensor,
+    target: &Tensor,
+    pos_weight: Option<&Tensor>,
+) -> Result<Tensor> {
+    let logs = ops::logsigmoid(x)?;
+    let logs = match pos_weight {
+        None => logs,
+        Some(weight) => ((((weight - 1.0)? * target)? + 1.0)? * logs)?,
+    };
+    ((1.0 - target)? * x)? - logs
+}
+
+fn kl_div(x: &Tensor, target: &Tensor, reduction: &str, log_target: bool) -> Result<Tensor> {
+    let losses = match log_target {
+        true => target.exp()? * (target - x)?,
+        false => ops::xlogy(target, target)? - (target * x)?,
+    };
+    match reduction {
+        "batchmean" => {
+            let losses = losses?;
+            let rows = ops::size(&losses, 0)?;
+            ops::sum(&losses, Dims::All, false)? / rows
+        }
+        other => reduced(losses, other),
+    }
+}
+
+fn poisson(x: &Tensor, target: &Tensor, log_input: bool, full: bool, eps: f64) -> Result<Tensor> {
+    let loss = match log_input {
+        true => (x.exp()? - (target * x)?)?,
+        false => (x - (target * (x + eps)?.log()?)?)?,
+    };
+    if !full {
+        return Ok(loss);
+    }
+    // Stirling's terms, of targets above 1.
+    let is_large = target.gt(1)?;
+    let safe = ops::r#where(&is_large, target, 1.0)?;
+    let turns = ((&safe * (2.0 * PI))?.log()? * 0.5)?;
+    let more = (((&safe * safe.log()?)? - &safe)? + turns)?;
+    loss + ops::r#where(&is_large, &more, 0.0)?
+}
+
+fn ranked(difference: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
+    let gap = (margin - (target * difference)?)?;
+    ops::clamp(&gap, 0, None)
+}
+
+/// `near` where the target is 1, `far` where it is -1, added up.
+fn by_sign(target: &Tensor, near: &Tensor, far: &Tensor) -> Result<Tensor> {
+    ops::r#where(&target.eq(1)?, near, 0)? + ops::r#where(&target.eq(-1)?, far, 0)?
+}
+
+fn hinge(x: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
+    let far = ops::clamp(&(margin - x)?, 0, None)?;
+    ops::r#where(&target.ne(1)?, &far, 0)? + ops::r#where(&target.ne(-1)?, x, 0)?
+}
+
+fn cosine(x1: &Tensor, x2: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
+    let product = |a: &Tensor, b: &Tensor| ops::sum(&(a * b)?, -1, false);
+    let length = |x: &Tensor| product(x, x)? + 1e-12;
+    let cos = (product(x1, x2)? / (length(x1)? * length(x2)?)?.sqrt()?)?;
+    let far = ops::clamp(&(&cos - margin)?, 0, None)?;
+    by_sign(target, &(1.0 - &cos)?, &far)
+}
+
+fn soft_margins(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+    let losses = weighted(cross_entropy_of_logits(x, target, None), weight)?;
+    ops::mean(&losses, -1, false)
+}
+
+fn triplet(of: [&Tensor; 3], margin: f64, p: f64, eps: f64, swap: bool) -> Result<Tensor> {
+    let [anchor, positive, negative] = of;
+    if margin.is_nan() || margin <= 0.0 {
+        return Err(Error::msg(format_args!("margin is above 0, not {margin}")));
+    }
+    let near = ops::pairwise_distance(anchor, positive, p, eps, false)?;
+    let mut away = ops::pairwise_distance(anchor, negative, p, eps, false)?;
+    if swap {
+        away = ops::minimum(
+            &away,
+            &ops::pairwise_distance(positive, negative, p, eps, false)?,
+        )?;
+    }
+    ops::clamp(&((near - away)? + margin)?, 0, None)
+}

@@ -1,0 +1,93 @@
+//! The core set of fx-nn's functions: its members, and how every other function is written by them.
+//!
+//! Invariant: every function of [`ops`](crate::ops) is a member or has a decomposition, which gives
+//! the function's numbers. Members are what others cannot be written without, and what an engine
+//! computes better whole: convolutions, pools, norms with running statistics, factorizations.
+
+mod activations;
+mod creation;
+mod elementwise;
+mod losses;
+mod members;
+mod norms;
+mod products;
+mod reductions;
+mod views;
+
+use fx_core::passes::DecomposedCall;
+use fx_core::value::DType;
+use fx_core::{Error, Result};
+
+use crate::tensor::{Number, Tensor};
+use crate::{Dims, ops};
+
+/// Decompositions: the function with the parameters that its rule reads, the call where the rule
+/// asks for types, and a result of them.
+macro_rules! decompose {
+    ($($($function:ident)::+ ($($param:ident: $ty:ty),* $(,)?) $(|$asked:ident|)? => $result:expr;)*) => {$(
+        ::fx_core::function_table! { ::fx_core::passes::CoreSet {
+            ::fx_core::function!($($function)::+) => ::fx_core::passes::CoreSet::decomposed(|call| {
+                $(let $asked = call;)?
+                $(let $param: $ty = call.arg(stringify!($param))?;)*
+                let result: ::fx_core::Result<_> = $result;
+                result.map(::fx_core::value::IntoValue::into_value)
+            })
+        } }
+    )*};
+}
+use decompose;
+
+/// The mean of losses, their sum, or the losses.
+fn reduced(losses: Result<Tensor>, reduction: &str) -> Result<Tensor> {
+    let losses = losses?;
+    match reduction {
+        "mean" => ops::mean(&losses, Dims::All, false),
+        "sum" => ops::sum(&losses, Dims::All, false),
+        "none" => Ok(losses),
+        other => Err(Error::msg(format_args!(
+            "a reduction is \"mean\", \"sum\" or \"none\", not {other:?}"
+        ))),
+    }
+}
+
+/// The element type of an argument, if it is known.
+fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
+    call.meta(name)?.tensor()?.dtype
+}
+
+/// A result of x, computed in `f32` if x is known to be of a half type, which would round and
+/// overflow between the steps.
+fn widened(
+    call: &DecomposedCall<'_>,
+    (name, x): (&str, &Tensor),
+    compute: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    match dtype_of(call, name) {
+        Some(half @ (DType::F16 | DType::BF16)) => {
+            let wide = compute(&ops::to_dtype(x, DType::F32)?)?;
+            ops::to_dtype(&wide, half)
+        }
+        _ => compute(x),
+    }
+}
+
+/// Two tensors of one shape: a tensor without dims counts for the element type like any other then.
+fn alike(
+    call: &DecomposedCall<'_>,
+    (a_name, a): (&str, &Tensor),
+    (b_name, b): (&str, &Tensor),
+) -> Result<[Tensor; 2]> {
+    match (call.meta(a_name), call.meta(b_name)) {
+        (Some(one), Some(other)) if one == other => Ok([a.clone(), b.clone()]),
+        _ => ops::broadcast_tensors(&[a.clone(), b.clone()])?.unpack(),
+    }
+}
+
+/// x times a number.
+fn times(x: &Tensor, number: Number) -> Result<Tensor> {
+    match number {
+        Number::Bool(b) => x * i64::from(b),
+        Number::Int(n) => x * n,
+        Number::Float(n) => x * n,
+    }
+}

@@ -1,0 +1,56 @@
+//! Products of matrices, by `matmul`.
+
+use fx_core::{Error, Result};
+
+use super::{decompose, times};
+use crate::ops;
+use crate::tensor::{Number, Tensor};
+
+decompose! {
+    ops::mm(x: Tensor, mat2: Tensor) => ops::matmul(&x, &mat2);
+    ops::bmm(x: Tensor, mat2: Tensor) => ops::matmul(&x, &mat2);
+    ops::mv(x: Tensor, vec: Tensor) => ops::matmul(&x, &vec);
+    ops::dot(x: Tensor, tensor: Tensor) => ops::matmul(&x, &tensor);
+    ops::vdot(x: Tensor, other: Tensor) => ops::matmul(&x, &other);
+    ops::outer(x: Tensor, vec2: Tensor) => outer(&x, &vec2);
+    ops::ger(x: Tensor, vec2: Tensor) => outer(&x, &vec2);
+    ops::addmm(x: Tensor, mat1: Tensor, mat2: Tensor, beta: Number, alpha: Number) =>
+        plus(&x, ops::matmul(&mat1, &mat2)?, beta, alpha);
+    ops::addmv(x: Tensor, mat: Tensor, vec: Tensor, beta: Number, alpha: Number) =>
+        plus(&x, ops::matmul(&mat, &vec)?, beta, alpha);
+    ops::addr(x: Tensor, vec1: Tensor, vec2: Tensor, beta: Number, alpha: Number) =>
+        plus(&x, outer(&vec1, &vec2)?, beta, alpha);
+    ops::baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, beta: Number, alpha: Number) =>
+        plus(&x, ops::matmul(&batch1, &batch2)?, beta, alpha);
+    ops::addbmm(x: Tensor, batch1: Tensor, batch2: Tensor, beta: Number, alpha: Number) =>
+        plus(&x, summed(&ops::matmul(&batch1, &batch2)?)?, beta, alpha);
+    ops::chain_matmul(matrices: Vec<Tensor>) => chained(&matrices);
+    ops::multi_dot(tensors: Vec<Tensor>) => chained(&tensors);
+}
+
+fn outer(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    ops::unsqueeze(a, 1)? * ops::unsqueeze(b, 0)?
+}
+
+/// The sum over the first dim, of the same type: small integers stay small.
+fn summed(products: &Tensor) -> Result<Tensor> {
+    ops::type_as(&ops::sum(products, 0, false)?, products)
+}
+
+/// `beta x + alpha product`; x is not read where `beta` is 0.
+fn plus(x: &Tensor, product: Tensor, beta: Number, alpha: Number) -> Result<Tensor> {
+    let product = times(&product, alpha)?;
+    match beta.as_f64() == 0.0 {
+        true => Ok(product),
+        false => times(x, beta)? + product,
+    }
+}
+
+fn chained(matrices: &[Tensor]) -> Result<Tensor> {
+    let (first, others) = matrices
+        .split_first()
+        .ok_or_else(|| Error::msg("there is no matrix to multiply"))?;
+    others
+        .iter()
+        .try_fold(first.clone(), |product, next| ops::matmul(&product, next))
+}

@@ -1,0 +1,146 @@
+//! The core set: every function is a member or decomposed, decompositions give PyTorch's numbers, and models become graphs
+//! of members that give the models' numbers.
+#![allow(clippy::print_stdout, reason = "its figures are read with --nocapture")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fx_differential::{Call, DifferenceKind, Kind, Mode, difference, reason};
+use fx_nn::control;
+use fx_nn::ir::{FunctionTable, ValueMeta, registry};
+use fx_nn::models;
+use fx_nn::passes::{CoreSet, Decompositions, verify_core};
+use fx_nn::prelude::*;
+use fx_nn::shapes::{Spec, spec};
+
+fn recorded() -> Result<String> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/differential/recorded.jsonl"
+    );
+    std::fs::read_to_string(path).map_err(Error::other)
+}
+
+#[test]
+fn every_function_is_a_member_or_decomposed() -> Result<()> {
+    let table = FunctionTable::<CoreSet>::registered()?;
+    let ours = registry::functions().into_iter();
+    let ours = ours
+        .filter(|f| f.path().starts_with("fx_nn::") || f.path().starts_with("fx_core::operator::"));
+    let missing: Vec<&str> = ours
+        .filter(|f| table.get(*f).is_none())
+        .map(|f| f.path())
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new());
+    Ok(())
+}
+
+#[test]
+fn decompositions_agree_with_pytorch() -> Result<()> {
+    let table = Decompositions::core()?;
+    let decomposed: BTreeSet<&str> = table.functions().into_iter().map(|f| f.name()).collect();
+    let mut checked: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found = String::new();
+    for line in recorded()?.lines() {
+        let call = Call::parse(line)?;
+        let is_function = matches!(call.kind, Kind::Function | Kind::Method);
+        if !is_function || !decomposed.contains(call.name.trim_start_matches("r#")) {
+            continue;
+        }
+        // What PyTorch refuses, its composition may compute.
+        let refused = |of: &fx_differential::Difference| of.kind == DifferenceKind::Refusal;
+        match difference(&call, Mode::Decomposed, None) {
+            Some(other) if refused(&other) && !other.is_ours() => continue,
+            Some(other) if reason(&call, &other).is_none() => {
+                found += &format!("{} #{}: {}\n", call.name, call.id, other.text);
+            }
+            _ => *checked.entry(call.name).or_default() += 1,
+        }
+    }
+    let calls: usize = checked.values().sum();
+    println!("decomposed {} calls {calls}", checked.len());
+    assert!(found.is_empty(), "{found}");
+    assert_eq!(checked.len(), decomposed.len());
+    Ok(())
+}
+
+/// Opens, decomposes and runs a model, and compares with the model.
+fn check_model<M: Module>(name: &str, mut model: M, input: &Tensor, spec: Spec) -> Result<()> {
+    model.eval();
+    let mut gm = symbolic_trace(&model)?;
+    let before: Tensor = gm.forward(input)?;
+    gm.infer_shapes(&[spec])?;
+    let mut core = gm.opened()?;
+    assert_eq!(core.contract(), gm.contract(), "{name}");
+    core.apply(&Decompositions::core()?)?;
+    verify_core(&core)?;
+    core.lint()?;
+    let unknown = core.graph().nodes();
+    let unknown = unknown.filter(|node| node.meta::<ValueMeta>().is_none());
+    let unknown: Vec<String> = unknown.map(|node| node.name().to_string()).collect();
+    assert_eq!(unknown, Vec::<String>::new(), "{name}: shapes of new nodes");
+    let after: Tensor = core.forward(input)?;
+    let close = fx_nn::allclose(&after, &before, 1e-4, 1e-5)?;
+    println!("{name}: {} nodes, {close}", core.graph().len());
+    assert!(close.close, "{name}: {close}");
+    Ok(())
+}
+
+#[test]
+fn models_become_graphs_of_members() -> Result<()> {
+    fx_nn::manual_seed(0);
+    let image = &Tensor::randn((2, 3, 64, 64))?;
+    let spec = || spec!["batch", 3, 64, 64; F32];
+    check_model("resnet18", models::resnet::resnet18(10)?, image, spec())?;
+    let mobilenet = models::mobilenet::mobilenet_v2(10)?;
+    check_model("mobilenet_v2", mobilenet, image, spec())?;
+    check_model("unet", models::unet::UNet::new(3, 2, 8)?, image, spec())?;
+    check_model("vit", models::vit::vit_b_16(64, 10)?, image, spec())?;
+    let tokens = &Tensor::from_vec((0..16i64).collect(), (2, 8))?;
+    let spec = || spec!["batch", 8; I64];
+    let lstm = models::lstm_classifier::LstmClassifier::new(50, 16, 24, 5)?;
+    check_model("lstm_classifier", lstm, tokens, spec())?;
+    let gpt2 = models::gpt2::Gpt2::new(&models::gpt2::Config {
+        vocab_size: 50,
+        block_size: 8,
+        n_layer: 2,
+        n_head: 2,
+        n_embd: 16,
+        dropout: 0.0,
+    })?;
+    check_model("gpt2", gpt2, tokens, spec())
+}
+
+#[test]
+fn what_is_not_of_the_core_set_is_named() -> Result<()> {
+    let model = nn::Sequential::new().push(nn::Linear::new(4, 4)?);
+    let gm = symbolic_trace(&model)?;
+    let says =
+        |gm: &GraphModule| verify_core(gm).map_or_else(|e| e.to_string(), |()| String::new());
+    let found = says(&gm);
+    assert!(found.contains("`0` is a layer: `gm.opened()`"), "{found}");
+    let gm = symbolic_trace(traced!(|x: &Tensor| ops::silu(x)))?;
+    let found = says(&gm);
+    assert!(
+        found.contains("`fx_nn::ops::silu` is not in the core set: apply `Decompositions::core()`"),
+        "{found}"
+    );
+    assert!(found.contains("core_set.rs:"), "{found}");
+    Ok(())
+}
+
+/// Branches and loops are opened and decomposed inside.
+#[test]
+fn sides_are_decomposed_too() -> Result<()> {
+    let f = traced!(|x: &Tensor, up: Bool| control::cond(up, || ops::silu(x), || ops::mish(x)));
+    let mut gm = symbolic_trace(f)?;
+    let x = Tensor::randn(5)?;
+    let before: [Tensor; 2] = [gm.forward((&x, true))?, gm.forward((&x, false))?];
+    assert!(verify_core(&gm).is_err());
+    gm.apply(&Decompositions::core()?)?;
+    verify_core(&gm)?;
+    for (up, before) in [true, false].into_iter().zip(&before) {
+        let after: Tensor = gm.forward((&x, up))?;
+        assert!(fx_nn::allclose(&after, before, 1e-6, 1e-6)?.close);
+    }
+    Ok(())
+}
