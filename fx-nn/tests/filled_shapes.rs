@@ -1,6 +1,6 @@
 //! Passes and rewrites of a graph whose shapes are known leave one whose shapes are known.
 
-use fx_nn::ir::ValueMeta;
+use fx_nn::ir::{TensorMeta, ValueMeta};
 use fx_nn::module::ComponentExt;
 use fx_nn::passes::prelude::*;
 use fx_nn::prelude::*;
@@ -138,5 +138,44 @@ fn a_claim_of_a_replacement_is_a_guard() -> Result<()> {
         gm.forward::<Tensor>(&Tensor::ones((2, 4))?)?.dims()?,
         [1, 8]
     );
+    Ok(())
+}
+
+#[test]
+fn a_result_that_no_rule_knows_stays_unknown() -> Result<()> {
+    /// A function without a shape rule.
+    #[wrap]
+    fn mystery(x: &Tensor) -> Result<Tensor> {
+        Ok(x.clone())
+    }
+    let mut gm = known()?;
+    replace_pattern(
+        &mut gm,
+        traced!(|x: &Tensor| x.relu()),
+        traced!(|x: &Tensor| mystery(&x.exp()?)),
+    )?;
+    assert_eq!(shape(&gm, "exp"), "float32[n, 4]");
+    assert_eq!(shape(&gm, "mystery"), "none");
+    // Of what depended on the replaced node nothing is known now; other entries stay.
+    assert_eq!(shape(&gm, "mul"), "float32[n, 4]");
+    Ok(())
+}
+
+#[test]
+fn an_existing_node_keeps_its_entry() -> Result<()> {
+    let mut gm = known()?;
+    let mul = gm.graph().find_name("mul").map(|node| node.id());
+    let mul = mul.ok_or_else(|| Error::msg("the graph multiplies"))?;
+    let marked = TensorMeta::new([7]).dtype(DType::F64);
+    gm.graph_mut()
+        .node_mut(mul)?
+        .set_meta(ValueMeta::Single(marked));
+    // The replacement gives its input, a node that is there.
+    replace_pattern(
+        &mut gm,
+        traced!(|x: &Tensor| x.relu()),
+        traced!(|x: &Tensor| Ok(x.clone())),
+    )?;
+    assert_eq!(shape(&gm, "mul"), "float64[7]");
     Ok(())
 }

@@ -9,6 +9,7 @@ use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 use fx_nn::shapes::{ShapeEnv, Spec, spec};
 use fx_nn::trace::{CallArgs, NoLeaves};
+use fx_nn::value::IntoValue;
 
 /// Sizes by name.
 type Sizes<'a> = &'a [(&'a str, i64)];
@@ -412,5 +413,37 @@ fn sizes_that_depend_on_data_are_no_guards() -> Result<()> {
     assert_eq!(output(&gm).as_deref(), Some("int64[u0 // 2, 2, 2]"));
     assert!(env.guards().is_empty());
     assert_eq!(env.assumptions()[0].claim.to_string(), "u0 % 2 == 0");
+    Ok(())
+}
+
+#[test]
+fn sizes_that_differ_between_examples_have_names() -> Result<()> {
+    let zeros = |shape: (usize, usize)| Tensor::zeros(shape).map(Value::of);
+    let example = |n: usize, m: usize, scale: f64, steps: i64| -> Result<Value> {
+        let inner: IndexMap<String, Value> = [
+            ("mask".to_string(), zeros((m, m))?),
+            ("steps".to_string(), Value::Int(steps)),
+        ]
+        .into();
+        Ok((zeros((n, 4))?, inner, vec![zeros((n, m))?], scale).into_value())
+    };
+    let spec = Spec::of_examples([example(8, 3, 0.5, 2)?, example(16, 5, 0.5, 2)?]);
+    let tensors = "(float32[s0, 4], {mask: float32[s1, s1], steps: 2}, [float32[s0, s1]], 0.5)";
+    assert_eq!(spec.to_string(), tensors);
+    let numbers = Spec::of_examples([example(8, 3, 0.5, 2)?, example(8, 3, 1.5, 7)?]);
+    let shown = "(float32[8, 4], {mask: float32[3, 3], steps: s0}, [float32[8, 3]], a number)";
+    assert_eq!(numbers.to_string(), shown);
+    // What differs in more than sizes is an error where the spec is used.
+    let wrong = Spec::of_examples([zeros((2, 3))?, Value::Int(1)]);
+    let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
+    let found = gm
+        .infer_shapes(&[wrong])
+        .map_or_else(|e| e.to_string(), |_| String::new());
+    assert!(
+        found.contains("the examples differ in more than sizes"),
+        "{found}"
+    );
+    gm.infer_shapes(&[Spec::of_examples([zeros((2, 3))?, zeros((4, 3))?])])?;
+    assert_eq!(output(&gm).as_deref(), Some("float32[s0, 3]"));
     Ok(())
 }

@@ -150,7 +150,7 @@ fn problem_of(
             let is_open = gm
                 .attributes()
                 .modules
-                .get(&**path)
+                .get(path)
                 .is_some_and(|module| is_graph(&**module));
             return Ok((!is_open).then(|| {
                 Error::msg(format_args!(

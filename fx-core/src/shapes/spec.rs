@@ -85,7 +85,39 @@ impl Spec {
 
     /// What a value is: of a tensor, its shape and what else it reports.
     pub fn of(value: impl IntoValue) -> Self {
-        Spec::of_kind(Kind::Known(Fake::of(&value.into_value())))
+        Spec::of_fake(Fake::of(&value.into_value()))
+    }
+
+    /// What several values are: a size that differs between them gets a name, `s0`, `s1` and so on.
+    /// Sizes that are equal in each of them have one name.
+    ///
+    /// ```
+    /// use fx_core::shapes::Spec;
+    /// let spec = Spec::of_examples([(8, 3, 8), (16, 3, 16)]);
+    /// assert_eq!(spec.to_string(), "(s0, 3, s0)");
+    /// ```
+    pub fn of_examples<V: IntoValue>(examples: impl IntoIterator<Item = V>) -> Self {
+        let examples = examples.into_iter();
+        let examples: Vec<Fake> = examples.map(|v| Fake::of(&v.into_value())).collect();
+        let joined = Joining::default().join(&examples.iter().collect::<Vec<_>>());
+        joined.unwrap_or_else(|problem| Spec::of_kind(Kind::Wrong(problem)))
+    }
+
+    fn of_fake(fake: Fake) -> Self {
+        let all = |items: Vec<Fake>| items.into_iter().map(Spec::of_fake).collect();
+        Spec::of_kind(match fake {
+            Fake::List(items) => Kind::List(all(items)),
+            Fake::Tuple(items) => Kind::Tuple(all(items)),
+            Fake::Dict(items) => {
+                let items = items.into_iter();
+                Kind::Dict(
+                    items
+                        .map(|(key, item)| (key, Spec::of_fake(item)))
+                        .collect(),
+                )
+            }
+            other => Kind::Known(other),
+        })
     }
 
     /// A whole number.
@@ -252,6 +284,98 @@ impl Spec {
                 Value::Dict(Box::new(items.collect::<Result<_>>()?))
             }
         })
+    }
+}
+
+/// What several values have in common.
+#[derive(Default)]
+struct Joining {
+    /// The sizes of each name, one for each of the values.
+    names: Vec<Vec<Dim>>,
+}
+
+impl Joining {
+    fn join(&mut self, of: &[&Fake]) -> Result<Spec, String> {
+        let Some((first, others)) = of.split_first() else {
+            return Err("there are no examples".to_string());
+        };
+        let each = |item: &dyn Fn(&Fake) -> Option<Fake>| -> Result<Vec<Fake>, String> {
+            let items = of.iter().map(|fake| item(fake)).collect::<Option<_>>();
+            items.ok_or_else(|| format!("the examples differ in more than sizes: one is {first}"))
+        };
+        let mut items = |count: usize| -> Result<Vec<Spec>, String> {
+            let at = |at: usize| {
+                each(&move |fake| fake.items().filter(|i| i.len() == count)?.get(at).cloned())
+            };
+            let mut join = |fakes: Vec<Fake>| self.join(&fakes.iter().collect::<Vec<_>>());
+            (0..count).map(|i| join(at(i)?)).collect()
+        };
+        Ok(match first {
+            Fake::List(own) => Spec::of_kind(Kind::List(items(own.len())?)),
+            Fake::Tuple(own) => Spec::of_kind(Kind::Tuple(items(own.len())?)),
+            Fake::Dict(own) => {
+                let keys = own.iter().map(|(key, _)| key);
+                let joined = keys.map(|key| {
+                    let fakes = each(&|fake| match fake {
+                        Fake::Dict(other) if other.len() == own.len() => {
+                            let found = other.iter().find(|(known, _)| known == key);
+                            found.map(|(_, item)| item.clone())
+                        }
+                        _ => None,
+                    })?;
+                    Ok((key.clone(), self.join(&fakes.iter().collect::<Vec<_>>())?))
+                });
+                Spec::of_kind(Kind::Dict(joined.collect::<Result<_, String>>()?))
+            }
+            Fake::Int(_) => {
+                let sizes = each(&|fake| fake.dim().ok().map(Fake::Int))?;
+                let sizes = sizes.iter().filter_map(|size| size.dim().ok()).collect();
+                Spec::of_kind(Kind::Known(Fake::Int(self.size(sizes))))
+            }
+            Fake::Single(own) => {
+                let metas = each(&|fake| {
+                    let meta = fake.as_tensor()?;
+                    let fits = meta.shape.len() == own.shape.len() && meta.dtype == own.dtype;
+                    fits.then(|| fake.clone())
+                })?;
+                let metas: Vec<_> = metas.iter().filter_map(Fake::as_tensor).collect();
+                let mut joined = (**own).clone();
+                for (dim, size) in joined.shape.iter_mut().enumerate() {
+                    *size = self.size(metas.iter().map(|meta| meta.shape[dim].clone()).collect());
+                }
+                if joined.shape != own.shape {
+                    joined.strides = None;
+                }
+                Spec::of_kind(Kind::Known(Fake::tensor(joined)))
+            }
+            Fake::Float(_) if !others.iter().all(|other| other.is_same(first)) => {
+                each(&|fake| matches!(fake, Fake::Float(_)).then(Fake::none))?;
+                Spec::float()
+            }
+            Fake::Bool(_) if !others.iter().all(|other| other.is_same(first)) => {
+                each(&|fake| matches!(fake, Fake::Bool(_)).then(Fake::none))?;
+                Spec::bool()
+            }
+            other => {
+                each(&|fake| (fake.to_string() == other.to_string()).then(Fake::none))?;
+                Spec::of_kind(Kind::Known((*other).clone()))
+            }
+        })
+    }
+
+    /// A size that is the same in all values, or has a name.
+    fn size(&mut self, of: Vec<Dim>) -> Dim {
+        if let [first, others @ ..] = &*of
+            && others.iter().all(|other| other == first)
+        {
+            return first.clone();
+        }
+        let known = self.names.iter().position(|known| *known == of);
+        let at = known.unwrap_or_else(|| {
+            self.names.push(of);
+            self.names.len() - 1
+        });
+        Dim::symbol(&format!("s{at}")).expect("a letter and a number are a name")
     }
 }
 
