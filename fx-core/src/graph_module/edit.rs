@@ -29,10 +29,10 @@ use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
 
 /// The versions of the graph, the modules and the tensors.
-type Versions = [Version; 3];
+pub(super) type Versions = [Version; 3];
 
 /// A program, with the versions that it was compiled from.
-pub(super) struct Compiled {
+pub(super) struct KeptProgram {
     of: Versions,
     program: Program,
 }
@@ -358,7 +358,7 @@ impl GraphModule {
         if self.program.get().is_some() {
             return Ok(Ready::Made(Box::new(program)));
         }
-        let compiled = self.program.get_or_init(|| Compiled { of, program });
+        let compiled = self.program.get_or_init(|| KeptProgram { of, program });
         Ok(Ready::Kept(&compiled.program))
     }
 

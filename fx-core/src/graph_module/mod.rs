@@ -2,6 +2,7 @@
 //!
 //! Invariant: parameters and program match the current graph, which `edit` ensures.
 
+pub(crate) mod compiled;
 mod contract;
 pub(crate) mod edit;
 pub(crate) mod folder;
@@ -27,7 +28,8 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
-use self::edit::{Compiled, Edits};
+use self::compiled::Compiled;
+use self::edit::{Edits, KeptProgram};
 use crate::emit::hooks::Hooks;
 use crate::error::{Error, Result};
 use crate::file::json::{self, Json, JsonMap};
@@ -85,7 +87,9 @@ pub struct GraphModule {
     /// The structure of each parameter; empty if each is one input.
     trees: Arc<Vec<Tree>>,
     name: String,
-    program: OnceLock<Compiled>,
+    program: OnceLock<KeptProgram>,
+    /// A backend's code.
+    compiled: Option<Box<Compiled>>,
     /// Hooks that change generated source.
     hooks: Hooks,
     /// The entries of the module as a whole.
@@ -188,6 +192,7 @@ impl GraphModule {
             trees: Arc::default(),
             name: name.to_string(),
             program: OnceLock::new(),
+            compiled: None,
             hooks: Hooks::default(),
             entries: Entries::default(),
             checked: None,
@@ -568,6 +573,11 @@ impl GraphModule {
         if let Some(contract) = self.contract() {
             contract.check(&args)?;
         }
+        if observer.is_none()
+            && let Some(result) = self.run_compiled(&args)
+        {
+            return result;
+        }
         self.program()?
             .run(&self.graph, &self.attributes, args, observer)
     }
@@ -681,6 +691,9 @@ impl Component for GraphModule {
         copy.trees = self.trees.clone();
         copy.hooks = self.hooks.clone();
         copy.entries = self.entries.clone();
+        copy.compiled = self
+            .compiled()
+            .map(|code| Box::new(code.of(copy.versions())));
         if self.followed != self.graph.inputs_version() {
             copy.follow_placeholders();
         }

@@ -1,0 +1,211 @@
+//! `Backend`, and `GraphModule::lower`: parts of a graph as a backend's code, and back.
+//!
+//! Invariant: the graph of a part stays beside its code, and says what is printed, saved and edited.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::partition::{Colour, Partitioner, is_call};
+use super::support::{Metas, Support};
+use crate::error::Result;
+use crate::graph_module::GraphModule;
+use crate::graph_module::compiled::Executable;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
+use crate::location::SourceLocation;
+use crate::module::attributes::Attributes;
+use crate::module::call::Call;
+use crate::passes::split::SplitPart;
+use crate::region::region::Region;
+use crate::text::free_name;
+use crate::value::handle::NodeId;
+
+/// An engine that runs parts of a graph.
+pub trait Backend {
+    /// Its name, which names the parts: `chains_0`.
+    fn name(&self) -> &str;
+
+    /// Whether it can run a call.
+    fn supports(&self, call: &Call<'_>, metas: &Metas<'_>) -> Support;
+
+    /// Whether a part is worth it: a part of two additions may cost more to enter than it gains.
+    fn worth(&self, gm: &GraphModule, part: &Region) -> bool {
+        let _ = (gm, part);
+        true
+    }
+
+    /// Makes code of a part. `inputs` says what is known of the value of each placeholder.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot: the part is left as it is, and the report has the error.
+    fn compile(
+        &self,
+        part: &GraphModule,
+        inputs: &[Option<ValueMeta>],
+    ) -> Result<Arc<dyn Executable>>;
+}
+
+/// What a backend took of a graph, and what it left.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LowerReport {
+    /// The parts that are the backend's code now.
+    pub parts: Vec<SplitPart>,
+    /// The calls that stay in the graph.
+    pub left: Vec<LeftNode>,
+    /// Parts that the backend could not make code of, by path, with its error.
+    pub failed: Vec<(Arc<str>, String)>,
+}
+
+impl fmt::Display for LowerReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} parts, {} calls left",
+            self.parts.len(),
+            self.left.len()
+        )?;
+        for (path, error) in &self.failed {
+            writeln!(f, "failed: {path}: {error}")?;
+        }
+        for node in &self.left {
+            writeln!(f, "left: {node}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A call that a backend left in the graph.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LeftNode {
+    /// The node.
+    pub node: NodeId,
+    /// Its name.
+    pub name: String,
+    /// Its line in the source.
+    pub location: Option<SourceLocation>,
+    /// Why it was left.
+    pub reason: String,
+}
+
+impl fmt::Display for LeftNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}: {}", self.name, self.reason)
+    }
+}
+
+impl LeftNode {
+    fn new(node: NodeRef<'_>, reason: impl Into<String>) -> Self {
+        LeftNode {
+            node: node.id(),
+            name: node.name().to_string(),
+            location: node.location().cloned(),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl GraphModule {
+    /// Replaces the parts that a backend can run by its code. Each part becomes a graph module
+    /// under a path, which is printed, saved and edited as what it is and runs the backend's code;
+    /// after an edit it runs its graph. [`decompile`](GraphModule::decompile) puts the nodes back.
+    ///
+    /// # Errors
+    /// Returns an error if the parts cannot be moved; nothing changes then. A part that the backend
+    /// fails to compile is no error: it stays a graph, and the report names it.
+    pub fn lower<B: Backend + ?Sized>(&mut self, backend: &B) -> Result<LowerReport> {
+        let (colours, mut left) = self.colours(backend)?;
+        let before = colours.clone();
+        let mut is_worth = |region: &Region| backend.worth(self, region);
+        let regions = Partitioner::new().regions(self, colours, &mut is_worth)?;
+        let mut part_of: Vec<Option<Arc<str>>> = vec![None; self.graph().index_bound()];
+        for (number, region) in regions.iter().enumerate() {
+            let path: Arc<str> = self.free_path(&format!("{}_{number}", backend.name()));
+            for id in region.nodes() {
+                part_of[id.index as usize] = Some(path.clone());
+            }
+        }
+        for node in self.graph().nodes() {
+            let at = node.id().index as usize;
+            if matches!(before[at], Colour::Counts | Colour::Joins) && part_of[at].is_none() {
+                left.push(LeftNode::new(node, "its part is not worth it"));
+            }
+        }
+        self.edit(|gm| {
+            let made = gm.split(|node| part_of[node.id().index as usize].clone())?;
+            let mut report = LowerReport {
+                parts: Vec::with_capacity(made.len()),
+                left,
+                failed: Vec::new(),
+            };
+            for part in made {
+                let module = gm.submodule_as_mut::<GraphModule>(&part.path)?;
+                let inputs = module.graph().placeholders();
+                let inputs: Vec<Option<ValueMeta>> =
+                    inputs.map(|input| input.meta().cloned()).collect();
+                match backend.compile(module, &inputs) {
+                    Ok(executable) => {
+                        module.set_executable(backend.name(), executable);
+                        report.parts.push(part);
+                    }
+                    Err(error) => {
+                        gm.inline_module(part.call)?;
+                        report.failed.push((part.path, error.to_string()));
+                    }
+                }
+            }
+            Ok(report)
+        })
+    }
+
+    /// Puts the nodes of every part that a backend took back into the graph, and has this module run
+    /// its graph. Returns how many parts there were. Nodes have new names, since no name is given
+    /// twice.
+    ///
+    /// # Errors
+    /// Returns an error if a part cannot be put back; nothing changes then.
+    pub fn decompile(&mut self) -> Result<usize> {
+        self.edit(|gm| {
+            let calls = gm.graph().nodes().filter(|node| match node.op() {
+                Op::CallModule(path) => gm
+                    .submodule_as::<GraphModule>(path)
+                    .is_ok_and(|module| module.compiled().is_some()),
+                _ => false,
+            });
+            let calls: Vec<NodeId> = calls.map(NodeRef::id).collect();
+            for call in &calls {
+                gm.inline_module(*call)?;
+            }
+            gm.remove_executable();
+            Ok(calls.len())
+        })
+    }
+
+    /// A path that nothing has yet.
+    fn free_path(&self, wanted: &str) -> Arc<str> {
+        let Attributes { modules, tensors } = self.attributes();
+        let is_taken = |path: &str| modules.contains_key(path) || tensors.contains_key(path);
+        free_name(wanted, is_taken).into()
+    }
+
+    /// What a backend says of each node, and the calls that it cannot run.
+    fn colours<B: Backend + ?Sized>(&self, backend: &B) -> Result<(Vec<Colour>, Vec<LeftNode>)> {
+        let mut colours = vec![Colour::None; self.graph().index_bound()];
+        let mut left = Vec::new();
+        for node in self.graph().nodes().filter(|node| is_call(*node)) {
+            let call = self.call(node)?;
+            let colour = &mut colours[node.id().index as usize];
+            *colour = match backend.supports(&call, &Metas::of(self.graph(), node)) {
+                Support::Yes => Colour::Counts,
+                Support::IfFused => Colour::Joins,
+                Support::No(reason) => {
+                    left.push(LeftNode::new(node, reason));
+                    Colour::Left
+                }
+            };
+        }
+        Ok((colours, left))
+    }
+}

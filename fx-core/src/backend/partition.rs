@@ -1,0 +1,270 @@
+//! `Partitioner`: the fewest parts of a graph that hold all supported calls.
+//!
+//! Invariant: the parts do not need each other in a circle. The levels of nodes rise by one wherever
+//! supported and unsupported calls meet and never fall along an edge, so a path that leaves a part
+//! is on a higher level and cannot come back.
+
+use super::support::{Metas, OperatorSupport, Support};
+use crate::error::Result;
+use crate::graph_module::GraphModule;
+use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::region::region::Region;
+use crate::value::handle::NodeId;
+
+/// How often parts that are given up may change the others.
+const ROUNDS: usize = 3;
+
+/// Groups the supported calls of a graph into parts, each of which one call can replace. It takes
+/// one walk over the graph, and makes as few parts as there can be: along every path, supported and
+/// unsupported calls alternate as often as there are parts on it. The parts are always the same for
+/// the same graph.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::backend::{Partitioner, functions};
+/// use fx_core::operator;
+/// let f = traced!(|x: Float, y: Float| {
+///     let (a, b) = ((x + 1.0)?, (y + 2.0)?); // together, though neither needs the other
+///     ((a * b)? + a)? + b
+/// });
+/// let gm = symbolic_trace(f)?;
+/// let sums = functions([operator::add]);
+/// let parts = Partitioner::new().partition(&gm, &sums)?;
+/// let sizes: Vec<usize> = parts.iter().map(|part| part.nodes().len()).collect();
+/// assert_eq!(sizes, [2, 2]);
+/// let apart = Partitioner::new().horizontal(false).partition(&gm, &sums)?;
+/// assert_eq!(apart.len(), 3);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Partitioner {
+    horizontal: bool,
+    min_nodes: usize,
+}
+
+impl Default for Partitioner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Partitioner {
+    /// Parts of one node or more, which may hold calls that do not need each other.
+    pub fn new() -> Self {
+        Partitioner {
+            horizontal: true,
+            min_nodes: 1,
+        }
+    }
+
+    /// Whether a part may hold calls that do not need each other.
+    #[must_use]
+    pub fn horizontal(mut self, horizontal: bool) -> Self {
+        self.horizontal = horizontal;
+        self
+    }
+
+    /// The fewest calls that a part has; a call that is supported only [beside
+    /// others](Support::IfFused) does not count.
+    #[must_use]
+    pub fn min_nodes(mut self, min_nodes: usize) -> Self {
+        self.min_nodes = min_nodes;
+        self
+    }
+
+    /// The parts, in the order of their first nodes.
+    ///
+    /// # Errors
+    /// Returns an error if a node is not a call of the graph's modules.
+    pub fn partition(
+        &self,
+        gm: &GraphModule,
+        support: &(impl OperatorSupport + ?Sized),
+    ) -> Result<Vec<Region>> {
+        let of = |node: NodeRef<'_>| -> Result<Support> {
+            let call = gm.call(node)?;
+            Ok(support.supports(&call, &Metas::of(gm.graph(), node)))
+        };
+        let mut colours = vec![Colour::None; gm.graph().index_bound()];
+        for node in gm.graph().nodes() {
+            if is_call(node) {
+                colours[node.id().index as usize] = match of(node)? {
+                    Support::Yes => Colour::Counts,
+                    Support::IfFused => Colour::Joins,
+                    Support::No(_) => Colour::Left,
+                };
+            }
+        }
+        self.regions(gm, colours, &mut |_| true)
+    }
+
+    /// The parts of calls with these colours that are worth it.
+    pub(super) fn regions(
+        &self,
+        gm: &GraphModule,
+        mut colours: Vec<Colour>,
+        is_worth: &mut dyn FnMut(&Region) -> bool,
+    ) -> Result<Vec<Region>> {
+        let graph = gm.graph();
+        let ordered = gm.ordered();
+        for _ in 0..ROUNDS {
+            let parts = self.parts(graph, &colours, &|node| ordered.contains(node));
+            let mut regions = Vec::with_capacity(parts.len());
+            let mut is_final = true;
+            for nodes in parts {
+                let counts = |id: &&NodeId| colours[id.index as usize] == Colour::Counts;
+                let count = nodes.iter().filter(counts).count();
+                let region = Region::of(graph, nodes)?;
+                if count >= self.min_nodes.max(1)
+                    && !region.outputs().is_empty()
+                    && is_worth(&region)
+                {
+                    regions.push(region);
+                    continue;
+                }
+                for id in region.nodes() {
+                    colours[id.index as usize] = Colour::Left;
+                }
+                is_final = false;
+            }
+            if is_final {
+                return Ok(regions);
+            }
+        }
+        // What the last round gave up stays out of the parts.
+        let parts = self.parts(graph, &colours, &|node| ordered.contains(node));
+        let regions = parts.into_iter().map(|nodes| Region::of(graph, nodes));
+        let mut regions = regions.collect::<Result<Vec<Region>>>()?;
+        regions.retain(|region| {
+            let counts = |id: &&NodeId| colours[id.index as usize] == Colour::Counts;
+            region.nodes().iter().filter(counts).count() >= self.min_nodes.max(1)
+                && !region.outputs().is_empty()
+                && is_worth(region)
+        });
+        Ok(regions)
+    }
+
+    fn parts(
+        &self,
+        graph: &Graph,
+        colours: &[Colour],
+        is_ordered: &dyn Fn(NodeRef<'_>) -> bool,
+    ) -> Vec<Vec<NodeId>> {
+        let mut levels = vec![0u32; graph.index_bound()];
+        let mut groups = Groups::new(graph.index_bound());
+        let mut last_ordered: Option<usize> = None;
+        // Supported calls are on odd levels, all others on even ones.
+        let mut inputs: Vec<usize> = Vec::new();
+        for node in graph.nodes() {
+            let at = node.id().index as usize;
+            if colours[at] == Colour::None {
+                continue;
+            }
+            let is_taken = colours[at] != Colour::Left;
+            inputs.clear();
+            inputs.extend(
+                node.all_input_nodes()
+                    .map(|input| input.id().index as usize),
+            );
+            if is_ordered(node) {
+                inputs.extend(last_ordered.replace(at));
+            }
+            inputs.retain(|input| colours[*input] != Colour::None);
+            let mut level = u32::from(is_taken);
+            for input in &inputs {
+                let rises = (colours[*input] != Colour::Left) != is_taken;
+                level = level.max(levels[*input] + u32::from(rises));
+            }
+            levels[at] = level;
+            if is_taken {
+                for input in inputs.iter().filter(|input| levels[**input] == level) {
+                    groups.join(*input, at);
+                }
+            }
+        }
+        let mut part_of = vec![u32::MAX; graph.index_bound()];
+        let mut of_key: Vec<u32> = Vec::new();
+        let mut parts: Vec<Vec<NodeId>> = Vec::new();
+        for node in graph.nodes() {
+            let at = node.id().index as usize;
+            if !matches!(colours[at], Colour::Counts | Colour::Joins) {
+                continue;
+            }
+            let key = match self.horizontal {
+                true => levels[at] as usize,
+                false => groups.root(at),
+            };
+            if of_key.len() <= key {
+                of_key.resize(key + 1, u32::MAX);
+            }
+            if of_key[key] == u32::MAX {
+                of_key[key] = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+                parts.push(Vec::new());
+            }
+            part_of[at] = of_key[key];
+            parts[of_key[key] as usize].push(node.id());
+        }
+        // A tensor that only one part reads goes with it, unless a call may change it.
+        let is_tensor = |node: &NodeRef<'_>| matches!(node.op(), Op::GetAttr(_));
+        for node in graph.nodes().filter(is_tensor) {
+            if is_ordered(node) {
+                continue;
+            }
+            let mut users = node.users().map(|user| part_of[user.id().index as usize]);
+            if let Some(part) = users.next()
+                && part != u32::MAX
+                && users.all(|other| other == part)
+            {
+                parts[part as usize].push(node.id());
+            }
+        }
+        parts
+    }
+}
+
+/// What is known of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colour {
+    /// No call: an input, a tensor, the output.
+    None,
+    /// Supported.
+    Counts,
+    /// Supported beside others.
+    Joins,
+    /// Not supported.
+    Left,
+}
+
+pub(super) fn is_call(node: NodeRef<'_>) -> bool {
+    matches!(
+        node.op(),
+        Op::CallFunction(_) | Op::CallMethod(_) | Op::CallModule(_)
+    )
+}
+
+/// Sets of nodes that are joined, by index.
+struct Groups(Vec<u32>);
+
+impl Groups {
+    fn new(count: usize) -> Self {
+        Groups((0u32..).take(count).collect())
+    }
+
+    fn root(&mut self, of: usize) -> usize {
+        let mut at = of;
+        while self.0[at] as usize != at {
+            let above = self.0[self.0[at] as usize];
+            self.0[at] = above;
+            at = above as usize;
+        }
+        at
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        let (first, second) = (a.min(b), a.max(b));
+        self.0[second] = u32::try_from(first).unwrap_or(u32::MAX);
+    }
+}

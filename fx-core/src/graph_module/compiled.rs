@@ -1,0 +1,118 @@
+//! `Compiled`: the code that a backend made of a graph module, which runs in place of the graph.
+//!
+//! Invariant: it runs only while graph, modules and tensors are those that it was made of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::GraphModule;
+use super::edit::Versions;
+use crate::error::Result;
+use crate::trace::scope::visible_modes;
+use crate::value::value::Value;
+
+/// What a backend made of a graph: runs on one value for each placeholder, and puts the result of
+/// the graph into `out`, whose former value may be overwritten in place.
+pub trait Executable: Send + Sync {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Returns an error if the inputs do not fit, or the engine fails.
+    fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()>;
+
+    /// What a run does, in order, for reports.
+    fn steps(&self) -> Vec<StepReport> {
+        Vec::new()
+    }
+}
+
+/// A step of an [`Executable`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepReport {
+    /// What the step does, in the backend's words.
+    pub name: String,
+    /// The names of the nodes that it computes.
+    pub nodes: Vec<String>,
+}
+
+impl StepReport {
+    /// Creates the report of a step.
+    pub fn new(name: impl Into<String>, nodes: impl IntoIterator<Item = String>) -> Self {
+        StepReport {
+            name: name.into(),
+            nodes: nodes.into_iter().collect(),
+        }
+    }
+}
+
+/// The code that a backend made of a graph module.
+#[derive(Clone)]
+pub struct Compiled {
+    backend: Arc<str>,
+    executable: Arc<dyn Executable>,
+    of: Versions,
+}
+
+impl Compiled {
+    /// The name of the backend.
+    pub fn backend(&self) -> &str {
+        &self.backend
+    }
+
+    /// The same code, for a copy of the module.
+    pub(super) fn of(&self, versions: Versions) -> Self {
+        Compiled {
+            of: versions,
+            ..self.clone()
+        }
+    }
+
+    /// What a run does, as the backend reports it.
+    pub fn steps(&self) -> Vec<StepReport> {
+        self.executable.steps()
+    }
+}
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Compiled by {}", self.backend)
+    }
+}
+
+impl GraphModule {
+    /// The code that [`lower`](GraphModule::lower) had a backend make of this module; `None` if
+    /// there is none, or the module was edited since: then the graph runs.
+    pub fn compiled(&self) -> Option<&Compiled> {
+        let compiled = self.compiled.as_deref()?;
+        (compiled.of == self.versions()).then_some(compiled)
+    }
+
+    /// Has runs use a backend's code from now on.
+    pub(crate) fn set_executable(&mut self, backend: &str, executable: Arc<dyn Executable>) {
+        self.compiled = Some(Box::new(Compiled {
+            backend: backend.into(),
+            executable,
+            of: self.versions(),
+        }));
+    }
+
+    /// Has runs use the graph again. Returns `false` if they did.
+    pub(crate) fn remove_executable(&mut self) -> bool {
+        self.compiled.take().is_some()
+    }
+
+    /// Runs the backend's code, if there is any.
+    #[inline]
+    pub(super) fn run_compiled(&self, args: &[Value]) -> Option<Result<Value>> {
+        let compiled = self.compiled()?;
+        if visible_modes() > 0 {
+            // A mode sees every call.
+            return None;
+        }
+        let inputs: Vec<&Value> = args.iter().collect();
+        let mut out = Value::None;
+        let run = compiled.executable.run(&inputs, &mut out);
+        Some(run.map(|()| out))
+    }
+}
