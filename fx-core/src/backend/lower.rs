@@ -151,11 +151,12 @@ impl GraphModule {
                         report.parts.push(part);
                     }
                     Err(error) => {
-                        gm.inline_module(part.call)?;
+                        gm.put_inline(part.call)?;
                         report.failed.push((part.path, error.to_string()));
                     }
                 }
             }
+            gm.fill_shapes();
             Ok(report)
         })
     }
@@ -176,8 +177,9 @@ impl GraphModule {
             });
             let calls: Vec<NodeId> = calls.map(NodeRef::id).collect();
             for call in &calls {
-                gm.inline_module(*call)?;
+                gm.put_inline(*call)?;
             }
+            gm.fill_shapes();
             gm.remove_executable();
             Ok(calls.len())
         })

@@ -26,24 +26,22 @@ use crate::value::value::Value;
 /// use fx_core::prelude::*;
 /// use fx_core::function_table;
 /// use fx_core::passes::{CoreSet, Decompositions, verify_core};
-/// #[wrap] fn exp(x: Float) -> Result<Float> { Ok(x.map(f64::exp)) }
-/// #[wrap] fn sigmoid(x: Float) -> Result<Float> { 1.0 / (1.0 + exp((-x)?)?)? }
-/// # trait Map { fn map(self, f: fn(f64) -> f64) -> Float; }
-/// # impl Map for Float { fn map(self, f: fn(f64) -> f64) -> Float { f(self.concrete().unwrap()).into() } }
+/// use fx_core::value::IntoValue;
+/// #[wrap] fn root(x: Float) -> Result<Float> { x.pow(0.5) }
+/// #[wrap] fn length(x: Float, y: Float) -> Result<Float> { root(((x * x)? + (y * y)?)?) }
 /// function_table! { CoreSet {
-///     function!(exp) => CoreSet::Member,
-///     function!(sigmoid) => CoreSet::decomposed(|call| {
-///         let x: Float = call.arg("x")?;
-///         let result = (1.0 / (1.0 + exp((-x)?)?)?)?;
-///         Ok(result.into_value())
+///     function!(root) => CoreSet::Member,
+///     function!(length) => CoreSet::decomposed(|call| {
+///         let (x, y): (Float, Float) = (call.arg("x")?, call.arg("y")?);
+///         root(((x * x)? + (y * y)?)?).map(IntoValue::into_value)
 ///     }),
 /// } }
 ///
-/// let mut gm = symbolic_trace(traced!(|x: Float| sigmoid(x)? * 2.0))?;
+/// let mut gm = symbolic_trace(traced!(|x: Float| length(x, 4.0.into())? * 2.0))?;
 /// assert!(verify_core(&gm).is_err());
 /// gm.apply(&Decompositions::core()?)?;
 /// verify_core(&gm)?;
-/// assert_eq!(gm.forward::<f64>(0.0)?, 1.0);
+/// assert_eq!(gm.forward::<f64>(3.0)?, 10.0);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]

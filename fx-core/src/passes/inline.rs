@@ -25,6 +25,13 @@ impl GraphModule {
     /// Returns an error if the node calls no graph module, or one that takes a structure apart, or
     /// the arguments do not fit. Nothing changes then.
     pub fn inline_module(&mut self, call: NodeId) -> Result<()> {
+        self.put_inline(call)?;
+        self.fill_shapes();
+        Ok(())
+    }
+
+    /// The same, without the shapes of what it makes: they are filled in once for many calls.
+    pub(crate) fn put_inline(&mut self, call: NodeId) -> Result<()> {
         let inlined = self.edit(|gm| gm.inlined(call));
         inlined.map_err(|error| {
             let node = self.graph().node(call);
