@@ -123,7 +123,7 @@ fn place(mut at: usize, dims: &[usize]) -> Vec<usize> {
 
 /// Why two values are not close; `None` if they are. Structures are compared leaf by leaf; equal
 /// bytes are close whatever they are, including NaN.
-pub(super) fn difference(
+pub(crate) fn difference(
     found: &Value,
     expected: &Value,
     rtol: f64,
@@ -145,7 +145,7 @@ pub(super) fn difference(
 
 /// Why two values are not close.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Difference {
+pub(crate) enum Difference {
     /// In numbers.
     Numbers(Closeness),
     /// In words.
