@@ -5,10 +5,10 @@ mod support;
 
 use std::time::Instant;
 
-use fx_core::backend::{Metas, Partitioner, Support};
 use fx_core::ir::{Graph, Op};
 use fx_core::module::Call;
 use fx_core::operator;
+use fx_core::passes::backend::{Metas, Partitioner, Support};
 use fx_core::prelude::*;
 use support::{growth, module};
 

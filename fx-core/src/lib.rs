@@ -6,7 +6,6 @@
 //! |---|---|
 //! | [`prelude`] | names for programs that use models |
 //! | [`passes`] | passes, and analyses of runs; [`passes::prelude`] for writing transforms |
-//! | [`backend`] | parts of a graph that an engine takes, and the code that it runs for them |
 //! | [`control`] | branches and loops that a graph decides when it runs |
 //! | [`trace`](mod@trace) | tracing: [`Trace`](trace::Trace), [`Tracer`](trace::Tracer), modes, conversions |
 //! | [`graph_module`] | [`GraphModule`]: edits, parts by path, surgery, crates |
@@ -29,7 +28,6 @@ mod location;
 mod region;
 mod text;
 
-pub mod backend;
 pub mod control;
 pub mod emit;
 pub mod file;

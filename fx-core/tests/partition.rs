@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use fx_core::backend::{
-    Backend, Executable, Metas, OperatorSupport, Partitioner, StepReport, Support, functions,
-};
-use fx_core::ir::{Argument, Graph, ValueMeta};
+use fx_core::ir::{Argument, Graph, NodeRef, Op, ValueMeta};
 use fx_core::module::{Call, Module};
 use fx_core::operator;
 use fx_core::passes::Region;
+use fx_core::passes::backend::{
+    Backend, Executable, Metas, Minimizer, OperatorSupport, Partitioner, StepReport, Support,
+    functions,
+};
 use fx_core::prelude::*;
 use fx_core::value::NodeId;
 use proptest::prelude::*;
@@ -258,5 +259,86 @@ fn a_part_that_cannot_be_compiled_stays() -> Result<()> {
         "{report}"
     );
     assert_eq!(gm.structural_hash(), before);
+    Ok(())
+}
+
+/// Adds up in its own way, and is wrong for parts that hold all of these nodes.
+struct WrongFor(Vec<&'static str>);
+
+impl Backend for WrongFor {
+    fn name(&self) -> &str {
+        "wrong"
+    }
+
+    fn supports(&self, _: &Call<'_>, _: &Metas<'_>) -> Support {
+        Support::Yes
+    }
+
+    fn compile(&self, part: &GraphModule, _: &[Option<ValueMeta>]) -> Result<Arc<dyn Executable>> {
+        /// The part as it is.
+        struct AsItIs(GraphModule);
+        impl Executable for AsItIs {
+            fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
+                self.0.run(inputs, out)
+            }
+        }
+        let is_call = |node: &NodeRef<'_>| !matches!(node.op(), Op::Placeholder(_));
+        let holds = |name: &&str| part.graph().find_name(name).filter(is_call).is_some();
+        match self.0.iter().all(holds) {
+            true => Ok(Arc::new(Code(part.clone()))),
+            false => Ok(Arc::new(AsItIs(part.clone()))),
+        }
+    }
+}
+
+#[test]
+fn the_smallest_part_that_is_wrong_is_found() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: Float| {
+        let y = (((x + 1.0)? * 2.0)? / 4.0)?;
+        ((y - 3.0)? / 5.0)? + 0.5
+    }))?;
+    for names in [
+        vec!["add"],
+        vec!["truediv"],
+        vec!["add_1"],
+        vec!["mul", "truediv"],
+        vec!["mul", "sub"],
+    ] {
+        let backend = WrongFor(names.clone());
+        let minimizer = Minimizer::new(&backend);
+        let found = minimizer
+            .run(&gm, 1.0)?
+            .ok_or_else(|| Error::msg("it is wrong"))?;
+        // What is between the two is part of it.
+        let expected = match names.as_slice() {
+            ["mul", "sub"] => vec!["mul", "truediv", "sub"],
+            names => names.to_vec(),
+        };
+        assert_eq!(found.nodes, expected);
+        assert!(found.compilations <= 8, "{}", found.compilations);
+        let text = found.to_string();
+        assert!(
+            text.contains("tests/partition.rs:") && text.contains(" is expected"),
+            "{text}"
+        );
+        let path = std::env::temp_dir().join(format!(
+            "fx-minimized-{}-{}.fx",
+            std::process::id(),
+            names.join("-")
+        ));
+        found.save(&path)?;
+        let loaded = GraphModule::load(&path)?;
+        std::fs::remove_file(&path).map_err(Error::other)?;
+        assert!(minimizer.check(&loaded, ())?.is_some());
+        assert!(minimizer.check(&gm, 1.0)?.is_some());
+    }
+    assert!(
+        Minimizer::new(&WrongFor(vec!["nowhere"]))
+            .run(&gm, 1.0)?
+            .is_none()
+    );
+    let broken = Minimizer::new(&Sums { fails: true }).run(&gm, 1.0)?;
+    let problem = broken.map(|found| found.problem).unwrap_or_default();
+    assert_eq!(problem, "the engine is out of order");
     Ok(())
 }

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fx_nn::backend::{Backend, Executable, Metas, StepReport, Support};
 use fx_nn::ir::{Argument, Op, ValueMeta};
 use fx_nn::module::Call;
 use fx_nn::operator;
+use fx_nn::passes::backend::{Backend, Executable, Metas, StepReport, Support};
 use fx_nn::passes::{MethodsToFunctions, Region};
 use fx_nn::prelude::*;
 
@@ -126,10 +126,12 @@ impl Executable for Chain {
         let count = data.iter().map(Vec::len).min().unwrap_or(0);
         let mut results = vec![Vec::with_capacity(count); self.results.len()];
         let mut registers = vec![0f64; self.instructions.len()];
-        for element in 0..count {
+        let mut elements: Vec<_> = data.iter().map(|data| data.iter().copied()).collect();
+        for _ in 0..count {
+            let here: Vec<f64> = elements.iter_mut().filter_map(Iterator::next).collect();
             for (at, instruction) in self.instructions.iter().enumerate() {
                 let of = |operand: Operand| match operand {
-                    Operand::Input(input) => data[input][element],
+                    Operand::Input(input) => here[input],
                     Operand::Register(register) => registers[register],
                     Operand::Number(number) => number,
                 };

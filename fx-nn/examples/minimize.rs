@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use fx_nn::backend::{Backend, Executable, Metas, Minimizer, Support};
 use fx_nn::ir::{Op, ValueMeta};
 use fx_nn::models::resnet::resnet18;
 use fx_nn::module::{Call, ComponentExt};
+use fx_nn::passes::backend::{Backend, Executable, Metas, Minimizer, Support};
 use fx_nn::prelude::*;
 
 /// Runs every call as fx does, but the one at a line of the graph: that result is a thousandth too large.

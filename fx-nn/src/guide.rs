@@ -6,6 +6,7 @@
 //! | [`from_torch_nn`] | writing what `torch.nn` code says: containers, buffers, initialisation, hooks |
 //! | [`control_flow`] | branches and loops that a graph decides when it runs |
 //! | [`shapes`] | shapes without data, with names for sizes |
+//! | [`backends`] | having an engine run parts of a graph |
 //! | [`transforms`] | writing transforms: edits, patterns, passes, runs, tracers |
 //! | [`debugging`] | finding out what a trace or a transform did |
 //! | [`errors`] | what fx refuses, each example corrected |
@@ -24,6 +25,9 @@ pub mod control_flow {}
 
 #[doc = include_str!("../docs/shapes.md")]
 pub mod shapes {}
+
+#[doc = include_str!("../docs/backends.md")]
+pub mod backends {}
 
 #[doc = include_str!("../docs/transforms.md")]
 pub mod transforms {}

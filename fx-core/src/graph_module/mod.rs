@@ -2,6 +2,7 @@
 //!
 //! Invariant: parameters and program match the current graph, which `edit` ensures.
 
+mod as_module;
 pub(crate) mod compiled;
 mod contract;
 pub(crate) mod edit;
@@ -21,7 +22,6 @@ pub use self::parts::{Submodule, SubmoduleMut};
 use self::parts::{for_each_graph_of, graphs_of};
 pub use self::surgery::{ReplacedModule, Surgery};
 
-use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
@@ -32,26 +32,19 @@ use self::compiled::Compiled;
 use self::edit::{Edits, KeptProgram};
 use crate::emit::hooks::Hooks;
 use crate::error::{Error, Result};
-use crate::file::json::{self, Json, JsonMap};
-use crate::file::loader::Loader;
-use crate::file::saver::Saver;
 use crate::ir::argument::Argument;
-use crate::ir::function::Effects;
 use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
 use crate::ir::meta::{Entries, Entry, Meta};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::param_type::ParamType;
 use crate::ir::signature::{ParamSpec, arguments_error};
 use crate::ir::value_meta::ValueMeta;
 use crate::ir::version::Version;
-use crate::module::argument::{OfModule, module_of, module_value};
 use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found, within};
 use crate::module::call::Call;
 use crate::module::module::Module;
-use crate::module::registry::ModuleType;
-use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
+use crate::module::walk::{Component, TensorKind, Visitor, WalkMut, walk};
 use crate::region::ordered::Ordered;
 use crate::run::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 use crate::run::program::StepObserver;
@@ -60,7 +53,7 @@ use crate::text::Escaped;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::call_args::{IntoArgs, argument_error, bind_values};
 use crate::trace::context::TraceContext;
-use crate::trace::convert::{FromValue, Param};
+use crate::trace::convert::FromValue;
 use crate::trace::dispatch::{call_module, is_symbolic_call};
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::may_record;
@@ -641,150 +634,6 @@ fn shapes_inside(module: &dyn Module) -> Vec<ValueMeta> {
     let mut shapes = Shapes(Vec::new());
     walk(module, &mut shapes);
     shapes.0
-}
-
-impl Clone for GraphModule {
-    fn clone(&self) -> Self {
-        self.duplicate()
-    }
-}
-
-impl Component for GraphModule {
-    fn visit(&self, walk: &mut Walk<'_, '_>) {
-        walk.component(self, |walk| {
-            for (path, module) in &self.attributes.modules {
-                walk.child(path, module);
-            }
-            for (path, (kind, value)) in &self.attributes.tensors {
-                let Some(tensor) = value.as_object() else {
-                    continue;
-                };
-                walk.tensor_at(path, *kind, tensor);
-            }
-        });
-    }
-
-    fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
-        self.visit_below(None, walk);
-    }
-
-    fn part(&self, path: &str) -> Option<&dyn Component> {
-        self.component(path)
-    }
-
-    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
-        self.component_mut(path)
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-
-    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
-        Some(self)
-    }
-
-    fn duplicate(&self) -> Self {
-        let (graph, attributes) = (self.graph.clone(), self.attributes.clone());
-        let mut copy = GraphModule::of_parts(graph, attributes, &self.name);
-        copy.params = self.params.clone();
-        copy.trees = self.trees.clone();
-        copy.hooks = self.hooks.clone();
-        copy.entries = self.entries.clone();
-        copy.compiled = self
-            .compiled()
-            .map(|code| Box::new(code.of(copy.versions())));
-        if self.followed != self.graph.inputs_version() {
-            copy.follow_placeholders();
-        }
-        copy
-    }
-
-    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
-        let mut fields = JsonMap::new();
-        saver.nested(|saver| self.save_fields(&mut fields, saver))?;
-        Ok(Json::Object(fields))
-    }
-
-    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
-        GraphModule::load_fields(json::object(saved)?, loader)
-    }
-}
-
-inventory::submit! { ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
-
-#[diagnostic::do_not_recommend]
-impl<'v> Param<'v> for &'v GraphModule {
-    type Guard = &'v GraphModule;
-    const SYMBOLIC: bool = false;
-    const TYPE: ParamType = <OfModule<GraphModule>>::TYPE;
-
-    fn guard(value: &'v Value) -> Result<Self::Guard> {
-        module_of(value)
-    }
-
-    fn lend(guard: &'v Self::Guard) -> Self {
-        guard
-    }
-
-    fn to_value(&self) -> Value {
-        module_value(*self)
-    }
-}
-
-impl Module for GraphModule {
-    fn params(&self) -> &[ParamSpec] {
-        &self.params
-    }
-
-    fn input_trees(&self) -> &[Tree] {
-        &self.trees
-    }
-
-    fn as_graph(&self) -> Option<(&Graph, &Attributes)> {
-        Some((&self.graph, &self.attributes))
-    }
-
-    fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
-        *out = self.run_values(args.iter().map(|v| (*v).clone()).collect(), None)?;
-        Ok(())
-    }
-
-    fn as_module(&self) -> &dyn Module {
-        self
-    }
-
-    fn duplicate_box(&self) -> Box<dyn Module> {
-        Box::new(self.duplicate())
-    }
-
-    fn open_edit(&mut self) -> bool {
-        self.open_edits();
-        true
-    }
-
-    fn close_edit(&mut self, keep: bool) {
-        if let Some(depth) = self.edits_open().checked_sub(1) {
-            self.close_edits(depth, keep);
-        }
-    }
-
-    fn effects(&self) -> Effects {
-        let mut called: FxHashSet<&str> = FxHashSet::default();
-        let mut effects = Effects::PURE;
-        for node in self.graph.nodes() {
-            let counts = match node.op() {
-                Op::Placeholder(_) | Op::Output | Op::GetAttr(_) => false,
-                // Each module is asked once, however often it is called.
-                Op::CallModule(path) => called.insert(path),
-                _ => true,
-            };
-            if counts {
-                effects = effects.union(Call::of(node, &self.attributes).effects());
-            }
-        }
-        effects
-    }
 }
 
 impl fmt::Debug for GraphModule {

@@ -9,6 +9,7 @@
 //! ```
 
 pub(crate) mod annotate_types;
+pub mod backend;
 pub(crate) mod canonicalize;
 pub(crate) mod capture;
 pub(crate) mod closeness;

@@ -4,7 +4,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use fx_core::prelude::*;
-//! use fx_core::backend::{Backend, Executable, Metas, Support};
+//! use fx_core::passes::backend::{Backend, Executable, Metas, Support};
 //! use fx_core::ir::ValueMeta;
 //! use fx_core::module::Call;
 //! use fx_core::operator;

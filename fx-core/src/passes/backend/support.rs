@@ -69,7 +69,7 @@ impl<'g> Metas<'g> {
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::backend::{Metas, OperatorSupport, Partitioner, Support, functions};
+/// use fx_core::passes::backend::{Metas, OperatorSupport, Partitioner, Support, functions};
 /// use fx_core::module::Call;
 /// use fx_core::operator;
 /// let sums = functions([operator::add, operator::sub]);

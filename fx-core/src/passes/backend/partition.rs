@@ -23,7 +23,7 @@ const ROUNDS: usize = 3;
 ///
 /// ```
 /// use fx_core::prelude::*;
-/// use fx_core::backend::{Partitioner, functions};
+/// use fx_core::passes::backend::{Partitioner, functions};
 /// use fx_core::operator;
 /// let f = traced!(|x: Float, y: Float| {
 ///     let (a, b) = ((x + 1.0)?, (y + 2.0)?); // together, though neither needs the other

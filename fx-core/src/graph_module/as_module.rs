@@ -1,0 +1,171 @@
+//! `GraphModule` as a module: its parts, its copies, and how a call runs it.
+//!
+//! Invariant: a copy has the graph, the entries and the code of the original, and shares its tensors.
+
+use std::any::Any;
+
+use rustc_hash::FxHashSet;
+
+use super::GraphModule;
+use crate::error::Result;
+use crate::file::json::{self, Json, JsonMap};
+use crate::file::loader::Loader;
+use crate::file::saver::Saver;
+use crate::ir::function::Effects;
+use crate::ir::graph::Graph;
+use crate::ir::op::Op;
+use crate::ir::param_type::ParamType;
+use crate::ir::signature::ParamSpec;
+use crate::module::argument::{OfModule, module_of, module_value};
+use crate::module::attributes::Attributes;
+use crate::module::call::Call;
+use crate::module::module::Module;
+use crate::module::registry::ModuleType;
+use crate::module::walk::{Component, Walk, WalkMut};
+use crate::trace::convert::Param;
+use crate::value::tree::Tree;
+use crate::value::value::Value;
+
+impl Clone for GraphModule {
+    fn clone(&self) -> Self {
+        self.duplicate()
+    }
+}
+
+impl Component for GraphModule {
+    fn visit(&self, walk: &mut Walk<'_, '_>) {
+        walk.component(self, |walk| {
+            for (path, module) in &self.attributes.modules {
+                walk.child(path, module);
+            }
+            for (path, (kind, value)) in &self.attributes.tensors {
+                let Some(tensor) = value.as_object() else {
+                    continue;
+                };
+                walk.tensor_at(path, *kind, tensor);
+            }
+        });
+    }
+
+    fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        self.visit_below(None, walk);
+    }
+
+    fn part(&self, path: &str) -> Option<&dyn Component> {
+        self.component(path)
+    }
+
+    fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
+        self.component_mut(path)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
+
+    fn duplicate(&self) -> Self {
+        let (graph, attributes) = (self.graph.clone(), self.attributes.clone());
+        let mut copy = GraphModule::of_parts(graph, attributes, &self.name);
+        copy.params = self.params.clone();
+        copy.trees = self.trees.clone();
+        copy.hooks = self.hooks.clone();
+        copy.entries = self.entries.clone();
+        copy.compiled = self
+            .compiled()
+            .map(|code| Box::new(code.of(copy.versions())));
+        if self.followed != self.graph.inputs_version() {
+            copy.follow_placeholders();
+        }
+        copy
+    }
+
+    fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
+        let mut fields = JsonMap::new();
+        saver.nested(|saver| self.save_fields(&mut fields, saver))?;
+        Ok(Json::Object(fields))
+    }
+
+    fn from_saved(saved: &Json, loader: &mut Loader<'_>) -> Result<Self> {
+        GraphModule::load_fields(json::object(saved)?, loader)
+    }
+}
+
+inventory::submit! { ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
+
+#[diagnostic::do_not_recommend]
+impl<'v> Param<'v> for &'v GraphModule {
+    type Guard = &'v GraphModule;
+    const SYMBOLIC: bool = false;
+    const TYPE: ParamType = <OfModule<GraphModule>>::TYPE;
+
+    fn guard(value: &'v Value) -> Result<Self::Guard> {
+        module_of(value)
+    }
+
+    fn lend(guard: &'v Self::Guard) -> Self {
+        guard
+    }
+
+    fn to_value(&self) -> Value {
+        module_value(*self)
+    }
+}
+
+impl Module for GraphModule {
+    fn params(&self) -> &[ParamSpec] {
+        &self.params
+    }
+
+    fn input_trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    fn as_graph(&self) -> Option<(&Graph, &Attributes)> {
+        Some((&self.graph, &self.attributes))
+    }
+
+    fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        *out = self.run_values(args.iter().map(|v| (*v).clone()).collect(), None)?;
+        Ok(())
+    }
+
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
+
+    fn duplicate_box(&self) -> Box<dyn Module> {
+        Box::new(self.duplicate())
+    }
+
+    fn open_edit(&mut self) -> bool {
+        self.open_edits();
+        true
+    }
+
+    fn close_edit(&mut self, keep: bool) {
+        if let Some(depth) = self.edits_open().checked_sub(1) {
+            self.close_edits(depth, keep);
+        }
+    }
+
+    fn effects(&self) -> Effects {
+        let mut called: FxHashSet<&str> = FxHashSet::default();
+        let mut effects = Effects::PURE;
+        for node in self.graph.nodes() {
+            let counts = match node.op() {
+                Op::Placeholder(_) | Op::Output | Op::GetAttr(_) => false,
+                // Each module is asked once, however often it is called.
+                Op::CallModule(path) => called.insert(path),
+                _ => true,
+            };
+            if counts {
+                effects = effects.union(Call::of(node, &self.attributes).effects());
+            }
+        }
+        effects
+    }
+}
