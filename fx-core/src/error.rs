@@ -280,10 +280,11 @@ pub enum ErrorKind {
 /// assert!(matches!(error.kind(), ErrorKind::Message(_)));
 /// assert_eq!(error.to_string(), "the kernel size must not be 0");
 /// ```
-pub struct Error(Box<dyn Erased>);
+pub struct Error(Box<Box<dyn Erased>>);
 
 /// The contents of an error. Behind a `dyn`, since the code that drops them would otherwise be
-/// compiled in every crate, for every `?`.
+/// compiled in every crate, for every `?`; in a box around that, since a result of a tensor is two
+/// words then, which a call returns in registers.
 trait Erased: Send + Sync {
     fn inner(&self) -> &Inner;
 
@@ -423,7 +424,10 @@ impl Error {
                 place: None,
                 pass: None,
             } => (format!("{step}{place}"), problem),
-            inner => (step.to_string(), Error(Box::new(inner)).to_string()),
+            inner => (
+                step.to_string(),
+                Error(Box::new(Box::new(inner))).to_string(),
+            ),
         };
         ErrorKind::Saved { place, problem }.into()
     }
@@ -532,11 +536,11 @@ impl Error {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Error(Box::new(Inner {
+        Error(Box::new(Box::new(Inner {
             kind,
             place: None,
             pass: None,
-        }))
+        })))
     }
 }
 

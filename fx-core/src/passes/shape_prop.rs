@@ -29,7 +29,7 @@ impl GraphModule {
     /// # Errors
     /// As [`forward`](GraphModule::forward).
     pub fn propagate_shapes(&mut self, args: impl IntoArgs) -> Result<Value> {
-        struct ShapeProp(FxHashMap<NodeId, ValueMeta>);
+        struct ShapeProp(Vec<(NodeId, ValueMeta)>);
         impl Interpreter for ShapeProp {
             fn run_node(
                 &mut self,
@@ -37,18 +37,24 @@ impl GraphModule {
                 node: NodeRef<'_>,
             ) -> Result<Value> {
                 let value = run.run_node(self, node)?;
-                self.0.insert(node.id(), ValueMeta::of(&value));
+                self.0.push((node.id(), ValueMeta::of(&value)));
                 Ok(value)
             }
         }
-        let mut shapes = ShapeProp(FxHashMap::default());
-        shapes.0.reserve(self.graph().len());
+        let mut shapes = ShapeProp(Vec::with_capacity(self.graph().len()));
         let result = self.interpret(&mut shapes, args)?;
+        let mut inside: FxHashMap<NodeId, ValueMeta> = FxHashMap::default();
         self.set_metas(&mut |graph| {
-            let nodes = graph.nodes().map(|node| node.id());
-            nodes
-                .filter_map(|node| Some((node, shapes.0.remove(&node)?)))
-                .collect()
+            // The graph itself comes first, and most nodes are its own; a loop's last turn counts.
+            let (mut here, others): (Vec<_>, Vec<_>) = std::mem::take(&mut shapes.0)
+                .into_iter()
+                .partition(|(node, _)| graph.node(*node).is_ok());
+            inside.extend(others);
+            if !inside.is_empty() {
+                let nodes = graph.nodes().map(|node| node.id());
+                here.extend(nodes.filter_map(|node| Some((node, inside.remove(&node)?))));
+            }
+            here
         })?;
         Ok(result)
     }

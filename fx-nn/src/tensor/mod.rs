@@ -104,8 +104,17 @@ impl Tensor {
     }
 
     /// The result of an operation.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn made(data: candle_core::Tensor) -> Self {
+        match data.track_op() || data.dims().contains(&0) {
+            true => Tensor::made_with_care(data),
+            false => Tensor(Repr::Dense(data)),
+        }
+    }
+
+    /// A result with a history, or without elements.
+    #[inline(never)]
+    fn made_with_care(data: candle_core::Tensor) -> Self {
         Tensor::from(chain::linked(backward::remembered(data)))
     }
 
