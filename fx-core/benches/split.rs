@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use fx_core::ir::{Graph, Op};
@@ -39,11 +40,14 @@ fn main() -> Result<()> {
     let sizes = [10_000, 100_000];
     growth("split", sizes, "module", chain, |nodes, gm| {
         let mut gm = gm.clone();
+        let names: Vec<Arc<str>> = (0..PARTS)
+            .map(|part| format!("part_{part}").into())
+            .collect();
         let mut at = 0;
         let start = Instant::now();
         let parts = gm.split(|_| {
             at += 1;
-            Some(format!("part_{}", (at - 1) * PARTS / nodes))
+            names.get((at - 1) * PARTS / nodes).cloned()
         })?;
         let seconds = start.elapsed().as_secs_f64();
         match parts.len() {

@@ -137,10 +137,16 @@ impl GraphModule {
     /// Returns an error if the graph names something that the attributes do not have, or breaks its
     /// rules.
     pub fn new(attributes: Attributes, graph: Graph, name: &str) -> Result<Self> {
-        let mut module = GraphModule::of_parts(graph, attributes, name);
-        module.follow_placeholders();
+        let module = GraphModule::of_checked(attributes, graph, name);
         module.program()?;
         Ok(module)
+    }
+
+    /// The same for a part of a graph whose calls were checked.
+    pub(crate) fn of_checked(attributes: Attributes, graph: Graph, name: &str) -> Self {
+        let mut module = GraphModule::of_parts(graph, attributes, name);
+        module.follow_placeholders();
+        module
     }
 
     /// A module of a graph, with what it names in another module, which need not have been traced:

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::FxBuildHasher;
 
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
@@ -104,8 +104,7 @@ impl GraphModule {
     fn split_into(&mut self, parts: Vec<(Arc<str>, Vec<NodeId>)>) -> Result<Vec<SplitPart>> {
         let (graph, attributes) = (self.graph(), self.attributes());
         let mut part_of: Vec<Option<u32>> = vec![None; graph.index_bound()];
-        let mut regions = Vec::with_capacity(parts.len());
-        for (number, (path, nodes)) in (0u32..).zip(&parts) {
+        for (number, (_, nodes)) in (0u32..).zip(&parts) {
             for id in nodes {
                 let node = graph.node(*id)?;
                 if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
@@ -115,13 +114,14 @@ impl GraphModule {
                 }
                 part_of[node.id().index as usize] = Some(number);
             }
-            let region = Region::of(graph, nodes.iter().copied())?;
+        }
+        let regions = Region::of_parts(graph, &part_of, parts.len());
+        for ((path, _), region) in parts.iter().zip(&regions) {
             if region.outputs().is_empty() {
                 return Err(Error::region(format_args!(
                     "nothing outside uses the nodes of `{path}`: a module of them would return nothing"
                 )));
             }
-            regions.push(region);
         }
         let order = order_by_parts(graph, attributes, &part_of, parts.len());
         let order = order.ok_or_else(|| no_order(graph, attributes, &parts, &regions))?;
@@ -129,9 +129,9 @@ impl GraphModule {
         for ((path, _), region) in parts.iter().zip(&regions) {
             let inner_graph = graph_of(region, graph)?;
             let named = attributes.named_by(&inner_graph);
-            inner.push(GraphModule::new(named, inner_graph, path)?);
+            inner.push(GraphModule::of_checked(named, inner_graph, path));
         }
-        self.edit(|gm| gm.put_parts(&parts, &regions, inner, &order))
+        self.edit(|gm| gm.put_parts(&parts, &regions, inner, &order, &part_of))
     }
 
     fn put_parts(
@@ -140,6 +140,7 @@ impl GraphModule {
         regions: &[Region],
         inner: Vec<GraphModule>,
         order: &[NodeId],
+        part_of: &[Option<u32>],
     ) -> Result<Vec<SplitPart>> {
         for ((path, _), inner) in parts.iter().zip(inner) {
             self.add_new_submodule(path, inner)?;
@@ -159,19 +160,15 @@ impl GraphModule {
             results.push(given);
         }
         // After all calls: one part's call may use another part's result.
-        for (region, given) in regions.iter().zip(results) {
-            let inside: FxHashSet<NodeId> = region.nodes().iter().copied().collect();
+        let part = |id: NodeId| part_of.get(id.index as usize).copied().flatten();
+        for ((number, region), given) in (0u32..).zip(regions).zip(results) {
             for (old, new) in region.outputs().iter().zip(given) {
                 let mut node = graph.node_mut(*old)?;
-                node.replace_uses_with_filter(new, |user| !inside.contains(&user.id()))?;
+                node.replace_uses_with_filter(new, |user| part(user.id()) != Some(number))?;
             }
         }
-        let inside: FxHashSet<NodeId> = regions.iter().flat_map(Region::nodes).copied().collect();
-        let moved: Vec<NodeId> = order
-            .iter()
-            .filter(|id| inside.contains(id))
-            .copied()
-            .collect();
+        let moved = order.iter().filter(|id| part(**id).is_some());
+        let moved: Vec<NodeId> = moved.copied().collect();
         edit.erase_unused(&moved)?;
         drop(edit);
         self.lint()?;

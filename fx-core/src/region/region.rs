@@ -64,6 +64,39 @@ impl Region {
         })
     }
 
+    /// The regions of several parts, in one walk over the graph: `part` holds the part of each node,
+    /// by index.
+    pub(crate) fn of_parts(graph: &Graph, part: &[Option<u32>], parts: usize) -> Vec<Region> {
+        let part_of = |node: NodeRef<'_>| part.get(node.id().index as usize).copied().flatten();
+        let mut inputs: Vec<IndexSet<NodeId, FxBuildHasher>> = Vec::new();
+        inputs.resize_with(parts, IndexSet::default);
+        let mut regions = vec![
+            Region {
+                nodes: Vec::new(),
+                inputs: Vec::new(),
+                outputs: Vec::new(),
+            };
+            parts
+        ];
+        for node in graph.nodes() {
+            let Some(own) = part_of(node) else {
+                continue;
+            };
+            let at = own as usize;
+            regions[at].nodes.push(node.id());
+            let others = node.all_input_nodes();
+            let others = others.filter(|input| part_of(*input) != Some(own));
+            inputs[at].extend(others.map(NodeRef::id));
+            if node.users().any(|user| part_of(user) != Some(own)) {
+                regions[at].outputs.push(node.id());
+            }
+        }
+        for (region, inputs) in regions.iter_mut().zip(inputs) {
+            region.inputs = inputs.into_iter().collect();
+        }
+        regions
+    }
+
     /// The nodes.
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
