@@ -50,7 +50,7 @@ fn generated_is_the_same<M: Module>(
 fn is_kept(name: &str, source: &str, kept: &str) {
     assert!(
         source == kept,
-        "the generated source of {name} is another than the one that is kept: look at what `cargo run -p fx-goldens --example generate {name}` changes"
+        "the generated source of {name} is another than the one that is kept: look at what `cargo run -p fx-goldens --example keep_source {name}` changes"
     );
 }
 
