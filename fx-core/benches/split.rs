@@ -9,6 +9,7 @@ use std::time::Instant;
 use fx_core::ir::{Graph, Op};
 use fx_core::module::Call;
 use fx_core::operator;
+use fx_core::passes::SplitOptions;
 use fx_core::passes::backend::{Metas, Partitioner, Support};
 use fx_core::prelude::*;
 use support::{growth, module};
@@ -39,18 +40,17 @@ fn chain(nodes: usize) -> Result<GraphModule> {
 fn main() -> Result<()> {
     let sizes = [10_000, 100_000];
     growth("split", sizes, "module", chain, |nodes, gm| {
-        let mut gm = gm.clone();
         let names: Vec<Arc<str>> = (0..PARTS)
             .map(|part| format!("part_{part}").into())
             .collect();
         let mut at = 0;
         let start = Instant::now();
-        let parts = gm.split(|_| {
+        let split = gm.split(&SplitOptions::new(), |_| {
             at += 1;
             names.get((at - 1) * PARTS / nodes).cloned()
         })?;
         let seconds = start.elapsed().as_secs_f64();
-        match parts.len() {
+        match split.parts.len() {
             PARTS => Ok(seconds),
             other => Err(Error::msg(format_args!("there are {other} parts"))),
         }

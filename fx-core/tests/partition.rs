@@ -5,11 +5,11 @@ use std::sync::Arc;
 use fx_core::ir::{Argument, Graph, NodeRef, Op, ValueMeta};
 use fx_core::module::{Call, Module};
 use fx_core::operator;
-use fx_core::passes::Region;
 use fx_core::passes::backend::{
     Backend, Executable, Metas, Minimizer, OperatorSupport, Partitioner, StepReport, Support,
     functions,
 };
+use fx_core::passes::{Region, SplitOptions};
 use fx_core::prelude::*;
 use fx_core::value::NodeId;
 use proptest::prelude::*;
@@ -49,15 +49,14 @@ fn among(flags: Vec<bool>, gm: &GraphModule) -> impl OperatorSupport {
 
 /// Splits a graph by regions.
 fn split(gm: &GraphModule, regions: &[Region]) -> Result<GraphModule> {
-    let mut split = gm.clone();
-    split.split(|node| {
+    let split = gm.split(&SplitOptions::new(), |node| {
         let at = regions
             .iter()
             .position(|region| region.nodes().contains(&node.id()))?;
         Some(format!("part_{at}"))
     })?;
-    split.lint()?;
-    Ok(split)
+    split.module.lint()?;
+    Ok(split.module)
 }
 
 #[test]

@@ -60,6 +60,14 @@ impl Op {
         }
     }
 
+    /// Whether it is the call of a function, a method or a module.
+    pub fn is_call(&self) -> bool {
+        matches!(
+            self,
+            Op::CallFunction(_) | Op::CallMethod(_) | Op::CallModule(_)
+        )
+    }
+
     /// The default name of such a node: the function's or method's name, otherwise the whole path.
     pub(crate) fn name_candidate(&self) -> &str {
         match self {

@@ -33,7 +33,7 @@ mod retarget;
 mod schedule;
 pub(crate) mod shape_prop;
 pub(crate) mod simplify_control;
-pub(crate) mod split;
+mod split;
 mod structural_hash;
 
 pub use self::annotate_types::AnnotateTypes;
@@ -53,7 +53,8 @@ pub use self::pass::{Pass, PassFn, pass_fn};
 pub use self::profile::{NodeCost, Profile};
 pub use self::record::PassRecord;
 pub use self::simplify_control::SimplifyControl;
-pub use self::split::SplitPart;
+pub use self::split::assigned::{PartId, Split, SplitOptions};
+pub use self::split::parts::SplitPart;
 pub use crate::region::ordered::Ordered;
 pub use crate::region::region::Region;
 

@@ -1,7 +1,7 @@
 //! `Region`: nodes of a graph as a unit, with the values they take from other nodes and those they
 //! pass on.
 //!
-//! Invariant: nodes are in graph order, inputs in order of first use, outputs in node order.
+//! Invariant: nodes are in graph order, inputs and outputs in the order of first use.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -32,6 +32,9 @@ pub struct Region {
     outputs: Vec<NodeId>,
 }
 
+/// Nodes, in the order in which they came.
+type NodeSet = IndexSet<NodeId, FxBuildHasher>;
+
 impl Region {
     /// Creates the region of some nodes, in any order. Takes time proportional to the nodes and
     /// their uses, whatever the size of the graph.
@@ -48,19 +51,22 @@ impl Region {
             }
         }
         refs.sort_unstable_by_key(|node| node.order_key());
-        let mut inputs: IndexSet<NodeId, FxBuildHasher> = IndexSet::default();
-        let mut outputs = Vec::new();
+        let mut inputs: NodeSet = IndexSet::default();
+        let mut users: Vec<NodeRef<'_>> = Vec::new();
         for node in &refs {
             let others = node.all_input_nodes().map(NodeRef::id);
             inputs.extend(others.filter(|input| !inside.contains(input)));
-            if node.users().any(|user| !inside.contains(&user.id())) {
-                outputs.push(node.id());
-            }
+            users.extend(node.users().filter(|user| !inside.contains(&user.id())));
         }
+        users.sort_unstable_by_key(|user| user.order_key());
+        users.dedup_by_key(|user| user.id());
+        let used = users.into_iter().flat_map(NodeRef::all_input_nodes);
+        let used = used.map(NodeRef::id).filter(|id| inside.contains(id));
+        let outputs: NodeSet = used.collect();
         Ok(Region {
             nodes: refs.into_iter().map(NodeRef::id).collect(),
             inputs: inputs.into_iter().collect(),
-            outputs,
+            outputs: outputs.into_iter().collect(),
         })
     }
 
@@ -68,33 +74,32 @@ impl Region {
     /// by index.
     pub(crate) fn of_parts(graph: &Graph, part: &[Option<u32>], parts: usize) -> Vec<Region> {
         let part_of = |node: NodeRef<'_>| part.get(node.id().index as usize).copied().flatten();
-        let mut inputs: Vec<IndexSet<NodeId, FxBuildHasher>> = Vec::new();
-        inputs.resize_with(parts, IndexSet::default);
-        let mut regions = vec![
-            Region {
-                nodes: Vec::new(),
-                inputs: Vec::new(),
-                outputs: Vec::new(),
-            };
-            parts
-        ];
+        let mut regions = vec![(Vec::new(), IndexSet::default(), IndexSet::default()); parts];
         for node in graph.nodes() {
-            let Some(own) = part_of(node) else {
-                continue;
-            };
-            let at = own as usize;
-            regions[at].nodes.push(node.id());
-            let others = node.all_input_nodes();
-            let others = others.filter(|input| part_of(*input) != Some(own));
-            inputs[at].extend(others.map(NodeRef::id));
-            if node.users().any(|user| part_of(user) != Some(own)) {
-                regions[at].outputs.push(node.id());
+            let own = part_of(node);
+            if let Some(own) = own {
+                regions[own as usize].0.push(node.id());
+            }
+            for input in node.all_input_nodes() {
+                let other = part_of(input);
+                if other == own {
+                    continue;
+                }
+                if let Some(own) = own {
+                    regions[own as usize].1.insert(input.id());
+                }
+                if let Some(other) = other {
+                    regions[other as usize].2.insert(input.id());
+                }
             }
         }
-        for (region, inputs) in regions.iter_mut().zip(inputs) {
-            region.inputs = inputs.into_iter().collect();
-        }
-        regions
+        let regions = regions.into_iter();
+        let region = |(nodes, inputs, outputs): (Vec<NodeId>, NodeSet, NodeSet)| Region {
+            nodes,
+            inputs: inputs.into_iter().collect(),
+            outputs: outputs.into_iter().collect(),
+        };
+        regions.map(region).collect()
     }
 
     /// The nodes.
@@ -107,7 +112,7 @@ impl Region {
         &self.inputs
     }
 
-    /// The nodes that outside nodes use.
+    /// The nodes that outside nodes use, in the order of that use.
     pub fn outputs(&self) -> &[NodeId] {
         &self.outputs
     }

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::partition::{Colour, Partitioner, is_call};
+use super::partition::{Colour, Partitioner};
 use super::support::{Metas, Support};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -16,7 +16,7 @@ use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
 use crate::module::attributes::Attributes;
 use crate::module::call::Call;
-use crate::passes::split::SplitPart;
+use crate::passes::split::parts::{Parts, SplitPart};
 use crate::region::region::Region;
 use crate::text::free_name;
 use crate::value::handle::NodeId;
@@ -120,11 +120,12 @@ impl GraphModule {
         let before = colours.clone();
         let mut is_worth = |region: &Region| backend.worth(self, region);
         let regions = Partitioner::new().regions(self, colours, &mut is_worth)?;
-        let mut part_of: Vec<Option<Arc<str>>> = vec![None; self.graph().index_bound()];
-        for (number, region) in regions.iter().enumerate() {
-            let path: Arc<str> = self.free_path(&format!("{}_{number}", backend.name()));
+        let mut part_of: Vec<Option<u32>> = vec![None; self.graph().index_bound()];
+        let mut paths: Vec<Arc<str>> = Vec::with_capacity(regions.len());
+        for (number, region) in (0u32..).zip(&regions) {
+            paths.push(self.free_path(&format!("{}_{number}", backend.name())));
             for id in region.nodes() {
-                part_of[id.index as usize] = Some(path.clone());
+                part_of[id.index as usize] = Some(number);
             }
         }
         for node in self.graph().nodes() {
@@ -134,7 +135,7 @@ impl GraphModule {
             }
         }
         self.edit(|gm| {
-            let made = gm.split(|node| part_of[node.id().index as usize].clone())?;
+            let made = gm.move_into_parts(&Parts::in_place(&paths, &part_of))?;
             let mut report = LowerReport {
                 parts: Vec::with_capacity(made.len()),
                 left,
@@ -196,7 +197,7 @@ impl GraphModule {
     fn colours<B: Backend + ?Sized>(&self, backend: &B) -> Result<(Vec<Colour>, Vec<LeftNode>)> {
         let mut colours = vec![Colour::None; self.graph().index_bound()];
         let mut left = Vec::new();
-        for node in self.graph().nodes().filter(|node| is_call(*node)) {
+        for node in self.graph().nodes().filter(|node| node.op().is_call()) {
             let call = self.call(node)?;
             let colour = &mut colours[node.id().index as usize];
             *colour = match backend.supports(&call, &Metas::of(self.graph(), node)) {

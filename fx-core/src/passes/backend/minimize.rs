@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::lower::Backend;
-use super::partition::is_call;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
@@ -70,7 +69,7 @@ impl<'b, B: Backend + ?Sized> Minimizer<'b, B> {
     pub fn run(&self, gm: &GraphModule, args: impl IntoArgs) -> Result<Option<Minimized>> {
         let mut run = gm.interpretation().keep_values();
         run.run(&mut PlainInterpreter, gm.process_inputs(args)?)?;
-        let calls = gm.graph().nodes().filter(|node| is_call(*node));
+        let calls = gm.graph().nodes().filter(|node| node.op().is_call());
         let calls: Vec<NodeId> = calls.map(NodeRef::id).collect();
         let mut compilations = 0;
         let mut problem_of = |from: usize, to: usize| -> Result<Option<(GraphModule, String)>> {

@@ -89,7 +89,7 @@ impl Partitioner {
         };
         let mut colours = vec![Colour::None; gm.graph().index_bound()];
         for node in gm.graph().nodes() {
-            if is_call(node) {
+            if node.op().is_call() {
                 colours[node.id().index as usize] = match of(node)? {
                     Support::Yes => Colour::Counts,
                     Support::IfFused => Colour::Joins,
@@ -235,13 +235,6 @@ pub(super) enum Colour {
     Joins,
     /// Not supported.
     Left,
-}
-
-pub(super) fn is_call(node: NodeRef<'_>) -> bool {
-    matches!(
-        node.op(),
-        Op::CallFunction(_) | Op::CallMethod(_) | Op::CallModule(_)
-    )
 }
 
 /// Sets of nodes that are joined, by index.
