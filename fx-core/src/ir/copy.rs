@@ -89,6 +89,7 @@ impl Graph {
     ) -> Result<(Graph, Vec<Argument>)> {
         let mut part = Graph::with_capacity(inputs.len() + nodes.len() + 1);
         let mut copies: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+        copies.reserve(inputs.len() + nodes.len());
         for input in inputs {
             let node = self.node(*input)?;
             let placeholder = part.placeholder(&node.name().to_string())?;
@@ -99,9 +100,12 @@ impl Graph {
             let copy = copies.get(&id).copied();
             copy.map_or(Argument::None, Argument::Node)
         };
+        let mut copier = Copier::new(self);
         for id in nodes {
-            let copy = part.node_copy(self.node(*id)?, |input| now(&copies, input))?;
-            copies.insert(*id, copy);
+            let node = self.node(*id)?;
+            let inputs = mapped_inputs(node, &mut |input| now(&copies, input));
+            // The inputs stand for the same values, so that what is known of the nodes stays true.
+            copies.insert(*id, copier.copy(&mut part, node, inputs, true)?);
         }
         let results = results.iter();
         let results = results.map(|result| result.map_nodes(&mut |id| now(&copies, id)));

@@ -10,7 +10,6 @@ use super::ordered::Ordered;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::module::attributes::Attributes;
 use crate::value::handle::NodeId;
 
 /// Which of the units that can come next does.
@@ -53,7 +52,7 @@ impl<'g> Units<'g> {
     /// The units of a graph: `part` holds the part of each node, by index.
     pub fn of(
         graph: &'g Graph,
-        attributes: &Attributes,
+        ordered: &Ordered,
         part: &'g [Option<u32>],
         parts: usize,
     ) -> Self {
@@ -77,8 +76,7 @@ impl<'g> Units<'g> {
                 members.push(node.id());
             }
         }
-        let ordered = Ordered::of(graph, attributes);
-        found.for_each_need(&ordered, |from, to, at, _| {
+        found.for_each_need(ordered, |from, to, at, _| {
             edges.push((index(from), index(to), at));
         });
         edges.sort_unstable();

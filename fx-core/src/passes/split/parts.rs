@@ -105,8 +105,8 @@ impl GraphModule {
     pub(crate) fn move_into_parts(&mut self, how: &Parts<'_>) -> Result<Vec<SplitPart>> {
         let (graph, attributes) = (self.graph(), self.attributes());
         let regions = Region::of_parts(graph, how.part_of, how.paths.len());
-        let units = Units::of(graph, attributes, how.part_of, how.paths.len());
         let ordered = Ordered::of(graph, attributes);
+        let units = Units::of(graph, &ordered, how.part_of, how.paths.len());
         let has_effects = |region: &Region| {
             let mut nodes = region.nodes().iter();
             nodes.any(|id| graph.node(*id).is_ok_and(|node| ordered.contains(node)))
