@@ -29,6 +29,7 @@ mod region;
 mod text;
 
 pub mod control;
+pub mod draw;
 pub mod emit;
 pub mod file;
 pub mod graph_module;

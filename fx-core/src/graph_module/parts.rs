@@ -226,7 +226,7 @@ fn holds_parts(part: &&dyn Component) -> bool {
 }
 
 /// The graph modules that a call of a module may run, by path inside it: itself, or its sides.
-pub(super) fn graphs_of(module: &dyn Module) -> Vec<(&'static str, &GraphModule)> {
+pub(crate) fn graphs_of(module: &dyn Module) -> Vec<(&'static str, &GraphModule)> {
     if let Some(itself) = as_graph_module(module) {
         return vec![("", itself)];
     }

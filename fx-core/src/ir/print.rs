@@ -8,11 +8,14 @@ use super::node::NodeRef;
 use super::op::Op;
 use super::value_meta::ValueMeta;
 
-/// An argument in printed form, `%name` for a node.
+/// An argument in printed form, `%name` for a node; without a graph, [`HOLE`].
 struct Shown<'g> {
-    graph: &'g Graph,
+    graph: Option<&'g Graph>,
     arg: &'g Argument,
 }
+
+/// Stands for a node in a [`Template`].
+pub(crate) const HOLE: char = '\u{1}';
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,9 +24,10 @@ impl fmt::Display for Shown<'_> {
             arg,
         };
         match self.arg {
-            Argument::Node(id) => match self.graph.node(*id) {
-                Ok(node) => write!(f, "%{}", node.name()),
-                Err(_) => f.write_str("%<erased>"),
+            Argument::Node(id) => match self.graph.map(|graph| graph.node(*id)) {
+                Some(Ok(node)) => write!(f, "%{}", node.name()),
+                Some(Err(_)) => f.write_str("%<erased>"),
+                None => write!(f, "{HOLE}"),
             },
             Argument::None => f.write_str("None"),
             Argument::Ellipsis => f.write_str("..."),
@@ -63,7 +67,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-struct ShownTuple<'g>(&'g Graph, &'g [Argument]);
+struct ShownTuple<'g>(Option<&'g Graph>, &'g [Argument]);
 
 impl fmt::Display for ShownTuple<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,6 +88,33 @@ fn separated(
         write!(f, "{item}")?;
     }
     Ok(())
+}
+
+/// A node's arguments with holes where nodes stand, so that equal ones are equal texts.
+pub(crate) struct Template<'g>(pub NodeRef<'g>);
+
+impl fmt::Display for Template<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_with(f, None)
+    }
+}
+
+impl Template<'_> {
+    /// Writes the arguments with the names of nodes, if there is a graph.
+    pub fn fmt_with(&self, f: &mut fmt::Formatter<'_>, graph: Option<&Graph>) -> fmt::Result {
+        let shown = |arg| Shown { graph, arg };
+        f.write_str("(")?;
+        separated(f, self.0.args().iter().map(shown))?;
+        for (at, (key, arg)) in self.0.kwargs().iter().enumerate() {
+            let comma = if at > 0 || !self.0.args().is_empty() {
+                ", "
+            } else {
+                ""
+            };
+            write!(f, "{comma}{key}={}", shown(arg))?;
+        }
+        f.write_str(")")
+    }
 }
 
 /// Text that is printed bare if it can be parsed back, otherwise quoted.
@@ -124,7 +155,7 @@ fn write_kwargs(f: &mut fmt::Formatter<'_>, node: NodeRef<'_>) -> fmt::Result {
         if i > 0 {
             f.write_str(", ")?;
         }
-        let graph = node.graph();
+        let graph = Some(node.graph());
         write!(f, "{}: {}", bare_keyword(key), Shown { graph, arg })?;
     }
     f.write_str("}")
@@ -157,7 +188,7 @@ impl fmt::Display for NodeRef<'_> {
 
 impl NodeRef<'_> {
     fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let graph = self.graph();
+        let graph = Some(self.graph());
         let plain = self.kwargs().is_empty() && self.num_users() == 0 && self.type_expr().is_none();
         if *self.op() == Op::Output && plain {
             f.write_str("return ")?;
@@ -228,7 +259,7 @@ impl Graph {
                 node.opcode().to_string(),
                 node.name().to_string(),
                 node.target().to_string(),
-                ShownTuple(self, node.args()).to_string(),
+                ShownTuple(Some(self), node.args()).to_string(),
                 ShownKwargs(node).to_string(),
             ]);
         }

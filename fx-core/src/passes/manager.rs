@@ -51,6 +51,53 @@ pub struct PassManager {
     rounds: Rounds,
     checks: Vec<Check>,
     samples: Vec<Sample>,
+    observers: Vec<Box<dyn PassObserver>>,
+}
+
+/// Sees each pass of a [`PassManager`], for a report of its own or pictures of each step.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use fx_core::prelude::*;
+/// use fx_core::passes::{DeadCode, PassManager, PassObserver, PassRecord};
+/// #[derive(Default, Clone)]
+/// struct Sizes(Arc<Mutex<Vec<usize>>>);
+/// impl PassObserver for Sizes {
+///     fn on_pass(&self, before: &GraphModule, after: &GraphModule, record: &PassRecord) -> Result<()> {
+///         assert_eq!(before.graph().len(), record.nodes_before);
+///         self.0.lock().map_err(|_| Error::msg("a pass panicked"))?.push(after.graph().len());
+///         Ok(())
+///     }
+/// }
+/// let mut gm = symbolic_trace(traced!(|x: Float| { let _unused = (x * 2.0)?; x + 1.0 }))?;
+/// let sizes = Sizes::default();
+/// PassManager::new().pass(DeadCode).observe(sizes.clone()).run(&mut gm)?;
+/// assert_eq!(*sizes.0.lock().map_err(|_| Error::msg("a pass panicked"))?, [3]);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait PassObserver: Send + Sync {
+    /// Whether it sees the pass of this name. A copy of the module is made before each pass that an
+    /// observer sees.
+    fn sees(&self, pass: &str) -> bool {
+        let _ = pass;
+        true
+    }
+
+    /// Called before the first pass of a run.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn on_start(&self, gm: &GraphModule) -> Result<()> {
+        let _ = gm;
+        Ok(())
+    }
+
+    /// Called after each pass that it sees, with the module before it and after it.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn on_pass(&self, before: &GraphModule, after: &GraphModule, record: &PassRecord)
+    -> Result<()>;
 }
 
 enum Item {
@@ -180,6 +227,13 @@ impl PassManager {
         self
     }
 
+    /// Shows each pass to an observer, those of groups too.
+    #[must_use]
+    pub fn observe(mut self, observer: impl PassObserver + 'static) -> Self {
+        self.observers.push(Box::new(observer));
+        self
+    }
+
     /// The names of the passes, in order; a group is the names of its passes in parentheses.
     pub fn names(&self) -> Vec<String> {
         let name = |item: &Item| match item {
@@ -206,7 +260,7 @@ impl PassManager {
     /// found it.
     pub fn run(&self, gm: &mut GraphModule) -> Result<PassReport> {
         let mut report = PassReport::default();
-        self.run_group(gm, &mut report, &[])?;
+        self.run_group(gm, &mut report, &[], &[])?;
         Ok(report)
     }
 
@@ -216,8 +270,13 @@ impl PassManager {
         gm: &mut GraphModule,
         report: &mut PassReport,
         outer: &[Running<'_>],
+        observers: &[&dyn PassObserver],
     ) -> Result<()> {
         schedule::validate(&self.items_names(), &self.constraints)?;
+        let mut observers = observers.to_vec();
+        observers.extend(self.observers.iter().map(|observer| &**observer));
+        let mut own = self.observers.iter();
+        own.try_for_each(|observer| observer.on_start(gm))?;
         let expected = expected(gm, &self.samples)?;
         let own = |gm: &GraphModule| -> Result<()> {
             self.checks.iter().try_for_each(|check| check(gm))?;
@@ -234,11 +293,20 @@ impl PassManager {
                     Item::Pass(pass) => {
                         let check =
                             |gm: &GraphModule| checks.iter().try_for_each(|check| check(gm));
+                        let name = pass.name();
+                        let seeing = observers.iter().filter(|observer| observer.sees(&name));
+                        let seeing: Vec<&&dyn PassObserver> = seeing.collect();
+                        let before = (!seeing.is_empty()).then(|| gm.clone());
                         let record = gm.apply_checked(&**pass, &check);
                         let record = record.map_err(|error| error.after(&report.names()))?;
+                        if let Some(before) = before {
+                            let mut seeing = seeing.into_iter();
+                            seeing
+                                .try_for_each(|observer| observer.on_pass(&before, gm, &record))?;
+                        }
                         report.records.push((round, record));
                     }
-                    Item::Group(group) => group.run_group(gm, report, &checks)?,
+                    Item::Group(group) => group.run_group(gm, report, &checks, &observers)?,
                 }
             }
             if !report.records[last..].iter().any(|(_, r)| r.changed) {

@@ -34,7 +34,7 @@ mod schedule;
 pub(crate) mod shape_prop;
 pub(crate) mod simplify_control;
 mod split;
-mod structural_hash;
+pub(crate) mod structural_hash;
 
 pub use self::annotate_types::AnnotateTypes;
 pub use self::canonicalize::Canonicalize;
@@ -46,7 +46,7 @@ pub use self::decompose::{DecomposedCall, Decompositions};
 pub use self::divergence::{Divergence, first_divergence};
 pub use self::fold_constants::FoldConstants;
 pub use self::folded::FoldedConstants;
-pub use self::manager::{Culprit, PassManager, PassReport};
+pub use self::manager::{Culprit, PassManager, PassObserver, PassReport};
 pub use self::memory_plan::{MemoryPlan, PlannedNode, memory_plan};
 pub use self::normalize::{MethodsToFunctions, NormalizeArguments};
 pub use self::pass::{Pass, PassFn, pass_fn};

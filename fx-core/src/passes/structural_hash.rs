@@ -49,6 +49,11 @@ impl FromStableHash for Halves {
 }
 
 fn hash(graph: &Graph, ordered: &Ordered) -> u128 {
+    node_hashes(graph, ordered).0
+}
+
+/// The hash of a graph, and what each node computes as a hash, by index.
+pub(crate) fn node_hashes(graph: &Graph, ordered: &Ordered) -> (u128, Vec<[u64; 2]>) {
     let mut hashes: Vec<[u64; 2]> = vec![[0; 2]; graph.index_bound()];
     let mut impure = 0u64;
     let mut whole = StableSipHasher128::new();
@@ -83,5 +88,5 @@ fn hash(graph: &Graph, ordered: &Ordered) -> u128 {
         }
     }
     let Halves([low, high]) = whole.finish();
-    (u128::from(high) << 64) | u128::from(low)
+    ((u128::from(high) << 64) | u128::from(low), hashes)
 }
