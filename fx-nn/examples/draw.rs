@@ -30,7 +30,10 @@ fn main() -> Result<()> {
     let mut largest = std::collections::HashMap::new();
     gm.forward_observed::<Tensor>(&x, |node, value| {
         if let Ok(tensor) = Tensor::from_value(value.clone()) {
-            largest.insert(node.id(), tensor.abs()?.to_vec()?.into_iter().fold(0.0, f64::max));
+            largest.insert(
+                node.id(),
+                tensor.abs()?.to_vec()?.into_iter().fold(0.0, f64::max),
+            );
         }
         Ok(())
     })?;
@@ -39,13 +42,19 @@ fn main() -> Result<()> {
         .column(Column::profile(&gm.profile(3, &x)?))
         .column(Column::memory(&memory_plan(&gm)?))
         .column(
-            Column::new("largest activation", |node| largest.get(&node.id()).copied())
-                .chart(Chart::Heat),
+            Column::new("largest activation", |node| {
+                largest.get(&node.id()).copied()
+            })
+            .chart(Chart::Heat),
         )
         .table(fx_nn::summary(&model, &x)?);
     gm.to_html(folder.join("resnet18.html"), &page)?;
     let drawing = gm.draw(&DrawOptions::new().depth(2))?;
-    let files = [("svg", drawing.svg()), ("dot", drawing.dot()), ("mmd", drawing.mermaid())];
+    let files = [
+        ("svg", drawing.svg()),
+        ("dot", drawing.dot()),
+        ("mmd", drawing.mermaid()),
+    ];
     for (extension, text) in files {
         let path = folder.join("resnet18").with_extension(extension);
         std::fs::write(path, text).map_err(Error::other)?;

@@ -222,11 +222,6 @@ fn partners(before: &GraphModule, after: &GraphModule) -> FxHashMap<NodeId, Node
     let mut found = Partners::default();
     let named = |node: NodeRef<'_>| old.find_name(&node.name().to_string());
     for node in new.nodes() {
-        if let Some(same) = named(node).filter(|same| old_hash(same.id()) == new_hash(node.id())) {
-            found.join(node.id(), same.id());
-        }
-    }
-    for node in new.nodes() {
         if let Some(one) = named(node).filter(|one| one.op() == node.op()) {
             found.join(node.id(), one.id());
         }
@@ -264,6 +259,12 @@ fn partners(before: &GraphModule, after: &GraphModule) -> FxHashMap<NodeId, Node
         let same = by_hash.get_mut(&new_hash(node.id()));
         if let Some(same) = same.and_then(Vec::pop) {
             found.join(node.id(), same);
+        }
+    }
+    // What keeps its name with another target was changed in place.
+    for node in new.nodes() {
+        if let Some(one) = named(node) {
+            found.join(node.id(), one.id());
         }
     }
     found.of
