@@ -42,7 +42,7 @@ impl Chart {
 /// let gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
 /// let users = Column::new("users", |node| Some(node.num_users() as f64)).chart(Chart::Heat);
 /// let page = Page::new().column(users).column(Column::profile(&gm.profile(3, 1.5)?));
-/// assert!(gm.html(&page)?.contains(r#""title":"users""#));
+/// assert!(gm.html(&page)?.contains(r#"title:"users""#));
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Column<'a> {

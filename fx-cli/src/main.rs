@@ -1,0 +1,257 @@
+//! `fx`: what graph modules in files are, without a program of one's own.
+//!
+//! Invariant: the exit code is 0; 1 if `diff` finds differences or `lint` finds faults; 2 after an error.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command prints"
+)]
+
+mod input;
+mod json;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use fx_nn::draw::{Column, Page};
+use fx_nn::emit::CodeOptions;
+use fx_nn::passes::memory_plan;
+use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
+use fx_nn::trace::CallArgs;
+use fx_nn::value::IntoValue;
+use serde_json::{Value as Json, json};
+
+use crate::input::Input;
+use crate::json::{nodes, printed};
+
+/// Shows, draws, compares and checks graph modules in files.
+///
+/// The files are those that `GraphModule::save` writes, of modules with the layers of fx-nn.
+#[derive(Debug, Parser)]
+#[command(name = "fx", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the graph.
+    Show {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Print the modules with their outputs, parameters and multiply-adds.
+    Summary {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Print the graph as Rust.
+    Code {
+        #[command(flatten)]
+        of: Of,
+        /// Show source lines and shapes.
+        #[arg(long)]
+        verbose: bool,
+    },
+    /// Write a page of HTML.
+    Html {
+        #[command(flatten)]
+        of: Of,
+        /// The file to write; without it, the module's file with the extension `html`.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
+    /// Print the nodes that are new, gone and changed in the second file; exits with 1 if there are any.
+    Diff {
+        before: PathBuf,
+        after: PathBuf,
+        /// Write a page of both graphs too.
+        #[arg(long)]
+        html: Option<PathBuf>,
+        /// Print colours.
+        #[arg(long)]
+        color: bool,
+    },
+    /// Check files and their graphs; exits with 1 if one has a fault.
+    Lint {
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// A module, and what it will be called with.
+#[derive(Debug, Args)]
+struct Of {
+    file: PathBuf,
+    /// The shape and type of an argument, once per argument: `batch,3,224,224`, `1,16:int64`. Shapes are inferred from
+    /// these without a run.
+    #[arg(long = "input", value_name = "SHAPE")]
+    inputs: Vec<Input>,
+}
+
+impl Of {
+    /// The module, with shapes if inputs are given.
+    fn load(&self) -> Result<GraphModule> {
+        let mut gm = GraphModule::load(&self.file)?;
+        if !self.inputs.is_empty() {
+            gm.infer_shapes(&self.specs())?;
+        }
+        Ok(gm)
+    }
+
+    fn specs(&self) -> Vec<Spec> {
+        self.inputs.iter().map(|input| input.0.clone()).collect()
+    }
+
+    fn summary(&self, gm: &GraphModule) -> Result<Option<fx_nn::Summary>> {
+        if self.inputs.is_empty() {
+            return Ok(None);
+        }
+        let inputs = self.specs().into_iter().map(Tensor::fake);
+        let inputs = inputs.map(|tensor| Ok(tensor?.into_value()));
+        let args = CallArgs {
+            args: inputs.collect::<Result<Vec<Value>>>()?,
+            ..CallArgs::default()
+        };
+        fx_nn::summary(gm, args).map(Some)
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<u8> {
+    match &cli.command {
+        Command::Show { of } => {
+            let gm = of.load()?;
+            match cli.json {
+                true => printed(&json!({"name": gm.class_name(), "nodes": nodes(gm.graph())})),
+                false => println!("{:#}", gm.graph()),
+            }
+        }
+        Command::Code { of, verbose } => {
+            let gm = of.load()?;
+            let code = gm.rust_code(&CodeOptions::new().verbose(*verbose));
+            match cli.json {
+                true => printed(&json!({"name": gm.class_name(), "code": code.source()})),
+                false => println!("{}", code.source()),
+            }
+        }
+        Command::Summary { of } => summary(of, cli.json)?,
+        Command::Html { of, output } => {
+            let gm = of.load()?;
+            let path = output
+                .clone()
+                .unwrap_or_else(|| of.file.with_extension("html"));
+            let mut page = Page::new();
+            if let Some(summary) = of.summary(&gm)? {
+                page = page.table(summary);
+            }
+            if let Ok(plan) = memory_plan(&gm) {
+                page = page.column(Column::memory(&plan));
+            }
+            gm.to_html(&path, &page)?;
+            match cli.json {
+                true => printed(&json!({"written": path})),
+                false => println!("{}", path.display()),
+            }
+        }
+        Command::Diff {
+            before,
+            after,
+            html,
+            color,
+        } => {
+            let (before, after) = (GraphModule::load(before)?, GraphModule::load(after)?);
+            let diff = before.diff(&after);
+            if let Some(path) = html {
+                diff.to_html(path)?;
+            }
+            let [new, gone, changed] = diff.counts();
+            match (cli.json, color) {
+                (true, _) => printed(
+                    &json!({"new": new, "gone": gone, "changed": changed, "diff": diff.to_string()}),
+                ),
+                (false, true) => print!("{diff:#}"),
+                (false, false) => print!("{diff}"),
+            }
+            return Ok(u8::from(!diff.is_empty()));
+        }
+        Command::Lint { files } => return lint(files, cli.json),
+    }
+    Ok(0)
+}
+
+fn summary(of: &Of, json: bool) -> Result<()> {
+    let gm = of.load()?;
+    let parameters = gm.named_parameters().into_values();
+    let parameters =
+        parameters.filter_map(|value| value.downcast_ref::<Tensor>()?.numel().ok()?.concrete());
+    let parameters: i64 = parameters.sum();
+    let Some(summary) = of.summary(&gm)? else {
+        let nodes = gm.graph().len();
+        match json {
+            true => {
+                printed(&json!({"name": gm.class_name(), "nodes": nodes, "parameters": parameters}))
+            }
+            false => println!(
+                "{}: {nodes} nodes, {parameters} parameters; give each argument's shape with --input to see every module",
+                gm.class_name()
+            ),
+        }
+        return Ok(());
+    };
+    if !json {
+        print!("{summary}");
+        return Ok(());
+    }
+    let modules = summary.modules.iter().map(|module| {
+        json!({
+            "path": module.path,
+            "type": module.type_name,
+            "output": module.output.as_ref().map(ToString::to_string),
+            "parameters": module.parameters,
+            "multiply_adds": module.multiply_adds.to_string(),
+        })
+    });
+    let modules: Vec<Json> = modules.collect();
+    printed(&json!({"name": gm.class_name(), "parameters": parameters, "modules": modules}));
+    Ok(())
+}
+
+/// What is wrong with a file that can be read is a fault: a damaged file, or a graph that breaks its rules.
+fn lint(files: &[PathBuf], json: bool) -> Result<u8> {
+    let mut faults = Vec::new();
+    for file in files {
+        let bytes = std::fs::read(file)
+            .map_err(|error| Error::msg(format_args!("{}: {error}", file.display())))?;
+        if let Err(error) = GraphModule::from_bytes(&bytes).and_then(|gm| gm.lint()) {
+            faults.push((file, error.to_string()));
+        }
+    }
+    match json {
+        true => {
+            let faults = faults
+                .iter()
+                .map(|(file, fault)| json!({"file": file, "fault": fault}));
+            printed(&json!({"faults": faults.collect::<Vec<Json>>()}));
+        }
+        false => faults
+            .iter()
+            .for_each(|(file, fault)| println!("{}: {fault}", file.display())),
+    }
+    Ok(u8::from(!faults.is_empty()))
+}
