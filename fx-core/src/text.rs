@@ -40,13 +40,13 @@ pub(crate) fn first_names(names: impl IntoIterator<Item = String>, most: usize) 
     format!("{}{more}", shown.join(", "))
 }
 
-/// Those of the names that a mistyped one may stand for, the nearest first: few edits away, or with
-/// the same last step of a path.
-pub(crate) fn near_names<'n>(
+/// Asks whether one of the names was meant by a mistyped one: the nearest first, by few edits or the
+/// same last step of a path; `None` if none is like it.
+pub(crate) fn did_you_mean<'n>(
     name: &str,
     names: impl IntoIterator<Item = &'n str>,
-    most: usize,
-) -> Vec<&'n str> {
+) -> Option<String> {
+    const SHOWN: usize = 3;
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_string();
     let step = last(name);
     let allowed = (name.chars().count() / 3).max(2);
@@ -61,7 +61,9 @@ pub(crate) fn near_names<'n>(
     }
     // Names of one distance keep their order.
     near.sort_by_key(|(distance, _)| *distance);
-    near.into_iter().take(most).map(|(_, name)| name).collect()
+    let shown = near.iter().take(SHOWN).map(|(_, name)| format!("`{name}`"));
+    let shown: Vec<String> = shown.collect();
+    (!shown.is_empty()).then(|| format!("did you mean {}?", shown.join(", ")))
 }
 
 /// How many characters must be put in, left out or replaced to make one text of another.

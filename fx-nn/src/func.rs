@@ -92,8 +92,9 @@ fn stacked(all: &[IndexMap<String, Value>]) -> Result<IndexMap<String, Tensor>> 
     }
     let mut found = IndexMap::with_capacity(first.len());
     for path in first.keys() {
-        let wrong =
-            |problem: &dyn std::fmt::Display| Error::msg(format_args!("stack_module_state: `{path}`: {problem}"));
+        let wrong = |problem: &dyn std::fmt::Display| {
+            Error::msg(format_args!("stack_module_state: `{path}`: {problem}"))
+        };
         let mut tensors = Vec::with_capacity(all.len());
         let mut trained = 0;
         for module in all {

@@ -5,6 +5,9 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::GraphModule;
 use crate::error::{Error, Result};
@@ -65,7 +68,10 @@ impl DualGraphModule {
     /// path.
     pub fn new(mut train: GraphModule, mut eval: GraphModule) -> Result<Self> {
         let names = |gm: &GraphModule| -> Vec<String> {
-            gm.params.iter().map(|param| param.name.to_string()).collect()
+            gm.params
+                .iter()
+                .map(|param| param.name.to_string())
+                .collect()
         };
         let (of_train, of_eval) = (names(&train), names(&eval));
         if of_train != of_eval {
@@ -77,14 +83,24 @@ impl DualGraphModule {
         }
         let Attributes { modules, tensors } = std::mem::take(&mut eval.attributes);
         let attributes = &mut train.attributes;
+        let mut around: FxHashSet<Arc<str>> = FxHashSet::default();
+        for path in attributes.modules.keys() {
+            around.extend(
+                path.match_indices('.')
+                    .map(|(dot, _)| Arc::from(&path[..dot])),
+            );
+        }
+        let is_free = |attributes: &Attributes, path: &str| {
+            !attributes.has(path) && attributes.enclosing(path).is_none() && !around.contains(path)
+        };
         for (path, module) in modules {
-            let is_there = attributes.modules.contains_key(&path);
-            if !is_there && (attributes.has(&path) || attributes.conflict(&path).is_some()) {
+            if attributes.modules.contains_key(&path) {
+                continue;
+            }
+            if !is_free(attributes, &path) {
                 return Err(different(&path));
             }
-            if !is_there {
-                attributes.modules.insert(path, module);
-            }
+            attributes.modules.insert(path, module);
         }
         for (path, (kind, value)) in tensors {
             if let Some((_, there)) = attributes.tensors.get(&path) {
@@ -94,7 +110,8 @@ impl DualGraphModule {
                 }
                 continue;
             }
-            if attributes.modules.contains_key(&path) || attributes.enclosing(&path).is_some() {
+            // A graph may name a tensor of a layer that it calls, too.
+            if attributes.modules.contains_key(&path) || around.contains(&path) {
                 return Err(different(&path));
             }
             attributes.tensors.insert(path, (kind, value));
@@ -177,7 +194,11 @@ impl Clone for DualGraphModule {
 
 impl fmt::Debug for DualGraphModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = if self.training { "training" } else { "evaluation" };
+        let mode = if self.training {
+            "training"
+        } else {
+            "evaluation"
+        };
         write!(f, "{:?} in {mode} mode", self.current)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the module is only read; what is replaced is in a copy that shares all other tensors.
 
+use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
 use super::{DualGraphModule, GraphModule};
@@ -10,7 +11,7 @@ use crate::ir::graph::Graph;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::walk::{Component, TensorKind, Visitor, VisitorMut, walk, walk_mut};
-use crate::text::near_names;
+use crate::text::did_you_mean;
 use crate::trace::call_args::{CallArgs, IntoArgs, bind_values};
 use crate::trace::convert::FromValue;
 use crate::value::object::{Handle, Object, short_type_name};
@@ -71,7 +72,11 @@ pub fn functional_call<R: FromValue>(
 ) -> Result<R> {
     let tensors = tensors.into_iter();
     let tensors = tensors.map(|(path, value)| (path.as_ref().to_string(), value.into_value()));
-    R::from_value(called(module.as_module(), tensors.collect(), args.into_args())?)
+    R::from_value(called(
+        module.as_module(),
+        tensors.collect(),
+        args.into_args(),
+    )?)
 }
 
 fn called(module: &dyn Module, given: FxHashMap<String, Value>, args: CallArgs) -> Result<Value> {
@@ -117,7 +122,9 @@ fn replace(
     if let Some(problem) = problem {
         return Err(problem);
     }
-    let missing = given.keys().filter(|path| !by_path.contains_key(path.as_str()));
+    let missing = given
+        .keys()
+        .filter(|path| !by_path.contains_key(path.as_str()));
     if let Some(path) = missing.min() {
         return Err(unknown(component, path));
     }
@@ -217,19 +224,17 @@ impl VisitorMut for Put<'_> {
 
 /// The error for a path at which a component has no tensor.
 fn unknown(component: &(impl Component + ?Sized), path: &str) -> Error {
-    struct Paths(Vec<String>);
+    struct Paths(IndexSet<String>);
     impl Visitor for Paths {
         fn tensor(&mut self, path: &str, _: TensorKind, _: &dyn Object) {
-            self.0.push(path.to_string());
+            self.0.insert(path.to_string());
         }
     }
-    let mut paths = Paths(Vec::new());
+    let mut paths = Paths(IndexSet::new());
     walk(component, &mut paths);
-    let near = near_names(path, paths.0.iter().map(String::as_str), 3);
-    let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-    let hint = match near.is_empty() {
-        true => ": `named_parameters` and `named_buffers` list them".to_string(),
-        false => format!("; did you mean {}?", near.join(", ")),
+    let hint = match did_you_mean(path, paths.0.iter().map(String::as_str)) {
+        Some(question) => format!("; {question}"),
+        None => ": `named_parameters` and `named_buffers` list them".to_string(),
     };
     Error::unknown(
         path,

@@ -594,8 +594,7 @@ impl GraphModule {
         {
             return result;
         }
-        self.program()?
-            .run(&self.graph, attributes, args, observer)
+        self.program()?.run(&self.graph, attributes, args, observer)
     }
 
     /// Walks the parts inside a path, or all; a part that is replaced may have another shape.

@@ -20,7 +20,7 @@ use crate::module::call::Call;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::walk::{TensorKind, Visitor, walk};
-use crate::text::{free_name, near_names};
+use crate::text::{did_you_mean, free_name};
 use crate::trace::root::Trace;
 use crate::value::handle::NodeId;
 use crate::value::object::Object;
@@ -227,8 +227,7 @@ impl<'m> FeatureExtractor<'m> {
         train_return_nodes: impl IntoIterator<Item = impl Into<ReturnNode>>,
         eval_return_nodes: impl IntoIterator<Item = impl Into<ReturnNode>>,
     ) -> Result<DualGraphModule> {
-        let train_nodes: Vec<ReturnNode> =
-            train_return_nodes.into_iter().map(Into::into).collect();
+        let train_nodes: Vec<ReturnNode> = train_return_nodes.into_iter().map(Into::into).collect();
         let eval_nodes: Vec<ReturnNode> = eval_return_nodes.into_iter().map(Into::into).collect();
         let mut model = self.model.duplicate_box();
         let mut train = self.traced(&mut *model, true)?;
@@ -279,20 +278,16 @@ fn is_training(model: &dyn Module) -> bool {
     flags.on || !flags.off
 }
 
-/// The node of a name that is not there, with names like it.
+/// The name of a node that is not there, with the question for names like it.
 struct NoNode {
     name: String,
-    near: Vec<String>,
+    question: Option<String>,
 }
 
 impl NoNode {
     fn in_mode(self, mode: &str) -> Error {
-        let NoNode { name, near } = self;
-        let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-        let hint = match near.is_empty() {
-            true => ";".to_string(),
-            false => format!("; did you mean {}?", near.join(", ")),
-        };
+        let NoNode { name, question } = self;
+        let hint = question.map_or(";".to_string(), |question| format!("; {question}"));
         let rest = match mode {
             "in either mode" => "",
             _ => ", and `FeatureExtractor::create_for_modes` takes the nodes of each mode",
@@ -332,10 +327,9 @@ fn places(gm: &GraphModule, wanted: &[ReturnNode]) -> std::result::Result<Places
                 let ends = name.match_indices('.').chain([(name.len(), "")]);
                 known.extend(ends.map(|(end, _)| &name[..end]).filter(|n| seen.insert(n)));
             }
-            let near = near_names(&node.node, known, 3);
             return Err(NoNode {
                 name: node.node.clone(),
-                near: near.into_iter().map(str::to_string).collect(),
+                question: did_you_mean(&node.node, known),
             });
         };
         found.push((at, Arc::<str>::from(&*node.output)));
@@ -382,9 +376,8 @@ fn return_only(gm: &mut GraphModule, places: Places) -> Result<()> {
 fn acts(node: NodeRef<'_>, attributes: &Attributes) -> bool {
     if let Op::CallModule(path) = node.op() {
         let module = attributes.modules.get(path);
-        let has_graphs = |module: &dyn Module| {
-            module.as_graph().is_some() || !module.graph_names().is_empty()
-        };
+        let has_graphs =
+            |module: &dyn Module| module.as_graph().is_some() || !module.graph_names().is_empty();
         if !module.is_some_and(|module| has_graphs(&**module)) {
             return false;
         }

@@ -11,7 +11,8 @@ struct BlocksOfTorchvision;
 
 impl Tracer for BlocksOfTorchvision {
     fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, path: &str) -> bool {
-        let Some(container) = (module as &dyn std::any::Any).downcast_ref::<nn::Sequential>() else {
+        let Some(container) = (module as &dyn std::any::Any).downcast_ref::<nn::Sequential>()
+        else {
             return module.is_leaf();
         };
         // `Conv2dNormActivation`, and `MLP`.
@@ -23,9 +24,9 @@ impl Tracer for BlocksOfTorchvision {
 
 fn listed(name: &str) -> Vec<&'static str> {
     let blocks = include_str!("names.txt").split("\n\n");
-    let mut found = blocks.map(str::lines).filter_map(|mut lines| {
-        (lines.next() == Some(name)).then(|| lines.collect::<Vec<_>>())
-    });
+    let mut found = blocks
+        .map(str::lines)
+        .filter_map(|mut lines| (lines.next() == Some(name)).then(|| lines.collect::<Vec<_>>()));
     found.next().unwrap_or_default()
 }
 
