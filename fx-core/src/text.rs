@@ -40,6 +40,48 @@ pub(crate) fn first_names(names: impl IntoIterator<Item = String>, most: usize) 
     format!("{}{more}", shown.join(", "))
 }
 
+/// Asks whether one of the names was meant by a mistyped one: the nearest first, by few edits or the
+/// same last step of a path; `None` if none is like it.
+pub(crate) fn did_you_mean<'n>(
+    name: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<String> {
+    const SHOWN: usize = 3;
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_string();
+    let step = last(name);
+    let allowed = (name.chars().count() / 3).max(2);
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for other in names {
+        let distance = edits_between(name, other);
+        if distance <= allowed {
+            near.push((distance, other));
+        } else if last(other) == step {
+            near.push((distance.max(allowed + 1), other));
+        }
+    }
+    // Names of one distance keep their order.
+    near.sort_by_key(|(distance, _)| *distance);
+    let shown = near.iter().take(SHOWN).map(|(_, name)| format!("`{name}`"));
+    let shown: Vec<String> = shown.collect();
+    (!shown.is_empty()).then(|| format!("did you mean {}?", shown.join(", ")))
+}
+
+/// How many characters must be put in, left out or replaced to make one text of another.
+fn edits_between(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
 /// A name if it is free, otherwise the first free one of `name_1`, `name_2`, ..
 pub(crate) fn free_name(name: &str, mut is_taken: impl FnMut(&str) -> bool) -> String {
     let mut free = name.to_string();

@@ -8,6 +8,7 @@ mod counter;
 mod decompositions;
 mod device;
 mod error;
+pub mod func;
 pub mod guide;
 mod inspect;
 mod kernels;

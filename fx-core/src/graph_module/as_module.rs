@@ -32,19 +32,24 @@ impl Clone for GraphModule {
     }
 }
 
+impl GraphModule {
+    /// Visits modules and tensors.
+    pub(super) fn visit_parts(&self, walk: &mut Walk<'_, '_>) {
+        for (path, module) in &self.attributes.modules {
+            walk.child(path, module);
+        }
+        for (path, (kind, value)) in &self.attributes.tensors {
+            let Some(tensor) = value.as_object() else {
+                continue;
+            };
+            walk.tensor_at(path, *kind, tensor);
+        }
+    }
+}
+
 impl Component for GraphModule {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
-        walk.component(self, |walk| {
-            for (path, module) in &self.attributes.modules {
-                walk.child(path, module);
-            }
-            for (path, (kind, value)) in &self.attributes.tensors {
-                let Some(tensor) = value.as_object() else {
-                    continue;
-                };
-                walk.tensor_at(path, *kind, tensor);
-            }
-        });
+        walk.component(self, |walk| self.visit_parts(walk));
     }
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {

@@ -5,8 +5,10 @@
 mod as_module;
 pub(crate) mod compiled;
 mod contract;
+mod dual;
 pub(crate) mod edit;
 pub(crate) mod folder;
+mod functional;
 mod hoisted;
 pub(crate) mod parts;
 mod regions;
@@ -16,8 +18,10 @@ mod state;
 pub(crate) mod surgery;
 mod tensors;
 
+pub use self::dual::DualGraphModule;
 pub use self::edit::GraphEdit;
 pub use self::folder::Folder;
+pub use self::functional::functional_call;
 pub use self::parts::{Submodule, SubmoduleMut};
 use self::parts::{for_each_graph_of, graphs_of};
 pub use self::surgery::{ReplacedModule, Surgery};
@@ -560,6 +564,16 @@ impl GraphModule {
         args: Vec<Value>,
         observer: Option<&mut StepObserver<'_>>,
     ) -> Result<Value> {
+        self.run_with(&self.attributes, args, observer)
+    }
+
+    /// Runs on bound arguments, with modules and tensors in the same order as its own.
+    fn run_with(
+        &self,
+        attributes: &Attributes,
+        args: Vec<Value>,
+        observer: Option<&mut StepObserver<'_>>,
+    ) -> Result<Value> {
         let args = self.flatten(args)?;
         if is_symbolic_call(&args) {
             if observer.is_some() {
@@ -567,23 +581,36 @@ impl GraphModule {
                     "symbolic values are recorded, not computed, so that there is nothing to observe; use `interpret`",
                 ));
             }
-            return self.interpretation().run(&mut PlainInterpreter, args);
+            let mut run = Interpretation::new(&self.graph, attributes);
+            return run.run(&mut PlainInterpreter, args);
         }
         if let Some(contract) = self.contract() {
             contract.check(&args)?;
         }
+        // A backend's code has the tensors that it was made with.
         if observer.is_none()
+            && std::ptr::eq(attributes, &self.attributes)
             && let Some(result) = self.run_compiled(&args)
         {
             return result;
         }
-        self.program()?
-            .run(&self.graph, &self.attributes, args, observer)
+        self.program()?.run(&self.graph, attributes, args, observer)
     }
 
     /// Walks the parts inside a path, or all; a part that is replaced may have another shape.
     fn visit_below(&mut self, around: Option<&str>, walk: &mut WalkMut<'_, '_>) {
-        let knows = self.graph.knows_anything();
+        self.visit_watched(around, walk, false);
+    }
+
+    /// [`visit_below`](GraphModule::visit_below), which returns the nodes' ops whose parts have
+    /// another shape now, if this graph or another one, `knows`, has shapes.
+    fn visit_watched(
+        &mut self,
+        around: Option<&str>,
+        walk: &mut WalkMut<'_, '_>,
+        knows: bool,
+    ) -> Vec<Op> {
+        let knows = knows || self.graph.knows_anything();
         let mut changed: Vec<Op> = Vec::new();
         let name = |path: &'_ str| -> Option<usize> {
             match around {
@@ -623,9 +650,10 @@ impl GraphModule {
                 changed.push(Op::GetAttr(path.clone()));
             }
         }
-        for op in changed {
-            self.graph.forget_op(&op);
+        for op in &changed {
+            self.graph.forget_op(op);
         }
+        changed
     }
 }
 

@@ -19,11 +19,13 @@ pub(crate) mod cse;
 pub(crate) mod dead_code;
 pub(crate) mod decompose;
 pub(crate) mod divergence;
+mod features;
 pub(crate) mod fold_constants;
 pub(crate) mod folded;
 mod inline;
 pub(crate) mod manager;
 pub(crate) mod memory_plan;
+mod node_names;
 pub(crate) mod normalize;
 pub(crate) mod pass;
 mod predicate;
@@ -44,6 +46,9 @@ pub use self::cse::Cse;
 pub use self::dead_code::DeadCode;
 pub use self::decompose::{DecomposedCall, Decompositions};
 pub use self::divergence::{Divergence, first_divergence};
+pub use self::features::{
+    FeatureExtractor, ReturnNode, create_feature_extractor, get_graph_node_names,
+};
 pub use self::fold_constants::FoldConstants;
 pub use self::folded::FoldedConstants;
 pub use self::manager::{Culprit, PassManager, PassObserver, PassReport};

@@ -237,6 +237,7 @@ trait Shell: fmt::Debug + Send + Sync + Any {
     fn object(&self) -> Option<&dyn Object>;
     fn object_mut(&mut self) -> Option<&mut dyn Object>;
     fn clear(&mut self);
+    fn exchange(&mut self, other: &mut dyn Any) -> bool;
 }
 
 #[derive(Debug)]
@@ -253,6 +254,16 @@ impl<T: Object> Shell for ShellOf<T> {
 
     fn clear(&mut self) {
         self.0 = None;
+    }
+
+    fn exchange(&mut self, other: &mut dyn Any) -> bool {
+        match (&mut self.0, other.downcast_mut::<T>()) {
+            (Some(own), Some(other)) => {
+                std::mem::swap(own, other);
+                true
+            }
+            _ => false,
+        }
     }
 }
 
@@ -315,6 +326,13 @@ impl Handle {
             *self = copy.clone();
         }
         Arc::get_mut(&mut self.0)?.object_mut()
+    }
+
+    /// Puts the object in the place of another one of its type; a shared box keeps its object, and a
+    /// copy is put there. Returns `false`, and changes nothing, if the types differ.
+    pub(crate) fn put_into(mut self, place: &mut dyn Object) -> bool {
+        self.make_mut().is_some()
+            && Arc::get_mut(&mut self.0).is_some_and(|shell| shell.exchange(place))
     }
 
     pub(crate) fn object_type(&self) -> Option<TypeId> {

@@ -2,6 +2,7 @@
 
 use fx_core::ir::Graph;
 use fx_core::module::ModuleArg;
+use fx_core::passes::{Split, SplitOptions};
 use fx_core::prelude::*;
 use fx_core::run::PlainInterpreter;
 use insta::assert_snapshot;
@@ -140,11 +141,17 @@ fn a_module_that_a_function_takes_is_saved_and_split_off() -> Result<()> {
     assert_eq!(loaded.graph().to_string(), gm.graph().to_string());
     assert_eq!(loaded.forward::<f64>(5.0)?, 14.0);
 
-    let mut split = gm.clone();
-    let parts = split.split(|node| match node.name().to_string().as_str() {
-        "scale" | "scaled" => Some("part".to_string()),
-        _ => None,
+    let split = gm.split(&SplitOptions::new(), |node| {
+        match node.name().to_string().as_str() {
+            "scaled" => Some("part"),
+            _ => None,
+        }
     })?;
+    let Split {
+        module: mut split,
+        parts,
+        ..
+    } = split;
     assert_eq!(parts.len(), 1);
     assert_eq!(split.forward::<f64>(5.0)?, 14.0);
     let part = split.submodule_as::<GraphModule>(&parts[0].path)?;
