@@ -1,4 +1,4 @@
-//! `fx`: what graph modules in files are, without a program of one's own.
+//! `fx`: what graph modules in files are, from a shell.
 //!
 //! Invariant: the exit code is 0; 1 if `diff` finds differences or `lint` finds faults; 2 after an error.
 #![allow(

@@ -29,6 +29,9 @@ pub mod shapes {}
 #[doc = include_str!("../docs/backends.md")]
 pub mod backends {}
 
+#[doc = include_str!("../docs/pictures.md")]
+pub mod pictures {}
+
 #[doc = include_str!("../docs/transforms.md")]
 pub mod transforms {}
 

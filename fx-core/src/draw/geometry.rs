@@ -181,11 +181,11 @@ pub(crate) fn placed(layout: &GroupLayout, closed: &[Extent], now: Vec<Extent>) 
                 .take_while(|s| s.row == slot.row)
                 .count();
         let (mut shift, mut of_grown, mut grown) = (0, 0, 0);
-        for slot in at..end {
-            let (before, after) = (closed[slot], placed.extents[slot]);
+        for (slot, before) in closed.iter().enumerate().take(end).skip(at) {
+            let after = placed.extents[slot];
             shift += after.left - before.left;
             placed.x[slot] += shift;
-            if before != after {
+            if *before != after {
                 of_grown += shift;
                 grown += 1;
             }

@@ -328,7 +328,7 @@ impl Handle {
         Arc::get_mut(&mut self.0)?.object_mut()
     }
 
-    /// Puts the object in the place of another one of its type; a shared box keeps its object, and a
+    /// Puts the object where another one of its type was; a shared box keeps its object, and a
     /// copy is put there. Returns `false`, and changes nothing, if the types differ.
     pub(crate) fn put_into(mut self, place: &mut dyn Object) -> bool {
         self.make_mut().is_some()
