@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use fx_core::module::{Component, Walk, WalkMut};
 use fx_core::prelude::*;
+use fx_core::tensor::tensor_type;
 use fx_core::tensor::{
     IndexSource, Object, Operand, OperandRef, TensorData, TensorSource, Traced, binary, escape,
 };
 use fx_core::value::{IntoValue, Operator, Proxy};
-use fx_core::{operator, register_tensor, tensor_type};
+use fx_core::{operator, register_tensor};
 
 /// Known numbers, or the symbol of a node of a running trace.
 #[derive(Debug, Clone)]

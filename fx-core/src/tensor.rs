@@ -14,6 +14,8 @@
 //! ```
 
 pub use crate::emit::tensor_source::{IndexSource, TensorSource};
+#[doc(inline)]
+pub use crate::tensor_type;
 pub use crate::trace::blame::{escape, escape_with};
 pub use crate::trace::convert::Param;
 pub use crate::trace::dispatch::{CallForm, known_dims, known_shape, record_call, report_shape};

@@ -71,7 +71,7 @@ mod array {
         }
     }
 
-    fx_core::tensor_type!(Array);
+    fx_core::tensor::tensor_type!(Array);
 
     // One path sorts before the tensors' and one behind.
     #[wrap(method, path = "array::relu")]

@@ -6,6 +6,7 @@
 /// `#[trace]`.
 ///
 /// [`Traced::apply`](crate::tensor::Traced::apply) runs the operators. Their results are `Result`s.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! tensor_type {
     ($tensor:ty) => {

@@ -180,7 +180,7 @@ pub trait Tracer: 'static {
     /// #     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) { walk.tensor(self); }
     /// #     fn duplicate(&self) -> Self { self.clone() }
     /// # }
-    /// # fx_core::tensor_type!(Scalar);
+    /// # fx_core::tensor::tensor_type!(Scalar);
     /// # #[derive(Module)] struct Norm { #[module(buffer)] mean: Scalar }
     /// # #[trace] impl Norm { fn forward(&self, x: &Scalar) -> Result<Scalar> { (x - &self.mean)? * &self.mean } }
     /// struct ProxyBuffers;
@@ -230,7 +230,7 @@ pub trait Tracer: 'static {
     /// #     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) { walk.tensor(self); }
     /// #     fn duplicate(&self) -> Self { self.clone() }
     /// # }
-    /// # fx_core::tensor_type!(Scalar);
+    /// # fx_core::tensor::tensor_type!(Scalar);
     /// # #[derive(Module)] struct Scale { by: Scalar }
     /// # #[trace] impl Scale { fn forward(&self, x: &Scalar) -> Result<Scalar> { x * &self.by } }
     /// struct Doubled;

@@ -353,7 +353,7 @@ impl Traced for Tensor {
     }
 }
 
-fx_core::tensor_type!(Tensor);
+fx_core::tensor::tensor_type!(Tensor);
 
 impl fx_core::module::Component for Tensor {
     fn visit(&self, walk: &mut fx_core::module::Walk<'_, '_>) {
