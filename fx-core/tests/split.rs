@@ -2,6 +2,8 @@
 
 #[path = "split/goldens.rs"]
 mod goldens;
+#[path = "split/options.rs"]
+mod options;
 mod support;
 
 use fx_core::ErrorKind;

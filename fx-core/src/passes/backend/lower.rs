@@ -14,11 +14,9 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
-use crate::module::attributes::Attributes;
 use crate::module::call::Call;
 use crate::passes::split::parts::{Parts, SplitPart};
 use crate::region::region::Region;
-use crate::text::free_name;
 use crate::value::handle::NodeId;
 
 /// An engine that runs parts of a graph.
@@ -184,13 +182,6 @@ impl GraphModule {
             gm.remove_executable();
             Ok(calls.len())
         })
-    }
-
-    /// A path that nothing has yet.
-    fn free_path(&self, wanted: &str) -> Arc<str> {
-        let Attributes { modules, tensors } = self.attributes();
-        let is_taken = |path: &str| modules.contains_key(path) || tensors.contains_key(path);
-        free_name(wanted, is_taken).into()
     }
 
     /// What a backend says of each node, and the calls that it cannot run.

@@ -15,6 +15,7 @@ use crate::module::attributes::Attributes;
 use crate::region::ordered::Ordered;
 use crate::region::region::Region;
 use crate::region::units::{UnitOrder, Units};
+use crate::text::free_name;
 use crate::value::handle::NodeId;
 
 /// A part of a graph that has become a graph module.
@@ -98,6 +99,61 @@ impl GraphModule {
         let made = self.edit(|gm| gm.move_into_parts(&parts))?;
         let made = made.first().map(|part| part.call);
         Ok(made.expect("there is one part, with nodes"))
+    }
+
+    /// Moves the nodes of each region into a graph module, `fused_0`, `fused_1` and so on, and calls
+    /// them where the nodes were: `torch.fx`'s `fuse_by_partitions`. Nodes of a region may come in
+    /// any order.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::passes::backend::{Partitioner, functions};
+    /// use fx_core::operator;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| (((x * 2.0)? + 1.0)? / 3.0)? + 4.0))?;
+    /// let sums = functions([operator::add, operator::mul]);
+    /// let regions = Partitioner::new().partition(&gm, &sums)?;
+    /// let parts = gm.fuse_by_partitions(&regions)?;
+    /// assert_eq!(parts.iter().map(|part| &*part.path).collect::<Vec<_>>(), ["fused_0", "fused_1"]);
+    /// assert_eq!(gm.forward::<f64>(1.0)?, 5.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if a node is in two regions, or is an input or the output, a region has no
+    /// result and no effect, or regions need each other. Nothing changes then.
+    pub fn fuse_by_partitions(&mut self, regions: &[Region]) -> Result<Vec<SplitPart>> {
+        let mut part_of: Vec<Option<u32>> = vec![None; self.graph().index_bound()];
+        let mut paths: Vec<Arc<str>> = Vec::with_capacity(regions.len());
+        for (number, region) in (0u32..).zip(regions) {
+            paths.push(self.free_path(&format!("fused_{number}")));
+            for id in region.nodes() {
+                let node = self.graph().node(*id)?;
+                if let Some(other) = part_of[node.id().index as usize].replace(number) {
+                    let error = Error::region(format_args!(
+                        "it is in region {other} and in region {number}: a node has one part"
+                    ));
+                    return Err(node.blame("fusing", error));
+                }
+                if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
+                    let error =
+                        Error::region("inputs and the output cannot be fused: leave them out");
+                    return Err(node.blame("fusing", error));
+                }
+            }
+        }
+        let parts = Parts::in_place(&paths, &part_of);
+        self.edit(|gm| {
+            let made = gm.move_into_parts(&parts)?;
+            gm.fill_shapes();
+            Ok(made)
+        })
+    }
+
+    /// A path that nothing has yet.
+    pub(crate) fn free_path(&self, wanted: &str) -> Arc<str> {
+        let Attributes { modules, tensors } = self.attributes();
+        let is_taken = |path: &str| modules.contains_key(path) || tensors.contains_key(path);
+        free_name(wanted, is_taken).into()
     }
 
     /// Moves the nodes of each part into a graph module. A failure leaves the module half changed:
