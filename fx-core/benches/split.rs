@@ -12,7 +12,7 @@ use fx_core::operator;
 use fx_core::passes::SplitOptions;
 use fx_core::passes::backend::{Metas, Partitioner, Support};
 use fx_core::prelude::*;
-use support::{growth, module};
+use support::{growth, module, once};
 
 /// How many parts a graph is split into.
 const PARTS: usize = 100;
@@ -59,6 +59,10 @@ fn main() -> Result<()> {
         Op::CallFunction(function) if *function == operator::truediv => Support::no("a quotient"),
         _ => Support::Yes,
     };
+    // The size at which `tests/partition/beside_torch.py` compares it with torch.fx.
+    once("split", "partition", 2_000, chain, |gm| {
+        Partitioner::new().partition(gm, &support).map(drop)
+    })?;
     growth("split", sizes, "partition", chain, |nodes, gm| {
         let start = Instant::now();
         let parts = Partitioner::new().partition(gm, &support)?;
