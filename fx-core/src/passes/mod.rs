@@ -26,6 +26,7 @@ pub(crate) mod manager;
 pub(crate) mod memory_plan;
 pub(crate) mod normalize;
 pub(crate) mod pass;
+pub mod pipeline;
 mod predicate;
 pub(crate) mod profile;
 pub(crate) mod record;

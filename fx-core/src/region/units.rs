@@ -50,12 +50,7 @@ const ABSENT: u32 = u32::MAX;
 
 impl<'g> Units<'g> {
     /// The units of a graph: `part` holds the part of each node, by index.
-    pub fn of(
-        graph: &'g Graph,
-        ordered: &Ordered,
-        part: &'g [Option<u32>],
-        parts: usize,
-    ) -> Self {
+    pub fn of(graph: &'g Graph, ordered: &Ordered, part: &'g [Option<u32>], parts: usize) -> Self {
         let units = parts + graph.index_bound();
         let mut found = Units {
             nodes: graph.nodes().collect(),
