@@ -33,9 +33,8 @@ impl Tied {
         let x = self.words.forward(words)?;
         // The parts of the tuple are taken in a later stage.
         let halves = self.first.forward(&x)?.split(6, -1)?;
-        let y = ops::gelu(&x, "none")?;
         let [a, b] = halves.unpack()?;
-        let y = self.norm.forward(&((a * b)? + y)?)?;
+        let y = self.norm.forward(&(a * ops::gelu(&b, "none")?)?)?;
         let y = (x + self.second.forward(&y)?)?;
         let scores = ops::linear(&y, &self.words.weight, None)?;
         Ok(((&scores * scale)?, y))
@@ -123,11 +122,39 @@ fn numbers_are_those_of_one_thread() -> Result<()> {
                     gradients.get(&parameter)?.map(|g| g.to_vec()).transpose()
                 };
                 let (found, expected) = (of(&step.gradients)?, of(&expected)?);
-                assert!(found.is_some());
-                assert_eq!(found, expected, "{stages} stages, {schedule:?}");
+                let (found, expected) = (found.unwrap_or_default(), expected.unwrap_or_default());
+                // Stages share the words: of those the sum has another order.
+                let at_most = if found.len() == 11 * 6 { 1e-4 } else { 0.0 };
+                assert_eq!(found.len(), expected.len());
+                let mut pairs = found.iter().zip(&expected);
+                let is_equal = pairs.all(|(a, b)| (a - b).abs() <= at_most);
+                assert!(
+                    !found.is_empty() && is_equal,
+                    "{stages} stages, {schedule:?}"
+                );
             }
         }
     }
+    Ok(())
+}
+
+/// Three calls use one value, in three stages: the order of the sum is another one.
+#[test]
+fn a_value_that_many_stages_use_has_the_sum_of_their_gradients() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Tensor, w: &Tensor| {
+        let y = (x * w)?;
+        ((y.exp()? * y.sin()?)? * &y)? + (&y * 3.0)?
+    }))?;
+    let pipeline = pipeline(&gm, 5)?;
+    let w = Tensor::rand((1, 3))?.into_parameter()?;
+    let x = Tensor::rand((4, 3))?;
+    let loss = |y: Tensor, _: &Tensor| y.sum(..);
+    let runner = PipelineRunner::new(&pipeline, 2).replicate(&["w"]);
+    let step = runner.step(Schedule::OneForwardOneBackward, (&x, &w), &x, loss)?;
+    let expected = gm.forward::<Tensor>((&x, &w))?.sum(..)?.grad(&[&w])?;
+    let found = step.gradients.get(&w)?;
+    let found = found.ok_or_else(|| Error::msg("w is a parameter"))?;
+    assert!(fx_nn::allclose(&found, &expected[0], 1e-5, 1e-6)?.close);
     Ok(())
 }
 
@@ -153,7 +180,7 @@ fn gradients_also_reach_an_input_and_stop_at_what_is_frozen() -> Result<()> {
         .gradients
         .get(&x)?
         .ok_or_else(|| Error::msg("x is a parameter"))?;
-    assert!(fx_nn::allclose(&found, &expected[0], 1e-5, 1e-6)?);
+    assert!(fx_nn::allclose(&found, &expected[0], 1e-5, 1e-6)?.close);
     Ok(())
 }
 

@@ -2,10 +2,9 @@
 //!
 //! Invariant: numbers are those of one thread that runs the same micro-batches in the same order.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use candle_core::{Tensor as Candle, TensorId};
+use candle_core::Tensor as Candle;
 use fx_core::module::{TensorKind, Visitor, walk};
 use fx_core::passes::pipeline::{Pipeline, Schedule, Stage};
 use fx_core::tensor::Object;
@@ -15,7 +14,6 @@ use fx_core::{Error, Result};
 
 use super::batch::{joined, part, split};
 use super::worker::{Inference, LossOf, Training};
-use crate::error::Fx;
 use crate::tensor::{Gradients, Tensor};
 
 /// Runs batches through a [`Pipeline`] as micro-batches, with each stage on a thread of its own.
@@ -116,8 +114,9 @@ impl<'p> PipelineRunner<'p> {
     /// the loss, by the number of micro-batches.
     ///
     /// The gradients are to the last bit those of one thread that runs the micro-batches in order
-    /// and [accumulates](Gradients::accumulate) their gradients, unless more than two stages use one
-    /// value: then sums may have another order.
+    /// and [accumulates](Gradients::accumulate) their gradients, as long as a value that goes from
+    /// stage to stage has at most two uses, as in residual networks, and no two stages share a
+    /// parameter. Other sums are made stage by stage, in an order that may change the last bits.
     ///
     /// # Errors
     /// As [`forward`](PipelineRunner::forward); and if the loss fails or depends on no parameter, an
@@ -137,6 +136,7 @@ impl<'p> PipelineRunner<'p> {
         }
         let module = self.pipeline.module();
         let inputs = self.pipeline.inputs(args)?;
+        let to_inputs = inputs.iter().any(has_gradient);
         let (batches, ranges) = split(module, inputs, self.micro_batches, &self.whole)?;
         let rows = ranges.last().map_or(0, |range| range.end);
         if target.data("pipeline")?.dims().first() != Some(&rows) {
@@ -151,11 +151,12 @@ impl<'p> PipelineRunner<'p> {
             loss(result, &targets[at])
         };
         let loss: &LossOf<'_> = &loss;
-        let shared = shared_by(self.pipeline.stages())?;
         let last = self.pipeline.stages().len().saturating_sub(1);
         let workers = self.pipeline.stages().iter().enumerate();
         let workers = workers.map(|(at, stage)| {
-            Training::new(stage, at == 0, (at == last).then_some(loss), &shared)
+            let is_first = at == 0;
+            let parameters = (!is_first || !to_inputs).then(|| parameters(stage));
+            Training::new(stage, is_first, (at == last).then_some(loss), parameters)
         });
         let mut workers: Vec<Training<'_>> = workers.collect();
         let results = self.pipeline.run_with(schedule, batches, &mut workers)?;
@@ -167,79 +168,52 @@ impl<'p> PipelineRunner<'p> {
                 .last_mut()
                 .map(|last| std::mem::take(&mut last.losses))
                 .unwrap_or_default(),
-            gradients: summed(workers, &shared)?,
+            gradients: summed(workers)?,
         })
     }
 }
 
-/// The trained tensors that several stages have.
-fn shared_by(stages: &[Stage]) -> Result<Vec<Candle>> {
-    struct Trained<'s>(
-        &'s mut HashMap<TensorId, (usize, Candle)>,
-        HashSet<TensorId>,
-    );
-    impl Visitor for Trained<'_> {
+/// Whether gradients run to what a value was computed from.
+fn has_gradient(value: &Value) -> bool {
+    let mut found = false;
+    value.for_each(&mut |value| {
+        let tensor = value.downcast_ref::<Tensor>();
+        found = found || tensor.and_then(Object::requires_grad) == Some(true);
+    });
+    found
+}
+
+/// The trained tensors of a stage.
+fn parameters(stage: &Stage) -> Vec<Candle> {
+    struct Trained(Vec<Candle>);
+    impl Visitor for Trained {
         fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {
             let value = tensor.to_value();
             let data = value.downcast_ref::<Tensor>();
-            if let Some(data) = data.and_then(|tensor| tensor.candle().ok())
-                && data.is_variable()
-                && self.1.insert(data.id())
-            {
-                self.0
-                    .entry(data.id())
-                    .or_insert_with(|| (0, data.clone()))
-                    .0 += 1;
-            }
+            let data = data.and_then(|tensor| tensor.candle().ok());
+            self.0
+                .extend(data.filter(|data| data.is_variable()).cloned());
         }
     }
-    let mut found = HashMap::new();
-    for stage in stages {
-        walk(&stage.module, &mut Trained(&mut found, HashSet::new()));
-    }
-    let found = found.into_values();
-    Ok(found
-        .filter(|(stages, _)| *stages > 1)
-        .map(|(_, data)| data)
-        .collect())
+    let mut trained = Trained(Vec::new());
+    walk(&stage.module, &mut trained);
+    trained.0
 }
 
-/// The gradients of all stages.
-fn summed(workers: Vec<Training<'_>>, shared: &[Candle]) -> Result<Gradients> {
+/// The gradients of all stages, those of shared parameters added, the last stage first.
+fn summed(workers: Vec<Training<'_>>) -> Result<Gradients> {
     let mut sum: Option<Gradients> = None;
-    let mut of_shared = Vec::with_capacity(workers.len());
-    for worker in workers {
-        match (&mut sum, worker.gradients) {
-            (Some(sum), Some(own)) => sum.accumulate(&own)?,
-            (none, Some(own)) => *none = Some(own),
-            (_, None) => {}
+    for own in workers
+        .into_iter()
+        .rev()
+        .filter_map(|worker| worker.gradients)
+    {
+        match &mut sum {
+            Some(sum) => sum.accumulate(&own)?,
+            none => *none = Some(own),
         }
-        of_shared.push(worker.of_shared);
     }
-    let mut sum = sum.ok_or_else(|| {
+    sum.ok_or_else(|| {
         Error::msg("the loss depends on no parameter, so that there is nothing to train: unfreeze some with `nn::set_requires_grad`")
-    })?;
-    let micro_batches = of_shared.first().map_or(0, Vec::len);
-    for (which, parameter) in shared.iter().enumerate() {
-        let mut total: Option<Candle> = None;
-        for at in 0..micro_batches {
-            // Backward, the last stage comes first.
-            let mut one: Option<Candle> = None;
-            for stage in of_shared.iter().rev() {
-                one = added(one, stage[at][which].clone())?;
-            }
-            total = added(total, one)?;
-        }
-        if let Some(total) = total {
-            sum.candle_mut().insert(parameter, total);
-        }
-    }
-    Ok(sum)
-}
-
-fn added(a: Option<Candle>, b: Option<Candle>) -> Result<Option<Candle>> {
-    Ok(match (a, b) {
-        (Some(a), Some(b)) => Some((a + b).fx()?),
-        (a, b) => a.or(b),
     })
 }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use candle_core::Tensor as Candle;
+use candle_core::backprop::GradStore;
 use fx_core::passes::pipeline::{Stage, StageWorker};
 use fx_core::tensor::Object;
 use fx_core::value::{Tree, Value};
@@ -36,17 +37,15 @@ pub(super) struct Training<'p> {
     is_first: bool,
     /// In the last stage.
     loss: Option<&'p LossOf<'p>>,
-    /// Parameters that other stages have, too.
-    shared: &'p [Candle],
+    /// The parameters of the stage; `None` if gradients run to others through the inputs of the
+    /// model, so that all are kept.
+    parameters: Option<Vec<Candle>>,
     /// Micro-batches that ran forward, and not yet backward.
     kept: VecDeque<Kept>,
     /// The losses and results of the last stage.
     pub losses: Vec<Tensor>,
-    /// The sums over the micro-batches, without those of shared parameters.
+    /// The sums over the micro-batches.
     pub gradients: Option<Gradients>,
-    /// The gradients of each micro-batch with respect to the shared parameters: the sum over the
-    /// stages comes before that over the micro-batches.
-    pub of_shared: Vec<Vec<Option<Candle>>>,
 }
 
 /// What the gradients of a micro-batch need.
@@ -62,17 +61,16 @@ impl<'p> Training<'p> {
         stage: &'p Stage,
         is_first: bool,
         loss: Option<&'p LossOf<'p>>,
-        shared: &'p [Candle],
+        parameters: Option<Vec<Candle>>,
     ) -> Self {
         Training {
             stage,
             is_first,
             loss,
-            shared,
+            parameters,
             kept: VecDeque::new(),
             losses: Vec::new(),
             gradients: None,
-            of_shared: Vec::new(),
         }
     }
 }
@@ -112,7 +110,6 @@ impl StageWorker for Training<'_> {
         let kept = self.kept.pop_front();
         let kept = kept.ok_or_else(|| Error::msg("a micro-batch runs forward, then backward"))?;
         let Some(root) = self.root(&kept, &gradients)? else {
-            self.of_shared.push(vec![None; self.shared.len()]);
             return Ok(vec![Value::None; kept.leaves.len()]);
         };
         let mut gradients = root.backward()?;
@@ -123,7 +120,16 @@ impl StageWorker for Training<'_> {
             let gradient = taken(leaf.data("pipeline")?);
             sent.push(gradient.map_or(Value::None, |g| Value::object(Tensor::from(g))));
         }
-        self.of_shared.push(self.shared.iter().map(taken).collect());
+        if let Some(parameters) = &self.parameters {
+            // Candle also has gradients of what is no parameter, which would stay in memory.
+            let mut kept = GradStore::default();
+            for data in parameters {
+                if let Some(gradient) = taken(data) {
+                    kept.insert(data, gradient);
+                }
+            }
+            *gradients.candle_mut() = kept;
+        }
         match &mut self.gradients {
             Some(sum) => sum.accumulate(&gradients)?,
             none => *none = Some(gradients),
