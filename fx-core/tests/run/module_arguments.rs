@@ -1,7 +1,8 @@
 //! Modules as arguments of wrapped functions: a `get_attr` node that names a module.
 
-use fx_core::ir::Graph;
+use fx_core::ir::{Graph, NodeRef};
 use fx_core::module::ModuleArg;
+use fx_core::passes::SplitOptions;
 use fx_core::prelude::*;
 use fx_core::run::PlainInterpreter;
 use insta::assert_snapshot;
@@ -140,11 +141,9 @@ fn a_module_that_a_function_takes_is_saved_and_split_off() -> Result<()> {
     assert_eq!(loaded.graph().to_string(), gm.graph().to_string());
     assert_eq!(loaded.forward::<f64>(5.0)?, 14.0);
 
-    let mut split = gm.clone();
-    let parts = split.split(|node| match node.name().to_string().as_str() {
-        "scale" | "scaled" => Some("part".to_string()),
-        _ => None,
-    })?;
+    let part_of = |node: NodeRef<'_>| (node.name() == "scaled").then_some("part");
+    let split = gm.split(&SplitOptions::new(), part_of)?;
+    let (mut split, parts) = (split.module, split.parts);
     assert_eq!(parts.len(), 1);
     assert_eq!(split.forward::<f64>(5.0)?, 14.0);
     let part = split.submodule_as::<GraphModule>(&parts[0].path)?;
