@@ -38,14 +38,22 @@ fn rows(value: &Value) -> Result<Option<usize>> {
     }
 }
 
-/// The inputs of each micro-batch: rows of every tensor that has a dim, unless its input is to be
+/// A batch in parts.
+pub(super) struct MicroBatches {
+    /// The inputs of each.
+    pub inputs: Vec<Vec<Value>>,
+    /// The rows of the batch that each has.
+    pub ranges: Vec<Range<usize>>,
+}
+
+/// The micro-batches of a batch: rows of every tensor that has a dim, unless its input is to be
 /// given whole; everything else as it is.
 pub(super) fn split(
     gm: &GraphModule,
     inputs: Vec<Value>,
     micro_batches: usize,
     whole: &[String],
-) -> Result<(Vec<Vec<Value>>, Vec<Range<usize>>)> {
+) -> Result<MicroBatches> {
     let names = gm
         .graph()
         .placeholders()
@@ -95,7 +103,10 @@ pub(super) fn split(
         });
         inputs.collect::<Result<Vec<Value>>>()
     });
-    Ok((batches.collect::<Result<_>>()?, ranges))
+    Ok(MicroBatches {
+        inputs: batches.collect::<Result<_>>()?,
+        ranges,
+    })
 }
 
 /// The result for the batch, from those of its micro-batches.

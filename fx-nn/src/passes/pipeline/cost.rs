@@ -30,10 +30,10 @@ use crate::counter::Counter;
 /// # Errors
 /// Returns an error if a node fails, or a number of multiply-adds is not known, since a size has a
 /// name: it names the node.
-pub fn multiply_adds(
+pub fn multiply_adds<A: IntoArgs>(
     gm: &GraphModule,
-    args: impl IntoArgs,
-) -> Result<Box<dyn Fn(NodeRef<'_>) -> u64>> {
+    args: A,
+) -> Result<impl Fn(NodeRef<'_>) -> u64 + use<A>> {
     let mut counter = Counter::default();
     gm.interpret::<Value>(&mut counter, args)?;
     let mut costs: HashMap<NodeId, u64> = HashMap::default();
@@ -51,7 +51,5 @@ pub fn multiply_adds(
         let cost = (count as u64).saturating_add(seen.output.bytes() as u64);
         costs.insert(seen.id, cost.max(1));
     }
-    Ok(Box::new(move |node| {
-        costs.get(&node.id()).copied().unwrap_or(1)
-    }))
+    Ok(move |node: NodeRef<'_>| costs.get(&node.id()).copied().unwrap_or(1))
 }

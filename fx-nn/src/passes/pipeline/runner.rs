@@ -12,7 +12,7 @@ use fx_core::trace::{FromValue, IntoArgs};
 use fx_core::value::Value;
 use fx_core::{Error, Result};
 
-use super::batch::{joined, part, split};
+use super::batch::{MicroBatches, joined, part, split};
 use super::worker::{Inference, LossOf, Training};
 use crate::tensor::{Gradients, Tensor};
 
@@ -98,12 +98,13 @@ impl<'p> PipelineRunner<'p> {
     pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
         let module = self.pipeline.module();
         let inputs = self.pipeline.inputs(args)?;
-        let (batches, ranges) = split(module, inputs, self.micro_batches, &self.whole)?;
+        let MicroBatches { inputs, ranges } =
+            split(module, inputs, self.micro_batches, &self.whole)?;
         let stages = self.pipeline.stages().iter();
         let mut workers: Vec<Inference<'_>> = stages.map(Inference).collect();
         let results = self
             .pipeline
-            .run_with(Schedule::Forward, batches, &mut workers)?;
+            .run_with(Schedule::Forward, inputs, &mut workers)?;
         let results = joined(results.into_iter().flatten().collect(), &ranges)?;
         R::from_value(module.process_outputs(results)?)
     }
@@ -137,7 +138,8 @@ impl<'p> PipelineRunner<'p> {
         let module = self.pipeline.module();
         let inputs = self.pipeline.inputs(args)?;
         let to_inputs = inputs.iter().any(has_gradient);
-        let (batches, ranges) = split(module, inputs, self.micro_batches, &self.whole)?;
+        let MicroBatches { inputs, ranges } =
+            split(module, inputs, self.micro_batches, &self.whole)?;
         let rows = ranges.last().map_or(0, |range| range.end);
         if target.data("pipeline")?.dims().first() != Some(&rows) {
             return Err(Error::msg(format_args!(
@@ -159,7 +161,7 @@ impl<'p> PipelineRunner<'p> {
             Training::new(stage, is_first, (at == last).then_some(loss), parameters)
         });
         let mut workers: Vec<Training<'_>> = workers.collect();
-        let results = self.pipeline.run_with(schedule, batches, &mut workers)?;
+        let results = self.pipeline.run_with(schedule, inputs, &mut workers)?;
         let outputs = results.into_iter().flatten();
         let outputs = outputs.map(|result| R::from_value(module.process_outputs(result)?));
         Ok(PipelineStep {
