@@ -311,6 +311,7 @@ struct Inner {
     kind: ErrorKind,
     place: Option<Place>,
     pass: Option<FailedPass>,
+    stage: Option<usize>,
 }
 
 /// The pass that failed, and those that ran before it.
@@ -423,6 +424,7 @@ impl Error {
                 kind: ErrorKind::Saved { place, problem },
                 place: None,
                 pass: None,
+                stage: None,
             } => (format!("{step}{place}"), problem),
             inner => (
                 step.to_string(),
@@ -463,6 +465,17 @@ impl Error {
     /// The name of the pass that failed.
     pub fn pass(&self) -> Option<&str> {
         self.0.inner().pass.as_ref().map(|pass| pass.name.as_str())
+    }
+
+    /// The stage of a [pipeline](crate::passes::pipeline) that failed, counted from 0.
+    pub fn stage(&self) -> Option<usize> {
+        self.0.inner().stage
+    }
+
+    /// Adds the stage of a pipeline that failed.
+    pub(crate) fn in_stage(mut self, stage: usize) -> Self {
+        self.0.inner_mut().stage = Some(stage);
+        self
     }
 
     /// Adds the pass that failed, unless an inner one is already set.
@@ -540,12 +553,16 @@ impl From<ErrorKind> for Error {
             kind,
             place: None,
             pass: None,
+            stage: None,
         })))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(stage) = self.0.inner().stage {
+            write!(f, "in stage {stage}: ")?;
+        }
         if let Some(pass) = &self.0.inner().pass {
             write!(f, "in pass `{}`", pass.name)?;
             for (at, earlier) in pass.after.iter().enumerate() {

@@ -28,6 +28,7 @@ pub(crate) mod memory_plan;
 mod node_names;
 pub(crate) mod normalize;
 pub(crate) mod pass;
+pub mod pipeline;
 mod predicate;
 pub(crate) mod profile;
 pub(crate) mod record;

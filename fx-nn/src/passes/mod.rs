@@ -13,6 +13,7 @@
 
 mod counts;
 mod fuse_batch_norm;
+pub mod pipeline;
 mod remove_identity;
 
 pub use fx_core::passes::*;

@@ -9,6 +9,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::graph::Graph;
+use crate::ir::node::{NodeMut, NodeRef};
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
@@ -317,6 +318,14 @@ fn no_order(
     ))
 }
 
+/// Writes to the input of a part what is known of the value that it takes.
+pub(crate) fn describe_input(placeholder: &mut NodeMut<'_>, input: NodeRef<'_>) {
+    placeholder.set_type_expr(input.type_expr());
+    if let Some(meta) = input.meta::<ValueMeta>() {
+        placeholder.set_meta(meta.clone());
+    }
+}
+
 /// A region as a graph.
 fn graph_of(region: &Region, of: &Graph, how: &Parts<'_>) -> Result<Graph> {
     let outputs: Vec<Argument> = region
@@ -325,17 +334,8 @@ fn graph_of(region: &Region, of: &Graph, how: &Parts<'_>) -> Result<Graph> {
         .copied()
         .map(Argument::Node)
         .collect();
-    let (mut graph, mut results) = of.part(
-        region.inputs(),
-        region.nodes(),
-        &outputs,
-        |placeholder, input| {
-            placeholder.set_type_expr(input.type_expr());
-            if let Some(meta) = input.meta::<ValueMeta>() {
-                placeholder.set_meta(meta.clone());
-            }
-        },
-    )?;
+    let (mut graph, mut results) =
+        of.part(region.inputs(), region.nodes(), &outputs, describe_input)?;
     let result = match results.len() {
         1 if !how.tuple_return => results.swap_remove(0),
         _ => Argument::Tuple(Arc::new(results)),
