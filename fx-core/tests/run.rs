@@ -15,6 +15,8 @@ mod edited;
 mod interpret;
 #[path = "run/module_arguments.rs"]
 mod module_arguments;
+#[path = "run/objects.rs"]
+mod objects;
 #[path = "run/paths.rs"]
 mod paths;
 mod support;

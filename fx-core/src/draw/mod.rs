@@ -24,4 +24,3 @@ pub use self::column::{Chart, Column};
 pub use self::diff::GraphDiff;
 pub use self::drawing::{DrawOptions, Drawing};
 pub use self::page::Page;
-pub use self::recording::PassPages;

@@ -388,7 +388,6 @@ const step = (key) => {
   }
   if (best) { chosen = best; mark(); show(...best.split(',').map(Number)); }
 };
-const shown = (g) => 1 + (G[g].slots.length / 3);
 $('#all').onclick = () => {
   let total = 0;
   for (const g of G) total += g.slots.length / 3;

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::passes::{PassManager, PassObserver, PassRecord};
 
-/// Writes a page per pass into a folder: see [`PassManager::record_html`].
-pub struct PassPages {
+/// Writes a page per pass into a folder.
+struct PassPages {
     folder: PathBuf,
     rows: Mutex<Vec<String>>,
 }
