@@ -196,6 +196,14 @@ fn ranks(places: &[Place], pairs: &[(usize, usize)]) -> Vec<usize> {
     rank
 }
 
+/// The rows in the order in which they are improved, downward and upward in turn.
+fn sweeps(rows: usize) -> impl Iterator<Item = (bool, usize)> {
+    (0..SWEEPS).flat_map(move |sweep| {
+        let is_down = sweep % 2 == 0;
+        (0..rows).map(move |step| (is_down, if is_down { step } else { rows - 1 - step }))
+    })
+}
+
 /// The slots while they are ordered.
 struct Rows {
     slots: Vec<Slot>,
@@ -279,37 +287,29 @@ impl Rows {
             }
         };
         self.rows.iter().for_each(|row| note(row, &mut position));
-        for sweep in 0..SWEEPS {
-            let is_down = sweep % 2 == 0;
-            for step in 0..self.rows.len() {
-                let at = if is_down {
-                    step
-                } else {
-                    self.rows.len() - 1 - step
-                };
-                let neighbours = if is_down { &self.above } else { &self.below };
-                let middle = |slot: u32| {
-                    let around = &neighbours[slot as usize];
-                    match around.len() {
-                        0 => f64::from(position[slot as usize]),
-                        n => {
-                            let sum: f64 = around
-                                .iter()
-                                .map(|at| f64::from(position[*at as usize]))
-                                .sum();
-                            sum / n as f64
-                        }
+        for (is_down, at) in sweeps(self.rows.len()) {
+            let neighbours = if is_down { &self.above } else { &self.below };
+            let middle = |slot: u32| {
+                let around = &neighbours[slot as usize];
+                match around.len() {
+                    0 => f64::from(position[slot as usize]),
+                    n => {
+                        let sum: f64 = around
+                            .iter()
+                            .map(|at| f64::from(position[*at as usize]))
+                            .sum();
+                        sum / n as f64
                     }
-                };
-                let mut keyed: Vec<(f64, u32)> = self.rows[at]
-                    .iter()
-                    .map(|slot| (middle(*slot), *slot))
-                    .collect();
-                keyed.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-                let row: Vec<u32> = keyed.into_iter().map(|(_, slot)| slot).collect();
-                note(&row, &mut position);
-                self.rows[at] = row;
-            }
+                }
+            };
+            let mut keyed: Vec<(f64, u32)> = self.rows[at]
+                .iter()
+                .map(|slot| (middle(*slot), *slot))
+                .collect();
+            keyed.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+            let row: Vec<u32> = keyed.into_iter().map(|(_, slot)| slot).collect();
+            note(&row, &mut position);
+            self.rows[at] = row;
         }
     }
 
@@ -318,30 +318,22 @@ impl Rows {
         for at in 0..self.rows.len() {
             self.spread(at, |_| None);
         }
-        for sweep in 0..SWEEPS {
-            let is_down = sweep % 2 == 0;
-            for step in 0..self.rows.len() {
-                let at = if is_down {
-                    step
-                } else {
-                    self.rows.len() - 1 - step
-                };
-                let around = if is_down { &self.above } else { &self.below };
-                let slots = &self.slots;
-                let wanted: Vec<Option<i32>> = self.rows[at]
-                    .iter()
-                    .map(|slot| {
-                        let around = &around[*slot as usize];
-                        let sum: i64 = around
-                            .iter()
-                            .map(|at| i64::from(slots[*at as usize].x))
-                            .sum();
-                        let count = i64::try_from(around.len()).ok().filter(|n| *n > 0)?;
-                        i32::try_from(sum / count).ok()
-                    })
-                    .collect();
-                self.spread(at, |slot| wanted[slot]);
-            }
+        for (is_down, at) in sweeps(self.rows.len()) {
+            let around = if is_down { &self.above } else { &self.below };
+            let slots = &self.slots;
+            let wanted: Vec<Option<i32>> = self.rows[at]
+                .iter()
+                .map(|slot| {
+                    let around = &around[*slot as usize];
+                    let sum: i64 = around
+                        .iter()
+                        .map(|at| i64::from(slots[*at as usize].x))
+                        .sum();
+                    let count = i64::try_from(around.len()).ok().filter(|n| *n > 0)?;
+                    i32::try_from(sum / count).ok()
+                })
+                .collect();
+            self.spread(at, |slot| wanted[slot]);
         }
     }
 
