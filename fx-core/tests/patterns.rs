@@ -134,7 +134,7 @@ fn wrong_rules_are_told_when_they_are_made() -> Result<()> {
     let arity = Rule::new(traced!(|a: Float, b: Float| a + b), traced!(|a: Float| -a));
     assert_eq!(
         refused(arity),
-        "the replacement: it has 1 inputs, and the pattern has 2 (a, b): take those it does not need too"
+        "the replacement: it has 1 input, and the pattern has 2 (a, b): take those it does not need too"
     );
     let values = Rule::new(traced!(|a: Float| -a), traced!(|a: Float| Ok((a, a))));
     assert_eq!(

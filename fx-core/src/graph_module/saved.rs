@@ -25,6 +25,7 @@ use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::registry::{load_module, save_module};
 use crate::module::walk::TensorKind;
+use crate::text::count;
 use crate::value::tree::Tree;
 
 /// Saved files.
@@ -225,8 +226,10 @@ impl GraphModule {
         };
         if flat != inputs || !(self.trees.is_empty() || self.trees.len() == self.params.len()) {
             return Err(Error::saved(format_args!(
-                "{} parameters, {flat} values when taken apart, do not fit a graph of {inputs} inputs",
-                self.params.len()
+                "{}, {} when taken apart, do not fit a graph of {}",
+                count(self.params.len(), "parameter"),
+                count(flat, "value"),
+                count(inputs, "input")
             ))
             .inside(".params"));
         }

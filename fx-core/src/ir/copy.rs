@@ -12,6 +12,7 @@ use super::op::Op;
 use super::places::{LocationId, ScopeId, Site};
 use super::value_meta::ValueMeta;
 use crate::error::{Error, Result};
+use crate::text::count;
 use crate::value::handle::NodeId;
 
 /// The replacements of a copied graph's nodes.
@@ -280,9 +281,8 @@ impl Graph {
         }
         if given.next().is_some() {
             let (given, inputs) = (node.args().len(), other.placeholders().count());
-            return fail(format!(
-                "has {given} arguments, the graph has {inputs} inputs"
-            ));
+            let (given, inputs) = (count(given, "argument"), count(inputs, "input"));
+            return fail(format!("has {given}, the graph has {inputs}"));
         }
         match named.first() {
             Some((name, _)) => fail(format!("gives `{name}`, which is no input of the graph")),

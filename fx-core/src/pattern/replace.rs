@@ -22,7 +22,7 @@ use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
-use crate::text::free_name;
+use crate::text::{count, free_name};
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
@@ -312,7 +312,8 @@ fn check(matcher: &SubgraphMatcher, replacement: &Subgraph) -> Result<()> {
             .map(|at| matcher.shape.names[*at as usize].as_str())
             .collect();
         return Err(in_replacement(Error::msg(format_args!(
-            "it has {inputs} inputs, and the pattern has {} ({}): take those it does not need too",
+            "it has {}, and the pattern has {} ({}): take those it does not need too",
+            count(inputs, "input"),
             names.len(),
             names.join(", ")
         ))));

@@ -1,5 +1,7 @@
 //! Einstein's summation: products of tensors whose dimensions are named by letters.
 
+use std::fmt;
+
 use candle_core::{Result, Tensor, bail};
 
 use super::expand;
@@ -9,10 +11,19 @@ use super::widen::{is_half, widened};
 use crate::room;
 
 /// A dimension's name: a letter, or one of those that an ellipsis stands for, counted from the last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Label {
     Letter(char),
     Ellipsis(usize),
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Letter(letter) => write!(f, "`{letter}`"),
+            Label::Ellipsis(_) => f.write_str("`...`"),
+        }
+    }
 }
 
 /// `equation` over `xs`, as `torch.einsum`: `"bij,bjk->bik"`; a label of size 1 broadcasts.
@@ -57,7 +68,7 @@ pub fn einsum(equation: &str, xs: &[Tensor]) -> Result<Tensor> {
         .iter()
         .find(|l| !terms.iter().flatten().any(|t| t == *l))
     {
-        bail!("einsum: `{equation}` has {label:?} in its result, which no operand has")
+        bail!("einsum: `{equation}` has {label} in its result, which no operand has")
     }
     let sizes = sizes(equation, &terms, xs)?;
     let size_of = |label: &Label| {
@@ -188,7 +199,7 @@ fn sizes(equation: &str, terms: &[Vec<Label>], xs: &[Tensor]) -> Result<Vec<(Lab
                 Some((_, known)) => {
                     let shapes: Vec<_> = xs.iter().map(Tensor::dims).collect();
                     bail!(
-                        "einsum: {label:?} of `{equation}` is {known} and {size} in shapes {shapes:?}"
+                        "einsum: {label} of `{equation}` is {known} and {size} in shapes {shapes:?}"
                     )
                 }
             }

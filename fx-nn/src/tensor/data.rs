@@ -58,8 +58,14 @@ impl Tensor {
         shape: impl Into<Shape>,
     ) -> Result<Tensor> {
         let shape = shape.into().0;
-        room::count("from_vec", &shape)
-            .and_then(|_| candle_core::Tensor::from_vec(data, shape, &device::current()))
+        let count = room::count("from_vec", &shape).fx()?;
+        if count != data.len() {
+            return Err(Error::msg(format_args!(
+                "from_vec: shape {shape:?} has {count} elements, and {} are given",
+                data.len()
+            )));
+        }
+        candle_core::Tensor::from_vec(data, shape, &device::current())
             .map(Tensor::from)
             .fx()
     }

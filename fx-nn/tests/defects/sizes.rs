@@ -272,3 +272,24 @@ fn defect_r12_the_backward_pass_of_a_long_chain_works() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn wrong_counts_and_labels_are_named_in_plain_words() -> Result<()> {
+    let few = Tensor::from_vec(vec![1.0f32; 5], (2, 3)).expect_err("five are too few");
+    assert_eq!(
+        few.to_string(),
+        "from_vec: shape [2, 3] has 6 elements, and 5 are given"
+    );
+    let a = Tensor::ones((2, 3))?;
+    let label = ops::einsum("ij->ik", &[&a]).expect_err("no operand has `k`");
+    assert!(
+        label.to_string().contains("`ij->ik` has `k` in its result"),
+        "{label}"
+    );
+    let sizes = ops::einsum("ij,ij->i", &[&a, &Tensor::ones((2, 4))?]).expect_err("`j` differs");
+    assert!(
+        sizes.to_string().contains("`j` of `ij,ij->i` is 3 and 4"),
+        "{sizes}"
+    );
+    Ok(())
+}
