@@ -110,14 +110,14 @@ fn compare(
     Ok(())
 }
 
-/// Takes 20 ms, and no processor.
+/// Takes 50 ms, and no processor.
 #[wrap]
 fn nap(x: &Tensor) -> Result<Tensor> {
     sleep(NAP);
     Ok(x.clone())
 }
 
-const NAP: Duration = Duration::from_millis(20);
+const NAP: Duration = Duration::from_millis(50);
 
 /// Naps forward and, twice as long, backward.
 struct Napping<'s>(&'s Stage);

@@ -11,6 +11,9 @@ use fx_core::{Error, GraphModule, Result};
 
 use crate::counter::Counter;
 
+/// What a call costs.
+pub type CostOfCall = Box<dyn Fn(NodeRef<'_>) -> u64>;
+
 /// What each call of a graph costs, for
 /// [`PipelineOptions::cost`](fx_core::passes::pipeline::PipelineOptions::cost): its multiply-adds, as
 /// [`counts`](crate::passes::counts) has them, and one for each byte of its result, since calls
@@ -30,10 +33,7 @@ use crate::counter::Counter;
 /// # Errors
 /// Returns an error if a node fails, or a number of multiply-adds is not known, since a size has a
 /// name: it names the node.
-pub fn multiply_adds<A: IntoArgs>(
-    gm: &GraphModule,
-    args: A,
-) -> Result<impl Fn(NodeRef<'_>) -> u64 + use<A>> {
+pub fn multiply_adds(gm: &GraphModule, args: impl IntoArgs) -> Result<CostOfCall> {
     let mut counter = Counter::default();
     gm.interpret::<Value>(&mut counter, args)?;
     let mut costs: HashMap<NodeId, u64> = HashMap::default();
@@ -51,5 +51,7 @@ pub fn multiply_adds<A: IntoArgs>(
         let cost = (count as u64).saturating_add(seen.output.bytes() as u64);
         costs.insert(seen.id, cost.max(1));
     }
-    Ok(move |node: NodeRef<'_>| costs.get(&node.id()).copied().unwrap_or(1))
+    Ok(Box::new(move |node| {
+        costs.get(&node.id()).copied().unwrap_or(1)
+    }))
 }

@@ -2,6 +2,7 @@
 //! one thread; besides all of [`fx_core::passes::pipeline`].
 //!
 //! ```
+//! use fx_nn::optim::{Optimizer, SGD};
 //! use fx_nn::prelude::*;
 //! use fx_nn::passes::pipeline::{PipelineOptions, PipelineRunner, Schedule, multiply_adds};
 //! let model = nn::Sequential::new()
@@ -21,7 +22,7 @@
 //! let loss = |y: Tensor, target: &Tensor| (y - target)?.square()?.sum(..);
 //! let step = runner.step(Schedule::OneForwardOneBackward, &x, &target, loss)?;
 //! assert_eq!(step.losses.len(), 3);
-//! let mut optimizer = fx_nn::optim::SGD::new(&gm, 0.01)?;
+//! let mut optimizer = SGD::new(&gm)?.lr(0.01);
 //! optimizer.step(&step.gradients)?;
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
@@ -33,5 +34,5 @@ mod worker;
 
 pub use fx_core::passes::pipeline::*;
 
-pub use cost::multiply_adds;
+pub use cost::{CostOfCall, multiply_adds};
 pub use runner::{PipelineRunner, PipelineStep};
