@@ -43,6 +43,7 @@ pub(crate) mod param_type;
 mod parse;
 pub(crate) mod places;
 pub(crate) mod print;
+mod provenance;
 pub mod registry;
 pub(crate) mod returned;
 pub(crate) mod rust_type;
