@@ -52,6 +52,7 @@ mod small_set;
 mod sort;
 mod substitute;
 pub(crate) mod table;
+mod type_matches;
 mod undo;
 mod uses;
 pub(crate) mod value_meta;
