@@ -1,6 +1,7 @@
 //! Edits: a failed edit leaves no trace, and an edit costs what it changes.
 
 mod edit {
+    mod canonicalize;
     mod cost;
     mod failing;
     mod mirror;

@@ -4,6 +4,8 @@
     reason = "arguments are lent, as users write it"
 )]
 
+#[path = "trace/annotations.rs"]
+mod annotations;
 #[path = "trace/arguments.rs"]
 mod arguments;
 #[path = "trace/assertions.rs"]

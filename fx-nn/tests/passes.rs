@@ -13,6 +13,8 @@ mod fusion;
 mod inference;
 #[path = "passes/manager.rs"]
 mod manager;
+#[path = "passes/merge.rs"]
+mod merge;
 #[path = "passes/normalize.rs"]
 mod normalize;
 #[path = "passes/surgery.rs"]

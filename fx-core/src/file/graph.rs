@@ -179,10 +179,7 @@ fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Js
 }
 
 fn from_source(source: &NodeSource) -> Json {
-    let action = match source.action {
-        NodeAction::Create => "create",
-        NodeAction::Replace => "replace",
-    };
+    let action = source.action.name();
     let mut fields = JsonMap::new();
     fields.insert(source_names::PASS.into(), Json::from(&*source.pass));
     fields.insert(source_names::ACTION.into(), Json::from(action));

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use super::graph::Graph;
 use super::node::{NodeMut, NodeRef};
-use crate::error::Result;
 use crate::value::handle::NodeId;
 
 /// What happens to an entry when its node is copied or replaced.
@@ -78,6 +77,16 @@ pub enum NodeAction {
     Replace,
 }
 
+impl NodeAction {
+    /// The action in texts and saved files: `create` or `replace`.
+    pub fn name(self) -> &'static str {
+        match self {
+            NodeAction::Create => "create",
+            NodeAction::Replace => "replace",
+        }
+    }
+}
+
 /// A node's entries and its provenance.
 #[derive(Clone, Default)]
 pub(super) struct Extra {
@@ -121,6 +130,11 @@ impl Entries {
     /// The entries with their types.
     pub fn iter(&self) -> impl Iterator<Item = (TypeId, &dyn Any)> {
         self.0.iter().map(|e| (e.ty, &*e.value as &dyn Any))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The entries that a copy also has.
@@ -213,6 +227,13 @@ impl NodeMut<'_> {
             self.mark_known();
         }
         self.tell_changed();
+    }
+
+    /// [`put_entry`](NodeMut::put_entry) for several entries.
+    pub(crate) fn put_entries(&mut self, entries: &Entries) {
+        for entry in &entries.0 {
+            self.put_entry(entry.clone());
+        }
     }
 
     /// Adds what a copy of `other` would have, if the node lacks it: entries whose policy says so,
@@ -501,43 +522,5 @@ impl Graph {
         if !inherited.is_empty() {
             self.extra_of_mut(new).sources.insert_many(0, inherited);
         }
-    }
-
-    /// A node's history: what it computes, where it was written, in which modules, and what passes
-    /// did.
-    ///
-    /// # Errors
-    /// Returns an error if the node is not in this graph.
-    pub fn explain(&self, id: NodeId) -> Result<String> {
-        let node = self.node(id)?;
-        let mut lines = vec![node.to_string()];
-        if let Some(location) = node.location() {
-            lines.push(format!("  written at {location}"));
-        }
-        for scope in node.modules_around() {
-            let name = crate::value::object::short_type_name(&scope.type_name);
-            lines.push(if scope.path.is_empty() {
-                format!("  in the root, a {name}")
-            } else {
-                format!("  in {}, a {name}", scope.path)
-            });
-        }
-        for source in node.sources() {
-            let names: Vec<String> = source.from.iter().map(|n| format!("%{n}")).collect();
-            lines.push(match source.action {
-                NodeAction::Create if names.is_empty() => {
-                    format!("  made by pass `{}`", source.pass)
-                }
-                NodeAction::Create => {
-                    format!("  made by pass `{}` from {}", source.pass, names.join(", "))
-                }
-                NodeAction::Replace => format!(
-                    "  stands for {} since pass `{}`",
-                    names.join(", "),
-                    source.pass
-                ),
-            });
-        }
-        Ok(lines.join("\n"))
     }
 }

@@ -6,9 +6,11 @@ use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use smallvec::SmallVec;
 
 use super::attributes::Attributes;
+use super::hierarchy::ComponentExt;
 use super::module::Module;
 use crate::error::{Error, Result};
 use crate::ir::argument::Argument;
@@ -20,6 +22,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::value::handle::NodeId;
+use crate::value::value::Value;
 
 /// The callee of a node.
 #[derive(Debug, Clone)]
@@ -69,6 +72,7 @@ impl PartialEq for Callee<'_> {
 pub struct Call<'g> {
     node: NodeRef<'g>,
     callee: Callee<'g>,
+    attributes: &'g Attributes,
 }
 
 impl<'g> Call<'g> {
@@ -85,7 +89,11 @@ impl<'g> Call<'g> {
                 Functions::Several(several) => Callee::Methods(several),
             },
         };
-        Call { node, callee }
+        Call {
+            node,
+            callee,
+            attributes,
+        }
     }
 
     /// The node.
@@ -157,6 +165,80 @@ impl<'g> Call<'g> {
             Callee::Methods(several) => BoundArgs::of_all(self.node, several),
         };
         bound.map_err(|error| self.node.blame("binding", error))
+    }
+
+    /// The parameters, saved buffers and constants that the call uses, by path: those of the called
+    /// module, and those that its arguments read; of a `get_attr` node, what it reads. Other fields of a
+    /// module, such as a stride, are the module's own
+    /// ([`submodule_as`](crate::GraphModule::submodule_as)).
+    ///
+    /// ```
+    /// # use fx_core::prelude::*;
+    /// # use fx_core::module::{Component, Walk, WalkMut};
+    /// # use fx_core::tensor::{Object, Traced};
+    /// # use fx_core::value::Proxy;
+    /// # #[derive(Clone, Debug)]
+    /// # enum Scalar { Known(std::sync::Arc<f64>), Traced(Proxy) }
+    /// # impl Object for Scalar {
+    /// #     fn to_value(&self) -> Value { Value::object(self.clone()) }
+    /// #     fn object_id(&self) -> Option<u64> {
+    /// #         match self { Scalar::Known(x) => Some(std::sync::Arc::as_ptr(x) as u64), Scalar::Traced(_) => None }
+    /// #     }
+    /// #     fn shape(&self) -> Option<&[usize]> { Some(&[]) }
+    /// #     fn proxy(&self) -> Option<Proxy> { match self { Scalar::Traced(p) => Some(*p), Scalar::Known(_) => None } }
+    /// # }
+    /// # impl Traced for Scalar { fn from_proxy(proxy: Proxy) -> Self { Scalar::Traced(proxy) } }
+    /// # impl Component for Scalar {
+    /// #     fn visit(&self, walk: &mut Walk<'_, '_>) { walk.tensor(self); }
+    /// #     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) { walk.tensor(self); }
+    /// #     fn duplicate(&self) -> Self { self.clone() }
+    /// # }
+    /// # fx_core::tensor::tensor_type!(Scalar);
+    /// # #[derive(Module)] struct Scale { by: Scalar }
+    /// # #[trace(leaf)] impl Scale { fn forward(&self, x: &Scalar) -> Result<Scalar> { x * &self.by } }
+    /// #[derive(Module)]
+    /// struct Model { scale: Scale, shift: Scalar }
+    /// #[trace]
+    /// impl Model {
+    ///     fn forward(&self, x: &Scalar) -> Result<Scalar> { self.scale.forward(x)? + &self.shift }
+    /// }
+    /// # let scalar = |x: f64| Scalar::Known(x.into());
+    /// let gm = symbolic_trace(&Model { scale: Scale { by: scalar(2.0) }, shift: scalar(1.0) })?;
+    /// let used = |name: &str| -> Result<Vec<String>> {
+    ///     let node = gm.graph().find_name(name).ok_or_else(|| Error::msg("it is recorded"))?;
+    ///     Ok(gm.call(node)?.attributes().into_keys().collect())
+    /// };
+    /// assert_eq!(used("scale")?, ["scale.by"]);
+    /// assert_eq!(used("add")?, ["shift"]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn attributes(&self) -> IndexMap<String, Value> {
+        let mut used = IndexMap::new();
+        let state_of = |path: &str, module: &dyn Module| {
+            let state = module.state_dict().into_iter();
+            let named = state.map(|(name, value)| (format!("{path}.{name}"), value));
+            named.collect::<Vec<_>>()
+        };
+        if let (Op::CallModule(path), Callee::Module(called)) = (self.node.op(), &self.callee) {
+            used.extend(state_of(path, *called));
+        }
+        let inputs = self.node.all_input_nodes();
+        for node in std::iter::once(self.node).chain(inputs) {
+            let Op::GetAttr(path) = node.op() else {
+                continue;
+            };
+            match (
+                self.attributes.tensor(path),
+                self.attributes.modules.get(path),
+            ) {
+                (Ok(tensor), _) => {
+                    used.insert(path.to_string(), tensor.clone());
+                }
+                (Err(_), Some(read)) => used.extend(state_of(path, &**read)),
+                (Err(_), None) => {}
+            }
+        }
+        used
     }
 
     /// Whether two calls call the same thing with the same arguments, where `same` decides which

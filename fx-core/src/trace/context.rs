@@ -18,7 +18,7 @@ use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
-use crate::ir::meta::MadeFrom;
+use crate::ir::meta::{Entries, MadeFrom};
 use crate::ir::method::RecordedMethod;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
@@ -158,6 +158,8 @@ pub struct TraceContext {
     origin: RefCell<Option<SourceLocation>>,
     /// The method as which a node that is being traced again was recorded.
     method: Cell<Option<RecordedMethod>>,
+    /// The entries of each node that is recorded now.
+    pub(super) annotations: RefCell<Entries>,
     /// Where the innermost traced body is written.
     body: Cell<&'static Location<'static>>,
     /// The file of the innermost body, if it is a container's: its lines say nothing.
@@ -200,6 +202,7 @@ impl TraceContext {
             location: Cell::new(Location::caller()),
             origin: RefCell::default(),
             method: Cell::default(),
+            annotations: RefCell::default(),
             body: Cell::new(Location::caller()),
             container: Cell::default(),
         }
@@ -263,7 +266,8 @@ impl TraceContext {
             Some(origin) => Site::Kept(origin),
             None => Site::Caller(self.location.get()),
         };
-        self.graph_mut()?.insert(op, args, kwargs, name, site)
+        let node = self.graph_mut()?.insert(op, args, kwargs, name, site)?;
+        self.annotated(node)
     }
 
     /// Runs `body` before a node of this trace's graph: what it records is inserted there, with the

@@ -24,6 +24,7 @@
 //! | [`Operand`](crate::tensor::Operand) | can it stand beside a traced value at an operator? | tensors and numbers |
 //! | [`FromData`](crate::tensor::FromData) | can it be made from a saved tensor's bytes? | tensor types |
 
+mod annotation;
 pub(crate) mod appending;
 pub(crate) mod ask;
 pub(crate) mod assertion;
@@ -55,6 +56,7 @@ pub(crate) mod side;
 mod tensor_type;
 pub(crate) mod tracer;
 
+pub use self::annotation::annotate;
 pub use self::appending::GraphAppendingTracer;
 pub use self::ask::TracedExt;
 pub use self::call_args::{CallArgs, IntoArgs};

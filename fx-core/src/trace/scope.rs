@@ -195,6 +195,11 @@ pub(super) fn innermost() -> Option<Rc<Active>> {
     STACK.with_borrow(|stack| stack.last().cloned())
 }
 
+/// The traces of this thread, the innermost last.
+pub(super) fn running() -> Vec<Rc<Active>> {
+    STACK.with_borrow(Vec::clone)
+}
+
 /// The trace that a proxy belongs to.
 pub(crate) fn of_proxy(proxy: Proxy) -> Result<Rc<Active>, Error> {
     STACK

@@ -2,23 +2,12 @@
 
 use std::fmt;
 
-use fx_core::ir::{Op, ValueMeta};
-use fx_core::module::ComponentExt;
+use fx_core::passes::SizeBytes;
 use fx_core::trace::IntoArgs;
 use fx_core::value::{Dim, Value};
 use fx_core::{Error, GraphModule, Result};
 
 use crate::counter::Counter;
-
-/// The memory of a node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SizeBytes {
-    /// Bytes of its result.
-    pub output_size: Dim,
-    /// The same, plus the bytes of the parameters of the module that it calls.
-    pub total_size: Dim,
-}
 
 /// The cost of one node in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +33,11 @@ pub struct Counts {
     pub uncounted: Vec<String>,
 }
 
-/// Runs a graph on sample inputs, which may be fake tensors with sizes that have names, and returns for each node the bytes of its result, the same with
-/// the parameters of the module that it calls, and its multiply-adds. They are counted as in
-/// [`summary`](crate::summary), which lists them by module.
+/// Runs a graph on sample inputs, which may be fake tensors with sizes that have names, and returns
+/// for each node the bytes of its result, the same with the parameters of the module that it calls,
+/// and its multiply-adds. They are counted as in [`summary`](crate::summary), which lists them by
+/// module. [`get_size_of_all_nodes`](crate::passes::get_size_of_all_nodes) has the bytes without a
+/// run.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -69,18 +60,10 @@ pub fn counts(gm: &GraphModule, args: impl IntoArgs) -> Result<Counts> {
     let mut nodes = Vec::with_capacity(counter.nodes.len());
     for seen in counter.nodes {
         let node = gm.graph().node(seen.id)?;
-        let output_size = seen.output.memory()?;
-        let parameters = match node.op() {
-            Op::CallModule(path) => bytes_of_parameters(gm, path)?,
-            _ => 0,
-        };
         nodes.push(NodeCounts {
             node: node.name().to_string(),
             target: node.target().to_string(),
-            size: SizeBytes {
-                total_size: (&output_size + Dim::known(parameters))?,
-                output_size,
-            },
+            size: SizeBytes::with_output(gm, node, seen.output.memory()?)?,
             multiply_adds: seen.multiply_adds,
         });
     }
@@ -88,11 +71,6 @@ pub fn counts(gm: &GraphModule, args: impl IntoArgs) -> Result<Counts> {
         nodes,
         uncounted: counter.uncounted,
     })
-}
-
-fn bytes_of_parameters(gm: &GraphModule, path: &str) -> Result<usize> {
-    let parameters = gm.submodule(path)?.named_parameters();
-    Ok(parameters.values().map(|v| ValueMeta::of(v).bytes()).sum())
 }
 
 impl Counts {

@@ -14,6 +14,7 @@ use fx_core::passes::Pass;
 use fx_core::value::NodeId;
 use fx_core::{Error, GraphModule, Result};
 
+use super::foldable::{Layer, Weights};
 use crate::error::Fx;
 use crate::nn;
 use crate::tensor::Tensor;
@@ -23,14 +24,15 @@ use crate::tensor::Tensor;
 /// w' = w · γ / √(var + eps), b' = (b − mean) · γ / √(var + eps) + β
 ///
 /// for each output channel, computed in `float64` and rounded once to the layer's own type, which
-/// may differ from the batch norm's. Pairs are [`nn::Conv1d`] or [`nn::Linear`] with
-/// [`nn::BatchNorm1d`], [`nn::Conv2d`] with [`nn::BatchNorm2d`]. The layer's node keeps its name,
-/// the batch norm's is erased; the graph module gets a fused copy of the layer under the same path,
-/// with plain tensors that are not trained. The traced model itself is not touched.
+/// may differ from the batch norm's. Pairs are a convolution, plain or transposed, in 1, 2 or 3 dims
+/// with the batch norm of these dims ([`nn::Conv2d`] or [`nn::ConvTranspose2d`] with
+/// [`nn::BatchNorm2d`]), and [`nn::Linear`] with [`nn::BatchNorm1d`]. The layer's node keeps its
+/// name, the batch norm's is erased; the graph module gets a fused copy of the layer under the same
+/// path, with plain tensors that are not trained. The traced model itself is not touched.
 ///
 /// Batch norms that cannot be fused stay: [`plan`](FuseBatchNorm::plan) lists what would be fused,
 /// and why the rest would not. `BatchNorm1d` normalises dim 1, which holds a linear layer's
-/// channels only in `[N, C]`, and those of a `Conv1d` only in `[N, C, L]`: such pairs are folded if
+/// channels only in `[N, C]`, and those of a 1-d convolution only in `[N, C, L]`: such pairs are folded if
 /// [`propagate_shapes`](GraphModule::propagate_shapes) has recorded that shape at the layer's node,
 /// and stay otherwise. A pair also stays if the folded numbers would be too large for the layer's
 /// type.
@@ -167,7 +169,8 @@ impl Pass for FuseBatchNorm {
         }
         let mut folded = Vec::with_capacity(found.len());
         for (norm, layer, weights) in found {
-            fuse(gm, layer, weights)?;
+            let path = gm.graph().node(layer)?.target().to_string();
+            Layer::replace(gm, &path, weights)?;
             folded.push((norm, layer));
         }
         let mut edit = gm.graph_mut();
@@ -177,47 +180,6 @@ impl Pass for FuseBatchNorm {
         let norms: Vec<NodeId> = folded.iter().map(|(norm, _)| *norm).collect();
         edit.erase_unused(&norms)?;
         Ok(!folded.is_empty())
-    }
-}
-
-/// A layer that a batch norm can be folded into.
-enum Layer<'m> {
-    Conv1d(&'m nn::Conv1d),
-    Conv2d(&'m nn::Conv2d),
-    Linear(&'m nn::Linear),
-}
-
-impl<'m> Layer<'m> {
-    fn of(gm: &'m GraphModule, path: &str) -> Option<Self> {
-        let conv1d = gm.submodule_as(path).map(Layer::Conv1d);
-        let conv2d = |_| gm.submodule_as(path).map(Layer::Conv2d);
-        let linear = |_| gm.submodule_as(path).map(Layer::Linear);
-        conv1d.or_else(conv2d).or_else(linear).ok()
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Layer::Conv1d(_) => "Conv1d",
-            Layer::Conv2d(_) => "Conv2d",
-            Layer::Linear(_) => "Linear",
-        }
-    }
-
-    /// The batch norm that can follow it, and the number of dims of both results.
-    fn follower(&self) -> (&'static str, usize) {
-        match self {
-            Layer::Conv1d(_) => ("BatchNorm1d", 3),
-            Layer::Conv2d(_) => ("BatchNorm2d", 4),
-            Layer::Linear(_) => ("BatchNorm1d", 2),
-        }
-    }
-
-    fn weights(&self) -> (&'m Tensor, Option<&'m Tensor>) {
-        match *self {
-            Layer::Conv1d(layer) => (&layer.weight, layer.bias.as_ref()),
-            Layer::Conv2d(layer) => (&layer.weight, layer.bias.as_ref()),
-            Layer::Linear(layer) => (&layer.weight, layer.bias.as_ref()),
-        }
     }
 }
 
@@ -246,7 +208,9 @@ impl<'m> Norm<'m> {
                 })
             };
         }
-        read!(BatchNorm1d).or_else(|| read!(BatchNorm2d))
+        read!(BatchNorm1d)
+            .or_else(|| read!(BatchNorm2d))
+            .or_else(|| read!(BatchNorm3d))
     }
 }
 
@@ -333,7 +297,7 @@ fn partner<'g>(
     };
     let Some(layer) = layer else {
         return Ok(Err(format!(
-            "its input %{} is not a call of a Conv1d, Conv2d or Linear layer",
+            "its input %{} is not a call of a convolution or a linear layer",
             input.name()
         )));
     };
@@ -364,14 +328,13 @@ fn partner<'g>(
             others.join(", ")
         )));
     }
-    let (weight, _) = layer.weights();
-    let (channels, normalized) = (weight.dims()?.first(), mean.dims()?.first());
+    let (channels, normalized) = (layer.channels()?, mean.dims()?.first().copied());
     if channels != normalized {
         return Ok(Err(format!(
             "it normalises {} channels, and `{}` gives {}",
-            normalized.copied().unwrap_or(1),
+            normalized.unwrap_or(1),
             input.target(),
-            channels.copied().unwrap_or(1)
+            channels.unwrap_or(1)
         )));
     }
     match input.meta::<ValueMeta>() {
@@ -391,9 +354,6 @@ fn partner<'g>(
         _ => Ok(Ok(input)),
     }
 }
-
-/// w' and b'.
-type Weights = (Tensor, Tensor);
 
 /// The folded weights of a pair, or the reason why it stays.
 fn fold(
@@ -419,40 +379,6 @@ fn fold(
     }))
 }
 
-/// Replaces the layer with a fused copy, whose results have the same shapes.
-fn fuse(gm: &mut GraphModule, layer: NodeId, (weight, bias): Weights) -> Result<()> {
-    let path = gm.graph().node(layer)?.target().to_string();
-    let Some(before) = Layer::of(gm, &path) else {
-        return Ok(());
-    };
-    let bias = Some(bias);
-    match before {
-        Layer::Conv1d(layer) => {
-            let layer = layer.clone();
-            gm.set_submodule_of_same_shapes(
-                &path,
-                nn::Conv1d {
-                    weight,
-                    bias,
-                    ..layer
-                },
-            )
-        }
-        Layer::Conv2d(layer) => {
-            let layer = layer.clone();
-            gm.set_submodule_of_same_shapes(
-                &path,
-                nn::Conv2d {
-                    weight,
-                    bias,
-                    ..layer
-                },
-            )
-        }
-        Layer::Linear(_) => gm.set_submodule_of_same_shapes(&path, nn::Linear { weight, bias }),
-    }
-}
-
 /// w' and b', in the layer's type; or the name of the one that overflows it.
 fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<Result<Weights, &'static str>> {
     let wide = |tensor: &Tensor| tensor.candle()?.detach().to_dtype(CandleType::F64).fx();
@@ -471,9 +397,7 @@ fn folded_weights(layer: &Layer<'_>, norm: &Norm<'_>) -> Result<Result<Weights, 
             Some(gamma) => (scale * gamma)?,
             None => scale,
         };
-        let mut rows = vec![1; old.rank()];
-        rows[0] = scale.elem_count();
-        let weight = old.broadcast_mul(&scale.reshape(rows)?)?;
+        let weight = layer.scaled(&old, &scale)?;
         let shifted = match &bias {
             Some(bias) => (bias - &mean)?,
             None => mean.neg()?,

@@ -12,12 +12,15 @@
 //! ```
 
 mod counts;
+mod foldable;
 mod fuse_batch_norm;
+mod merge_matmul;
 pub mod pipeline;
 mod remove_identity;
 
 pub use fx_core::passes::*;
 
-pub use counts::{Counts, NodeCounts, SizeBytes, counts};
+pub use counts::{Counts, NodeCounts, counts};
 pub use fuse_batch_norm::{FuseBatchNorm, Fusion, FusionPlan, Skipped};
+pub use merge_matmul::MergeMatmul;
 pub use remove_identity::{RemoveDropout, RemoveIdentity};

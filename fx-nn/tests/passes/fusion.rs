@@ -56,6 +56,45 @@ fn every_pair_of_layers_is_folded() -> Result<()> {
 }
 
 #[test]
+fn convolutions_of_volumes_and_transposed_ones_are_folded() -> Result<()> {
+    for (bias, groups) in [(false, 1), (true, 2), (true, 4)] {
+        let pair = |layer: nn::Sequential, x: Tensor| -> Result<()> {
+            let gm = fused_is_equal(&filled(layer)?, &x)?;
+            assert_eq!(gm.graph().len(), 3);
+            Ok(())
+        };
+        let pairs = nn::Sequential::new();
+        let layer = nn::Conv3d::grouped(4, 8, 2, groups)?.bias(bias);
+        pair(
+            pairs.push(layer).push(nn::BatchNorm3d::new(8)?),
+            Tensor::rand((2, 4, 3, 4, 5))?,
+        )?;
+        let layer = nn::ConvTranspose1d::grouped(4, 8, 3, groups)?;
+        pair(
+            nn::Sequential::new()
+                .push(layer.stride(2).bias(bias))
+                .push(nn::BatchNorm1d::new(8)?),
+            Tensor::rand((2, 4, 5))?,
+        )?;
+        let layer = nn::ConvTranspose2d::grouped(4, 12, (3, 2), groups)?;
+        pair(
+            nn::Sequential::new()
+                .push(layer.stride(2).output_padding(1).bias(bias))
+                .push(nn::BatchNorm2d::new(12)?),
+            Tensor::rand((2, 4, 4, 3))?,
+        )?;
+        let layer = nn::ConvTranspose3d::grouped(4, 8, 2, groups)?.bias(bias);
+        pair(
+            nn::Sequential::new()
+                .push(layer)
+                .push(nn::BatchNorm3d::new(8)?),
+            Tensor::rand((1, 4, 2, 3, 2))?,
+        )?;
+    }
+    Ok(())
+}
+
+#[test]
 fn a_batch_norm_without_parameters_is_folded() -> Result<()> {
     let norm = nn::BatchNorm2d::new(8)?.affine(false);
     let model = nn::Sequential::new().push(conv(3, 8, false, 1)?).push(norm);
@@ -216,7 +255,10 @@ fn what_cannot_be_folded_stays_and_says_why() -> Result<()> {
     let plan = FuseBatchNorm::plan(&gm)?;
     let found = reasons(&plan);
     let expected = [
-        ("bn_input", "%x is not a call of a Conv1d, Conv2d or Linear"),
+        (
+            "bn_input",
+            "%x is not a call of a convolution or a linear layer",
+        ),
         (
             "bn",
             "the result of %conv has 2 users, and must stay as it is for %add",

@@ -460,6 +460,14 @@ fn provenance_goes_through_several_passes() -> Result<()> {
             ("mul_to_sub", NodeAction::Replace, vec!["mul".to_string()]),
         ]
     );
+    let told: serde_json::Value = serde_json::from_str(&gm.graph().provenance_json())
+        .map_err(|error| Error::msg(error.to_string()))?;
+    let expected = serde_json::json!([
+        {"pass": "add_to_mul", "action": "replace", "from": ["add"]},
+        {"pass": "mul_to_sub", "action": "create", "from": []},
+        {"pass": "mul_to_sub", "action": "replace", "from": ["mul"]},
+    ]);
+    assert_eq!(told.get("sub"), Some(&expected));
     // No pass is running any more.
     let x = sub.all_input_nodes().next().map(|node| node.id());
     let neg = gm.graph_mut().call_function(
