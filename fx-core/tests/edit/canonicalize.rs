@@ -140,7 +140,7 @@ fn parameters_are_read_before_their_first_user() -> Result<()> {
         names(&gm),
         ["x", "scale", "mul", "shift", "add", "sub", "output"]
     );
-    let y: Array = gm.forward(&Array::vec(&[1.0, 2.0]))?;
+    let y: Array = gm.forward(Array::vec(&[1.0, 2.0]))?;
     assert_eq!(y.to_vec()?, [0.0, 5.0]);
     Ok(())
 }
