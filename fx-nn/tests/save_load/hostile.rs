@@ -139,7 +139,7 @@ fn the_place_in_the_file_is_named() {
     );
     told(
         changed(|j| j["inputs"] = Json::Array(vec!["*".into(); 2])),
-        "params: 1 parameters, 2 values",
+        "params: 1 parameter, 2 values when taken apart",
     );
     told(
         changed(|j| j["aliases"] = 1.into()),
