@@ -41,16 +41,20 @@ impl Pass for Canonicalize {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();
         let order = order(graph, attributes);
-        let is_ordered = graph
-            .nodes()
-            .map(|node| node.id())
-            .eq(order.iter().copied());
-        if !is_ordered {
-            graph.rearrange(&order)?;
-        }
-        let renamed = graph.rename_all(|node| node.op().name_candidate());
-        Ok(!is_ordered || renamed)
+        arrange(graph, &order, true)
     }
+}
+
+/// Puts the nodes in an order, and gives them the names that they would be recorded with, if asked
+/// to. Returns whether anything changed.
+pub(super) fn arrange(graph: &mut Graph, order: &[NodeId], renames: bool) -> Result<bool> {
+    let nodes = graph.nodes().map(|node| node.id());
+    let is_ordered = nodes.eq(order.iter().copied());
+    if !is_ordered {
+        graph.rearrange(order)?;
+    }
+    let renamed = renames && graph.rename_all(|node| node.op().name_candidate());
+    Ok(!is_ordered || renamed)
 }
 
 /// The canonical order of a graph's nodes.

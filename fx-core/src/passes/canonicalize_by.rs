@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
-use super::canonicalize::Canonicalize;
+use super::canonicalize::{Canonicalize, arrange};
 use super::pass::Pass;
 use super::predicate::Predicate;
 use crate::error::Result;
@@ -107,15 +107,7 @@ impl Pass for CanonicalizeBy {
         let mut edit = gm.graph_mut();
         let (graph, attributes) = edit.parts();
         let order = (self.order)(&Constraints::of(self, graph, attributes));
-        let is_ordered = graph
-            .nodes()
-            .map(|node| node.id())
-            .eq(order.iter().copied());
-        if !is_ordered {
-            graph.rearrange(&order)?;
-        }
-        let renamed = !self.keeps_names && graph.rename_all(|node| node.op().name_candidate());
-        Ok(!is_ordered || renamed)
+        arrange(graph, &order, !self.keeps_names)
     }
 }
 

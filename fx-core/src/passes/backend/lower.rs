@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::partition::{Colour, Partitioner};
+use super::partition::{Colour, Partitioner, colours};
 use super::support::{Metas, Support};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -114,18 +114,14 @@ impl GraphModule {
     /// Returns an error if the parts cannot be moved; nothing changes then. A part that the backend
     /// fails to compile is no error: it stays a graph, and the report names it.
     pub fn lower<B: Backend + ?Sized>(&mut self, backend: &B) -> Result<LowerReport> {
-        let (colours, mut left) = self.colours(backend)?;
-        let before = colours.clone();
-        let mut is_worth = |region: &Region| backend.worth(self, region);
-        let regions = Partitioner::new().regions(self, colours, &mut is_worth)?;
-        let mut part_of: Vec<Option<u32>> = vec![None; self.graph().index_bound()];
-        let mut paths: Vec<Arc<str>> = Vec::with_capacity(regions.len());
-        for (number, region) in (0u32..).zip(&regions) {
-            paths.push(self.free_path(&format!("{}_{number}", backend.name())));
-            for id in region.nodes() {
-                part_of[id.index as usize] = Some(number);
-            }
-        }
+        let mut left = Vec::new();
+        let supports = |call: &Call<'_>, metas: &Metas<'_>| backend.supports(call, metas);
+        let before = colours(self, supports, |node, reason| {
+            left.push(LeftNode::new(node, reason));
+        })?;
+        let is_worth = |region: &Region| backend.worth(self, region);
+        let regions = Partitioner::new().regions(self, before.clone(), &is_worth);
+        let (paths, part_of) = self.assign(&regions, backend.name(), "lowering")?;
         for node in self.graph().nodes() {
             let at = node.id().index as usize;
             if matches!(before[at], Colour::Counts | Colour::Joins) && part_of[at].is_none() {
@@ -182,24 +178,5 @@ impl GraphModule {
             gm.remove_executable();
             Ok(calls.len())
         })
-    }
-
-    /// What a backend says of each node, and the calls that it cannot run.
-    fn colours<B: Backend + ?Sized>(&self, backend: &B) -> Result<(Vec<Colour>, Vec<LeftNode>)> {
-        let mut colours = vec![Colour::None; self.graph().index_bound()];
-        let mut left = Vec::new();
-        for node in self.graph().nodes().filter(|node| node.op().is_call()) {
-            let call = self.call(node)?;
-            let colour = &mut colours[node.id().index as usize];
-            *colour = match backend.supports(&call, &Metas::of(self.graph(), node)) {
-                Support::Yes => Colour::Counts,
-                Support::IfFused => Colour::Joins,
-                Support::No(reason) => {
-                    left.push(LeftNode::new(node, reason));
-                    Colour::Left
-                }
-            };
-        }
-        Ok((colours, left))
     }
 }

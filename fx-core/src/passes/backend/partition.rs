@@ -4,12 +4,16 @@
 //! supported and unsupported calls meet and never fall along an edge, so a path that leaves a part
 //! is on a higher level and cannot come back.
 
+use std::borrow::Cow;
+
 use super::support::{Metas, OperatorSupport, Support};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::module::call::Call;
+use crate::region::ordered::Ordered;
 use crate::region::region::Region;
 use crate::value::handle::NodeId;
 
@@ -83,21 +87,9 @@ impl Partitioner {
         gm: &GraphModule,
         support: &(impl OperatorSupport + ?Sized),
     ) -> Result<Vec<Region>> {
-        let of = |node: NodeRef<'_>| -> Result<Support> {
-            let call = gm.call(node)?;
-            Ok(support.supports(&call, &Metas::of(gm.graph(), node)))
-        };
-        let mut colours = vec![Colour::None; gm.graph().index_bound()];
-        for node in gm.graph().nodes() {
-            if node.op().is_call() {
-                colours[node.id().index as usize] = match of(node)? {
-                    Support::Yes => Colour::Counts,
-                    Support::IfFused => Colour::Joins,
-                    Support::No(_) => Colour::Left,
-                };
-            }
-        }
-        self.regions(gm, colours, &mut |_| true)
+        let supports = |call: &Call<'_>, metas: &Metas<'_>| support.supports(call, metas);
+        let colours = colours(gm, supports, |_, _| ())?;
+        Ok(self.regions(gm, colours, &|_| true))
     }
 
     /// The parts of calls with these colours that are worth it.
@@ -105,53 +97,34 @@ impl Partitioner {
         &self,
         gm: &GraphModule,
         mut colours: Vec<Colour>,
-        is_worth: &mut dyn FnMut(&Region) -> bool,
-    ) -> Result<Vec<Region>> {
-        let graph = gm.graph();
+        is_worth: &dyn Fn(&Region) -> bool,
+    ) -> Vec<Region> {
         let ordered = gm.ordered();
-        for _ in 0..ROUNDS {
-            let parts = self.parts(graph, &colours, &|node| ordered.contains(node));
-            let mut regions = Vec::with_capacity(parts.len());
-            let mut is_final = true;
-            for nodes in parts {
-                let counts = |id: &&NodeId| colours[id.index as usize] == Colour::Counts;
-                let count = nodes.iter().filter(counts).count();
-                let region = Region::of(graph, nodes)?;
-                if count >= self.min_nodes.max(1)
-                    && !region.outputs().is_empty()
-                    && is_worth(&region)
-                {
-                    regions.push(region);
-                    continue;
-                }
-                for id in region.nodes() {
-                    colours[id.index as usize] = Colour::Left;
-                }
-                is_final = false;
-            }
-            if is_final {
-                return Ok(regions);
-            }
-        }
-        // What the last round gave up stays out of the parts.
-        let parts = self.parts(graph, &colours, &|node| ordered.contains(node));
-        let regions = parts.into_iter().map(|nodes| Region::of(graph, nodes));
-        let mut regions = regions.collect::<Result<Vec<Region>>>()?;
-        regions.retain(|region| {
+        let is_kept = |region: &Region, colours: &[Colour]| {
             let counts = |id: &&NodeId| colours[id.index as usize] == Colour::Counts;
             region.nodes().iter().filter(counts).count() >= self.min_nodes.max(1)
                 && !region.outputs().is_empty()
                 && is_worth(region)
-        });
-        Ok(regions)
+        };
+        for _ in 0..ROUNDS {
+            let parts = self.parts(gm.graph(), &colours, &ordered);
+            let (kept, given_up): (Vec<Region>, Vec<Region>) = parts
+                .into_iter()
+                .partition(|region| is_kept(region, &colours));
+            if given_up.is_empty() {
+                return kept;
+            }
+            for id in given_up.iter().flat_map(Region::nodes) {
+                colours[id.index as usize] = Colour::Left;
+            }
+        }
+        // What the last round gave up stays out of the parts.
+        let mut parts = self.parts(gm.graph(), &colours, &ordered);
+        parts.retain(|region| is_kept(region, &colours));
+        parts
     }
 
-    fn parts(
-        &self,
-        graph: &Graph,
-        colours: &[Colour],
-        is_ordered: &dyn Fn(NodeRef<'_>) -> bool,
-    ) -> Vec<Vec<NodeId>> {
+    fn parts(&self, graph: &Graph, colours: &[Colour], ordered: &Ordered) -> Vec<Region> {
         let mut levels = vec![0u32; graph.index_bound()];
         let mut groups = Groups::new(graph.index_bound());
         let mut last_ordered: Option<usize> = None;
@@ -168,7 +141,7 @@ impl Partitioner {
                 node.all_input_nodes()
                     .map(|input| input.id().index as usize),
             );
-            if is_ordered(node) {
+            if ordered.contains(node) {
                 inputs.extend(last_ordered.replace(at));
             }
             inputs.retain(|input| colours[*input] != Colour::None);
@@ -184,9 +157,9 @@ impl Partitioner {
                 }
             }
         }
-        let mut part_of = vec![u32::MAX; graph.index_bound()];
-        let mut of_key: Vec<u32> = Vec::new();
-        let mut parts: Vec<Vec<NodeId>> = Vec::new();
+        let mut part_of: Vec<Option<u32>> = vec![None; graph.index_bound()];
+        let mut of_key: Vec<Option<u32>> = Vec::new();
+        let mut parts = 0;
         for node in graph.nodes() {
             let at = node.id().index as usize;
             if !matches!(colours[at], Colour::Counts | Colour::Joins) {
@@ -197,31 +170,50 @@ impl Partitioner {
                 false => groups.root(at),
             };
             if of_key.len() <= key {
-                of_key.resize(key + 1, u32::MAX);
+                of_key.resize(key + 1, None);
             }
-            if of_key[key] == u32::MAX {
-                of_key[key] = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-                parts.push(Vec::new());
-            }
-            part_of[at] = of_key[key];
-            parts[of_key[key] as usize].push(node.id());
+            part_of[at] = Some(*of_key[key].get_or_insert_with(|| {
+                parts += 1;
+                parts - 1
+            }));
         }
         // A tensor that only one part reads goes with it, unless a call may change it.
         let is_tensor = |node: &NodeRef<'_>| matches!(node.op(), Op::GetAttr(_));
         for node in graph.nodes().filter(is_tensor) {
-            if is_ordered(node) {
+            if ordered.contains(node) {
                 continue;
             }
             let mut users = node.users().map(|user| part_of[user.id().index as usize]);
             if let Some(part) = users.next()
-                && part != u32::MAX
                 && users.all(|other| other == part)
             {
-                parts[part as usize].push(node.id());
+                part_of[node.id().index as usize] = part;
             }
         }
-        parts
+        Region::of_parts(graph, &part_of, parts as usize)
     }
+}
+
+/// What is said of each call, by index; `left` gets those that are not supported, with the reason.
+pub(super) fn colours(
+    gm: &GraphModule,
+    supports: impl Fn(&Call<'_>, &Metas<'_>) -> Support,
+    mut left: impl FnMut(NodeRef<'_>, Cow<'static, str>),
+) -> Result<Vec<Colour>> {
+    let mut colours = vec![Colour::None; gm.graph().index_bound()];
+    for node in gm.graph().nodes().filter(|node| node.op().is_call()) {
+        let call = gm.call(node)?;
+        let colour = &mut colours[node.id().index as usize];
+        *colour = match supports(&call, &Metas::of(gm.graph(), node)) {
+            Support::Yes => Colour::Counts,
+            Support::IfFused => Colour::Joins,
+            Support::No(reason) => {
+                left(node, reason);
+                Colour::Left
+            }
+        };
+    }
+    Ok(colours)
 }
 
 /// What is known of a node.

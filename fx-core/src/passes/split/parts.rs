@@ -88,12 +88,7 @@ impl GraphModule {
         }
         let mut part_of = vec![None; self.graph().index_bound()];
         for id in nodes {
-            let node = self.graph().node(*id)?;
-            if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
-                let error = Error::region("inputs and the output cannot be lifted: leave them out");
-                return Err(node.blame("lifting", error));
-            }
-            part_of[node.id().index as usize] = Some(0);
+            put_into(self.graph().node(*id)?, 0, &mut part_of, "lifting")?;
         }
         let paths = [path.into()];
         let parts = Parts::in_place(&paths, &part_of);
@@ -123,25 +118,7 @@ impl GraphModule {
     /// Returns an error if a node is in two regions, or is an input or the output, a region has no
     /// result and no effect, or regions need each other. Nothing changes then.
     pub fn fuse_by_partitions(&mut self, regions: &[Region]) -> Result<Vec<SplitPart>> {
-        let mut part_of: Vec<Option<u32>> = vec![None; self.graph().index_bound()];
-        let mut paths: Vec<Arc<str>> = Vec::with_capacity(regions.len());
-        for (number, region) in (0u32..).zip(regions) {
-            paths.push(self.free_path(&format!("fused_{number}")));
-            for id in region.nodes() {
-                let node = self.graph().node(*id)?;
-                if let Some(other) = part_of[node.id().index as usize].replace(number) {
-                    let error = Error::region(format_args!(
-                        "it is in region {other} and in region {number}: a node has one part"
-                    ));
-                    return Err(node.blame("fusing", error));
-                }
-                if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
-                    let error =
-                        Error::region("inputs and the output cannot be fused: leave them out");
-                    return Err(node.blame("fusing", error));
-                }
-            }
-        }
+        let (paths, part_of) = self.assign(regions, "fused", "fusing")?;
         let parts = Parts::in_place(&paths, &part_of);
         self.edit(|gm| {
             let made = gm.move_into_parts(&parts)?;
@@ -150,8 +127,26 @@ impl GraphModule {
         })
     }
 
+    /// A path for each region, `name_0`, `name_1` and so on, and the part of each node, by index.
+    pub(crate) fn assign(
+        &self,
+        regions: &[Region],
+        name: &str,
+        doing: &'static str,
+    ) -> Result<(Vec<Arc<str>>, Vec<Option<u32>>)> {
+        let mut part_of = vec![None; self.graph().index_bound()];
+        let mut paths = Vec::with_capacity(regions.len());
+        for (number, region) in (0u32..).zip(regions) {
+            paths.push(self.free_path(&format!("{name}_{number}")));
+            for id in region.nodes() {
+                put_into(self.graph().node(*id)?, number, &mut part_of, doing)?;
+            }
+        }
+        Ok((paths, part_of))
+    }
+
     /// A path that nothing has yet.
-    pub(crate) fn free_path(&self, wanted: &str) -> Arc<str> {
+    fn free_path(&self, wanted: &str) -> Arc<str> {
         let Attributes { modules, tensors } = self.attributes();
         let is_taken = |path: &str| modules.contains_key(path) || tensors.contains_key(path);
         free_name(wanted, is_taken).into()
@@ -176,7 +171,8 @@ impl GraphModule {
             }
         }
         let order = units.order(how.order);
-        let order = order.ok_or_else(|| no_order(graph, attributes, how, &regions, &units))?;
+        let order =
+            order.ok_or_else(|| no_order(graph, attributes, how, &regions, &units, &ordered))?;
         let mut inner = Vec::with_capacity(regions.len());
         for (path, region) in how.paths.iter().zip(&regions) {
             let inner_graph = graph_of(region, graph, how)?;
@@ -273,6 +269,28 @@ fn call_behind(
     Ok((call, results))
 }
 
+/// Puts a node into a part.
+fn put_into(
+    node: NodeRef<'_>,
+    part: u32,
+    part_of: &mut [Option<u32>],
+    doing: &'static str,
+) -> Result<()> {
+    if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
+        let error = Error::region("an input and the output stay in the graph: leave them out");
+        return Err(node.blame(doing, error));
+    }
+    match part_of[node.id().index as usize].replace(part) {
+        Some(other) if other != part => {
+            let error = Error::region(format_args!(
+                "it is in region {other} and in region {part}: a node has one part"
+            ));
+            Err(node.blame(doing, error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Why parts cannot be ordered.
 fn no_order(
     graph: &Graph,
@@ -280,8 +298,9 @@ fn no_order(
     how: &Parts<'_>,
     regions: &[Region],
     units: &Units<'_>,
+    ordered: &Ordered,
 ) -> Error {
-    let circle = units.circle(&Ordered::of(graph, attributes));
+    let circle = units.circle(ordered);
     let part_of = |id: NodeId| how.part_of.get(id.index as usize).copied().flatten();
     let named = |id: NodeId| {
         let name = graph
