@@ -389,3 +389,31 @@ fn the_names_that_a_user_meets_first_are_few() {
     assert!(names.len() <= 60, "{names:#?}");
     assert!(added <= 20, "{nn:#?}");
 }
+
+#[test]
+fn every_public_module_says_how_stable_it_is() {
+    let table = fs::read_to_string(root().join("docs/stability.md")).expect("the page is here");
+    let marked: BTreeSet<String> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| "))
+        .filter_map(|row| row.split_once(" | "))
+        .filter(|(_, mark)| {
+            ["Stable", "Experimental", "Internal"]
+                .iter()
+                .any(|m| mark.starts_with(m))
+        })
+        .flat_map(|(names, _)| names.split('`').filter(|name| name.contains("::")))
+        .map(str::to_string)
+        .collect();
+    let mut modules = BTreeSet::new();
+    for (folder, name) in [("fx-core", "fx_core"), ("fx-nn", "fx_nn")] {
+        for item in parsed(&root().join(folder).join("src/lib.rs")) {
+            if let Item::Mod(item) = item
+                && is_public(&item.vis)
+            {
+                modules.insert(format!("{name}::{}", item.ident));
+            }
+        }
+    }
+    assert_eq!(marked, modules);
+}

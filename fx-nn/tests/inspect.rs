@@ -169,3 +169,39 @@ fn attention_and_recurrence_are_counted() -> Result<()> {
     assert_eq!(counted.modules[0].multiply_adds, 5 * 5 * 4 * 2 * 9);
     Ok(())
 }
+
+#[test]
+fn a_call_lends_what_a_lowering_needs() -> Result<()> {
+    #[derive(Module)]
+    struct Model {
+        conv: nn::Conv2d,
+        bn: nn::BatchNorm2d,
+        act: nn::ReLU,
+        fc: nn::Linear,
+    }
+    #[trace]
+    impl Model {
+        fn forward(&self, x: &Tensor) -> Result<Tensor> {
+            let y = self.act.forward(&self.bn.forward(&self.conv.forward(x)?)?)?;
+            self.fc.forward(&y.mean((2, 3))?)
+        }
+    }
+    let gm = symbolic_trace(&Model {
+        conv: nn::Conv2d::new(3, 8, 3)?,
+        bn: nn::BatchNorm2d::new(8)?,
+        act: nn::ReLU::new(),
+        fc: nn::Linear::new(8, 4)?,
+    })?;
+    let mut lent = String::new();
+    for node in gm.graph().nodes() {
+        let names: Vec<String> = gm.call(node)?.attributes().into_keys().collect();
+        lent += &format!("{}: {}\n", node.name(), names.join(" "));
+    }
+    let expected = "x: \nconv: conv.weight conv.bias\n\
+         bn: bn.weight bn.bias bn.running_mean bn.running_var bn.num_batches_tracked\n\
+         act: \nmean: \nfc: fc.weight fc.bias\noutput: \n";
+    assert_eq!(lent, expected);
+    let conv = gm.submodule_as::<nn::Conv2d>("conv")?;
+    assert_eq!(conv.weight.dims()?, [8, 3, 3, 3]);
+    Ok(())
+}

@@ -1,11 +1,11 @@
-//! A call in several ways: eager, traced and run, traced and interpreted, decomposed. They are one call, so they must
-//! agree.
+//! A call in several ways: eager, traced and run, traced and interpreted, normalized, decomposed. They are one call, so
+//! they must agree.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_nn::ir::Graph;
 use fx_nn::module::{ComponentExt, Module};
-use fx_nn::passes::{Decompositions, verify_core};
+use fx_nn::passes::{Decompositions, MethodsToFunctions, NormalizeArguments, verify_core};
 use fx_nn::prelude::*;
 use fx_nn::run::Interpreter;
 use fx_nn::trace::CallArgs;
@@ -26,13 +26,20 @@ pub enum Mode {
     Traced,
     /// As a graph module, node by node.
     Interpreted,
+    /// As a graph module whose calls are normalized: methods are functions, every parameter has its argument.
+    Normalized,
     /// As a graph module of functions of the core set.
     Decomposed,
 }
 
 impl Mode {
     /// Those that every call is made in.
-    pub const ALL: [Mode; 3] = [Mode::Eager, Mode::Traced, Mode::Interpreted];
+    pub const ALL: [Mode; 4] = [
+        Mode::Eager,
+        Mode::Traced,
+        Mode::Interpreted,
+        Mode::Normalized,
+    ];
 
     /// Its name in a report.
     pub fn name(self) -> &'static str {
@@ -40,6 +47,7 @@ impl Mode {
             Mode::Eager => "eager",
             Mode::Traced => "traced",
             Mode::Interpreted => "interpreted",
+            Mode::Normalized => "normalized",
             Mode::Decomposed => "decomposed",
         }
     }
@@ -147,6 +155,15 @@ fn step(gm: &GraphModule, args: Vec<Value>, mode: Mode) -> Result<Value> {
         core.apply(&Decompositions::core()?)?;
         verify_core(&core)?;
         return core.forward(call);
+    }
+    if mode == Mode::Normalized {
+        let mut normal = gm.clone();
+        normal.apply(&MethodsToFunctions)?;
+        normal.apply(&NormalizeArguments::by_name())?;
+        for node in normal.graph().nodes().filter(|node| node.op().is_call()) {
+            normal.call(node)?.bind()?;
+        }
+        return normal.forward(call);
     }
     match mode {
         Mode::Interpreted => gm.interpret(&mut AsItIs, call),
