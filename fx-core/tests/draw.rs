@@ -79,7 +79,7 @@ fn modules_are_clusters_and_closed_ones_boxes() -> Result<()> {
     let missing = gm.draw(&DrawOptions::new().open("blocks.7")).err();
     let text = missing.map(|error| error.to_string()).unwrap_or_default();
     assert!(
-        text.starts_with("no module `blocks.7` is in the drawing"),
+        text.starts_with("no module `blocks.7` is in the picture"),
         "{text}"
     );
     Ok(())

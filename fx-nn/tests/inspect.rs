@@ -182,7 +182,9 @@ fn a_call_lends_what_a_lowering_needs() -> Result<()> {
     #[trace]
     impl Model {
         fn forward(&self, x: &Tensor) -> Result<Tensor> {
-            let y = self.act.forward(&self.bn.forward(&self.conv.forward(x)?)?)?;
+            let y = self
+                .act
+                .forward(&self.bn.forward(&self.conv.forward(x)?)?)?;
             self.fc.forward(&y.mean((2, 3))?)
         }
     }

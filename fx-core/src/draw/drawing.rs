@@ -12,7 +12,7 @@ use super::geometry::{group_texts, shape, texts};
 use super::layout::{GroupLayout, layouts};
 use super::scene::{Scene, Unit};
 use super::svg;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph_module::GraphModule;
 
 /// Drawings of at most so many nodes are open as a whole.
@@ -110,19 +110,11 @@ impl GraphModule {
         let depth = options.depth.unwrap_or(default);
         let is_open = scene.groups.iter().map(|group| group.depth <= depth);
         let mut is_open: Vec<bool> = is_open.collect();
-        for path in &options.open {
-            let mut found = scene.groups_at(path).peekable();
-            if found.peek().is_none() {
-                return Err(Error::msg(format_args!(
-                    "no module `{path}` is in the drawing: give the path of a module that the graph's nodes come from"
-                )));
-            }
-            for group in found {
-                let mut around = Some(group);
-                while let Some(group) = around {
-                    is_open[group as usize] = true;
-                    around = scene.groups[group as usize].parent;
-                }
+        for group in scene.groups_at(&options.open)? {
+            let mut around = Some(group);
+            while let Some(group) = around {
+                is_open[group as usize] = true;
+                around = scene.groups[group as usize].parent;
             }
         }
         let colors = options.color_by.colors(&scene);

@@ -90,16 +90,7 @@ impl<'a> Page<'a> {
 
     pub(super) fn html_of(&self, scene: &Scene<'_>, name: &str) -> Result<String> {
         let title = self.title.as_deref().unwrap_or(name);
-        let mut open = Vec::new();
-        for path in &self.open {
-            let before = open.len();
-            open.extend(scene.groups_at(path));
-            if open.len() == before {
-                return Err(Error::msg(format_args!(
-                    "no module `{path}` is on the page: give the path of a module that the graph's nodes come from"
-                )));
-            }
-        }
+        let mut open = scene.groups_at(&self.open)?;
         let changed = (0u32..).zip(&scene.items);
         let changed = changed.filter(|(_, item)| item.change != Change::Same);
         open.extend(changed.map(|(_, item)| item.group).take(40));
@@ -363,11 +354,11 @@ impl<'s, 'm> Data<'s, 'm> {
             self.text("title", &title);
             let items = (0u32..).zip(&scene.items);
             self.field("items", |out| {
-                numbers(out, items.map(|(at, _)| number_of(colors.of_item(at))))
+                numbers(out, items.map(|(at, _)| color_number(colors.of_item(at))))
             });
             let groups = (0u32..).zip(&scene.groups);
             self.field("groups", |out| {
-                numbers(out, groups.map(|(at, _)| number_of(colors.of_group(at))))
+                numbers(out, groups.map(|(at, _)| color_number(colors.of_group(at))))
             });
             self.out.push_str("},\n");
         }
@@ -385,7 +376,7 @@ impl<'s, 'm> Data<'s, 'm> {
     }
 }
 
-fn number_of(color: usize) -> i64 {
+fn color_number(color: usize) -> i64 {
     i64::try_from(color).unwrap_or(0)
 }
 

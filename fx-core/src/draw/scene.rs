@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::graph_module::parts::graphs_of;
 use crate::ir::node::NodeRef;
@@ -317,11 +318,24 @@ impl<'m> Scene<'m> {
         }
     }
 
-    /// The groups of a module's path.
-    pub fn groups_at<'s>(&'s self, path: &'s str) -> impl Iterator<Item = u32> + 's {
-        let groups = (0u32..).zip(&self.groups);
-        let found = groups.filter(move |(_, group)| *group.path == *path && !group.is_range);
-        found.map(|(at, _)| at)
+    /// The groups of modules' paths.
+    ///
+    /// # Errors
+    /// Returns an error if a path has none.
+    pub fn groups_at(&self, paths: &[String]) -> Result<Vec<u32>> {
+        let mut found = Vec::new();
+        for path in paths {
+            let before = found.len();
+            let groups = (0u32..).zip(&self.groups);
+            let groups = groups.filter(|(_, group)| *group.path == **path && !group.is_range);
+            found.extend(groups.map(|(at, _)| at));
+            if found.len() == before {
+                return Err(Error::msg(format_args!(
+                    "no module `{path}` is in the picture: give the path of a module that the graph's nodes come from"
+                )));
+            }
+        }
+        Ok(found)
     }
 
     /// The group or item that stands for an item among the children of its group.

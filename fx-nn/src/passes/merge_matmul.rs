@@ -123,11 +123,12 @@ fn groups(gm: &GraphModule) -> Result<Vec<Group>> {
     let mut products: HashMap<NodeId, (NodeId, Product)> = HashMap::new();
     let mut counts: HashMap<NodeId, usize> = HashMap::new();
     for node in gm.graph().nodes().filter(|node| !ordered.contains(*node)) {
-        let called = gm.call(node)?.function();
+        let call = gm.call(node)?;
+        let called = call.function();
         if called != Some(function!(ops::matmul)) && called != Some(operator::matmul) {
             continue;
         }
-        let bound = gm.call(node)?.bind()?;
+        let bound = call.bind()?;
         let mut sides = bound.iter().map(|(_, side)| side.as_node());
         let (Some(Some(left)), Some(Some(right))) = (sides.next(), sides.next()) else {
             continue;

@@ -133,7 +133,7 @@ impl GraphModule {
         regions: &[Region],
         name: &str,
         doing: &'static str,
-    ) -> Result<(Vec<Arc<str>>, Vec<Option<u32>>)> {
+    ) -> Result<Assigned> {
         let mut part_of = vec![None; self.graph().index_bound()];
         let mut paths = Vec::with_capacity(regions.len());
         for (number, region) in (0u32..).zip(regions) {
@@ -268,6 +268,9 @@ fn call_behind(
     };
     Ok((call, results))
 }
+
+/// A path for each part, and the part of each node, by index.
+pub(crate) type Assigned = (Vec<Arc<str>>, Vec<Option<u32>>);
 
 /// Puts a node into a part.
 fn put_into(
