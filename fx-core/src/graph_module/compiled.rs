@@ -2,8 +2,10 @@
 //!
 //! Invariant: it runs only while graph, modules and tensors are those that it was made of.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::GraphModule;
 use super::edit::Versions;
@@ -14,7 +16,17 @@ use crate::value::value::Value;
 /// What a backend made of a graph: runs on one value for each placeholder, and puts the result of
 /// the graph into `out`, whose former value may be overwritten in place.
 pub trait Executable: Send + Sync {
-    /// Runs it.
+    /// Whether it can run on these inputs: the guards. If it cannot, the graph runs, and
+    /// [`Compiled::fallbacks`] counts the reason.
+    ///
+    /// # Errors
+    /// Returns the reason why it cannot.
+    fn covers(&self, inputs: &[&Value]) -> std::result::Result<(), Cow<'static, str>> {
+        let _ = inputs;
+        Ok(())
+    }
+
+    /// Runs it on inputs that it covers.
     ///
     /// # Errors
     /// Returns an error if the inputs do not fit, or the engine fails.
@@ -51,6 +63,7 @@ impl StepReport {
 pub struct Compiled {
     backend: Arc<str>,
     executable: Arc<dyn Executable>,
+    fallbacks: Arc<Mutex<BTreeMap<Cow<'static, str>, usize>>>,
     of: Versions,
 }
 
@@ -66,6 +79,14 @@ impl Compiled {
             of: versions,
             ..self.clone()
         }
+    }
+
+    /// Why runs used the graph instead of the code, and how often: what the guards said.
+    pub fn fallbacks(&self) -> Vec<(String, usize)> {
+        let fallbacks = self.fallbacks.lock();
+        let fallbacks = fallbacks.unwrap_or_else(PoisonError::into_inner);
+        let all = fallbacks.iter();
+        all.map(|(why, count)| (why.to_string(), *count)).collect()
     }
 
     /// What a run does, as the backend reports it.
@@ -93,6 +114,7 @@ impl GraphModule {
         self.compiled = Some(Box::new(Compiled {
             backend: backend.into(),
             executable,
+            fallbacks: Arc::default(),
             of: self.versions(),
         }));
     }
@@ -111,6 +133,12 @@ impl GraphModule {
             return None;
         }
         let inputs: Vec<&Value> = args.iter().collect();
+        if let Err(reason) = compiled.executable.covers(&inputs) {
+            let fallbacks = compiled.fallbacks.lock();
+            let mut fallbacks = fallbacks.unwrap_or_else(PoisonError::into_inner);
+            *fallbacks.entry(reason).or_default() += 1;
+            return None;
+        }
         let mut out = Value::None;
         let run = compiled.executable.run(&inputs, &mut out);
         Some(run.map(|()| out))

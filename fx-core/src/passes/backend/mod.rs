@@ -46,11 +46,13 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod compile;
 mod lower;
 mod minimize;
 mod partition;
 mod support;
 
+pub use self::compile::Compile;
 pub use self::lower::{Backend, LeftNode, LowerReport};
 pub use self::minimize::{Minimized, Minimizer};
 pub use self::partition::Partitioner;
