@@ -38,9 +38,9 @@ examples-outside:
 compile-time:
     .ci/compile-time
 
-# The three crates as packages.
+# The crates as packages.
 package:
-    cargo package -p fx-macros -p fx-core -p fx-nn
+    cargo package -p fx-macros -p fx-core -p fx-kernels -p fx-nn
 
 # Licences, advisories and sources of the dependencies (`cargo install cargo-deny`).
 deny:

@@ -5,6 +5,7 @@
 
 pub mod control;
 mod counter;
+pub mod cpu;
 mod decompositions;
 mod device;
 mod error;

@@ -175,6 +175,11 @@ pub fn no_grad<R>(body: impl FnOnce() -> R) -> R {
     scope::within(&WITHOUT, body)
 }
 
+/// Whether this thread is inside of [`no_grad`].
+pub(crate) fn is_without_gradients() -> bool {
+    WITHOUT.get() > 0
+}
+
 /// The result of an operation, without its history where there are no gradients.
 #[inline]
 pub(super) fn remembered(data: candle_core::Tensor) -> candle_core::Tensor {

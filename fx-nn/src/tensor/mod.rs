@@ -28,6 +28,7 @@ use crate::kernels::{chain, view};
 pub use fx_core::tensor::*;
 
 pub use args::{Dims, NormOrder, Pair, Shape, Size, Sizes, Triple};
+pub(crate) use backward::is_without_gradients;
 pub use backward::{Gradients, no_grad};
 pub use dtype::{candle_dtype, fx_dtype};
 pub(crate) use dtype::{common_of, wider};

@@ -1,0 +1,341 @@
+//! The direct convolution on blocked images: any window, stride, padding, dilation and groups, without im2col. It owns
+//! the packing of weights, in the very order in which tiles read them.
+
+use pulp::{Simd, WithSimd};
+
+use crate::conv::epilogue::Epilogue;
+use crate::conv::share::{self, Task};
+use crate::conv::tile::{self, From, Residual, Slab, To};
+use crate::conv::{Blocked, ConvSpec};
+use crate::{BLOCK, Block, Buffer, Level};
+
+/// Weights above these bytes are read once for each task, so a task has few of them.
+const CACHED: usize = 1 << 20;
+
+/// One or two blocks of output channels that read the same input channels.
+#[derive(Debug, Clone)]
+struct Set {
+    /// The first block of output channels.
+    block: usize,
+    /// One or two.
+    blocks: usize,
+    /// The place of its weights, in floats.
+    weights: std::ops::Range<usize>,
+    slabs: Vec<Slab>,
+}
+
+/// Packed weights of a direct convolution.
+#[derive(Debug, Clone)]
+pub(crate) struct Direct {
+    spec: ConvSpec,
+    level: Level,
+    /// Blocks of a set, but for the last.
+    per_set: usize,
+    sets: Vec<Set>,
+    /// For each set: `[slab][tap][input channel][blocks of the set][16]`.
+    weights: Buffer,
+    bias: Buffer,
+}
+
+impl Direct {
+    pub(crate) fn new(
+        spec: ConvSpec,
+        weight: &[f32],
+        bias: Option<&[f32]>,
+        level: Level,
+    ) -> Direct {
+        let blocks = spec.out_channels.div_ceil(BLOCK);
+        let wide = level == Level::Avx512
+            && (spec.groups == 1 || spec.group_out().is_multiple_of(2 * BLOCK));
+        let per_set = if wide { 2 } else { 1 };
+        let (group_in, group_out, taps) = (spec.group_in(), spec.group_out(), spec.taps());
+        let mut sets = Vec::new();
+        let mut packed: Vec<f32> = Vec::new();
+        for block in (0..blocks).step_by(per_set) {
+            let count = per_set.min(blocks - block);
+            let outs = block * BLOCK..((block + count) * BLOCK).min(spec.out_channels);
+            let first = outs.start / group_out * group_in;
+            let last = (outs.end - 1) / group_out * group_in + group_in;
+            let slabs: Vec<Slab> = (first / BLOCK..last.div_ceil(BLOCK))
+                .map(|block| {
+                    let lane = |channel: usize| channel.saturating_sub(block * BLOCK).min(BLOCK);
+                    Slab {
+                        block,
+                        low: lane(first),
+                        high: lane(last),
+                    }
+                })
+                .collect();
+            let start = packed.len();
+            for slab in &slabs {
+                for tap in 0..taps {
+                    for lane in slab.low..slab.high {
+                        let input = slab.block * BLOCK + lane;
+                        packed.extend((block * BLOCK..(block + count) * BLOCK).map(|out| {
+                            if out < spec.out_channels && out / group_out == input / group_in {
+                                weight[(out * group_in + input % group_in) * taps + tap]
+                            } else {
+                                0.0
+                            }
+                        }));
+                    }
+                }
+            }
+            sets.push(Set {
+                block,
+                blocks: count,
+                weights: start..packed.len(),
+                slabs,
+            });
+        }
+        let mut padded = Buffer::zeros(blocks * BLOCK);
+        if let Some(bias) = bias {
+            padded[..bias.len()].copy_from_slice(bias);
+        }
+        Direct {
+            spec,
+            level,
+            per_set,
+            sets,
+            weights: Buffer::from_slice(&packed),
+            bias: padded,
+        }
+    }
+
+    /// Runs on sizes that the caller has checked; the input's halo holds the padding.
+    pub(crate) fn run(
+        &self,
+        input: &Blocked,
+        residual: Option<&Blocked>,
+        epilogue: Epilogue,
+        out: &mut Blocked,
+    ) {
+        let spec = &self.spec;
+        let work = spec.work(out.batch() * out.height() * out.width());
+        let pointwise = spec.kernel == [1, 1] && spec.stride == [1, 1] && spec.padding == [0, 0];
+        let flat = pointwise
+            && input.halo() == 0
+            && out.halo() == 0
+            && residual.is_none_or(|r| r.halo() == 0);
+        let width = out.width();
+        // With few weights a task computes all channels of a band, which stays in the cache; otherwise few channels of
+        // large bands.
+        let weights = self.weights.len() * 4;
+        let sets_of_task = if weights <= CACHED {
+            self.sets.len()
+        } else {
+            1
+        };
+        let sets = out.batch() * self.sets.len().div_ceil(sets_of_task);
+        let mut band = share::band(out.height(), sets, work);
+        if !flat && (width == 7 || width == 4) {
+            band = band.next_multiple_of(2);
+        }
+        let row = input.row();
+        let taps: Vec<usize> = (0..spec.taps())
+            .map(|t| {
+                (t / spec.kernel[1]) * spec.dilation[0] * row
+                    + (t % spec.kernel[1]) * spec.dilation[1]
+            })
+            .collect();
+        let lanes = share::lanes(self.level);
+        let image = input.channel_blocks() * input.plane();
+        let (out_row, out_halo) = (out.row(), out.halo());
+        share::run(
+            share::cut(out, sets_of_task * self.per_set, band),
+            work,
+            |task: Task<'_>| {
+                let Task {
+                    image: n,
+                    plane,
+                    y0,
+                    rows,
+                    mut planes,
+                } = task;
+                let (rows, length, first) = if flat {
+                    (1, rows * out_row, y0 * out_row)
+                } else {
+                    (rows, width, 0)
+                };
+                let tiles = tile::split(lanes, length);
+                for set in &self.sets[plane / self.per_set..] {
+                    if set.block >= plane + planes.len() {
+                        break;
+                    }
+                    let planes = &mut planes[set.block - plane..][..set.blocks];
+                    let residual = residual.map(|r| {
+                        let start = (n * r.channel_blocks() + set.block) * r.plane();
+                        let first = if flat {
+                            first
+                        } else {
+                            y0 * r.row() + r.origin()
+                        };
+                        (
+                            &r.blocks()[start..start + set.blocks * r.plane()],
+                            first,
+                            r.row(),
+                            r.plane(),
+                        )
+                    });
+                    let corner = (y0 * spec.stride[0] + input.halo() - spec.padding[0]) * row
+                        + input.halo()
+                        - spec.padding[1];
+                    self.level.run(Kernel {
+                        input: &input.blocks()[n * image..(n + 1) * image],
+                        corner: if flat { first } else { corner },
+                        row: row * spec.stride[0],
+                        plane: input.plane(),
+                        stride: spec.stride[1],
+                        taps: &taps,
+                        slabs: &set.slabs,
+                        weights: &self.weights[set.weights.clone()],
+                        bias: &self.bias[set.block * BLOCK..][..set.blocks * BLOCK],
+                        planes,
+                        halo: if flat { 0 } else { out_halo },
+                        out_row,
+                        rows,
+                        length,
+                        tiles: &tiles,
+                        residual,
+                        epilogue,
+                    });
+                }
+            },
+        );
+    }
+}
+
+/// The rows of one set of channels.
+pub(crate) struct Kernel<'a, 'b> {
+    pub input: &'a [Block],
+    pub corner: usize,
+    pub row: usize,
+    pub plane: usize,
+    pub stride: usize,
+    pub taps: &'a [usize],
+    pub slabs: &'a [Slab],
+    pub weights: &'a [f32],
+    pub bias: &'a [f32],
+    pub planes: &'a mut [&'b mut [Block]],
+    pub halo: usize,
+    pub out_row: usize,
+    pub rows: usize,
+    pub length: usize,
+    pub tiles: &'a [u8],
+    pub residual: Option<(&'a [Block], usize, usize, usize)>,
+    pub epilogue: Epilogue,
+}
+
+impl WithSimd for Kernel<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match (S::F32_LANES, self.planes.len()) {
+            (16, 2) => self.strides::<S, 2>(simd),
+            (16, _) => self.strides::<S, 1>(simd),
+            (8, _) => self.strides::<S, 2>(simd),
+            (4, _) => self.strides::<S, 4>(simd),
+            _ => self.strides::<S, 16>(simd),
+        }
+    }
+}
+
+impl Kernel<'_, '_> {
+    #[inline(always)]
+    fn strides<S: Simd, const V: usize>(self, simd: S) {
+        if V * S::F32_LANES < BLOCK || V * S::F32_LANES > 2 * BLOCK {
+            return;
+        }
+        match self.stride {
+            1 => self.rows::<S, V, 1>(simd),
+            2 => self.rows::<S, V, 2>(simd),
+            _ => self.rows::<S, V, 0>(simd),
+        }
+    }
+
+    #[inline(always)]
+    fn rows<S: Simd, const V: usize, const STRIDE: usize>(self, simd: S) {
+        let weights = S::as_simd_f32s(self.weights).0.as_chunks::<V>().0;
+        let Some(bias) = S::as_simd_f32s(self.bias).0.as_chunks::<V>().0.first() else {
+            return;
+        };
+        let mut y = 0;
+        while y < self.rows {
+            let paired =
+                S::F32_LANES == 16 && (self.length == 7 || self.length == 4) && y + 1 < self.rows;
+            let mut x = 0;
+            for &tile in self.tiles {
+                let from = From {
+                    blocks: self.input,
+                    at: self.corner + y * self.row + x * self.stride,
+                    second: self.row,
+                    plane: self.plane,
+                    stride: self.stride,
+                    taps: self.taps,
+                    slabs: self.slabs,
+                };
+                let residual = self.residual.map(|(blocks, first, row, plane)| Residual {
+                    blocks,
+                    at: first + y * row + x,
+                    second: row,
+                    plane,
+                });
+                let mut to = To {
+                    planes: &mut *self.planes,
+                    at: self.halo + y * self.out_row + x,
+                    second: self.out_row,
+                    residual,
+                    low: self.epilogue.clamp.low,
+                    high: self.epilogue.clamp.high,
+                };
+                macro_rules! call {
+                    ($name:ident) => {
+                        tile::$name::<S, V, STRIDE>(simd, &from, weights, bias, &mut to)
+                    };
+                }
+                if S::F32_LANES == 16 {
+                    match (tile, paired) {
+                        (14, _) => call!(tile14),
+                        (12, _) => call!(tile12),
+                        (10, _) => call!(tile10),
+                        (8, _) => call!(tile8),
+                        (7, true) => call!(tile7x2),
+                        (7, false) => call!(tile7),
+                        (6, _) => call!(tile6),
+                        (4, true) => call!(tile4x2),
+                        (4, false) => call!(tile4),
+                        (3, _) => call!(tile3),
+                        (2, _) => call!(tile2),
+                        _ => call!(tile1),
+                    }
+                } else if S::F32_LANES > 1 {
+                    match tile {
+                        6 => call!(tile6),
+                        5 => call!(tile5),
+                        4 => call!(tile4),
+                        3 => call!(tile3),
+                        2 => call!(tile2),
+                        _ => call!(tile1),
+                    }
+                } else if tile == 2 {
+                    call!(tile2);
+                } else {
+                    call!(tile1);
+                }
+                x += usize::from(tile);
+            }
+            let rows = if paired { 2 } else { 1 };
+            if self.epilogue.rest.is_some() {
+                for plane in &mut *self.planes {
+                    for row in y..y + rows {
+                        let start = self.halo + row * self.out_row;
+                        self.epilogue
+                            .finish(simd, &mut plane[start..start + self.length]);
+                    }
+                }
+            }
+            y += rows;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What happens to sums before they are stored: clamps in registers, other activations on rows that are still in the
+//! cache. NaN passes through all of them.
+
+use pulp::Simd;
+
+use crate::conv::slow_activation::activate_slice;
+use crate::{Activation, Block};
+
+/// The bounds of an activation that is a clamp; infinite where there is none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clamp {
+    pub low: f32,
+    pub high: f32,
+}
+
+/// An activation as a kernel applies it: a clamp in registers, and what is left for the stored row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Epilogue {
+    pub clamp: Clamp,
+    /// Applied to the row after it is stored.
+    pub rest: Option<Activation>,
+}
+
+impl Epilogue {
+    pub(crate) fn new(activation: Activation) -> Epilogue {
+        let (low, high, rest) = match activation {
+            Activation::None => (f32::NEG_INFINITY, f32::INFINITY, None),
+            Activation::Relu => (0.0, f32::INFINITY, None),
+            Activation::Relu6 => (0.0, 6.0, None),
+            other => (f32::NEG_INFINITY, f32::INFINITY, Some(other)),
+        };
+        Epilogue {
+            clamp: Clamp { low, high },
+            rest,
+        }
+    }
+
+    /// Applies what is left to blocks that a kernel has stored.
+    #[inline(always)]
+    pub(crate) fn finish<S: Simd>(&self, simd: S, blocks: &mut [Block]) {
+        match self.rest {
+            None => {}
+            Some(Activation::Hardswish) => {
+                let (vectors, _) = S::as_mut_simd_f32s(blocks.as_flattened_mut());
+                for x in vectors {
+                    *x = hardswish(simd, *x);
+                }
+            }
+            Some(other) => activate_slice(other, blocks.as_flattened_mut()),
+        }
+    }
+}
+
+/// The value between the bounds; NaN where it is NaN.
+#[inline(always)]
+pub(crate) fn clamp<S: Simd>(simd: S, x: S::f32s, low: S::f32s, high: S::f32s) -> S::f32s {
+    if S::IS_SCALAR {
+        let x = simd.select_f32s(simd.less_than_f32s(x, low), low, x);
+        simd.select_f32s(simd.less_than_f32s(high, x), high, x)
+    } else {
+        // On x86 the second operand is the result where one is NaN; on ARM NaN is.
+        simd.min_f32s(high, simd.max_f32s(low, x))
+    }
+}
+
+/// `x * relu6(x + 3) / 6`.
+#[inline(always)]
+fn hardswish<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let (zero, six) = (simd.splat_f32s(0.0), simd.splat_f32s(6.0));
+    let gate = clamp(simd, simd.add_f32s(x, simd.splat_f32s(3.0)), zero, six);
+    simd.mul_f32s(simd.mul_f32s(x, gate), simd.splat_f32s(1.0 / 6.0))
+}

@@ -1,0 +1,28 @@
+//! Convolutions, pools and the operations between them, on images whose channels lie in blocks of 16.
+//!
+//! [`Blocked`] holds images; [`Conv2d`] packs weights once and runs on them. A convolution that pads reads the halo of
+//! its input instead of testing for edges, so whoever makes a [`Blocked`] asks its readers for their
+//! [`halo`](Conv2d::halo).
+
+mod blocked;
+mod conv2d;
+mod depthwise;
+mod direct;
+mod eager;
+mod elementwise;
+mod epilogue;
+mod first;
+mod phases;
+mod pool;
+mod share;
+mod slow_activation;
+mod spec;
+mod tile;
+mod winograd;
+
+pub use blocked::Blocked;
+pub use conv2d::Conv2d;
+pub use eager::grouped_nchw;
+pub use elementwise::{activate, add, concat_channels, resize_nearest, scale};
+pub use pool::{PoolSpec, adaptive_average_pool, average_pool, global_average_pool, max_pool};
+pub use spec::{ConvOptions, ConvSpec};

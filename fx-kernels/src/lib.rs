@@ -1,0 +1,26 @@
+//! CPU kernels for neural networks: convolution, matrix products, attention, norms and chains of
+//! pointwise operations, on slices of `f32`.
+//!
+//! The crate knows no graph and no tensor type: sizes are numbers, data are slices. All of it is
+//! safe Rust; [`Level`] says which instructions a kernel may use. A kernel gives the same bits on
+//! every run and for any number of threads: how work is cut depends on sizes alone.
+
+mod activation;
+pub mod attention;
+mod buffer;
+pub mod conv;
+pub mod embedding;
+mod error;
+mod level;
+pub mod math;
+pub mod matrix;
+pub mod norm;
+pub mod pointwise;
+pub mod rotary;
+pub mod transpose;
+mod vector;
+
+pub use activation::Activation;
+pub use buffer::{BLOCK, Block, Buffer};
+pub use error::SizeError;
+pub use level::Level;

@@ -1,0 +1,520 @@
+//! The exponential function and its relatives on vectors: each is good to a few units in the last
+//! place, and gives what PyTorch gives for infinities and NaN.
+
+use pulp::{Simd, WithSimd};
+
+use crate::vector::{load_some, store_some};
+use crate::{Activation, Level};
+
+/// 1.5 * 2^23: a float plus this has the nearest integer in its low bits.
+const ROUND: f32 = 12_582_912.0;
+
+#[inline(always)]
+fn splat<S: Simd>(simd: S, x: f32) -> S::f32s {
+    simd.splat_f32s(x)
+}
+
+/// `coefficients[0] * x^n + .. + coefficients[n]`.
+#[inline(always)]
+fn polynomial<S: Simd, const N: usize>(simd: S, x: S::f32s, coefficients: [f32; N]) -> S::f32s {
+    let mut sum = splat(simd, coefficients[0]);
+    for c in &coefficients[1..] {
+        sum = simd.mul_add_e_f32s(sum, x, splat(simd, *c));
+    }
+    sum
+}
+
+/// `n` and `exp(x) / 2^n`, with `n + 0x4b400000` as bits.
+#[inline(always)]
+fn exp_parts<S: Simd>(simd: S, x: S::f32s) -> (S::u32s, S::f32s) {
+    let round = splat(simd, ROUND);
+    let shifted = simd.mul_add_e_f32s(x, splat(simd, std::f32::consts::LOG2_E), round);
+    let n = simd.sub_f32s(shifted, round);
+    let r = simd.mul_add_e_f32s(n, splat(simd, -0.693_359_4), x);
+    let r = simd.mul_add_e_f32s(n, splat(simd, 2.121_944_4e-4), r);
+    let p = polynomial(
+        simd,
+        r,
+        [
+            1.987_569_1e-4,
+            1.398_199_9e-3,
+            8.333_452e-3,
+            4.166_579_6e-2,
+            0.166_666_65,
+            0.5,
+        ],
+    );
+    let p = simd.mul_add_e_f32s(p, simd.mul_f32s(r, r), r);
+    (
+        simd.transmute_u32s_f32s(shifted),
+        simd.add_f32s(p, splat(simd, 1.0)),
+    )
+}
+
+/// `exp(x)`.
+#[inline(always)]
+pub(crate) fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let number = simd.equal_f32s(x, x);
+    let bounded = simd.min_f32s(simd.max_f32s(x, splat(simd, -104.0)), splat(simd, 89.0));
+    let (bits, p) = exp_parts(simd, bounded);
+    // 2^n in two factors, so that neither leaves the range of floats.
+    let sum = simd.add_u32s(bits, simd.splat_u32s(254u32.wrapping_sub(0x4b40_0000)));
+    let first = simd.wrapping_dyn_shr_u32s(sum, simd.splat_u32s(1));
+    let second = simd.sub_u32s(sum, first);
+    let power = |n| simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(n, simd.splat_u32s(23)));
+    let y = simd.mul_f32s(simd.mul_f32s(p, power(first)), power(second));
+    simd.select_f32s(number, y, x)
+}
+
+/// `exp(x)` for x of at most 0 (or NaN); below 2^-126 it is 0.
+#[inline(always)]
+pub(crate) fn exp_negative<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let tiny = simd.less_than_f32s(x, splat(simd, -87.0));
+    let (bits, p) = exp_parts(simd, x);
+    let n = simd.add_u32s(bits, simd.splat_u32s(127u32.wrapping_sub(0x4b40_0000)));
+    let power = simd.wrapping_dyn_shl_u32s(n, simd.splat_u32s(23));
+    let y = simd.mul_f32s(p, simd.transmute_f32s_u32s(power));
+    simd.select_f32s(tiny, splat(simd, 0.0), y)
+}
+
+/// The absolute value of `x` with the sign of `sign`.
+#[inline(always)]
+fn copysign<S: Simd>(simd: S, x: S::f32s, sign: S::f32s) -> S::f32s {
+    let high = simd.splat_u32s(0x8000_0000);
+    let sign = simd.and_u32s(simd.transmute_u32s_f32s(sign), high);
+    let bits = simd.transmute_u32s_f32s(simd.abs_f32s(x));
+    simd.transmute_f32s_u32s(simd.or_u32s(bits, sign))
+}
+
+/// `tanh(x)`.
+#[inline(always)]
+pub(crate) fn tanh<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let one = splat(simd, 1.0);
+    let size = simd.abs_f32s(x);
+    let square = simd.mul_f32s(x, x);
+    let p = polynomial(
+        simd,
+        square,
+        [
+            -5.704_988_6e-3,
+            2.063_909e-2,
+            -5.373_971_6e-2,
+            0.133_314_42,
+            -0.333_332_8,
+        ],
+    );
+    let small = simd.mul_add_e_f32s(simd.mul_f32s(p, square), x, x);
+    // 1 - 2e/(1 + e) with e = exp(-2|x|): nothing overflows.
+    let e = exp_negative(simd, simd.mul_f32s(size, splat(simd, -2.0)));
+    let large = simd.div_f32s(simd.sub_f32s(one, e), simd.add_f32s(one, e));
+    let is_small = simd.less_than_f32s(size, splat(simd, 0.625));
+    simd.select_f32s(is_small, small, copysign(simd, large, x))
+}
+
+/// The error function.
+#[inline(always)]
+pub(crate) fn erf<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let size = simd.abs_f32s(x);
+    let square = simd.mul_f32s(x, x);
+    let p = polynomial(
+        simd,
+        square,
+        [
+            -5.967_617e-4,
+            4.991_194e-3,
+            -2.676_813_5e-2,
+            0.112_819_92,
+            -0.376_125_34,
+            0.128_379_17,
+        ],
+    );
+    let small = simd.mul_add_e_f32s(p, x, x);
+    // erf(x) = 1 - exp(q(x)).
+    let q = polynomial(
+        simd,
+        size,
+        [
+            -1.728_534_7e-5,
+            3.831_971_3e-4,
+            -3.883_964_4e-3,
+            2.425_462_2e-2,
+            -0.106_777_88,
+            -0.634_846_7,
+            -0.128_717_51,
+        ],
+    );
+    let q = simd.mul_add_e_f32s(q, size, simd.neg_f32s(size));
+    let large = simd.sub_f32s(splat(simd, 1.0), exp_negative(simd, q));
+    let is_small = simd.less_than_f32s(size, splat(simd, 0.927_734_4));
+    simd.select_f32s(is_small, small, copysign(simd, large, x))
+}
+
+/// `1 / (1 + exp(-x))`.
+#[inline(always)]
+pub(crate) fn sigmoid<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let one = splat(simd, 1.0);
+    simd.div_f32s(one, simd.add_f32s(one, exp(simd, simd.neg_f32s(x))))
+}
+
+/// The natural logarithm.
+#[inline(always)]
+pub(crate) fn ln<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let tiny = simd.less_than_f32s(x, splat(simd, f32::MIN_POSITIVE));
+    let scaled = simd.select_f32s(tiny, simd.mul_f32s(x, splat(simd, 8_388_608.0)), x);
+    let less = simd.select_f32s(tiny, splat(simd, -23.0), splat(simd, 0.0));
+    let bits = simd.transmute_u32s_f32s(scaled);
+    let exponent = simd.and_u32s(
+        simd.sub_u32s(bits, simd.splat_u32s(0x3f2a_aaab)),
+        simd.splat_u32s(0xff80_0000),
+    );
+    let m = simd.transmute_f32s_u32s(simd.sub_u32s(bits, exponent));
+    // The exponent as a float: 2^23 + (e + 128), less 2^23 + 128.
+    let biased = simd.wrapping_dyn_shr_u32s(
+        simd.add_u32s(exponent, simd.splat_u32s(0x4000_0000)),
+        simd.splat_u32s(23),
+    );
+    let e = simd.transmute_f32s_u32s(simd.or_u32s(biased, simd.splat_u32s(0x4b00_0000)));
+    let e = simd.add_f32s(simd.sub_f32s(e, splat(simd, 8_388_736.0)), less);
+    let f = simd.sub_f32s(m, splat(simd, 1.0));
+    let s = simd.mul_f32s(f, f);
+    let r = polynomial(
+        simd,
+        s,
+        [-0.130_310_06, -0.121_484_19, -0.166_846_05, -0.249_996_2],
+    );
+    let t = polynomial(simd, s, [0.140_869_14, 0.139_814_85, 0.200_120_35]);
+    let r = simd.mul_add_e_f32s(t, f, r);
+    let r = simd.mul_add_e_f32s(r, f, splat(simd, 0.333_331_97));
+    let r = simd.mul_add_e_f32s(r, f, splat(simd, -0.5));
+    let r = simd.mul_add_e_f32s(r, s, f);
+    let y = simd.mul_add_e_f32s(e, splat(simd, std::f32::consts::LN_2), r);
+    // Zero, negative numbers, infinity, NaN.
+    let zero = splat(simd, 0.0);
+    let infinite = splat(simd, f32::INFINITY);
+    let y = simd.select_f32s(
+        simd.less_than_f32s(x, infinite),
+        y,
+        simd.add_f32s(x, infinite),
+    );
+    let y = simd.select_f32s(simd.less_than_f32s(x, zero), splat(simd, f32::NAN), y);
+    simd.select_f32s(simd.equal_f32s(x, zero), simd.neg_f32s(infinite), y)
+}
+
+/// The largest absolute value that [`sin`] is good for.
+pub(crate) const SINE_LIMIT: f32 = 30_000.0;
+
+/// The sine, moved on by `quarters` quarters of a turn, for x up to [`SINE_LIMIT`].
+#[inline(always)]
+pub(crate) fn sin<S: Simd>(simd: S, x: S::f32s, quarters: u32) -> S::f32s {
+    let round = splat(simd, ROUND);
+    let shifted = simd.mul_add_f32s(x, splat(simd, std::f32::consts::FRAC_2_PI), round);
+    let n = simd.sub_f32s(shifted, round);
+    let quadrant = simd.add_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(quarters));
+    // Pi / 2 in three parts, large to small; the first is 1.570796.
+    let first = f32::from_bits(0xbfc9_0fd8);
+    let r = simd.mul_add_f32s(n, splat(simd, first), x);
+    let r = simd.mul_add_f32s(n, splat(simd, -3.139_164_7e-7), r);
+    let r = simd.mul_add_f32s(n, splat(simd, -5.390_302_5e-15), r);
+    let s = simd.mul_f32s(r, r);
+    let p = polynomial(
+        simd,
+        s,
+        [2.865_679_6e-6, -1.985_599_2e-4, 8.333_386e-3, -0.166_666_67],
+    );
+    let sine = simd.mul_add_e_f32s(p, simd.mul_f32s(s, r), r);
+    let cosine = polynomial(
+        simd,
+        s,
+        [2.446_770_7e-5, -1.388_773e-3, 4.166_665_7e-2, -0.5, 1.0],
+    );
+    let bit = |shift: u32| simd.wrapping_dyn_shl_u32s(quadrant, simd.splat_u32s(shift));
+    let odd = simd.greater_than_u32s(bit(31), simd.splat_u32s(0));
+    let value = simd.select_f32s(odd, cosine, sine);
+    let sign = simd.and_u32s(bit(30), simd.splat_u32s(0x8000_0000));
+    simd.transmute_f32s_u32s(simd.xor_u32s(simd.transmute_u32s_f32s(value), sign))
+}
+
+/// `max(x, low)` and NaN stays NaN.
+#[inline(always)]
+pub(crate) fn at_least<S: Simd>(simd: S, x: S::f32s, low: f32) -> S::f32s {
+    let low = splat(simd, low);
+    simd.select_f32s(simd.less_than_f32s(x, low), low, x)
+}
+
+/// `min(x, high)` and NaN stays NaN.
+#[inline(always)]
+pub(crate) fn at_most<S: Simd>(simd: S, x: S::f32s, high: f32) -> S::f32s {
+    let high = splat(simd, high);
+    simd.select_f32s(simd.less_than_f32s(high, x), high, x)
+}
+
+/// The activation of each float of a vector.
+#[inline(always)]
+pub(crate) fn apply<S: Simd>(simd: S, activation: Activation, x: S::f32s) -> S::f32s {
+    let half = |x| simd.mul_f32s(splat(simd, 0.5), x);
+    let one = splat(simd, 1.0);
+    match activation {
+        Activation::None => x,
+        Activation::Relu => at_least(simd, x, 0.0),
+        Activation::Relu6 => at_most(simd, at_least(simd, x, 0.0), 6.0),
+        Activation::Silu => simd.div_f32s(x, simd.add_f32s(one, exp(simd, simd.neg_f32s(x)))),
+        Activation::Hardswish => {
+            let gate = simd.add_f32s(x, splat(simd, 3.0));
+            let gate = at_most(simd, at_least(simd, gate, 0.0), 6.0);
+            simd.mul_f32s(simd.mul_f32s(x, gate), splat(simd, 1.0 / 6.0))
+        }
+        Activation::Gelu => {
+            let root = splat(simd, std::f32::consts::FRAC_1_SQRT_2);
+            let e = erf(simd, simd.mul_f32s(x, root));
+            simd.mul_f32s(half(x), simd.add_f32s(one, e))
+        }
+        Activation::GeluTanh => {
+            let cube = simd.mul_f32s(simd.mul_f32s(x, x), x);
+            let inner = simd.mul_add_e_f32s(cube, splat(simd, 0.044_715), x);
+            let t = tanh(simd, simd.mul_f32s(inner, splat(simd, 0.797_884_6)));
+            simd.mul_f32s(half(x), simd.add_f32s(one, t))
+        }
+        Activation::Sigmoid => sigmoid(simd, x),
+        Activation::Tanh => tanh(simd, x),
+    }
+}
+
+/// Replaces each vector of a slice by its function.
+#[inline(always)]
+pub(crate) fn map<S: Simd>(simd: S, floats: &mut [f32], f: impl Fn(S::f32s) -> S::f32s) {
+    let (vectors, rest) = S::as_mut_simd_f32s(floats);
+    for v in vectors {
+        *v = f(*v);
+    }
+    if !rest.is_empty() {
+        let v = f(load_some(simd, rest));
+        store_some(simd, rest, v);
+    }
+}
+
+/// The activation of each float of a slice, in place: the branch is outside of the loop.
+#[inline(always)]
+pub(crate) fn apply_all<S: Simd>(simd: S, activation: Activation, floats: &mut [f32]) {
+    macro_rules! each {
+        ($($name:ident)*) => {
+            match activation {
+                Activation::None => {}
+                $(Activation::$name => map(simd, floats, |x| apply(simd, Activation::$name, x)),)*
+            }
+        };
+    }
+    each!(Relu Relu6 Silu Hardswish Gelu GeluTanh Sigmoid Tanh)
+}
+
+struct ApplyAll<'a>(Activation, &'a mut [f32]);
+
+impl WithSimd for ApplyAll<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        apply_all(simd, self.0, self.1);
+    }
+}
+
+/// Replaces each float by its activation.
+///
+/// ```
+/// use fx_kernels::{Activation, Level, math};
+///
+/// let mut floats = [-1.0, 2.0, f32::NAN];
+/// math::activate(Level::best(), Activation::Relu, &mut floats);
+/// assert_eq!(floats[..2], [0.0, 2.0]);
+/// assert!(floats[2].is_nan());
+/// ```
+pub fn activate(level: Level, activation: Activation, floats: &mut [f32]) {
+    level.run(ApplyAll(activation, floats));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Run<'a>(&'static str, &'a mut [f32]);
+
+    impl WithSimd for Run<'_> {
+        type Output = ();
+
+        fn with_simd<S: Simd>(self, simd: S) {
+            match self.0 {
+                "exp" => map(simd, self.1, |x| exp(simd, x)),
+                "exp_negative" => map(simd, self.1, |x| exp_negative(simd, x)),
+                "tanh" => map(simd, self.1, |x| tanh(simd, x)),
+                "erf" => map(simd, self.1, |x| erf(simd, x)),
+                "sigmoid" => map(simd, self.1, |x| sigmoid(simd, x)),
+                "ln" => map(simd, self.1, |x| ln(simd, x)),
+                "sin" => map(simd, self.1, |x| sin(simd, x, 0)),
+                "cos" => map(simd, self.1, |x| sin(simd, x, 1)),
+                name => unreachable!("{name}"),
+            }
+        }
+    }
+
+    /// The series up to 3 and the continued fraction above it.
+    fn erf64(x: f64) -> f64 {
+        let a = x.abs();
+        let y = if a < 3.0 {
+            let (mut term, mut sum) = (a, a);
+            for n in 1..200 {
+                term *= -a * a / n as f64;
+                sum += term / (2 * n + 1) as f64;
+            }
+            sum * std::f64::consts::FRAC_2_SQRT_PI
+        } else {
+            let mut f = a;
+            for n in (1..100).rev() {
+                f = a + n as f64 / 2.0 / f;
+            }
+            1.0 - (-a * a).exp() / f / std::f64::consts::PI.sqrt()
+        };
+        y.copysign(x)
+    }
+
+    fn worst(name: &'static str, low: f32, high: f32, truth: impl Fn(f64) -> f64) -> f64 {
+        let mut worst = 0.0f64;
+        for level in Level::available() {
+            let n = 200_003;
+            let x: Vec<f32> = (0..n)
+                .map(|i| low + (high - low) * (i as f32 / n as f32))
+                .collect();
+            let mut y = x.clone();
+            level.run(Run(name, &mut y));
+            for (x, y) in x.iter().zip(&y) {
+                let t = truth(f64::from(*x));
+                if t.abs() < 1.2e-38 {
+                    assert!(
+                        (f64::from(*y) - t).abs() < 1.3e-38,
+                        "{name}({x}) = {y}, not {t}"
+                    );
+                    continue;
+                }
+                if f64::from(t as f32).is_infinite() {
+                    assert_eq!(f64::from(*y), t.signum() * f64::INFINITY, "{name}({x})");
+                    continue;
+                }
+                worst = worst.max(((f64::from(*y) - t) / t).abs());
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn functions_are_close_to_the_truth() {
+        let ulp = f64::from(f32::EPSILON);
+        let sigmoid64 = |x: f64| 1.0 / (1.0 + (-x).exp());
+        assert!(worst("exp", -86.0, 88.7, f64::exp) < 1.5 * ulp);
+        assert!(worst("exp", -110.0, 100.0, f64::exp) < 1.5 * ulp);
+        assert!(worst("exp_negative", -86.0, 0.0, f64::exp) < 1.5 * ulp);
+        assert!(worst("tanh", -10.0, 10.0, f64::tanh) < 3.0 * ulp);
+        assert!(worst("tanh", -0.01, 0.01, f64::tanh) < 2.0 * ulp);
+        assert!(worst("erf", -5.0, 5.0, erf64) < 2.5 * ulp);
+        assert!(worst("erf", -0.01, 0.01, erf64) < 2.0 * ulp);
+        assert!(worst("sigmoid", -80.0, 80.0, sigmoid64) < 3.0 * ulp);
+        assert!(worst("sin", -3.0, 3.0, f64::sin) < 2.5 * ulp);
+        assert!(worst("cos", -1.5, 1.5, f64::cos) < 2.5 * ulp);
+        // Next to a zero far out the reduction shows: this bounds it by the size of a sine.
+        for (name, truth) in [("sin", f64::sin as fn(f64) -> f64), ("cos", f64::cos)] {
+            let error = worst(name, -SINE_LIMIT, SINE_LIMIT, truth);
+            assert!(error < 1e-3, "{name} {error}");
+        }
+        assert!(worst("ln", 1e-6, 0.9, f64::ln) < 2.0 * ulp);
+        assert!(worst("ln", 1.1, 1e6, f64::ln) < 2.0 * ulp);
+        assert!(worst("ln", 0.9, 1.1, f64::ln) < 4.0 * ulp);
+        assert!(worst("ln", 1e-42, 1e-37, f64::ln) < 2.0 * ulp);
+    }
+
+    #[test]
+    fn extremes() {
+        let inf = f32::INFINITY;
+        for level in Level::available() {
+            let run = |name, x: f32| {
+                let mut y = [x; 19];
+                level.run(Run(name, &mut y));
+                for other in &y {
+                    assert_eq!(other.to_bits(), y[0].to_bits(), "{name} at {level:?}");
+                }
+                y[0]
+            };
+            for name in ["exp", "exp_negative", "tanh", "erf", "sigmoid", "ln"] {
+                assert!(run(name, f32::NAN).is_nan(), "{name} at {level:?}");
+                assert!(run(name, -f32::NAN).is_nan(), "{name} at {level:?}");
+            }
+            assert_eq!(
+                [run("exp", inf), run("exp", 1e30), run("exp", 89.0)],
+                [inf; 3]
+            );
+            assert_eq!(
+                [run("exp", -inf), run("exp", -1e30), run("exp", -104.0)],
+                [0.0; 3]
+            );
+            assert_eq!([run("exp", 0.0), run("exp_negative", -0.0)], [1.0; 2]);
+            assert!(run("exp", -100.0) > 0.0);
+            assert_eq!(
+                [run("exp_negative", -inf), run("exp_negative", -1e30)],
+                [0.0; 2]
+            );
+            assert_eq!(
+                [run("tanh", inf), run("tanh", -inf), run("tanh", 1e30)],
+                [1., -1., 1.]
+            );
+            assert_eq!(
+                [run("erf", inf), run("erf", -inf), run("erf", 1e30)],
+                [1., -1., 1.]
+            );
+            assert_eq!([run("sigmoid", inf), run("sigmoid", -inf)], [1.0, 0.0]);
+            assert_eq!(
+                [run("ln", 0.0), run("ln", -0.0), run("ln", inf)],
+                [-inf, -inf, inf]
+            );
+            assert!(run("ln", -1.0).is_nan() && run("ln", -inf).is_nan());
+            assert_eq!(run("ln", 1.0), 0.0);
+        }
+    }
+
+    #[test]
+    fn activations() {
+        type Truth = fn(f64) -> f64;
+        let all: [(Activation, Truth); 9] = [
+            (Activation::None, |x| x),
+            (Activation::Relu, |x| x.max(0.0)),
+            (Activation::Relu6, |x| x.clamp(0.0, 6.0)),
+            (Activation::Silu, |x| x / (1.0 + (-x).exp())),
+            (Activation::Hardswish, |x| {
+                x * (x + 3.0).clamp(0.0, 6.0) / 6.0
+            }),
+            (Activation::Gelu, |x| {
+                0.5 * x * (1.0 + erf64(x / 2f64.sqrt()))
+            }),
+            (Activation::GeluTanh, |x| {
+                0.5 * x
+                    * (1.0
+                        + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh())
+            }),
+            (Activation::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+            (Activation::Tanh, f64::tanh),
+        ];
+        for level in Level::available() {
+            for (activation, truth) in all {
+                let x: Vec<f32> = (-5000..=5000).map(|i| i as f32 / 500.0).collect();
+                let mut y = x.clone();
+                activate(level, activation, &mut y);
+                for (x, y) in x.iter().zip(&y) {
+                    let t = truth(f64::from(*x));
+                    let bound = 1e-6 * t.abs().max(f64::from(x.abs()).min(1.0) * 0.5);
+                    assert!(
+                        (f64::from(*y) - t).abs() <= bound,
+                        "{activation:?}({x}) = {y}, not {t}"
+                    );
+                }
+                let mut nan = [f32::NAN; 5];
+                activate(level, activation, &mut nan);
+                assert!(nan.iter().all(|x| x.is_nan()), "{activation:?}");
+            }
+        }
+    }
+}

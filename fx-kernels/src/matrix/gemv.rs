@@ -1,0 +1,277 @@
+//! A linear layer of a few rows: each weight is read from memory once, several panels at a time.
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::finish::Ending;
+use super::packed::{PackedMatrix, Store, Words, widen_bf16, widen_i8, words};
+use super::tile::{Columns, DEPTH, PANEL, even};
+use crate::Level;
+use crate::vector::{load, load_some, store_some};
+
+/// The most rows that are done so.
+pub(crate) const FEW: usize = 8;
+
+/// The bytes of weights of a task: about 25 us from memory.
+const TASK: usize = 256 << 10;
+
+/// Lines of a panel, and how to read them.
+trait Lines: Copy {
+    /// What lies together in memory.
+    type Item;
+    /// The steps of K in an item.
+    const STEPS: usize;
+
+    /// The two vectors of a part of a panel for each step of K inside of an item.
+    fn pair<S: Simd>(simd: S, item: &Self::Item, at: usize) -> [[S::f32s; 2]; 2];
+    /// The first columns of both vectors of a part of a panel.
+    fn columns<S: Simd>(part: usize) -> [usize; 2];
+}
+
+#[derive(Clone, Copy)]
+struct F32;
+#[derive(Clone, Copy)]
+struct Bf16;
+#[derive(Clone, Copy)]
+struct I8;
+
+impl Lines for F32 {
+    type Item = Columns;
+    const STEPS: usize = 1;
+
+    #[inline(always)]
+    fn pair<S: Simd>(simd: S, item: &Columns, part: usize) -> [[S::f32s; 2]; 2] {
+        let [a, b] = Self::columns::<S>(part);
+        let pair = [load(simd, item, a), load(simd, item, b)];
+        [pair; 2]
+    }
+
+    #[inline(always)]
+    fn columns<S: Simd>(part: usize) -> [usize; 2] {
+        [2 * part * S::F32_LANES, (2 * part + 1) * S::F32_LANES]
+    }
+}
+
+impl Lines for Bf16 {
+    type Item = Words;
+    const STEPS: usize = 1;
+
+    #[inline(always)]
+    fn pair<S: Simd>(simd: S, item: &Words, part: usize) -> [[S::f32s; 2]; 2] {
+        [widen_bf16(simd, item, part * S::F32_LANES); 2]
+    }
+
+    #[inline(always)]
+    fn columns<S: Simd>(part: usize) -> [usize; 2] {
+        [part * S::F32_LANES, 16 + part * S::F32_LANES]
+    }
+}
+
+impl Lines for I8 {
+    type Item = Words;
+    const STEPS: usize = 2;
+
+    #[inline(always)]
+    fn pair<S: Simd>(simd: S, item: &Words, part: usize) -> [[S::f32s; 2]; 2] {
+        widen_i8(simd, item, part * S::F32_LANES)
+    }
+
+    #[inline(always)]
+    fn columns<S: Simd>(part: usize) -> [usize; 2] {
+        Bf16::columns::<S>(part)
+    }
+}
+
+/// `$rows` rows by `$panels` panels: an accumulator pair for each, by a constant index.
+macro_rules! walks {
+    ($($name:ident $rows:literal $panels:literal $sums:literal [$($q:literal)*] [$(($i:literal $r:literal $p:literal))*])*) => {
+        $(
+            #[inline(always)]
+            fn $name<S: Simd, L: Lines>(
+                simd: S,
+                x: [&[f32]; $rows],
+                panels: [&[L::Item]; $panels],
+                part: usize,
+            ) -> [[S::f32s; 2]; $sums] {
+                let zero = simd.splat_f32s(0.0);
+                let mut low = [$({ let _ = $i; zero },)*];
+                let mut high = low;
+                let depth = x[0].len();
+                let whole = depth / L::STEPS;
+                let x = x.map(|x| &x[..depth]);
+                let panels = panels.map(|panel| &panel[..depth.div_ceil(L::STEPS)]);
+                for at in 0..whole {
+                    let items = [$(L::pair(simd, &panels[$q][at], part),)*];
+                    for step in 0..L::STEPS {
+                        let k = at * L::STEPS + step;
+                        $(
+                            let value = simd.splat_f32s(x[$r][k]);
+                            low[$i] = simd.mul_add_e_f32s(value, items[$p][step][0], low[$i]);
+                            high[$i] = simd.mul_add_e_f32s(value, items[$p][step][1], high[$i]);
+                        )*
+                    }
+                }
+                if whole * L::STEPS < depth {
+                    let items = [$(L::pair(simd, &panels[$q][whole], part),)*];
+                    $(
+                        let value = simd.splat_f32s(x[$r][depth - 1]);
+                        low[$i] = simd.mul_add_e_f32s(value, items[$p][0][0], low[$i]);
+                        high[$i] = simd.mul_add_e_f32s(value, items[$p][0][1], high[$i]);
+                    )*
+                }
+                [$([low[$i], high[$i]],)*]
+            }
+        )*
+    };
+}
+
+walks! {
+    walk_1_4 1 4 4 [0 1 2 3] [(0 0 0) (1 0 1) (2 0 2) (3 0 3)]
+    walk_1_1 1 1 1 [0] [(0 0 0)]
+    walk_2_2 2 2 4 [0 1] [(0 0 0) (1 1 0) (2 0 1) (3 1 1)]
+    walk_2_1 2 1 2 [0] [(0 0 0) (1 1 0)]
+    walk_3_2 3 2 6 [0 1] [(0 0 0) (1 1 0) (2 2 0) (3 0 1) (4 1 1) (5 2 1)]
+    walk_3_1 3 1 3 [0] [(0 0 0) (1 1 0) (2 2 0)]
+    walk_4_1 4 1 4 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0)]
+    walk_5_1 5 1 5 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0)]
+    walk_6_1 6 1 6 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0) (5 5 0)]
+    walk_7_1 7 1 7 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0) (5 5 0) (6 6 0)]
+    walk_8_1 8 1 8 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0) (5 5 0) (6 6 0) (7 7 0)]
+}
+
+/// A strip of columns of all rows.
+struct Job<'a, 'o> {
+    x: &'a [f32],
+    weight: &'a PackedMatrix,
+    ending: Ending<'a>,
+    first_panel: usize,
+    out: Vec<&'o mut [f32]>,
+}
+
+impl WithSimd for Job<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match &self.weight.store {
+            Store::F32(floats) => self.strip::<S, F32>(simd, floats.as_chunks().0),
+            Store::Bf16(lines) => self.strip::<S, Bf16>(simd, words(lines)),
+            Store::I8 { lines, .. } => self.strip::<S, I8>(simd, words(lines)),
+        }
+    }
+}
+
+impl Job<'_, '_> {
+    #[inline(always)]
+    fn strip<S: Simd, L: Lines>(mut self, simd: S, items: &[L::Item]) {
+        let depth = self.weight.inputs();
+        let pitch = depth.div_ceil(L::STEPS);
+        let wide = self.out.first().map_or(0, |row| row.len());
+        let count = wide.div_ceil(PANEL);
+        let most = if S::REGISTER_COUNT >= 32 { FEW } else { 6 };
+        let rows = self.out.len();
+        let mut p = 0;
+        while p < count {
+            let together = match rows {
+                1 => 4,
+                2 | 3 => 2,
+                _ => 1,
+            };
+            let together = if count - p >= together { together } else { 1 };
+            for (k, (r, n)) in (0..depth.max(1))
+                .step_by(DEPTH)
+                .flat_map(|k| even(rows, most).map(move |rows| (k, rows)))
+            {
+                let steps = DEPTH.min(depth - k);
+                let panel = |p: usize| {
+                    let panel = &items[(self.first_panel + p) * pitch..][..pitch];
+                    &panel[k / L::STEPS..][..steps.div_ceil(L::STEPS)]
+                };
+                let x = |r: usize| &self.x[r * depth + k..][..steps];
+                for part in 0..16 / S::F32_LANES {
+                    let at = L::columns::<S>(part);
+                    macro_rules! walk {
+                        ($name:ident $rows:literal $panels:literal) => {{
+                            let sums = $name::<S, L>(
+                                simd,
+                                std::array::from_fn::<_, $rows, _>(|i| x(r + i)),
+                                std::array::from_fn::<_, $panels, _>(|i| panel(p + i)),
+                                part,
+                            );
+                            let rows: usize = $rows;
+                            for (i, pair) in sums.into_iter().enumerate() {
+                                let out = &mut *self.out[r + i % rows];
+                                let start = (p + i / rows) * PANEL;
+                                for (at, sum) in at.into_iter().zip(pair) {
+                                    if let Some(out) = out.get_mut(start + at..) {
+                                        let sum = match k {
+                                            0 => sum,
+                                            _ => simd.add_f32s(sum, load_some(simd, out)),
+                                        };
+                                        store_some(simd, out, sum);
+                                    }
+                                }
+                            }
+                        }};
+                    }
+                    match (n, together) {
+                        (1, 4) => walk!(walk_1_4 1 4),
+                        (1, _) => walk!(walk_1_1 1 1),
+                        (2, 2) => walk!(walk_2_2 2 2),
+                        (2, _) => walk!(walk_2_1 2 1),
+                        (3, 2) => walk!(walk_3_2 3 2),
+                        (3, _) => walk!(walk_3_1 3 1),
+                        (4, _) => walk!(walk_4_1 4 1),
+                        (5, _) => walk!(walk_5_1 5 1),
+                        (6, _) => walk!(walk_6_1 6 1),
+                        (7, _) => walk!(walk_7_1 7 1),
+                        _ => walk!(walk_8_1 8 1),
+                    }
+                }
+            }
+            p += together;
+        }
+        let outputs = self.weight.outputs();
+        for (row, out) in self.out.iter_mut().enumerate() {
+            self.ending
+                .apply(simd, out, row, self.first_panel * PANEL, outputs);
+        }
+    }
+}
+
+/// `x * weight` for at most [`FEW`] rows.
+pub(crate) fn few_rows(
+    level: Level,
+    rows: usize,
+    x: &[f32],
+    weight: &PackedMatrix,
+    ending: Ending<'_>,
+    out: &mut [f32],
+) {
+    let outputs = weight.outputs();
+    if rows == 0 || outputs == 0 {
+        return;
+    }
+    let panels = outputs.div_ceil(PANEL);
+    let tasks = (weight.bytes() / TASK).clamp(1, 64);
+    let strip = panels.div_ceil(tasks).next_multiple_of(4) * PANEL;
+    let mut jobs: Vec<Job<'_, '_>> = (0..outputs)
+        .step_by(strip)
+        .map(|column| Job {
+            x,
+            weight,
+            ending,
+            first_panel: column / PANEL,
+            out: Vec::new(),
+        })
+        .collect();
+    for row in out.chunks_mut(outputs) {
+        for (job, part) in jobs.iter_mut().zip(row.chunks_mut(strip)) {
+            job.out.push(part);
+        }
+    }
+    match weight.bytes() < 2 * TASK {
+        true => jobs.into_iter().for_each(|job| level.run(job)),
+        false => jobs.into_par_iter().for_each(|job| level.run(job)),
+    }
+}

@@ -1,0 +1,16 @@
+//! Products of matrices: linear layers with packed weights, and batches of products of matrices
+//! with strides.
+
+mod batched;
+pub(crate) mod finish;
+mod gemv;
+mod linear;
+mod packed;
+pub(crate) mod panels;
+pub(crate) mod product;
+pub(crate) mod tile;
+
+pub use batched::{Matrices, Sizes, matmul};
+pub use finish::{Finish, Order};
+pub use linear::linear;
+pub use packed::{PackedMatrix, WeightKind, WeightOrder, from_bf16, to_bf16};

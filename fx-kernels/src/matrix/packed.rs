@@ -1,0 +1,320 @@
+//! The weight of a linear layer, laid out once in panels of 32 columns that the kernels read from
+//! front to back.
+
+use pulp::Simd;
+use pulp::bytemuck::{cast_slice, cast_slice_mut};
+
+use super::panels::Panels;
+use super::tile::{Columns, PANEL};
+use crate::Buffer;
+use crate::error::{SizeError, check};
+
+/// The words of one line of a panel in a narrow format.
+pub(crate) type Words = [u32; 16];
+
+/// How the numbers of a [`PackedMatrix`] are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WeightKind {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// The upper half of a 32-bit float, rounded to nearest, ties to even.
+    Bf16,
+    /// Integers from -127 to 127 and one scale for each output.
+    I8,
+}
+
+/// The order of the numbers that a [`PackedMatrix`] is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WeightOrder {
+    /// `[outputs, inputs]`, as PyTorch's `Linear` has it.
+    #[default]
+    OutputsFirst,
+    /// `[inputs, outputs]`, as GPT-2's `Conv1D` has it.
+    InputsFirst,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Store {
+    /// A row of 32 columns for a step of K and a panel.
+    F32(Buffer),
+    /// A line for a step of K and a panel. A word holds column i (low) and column 16 + i.
+    Bf16(Buffer),
+    /// A line for two steps of K and a panel. From low to high, a word holds column i and column
+    /// 16 + i of the first step, then both of the second; 128 is added to each.
+    I8 { lines: Buffer, scales: Vec<f32> },
+}
+
+/// A matrix of weights that [`linear`](super::linear) multiplies by: packed once, used often.
+///
+/// ```
+/// use fx_kernels::matrix::{PackedMatrix, WeightKind, WeightOrder};
+///
+/// // Two outputs of three inputs.
+/// let weight = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let packed = PackedMatrix::new(&weight, 3, 2, WeightOrder::OutputsFirst, WeightKind::F32)?;
+/// assert_eq!((packed.inputs(), packed.outputs()), (3, 2));
+/// # Ok::<(), fx_kernels::SizeError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PackedMatrix {
+    inputs: usize,
+    outputs: usize,
+    pub(crate) store: Store,
+}
+
+/// A float as the nearest bf16, ties to even. NaN stays NaN.
+pub fn to_bf16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    if x.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+/// A bf16 as a float.
+pub fn from_bf16(x: u16) -> f32 {
+    f32::from_bits(u32::from(x) << 16)
+}
+
+/// A row of numbers as integers from -127 to 127, and the scale that turns them back: the largest
+/// absolute value over 127. A row that is not finite has a scale that is not finite.
+fn quantize(row: impl Iterator<Item = f32> + Clone) -> (f32, impl Iterator<Item = i8>) {
+    let largest = row
+        .clone()
+        .fold(0.0f32, |m, x| if x.is_nan() { x } else { m.max(x.abs()) });
+    let largest = if row.clone().any(f32::is_nan) {
+        f32::NAN
+    } else {
+        largest
+    };
+    let scale = largest / 127.0;
+    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    (
+        scale,
+        row.map(move |x| (x * inverse).round_ties_even().clamp(-127.0, 127.0) as i8),
+    )
+}
+
+impl PackedMatrix {
+    /// Packs `inputs * outputs` floats.
+    ///
+    /// For [`WeightKind::I8`] each output is rounded to 255 symmetric steps of its own scale.
+    ///
+    /// # Errors
+    ///
+    /// Where `weight` has another length.
+    pub fn new(
+        weight: &[f32],
+        inputs: usize,
+        outputs: usize,
+        order: WeightOrder,
+        kind: WeightKind,
+    ) -> Result<PackedMatrix, SizeError> {
+        check("the weight", inputs * outputs, weight.len())?;
+        let at = |k: usize, n: usize| match order {
+            WeightOrder::OutputsFirst => weight[n * inputs + k],
+            WeightOrder::InputsFirst => weight[k * outputs + n],
+        };
+        let panels = outputs.div_ceil(PANEL);
+        let store = match kind {
+            WeightKind::F32 => {
+                let mut floats = Buffer::zeros(panels * inputs * PANEL);
+                for n in 0..outputs {
+                    for k in 0..inputs {
+                        floats[(n / PANEL * inputs + k) * PANEL + n % PANEL] = at(k, n);
+                    }
+                }
+                Store::F32(floats)
+            }
+            WeightKind::Bf16 => {
+                let mut buffer = Buffer::zeros(panels * inputs * 16);
+                let lines = words_mut(&mut buffer);
+                for n in 0..outputs {
+                    let shift = if n % PANEL < 16 { 0 } else { 16 };
+                    for k in 0..inputs {
+                        lines[n / PANEL * inputs + k][n % 16] |=
+                            u32::from(to_bf16(at(k, n))) << shift;
+                    }
+                }
+                Store::Bf16(buffer)
+            }
+            WeightKind::I8 => {
+                let mut values = Vec::with_capacity(inputs * outputs);
+                let mut scales = Vec::with_capacity(outputs);
+                for n in 0..outputs {
+                    let (scale, row) = quantize((0..inputs).map(|k| at(k, n)));
+                    values.extend(row);
+                    scales.push(scale);
+                }
+                return PackedMatrix::from_i8(&values, scales, inputs, outputs);
+            }
+        };
+        Ok(PackedMatrix {
+            inputs,
+            outputs,
+            store,
+        })
+    }
+
+    /// Packs integers `[outputs, inputs]` of which row n stands for `scales[n] * row`.
+    ///
+    /// # Errors
+    ///
+    /// Where `values` is not `outputs * inputs` long or `scales` not `outputs`.
+    pub fn from_i8(
+        values: &[i8],
+        scales: Vec<f32>,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<PackedMatrix, SizeError> {
+        check("the weight", inputs * outputs, values.len())?;
+        check("the list of scales", outputs, scales.len())?;
+        let pairs = inputs.div_ceil(2);
+        let mut buffer = Buffer::zeros(outputs.div_ceil(PANEL) * pairs * 16);
+        let lines = words_mut(&mut buffer);
+        lines.fill([0x8080_8080; 16]);
+        for n in 0..outputs {
+            let half = if n % PANEL < 16 { 0 } else { 8 };
+            for k in 0..inputs {
+                let shift = half + k % 2 * 16;
+                let byte = u32::from(values[n * inputs + k] as u8 ^ 0x80);
+                let word = &mut lines[n / PANEL * pairs + k / 2][n % 16];
+                *word = *word & !(0xff << shift) | byte << shift;
+            }
+        }
+        Ok(PackedMatrix {
+            inputs,
+            outputs,
+            store: Store::I8 {
+                lines: buffer,
+                scales,
+            },
+        })
+    }
+
+    /// The length of a row of the left operand.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The length of a row of the result.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// How the numbers are stored.
+    pub fn kind(&self) -> WeightKind {
+        match self.store {
+            Store::F32(_) => WeightKind::F32,
+            Store::Bf16(_) => WeightKind::Bf16,
+            Store::I8 { .. } => WeightKind::I8,
+        }
+    }
+
+    /// The bytes of the packed numbers.
+    pub fn bytes(&self) -> usize {
+        match &self.store {
+            Store::F32(floats) => floats.len() * 4,
+            Store::Bf16(lines) => lines.len() * 4,
+            Store::I8 { lines, scales } => (lines.len() + scales.len()) * 4,
+        }
+    }
+
+    /// What each column is multiplied by after the product.
+    pub(crate) fn scales(&self) -> Option<&[f32]> {
+        match &self.store {
+            Store::I8 { scales, .. } => Some(scales),
+            _ => None,
+        }
+    }
+}
+
+/// The lines of a buffer of words.
+pub(crate) fn words(buffer: &Buffer) -> &[Words] {
+    cast_slice::<f32, u32>(buffer).as_chunks().0
+}
+
+fn words_mut(buffer: &mut Buffer) -> &mut [Words] {
+    cast_slice_mut::<f32, u32>(buffer).as_chunks_mut().0
+}
+
+/// The two vectors of columns `at..` and `16 + at..` that lie in one line of bf16.
+#[inline(always)]
+pub(crate) fn widen_bf16<S: Simd>(simd: S, line: &Words, at: usize) -> [S::f32s; 2] {
+    let words = S::as_simd_u32s(&line[at..at + S::U32_LANES]).0[0];
+    let low = simd.wrapping_dyn_shl_u32s(words, simd.splat_u32s(16));
+    let high = simd.and_u32s(words, simd.splat_u32s(0xffff_0000));
+    [
+        simd.transmute_f32s_u32s(low),
+        simd.transmute_f32s_u32s(high),
+    ]
+}
+
+/// The same of integers: for the first step of K, then for the second.
+#[inline(always)]
+pub(crate) fn widen_i8<S: Simd>(simd: S, line: &Words, at: usize) -> [[S::f32s; 2]; 2] {
+    let words = S::as_simd_u32s(&line[at..at + S::U32_LANES]).0[0];
+    macro_rules! float {
+        ($shift:literal) => {
+            byte(
+                simd,
+                simd.wrapping_dyn_shr_u32s(words, simd.splat_u32s($shift)),
+            )
+        };
+    }
+    [[byte(simd, words), float!(8)], [float!(16), float!(24)]]
+}
+
+/// The low byte of each word, less 128, as a float.
+#[inline(always)]
+fn byte<S: Simd>(simd: S, words: S::u32s) -> S::f32s {
+    // A byte in the low bits of 2^23 is a float, exactly.
+    let byte = simd.and_u32s(words, simd.splat_u32s(0xff));
+    let bits = simd.or_u32s(byte, simd.splat_u32s(0x4b00_0000));
+    simd.sub_f32s(simd.transmute_f32s_u32s(bits), simd.splat_f32s(8_388_736.0))
+}
+
+impl Panels for PackedMatrix {
+    #[inline(always)]
+    fn block<'a, S: Simd>(
+        &'a self,
+        simd: S,
+        panel: usize,
+        k: usize,
+        space: &'a mut [Columns],
+    ) -> &'a [Columns] {
+        let depth = space.len();
+        let lanes = S::F32_LANES;
+        let put = |out: &mut Columns, at: usize, [low, high]: [S::f32s; 2]| {
+            crate::vector::store(simd, out, at, low);
+            crate::vector::store(simd, out, at + 16, high);
+        };
+        match &self.store {
+            Store::F32(floats) => {
+                return &floats.as_chunks::<PANEL>().0[panel * self.inputs + k..][..depth];
+            }
+            Store::Bf16(lines) => {
+                let lines = &words(lines)[panel * self.inputs + k..][..depth];
+                for (out, line) in space.iter_mut().zip(lines) {
+                    for at in (0..16).step_by(lanes) {
+                        put(out, at, widen_bf16(simd, line, at));
+                    }
+                }
+            }
+            Store::I8 { lines, .. } => {
+                let pairs = self.inputs.div_ceil(2);
+                let lines = &words(lines)[panel * pairs + k / 2..][..depth.div_ceil(2)];
+                for (out, line) in space.chunks_mut(2).zip(lines) {
+                    for at in (0..16).step_by(lanes) {
+                        for (out, pair) in out.iter_mut().zip(widen_i8(simd, line, at)) {
+                            put(out, at, pair);
+                        }
+                    }
+                }
+            }
+        }
+        space
+    }
+}

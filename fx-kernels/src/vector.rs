@@ -1,0 +1,82 @@
+//! Loads and stores of one vector at a place of a slice, and scratch memory that a thread keeps.
+
+use std::cell::RefCell;
+
+use pulp::{Simd, WithSimd};
+
+use crate::{Buffer, Level};
+
+/// The vector at `at`.
+#[inline(always)]
+pub(crate) fn load<S: Simd>(_: S, floats: &[f32], at: usize) -> S::f32s {
+    S::as_simd_f32s(&floats[at..at + S::F32_LANES]).0[0]
+}
+
+/// Writes a vector at `at`.
+#[inline(always)]
+pub(crate) fn store<S: Simd>(_: S, floats: &mut [f32], at: usize, value: S::f32s) {
+    S::as_mut_simd_f32s(&mut floats[at..at + S::F32_LANES]).0[0] = value;
+}
+
+/// The first floats of a slice; zeros behind its end.
+#[inline(always)]
+pub(crate) fn load_some<S: Simd>(simd: S, floats: &[f32]) -> S::f32s {
+    match S::as_simd_f32s(floats) {
+        ([first, ..], _) => *first,
+        ([], rest) => simd.partial_load_f32s(rest),
+    }
+}
+
+/// Writes as many floats of a vector as the slice has room for.
+#[inline(always)]
+pub(crate) fn store_some<S: Simd>(simd: S, floats: &mut [f32], value: S::f32s) {
+    match S::as_mut_simd_f32s(floats) {
+        ([first, ..], _) => *first = value,
+        ([], rest) => simd.partial_store_f32s(rest, value),
+    }
+}
+
+/// A closure compiled for a level: its plain loops become vectors of that level.
+struct Plain<F>(F);
+
+impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> R {
+        (self.0)()
+    }
+}
+
+/// Runs plain loops with the instructions of a level.
+#[inline(always)]
+pub(crate) fn plain<R>(level: Level, f: impl FnOnce() -> R) -> R {
+    level.run(Plain(f))
+}
+
+thread_local! {
+    static SPARE: RefCell<Vec<Buffer>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lends `len` floats of any content, kept by the thread for the next time.
+///
+/// Fresh memory costs a page fault every 4 KiB, more than many kernels take. A loan inside of a loan
+/// gets a buffer of its own, so a thread that waits for others may take up their work.
+pub(crate) fn lend<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
+    let mut buffer = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+    if buffer.len() < len {
+        buffer = Buffer::zeros(len);
+    }
+    let result = f(&mut buffer[..len]);
+    if buffer.len() <= KEPT {
+        SPARE.with_borrow_mut(|spare| {
+            if spare.len() < 4 {
+                spare.push(buffer);
+            }
+        });
+    }
+    result
+}
+
+/// The most floats that a loan leaves behind: 8 MiB.
+const KEPT: usize = 2 << 20;

@@ -1,0 +1,304 @@
+//! `Draft`: what a program will do, before kernels are made of it.
+//!
+//! Invariant: an item uses items before it.
+
+use std::collections::HashMap;
+
+use fx_core::ir::{Argument, Function};
+use fx_core::value::NodeId;
+use fx_kernels::Activation;
+use fx_kernels::conv::{ConvSpec, PoolSpec};
+use fx_kernels::matrix::Order;
+use fx_kernels::pointwise::{Binary, Unary};
+
+use crate::Tensor;
+
+/// An item of a draft.
+pub(super) type Id = usize;
+
+/// A size that is written down, or the number that an item gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum SizeArg {
+    Known(i64),
+    Of(Id),
+}
+
+/// Sizes one by one, or the list that an item gives.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum SizesArg {
+    Listed(Vec<SizeArg>),
+    Of(Id),
+}
+
+/// Other sizes and strides over the same floats.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum View {
+    Reshape(SizesArg),
+    Flatten(i64, i64),
+    Permute(Vec<i64>),
+    Transpose(i64, i64),
+    Expand(SizesArg),
+    Unsqueeze(i64),
+    Squeeze(i64),
+    /// A dimension's places from the second size on, as many as the third.
+    Narrow(i64, SizeArg, SizeArg),
+    /// One place of a dimension, which goes.
+    Select(i64, SizeArg),
+    /// Part of a dimension cut into pieces of a size.
+    Piece(i64, SizeArg, i64),
+    /// Part of a dimension cut into a number of pieces.
+    Chunk(i64, SizeArg, i64),
+    Index(Vec<IndexArg>),
+    /// Floats that lie next to each other.
+    Contiguous,
+}
+
+/// What an index does with a dimension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum IndexArg {
+    /// Takes one place.
+    At(SizeArg),
+    /// Takes places from a start to a stop.
+    Range(Option<SizeArg>, Option<SizeArg>),
+    /// Adds one.
+    New,
+    /// Leaves all that nothing else names.
+    Rest,
+}
+
+/// A step of a pointwise item; it refers to the steps before it by place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Point {
+    /// An input of the item, by place.
+    Input(usize),
+    Number(f32),
+    Unary(Unary, usize),
+    Binary(Binary, usize, usize),
+    /// The second where the first is not 0, else the third.
+    Select(usize, usize, usize),
+}
+
+/// What attention takes beside queries, keys and values.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) enum Mask {
+    #[default]
+    None,
+    /// The fourth input is added; where it holds truth values, as the next two.
+    Added,
+    /// The fourth input says where a place may be attended to.
+    Allowed,
+    /// The fourth input says where it may not.
+    Forbidden,
+}
+
+/// What an item does.
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    /// An argument, by place.
+    Input(usize),
+    Constant(Tensor),
+    /// A function on values that are no floats, and on floats that no kernel is for.
+    Host {
+        function: Function,
+        args: Vec<Argument>,
+        items: HashMap<NodeId, Id>,
+    },
+    ShapeOf,
+    SizeOf(i64),
+    RankOf,
+    View(View),
+    Conv {
+        spec: ConvSpec,
+        weight: Tensor,
+        bias: Option<Tensor>,
+        activation: Activation,
+    },
+    MaxPool(PoolSpec),
+    AveragePool(PoolSpec),
+    AdaptivePool([i64; 2]),
+    Linear {
+        weight: Tensor,
+        bias: Option<Tensor>,
+        activation: Activation,
+        order: Order,
+    },
+    Matmul,
+    Attention {
+        scale: Option<f32>,
+        causal: bool,
+        mask: Mask,
+    },
+    LayerNorm {
+        size: usize,
+        weight: Option<Tensor>,
+        bias: Option<Tensor>,
+        eps: f32,
+    },
+    RmsNorm {
+        size: usize,
+        weight: Option<Tensor>,
+        eps: f32,
+    },
+    Softmax(i64),
+    LogSoftmax(i64),
+    Embedding(Tensor),
+    Pointwise(Vec<Point>),
+    Cat(i64),
+    Mean {
+        dims: Vec<i64>,
+        keepdim: bool,
+    },
+    /// The sum of two images, then an activation.
+    ImageAdd(Activation),
+    ImageActivate(Activation),
+    /// Each channel times a number: the second input is `[n, c, 1, 1]`.
+    ImageScale,
+    ImageCat,
+    ToImage,
+    ToArray,
+}
+
+/// An item: what it does, with which items.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub kind: Kind,
+    pub inputs: Vec<Id>,
+    /// The names of the nodes that it computes.
+    pub nodes: Vec<String>,
+    /// Whether it gives floats.
+    pub is_floats: bool,
+    /// Whether it runs whatever uses it.
+    pub is_kept: bool,
+}
+
+/// Items in order, and what the program returns.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub items: Vec<Item>,
+    pub output: Option<Argument>,
+    /// The item of each node that the output names.
+    pub returned: HashMap<NodeId, Id>,
+}
+
+impl SizeArg {
+    fn visit(&mut self, f: &mut dyn FnMut(&mut Id)) {
+        if let SizeArg::Of(id) = self {
+            f(id);
+        }
+    }
+}
+
+impl SizesArg {
+    fn visit(&mut self, f: &mut dyn FnMut(&mut Id)) {
+        match self {
+            SizesArg::Of(id) => f(id),
+            SizesArg::Listed(sizes) => sizes.iter_mut().for_each(|size| size.visit(f)),
+        }
+    }
+}
+
+impl Item {
+    /// Visits every item that this one uses.
+    pub fn visit_uses(&mut self, f: &mut dyn FnMut(&mut Id)) {
+        self.inputs.iter_mut().for_each(&mut *f);
+        match &mut self.kind {
+            Kind::Host { items, .. } => items.values_mut().for_each(f),
+            Kind::View(View::Reshape(sizes) | View::Expand(sizes)) => sizes.visit(f),
+            Kind::View(View::Narrow(_, start, length)) => {
+                start.visit(f);
+                length.visit(f);
+            }
+            Kind::View(
+                View::Piece(_, size, _) | View::Chunk(_, size, _) | View::Select(_, size),
+            ) => size.visit(f),
+            Kind::View(View::Index(parts)) => {
+                for part in parts {
+                    match part {
+                        IndexArg::At(at) => at.visit(f),
+                        IndexArg::Range(start, stop) => {
+                            for size in [start, stop].into_iter().flatten() {
+                                size.visit(f);
+                            }
+                        }
+                        IndexArg::New | IndexArg::Rest => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it gives an image.
+    pub fn is_image(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Conv { .. }
+                | Kind::MaxPool(_)
+                | Kind::AveragePool(_)
+                | Kind::AdaptivePool(_)
+                | Kind::ImageAdd(_)
+                | Kind::ImageActivate(_)
+                | Kind::ImageScale
+                | Kind::ImageCat
+                | Kind::ToImage
+        )
+    }
+}
+
+impl Draft {
+    /// Adds an item.
+    pub fn push(
+        &mut self,
+        kind: Kind,
+        inputs: Vec<Id>,
+        name: impl std::fmt::Display,
+        is_floats: bool,
+    ) -> Id {
+        self.items.push(Item {
+            kind,
+            inputs,
+            nodes: vec![name.to_string()],
+            is_floats,
+            is_kept: false,
+        });
+        self.items.len() - 1
+    }
+
+    /// How often each item is used.
+    pub fn uses(&mut self) -> Vec<usize> {
+        let mut uses = vec![0; self.items.len()];
+        for item in &mut self.items {
+            item.visit_uses(&mut |id| uses[*id] += 1);
+        }
+        for id in self.returned.values() {
+            uses[*id] += 1;
+        }
+        uses
+    }
+
+    /// Removes what nothing uses.
+    pub fn without_dead(&mut self) {
+        let mut is_used = vec![false; self.items.len()];
+        for id in self.returned.values() {
+            is_used[*id] = true;
+        }
+        for at in (0..self.items.len()).rev() {
+            let item = &mut self.items[at];
+            if is_used[at] || item.is_kept {
+                is_used[at] = true;
+                item.visit_uses(&mut |id| is_used[*id] = true);
+            }
+        }
+        let mut renamed = vec![0; self.items.len()];
+        let mut kept = Vec::with_capacity(self.items.len());
+        for (at, mut item) in std::mem::take(&mut self.items).into_iter().enumerate() {
+            if is_used[at] {
+                item.visit_uses(&mut |id| *id = renamed[*id]);
+                renamed[at] = kept.len();
+                kept.push(item);
+            }
+        }
+        self.items = kept;
+        self.returned.values_mut().for_each(|id| *id = renamed[*id]);
+    }
+}

@@ -1,0 +1,233 @@
+//! What a run keeps: registers and the memory behind them, and how steps read and fill them.
+//!
+//! Invariant: floats are read where they are, and only a kernel that needs them in order copies.
+
+use std::sync::Arc;
+
+use candle_core::{CpuStorage, Storage};
+use fx_core::trace::FromValue;
+use fx_core::value::{DType, IntoValue, Value};
+use fx_core::{Error, Result};
+use fx_kernels::conv::Blocked;
+use fx_kernels::{Buffer, Level, SizeError, transpose};
+use smallvec::SmallVec;
+
+use super::array::{Array, Dims, Memory, strides_of};
+use super::draft::{Id, SizeArg};
+use super::memory::{ImageSizes, Pool};
+use crate::Tensor;
+
+/// What a register holds.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Register {
+    #[default]
+    Empty,
+    Array(Array),
+    Image(Arc<Blocked>),
+    Value(Value),
+}
+
+/// The registers and memory of a run.
+pub(super) struct Frame {
+    pub registers: Vec<Register>,
+    pub pool: Pool,
+}
+
+pub(super) fn sizes_differ(error: SizeError) -> Error {
+    Error::other(error)
+}
+
+/// What steps read.
+pub(super) struct Reading<'r> {
+    pub registers: &'r [Register],
+    /// The floats of the arguments; empty where an argument is no floats.
+    pub inputs: &'r [&'r [f32]],
+    pub level: Level,
+}
+
+pub(super) fn slice(storage: &Storage) -> Result<&[f32]> {
+    match storage {
+        Storage::Cpu(CpuStorage::F32(floats)) => Ok(floats),
+        _ => Err(Error::msg("an argument is no tensor of f32 on the CPU")),
+    }
+}
+
+/// The place of a dimension that may count from the end.
+pub(super) fn place(dim: i64, rank: usize) -> Result<usize> {
+    let from_start = match dim < 0 {
+        true => dim + rank as i64,
+        false => dim,
+    };
+    usize::try_from(from_start)
+        .ok()
+        .filter(|at| *at < rank)
+        .ok_or_else(|| Error::msg(format_args!("there is no dimension {dim} of {rank}")))
+}
+
+impl<'r> Reading<'r> {
+    /// The memory of an array.
+    pub fn memory<'a>(&'a self, array: &'a Array) -> &'a [f32] {
+        match &array.memory {
+            Memory::Buffer(buffer) => buffer,
+            Memory::Input(place) => self.inputs[*place],
+        }
+    }
+
+    /// The floats of an array that lie in order.
+    pub fn floats<'a>(&'a self, array: &'a Array) -> &'a [f32] {
+        debug_assert!(array.is_contiguous(), "the array was made contiguous");
+        &self.memory(array)[array.start..array.start + array.numel()]
+    }
+
+    /// An integer, or the number that a register holds.
+    pub fn size(&self, size: SizeArg) -> Result<i64> {
+        match size {
+            SizeArg::Known(n) => Ok(n),
+            SizeArg::Of(id) => match &self.registers[id] {
+                Register::Value(value) => i64::from_value(value.clone()),
+                _ => Err(Error::msg("a size is no number")),
+            },
+        }
+    }
+
+    /// The sizes of what a register holds.
+    pub fn dims(&self, id: Id) -> Result<Dims> {
+        match &self.registers[id] {
+            Register::Array(array) => Ok(array.dims.clone()),
+            Register::Image(image) => Ok(SmallVec::from_slice(&[
+                image.batch(),
+                image.channels(),
+                image.height(),
+                image.width(),
+            ])),
+            Register::Value(Value::Int(_) | Value::Float(_) | Value::Bool(_)) => Ok(Dims::new()),
+            Register::Value(value) => {
+                let tensor = value.downcast_ref::<Tensor>();
+                let tensor = tensor.ok_or_else(|| Error::msg("an operand is no tensor"))?;
+                Ok(tensor.dims()?.iter().copied().collect())
+            }
+            Register::Empty => Err(Error::msg("a register is read before it is written")),
+        }
+    }
+
+    /// What a register holds, as floats.
+    pub fn array(&self, id: Id, pool: &mut Pool) -> Result<Array> {
+        match &self.registers[id] {
+            Register::Array(array) => Ok(array.clone()),
+            Register::Value(Value::Int(n)) => number(*n as f32, pool),
+            Register::Value(Value::Float(x)) => number(*x as f32, pool),
+            Register::Value(Value::Bool(b)) => number(f32::from(*b), pool),
+            Register::Value(value) => {
+                let tensor = value.downcast_ref::<Tensor>();
+                let tensor = tensor.ok_or_else(|| Error::msg("an operand is no tensor"))?;
+                if tensor.dtype()? == DType::F64 {
+                    return Err(Error::msg("an operand has elements of f64"));
+                }
+                let floats = super::program::floats_of(&tensor.to_dtype(DType::F32)?)?;
+                let dims = tensor.dims()?.iter().copied().collect();
+                filled(dims, pool, |out| {
+                    out.copy_from_slice(&floats);
+                    Ok(())
+                })
+            }
+            _ => Err(Error::msg("an operand is not there as an array")),
+        }
+    }
+
+    /// The same floats in order.
+    pub fn contiguous(&self, array: Array, pool: &mut Pool) -> Result<Array> {
+        if array.is_contiguous() {
+            return Ok(array);
+        }
+        let memory = self.memory(&array);
+        filled(array.dims.clone(), pool, |out| {
+            let Array {
+                start,
+                dims,
+                strides,
+                ..
+            } = &array;
+            transpose::contiguous(self.level, memory, *start, dims, strides, out)
+                .map_err(sizes_differ)
+        })
+    }
+
+    pub fn image(&self, id: Id) -> Result<&Arc<Blocked>> {
+        match &self.registers[id] {
+            Register::Image(image) => Ok(image),
+            _ => Err(Error::msg("an operand is not there as an image")),
+        }
+    }
+
+    /// What a register holds, as a value.
+    pub fn value(&self, id: Id) -> Result<Value> {
+        match &self.registers[id] {
+            Register::Value(value) => Ok(value.clone()),
+            Register::Array(array) => {
+                let mut floats = vec![0.0; array.numel()];
+                let Array {
+                    start,
+                    dims,
+                    strides,
+                    ..
+                } = array;
+                let memory = self.memory(array);
+                transpose::contiguous(self.level, memory, *start, dims, strides, &mut floats)
+                    .map_err(sizes_differ)?;
+                Ok(Tensor::from_vec(floats, &dims[..])?.into_value())
+            }
+            _ => Err(Error::msg("a value is not there")),
+        }
+    }
+}
+
+/// An array that a closure fills.
+pub(super) fn filled(
+    dims: Dims,
+    pool: &mut Pool,
+    fill: impl FnOnce(&mut [f32]) -> Result<()>,
+) -> Result<Array> {
+    let len = dims.iter().product();
+    let mut buffer: Arc<Buffer> = pool.buffer(len);
+    let floats = Arc::get_mut(&mut buffer);
+    let floats = floats.ok_or_else(|| Error::msg("a buffer is still read"))?;
+    fill(&mut floats[..len])?;
+    pool.keep(&buffer);
+    Ok(Array {
+        strides: strides_of(&dims),
+        memory: Memory::Buffer(buffer),
+        start: 0,
+        dims,
+    })
+}
+
+/// A register with an array that a kernel fills.
+pub(super) fn array(
+    dims: Dims,
+    pool: &mut Pool,
+    fill: impl FnOnce(&mut [f32]) -> Result<(), SizeError>,
+) -> Result<Register> {
+    filled(dims, pool, |out| fill(out).map_err(sizes_differ)).map(Register::Array)
+}
+
+/// An array of one number.
+fn number(x: f32, pool: &mut Pool) -> Result<Array> {
+    filled(Dims::new(), pool, |out| {
+        out.fill(x);
+        Ok(())
+    })
+}
+
+/// A register with an image that a kernel fills.
+pub(super) fn image(
+    sizes: ImageSizes,
+    pool: &mut Pool,
+    fill: impl FnOnce(&mut Blocked) -> Result<(), SizeError>,
+) -> Result<Register> {
+    let mut image = pool.image(sizes);
+    let blocked = Arc::get_mut(&mut image);
+    let blocked = blocked.ok_or_else(|| Error::msg("an image is still read"))?;
+    fill(blocked).map_err(sizes_differ)?;
+    pool.keep_image(&image);
+    Ok(Register::Image(image))
+}

@@ -1,0 +1,323 @@
+//! Fusing items: activations and residuals into convolutions and products, chains of pointwise
+//! items into one, products around a softmax into attention.
+//!
+//! Invariant: an item is fused only where nothing else uses its result.
+
+use fx_kernels::Activation;
+use fx_kernels::matrix::Order;
+use fx_kernels::pointwise::{Binary, Unary};
+
+use super::draft::{Draft, Id, Item, Kind, Mask, Point, View};
+
+/// The longest chain, in steps.
+const LONGEST: usize = 96;
+
+/// Fuses what can be fused.
+pub(super) fn fuse(draft: &mut Draft) {
+    let mut uses = draft.uses();
+    for at in 0..draft.items.len() {
+        let fused = match &draft.items[at].kind {
+            Kind::Pointwise(_) => {
+                chain(draft, at, &uses);
+                activation(draft, at, &uses).or_else(|| residual(draft, at, &uses))
+            }
+            Kind::Matmul => attention(draft, at, &uses),
+            _ => None,
+        };
+        if let Some(item) = fused {
+            // What was fused is used no more, but by this item.
+            let mut old = std::mem::replace(&mut draft.items[at], item);
+            draft.items[at].visit_uses(&mut |id| uses[*id] += 1);
+            let mut gone = vec![old.inputs.split_off(0)];
+            while let Some(used) = gone.pop() {
+                for id in used {
+                    uses[id] -= 1;
+                    if uses[id] == 0 {
+                        gone.push(draft.items[id].inputs.clone());
+                    }
+                }
+            }
+        }
+    }
+    draft.without_dead();
+}
+
+/// The activation, if that is all that the steps do.
+pub(super) fn only_activation(points: &[Point]) -> Option<Activation> {
+    match points {
+        [
+            Point::Input(0),
+            Point::Unary(Unary::Activation(activation), 0),
+        ] => Some(*activation),
+        [Point::Input(0), Point::Unary(Unary::Clamp(low, high), 0)] if *low == 0.0 => match *high {
+            6.0 => Some(Activation::Relu6),
+            f32::INFINITY => Some(Activation::Relu),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether the steps add two inputs.
+pub(super) fn is_sum(points: &[Point]) -> bool {
+    matches!(
+        points,
+        [Point::Input(a), Point::Input(b), Point::Binary(Binary::Add, 0, 1)] if a != b
+    )
+}
+
+/// Takes steps of pointwise inputs, which nothing else uses, into an item.
+fn chain(draft: &mut Draft, at: Id, uses: &[usize]) {
+    loop {
+        let item = &draft.items[at];
+        let Kind::Pointwise(points) = &item.kind else {
+            return;
+        };
+        let inner = item.inputs.iter().position(|input| {
+            uses[*input] == 1
+                && matches!(&draft.items[*input].kind, Kind::Pointwise(inner)
+                    if inner.len() + points.len() <= LONGEST)
+        });
+        let Some(place) = inner else {
+            return;
+        };
+        let source = item.inputs[place];
+        let Kind::Pointwise(first) = draft.items[source].kind.clone() else {
+            return;
+        };
+        let mut inputs = draft.items[source].inputs.clone();
+        let mut joined = first;
+        let result = joined.len() - 1;
+        let mut places = Vec::with_capacity(points.len());
+        for point in points {
+            let moved = match *point {
+                Point::Input(input) if input == place => {
+                    places.push(result);
+                    continue;
+                }
+                Point::Input(input) => {
+                    let id = item.inputs[input];
+                    let known = inputs.iter().position(|other| *other == id);
+                    Point::Input(known.unwrap_or_else(|| {
+                        inputs.push(id);
+                        inputs.len() - 1
+                    }))
+                }
+                Point::Number(x) => Point::Number(x),
+                Point::Unary(f, a) => Point::Unary(f, places[a]),
+                Point::Binary(f, a, b) => Point::Binary(f, places[a], places[b]),
+                Point::Select(a, b, c) => Point::Select(places[a], places[b], places[c]),
+            };
+            places.push(joined.len());
+            joined.push(moved);
+        }
+        let mut nodes = draft.items[source].nodes.clone();
+        let item = &mut draft.items[at];
+        nodes.append(&mut item.nodes);
+        item.nodes = nodes;
+        item.inputs = inputs;
+        item.kind = Kind::Pointwise(joined);
+    }
+}
+
+/// The item `at`, computed as part of `source`.
+fn joined(draft: &Draft, source: Id, at: Id, kind: Kind, inputs: Vec<Id>) -> Item {
+    let mut nodes = draft.items[source].nodes.clone();
+    nodes.extend_from_slice(&draft.items[at].nodes);
+    Item {
+        kind,
+        inputs,
+        nodes,
+        is_floats: true,
+        is_kept: false,
+    }
+}
+
+fn activation(draft: &Draft, at: Id, uses: &[usize]) -> Option<Item> {
+    let item = &draft.items[at];
+    let Kind::Pointwise(points) = &item.kind else {
+        return None;
+    };
+    let wanted = only_activation(points)?;
+    let source = *item.inputs.first()?;
+    if uses[source] != 1 {
+        return None;
+    }
+    let inputs = draft.items[source].inputs.clone();
+    let mut kind = draft.items[source].kind.clone();
+    match &mut kind {
+        Kind::Conv { activation, .. } if *activation == Activation::None => *activation = wanted,
+        Kind::Linear {
+            activation, order, ..
+        } if *activation == Activation::None => {
+            *activation = wanted;
+            *order = Order::ResidualFirst;
+        }
+        _ => return None,
+    }
+    Some(joined(draft, source, at, kind, inputs))
+}
+
+fn residual(draft: &Draft, at: Id, uses: &[usize]) -> Option<Item> {
+    let item = &draft.items[at];
+    let Kind::Pointwise(points) = &item.kind else {
+        return None;
+    };
+    if !is_sum(points) {
+        return None;
+    }
+    let takes = |source: &Id| {
+        let source_item = &draft.items[*source];
+        uses[*source] == 1
+            && source_item.inputs.len() == 1
+            && match &source_item.kind {
+                Kind::Conv { activation, .. } => *activation == Activation::None,
+                Kind::Linear { .. } => true,
+                _ => false,
+            }
+    };
+    // The later one runs when the other is there.
+    let [a, b] = item.inputs[..] else {
+        return None;
+    };
+    let (first, last) = (a.min(b), a.max(b));
+    let (source, other) = match (takes(&last), takes(&first)) {
+        (true, _) => (last, first),
+        (false, true) => (first, last),
+        (false, false) => return None,
+    };
+    let other_item = &draft.items[other];
+    if !other_item.is_floats || matches!(other_item.kind, Kind::Constant(_)) {
+        return None;
+    }
+    let mut inputs = draft.items[source].inputs.clone();
+    inputs.push(other);
+    let mut kind = draft.items[source].kind.clone();
+    if let Kind::Linear {
+        activation, order, ..
+    } = &mut kind
+        && *activation != Activation::None
+    {
+        *order = Order::ActivationFirst;
+    }
+    Some(joined(draft, source, at, kind, inputs))
+}
+
+/// What is done to the scores before the softmax.
+struct Scores {
+    product: Id,
+    scale: f32,
+    mask: Mask,
+    mask_input: Option<Id>,
+}
+
+/// `softmax(q @ k.T * scale + mask) @ v`.
+fn attention(draft: &Draft, at: Id, uses: &[usize]) -> Option<Item> {
+    let [weights, values] = draft.items[at].inputs[..] else {
+        return None;
+    };
+    let softmax = &draft.items[weights];
+    if uses[weights] != 1 || !matches!(softmax.kind, Kind::Softmax(-1 | 3)) {
+        return None;
+    }
+    let scores = scores(draft, *softmax.inputs.first()?, uses)?;
+    let [mut queries, turned] = draft.items[scores.product].inputs[..] else {
+        return None;
+    };
+    let keys = match (&draft.items[turned].kind, &draft.items[turned].inputs[..]) {
+        (Kind::View(View::Transpose(-2, -1) | View::Transpose(-1, -2)), [keys]) => *keys,
+        (Kind::View(View::Transpose(2, 3) | View::Transpose(3, 2)), [keys]) => *keys,
+        _ => return None,
+    };
+    let mut scale = scores.scale;
+    if let Kind::Pointwise(points) = &draft.items[queries].kind
+        && let [Point::Input(0), Point::Number(by), Point::Binary(f, 0, 1)] = points[..]
+    {
+        let by = match f {
+            Binary::Mul => Some(by),
+            Binary::Div => Some(1.0 / by),
+            _ => None,
+        };
+        if let Some(by) = by {
+            scale *= by;
+            queries = draft.items[queries].inputs[0];
+        }
+    }
+    let mut inputs = vec![queries, keys, values];
+    inputs.extend(scores.mask_input);
+    let kind = Kind::Attention {
+        scale: Some(scale),
+        causal: false,
+        mask: scores.mask,
+    };
+    Some(joined(draft, weights, at, kind, inputs))
+}
+
+fn scores(draft: &Draft, of: Id, uses: &[usize]) -> Option<Scores> {
+    if uses[of] != 1 {
+        return None;
+    }
+    let item = &draft.items[of];
+    let points = match &item.kind {
+        Kind::Matmul => {
+            return Some(Scores {
+                product: of,
+                scale: 1.0,
+                mask: Mask::None,
+                mask_input: None,
+            });
+        }
+        Kind::Pointwise(points) => points,
+        _ => return None,
+    };
+    let mut found = Scores {
+        product: of,
+        scale: 1.0,
+        mask: Mask::None,
+        mask_input: None,
+    };
+    let input = |place: usize| match points[place] {
+        Point::Input(input) => Some(item.inputs[input]),
+        _ => None,
+    };
+    let mut here = points.len() - 1;
+    loop {
+        match points[here] {
+            Point::Input(place) => {
+                let product = item.inputs[place];
+                let is_product = matches!(draft.items[product].kind, Kind::Matmul);
+                found.product = product;
+                return (is_product && uses[product] == 1).then_some(found);
+            }
+            Point::Binary(f @ (Binary::Mul | Binary::Div), a, b) => {
+                let Point::Number(by) = points[b] else {
+                    return None;
+                };
+                found.scale *= if f == Binary::Mul { by } else { 1.0 / by };
+                here = a;
+            }
+            Point::Binary(Binary::Add, a, b) if found.mask == Mask::None && found.scale == 1.0 => {
+                let product = |place: usize| {
+                    input(place).is_some_and(|id| matches!(draft.items[id].kind, Kind::Matmul))
+                };
+                let (rest, mask) = match (input(a), input(b)) {
+                    (_, Some(mask)) if !product(b) => (a, mask),
+                    (Some(mask), _) if !product(a) => (b, mask),
+                    _ => return None,
+                };
+                found.mask = Mask::Added;
+                found.mask_input = Some(mask);
+                here = rest;
+            }
+            Point::Select(mask, yes, no) if found.mask == Mask::None && found.scale == 1.0 => {
+                if points[yes] != Point::Number(f32::NEG_INFINITY) {
+                    return None;
+                }
+                found.mask = Mask::Forbidden;
+                found.mask_input = Some(input(mask)?);
+                here = no;
+            }
+            _ => return None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Layouts: which items give images in blocks of channels, and where floats change between the two
+//! layouts.
+//!
+//! Invariant: afterwards every item gets its inputs in the layout that it reads.
+
+use std::collections::HashMap;
+
+use fx_kernels::pointwise::Binary;
+
+use super::draft::{Draft, Id, Item, Kind, Point};
+use super::fuse::{is_sum, only_activation};
+
+/// Chooses layouts, and adds the items that change them.
+pub(super) fn choose(draft: &mut Draft) {
+    let mut made = Draft {
+        output: draft.output.take(),
+        ..Draft::default()
+    };
+    // Each item of the draft, and its copy in the other layout, if there is one.
+    let mut renamed: Vec<Id> = Vec::with_capacity(draft.items.len());
+    let mut copies: HashMap<Id, Id> = HashMap::new();
+    for mut item in std::mem::take(&mut draft.items) {
+        item.visit_uses(&mut |id| *id = renamed[*id]);
+        on_images(&mut item, &made);
+        let wants = wants_images(&item.kind);
+        let reads_any = matches!(item.kind, Kind::ShapeOf | Kind::SizeOf(_) | Kind::RankOf);
+        if !reads_any {
+            item.visit_uses(&mut |id| {
+                *id = in_layout(*id, wants, &mut made, &mut copies);
+            });
+        }
+        renamed.push(made.items.len());
+        made.items.push(item);
+    }
+    for (node, id) in std::mem::take(&mut draft.returned) {
+        let id = in_layout(renamed[id], false, &mut made, &mut copies);
+        made.returned.insert(node, id);
+    }
+    *draft = made;
+    draft.without_dead();
+}
+
+fn wants_images(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Conv { .. }
+            | Kind::MaxPool(_)
+            | Kind::AveragePool(_)
+            | Kind::AdaptivePool(_)
+            | Kind::ImageAdd(_)
+            | Kind::ImageActivate(_)
+            | Kind::ImageScale
+            | Kind::ImageCat
+    )
+}
+
+/// The item, or its copy in the other layout.
+fn in_layout(id: Id, image: bool, made: &mut Draft, copies: &mut HashMap<Id, Id>) -> Id {
+    let item = &made.items[id];
+    if item.is_image() == image || !(item.is_image() || image) {
+        return id;
+    }
+    if let Some(copy) = copies.get(&id) {
+        return *copy;
+    }
+    let kind = match image {
+        true => Kind::ToImage,
+        false => Kind::ToArray,
+    };
+    made.items.push(Item {
+        kind,
+        inputs: vec![id],
+        nodes: Vec::new(),
+        is_floats: true,
+        is_kept: false,
+    });
+    copies.insert(id, made.items.len() - 1);
+    made.items.len() - 1
+}
+
+/// Turns an item into one on images, if all that it reads are images.
+fn on_images(item: &mut Item, made: &Draft) {
+    let is_image = |id: &Id| made.items[*id].is_image();
+    let all = !item.inputs.is_empty() && item.inputs.iter().all(is_image);
+    match &item.kind {
+        Kind::Cat(1 | -3) if all => item.kind = Kind::ImageCat,
+        Kind::Pointwise(points) if all => {
+            if let Some(activation) = only_activation(points) {
+                item.kind = Kind::ImageActivate(activation);
+            } else if is_sum(points) {
+                item.kind = Kind::ImageAdd(fx_kernels::Activation::None);
+            } else if let [sum @ .., Point::Unary(f, 2)] = &points[..]
+                && is_sum(sum)
+                && let Some(activation) = only_activation(&[Point::Input(0), Point::Unary(*f, 0)])
+            {
+                item.kind = Kind::ImageAdd(activation);
+            } else if let [
+                Point::Input(a),
+                Point::Input(b),
+                Point::Binary(Binary::Mul, 0, 1),
+            ] = points[..]
+                && a != b
+            {
+                // The gate comes from a pool over all places.
+                let (a, b) = (item.inputs[a], item.inputs[b]);
+                let gates = (is_gate(a, made), is_gate(b, made));
+                match gates {
+                    (false, true) => item.inputs = vec![a, b],
+                    (true, false) => item.inputs = vec![b, a],
+                    _ => return,
+                }
+                item.kind = Kind::ImageScale;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether an image has one pixel: behind a pool to one pixel, through 1x1 convolutions.
+fn is_gate(mut id: Id, made: &Draft) -> bool {
+    loop {
+        let item = &made.items[id];
+        match &item.kind {
+            Kind::AdaptivePool([1, 1]) => return true,
+            Kind::Conv { .. } | Kind::ImageActivate(_) => id = item.inputs[0],
+            _ => return false,
+        }
+    }
+}

@@ -1,0 +1,772 @@
+//! From a graph to a draft: what each function is in items.
+//!
+//! Invariant: a function that has no item of its own is called as it is, on values.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use fx_core::ir::{Argument, BoundArgs, Function, NodeRef, Op};
+use fx_core::value::{DType, NodeId};
+use fx_core::{Error, GraphModule, Result};
+use fx_kernels::Activation;
+use fx_kernels::conv::{ConvSpec, PoolSpec};
+use fx_kernels::matrix::Order;
+use fx_kernels::pointwise::{Binary, Unary};
+
+use super::draft::{Draft, Id, IndexArg, Kind, Mask, Point, SizeArg, SizesArg, View};
+use crate::Tensor;
+
+/// Whether a program has an item for a function, and so a kernel.
+pub(super) fn has_kernel(function: Function) -> bool {
+    let path = function.path();
+    let is_point = point(path).is_some() || binary(path).is_some();
+    is_point || KERNELS.contains(&path)
+}
+
+/// Whether a function only looks at floats otherwise, or computes with sizes.
+pub(super) fn is_free(function: Function) -> bool {
+    FREE.contains(&function.path())
+}
+
+/// Functions with a kernel, besides those of [`point`] and [`binary`].
+const KERNELS: [&str; 20] = [
+    "fx_nn::ops::conv2d",
+    "fx_nn::ops::max_pool2d",
+    "fx_nn::ops::avg_pool2d",
+    "fx_nn::ops::adaptive_avg_pool2d",
+    "fx_nn::ops::linear",
+    "fx_nn::ops::matmul",
+    "fx_core::operator::matmul",
+    "fx_nn::ops::scaled_dot_product_attention",
+    "fx_nn::ops::layer_norm",
+    "fx_nn::ops::rms_norm",
+    "fx_nn::ops::softmax",
+    "fx_nn::ops::log_softmax",
+    "fx_nn::ops::embedding",
+    "fx_nn::ops::clamp",
+    "fx_nn::ops::hardtanh",
+    "fx_nn::ops::leaky_relu",
+    "fx_nn::ops::gelu",
+    "fx_nn::ops::masked_fill",
+    "fx_nn::ops::cat",
+    "fx_nn::ops::mean",
+];
+
+/// Views, sizes, and what computes with sizes.
+const FREE: [&str; 30] = [
+    "fx_core::operator::assert_specialized",
+    "fx_nn::ops::dropout",
+    "fx_nn::ops::reshape",
+    "fx_nn::ops::view",
+    "fx_nn::ops::flatten",
+    "fx_nn::ops::permute",
+    "fx_nn::ops::transpose",
+    "fx_nn::ops::t",
+    "fx_nn::ops::expand",
+    "fx_nn::ops::unsqueeze",
+    "fx_nn::ops::squeeze",
+    "fx_nn::ops::narrow",
+    "fx_nn::ops::select",
+    "fx_nn::ops::split",
+    "fx_nn::ops::chunk",
+    "fx_nn::ops::contiguous",
+    "fx_nn::Tensor::size",
+    "fx_nn::Tensor::dim",
+    "fx_core::operator::getattr",
+    "fx_core::operator::getitem",
+    "fx_core::operator::floordiv",
+    "fx_core::operator::eq",
+    "fx_core::operator::ne",
+    "fx_core::operator::lt",
+    "fx_core::operator::le",
+    "fx_core::operator::gt",
+    "fx_core::operator::ge",
+    "fx_core::operator::not",
+    "fx_core::operator::mod",
+    "fx_core::operator::_assert",
+];
+
+/// The function of one value, if a path names one.
+fn point(path: &str) -> Option<Unary> {
+    let activation = Unary::Activation;
+    Some(match path.strip_prefix("fx_nn::ops::") {
+        Some("relu") => activation(Activation::Relu),
+        Some("relu6") => activation(Activation::Relu6),
+        Some("silu") => activation(Activation::Silu),
+        Some("hardswish") => activation(Activation::Hardswish),
+        Some("sigmoid") => activation(Activation::Sigmoid),
+        Some("tanh") => activation(Activation::Tanh),
+        Some("exp") => Unary::Exp,
+        Some("log") => Unary::Log,
+        Some("sqrt") => Unary::Sqrt,
+        Some("rsqrt") => Unary::Rsqrt,
+        Some("sin") => Unary::Sin,
+        Some("cos") => Unary::Cos,
+        Some("abs") => Unary::Abs,
+        Some("neg") => Unary::Neg,
+        Some("reciprocal") => Unary::Recip,
+        Some("square") => Unary::Pow(2.0),
+        Some("erf") => Unary::Erf,
+        None if path == "fx_core::operator::neg" => Unary::Neg,
+        _ => return None,
+    })
+}
+
+/// The function of two values, if a path names one.
+fn binary(path: &str) -> Option<Binary> {
+    Some(match path {
+        "fx_core::operator::add" => Binary::Add,
+        "fx_core::operator::sub" => Binary::Sub,
+        "fx_core::operator::mul" => Binary::Mul,
+        "fx_core::operator::truediv" => Binary::Div,
+        "fx_core::operator::pow" => Binary::Pow,
+        "fx_nn::ops::maximum" => Binary::Max,
+        "fx_nn::ops::minimum" => Binary::Min,
+        _ => return None,
+    })
+}
+
+/// The draft of a graph without layers. `is_floats` says which inputs are tensors of `f32`.
+pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
+    let mut lowering = Lowering {
+        gm,
+        draft: Draft::default(),
+        items: HashMap::new(),
+    };
+    for (place, node) in gm.graph().placeholders().enumerate() {
+        let is_floats = is_floats.get(place).copied().unwrap_or(false);
+        let name = node.name();
+        let id = lowering
+            .draft
+            .push(Kind::Input(place), vec![], name, is_floats);
+        lowering.items.insert(node.id(), id);
+    }
+    for node in gm.graph().nodes() {
+        lowering.node(node)?;
+    }
+    Ok(lowering.draft)
+}
+
+struct Lowering<'g> {
+    gm: &'g GraphModule,
+    draft: Draft,
+    items: HashMap<NodeId, Id>,
+}
+
+/// The arguments of a node.
+struct Args<'g> {
+    node: NodeRef<'g>,
+    bound: BoundArgs<'g>,
+}
+
+impl<'g> Args<'g> {
+    fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
+        self.bound.get(name)
+    }
+
+    fn float(&self, name: &str) -> Option<f64> {
+        match *self.get(name)? {
+            Argument::Float(x) => Some(x),
+            Argument::Int(n) => Some(n as f64),
+            _ => None,
+        }
+    }
+
+    fn int(&self, name: &str) -> Option<i64> {
+        match *self.get(name)? {
+            Argument::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        matches!(self.get(name).as_deref(), Some(Argument::Bool(true)))
+    }
+
+    fn is_none(&self, name: &str) -> bool {
+        matches!(self.get(name).as_deref(), None | Some(Argument::None))
+    }
+
+    /// One number for each of two dimensions, or one for both.
+    fn pair(&self, name: &str) -> Option<[i64; 2]> {
+        match &*self.get(name)? {
+            Argument::Int(n) => Some([*n; 2]),
+            Argument::Tuple(items) | Argument::List(items) => match items[..] {
+                [Argument::Int(a), Argument::Int(b)] => Some([a, b]),
+                [Argument::Int(a)] => Some([a; 2]),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn sizes(&self, name: &str) -> Option<[usize; 2]> {
+        let [a, b] = self.pair(name)?;
+        Some([usize::try_from(a).ok()?, usize::try_from(b).ok()?])
+    }
+
+    fn ints(&self, name: &str) -> Option<Vec<i64>> {
+        let int = |item: &Argument| match item {
+            Argument::Int(n) => Some(*n),
+            _ => None,
+        };
+        match &*self.get(name)? {
+            Argument::Int(n) => Some(vec![*n]),
+            Argument::Tuple(items) | Argument::List(items) => items.iter().map(int).collect(),
+            _ => None,
+        }
+    }
+}
+
+impl<'g> Lowering<'g> {
+    fn node(&mut self, node: NodeRef<'g>) -> Result<()> {
+        match node.op() {
+            Op::Placeholder(_) => {}
+            Op::GetAttr(path) => {
+                let tensor = self.gm.attributes().tensor(path)?;
+                let Some(tensor) = tensor.downcast_ref::<Tensor>() else {
+                    return Err(Error::msg(format_args!("`{path}` is no tensor")));
+                };
+                let is_floats = tensor.dtype()? == DType::F32;
+                let kind = Kind::Constant(tensor.clone());
+                let id = self.draft.push(kind, vec![], node.name(), is_floats);
+                self.items.insert(node.id(), id);
+            }
+            Op::Output => {
+                let result = node.args().first().cloned().unwrap_or(Argument::None);
+                for input in node.all_input_nodes() {
+                    let id = self.item(input)?;
+                    self.draft.returned.insert(input.id(), id);
+                }
+                self.draft.output = Some(result);
+            }
+            _ => {
+                let call = self.gm.call(node)?;
+                let Some(function) = call.function() else {
+                    return Err(Error::msg("the callee is no known function"));
+                };
+                let args = Args {
+                    node,
+                    bound: call.bind()?,
+                };
+                let id = match self.call(function, &args)? {
+                    Some(id) => id,
+                    None => self.host(function, &args)?,
+                };
+                self.items.insert(node.id(), id);
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&self, node: NodeRef<'_>) -> Result<Id> {
+        let found = self.items.get(&node.id()).copied();
+        found.ok_or_else(|| Error::msg("a node is used before it is computed"))
+    }
+
+    fn item_of(&self, argument: &Argument) -> Option<Id> {
+        self.items.get(&argument.as_node()?).copied()
+    }
+
+    /// The floats of an argument.
+    fn floats(&self, args: &Args<'_>, name: &str) -> Option<Id> {
+        let id = self.item_of(&*args.get(name)?)?;
+        self.draft.items[id].is_floats.then_some(id)
+    }
+
+    /// The tensor of an argument, if it is the same in every run; `Some(None)` if it is left out.
+    fn constant(&self, args: &Args<'_>, name: &str) -> Option<Option<Tensor>> {
+        if args.is_none(name) {
+            return Some(None);
+        }
+        let id = self.item_of(&*args.get(name)?)?;
+        match &self.draft.items[id].kind {
+            Kind::Constant(tensor) if self.draft.items[id].is_floats => Some(Some(tensor.clone())),
+            _ => None,
+        }
+    }
+
+    fn size(&self, argument: &Argument) -> Option<SizeArg> {
+        match argument {
+            Argument::Int(n) => Some(SizeArg::Known(*n)),
+            Argument::Node(_) => Some(SizeArg::Of(self.item_of(argument)?)),
+            _ => None,
+        }
+    }
+
+    fn all_sizes(&self, args: &Args<'_>, name: &str) -> Option<SizesArg> {
+        match &*args.get(name)? {
+            Argument::Int(n) => Some(SizesArg::Listed(vec![SizeArg::Known(*n)])),
+            Argument::Tuple(items) | Argument::List(items) => {
+                let sizes = items.iter().map(|item| self.size(item));
+                Some(SizesArg::Listed(sizes.collect::<Option<_>>()?))
+            }
+            argument @ Argument::Node(_) => Some(SizesArg::Of(self.item_of(argument)?)),
+            _ => None,
+        }
+    }
+
+    fn push(&mut self, args: &Args<'_>, kind: Kind, inputs: Vec<Id>) -> Option<Id> {
+        Some(self.draft.push(kind, inputs, args.node.name(), true))
+    }
+
+    fn view(&mut self, args: &Args<'_>, view: View) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        self.push(args, Kind::View(view), vec![x])
+    }
+
+    fn points(&mut self, args: &Args<'_>, inputs: Vec<Id>, points: Vec<Point>) -> Option<Id> {
+        self.push(args, Kind::Pointwise(points), inputs)
+    }
+
+    fn unary(&mut self, args: &Args<'_>, x: &str, f: Unary) -> Option<Id> {
+        let x = self.floats(args, x)?;
+        self.points(args, vec![x], vec![Point::Input(0), Point::Unary(f, 0)])
+    }
+
+    /// The call as it is.
+    fn host(&mut self, function: Function, args: &Args<'_>) -> Result<Id> {
+        let given: Vec<Argument> = args.bound.iter().map(|(_, a)| a.into_owned()).collect();
+        let mut items = HashMap::new();
+        for input in args.node.all_input_nodes() {
+            items.insert(input.id(), self.item(input)?);
+        }
+        let kind = Kind::Host {
+            function,
+            args: given,
+            items,
+        };
+        let id = self.draft.push(kind, vec![], args.node.name(), false);
+        self.draft.items[id].is_kept = !function.def().effects.is_pure();
+        Ok(id)
+    }
+
+    /// The item of a call; `None` if there is no kernel for it as it is.
+    fn call(&mut self, function: Function, args: &Args<'_>) -> Result<Option<Id>> {
+        let path = function.path();
+        if let Some(f) = point(path) {
+            let x = if path.starts_with("fx_core") {
+                "a"
+            } else {
+                "x"
+            };
+            return Ok(self.unary(args, x, f));
+        }
+        if let Some(f) = binary(path) {
+            return Ok(self.binary(args, path, f));
+        }
+        let name = path.strip_prefix("fx_nn::ops::");
+        let name = name.or_else(|| path.strip_prefix("fx_nn::Tensor::"));
+        let name = name.or_else(|| path.strip_prefix("fx_core::operator::"));
+        let name = name.unwrap_or(path);
+        let made = match name {
+            "conv2d" => self.conv(args),
+            "max_pool2d" | "avg_pool2d" => self.pool(args, name == "max_pool2d"),
+            "adaptive_avg_pool2d" => self.adaptive(args),
+            "linear" => self.linear(args)?,
+            "matmul" => self.matmul(args, path),
+            "scaled_dot_product_attention" => self.attention(args),
+            "layer_norm" | "rms_norm" => self.norm(args, name == "layer_norm"),
+            "softmax" | "log_softmax" => self.softmax(args, name == "softmax"),
+            "embedding" => self.embedding(args),
+            "clamp" | "hardtanh" => self.clamp(args, name == "clamp"),
+            "leaky_relu" => self.leaky_relu(args),
+            "gelu" => match args.get("approximate").as_deref() {
+                Some(Argument::Str(form)) if **form == "tanh" => {
+                    self.unary(args, "x", Unary::Activation(Activation::GeluTanh))
+                }
+                _ => self.unary(args, "x", Unary::Activation(Activation::Gelu)),
+            },
+            "masked_fill" => self.masked_fill(args),
+            "cat" => self.cat(args),
+            "mean" => self.mean(args),
+            "dropout" if !args.flag("training") => self.floats(args, "x"),
+            "contiguous" => self.view(args, View::Contiguous),
+            "size" => {
+                let x = self.first(args);
+                match (x, args.is_none("dim"), args.int("dim")) {
+                    (Some(x), true, _) => self.number(args, Kind::ShapeOf, x),
+                    (Some(x), _, Some(dim)) => self.number(args, Kind::SizeOf(dim), x),
+                    _ => None,
+                }
+            }
+            "dim" => match self.first(args) {
+                Some(x) => self.number(args, Kind::RankOf, x),
+                None => None,
+            },
+            "getattr" => self.getattr(args),
+            "getitem" => self.getitem(args)?,
+            _ => self.viewed(args, name),
+        };
+        Ok(made)
+    }
+
+    /// The first argument, if it is floats.
+    fn first(&self, args: &Args<'_>) -> Option<Id> {
+        let id = self.item_of(args.node.args().first()?)?;
+        self.draft.items[id].is_floats.then_some(id)
+    }
+
+    fn number(&mut self, args: &Args<'_>, kind: Kind, of: Id) -> Option<Id> {
+        Some(self.draft.push(kind, vec![of], args.node.name(), false))
+    }
+
+    fn viewed(&mut self, args: &Args<'_>, name: &str) -> Option<Id> {
+        let view = match name {
+            "reshape" | "view" => View::Reshape(self.all_sizes(args, "shape")?),
+            "flatten" => View::Flatten(args.int("start_dim")?, args.int("end_dim")?),
+            "permute" => View::Permute(args.ints("dims")?),
+            "transpose" => View::Transpose(args.int("dim0")?, args.int("dim1")?),
+            "t" => View::Transpose(0, 1),
+            "expand" => View::Expand(self.all_sizes(args, "size")?),
+            "unsqueeze" => View::Unsqueeze(args.int("dim")?),
+            "squeeze" => View::Squeeze(args.int("dim")?),
+            "narrow" => View::Narrow(
+                args.int("dim")?,
+                self.size(&*args.get("start")?)?,
+                self.size(&*args.get("length")?)?,
+            ),
+            "select" => View::Select(args.int("dim")?, self.size(&*args.get("index")?)?),
+            _ => return None,
+        };
+        self.view(args, view)
+    }
+
+    fn binary(&mut self, args: &Args<'_>, path: &str, f: Binary) -> Option<Id> {
+        let (a, b) = match path.starts_with("fx_core") {
+            true => ("a", "b"),
+            false => ("x", "other"),
+        };
+        let (a, b) = (args.get(a)?, args.get(b)?);
+        let is_floats = |argument: &Argument| {
+            self.item_of(argument)
+                .is_some_and(|id| self.draft.items[id].is_floats)
+        };
+        if !is_floats(&a) && !is_floats(&b) {
+            return None;
+        }
+        let (mut inputs, mut points) = (Vec::new(), Vec::new());
+        for side in [&a, &b] {
+            points.push(match &**side {
+                Argument::Float(x) => Point::Number(*x as f32),
+                Argument::Int(n) => Point::Number(*n as f32),
+                side => {
+                    inputs.push(self.item_of(side)?);
+                    Point::Input(inputs.len() - 1)
+                }
+            });
+        }
+        match (f, points[1]) {
+            (Binary::Pow, Point::Number(power)) => {
+                points[1] = Point::Unary(Unary::Pow(power), 0);
+            }
+            _ => points.push(Point::Binary(f, 0, 1)),
+        }
+        self.points(args, inputs, points)
+    }
+
+    fn clamp(&mut self, args: &Args<'_>, is_clamp: bool) -> Option<Id> {
+        let (low, high) = match is_clamp {
+            true => ("min", "max"),
+            false => ("min_val", "max_val"),
+        };
+        let bound = |name: &str, missing: f32| match args.is_none(name) {
+            true => Some(missing),
+            false => args.float(name).map(|x| x as f32),
+        };
+        let low = bound(low, f32::NEG_INFINITY)?;
+        let high = bound(high, f32::INFINITY)?;
+        self.unary(args, "x", Unary::Clamp(low, high))
+    }
+
+    fn leaky_relu(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let slope = args.float("negative_slope")? as f32;
+        let points = vec![
+            Point::Input(0),
+            Point::Number(0.0),
+            Point::Binary(Binary::Less, 0, 1),
+            Point::Number(slope),
+            Point::Binary(Binary::Mul, 0, 3),
+            Point::Select(2, 4, 0),
+        ];
+        self.points(args, vec![x], points)
+    }
+
+    fn masked_fill(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let mask = self.item_of(&*args.get("mask")?)?;
+        let value = args.float("value")? as f32;
+        let points = vec![
+            Point::Input(0),
+            Point::Input(1),
+            Point::Number(value),
+            Point::Select(1, 2, 0),
+        ];
+        self.points(args, vec![x, mask], points)
+    }
+
+    fn conv(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let weight = self.constant(args, "weight")??;
+        let bias = self.constant(args, "bias")?;
+        let [out_channels, group_in, rows, columns] = weight.dims().ok()?[..] else {
+            return None;
+        };
+        let groups = usize::try_from(args.int("groups")?).ok()?;
+        let mut spec = ConvSpec::new(group_in * groups, out_channels, 1);
+        spec.kernel = [rows, columns];
+        spec.groups = groups;
+        spec.stride = args.sizes("stride")?;
+        spec.padding = args.sizes("padding")?;
+        spec.dilation = args.sizes("dilation")?;
+        let kind = Kind::Conv {
+            spec,
+            weight,
+            bias,
+            activation: Activation::None,
+        };
+        self.push(args, kind, vec![x])
+    }
+
+    fn pool(&mut self, args: &Args<'_>, is_max: bool) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let mut spec = PoolSpec::new(1);
+        spec.kernel = args.sizes("kernel_size")?;
+        spec.stride = args.sizes("stride")?;
+        spec.padding = args.sizes("padding")?;
+        spec.ceil_mode = args.flag("ceil_mode");
+        if is_max {
+            spec.dilation = args.sizes("dilation")?;
+            return self.push(args, Kind::MaxPool(spec), vec![x]);
+        }
+        spec.count_include_pad = args.flag("count_include_pad");
+        self.push(args, Kind::AveragePool(spec), vec![x])
+    }
+
+    fn adaptive(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let size = args.pair("output_size")?;
+        self.push(args, Kind::AdaptivePool(size), vec![x])
+    }
+
+    fn linear(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
+        let (Some(x), Some(Some(weight)), Some(bias)) = (
+            self.floats(args, "x"),
+            self.constant(args, "weight"),
+            self.constant(args, "bias"),
+        ) else {
+            return Ok(None);
+        };
+        if weight.dims()?.len() != 2 {
+            return Ok(None);
+        }
+        let kind = Kind::Linear {
+            weight,
+            bias,
+            activation: Activation::None,
+            order: Order::ActivationFirst,
+        };
+        Ok(self.push(args, kind, vec![x]))
+    }
+
+    fn matmul(&mut self, args: &Args<'_>, path: &str) -> Option<Id> {
+        let (a, b) = match path.starts_with("fx_core") {
+            true => ("a", "b"),
+            false => ("x", "other"),
+        };
+        let (a, b) = (self.floats(args, a)?, self.floats(args, b)?);
+        self.push(args, Kind::Matmul, vec![a, b])
+    }
+
+    fn attention(&mut self, args: &Args<'_>) -> Option<Id> {
+        if args.float("dropout_p")? != 0.0 {
+            return None;
+        }
+        let mut inputs = vec![
+            self.floats(args, "query")?,
+            self.floats(args, "key")?,
+            self.floats(args, "value")?,
+        ];
+        let mut mask = Mask::None;
+        if !args.is_none("attn_mask") {
+            inputs.push(self.item_of(&*args.get("attn_mask")?)?);
+            mask = Mask::Added;
+            if !self.draft.items[inputs[3]].is_floats {
+                mask = Mask::Allowed;
+            }
+        }
+        let scale = match args.is_none("scale") {
+            true => None,
+            false => Some(args.float("scale")? as f32),
+        };
+        let causal = args.flag("is_causal");
+        let kind = Kind::Attention {
+            scale,
+            causal,
+            mask,
+        };
+        self.push(args, kind, inputs)
+    }
+
+    fn norm(&mut self, args: &Args<'_>, is_layer: bool) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let [size] = args.ints("normalized_shape")?[..] else {
+            return None;
+        };
+        let size = usize::try_from(size).ok()?;
+        let weight = self.constant(args, "weight")?;
+        let eps = args.float("eps")? as f32;
+        let kind = match is_layer {
+            true => Kind::LayerNorm {
+                size,
+                weight,
+                bias: self.constant(args, "bias")?,
+                eps,
+            },
+            false => Kind::RmsNorm { size, weight, eps },
+        };
+        self.push(args, kind, vec![x])
+    }
+
+    fn softmax(&mut self, args: &Args<'_>, is_plain: bool) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let dim = args.int("dim")?;
+        let kind = match is_plain {
+            true => Kind::Softmax(dim),
+            false => Kind::LogSoftmax(dim),
+        };
+        self.push(args, kind, vec![x])
+    }
+
+    fn embedding(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.item_of(&*args.get("x")?)?;
+        let weight = self.constant(args, "weight")??;
+        self.push(args, Kind::Embedding(weight), vec![x])
+    }
+
+    fn cat(&mut self, args: &Args<'_>) -> Option<Id> {
+        let dim = args.int("dim")?;
+        let parts: Vec<Id> = match &*args.get("tensors")? {
+            Argument::Tuple(items) | Argument::List(items) => {
+                let parts = items.iter().map(|item| self.item_of(item));
+                parts.collect::<Option<_>>()?
+            }
+            _ => return None,
+        };
+        if parts.iter().any(|id| !self.draft.items[*id].is_floats) {
+            return None;
+        }
+        self.push(args, Kind::Cat(dim), parts)
+    }
+
+    fn mean(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        let dims = args.ints("dim")?;
+        let keepdim = args.flag("keepdim");
+        self.push(args, Kind::Mean { dims, keepdim }, vec![x])
+    }
+
+    fn getattr(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.first(args)?;
+        let name = args.get("name")?;
+        let Argument::Str(name) = &*name else {
+            return None;
+        };
+        match name.as_str() {
+            "shape" => self.number(args, Kind::ShapeOf, x),
+            "ndim" => self.number(args, Kind::RankOf, x),
+            _ => None,
+        }
+    }
+
+    fn getitem(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
+        let (Some(source), Some(index)) = (args.get("a"), args.get("b")) else {
+            return Ok(None);
+        };
+        // An item of a tuple that is written down.
+        if let (Argument::Tuple(items) | Argument::List(items), Argument::Int(at)) =
+            (&*source, &*index)
+        {
+            let item = usize::try_from(*at).ok().and_then(|at| items.get(at));
+            return Ok(item.and_then(|item| self.item_of(item)));
+        }
+        let Some(id) = source.as_node() else {
+            return Ok(None);
+        };
+        let node = self.gm.graph().node(id)?;
+        if let Argument::Int(at) = *index
+            && let Some(made) = self.piece(node, at, args)?
+        {
+            return Ok(Some(made));
+        }
+        let Some(x) = self.item_of(&source) else {
+            return Ok(None);
+        };
+        if let (Kind::ShapeOf, Argument::Int(at)) = (&self.draft.items[x].kind, &*index) {
+            let of = self.draft.items[x].inputs[0];
+            return Ok(self.number(args, Kind::SizeOf(*at), of));
+        }
+        if !self.draft.items[x].is_floats {
+            return Ok(None);
+        }
+        let parts = match &*index {
+            Argument::Tuple(items) => items.iter().map(|item| self.index(item)).collect(),
+            item => self.index(item).map(|item| vec![item]),
+        };
+        let Some(parts) = parts else {
+            return Ok(None);
+        };
+        Ok(self.push(args, Kind::View(View::Index(parts)), vec![x]))
+    }
+
+    fn index(&self, item: &Argument) -> Option<IndexArg> {
+        let bound = |item: &Argument| match item {
+            Argument::None => Some(None),
+            item => self.size(item).map(Some),
+        };
+        Some(match item {
+            Argument::None => IndexArg::New,
+            Argument::Ellipsis => IndexArg::Rest,
+            Argument::Slice(parts) => {
+                let [start, stop, step] = &**parts;
+                if !matches!(step, Argument::None | Argument::Int(1)) {
+                    return None;
+                }
+                IndexArg::Range(bound(start)?, bound(stop)?)
+            }
+            item => IndexArg::At(self.size(item)?),
+        })
+    }
+
+    /// A piece of what `split` or `chunk` cuts.
+    fn piece(&mut self, node: NodeRef<'g>, at: i64, args: &Args<'_>) -> Result<Option<Id>> {
+        if !node.op().is_call() {
+            return Ok(None);
+        }
+        let call = self.gm.call(node)?;
+        let path = call.function().map(|function| function.path());
+        let size = match path {
+            Some("fx_nn::ops::split") => "split_size",
+            Some("fx_nn::ops::chunk") => "chunks",
+            _ => return Ok(None),
+        };
+        let cut = Args {
+            node,
+            bound: call.bind()?,
+        };
+        let (Some(x), Some(dim), Some(size)) =
+            (self.floats(&cut, "x"), cut.int("dim"), cut.get(size))
+        else {
+            return Ok(None);
+        };
+        let Some(size) = self.size(&size) else {
+            return Ok(None);
+        };
+        let view = match path {
+            Some("fx_nn::ops::split") => View::Piece(dim, size, at),
+            _ => View::Chunk(dim, size, at),
+        };
+        Ok(self.push(args, Kind::View(view), vec![x]))
+    }
+}

@@ -1,0 +1,141 @@
+//! A compiler for the CPU: `gm.compile(Compile::new(Cpu::new()))` runs models by kernels that fuse
+//! what follows a convolution or a product into it, on weights packed once.
+//!
+//! ```
+//! use fx_nn::prelude::*;
+//! use fx_nn::cpu::Cpu;
+//! use fx_nn::models::resnet::resnet18;
+//! use fx_nn::passes::backend::{Compile, LowerReport};
+//!
+//! let mut model = resnet18(10)?;
+//! model.eval();
+//! nn::set_requires_grad(&mut model, false)?;
+//! let gm = symbolic_trace(&model)?;
+//! let x = Tensor::randn((1, 3, 64, 64))?;
+//! let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+//! let (expected, found): (Tensor, Tensor) = (gm.forward(&x)?, fast.forward(&x)?);
+//! assert!(fx_nn::allclose(&found, &expected, 1e-4, 1e-4)?.close);
+//! assert!(fast.meta::<LowerReport>().is_some_and(|report| report.left.is_empty()));
+//! # Ok::<(), fx_nn::Error>(())
+//! ```
+//!
+//! The result is a graph module as before: it is printed, saved, traced and edited as its source,
+//! and `decompile` gives that back. Whatever the kernels do not cover runs as the source does:
+//! other element types, other devices, inputs or weights that need gradients.
+//!
+//! Sizes are read when a program runs, so that one program serves every batch and every length.
+
+mod array;
+mod code;
+mod draft;
+mod frame;
+mod fuse;
+mod layout;
+mod lower;
+mod memory;
+mod products;
+mod program;
+mod run;
+mod steps;
+mod views;
+
+use std::sync::Arc;
+
+use fx_core::ir::{Op, ValueMeta};
+use fx_core::module::{Call, Callee};
+use fx_core::passes::Region;
+use fx_core::passes::backend::{Backend, Executable, Metas, Support};
+use fx_core::value::DType;
+use fx_core::{GraphModule, Result};
+
+pub use fx_kernels::Level;
+
+use self::code::Code;
+
+/// The compiler for the CPU.
+#[derive(Debug, Clone)]
+pub struct Cpu {
+    options: Options,
+}
+
+#[derive(Debug, Clone)]
+struct Options {
+    level: Level,
+    winograd: bool,
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Cpu::new()
+    }
+}
+
+impl Cpu {
+    /// With the widest instructions of this machine, and Winograd's algorithm.
+    pub fn new() -> Self {
+        Cpu {
+            options: Options {
+                level: Level::best(),
+                winograd: true,
+            },
+        }
+    }
+
+    /// Whether 3x3 convolutions may use Winograd's algorithm, which needs fewer multiplications and
+    /// rounds about twice as much.
+    #[must_use]
+    pub fn winograd(mut self, winograd: bool) -> Self {
+        self.options.winograd = winograd;
+        self
+    }
+
+    /// The instructions that kernels use; scalar ones where the machine does not have them.
+    #[must_use]
+    pub fn level(mut self, level: Level) -> Self {
+        self.options.level = level;
+        self
+    }
+}
+
+impl Backend for Cpu {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn supports(&self, call: &Call<'_>, metas: &Metas<'_>) -> Support {
+        let wrong = |dtype: &DType| matches!(dtype, DType::F16 | DType::BF16 | DType::F64);
+        if let Some(dtype) = metas.dtypes().find(wrong) {
+            return Support::no(format!("there are no kernels for {dtype}"));
+        }
+        match (call.callee(), call.function()) {
+            (_, Some(function)) if lower::has_kernel(function) => Support::Yes,
+            (_, Some(function)) if lower::is_free(function) => Support::IfFused,
+            (_, Some(function)) => {
+                Support::no(format!("there is no kernel for {}", function.path()))
+            }
+            (Callee::Module(_), _) => code::supports_layer(call),
+            _ => Support::no("the callee is not known"),
+        }
+    }
+
+    fn worth(&self, gm: &GraphModule, part: &Region) -> bool {
+        // One cheap call costs more to enter than it gains.
+        let counts = part.nodes().iter().filter(|id| {
+            let node = gm.graph().node(**id);
+            node.is_ok_and(|node| node.op().is_call())
+        });
+        counts.count() >= 2
+            || part.nodes().iter().any(|id| {
+                let node = gm.graph().node(*id);
+                node.is_ok_and(|node| matches!(node.op(), Op::CallModule(_)))
+            })
+    }
+
+    fn compile(
+        &self,
+        part: &GraphModule,
+        inputs: &[Option<ValueMeta>],
+    ) -> Result<Arc<dyn Executable>> {
+        Ok(Arc::new(Code::of(part, inputs, self.options.clone())?))
+    }
+}

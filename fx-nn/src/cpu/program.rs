@@ -1,0 +1,359 @@
+//! `Program`: a draft with its kernels: weights packed, steps in order, and what each step frees.
+//!
+//! Invariant: a register is written before it is read, and given back after its last use.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fx_core::ir::Argument;
+use fx_core::passes::backend::StepReport;
+use fx_core::value::{NodeId, Value};
+use fx_core::{Error, Result};
+use fx_kernels::conv::{Conv2d, ConvOptions};
+use fx_kernels::matrix::{Order, PackedMatrix, WeightKind, WeightOrder};
+use fx_kernels::pointwise::{Chain, Tape};
+use fx_kernels::{Activation, Buffer, Level};
+
+use super::Options;
+use super::array::{Array, Memory};
+use super::draft::{Draft, Id, Kind, Point};
+use super::frame::{Frame, Register};
+use super::memory::Pool;
+use crate::Tensor;
+
+/// A weight of a kernel that reads it as it is.
+pub(super) type Weight = Option<Arc<Buffer>>;
+
+/// What a step runs.
+pub(super) enum Kernel {
+    /// What needs nothing packed.
+    Plain(Kind),
+    Conv {
+        conv: Box<Conv2d>,
+        activation: Activation,
+    },
+    Linear {
+        matrix: PackedMatrix,
+        bias: Weight,
+        activation: Activation,
+        order: Order,
+    },
+    LayerNorm {
+        size: usize,
+        weight: Weight,
+        bias: Weight,
+        eps: f32,
+    },
+    RmsNorm {
+        size: usize,
+        weight: Weight,
+        eps: f32,
+    },
+    Embedding {
+        table: candle_core::Tensor,
+        size: usize,
+    },
+    Tape(Tape),
+}
+
+/// A step: it reads registers and writes one.
+pub(super) struct Step {
+    pub kernel: Kernel,
+    pub inputs: Vec<Id>,
+    pub out: Id,
+    /// The registers that nothing reads after it.
+    pub frees: Vec<Id>,
+    /// The halo that readers of an image need.
+    pub halo: usize,
+    nodes: Vec<String>,
+}
+
+/// A program.
+pub(super) struct Program {
+    pub steps: Vec<Step>,
+    pub output: Argument,
+    pub returned: Vec<(NodeId, Id)>,
+    pub level: Level,
+    /// Which register each argument goes into, and whether it has to be floats.
+    pub arguments: Vec<(usize, Id, bool)>,
+    constants: Vec<(Id, Register)>,
+    registers: usize,
+    frames: Mutex<Vec<Frame>>,
+}
+
+impl Program {
+    /// Packs what a draft needs.
+    pub fn of(mut draft: Draft, options: &Options) -> Result<Program> {
+        let output = draft.output.take().unwrap_or(Argument::None);
+        let returned: Vec<(NodeId, Id)> = draft.returned.iter().map(|(n, id)| (*n, *id)).collect();
+        let mut halos = vec![0; draft.items.len()];
+        for item in &draft.items {
+            if let Kind::Conv { spec, .. } = &item.kind {
+                let needed = spec.padding[0].max(spec.padding[1]);
+                let halo = &mut halos[item.inputs[0]];
+                *halo = needed.max(*halo);
+            }
+        }
+        let mut last_use = vec![None; draft.items.len()];
+        for (at, item) in draft.items.iter_mut().enumerate() {
+            item.visit_uses(&mut |id| last_use[*id] = Some(at));
+        }
+        for (_, id) in &returned {
+            last_use[*id] = None;
+        }
+        let registers = draft.items.len();
+        let mut frees: Vec<Vec<Id>> = vec![Vec::new(); registers];
+        for (id, last) in last_use.iter().enumerate() {
+            let is_constant = matches!(draft.items[id].kind, Kind::Constant(_));
+            if let Some(last) = last
+                && !is_constant
+            {
+                frees[*last].push(id);
+            }
+        }
+        let mut program = Program {
+            steps: Vec::with_capacity(registers),
+            output,
+            returned,
+            level: options.level,
+            arguments: Vec::new(),
+            constants: Vec::new(),
+            registers,
+            frames: Mutex::default(),
+        };
+        for (id, item) in draft.items.into_iter().enumerate() {
+            let kernel = match item.kind {
+                Kind::Input(place) => {
+                    program.arguments.push((place, id, item.is_floats));
+                    continue;
+                }
+                Kind::Constant(tensor) => {
+                    let register = match item.is_floats {
+                        true => {
+                            let dims = tensor.dims()?.iter().copied().collect();
+                            let buffer = Arc::new(floats_of(&tensor)?);
+                            Register::Array(Array::of(Memory::Buffer(buffer), dims))
+                        }
+                        false => Register::Value(Value::of(tensor)),
+                    };
+                    program.constants.push((id, register));
+                    continue;
+                }
+                kind => packed(kind, options)?,
+            };
+            program.steps.push(Step {
+                kernel,
+                inputs: item.inputs,
+                out: id,
+                frees: std::mem::take(&mut frees[id]),
+                halo: halos[id],
+                nodes: item.nodes,
+            });
+        }
+        Ok(program)
+    }
+
+    /// A frame of a former run, or a new one.
+    pub fn frame(&self) -> Frame {
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.pop().unwrap_or_else(|| {
+            let mut registers: Vec<Register> = Vec::new();
+            registers.resize_with(self.registers, Register::default);
+            for (id, constant) in &self.constants {
+                registers[*id] = constant.clone();
+            }
+            Frame {
+                registers,
+                pool: Pool::default(),
+            }
+        })
+    }
+
+    /// Keeps a frame for the next run. One whose run failed is dropped.
+    pub fn keep(&self, mut frame: Frame) {
+        for (_, id) in &self.returned {
+            let is_constant = self.constants.iter().any(|(constant, _)| constant == id);
+            if !is_constant {
+                frame.registers[*id] = Register::Empty;
+            }
+        }
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.push(frame);
+    }
+
+    /// What the steps do.
+    pub fn report(&self) -> Vec<StepReport> {
+        let steps = self.steps.iter();
+        steps
+            .map(|step| StepReport::new(step.kernel.name(), step.nodes.iter().cloned()))
+            .collect()
+    }
+}
+
+impl Kernel {
+    fn name(&self) -> String {
+        let with = |name: &str, activation: Activation| match activation {
+            Activation::None => name.to_string(),
+            activation => format!("{name}, {activation:?}"),
+        };
+        match self {
+            Kernel::Conv { conv, activation } => {
+                let spec = conv.spec();
+                let [rows, columns] = spec.kernel;
+                let depthwise = if spec.is_depthwise() {
+                    "depthwise "
+                } else {
+                    ""
+                };
+                with(
+                    &format!("{depthwise}convolution {rows}x{columns}"),
+                    *activation,
+                )
+            }
+            Kernel::Linear {
+                matrix, activation, ..
+            } => with(
+                &format!("linear {} to {}", matrix.inputs(), matrix.outputs()),
+                *activation,
+            ),
+            Kernel::LayerNorm { .. } => "layer norm".into(),
+            Kernel::RmsNorm { .. } => "RMS norm".into(),
+            Kernel::Embedding { .. } => "embedding".into(),
+            Kernel::Tape(tape) => format!("pointwise, {} steps", tape.steps()),
+            Kernel::Plain(kind) => match kind {
+                Kind::Host { function, .. } => format!("call of {}", function.path()),
+                Kind::View(_) => "view".into(),
+                Kind::ShapeOf | Kind::SizeOf(_) | Kind::RankOf => "size".into(),
+                Kind::MaxPool(_) => "max pool".into(),
+                Kind::AveragePool(_) | Kind::AdaptivePool(_) => "average pool".into(),
+                Kind::Matmul => "product".into(),
+                Kind::Attention { .. } => "attention".into(),
+                Kind::Softmax(_) | Kind::LogSoftmax(_) => "softmax".into(),
+                Kind::Cat(_) | Kind::ImageCat => "concatenation".into(),
+                Kind::Mean { .. } => "mean".into(),
+                Kind::ImageAdd(activation) => with("sum of images", *activation),
+                Kind::ImageActivate(activation) => with("image", *activation),
+                Kind::ImageScale => "channels scaled".into(),
+                Kind::ToImage => "to blocks of channels".into(),
+                Kind::ToArray => "from blocks of channels".into(),
+                _ => "value".into(),
+            },
+        }
+    }
+}
+
+/// The floats of a tensor in order.
+pub(super) fn floats_of(tensor: &Tensor) -> Result<Buffer> {
+    let data = tensor.candle()?.flatten_all().map_err(Error::other)?;
+    let floats: Vec<f32> = data.to_vec1().map_err(Error::other)?;
+    Ok(Buffer::from_slice(&floats))
+}
+
+fn weight(tensor: Option<&Tensor>) -> Result<Weight> {
+    tensor.map(|t| floats_of(t).map(Arc::new)).transpose()
+}
+
+fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
+    Ok(match kind {
+        Kind::Conv {
+            spec,
+            weight: tensor,
+            bias,
+            activation,
+        } => {
+            let bias = weight(bias.as_ref())?;
+            let options = ConvOptions {
+                level: options.level,
+                winograd: options.winograd,
+            };
+            let conv = Conv2d::new(
+                spec,
+                &floats_of(&tensor)?,
+                bias.as_ref().map(|b| &***b),
+                options,
+            );
+            Kernel::Conv {
+                conv: Box::new(conv.map_err(Error::other)?),
+                activation,
+            }
+        }
+        Kind::Linear {
+            weight: tensor,
+            bias,
+            activation,
+            order,
+        } => {
+            let [outputs, inputs] = tensor.dims()?[..] else {
+                return Err(Error::msg(
+                    "the weight of a linear layer has two dimensions",
+                ));
+            };
+            let matrix = PackedMatrix::new(
+                &floats_of(&tensor)?,
+                inputs,
+                outputs,
+                WeightOrder::OutputsFirst,
+                WeightKind::F32,
+            );
+            Kernel::Linear {
+                matrix: matrix.map_err(Error::other)?,
+                bias: weight(bias.as_ref())?,
+                activation,
+                order,
+            }
+        }
+        Kind::LayerNorm {
+            size,
+            weight: scale,
+            bias,
+            eps,
+        } => Kernel::LayerNorm {
+            size,
+            weight: weight(scale.as_ref())?,
+            bias: weight(bias.as_ref())?,
+            eps,
+        },
+        Kind::RmsNorm {
+            size,
+            weight: scale,
+            eps,
+        } => Kernel::RmsNorm {
+            size,
+            weight: weight(scale.as_ref())?,
+            eps,
+        },
+        Kind::Embedding(table) => {
+            let [_, size] = table.dims()?[..] else {
+                return Err(Error::msg("the table of an embedding has two dimensions"));
+            };
+            Kernel::Embedding {
+                table: table.candle()?.contiguous().map_err(Error::other)?,
+                size,
+            }
+        }
+        Kind::Pointwise(points) => Kernel::Tape(tape(&points)),
+        kind => Kernel::Plain(kind),
+    })
+}
+
+fn tape(points: &[Point]) -> Tape {
+    let mut chain = Chain::new();
+    let count = points.iter().filter_map(|point| match point {
+        Point::Input(at) => Some(at + 1),
+        _ => None,
+    });
+    let inputs: Vec<_> = (0..count.max().unwrap_or(0))
+        .map(|_| chain.input())
+        .collect();
+    let mut values = Vec::with_capacity(points.len());
+    for point in points {
+        values.push(match *point {
+            Point::Input(at) => inputs[at],
+            Point::Number(x) => chain.constant(x),
+            Point::Unary(f, a) => chain.unary(f, values[a]),
+            Point::Binary(f, a, b) => chain.binary(f, values[a], values[b]),
+            Point::Select(a, b, c) => chain.select(values[a], values[b], values[c]),
+        });
+    }
+    let result = values.last().copied();
+    chain.finish(result.as_slice())
+}

@@ -1,0 +1,83 @@
+//! Running a program: its arguments into registers, its steps in order, its results out.
+//!
+//! Invariant: a frame whose run failed is not used again.
+
+use fx_core::value::Value;
+use fx_core::{Error, Result};
+use smallvec::SmallVec;
+
+use super::array::{Array, Memory};
+use super::frame::{Frame, Reading, Register, slice};
+use super::program::Program;
+use crate::Tensor;
+
+impl Program {
+    /// Runs on one value for each placeholder.
+    pub fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
+        let mut frame = self.frame();
+        self.run_in(&mut frame, inputs, out)?;
+        self.keep(frame);
+        Ok(())
+    }
+
+    fn run_in(&self, frame: &mut Frame, inputs: &[&Value], out: &mut Value) -> Result<()> {
+        let mut guards: SmallVec<[_; 4]> = SmallVec::new();
+        for (place, _, is_floats) in &self.arguments {
+            let value = inputs.get(*place).copied();
+            let value = value.ok_or_else(|| Error::msg("an argument is missing"))?;
+            guards.push(match is_floats {
+                true => Some(dense(value)?.storage_and_layout()),
+                false => None,
+            });
+        }
+        let mut floats: SmallVec<[&[f32]; 4]> = SmallVec::from_elem(&[][..], inputs.len());
+        for (guard, (place, id, _)) in guards.iter().zip(&self.arguments) {
+            frame.registers[*id] = match guard {
+                Some((storage, layout)) => {
+                    floats[*place] = slice(storage)?;
+                    Register::Array(Array {
+                        memory: Memory::Input(*place),
+                        start: layout.start_offset(),
+                        dims: layout.dims().iter().copied().collect(),
+                        strides: layout.stride().iter().copied().collect(),
+                    })
+                }
+                None => Register::Value(inputs[*place].clone()),
+            };
+        }
+        let Frame { registers, pool } = frame;
+        for step in &self.steps {
+            let reading = Reading {
+                registers,
+                inputs: &floats,
+                level: self.level,
+            };
+            let made = reading.step(step, pool)?;
+            registers[step.out] = made;
+            for id in &step.frees {
+                registers[*id] = Register::Empty;
+            }
+        }
+        let reading = Reading {
+            registers,
+            inputs: &floats,
+            level: self.level,
+        };
+        let result = self.output.to_value(&mut |node| {
+            let found = self.returned.iter().find(|(other, _)| *other == node);
+            let (_, id) = found.ok_or_else(|| Error::msg("a result was not computed"))?;
+            reading.value(*id)
+        })?;
+        *out = result;
+        for (_, id, _) in &self.arguments {
+            registers[*id] = Register::Empty;
+        }
+        Ok(())
+    }
+}
+
+fn dense(value: &Value) -> Result<&candle_core::Tensor> {
+    let tensor = value.downcast_ref::<Tensor>();
+    let tensor = tensor.ok_or_else(|| Error::msg("an argument is no tensor"))?;
+    tensor.candle()
+}

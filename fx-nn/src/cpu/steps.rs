@@ -1,0 +1,396 @@
+//! What each kernel does with registers.
+//!
+//! Invariant: a step writes what its inputs' sizes say, or fails.
+
+use std::sync::Arc;
+
+use fx_core::value::{DType, Value};
+use fx_core::{Error, Result};
+use fx_kernels::conv::{self, Blocked};
+use fx_kernels::matrix::{Finish, linear};
+use fx_kernels::pointwise::Operand;
+use fx_kernels::{SizeError, embedding, norm};
+use smallvec::SmallVec;
+
+use super::array::{Array, Dims, broadcast};
+use super::draft::{Id, Kind};
+use super::frame::{Reading, Register, array, filled, image, place, sizes_differ, slice};
+use super::memory::{ImageSizes, Pool};
+use super::program::{Kernel, Step};
+use crate::Tensor;
+
+impl Reading<'_> {
+    /// Runs a step.
+    pub fn step(&self, step: &Step, pool: &mut Pool) -> Result<Register> {
+        let level = self.level;
+        let inputs = &step.inputs;
+        match &step.kernel {
+            Kernel::Plain(kind) => self.plain(step, kind, pool),
+            Kernel::Conv { conv, activation } => {
+                let x = self.image(inputs[0])?;
+                let spec = conv.spec();
+                let (height, width) = spec.out_size(x.height(), x.width());
+                let sizes = (x.batch(), spec.out_channels, height, width, step.halo);
+                let residual = match inputs.get(1) {
+                    Some(id) => Some(self.residual(*id, sizes)?),
+                    None => None,
+                };
+                let residual = residual.as_deref();
+                image(sizes, pool, |out| conv.run(x, residual, *activation, out))
+            }
+            Kernel::Linear {
+                matrix,
+                bias,
+                activation,
+                order,
+            } => {
+                let x = self.array(inputs[0], pool)?;
+                let x = self.contiguous(x, pool)?;
+                let mut dims = x.dims.clone();
+                match dims.last_mut() {
+                    Some(last) if *last == matrix.inputs() => *last = matrix.outputs(),
+                    _ => return Err(Error::msg("the input of a linear layer has another width")),
+                }
+                let rows = x.numel().checked_div(matrix.inputs()).unwrap_or(0);
+                let residual = match inputs.get(1) {
+                    Some(id) => {
+                        let residual = self.array(*id, pool)?;
+                        let residual = residual
+                            .expanded(&dims)
+                            .ok_or_else(|| Error::msg("a sum changes the sizes"))?;
+                        Some(self.contiguous(residual, pool)?)
+                    }
+                    None => None,
+                };
+                let finish = Finish {
+                    bias: bias.as_ref().map(|bias| &***bias),
+                    residual: residual.as_ref().map(|array| self.floats(array)),
+                    activation: *activation,
+                    order: *order,
+                };
+                array(dims, pool, |out| {
+                    linear(level, rows, self.floats(&x), matrix, finish, out)
+                })
+            }
+            Kernel::LayerNorm {
+                size,
+                weight,
+                bias,
+                eps,
+            } => self.rows(inputs[0], pool, |x, out| {
+                let (weight, bias) = (weight.as_ref(), bias.as_ref());
+                let (weight, bias) = (weight.map(|w| &***w), bias.map(|b| &***b));
+                norm::layer_norm(level, *size, x, weight, bias, *eps, out)
+            }),
+            Kernel::RmsNorm { size, weight, eps } => self.rows(inputs[0], pool, |x, out| {
+                let weight = weight.as_ref().map(|w| &***w);
+                norm::rms_norm(level, *size, x, weight, *eps, out)
+            }),
+            Kernel::Embedding { table, size } => self.embedding(inputs[0], table, *size, pool),
+            Kernel::Tape(tape) => {
+                let arrays: Result<SmallVec<[Array; 6]>> =
+                    inputs.iter().map(|id| self.array(*id, pool)).collect();
+                let arrays = arrays?;
+                let dims = broadcast(arrays.iter().map(|array| &array.dims[..]))
+                    .ok_or_else(|| Error::msg("the sizes of operands do not fit"))?;
+                let arrays: Option<SmallVec<[Array; 6]>> =
+                    arrays.iter().map(|array| array.expanded(&dims)).collect();
+                let arrays =
+                    arrays.ok_or_else(|| Error::msg("the sizes of operands do not fit"))?;
+                let operands: SmallVec<[Operand<'_>; 6]> = arrays
+                    .iter()
+                    .map(|array| Operand {
+                        data: self.memory(array),
+                        start: array.start,
+                        strides: &array.strides,
+                    })
+                    .collect();
+                array(dims.clone(), pool, |out| {
+                    tape.run(level, &dims, &operands, &mut [out])
+                })
+            }
+        }
+    }
+
+    /// The residual of a convolution, of the sizes of its result.
+    fn residual(&self, id: Id, sizes: ImageSizes) -> Result<Arc<Blocked>> {
+        let residual = self.image(id)?;
+        let (batch, channels, height, width, _) = sizes;
+        let same = (
+            residual.batch(),
+            residual.channels(),
+            residual.height(),
+            residual.width(),
+        ) == (batch, channels, height, width);
+        match same {
+            true => Ok(Arc::clone(residual)),
+            false => Err(Error::msg("a sum changes the sizes of an image")),
+        }
+    }
+
+    /// Rows to rows of the same sizes.
+    fn rows(
+        &self,
+        id: Id,
+        pool: &mut Pool,
+        run: impl FnOnce(&[f32], &mut [f32]) -> Result<(), SizeError>,
+    ) -> Result<Register> {
+        let x = self.array(id, pool)?;
+        let x = self.contiguous(x, pool)?;
+        array(x.dims.clone(), pool, |out| run(self.floats(&x), out))
+    }
+
+    fn embedding(
+        &self,
+        id: Id,
+        table: &candle_core::Tensor,
+        size: usize,
+        pool: &mut Pool,
+    ) -> Result<Register> {
+        let Register::Value(value) = &self.registers[id] else {
+            return Err(Error::msg("the indices of an embedding are integers"));
+        };
+        let indices = value.downcast_ref::<Tensor>();
+        let indices = indices.ok_or_else(|| Error::msg("the indices are no tensor"))?;
+        let places = indices.to_dtype(DType::I64)?;
+        let places = places.candle()?.flatten_all().map_err(Error::other)?;
+        let places: Vec<i64> = places.to_vec1().map_err(Error::other)?;
+        let places: Option<SmallVec<[usize; 32]>> =
+            places.iter().map(|at| usize::try_from(*at).ok()).collect();
+        let places = places.ok_or_else(|| Error::msg("an index is negative"))?;
+        let mut dims: Dims = indices.dims()?.iter().copied().collect();
+        dims.push(size);
+        let (storage, layout) = table.storage_and_layout();
+        let table = slice(&storage)?;
+        let table =
+            &table[layout.start_offset()..layout.start_offset() + layout.shape().elem_count()];
+        array(dims, pool, |out| {
+            embedding::gather(size, table, &places, out)
+        })
+    }
+
+    fn plain(&self, step: &Step, kind: &Kind, pool: &mut Pool) -> Result<Register> {
+        let level = self.level;
+        let inputs = &step.inputs;
+        Ok(match kind {
+            Kind::Host {
+                function,
+                args,
+                items,
+            } => {
+                let values = args.iter().map(|arg| {
+                    arg.to_value(&mut |node| {
+                        let id = items.get(&node).copied();
+                        self.value(id.ok_or_else(|| Error::msg("an operand was not computed"))?)
+                    })
+                });
+                let values: SmallVec<[Value; 6]> = values.collect::<Result<_>>()?;
+                let lent: SmallVec<[&Value; 6]> = values.iter().collect();
+                let mut out = Value::None;
+                function.run(&lent, &mut out)?;
+                Register::Value(out)
+            }
+            Kind::ShapeOf => {
+                let dims = self.dims(inputs[0])?;
+                let sizes = dims.iter().map(|size| Value::Int(*size as i64));
+                Register::Value(Value::Tuple(sizes.collect()))
+            }
+            Kind::SizeOf(dim) => {
+                let dims = self.dims(inputs[0])?;
+                let size = dims[place(*dim, dims.len())?];
+                Register::Value(Value::Int(size as i64))
+            }
+            Kind::RankOf => Register::Value(Value::Int(self.dims(inputs[0])?.len() as i64)),
+            Kind::View(view) => {
+                let x = self.array(inputs[0], pool)?;
+                Register::Array(self.viewed(x, view, pool)?)
+            }
+            Kind::MaxPool(spec) | Kind::AveragePool(spec) => {
+                let x = self.image(inputs[0])?;
+                let (height, width) = spec.out_size(x.height(), x.width());
+                let sizes = (x.batch(), x.channels(), height, width, step.halo);
+                image(sizes, pool, |out| match kind {
+                    Kind::MaxPool(_) => conv::max_pool(level, x, spec, out),
+                    _ => conv::average_pool(level, x, spec, out),
+                })?
+            }
+            Kind::AdaptivePool([height, width]) => {
+                let x = self.image(inputs[0])?;
+                let side = |size: i64, same: usize| usize::try_from(size).unwrap_or(same);
+                let (height, width) = (side(*height, x.height()), side(*width, x.width()));
+                let sizes = (x.batch(), x.channels(), height, width, step.halo);
+                image(sizes, pool, |out| {
+                    conv::adaptive_average_pool(level, x, out)
+                })?
+            }
+            Kind::Matmul => self.matmul(inputs, pool)?,
+            Kind::Attention {
+                scale,
+                causal,
+                mask,
+            } => self.attention(inputs, (*scale, *causal, *mask), pool)?,
+            Kind::Softmax(dim) | Kind::LogSoftmax(dim) => {
+                let x = self.array(inputs[0], pool)?;
+                let dim = place(*dim, x.dims.len())?;
+                let last = x.dims.len() - 1;
+                let mut order: Dims = (0..x.dims.len()).collect();
+                order.swap(dim, last);
+                let x = self.contiguous(x.permuted(&order), pool)?;
+                let size = x.dims[last];
+                let made = filled(x.dims.clone(), pool, |out| {
+                    let x = self.floats(&x);
+                    let run = match kind {
+                        Kind::Softmax(_) => norm::softmax(level, size, x, out),
+                        _ => norm::log_softmax(level, size, x, out),
+                    };
+                    run.map_err(sizes_differ)
+                })?;
+                Register::Array(made.permuted(&order))
+            }
+            Kind::Cat(dim) => self.cat(inputs, *dim, pool)?,
+            Kind::Mean { dims, keepdim } => self.mean(inputs[0], dims, *keepdim, pool)?,
+            Kind::ImageAdd(activation) => {
+                let (a, b) = (self.image(inputs[0])?, self.image(inputs[1])?);
+                let sizes = (a.batch(), a.channels(), a.height(), a.width(), step.halo);
+                image(sizes, pool, |out| conv::add(level, a, b, *activation, out))?
+            }
+            Kind::ImageActivate(activation) => {
+                let x = self.image(inputs[0])?;
+                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
+                image(sizes, pool, |out| {
+                    conv::activate(level, x, *activation, out)
+                })?
+            }
+            Kind::ImageScale => {
+                let (x, gates) = (self.image(inputs[0])?, self.image(inputs[1])?);
+                if (gates.height(), gates.width()) != (1, 1) {
+                    return Err(Error::msg("channels are scaled by one number each"));
+                }
+                let count: Dims = SmallVec::from_slice(&[gates.batch(), gates.channels()]);
+                let gates = filled(count, pool, |out| gates.to_nchw(out).map_err(sizes_differ))?;
+                let gates = self.floats(&gates);
+                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
+                let none = fx_kernels::Activation::None;
+                image(sizes, pool, |out| conv::scale(level, x, gates, none, out))?
+            }
+            Kind::ImageCat => {
+                let parts: Result<SmallVec<[&Blocked; 8]>> = inputs
+                    .iter()
+                    .map(|id| self.image(*id).map(|i| &**i))
+                    .collect();
+                let parts = parts?;
+                let channels = parts.iter().map(|part| part.channels()).sum();
+                let first = parts.first();
+                let first = first.ok_or_else(|| Error::msg("nothing is concatenated"))?;
+                let sizes = (
+                    first.batch(),
+                    channels,
+                    first.height(),
+                    first.width(),
+                    step.halo,
+                );
+                image(sizes, pool, |out| conv::concat_channels(&parts, out))?
+            }
+            Kind::ToImage => {
+                let x = self.array(inputs[0], pool)?;
+                let [batch, channels, height, width] = x.dims[..] else {
+                    return Err(Error::msg("an image has four dimensions"));
+                };
+                let x = self.contiguous(x, pool)?;
+                let sizes = (batch, channels, height, width, step.halo);
+                image(sizes, pool, |out| out.copy_from_nchw(self.floats(&x)))?
+            }
+            Kind::ToArray => {
+                let x = self.image(inputs[0])?;
+                let dims = self.dims(inputs[0])?;
+                array(dims, pool, |out| x.to_nchw(out))?
+            }
+            _ => return Err(Error::msg("an item has no kernel")),
+        })
+    }
+
+    fn cat(&self, inputs: &[Id], dim: i64, pool: &mut Pool) -> Result<Register> {
+        let parts: Result<SmallVec<[Array; 8]>> =
+            inputs.iter().map(|id| self.array(*id, pool)).collect();
+        // An empty tensor of one dimension fits everything.
+        let mut parts = parts?;
+        parts.retain(|part| part.dims[..] != [0]);
+        let first = parts.first();
+        let first = first.ok_or_else(|| Error::msg("nothing is concatenated"))?;
+        let dim = place(dim, first.dims.len())?;
+        let mut dims = first.dims.clone();
+        dims[dim] = 0;
+        for part in &parts {
+            let fits = part.dims.len() == dims.len();
+            let mut sizes = part.dims.iter().zip(&dims).enumerate();
+            if !fits || !sizes.all(|(at, (a, b))| at == dim || a == b) {
+                return Err(Error::msg("the sizes of what is concatenated differ"));
+            }
+            dims[dim] += part.dims[dim];
+        }
+        let outer: usize = dims[..dim].iter().product();
+        let inner: usize = dims[dim + 1..].iter().product();
+        let total = dims[dim] * inner;
+        let parts: Result<SmallVec<[Array; 8]>> = parts
+            .into_iter()
+            .map(|part| self.contiguous(part, pool))
+            .collect();
+        let parts = parts?;
+        array(dims, pool, |out| {
+            let mut first = 0;
+            for part in &parts {
+                let length = part.dims[dim] * inner;
+                let floats = self.floats(part);
+                for row in 0..outer {
+                    out[row * total + first..][..length]
+                        .copy_from_slice(&floats[row * length..][..length]);
+                }
+                first += length;
+            }
+            Ok(())
+        })
+    }
+
+    fn mean(&self, id: Id, dims: &[i64], keepdim: bool, pool: &mut Pool) -> Result<Register> {
+        let x = self.array(id, pool)?;
+        let rank = x.dims.len();
+        let mut is_mean: SmallVec<[bool; 6]> = SmallVec::from_elem(dims.is_empty(), rank);
+        for dim in dims {
+            is_mean[place(*dim, rank)?] = true;
+        }
+        let order: Dims = (0..rank)
+            .filter(|at| !is_mean[*at])
+            .chain((0..rank).filter(|at| is_mean[*at]))
+            .collect();
+        let count: usize = (0..rank)
+            .filter(|at| is_mean[*at])
+            .map(|at| x.dims[at])
+            .product();
+        let left: Dims = (0..rank)
+            .filter(|at| keepdim || !is_mean[*at])
+            .map(|at| if is_mean[at] { 1 } else { x.dims[at] })
+            .collect();
+        let x = self.contiguous(x.permuted(&order), pool)?;
+        array(left, pool, |out| {
+            let floats = self.floats(&x);
+            for (row, mean) in out.iter_mut().enumerate() {
+                let row = &floats[row * count..][..count];
+                *mean = sum(row) / count as f32;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The sum of floats, in lanes.
+fn sum(floats: &[f32]) -> f32 {
+    let (chunks, rest) = floats.as_chunks::<16>();
+    let mut lanes = [0.0f64; 16];
+    for chunk in chunks {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane += f64::from(*x);
+        }
+    }
+    let rest: f64 = rest.iter().map(|x| f64::from(*x)).sum();
+    (lanes.iter().sum::<f64>() + rest) as f32
+}
