@@ -6,7 +6,8 @@
 It builds the fx program (`cargo build --release`), writes the models and their ONNX files into a temporary folder, and
 prints a line per model: the least time of each engine in ms, each over PyTorch eager, and the largest difference of
 fx's result from PyTorch's over the largest element of it. The last line is `all bars held`, or the bars that were
-missed; then the exit code is 1. Names of models as arguments choose them; `--turns N` (5), `--threads N` (2).
+missed; then the exit code is 1. Names of models as arguments choose them; `--turns N` (5), `--threads N` (2),
+`--profile FOLDER` writes a table of each model's compiled steps.
 """
 
 import argparse
@@ -77,8 +78,9 @@ class Conv1D(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, width=768, heads=12):
+    def __init__(self, causal, width=768, heads=12):
         super().__init__()
+        self.causal = causal
         self.heads = heads
         self.ln_1 = nn.LayerNorm(width)
         self.attn = nn.ModuleDict({"c_attn": Conv1D(width, 3 * width), "c_proj": Conv1D(width, width)})
@@ -91,7 +93,7 @@ class Block(nn.Module):
         q, new_k, new_v = (z.reshape(n, t, self.heads, c // self.heads).transpose(1, 2) for z in qkv)
         k, v = torch.cat([k, new_k], 2), torch.cat([v, new_v], 2)
         # A prompt is causal; a single token sees all that is before it.
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         x = x + self.attn["c_proj"](y.transpose(1, 2).reshape(n, t, c))
         y = self.mlp["c_proj"](F.gelu(self.mlp["c_fc"](self.ln_2(x)), approximate="tanh"))
         return x + y, k, v
@@ -106,7 +108,7 @@ class GPT2(nn.Module):
             {
                 "wte": nn.Embedding(50257, 768),
                 "wpe": nn.Embedding(1024, 768),
-                "h": nn.ModuleList([Block() for _ in range(12)]),
+                "h": nn.ModuleList([Block(cached == 0) for _ in range(12)]),
                 "ln_f": nn.LayerNorm(768),
             }
         )
@@ -144,6 +146,9 @@ def model_of(name):
             module.running_var.uniform_(0.5, 1.5)
             nn.init.uniform_(module.weight, 0.5, 1.5)
             nn.init.normal_(module.bias, 0, 0.1)
+    if name == "vit_b_16":
+        # Its head starts as zeros.
+        nn.init.normal_(model.heads.head.weight, std=0.02)
     if name == "convnext_tiny":
         for module in model.modules():
             if hasattr(module, "layer_scale"):
@@ -213,7 +218,7 @@ def ort(model, inputs, folder, threads):
     return timed(lambda: session.run(None, arrays))
 
 
-def compare(name, fx, turns, threads):
+def compare(name, fx, turns, threads, profile):
     model, inputs = model_of(name)
     model.eval()
     with tempfile.TemporaryDirectory() as folder:
@@ -243,6 +248,8 @@ def compare(name, fx, turns, threads):
             fx.ask(f"result {word} {folder / 'y.safetensors'}")
             found = load_file(str(folder / "y.safetensors"))["y"]
             worst = max(worst, ((found - expected).abs().max() / expected.abs().max()).item())
+        if profile:
+            fx.ask(f"profile {profile / name}.txt")
         least = dict.fromkeys(engines, float("inf"))
         for _ in range(turns):
             for engine, run in engines.items():
@@ -252,11 +259,15 @@ def compare(name, fx, turns, threads):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("models", nargs="*", default=list(BARS))
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--profile", type=Path)
     options = parser.parse_args()
+    if options.profile:
+        options.profile = options.profile.resolve()
+        options.profile.mkdir(parents=True, exist_ok=True)
     unknown = [name for name in options.models if name not in BARS]
     if unknown:
         sys.exit(f"the models are {', '.join(BARS)}; there is no {', '.join(unknown)}")
@@ -266,7 +277,7 @@ def main():
     print("ms, and over torch eager".ljust(15) + "".join(TITLES[engine].rjust(17) for engine in ENGINES) + "  max_rel_err")
     missed = []
     for name in options.models:
-        least, worst = compare(name, fx, options.turns, options.threads)
+        least, worst = compare(name, fx, options.turns, options.threads, options.profile)
         line = name.ljust(15)
         for engine in ENGINES:
             ms = least.get(engine)

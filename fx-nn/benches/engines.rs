@@ -1,6 +1,7 @@
 //! The fx side of `engines.py`, which compares fx with PyTorch and ONNX Runtime and builds this
 //! program. It answers lines of standard input: `load FOLDER`, `run ENGINE COUNT` (the least time
-//! of so many runs in ms), `result ENGINE FILE`.
+//! of so many runs in ms), `result ENGINE FILE`, `profile FILE` (what the steps of the compiled model
+//! take).
 #![allow(clippy::print_stdout, reason = "the answers are what it prints")]
 
 use std::io::BufRead;
@@ -17,8 +18,8 @@ use fx_nn::models::vit::vit_b_16;
 use fx_nn::module::{ComponentExt, Tag};
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
-use fx_nn::value::Value;
 use fx_nn::trace::{CallArgs, FromValue, IntoArgs};
+use fx_nn::value::Value;
 use fx_nn::weights::{self, Checkpoint};
 
 /// A model as each engine runs it.
@@ -104,7 +105,13 @@ fn load(folder: &Path) -> Result<Loaded> {
         Some("mobilenet_v2") => from_image!(mobilenet_v2(1000)?, folder, x),
         Some("vit_b_16") => from_image!(vit_b_16(224, 1000)?, folder, x),
         Some("convnext_tiny") => from_image!(convnext_tiny(1000)?, folder, x),
-        Some("chain") => from_image!(Chain { tag: Tag::default() }, folder, x),
+        Some("chain") => from_image!(
+            Chain {
+                tag: Tag::default()
+            },
+            folder,
+            x
+        ),
         Some("gpt2") => gpt2(folder, &inputs, false),
         Some("gpt2_token") => gpt2(folder, &inputs, true),
         name => Err(Error::msg(format_args!("no model is named {name:?}"))),
@@ -153,6 +160,12 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
         ["result", engine, file] => {
             let tensor = loaded.as_ref().ok_or_else(model)?.run(engine)?;
             weights::save_tensors([("y".to_string(), tensor)], file)?;
+            "written".into()
+        }
+        ["profile", file] => {
+            let loaded = loaded.as_ref().ok_or_else(model)?;
+            let profile = loaded.compiled.profile(5, loaded.args.clone())?;
+            std::fs::write(file, profile.to_string()).map_err(Error::other)?;
             "written".into()
         }
         _ => return Err(Error::msg(format_args!("`{line}` is no command"))),

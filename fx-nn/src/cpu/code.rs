@@ -4,17 +4,21 @@
 //! Invariant: it gives what the part gives, or its error.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_core::ir::ValueMeta;
 use fx_core::module::{Call, Callee, ComponentExt, Module};
-use fx_core::passes::backend::{Executable, StepReport, Support};
+use fx_core::passes::backend::{Executable, StepReport, StepRun, Support};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
 use fx_core::trace::{CallArgs, Trace};
 use fx_core::value::{DType, Value};
 use fx_core::{GraphModule, Result};
 
+use fx_kernels::Level;
+
 use super::program::Program;
+use super::run::OnStep;
 use super::{Options, fuse, layout, lower};
 use crate::Tensor;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
@@ -82,6 +86,44 @@ impl Code {
         programs.push((key, Arc::clone(&program)));
         Ok(program)
     }
+
+    fn run_observed(
+        &self,
+        inputs: &[&Value],
+        out: &mut Value,
+        on_step: Option<OnStep<'_>>,
+    ) -> Result<()> {
+        let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
+        let run = self
+            .program(key)
+            .and_then(|program| program.run(inputs, out, on_step));
+        let Err(error) = run else {
+            return Ok(());
+        };
+        // The part says what is wrong, with its node and line, or does what the program cannot.
+        let args = inputs.iter().map(|value| (*value).clone()).collect();
+        *out = self.source.forward(CallArgs {
+            args,
+            kwargs: Vec::new(),
+        })?;
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() < 8 {
+            failures.push(error.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// What all threads of the pool do in a second at best.
+fn peak_flops(level: Level) -> f64 {
+    static PEAKS: Mutex<BTreeMap<Level, f64>> = Mutex::new(BTreeMap::new());
+    let mut peaks = PEAKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let peak = peaks.entry(level).or_insert_with(|| {
+        // The best of some: the machine may do something else meanwhile.
+        let runs = (0..5).map(|_| fx_kernels::peak_flops(level));
+        runs.fold(0.0, f64::max) * rayon::current_num_threads() as f64
+    });
+    *peak
 }
 
 /// Whether a value is a tensor of `f32`.
@@ -120,24 +162,20 @@ impl Executable for Code {
     }
 
     fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
-        let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
-        let run = self
-            .program(key)
-            .and_then(|program| program.run(inputs, out));
-        let Err(error) = run else {
-            return Ok(());
-        };
-        // The part says what is wrong, with its node and line, or does what the program cannot.
-        let args = inputs.iter().map(|value| (*value).clone()).collect();
-        *out = self.source.forward(CallArgs {
-            args,
-            kwargs: Vec::new(),
-        })?;
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() < 8 {
-            failures.push(error.to_string());
-        }
-        Ok(())
+        self.run_observed(inputs, out, None)
+    }
+
+    fn run_timed(
+        &self,
+        inputs: &[&Value],
+        out: &mut Value,
+        on_step: &mut dyn FnMut(StepRun<'_>),
+    ) -> Result<()> {
+        self.run_observed(inputs, out, Some(on_step))
+    }
+
+    fn peak_flops(&self) -> Option<f64> {
+        Some(peak_flops(self.options.level))
     }
 
     fn steps(&self) -> Vec<StepReport> {
