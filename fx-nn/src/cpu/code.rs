@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fx_core::ir::ValueMeta;
-use fx_core::module::{Call, Callee, ComponentExt, Module};
+use fx_core::ir::{Argument, Function, ValueMeta};
+use fx_core::module::{Callee, ComponentExt, Module};
 use fx_core::passes::backend::{Executable, StepReport, StepRun, Support};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
 use fx_core::trace::{CallArgs, Trace};
@@ -194,44 +194,48 @@ impl Executable for Code {
     }
 }
 
-/// Whether all functions of a layer have kernels.
-pub(super) fn supports_layer(call: &Call<'_>) -> Support {
-    let Callee::Module(module) = call.callee() else {
-        return Support::no("the callee is no layer");
-    };
-    match unsupported(*module) {
-        Ok(None) => Support::Yes,
-        Ok(Some(why)) => Support::No(why),
+/// Whether a program can have a call of a function: a function without a kernel is called as it is,
+/// on values.
+pub(super) fn supports_function(function: Function) -> Support {
+    if lower::has_kernel(function) {
+        return Support::Yes;
+    }
+    match function.def().effects.is_pure() {
+        true => Support::IfFused,
+        false => Support::no(format!("{} has effects", function.path())),
+    }
+}
+
+/// Whether a program can have all calls of a layer.
+pub(super) fn supports_layer(module: &dyn Module) -> Support {
+    match support_of_body(module) {
+        Ok(support) => support,
         Err(error) => Support::no(format!("its body cannot be traced: {error}")),
     }
 }
 
-/// What a layer does that no kernel is for.
-fn unsupported(module: &dyn Module) -> Result<Option<Cow<'static, str>>> {
+fn support_of_body(module: &dyn Module) -> Result<Support> {
     let body = Trace::new(module).graph_module()?;
-    let mut norm_in_training = false;
+    let mut support = Support::IfFused;
     for node in body.graph().nodes().filter(|node| node.op().is_call()) {
         let call = body.call(node)?;
-        match (call.callee(), call.function()) {
+        let of_call = match (call.callee(), call.function()) {
             (_, Some(function)) if function.path() == "fx_nn::ops::batch_norm" => {
                 let args = call.bind()?;
-                let training = args.get("training");
-                norm_in_training |=
-                    matches!(training.as_deref(), Some(fx_core::ir::Argument::Bool(true)));
-            }
-            (_, Some(function)) if lower::has_kernel(function) || lower::is_free(function) => {}
-            (_, Some(function)) => {
-                return Ok(Some(
-                    format!("there is no kernel for {}", function.path()).into(),
-                ));
-            }
-            (Callee::Module(inner), _) => {
-                if let Some(why) = unsupported(*inner)? {
-                    return Ok(Some(why));
+                match args.get("training").as_deref() {
+                    Some(Argument::Bool(true)) => Support::no("a batch norm in training"),
+                    _ => Support::Yes,
                 }
             }
-            _ => return Ok(Some("it calls what is not known".into())),
+            (_, Some(function)) => supports_function(function),
+            (Callee::Module(inner), _) => supports_layer(*inner),
+            _ => Support::no("it calls what is not known"),
+        };
+        match of_call {
+            Support::No(_) => return Ok(of_call),
+            Support::Yes => support = Support::Yes,
+            _ => {}
         }
     }
-    Ok(norm_in_training.then(|| "a batch norm in training".into()))
+    Ok(support)
 }
