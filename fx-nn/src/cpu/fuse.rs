@@ -146,7 +146,11 @@ fn activation(draft: &Draft, at: Id, uses: &[usize]) -> Option<Item> {
     let inputs = draft.items[source].inputs.clone();
     let mut kind = draft.items[source].kind.clone();
     match &mut kind {
-        Kind::Conv { activation, .. } if *activation == Activation::None => *activation = wanted,
+        Kind::Conv { activation, .. } | Kind::ChannelAffine { activation, .. }
+            if *activation == Activation::None =>
+        {
+            *activation = wanted;
+        }
         Kind::Linear {
             activation, order, ..
         } if *activation == Activation::None => {

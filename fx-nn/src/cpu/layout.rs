@@ -51,6 +51,7 @@ fn wants_images(kind: &Kind) -> bool {
             | Kind::ImageActivate(_)
             | Kind::ImageScale
             | Kind::ImageCat
+            | Kind::ChannelAffine { is_image: true, .. }
     )
 }
 
@@ -82,8 +83,9 @@ fn in_layout(id: Id, image: bool, made: &mut Draft, copies: &mut HashMap<Id, Id>
 fn on_images(item: &mut Item, made: &Draft) {
     let is_image = |id: &Id| made.items[*id].is_image();
     let all = !item.inputs.is_empty() && item.inputs.iter().all(is_image);
-    match &item.kind {
+    match &mut item.kind {
         Kind::Cat(1 | -3) if all => item.kind = Kind::ImageCat,
+        Kind::ChannelAffine { is_image, .. } => *is_image = all,
         Kind::Pointwise(points) if all => {
             if let Some(activation) = only_activation(points) {
                 item.kind = Kind::ImageActivate(activation);

@@ -28,6 +28,7 @@
 mod array;
 mod code;
 mod draft;
+mod elementwise;
 mod frame;
 mod fuse;
 mod layout;
@@ -37,12 +38,13 @@ mod products;
 mod program;
 mod run;
 mod steps;
+mod support;
 mod views;
 
 use std::sync::Arc;
 
 use fx_core::ir::{Op, ValueMeta};
-use fx_core::module::{Call, Callee};
+use fx_core::module::Call;
 use fx_core::passes::Region;
 use fx_core::passes::backend::{Backend, Executable, Metas, Support};
 use fx_core::value::DType;
@@ -107,11 +109,7 @@ impl Backend for Cpu {
         if let Some(dtype) = metas.dtypes().find(wrong) {
             return Support::no(format!("there are no kernels for {dtype}"));
         }
-        match (call.callee(), call.function()) {
-            (_, Some(function)) => code::supports_function(function),
-            (Callee::Module(module), _) => code::supports_layer(*module),
-            _ => Support::no("the callee is not known"),
-        }
+        support::supports_call(call)
     }
 
     fn worth(&self, gm: &GraphModule, part: &Region) -> bool {

@@ -52,6 +52,12 @@ pub(super) enum Kernel {
         table: candle_core::Tensor,
         size: usize,
     },
+    ChannelAffine {
+        factors: Buffer,
+        shifts: Buffer,
+        activation: Activation,
+        is_image: bool,
+    },
     Tape(Tape),
 }
 
@@ -64,6 +70,8 @@ pub(super) struct Step {
     pub frees: Vec<Id>,
     /// The halo that readers of an image need.
     pub halo: usize,
+    /// Whether the program returns what it gives, or a view of it.
+    pub gives_result: bool,
     pub report: StepReport,
 }
 
@@ -99,6 +107,15 @@ impl Program {
         }
         for (_, id) in &returned {
             last_use[*id] = None;
+        }
+        let mut gives_result = vec![false; draft.items.len()];
+        for (_, id) in &returned {
+            gives_result[*id] = true;
+        }
+        for (id, item) in draft.items.iter().enumerate().rev() {
+            if gives_result[id] && matches!(item.kind, Kind::View(_)) {
+                gives_result[item.inputs[0]] = true;
+            }
         }
         let registers = draft.items.len();
         let mut frees: Vec<Vec<Id>> = vec![Vec::new(); registers];
@@ -147,6 +164,7 @@ impl Program {
                 out: id,
                 frees: std::mem::take(&mut frees[id]),
                 halo: halos[id],
+                gives_result: gives_result[id],
             });
         }
         Ok(program)
@@ -212,6 +230,7 @@ impl Kernel {
                 &format!("linear {} to {}", matrix.inputs(), matrix.outputs()),
                 *activation,
             ),
+            Kernel::ChannelAffine { activation, .. } => with("factors and shifts", *activation),
             Kernel::LayerNorm { .. } => "layer norm".into(),
             Kernel::RmsNorm { .. } => "RMS norm".into(),
             Kernel::Embedding { .. } => "embedding".into(),
@@ -327,6 +346,17 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
                 size,
             }
         }
+        Kind::ChannelAffine {
+            factors,
+            shifts,
+            activation,
+            is_image,
+        } => Kernel::ChannelAffine {
+            factors: floats_of(&factors)?,
+            shifts: floats_of(&shifts)?,
+            activation,
+            is_image,
+        },
         Kind::Pointwise(points) => Kernel::Tape(tape(&points)),
         kind => Kernel::Plain(kind),
     })

@@ -8,13 +8,13 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{self, Blocked};
 use fx_kernels::matrix::{Finish, linear};
-use fx_kernels::pointwise::Operand;
+use fx_kernels::pointwise::{Chain, Operand, Unary};
 use fx_kernels::{SizeError, embedding, norm};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, broadcast};
 use super::draft::{Id, Kind};
-use super::frame::{Reading, Register, array, filled, image, place, sizes_differ, slice};
+use super::frame::{Reading, Register, array, filled, image, place, result, sizes_differ, slice};
 use super::memory::{ImageSizes, Pool};
 use super::program::{Kernel, Step};
 use crate::Tensor;
@@ -86,6 +86,48 @@ impl Reading<'_> {
                 let weight = weight.as_ref().map(|w| &***w);
                 norm::rms_norm(level, *size, x, weight, *eps, out)
             }),
+            Kernel::ChannelAffine {
+                factors,
+                shifts,
+                activation,
+                is_image: true,
+            } => {
+                let x = self.image(inputs[0])?;
+                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
+                image(sizes, pool, |out| {
+                    conv::affine(level, x, factors, shifts, *activation, out)
+                })
+            }
+            Kernel::ChannelAffine {
+                factors,
+                shifts,
+                activation,
+                ..
+            } => {
+                let x = self.array(inputs[0], pool)?;
+                let mut channels: Dims = SmallVec::from_elem(0, x.dims.len());
+                match channels.get_mut(1) {
+                    Some(stride) if x.dims[1] == factors.len() => *stride = 1,
+                    _ => return Err(Error::msg("a batch norm is over other channels")),
+                }
+                let mut chain = Chain::new();
+                let [a, b, c] = [chain.input(), chain.input(), chain.input()];
+                let y = chain.mul_add(a, b, c);
+                let y = chain.unary(Unary::Activation(*activation), y);
+                let tape = chain.finish(&[y]);
+                let operands = [
+                    Operand {
+                        data: self.memory(&x),
+                        start: x.start,
+                        strides: &x.strides,
+                    },
+                    Operand::full(factors, &channels),
+                    Operand::full(shifts, &channels),
+                ];
+                array(x.dims.clone(), pool, |out| {
+                    tape.run(level, &x.dims, &operands, &mut [out])
+                })
+            }
             Kernel::Embedding { table, size } => self.embedding(inputs[0], table, *size, pool),
             Kernel::Tape(tape) => {
                 let arrays: Result<SmallVec<[Array; 6]>> =
@@ -105,6 +147,10 @@ impl Reading<'_> {
                         strides: &array.strides,
                     })
                     .collect();
+                if pool.gives_result {
+                    let floats = tape.collect(level, &dims, &operands);
+                    return Ok(result(dims, floats.map_err(sizes_differ)?));
+                }
                 array(dims.clone(), pool, |out| {
                     tape.run(level, &dims, &operands, &mut [out])
                 })
