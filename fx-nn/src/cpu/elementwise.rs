@@ -97,9 +97,14 @@ impl Steps {
         self.points.len() - 1
     }
 
+    /// An item that is read: once, however often it is named.
     fn input(&mut self, id: Id) -> At {
-        self.inputs.push(id);
-        self.push(Point::Input(self.inputs.len() - 1))
+        let Some(known) = self.inputs.iter().position(|other| *other == id) else {
+            self.inputs.push(id);
+            return self.push(Point::Input(self.inputs.len() - 1));
+        };
+        let at = self.points.iter().position(|p| *p == Point::Input(known));
+        at.unwrap_or_else(|| self.push(Point::Input(known)))
     }
 
     fn number(&mut self, x: f64) -> At {

@@ -18,7 +18,7 @@ pub(super) fn fuse(draft: &mut Draft) {
     for at in 0..draft.items.len() {
         let fused = match &draft.items[at].kind {
             Kind::Pointwise(_) => {
-                chain(draft, at, &uses);
+                chain(draft, at, &mut uses);
                 activation(draft, at, &uses).or_else(|| residual(draft, at, &uses))
             }
             Kind::Matmul => attention(draft, at, &uses),
@@ -67,7 +67,7 @@ pub(super) fn is_sum(points: &[Point]) -> bool {
 }
 
 /// Takes steps of pointwise inputs, which nothing else uses, into an item.
-fn chain(draft: &mut Draft, at: Id, uses: &[usize]) {
+fn chain(draft: &mut Draft, at: Id, uses: &mut [usize]) {
     loop {
         let item = &draft.items[at];
         let Kind::Pointwise(points) = &item.kind else {
@@ -98,6 +98,10 @@ fn chain(draft: &mut Draft, at: Id, uses: &[usize]) {
                 Point::Input(input) => {
                     let id = item.inputs[input];
                     let known = inputs.iter().position(|other| *other == id);
+                    if known.is_some() {
+                        // One use where there were two.
+                        uses[id] -= 1;
+                    }
                     Point::Input(known.unwrap_or_else(|| {
                         inputs.push(id);
                         inputs.len() - 1
@@ -111,10 +115,10 @@ fn chain(draft: &mut Draft, at: Id, uses: &[usize]) {
             places.push(joined.len());
             joined.push(moved);
         }
-        let mut nodes = draft.items[source].nodes.clone();
+        uses[source] = 0;
+        let nodes = std::mem::take(&mut draft.items[source].nodes);
         let item = &mut draft.items[at];
-        nodes.append(&mut item.nodes);
-        item.nodes = nodes;
+        item.nodes.splice(0..0, nodes);
         item.inputs = inputs;
         item.kind = Kind::Pointwise(joined);
     }
