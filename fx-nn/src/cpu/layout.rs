@@ -22,7 +22,7 @@ pub(super) fn choose(draft: &mut Draft) {
     for mut item in std::mem::take(&mut draft.items) {
         item.visit_uses(&mut |id| *id = renamed[*id]);
         on_images(&mut item, &made);
-        let wants = wants_images(&item.kind);
+        let wants = wants_images(&item);
         let reads_any = matches!(item.kind, Kind::ShapeOf | Kind::SizeOf(_) | Kind::RankOf);
         if !reads_any {
             item.visit_uses(&mut |id| {
@@ -40,19 +40,9 @@ pub(super) fn choose(draft: &mut Draft) {
     draft.without_dead();
 }
 
-fn wants_images(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Conv { .. }
-            | Kind::MaxPool(_)
-            | Kind::AveragePool(_)
-            | Kind::AdaptivePool(_)
-            | Kind::ImageAdd(_)
-            | Kind::ImageActivate(_)
-            | Kind::ImageScale
-            | Kind::ImageCat
-            | Kind::ChannelAffine { is_image: true, .. }
-    )
+/// Whether an item reads images: as those do that give images, but for the one that makes them.
+fn wants_images(item: &Item) -> bool {
+    item.is_image() && !matches!(item.kind, Kind::ToImage)
 }
 
 /// The item, or its copy in the other layout.

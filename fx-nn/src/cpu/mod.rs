@@ -23,6 +23,9 @@
 //! and `decompile` gives that back. Whatever the kernels do not cover runs as the source does:
 //! other element types, other devices, inputs or weights that need gradients.
 //!
+//! Weights are packed when a module is compiled: one that is written in place after that is not
+//! noticed, so compile again after training.
+//!
 //! Sizes are read when a program runs, so that one program serves every batch and every length.
 
 mod array;

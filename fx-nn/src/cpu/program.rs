@@ -10,7 +10,7 @@ use fx_core::value::{NodeId, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{Conv2d, ConvOptions};
 use fx_kernels::matrix::{Order, PackedMatrix, WeightKind, WeightOrder};
-use fx_kernels::pointwise::{Chain, Tape};
+use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::Options;
@@ -56,7 +56,8 @@ pub(super) enum Kernel {
         factors: Buffer,
         shifts: Buffer,
         activation: Activation,
-        is_image: bool,
+        /// For arrays; images have a kernel of their own.
+        tape: Option<Tape>,
     },
     Tape(Tape),
 }
@@ -355,11 +356,20 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
             factors: floats_of(&factors)?,
             shifts: floats_of(&shifts)?,
             activation,
-            is_image,
+            tape: (!is_image).then(|| affine(activation)),
         },
         Kind::Pointwise(points) => Kernel::Tape(tape(&points)),
         kind => Kernel::Plain(kind),
     })
+}
+
+/// `activation(x * factor + shift)`, of three inputs.
+fn affine(activation: Activation) -> Tape {
+    let mut chain = Chain::new();
+    let [x, factor, shift] = [chain.input(), chain.input(), chain.input()];
+    let y = chain.mul_add(x, factor, shift);
+    let y = chain.unary(Unary::Activation(activation), y);
+    chain.finish(&[y])
 }
 
 fn tape(points: &[Point]) -> Tape {

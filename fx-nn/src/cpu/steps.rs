@@ -8,7 +8,7 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{self, Blocked};
 use fx_kernels::matrix::{Finish, linear};
-use fx_kernels::pointwise::{Chain, Operand, Unary};
+use fx_kernels::pointwise::Operand;
 use fx_kernels::{SizeError, embedding, norm};
 use smallvec::SmallVec;
 
@@ -90,18 +90,17 @@ impl Reading<'_> {
                 factors,
                 shifts,
                 activation,
-                is_image: true,
+                tape: None,
             } => {
                 let x = self.image(inputs[0])?;
-                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
-                image(sizes, pool, |out| {
+                image(sizes_of(x, step.halo), pool, |out| {
                     conv::affine(level, x, factors, shifts, *activation, out)
                 })
             }
             Kernel::ChannelAffine {
                 factors,
                 shifts,
-                activation,
+                tape: Some(tape),
                 ..
             } => {
                 let x = self.array(inputs[0], pool)?;
@@ -110,11 +109,6 @@ impl Reading<'_> {
                     Some(stride) if x.dims[1] == factors.len() => *stride = 1,
                     _ => return Err(Error::msg("a batch norm is over other channels")),
                 }
-                let mut chain = Chain::new();
-                let [a, b, c] = [chain.input(), chain.input(), chain.input()];
-                let y = chain.mul_add(a, b, c);
-                let y = chain.unary(Unary::Activation(*activation), y);
-                let tape = chain.finish(&[y]);
                 let operands = [
                     Operand {
                         data: self.memory(&x),
@@ -192,13 +186,7 @@ impl Reading<'_> {
     /// The residual of a convolution, of the sizes of its result.
     fn residual(&self, id: Id, sizes: ImageSizes) -> Result<Arc<Blocked>> {
         let residual = self.image(id)?;
-        let (batch, channels, height, width, _) = sizes;
-        let same = (
-            residual.batch(),
-            residual.channels(),
-            residual.height(),
-            residual.width(),
-        ) == (batch, channels, height, width);
+        let same = sizes_of(residual, sizes.4) == sizes;
         match same {
             true => Ok(Arc::clone(residual)),
             false => Err(Error::msg("a sum changes the sizes of an image")),
@@ -328,12 +316,12 @@ impl Reading<'_> {
             Kind::Mean { dims, keepdim } => self.mean(inputs[0], dims, *keepdim, pool)?,
             Kind::ImageAdd(activation) => {
                 let (a, b) = (self.image(inputs[0])?, self.image(inputs[1])?);
-                let sizes = (a.batch(), a.channels(), a.height(), a.width(), step.halo);
+                let sizes = sizes_of(a, step.halo);
                 image(sizes, pool, |out| conv::add(level, a, b, *activation, out))?
             }
             Kind::ImageActivate(activation) => {
                 let x = self.image(inputs[0])?;
-                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
+                let sizes = sizes_of(x, step.halo);
                 image(sizes, pool, |out| {
                     conv::activate(level, x, *activation, out)
                 })?
@@ -346,7 +334,7 @@ impl Reading<'_> {
                 let count: Dims = SmallVec::from_slice(&[gates.batch(), gates.channels()]);
                 let gates = filled(count, pool, |out| gates.to_nchw(out).map_err(sizes_differ))?;
                 let gates = self.floats(&gates);
-                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
+                let sizes = sizes_of(x, step.halo);
                 let none = fx_kernels::Activation::None;
                 image(sizes, pool, |out| conv::scale(level, x, gates, none, out))?
             }
@@ -457,6 +445,11 @@ impl Reading<'_> {
             Ok(())
         })
     }
+}
+
+/// The sizes of images like these, with a halo.
+fn sizes_of(x: &Blocked, halo: usize) -> ImageSizes {
+    (x.batch(), x.channels(), x.height(), x.width(), halo)
 }
 
 /// The sum of floats, in lanes.
