@@ -98,10 +98,6 @@ fn chain(draft: &mut Draft, at: Id, uses: &mut [usize]) {
                 Point::Input(input) => {
                     let id = item.inputs[input];
                     let known = inputs.iter().position(|other| *other == id);
-                    if known.is_some() {
-                        // One use where there were two.
-                        uses[id] -= 1;
-                    }
                     Point::Input(known.unwrap_or_else(|| {
                         inputs.push(id);
                         inputs.len() - 1
@@ -115,7 +111,10 @@ fn chain(draft: &mut Draft, at: Id, uses: &mut [usize]) {
             places.push(joined.len());
             joined.push(moved);
         }
-        uses[source] = 0;
+        // What both read is used once where it was used twice.
+        let both = draft.items[source].inputs.iter().chain(&item.inputs);
+        both.for_each(|id| uses[*id] -= 1);
+        inputs.iter().for_each(|id| uses[*id] += 1);
         let nodes = std::mem::take(&mut draft.items[source].nodes);
         let item = &mut draft.items[at];
         item.nodes.splice(0..0, nodes);
