@@ -5,7 +5,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
 use fx_nn::models::resnet::resnet18;
+use fx_nn::no_grad;
 use fx_nn::prelude::*;
 use fx_nn::run::PlainInterpreter;
 use peak_alloc::PeakAlloc;
@@ -92,6 +94,41 @@ fn resnet() -> Result<(f64, f64)> {
     Ok((median(run_times) / median(eager_times), memory))
 }
 
+/// A Qwen2 of width 64, whose products take no longer than its size arithmetic: the time of a traced
+/// step over that of calling the model, for one token after 16.
+fn small_decoder() -> Result<f64> {
+    let config = r#"{
+        "model_type": "qwen2", "vocab_size": 256, "hidden_size": 64, "intermediate_size": 128,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
+        "hidden_act": "silu", "tie_word_embeddings": true
+    }"#;
+    let model = CausalLM::new(&Config::from_json(config)?)?;
+    let traced = model.trace()?;
+    let prompt = Tensor::from_vec((0..16i64).collect(), (1, 16))?;
+    let token = Tensor::from_vec(vec![7i64], (1, 1))?;
+    no_grad(|| {
+        let (_, caches) = model.forward(&prompt, model.caches(1)?)?;
+        let (mut eager, mut traced_times) = (Vec::new(), Vec::new());
+        for i in 0..101 {
+            let (ours, theirs) = (caches.clone(), caches.clone());
+            let mut run_eager = Some(|| model.forward(&token, theirs));
+            if i % 2 == 0
+                && let Some(run) = run_eager.take()
+            {
+                eager.push(time(run)?);
+            }
+            traced_times.push(time(|| {
+                traced.forward::<(Tensor, Vec<Cache>)>((&token, ours))
+            })?);
+            if let Some(run) = run_eager {
+                eager.push(time(run)?);
+            }
+        }
+        Ok(median(traced_times) / median(eager))
+    })
+}
+
 /// The time to compile a chain of `n` nodes, in seconds.
 fn compile(n: usize, runs: usize) -> Result<f64> {
     let mut gm = chain(n)?;
@@ -152,6 +189,9 @@ fn main() -> Result<()> {
         let (time, memory) = resnet()?;
         println!("run.resnet18_ratio {time:.3}");
         println!("run.peak_memory_ratio {memory:.3}");
+    }
+    if wanted("decode") {
+        println!("run.decode_small_ratio {:.3}", small_decoder()?);
     }
     if wanted("compile") {
         let (short, long) = (compile(100_000, 10)?, compile(1_000_000, 5)?);

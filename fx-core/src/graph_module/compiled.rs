@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::GraphModule;
 use super::edit::Versions;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::op::Op;
+use crate::module::hierarchy::ComponentExt;
 use crate::trace::scope::visible_modes;
+use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 /// What a backend made of a graph: runs on one value for each placeholder, and puts the result of
@@ -64,6 +67,27 @@ pub trait Executable: Send + Sync {
     fn peak_flops(&self) -> Option<f64> {
         None
     }
+
+    /// How many programs it has made so far: one that takes sizes at run time makes one for all.
+    fn plans(&self) -> usize {
+        1
+    }
+
+    /// Reads its tensors again before the next run: they were written in place, by something that
+    /// it does not notice.
+    fn refresh(&self) {}
+
+    /// Keeps only what runs need: has the module that it was made of hold tensors without data.
+    /// Errors of runs are its own from now on, since the graph can no longer run.
+    ///
+    /// # Errors
+    /// Returns an error if it needs the tensors; the module is as before then.
+    fn release(&self, source: &mut GraphModule) -> Result<()> {
+        let _ = source;
+        Err(Error::msg(
+            "this backend's code runs on the tensors of its source, which cannot be released",
+        ))
+    }
 }
 
 /// A step of a run that is timed.
@@ -105,6 +129,8 @@ pub struct Compiled {
     executable: Arc<dyn Executable>,
     fallbacks: Arc<Mutex<BTreeMap<Cow<'static, str>, usize>>>,
     of: Versions,
+    /// Whether the module has no data of its tensors.
+    is_released: bool,
 }
 
 impl Compiled {
@@ -140,6 +166,11 @@ impl Compiled {
         self.executable.peak_flops()
     }
 
+    /// How many programs the backend has made so far.
+    pub fn plans(&self) -> usize {
+        self.executable.plans()
+    }
+
     /// Runs the code by `run` on what it covers.
     #[inline]
     fn run(
@@ -149,6 +180,9 @@ impl Compiled {
     ) -> Option<Result<Value>> {
         let inputs: Vec<&Value> = args.iter().collect();
         if let Err(reason) = self.executable.covers(&inputs) {
+            if self.is_released {
+                return Some(Err(released(&reason)));
+            }
             let fallbacks = self.fallbacks.lock();
             let mut fallbacks = fallbacks.unwrap_or_else(PoisonError::into_inner);
             *fallbacks.entry(reason).or_default() += 1;
@@ -180,6 +214,7 @@ impl GraphModule {
             executable,
             fallbacks: Arc::default(),
             of: self.versions(),
+            is_released: false,
         }));
     }
 
@@ -191,10 +226,14 @@ impl GraphModule {
     /// Runs the backend's code, if there is any.
     #[inline]
     pub(super) fn run_compiled(&self, args: &[Value]) -> Option<Result<Value>> {
-        let compiled = self.compiled()?;
+        let Some(compiled) = self.compiled() else {
+            return self.error_of_released().map(Err);
+        };
         if visible_modes() > 0 {
             // A mode sees every call.
-            return None;
+            return compiled
+                .is_released
+                .then(|| Err(released("a mode has to see every call")));
         }
         compiled.run(args, |inputs, out| compiled.executable.run(inputs, out))
     }
@@ -210,4 +249,93 @@ impl GraphModule {
             compiled.executable.run_timed(inputs, out, on_step)
         })
     }
+
+    /// The error of a module without data of its tensors that was edited after it was compiled.
+    #[cold]
+    fn error_of_released(&self) -> Option<Error> {
+        let compiled = self.compiled.as_deref()?;
+        let is_fake = |value: &Value| value.as_object().is_some_and(|object| object.is_fake());
+        let lacks_data = || self.state_dict().values().any(is_fake);
+        (compiled.is_released && lacks_data()).then(|| released("the module was edited"))
+    }
+
+    /// The module, and those in it that a backend made code of, inner ones of branches and loops
+    /// too.
+    fn for_each_compiled(
+        &mut self,
+        change: &mut dyn FnMut(&mut GraphModule) -> Result<()>,
+    ) -> Result<()> {
+        if self.compiled().is_some() {
+            return change(self);
+        }
+        let paths: Vec<Arc<str>> = self.compiled_parts().map(|(path, _)| path).collect();
+        for path in paths {
+            change(self.submodule_as_mut::<GraphModule>(&path)?)?;
+        }
+        self.for_each_side(|_, side| side.for_each_compiled(change))
+    }
+
+    /// The parts that the graph calls and a backend made code of, with their calls.
+    pub(crate) fn compiled_parts(&self) -> impl Iterator<Item = (Arc<str>, NodeId)> {
+        self.graph().nodes().filter_map(|node| match node.op() {
+            Op::CallModule(path) => {
+                let module = self.submodule_as::<GraphModule>(path).ok()?;
+                module.compiled()?;
+                Some((path.clone(), node.id()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Has the code of backends read its tensors again before the next run. Needed only after
+    /// writes that the backend does not notice; its documentation names them.
+    pub fn refresh(&self) {
+        for (_, module) in self.with_sides() {
+            if let Some(compiled) = module.compiled() {
+                compiled.executable.refresh();
+            }
+            for (path, _) in module.compiled_parts() {
+                if let Ok(part) = module.submodule_as::<GraphModule>(&path) {
+                    part.refresh();
+                }
+            }
+        }
+    }
+
+    /// Drops the tensors of compiled parts whose data the backend has in its own form: the module
+    /// still runs, prints and describes itself, and its parts hold tensors without data. What the
+    /// code does not cover is an error then, since the graph cannot run. To edit, save or compile
+    /// it again, load the weights first.
+    ///
+    /// # Errors
+    /// Returns an error if a backend runs on the tensors themselves, or nothing is compiled. Parts
+    /// before it are released then.
+    pub fn release_source(&mut self) -> Result<()> {
+        let mut any = false;
+        self.for_each_compiled(&mut |module| {
+            any = true;
+            let Some(mut compiled) = module.compiled.take() else {
+                return Ok(());
+            };
+            let done = compiled.executable.release(module);
+            compiled.of = module.versions();
+            compiled.is_released |= done.is_ok();
+            module.compiled = Some(compiled);
+            done
+        })?;
+        match any {
+            true => Ok(()),
+            false => Err(Error::msg(
+                "nothing of this module is compiled, so that there is no source to release",
+            )),
+        }
+    }
+}
+
+/// The error of a run that the code does not cover and the graph cannot do.
+fn released(reason: &str) -> Error {
+    ErrorKind::Weights(format!(
+        "the compiled code cannot run here ({reason}), and its source was released: load the weights again to run the graph"
+    ))
+    .into()
 }

@@ -42,6 +42,13 @@ enum Operand {
     Template(u32),
 }
 
+impl Operand {
+    /// Whether it is made for each call.
+    fn is_built(self) -> bool {
+        matches!(self, Operand::Template(_) | Operand::Module(_))
+    }
+}
+
 /// A structured argument.
 #[derive(Debug)]
 enum Template {
@@ -304,7 +311,6 @@ impl Program {
         }
     }
 
-    #[cold]
     fn call_with_templates(
         &self,
         step: &Step,
@@ -312,18 +318,19 @@ impl Program {
         frame: &[Value],
         out: &mut Value,
     ) -> Result<()> {
-        let values = self.fetch_all(&step.operands, attributes, frame)?;
-        let args: SmallVec<[&Value; 8]> = values.iter().collect();
+        let operands = self.operands_of(&step.operands);
+        let built = self.build_all(operands, attributes, frame)?;
+        let args = self.lend_all(operands, &built, attributes, frame);
         match &step.callee {
             Callee::Kernel(kernel) => kernel(&args, out),
             Callee::Module(module) => attributes.modules[*module as usize].run(&args, out),
             Callee::Dynamic(function) => function.run(&args, out),
             Callee::Check(_) => Ok(()),
             Callee::Method(candidates) => {
-                let (kernel, range) = pick(candidates, values.first())?;
-                let values = self.fetch_all(range, attributes, frame)?;
-                let args: SmallVec<[&Value; 8]> = values.iter().collect();
-                kernel(&args, out)
+                let (kernel, range) = pick(candidates, args.first().copied())?;
+                let operands = self.operands_of(range);
+                let built = self.build_all(operands, attributes, frame)?;
+                kernel(&self.lend_all(operands, &built, attributes, frame), out)
             }
         }
     }
@@ -366,6 +373,35 @@ impl Program {
         let free = std::mem::take(out);
         *out = dispatch::call_values_at(function, form, args, free, here)?;
         Ok(())
+    }
+
+    /// The operands that are no value as they are: structures and modules.
+    fn build_all(
+        &self,
+        operands: &[Operand],
+        attributes: &Attributes,
+        frame: &[Value],
+    ) -> Result<SmallVec<[Value; 2]>> {
+        let built = operands.iter().filter(|operand| operand.is_built());
+        built
+            .map(|operand| self.fetch(*operand, frame, attributes))
+            .collect()
+    }
+
+    /// Lends operands, of which some were built.
+    fn lend_all<'a>(
+        &'a self,
+        operands: &[Operand],
+        built: &'a [Value],
+        attributes: &'a Attributes,
+        frame: &'a [Value],
+    ) -> SmallVec<[&'a Value; 8]> {
+        let mut built = built.iter();
+        let lent = operands.iter().map(|operand| match operand.is_built() {
+            true => built.next().expect("each such operand was built"),
+            false => self.lend(*operand, attributes, frame),
+        });
+        lent.collect()
     }
 
     fn fetch_all(

@@ -67,12 +67,32 @@ impl Blocked {
             self.width,
             self.halo,
         ) = (batch, channels, height, width, halo);
-        let needed = self.planes() * self.plane() * BLOCK;
+        let needed = Blocked::floats(batch, channels, height, width, halo);
         if self.buffer.len() < needed {
+            // The old memory goes before the new comes.
+            self.buffer = Buffer::default();
             self.buffer = Buffer::zeros(needed);
         } else {
             self.clear_halo();
         }
+    }
+
+    /// The floats that images of these sizes take, with channels in whole blocks and the halo.
+    pub fn floats(
+        batch: usize,
+        channels: usize,
+        height: usize,
+        width: usize,
+        halo: usize,
+    ) -> usize {
+        let (rows, columns) = (height + 2 * halo, width + 2 * halo);
+        batch * channels.div_ceil(BLOCK) * rows * columns * BLOCK
+    }
+
+    /// The floats that its memory holds: [`reset`](Blocked::reset) to sizes that need no more
+    /// allocates nothing.
+    pub fn capacity(&self) -> usize {
+        self.buffer.len()
     }
 
     fn sizes(&self) -> (usize, usize, usize, usize, usize) {

@@ -66,7 +66,9 @@ impl Conv2d {
         } else {
             Kind::Direct(Direct::new(spec, weight, bias, level))
         };
-        let first = First::suits(&spec).then(|| First::new(spec, weight, bias, level));
+        let first = spec
+            .reads_plain()
+            .then(|| First::new(spec, weight, bias, level));
         Ok(Conv2d { spec, kind, first })
     }
 

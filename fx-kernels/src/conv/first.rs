@@ -23,11 +23,6 @@ pub(crate) struct First {
 }
 
 impl First {
-    /// Whether the convolution has few enough input channels.
-    pub(crate) fn suits(spec: &ConvSpec) -> bool {
-        spec.groups == 1 && spec.in_channels <= BLOCK / 2
-    }
-
     pub(crate) fn new(spec: ConvSpec, weight: &[f32], bias: Option<&[f32]>, level: Level) -> First {
         let blocks = spec.out_channels.div_ceil(BLOCK);
         let per_set = if level == Level::Avx512 { 2 } else { 1 };

@@ -91,10 +91,16 @@ pub(crate) fn lanes(level: Level) -> usize {
 }
 
 /// Runs all tasks: on rayon's threads where `work`, in floating-point operations, is worth it.
-pub(crate) fn run<T: Send>(tasks: Vec<T>, work: usize, f: impl Fn(T) + Send + Sync) {
-    if work < SERIAL || tasks.len() < 2 {
-        tasks.into_iter().for_each(f);
+pub(crate) fn run<T: Send>(
+    tasks: impl IntoIterator<Item = T>,
+    work: usize,
+    f: impl Fn(T) + Send + Sync,
+) {
+    let tasks = tasks.into_iter();
+    if work < SERIAL || tasks.size_hint().1 == Some(1) {
+        tasks.for_each(f);
     } else {
+        let tasks: Vec<T> = tasks.collect();
         tasks.into_par_iter().with_max_len(1).for_each(f);
     }
 }

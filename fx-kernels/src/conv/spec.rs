@@ -1,5 +1,6 @@
 //! The sizes of a convolution, checked once: everything behind [`ConvSpec::check`] may divide by them.
 
+use crate::buffer::BLOCK;
 use crate::error::check;
 use crate::{Level, SizeError};
 
@@ -76,6 +77,12 @@ impl ConvSpec {
     /// Whether each group is one channel in and out.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.in_channels && self.groups == self.out_channels
+    }
+
+    /// Whether the convolution has so few input channels that it reads plain images faster than
+    /// blocks of channels: [`Conv2d::run_nchw`](super::Conv2d::run_nchw).
+    pub fn reads_plain(&self) -> bool {
+        self.groups == 1 && self.in_channels <= BLOCK / 2
     }
 
     /// The floating-point operations for an output of this many pixels.

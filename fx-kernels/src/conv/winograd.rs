@@ -7,6 +7,7 @@
 )]
 
 use pulp::{Simd, WithSimd};
+use smallvec::SmallVec;
 
 use crate::conv::direct::Kernel;
 use crate::conv::epilogue::{Epilogue, clamp};
@@ -129,8 +130,7 @@ impl Winograd {
             );
             share::with_scratch((inputs + products) * BLOCK, |scratch| {
                 let (first, second) = scratch.blocks_mut().split_at_mut(inputs);
-                let source: Vec<(usize, &mut [Block])> =
-                    first.chunks_exact_mut(PLACES * tiles).enumerate().collect();
+                let source = first.chunks_exact_mut(PLACES * tiles).enumerate();
                 share::run(source, inner, |(block, target)| {
                     let start = (image * in_blocks + block) * input.plane();
                     let corner = y0 + input.halo() - self.spec.padding[0];
@@ -148,12 +148,12 @@ impl Winograd {
                 let parts = tile::split(share::lanes(self.level), tiles);
                 let chunk = self.spec.in_channels * self.per_set * BLOCK;
                 let zeros = [0.0; 2 * BLOCK];
-                let targets: Vec<(usize, &mut [Block])> = second[..products]
+                let targets = second[..products]
                     .chunks_exact_mut(self.per_set * tiles)
-                    .enumerate()
-                    .collect();
+                    .enumerate();
                 share::run(targets, inner, |(index, target)| {
-                    let mut planes: Vec<&mut [Block]> = target.chunks_exact_mut(tiles).collect();
+                    let mut planes: SmallVec<[&mut [Block]; 4]> =
+                        target.chunks_exact_mut(tiles).collect();
                     self.level.run(Kernel {
                         input: transformed,
                         corner: index % PLACES * tiles,
@@ -175,9 +175,7 @@ impl Winograd {
                     });
                 });
                 let products = &second[..products];
-                let planes: Vec<(usize, &mut &mut [Block])> =
-                    planes.iter_mut().enumerate().collect();
-                share::run(planes, inner, |(block, out)| {
+                share::run(planes.iter_mut().enumerate(), inner, |(block, out)| {
                     let set = block / self.per_set * PLACES * self.per_set + block % self.per_set;
                     self.level.run(Backward {
                         products: &products[set * tiles..],

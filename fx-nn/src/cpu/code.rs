@@ -1,19 +1,21 @@
 //! `Code`: the executable of a part: a program for each kind of arguments, and the part itself for
 //! what no program covers.
 //!
-//! Invariant: it gives what the part gives, or its error.
+//! Invariant: it gives what the part gives with the weights as they are, or its error.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fx_core::ir::ValueMeta;
-use fx_core::module::ComponentExt;
+use fx_core::module::{ComponentExt, TensorKind, VisitorMut, walk_mut};
 use fx_core::passes::backend::{Executable, StepReport, StepRun};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
+use fx_core::shapes::Spec;
+use fx_core::tensor::Object;
 use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
-use fx_core::{GraphModule, Result};
+use fx_core::{Error, GraphModule, Result};
 
 use fx_kernels::Level;
 
@@ -23,43 +25,46 @@ use super::{Options, fuse, layout, lower};
 use crate::Tensor;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
 use crate::tensor::is_without_gradients;
+use crate::tensor::writes::Writes;
 
 /// Which arguments are tensors of `f32`.
 type Key = Vec<bool>;
 
 /// The code of a part.
 pub(super) struct Code {
-    /// The part, as it was given.
-    source: GraphModule,
-    /// The part without layers, batch norms folded into their convolutions.
-    opened: GraphModule,
     options: Options,
-    programs: Mutex<Vec<(Key, Arc<Program>)>>,
     needs_gradients: bool,
+    made: Mutex<Made>,
     failures: Mutex<Vec<String>>,
+}
+
+/// What was made of a part so far.
+struct Made {
+    /// The part as it was given; `None` once it is released.
+    source: Option<Arc<GraphModule>>,
+    /// The programs, or why there is none.
+    programs: Vec<(Key, std::result::Result<Arc<Program>, String>)>,
+    /// Writes into the weights that the programs packed.
+    writes: Writes,
 }
 
 impl Code {
     pub fn of(part: &GraphModule, inputs: &[Option<ValueMeta>], options: Options) -> Result<Code> {
         let mut source = part.clone();
         source.unguarded();
-        let mut opened = source.clone();
-        opened.apply(&RemoveDropout)?;
-        opened.apply(&FuseBatchNorm)?;
-        let mut opened = opened.opened()?;
-        opened.apply(&MethodsToFunctions)?;
-        opened.apply(&FoldConstants::new())?;
-        let needs_gradients = part.state_dict().values().any(|value| {
+        let needs_gradients = part.named_parameters().iter().any(|(_, value)| {
             value
                 .downcast_ref::<Tensor>()
                 .is_some_and(|tensor| tensor.requires_grad().unwrap_or(false))
         });
         let code = Code {
-            source,
-            opened,
             options,
-            programs: Mutex::default(),
             needs_gradients,
+            made: Mutex::new(Made {
+                source: Some(Arc::new(source)),
+                programs: Vec::new(),
+                writes: Writes::default(),
+            }),
             failures: Mutex::default(),
         };
         let dtype = |meta: &Option<ValueMeta>| meta.as_ref()?.tensor()?.dtype;
@@ -68,23 +73,13 @@ impl Code {
                 .iter()
                 .map(|meta| dtype(meta) == Some(DType::F32))
                 .collect();
-            code.program(key)?;
+            code.made().program(key, &code.options)?;
         }
         Ok(code)
     }
 
-    fn program(&self, key: Key) -> Result<Arc<Program>> {
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, program)) = programs.iter().find(|(other, _)| *other == key) {
-            return Ok(Arc::clone(program));
-        }
-        let mut draft = lower::lower(&self.opened, &key)?;
-        draft.without_dead();
-        fuse::fuse(&mut draft);
-        layout::choose(&mut draft);
-        let program = Arc::new(Program::of(draft, &self.options)?);
-        programs.push((key, Arc::clone(&program)));
-        Ok(program)
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run_observed(
@@ -94,15 +89,17 @@ impl Code {
         on_step: Option<OnStep<'_>>,
     ) -> Result<()> {
         let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
-        let run = self
-            .program(key)
-            .and_then(|program| program.run(inputs, out, on_step));
+        let program = self.made().program(key, &self.options);
+        let run = program.and_then(|program| program.run(inputs, out, on_step));
         let Err(error) = run else {
             return Ok(());
         };
+        let Some(source) = self.made().source.clone() else {
+            return Err(error);
+        };
         // The part says what is wrong, with its node and line, or does what the program cannot.
         let args = inputs.iter().map(|value| (*value).clone()).collect();
-        *out = self.source.forward(CallArgs {
+        *out = source.forward(CallArgs {
             args,
             kwargs: Vec::new(),
         })?;
@@ -112,6 +109,52 @@ impl Code {
         }
         Ok(())
     }
+}
+
+impl Made {
+    /// The program for a kind of arguments, with the weights as they are.
+    fn program(&mut self, key: Key, options: &Options) -> Result<Arc<Program>> {
+        if self.source.is_some() && self.writes.any() {
+            self.programs.clear();
+        }
+        if let Some((_, program)) = self.programs.iter().find(|(other, _)| *other == key) {
+            return program.clone().map_err(Error::msg);
+        }
+        let source = self.source.as_ref().ok_or_else(|| {
+            Error::msg("the code was released before it was made for arguments of these types")
+        })?;
+        if self.programs.is_empty() {
+            // From before the weights are read.
+            let named = [source.named_parameters(), source.named_buffers()];
+            let tensors = named.iter().flatten();
+            let tensors = tensors.filter_map(|(_, value)| value.downcast_ref::<Tensor>());
+            self.writes = Writes::watch(tensors.filter_map(|tensor| tensor.candle().ok()));
+        }
+        let program = program(source, &key, options);
+        let kept = program.as_ref().map(Arc::clone).map_err(Error::to_string);
+        self.programs.push((key, kept));
+        program
+    }
+}
+
+/// A program for a kind of arguments.
+fn program(source: &GraphModule, key: &Key, options: &Options) -> Result<Arc<Program>> {
+    let mut draft = lower::lower(&opened(source)?, key)?;
+    draft.without_dead();
+    fuse::fuse(&mut draft);
+    layout::choose(&mut draft);
+    Program::of(draft, options).map(Arc::new)
+}
+
+/// A part without layers, batch norms folded into their convolutions.
+fn opened(part: &GraphModule) -> Result<GraphModule> {
+    let mut opened = part.clone();
+    opened.apply(&RemoveDropout)?;
+    opened.apply(&FuseBatchNorm)?;
+    let mut opened = opened.opened()?;
+    opened.apply(&MethodsToFunctions)?;
+    opened.apply(&FoldConstants::new())?;
+    Ok(opened)
 }
 
 /// What all threads of the pool do in a second at best.
@@ -130,6 +173,37 @@ fn peak_flops(level: Level) -> f64 {
 fn is_floats(value: &Value) -> bool {
     let tensor = value.downcast_ref::<Tensor>();
     tensor.is_some_and(|tensor| tensor.dtype().is_ok_and(|dtype| dtype == DType::F32))
+}
+
+/// Has a component hold tensors without data, of the same shapes and types.
+#[derive(Default)]
+struct DropData {
+    /// The tensors that took the place of others, by the number of these.
+    fakes: BTreeMap<u64, Tensor>,
+    error: Option<Error>,
+}
+
+impl VisitorMut for DropData {
+    fn tensor(&mut self, _: &str, _: TensorKind, tensor: &mut dyn Object) {
+        let any: &mut dyn std::any::Any = tensor;
+        let Some(tensor) = any.downcast_mut::<Tensor>() else {
+            return;
+        };
+        let id = tensor.object_id();
+        if let Some(fake) = id.and_then(|id| self.fakes.get(&id)) {
+            *tensor = fake.clone();
+            return;
+        }
+        match Tensor::fake(Spec::of(Value::of(tensor.clone()))) {
+            Ok(fake) => {
+                if let Some(id) = id {
+                    self.fakes.insert(id, fake.clone());
+                }
+                *tensor = fake;
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
 }
 
 impl Executable for Code {
@@ -178,11 +252,41 @@ impl Executable for Code {
         Some(peak_flops(self.options.level))
     }
 
+    fn plans(&self) -> usize {
+        self.made().programs.len()
+    }
+
+    fn refresh(&self) {
+        let mut made = self.made();
+        if made.source.is_some() {
+            made.programs.clear();
+        }
+    }
+
+    fn release(&self, source: &mut GraphModule) -> Result<()> {
+        let mut made = self.made();
+        if !made.programs.iter().any(|(_, program)| program.is_ok()) {
+            return Err(Error::msg(
+                "nothing is packed yet: compile with `.like(..)`, or run the module before its source is released",
+            ));
+        }
+        let mut dropping = DropData::default();
+        walk_mut(source, &mut dropping);
+        match dropping.error {
+            Some(error) => Err(error),
+            None => {
+                made.source = None;
+                Ok(())
+            }
+        }
+    }
+
     fn steps(&self) -> Vec<StepReport> {
-        let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut steps: Vec<StepReport> = programs
+        let mut steps: Vec<StepReport> = self
+            .made()
+            .programs
             .first()
-            .map(|(_, program)| program.report())
+            .and_then(|(_, program)| Some(program.as_ref().ok()?.report()))
             .unwrap_or_default();
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         steps.extend(

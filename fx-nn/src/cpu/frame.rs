@@ -9,7 +9,7 @@ use fx_core::trace::FromValue;
 use fx_core::value::{DType, IntoValue, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::Blocked;
-use fx_kernels::{Buffer, Level, SizeError, transpose};
+use fx_kernels::{Level, SizeError, transpose};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, Memory, strides_of};
@@ -189,11 +189,7 @@ pub(super) fn filled(
     fill: impl FnOnce(&mut [f32]) -> Result<()>,
 ) -> Result<Array> {
     let len = dims.iter().product();
-    let mut buffer: Arc<Buffer> = pool.buffer(len);
-    let floats = Arc::get_mut(&mut buffer);
-    let floats = floats.ok_or_else(|| Error::msg("a buffer is still read"))?;
-    fill(&mut floats[..len])?;
-    pool.keep(&buffer);
+    let buffer = pool.buffer(len, fill)?;
     Ok(Array {
         strides: strides_of(&dims),
         memory: Memory::Buffer(buffer),
@@ -251,10 +247,6 @@ pub(super) fn image(
     pool: &mut Pool,
     fill: impl FnOnce(&mut Blocked) -> Result<(), SizeError>,
 ) -> Result<Register> {
-    let mut image = pool.image(sizes);
-    let blocked = Arc::get_mut(&mut image);
-    let blocked = blocked.ok_or_else(|| Error::msg("an image is still read"))?;
-    fill(blocked).map_err(sizes_differ)?;
-    pool.keep_image(&image);
+    let image = pool.image(sizes, |image| fill(image).map_err(sizes_differ))?;
     Ok(Register::Image(image))
 }

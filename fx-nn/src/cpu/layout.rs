@@ -24,9 +24,17 @@ pub(super) fn choose(draft: &mut Draft) {
         on_images(&mut item, &made);
         let wants = wants_images(&item);
         let reads_any = matches!(item.kind, Kind::ShapeOf | Kind::SizeOf(_) | Kind::RankOf);
+        let plain = match &item.kind {
+            Kind::Conv { spec, .. } if spec.reads_plain() => Some(item.inputs[0]),
+            _ => None,
+        };
+        let plain =
+            plain.filter(|id| !made.items[*id].is_image() && !item.inputs[1..].contains(id));
         if !reads_any {
             item.visit_uses(&mut |id| {
-                *id = in_layout(*id, wants, &mut made, &mut copies);
+                if Some(*id) != plain {
+                    *id = in_layout(*id, wants, &mut made, &mut copies);
+                }
             });
         }
         renamed.push(made.items.len());

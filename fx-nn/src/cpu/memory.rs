@@ -1,9 +1,11 @@
-//! `Pool`: the buffers of a run, used again once nothing reads them.
+//! `Pool`: the memory of a run, used again once nothing reads it.
 //!
-//! Invariant: a buffer that is handed out is read by nobody else.
+//! Invariant: memory that is filled is read by nobody else. A run with the sizes of the one before
+//! uses the same memory for the same values, and allocates none.
 
 use std::sync::Arc;
 
+use fx_core::{Error, Result};
 use fx_kernels::Buffer;
 use fx_kernels::conv::Blocked;
 
@@ -13,63 +15,110 @@ pub(super) type ImageSizes = (usize, usize, usize, usize, usize);
 /// Buffers and images of former steps.
 #[derive(Default)]
 pub(super) struct Pool {
-    buffers: Vec<Arc<Buffer>>,
-    images: Vec<Arc<Blocked>>,
+    buffers: Shelf<Buffer>,
+    images: Shelf<Blocked>,
     /// Whether the program returns what the step gives that runs.
     pub gives_result: bool,
 }
 
 impl Pool {
-    /// A buffer of at least `len` floats, with what it held before.
-    pub fn buffer(&mut self, len: usize) -> Arc<Buffer> {
-        let free = |buffer: &Arc<Buffer>| Arc::strong_count(buffer) == 1;
-        let fitting = self.buffers.iter().enumerate();
-        let fitting = fitting.filter(|(_, buffer)| buffer.len() >= len && free(buffer));
-        match fitting.min_by_key(|(_, buffer)| buffer.len()) {
-            Some((at, _)) => self.buffers.swap_remove(at),
-            None => {
-                // A free buffer that is too small would stay beside the new one.
-                let small = self.buffers.iter().position(free);
-                if let Some(at) = small {
-                    self.buffers.swap_remove(at);
+    /// Has the next run use memory as the last one did.
+    pub fn restart(&mut self) {
+        self.buffers.next = 0;
+        self.images.next = 0;
+    }
+
+    /// A buffer whose first `len` floats a closure fills; they hold what was there before.
+    pub fn buffer(
+        &mut self,
+        len: usize,
+        fill: impl FnOnce(&mut [f32]) -> Result<()>,
+    ) -> Result<Arc<Buffer>> {
+        self.buffers.fill(
+            len,
+            |buffer| buffer.len(),
+            |buffer| {
+                if buffer.len() < len {
+                    // The old memory goes before the new comes.
+                    *buffer = Buffer::default();
+                    *buffer = Buffer::zeros(len);
                 }
-                Arc::new(Buffer::zeros(len))
-            }
-        }
+                fill(&mut buffer[..len])
+            },
+        )
     }
 
-    /// Has a buffer used again, once nothing else reads it.
-    pub fn keep(&mut self, buffer: &Arc<Buffer>) {
-        self.buffers.push(Arc::clone(buffer));
-    }
-
-    /// Images of these sizes; their halo is zero, and inside is what they held before.
-    pub fn image(&mut self, sizes: ImageSizes) -> Arc<Blocked> {
-        let (batch, channels, height, width, halo) = sizes;
-        let free = |image: &Arc<Blocked>| Arc::strong_count(image) == 1;
-        let same = |image: &Arc<Blocked>| {
-            (
-                image.batch(),
-                image.channels(),
-                image.height(),
-                image.width(),
-                image.halo(),
-            ) == sizes
-        };
-        let found = self.images.iter().position(|i| free(i) && same(i));
-        let found = found.or_else(|| self.images.iter().position(free));
-        let mut image = match found {
-            Some(at) => self.images.swap_remove(at),
-            None => Arc::default(),
-        };
-        if let Some(image) = Arc::get_mut(&mut image) {
+    /// Images of these sizes that a closure fills; their halo is zero, and inside is what they held
+    /// before.
+    pub fn image(
+        &mut self,
+        (batch, channels, height, width, halo): ImageSizes,
+        fill: impl FnOnce(&mut Blocked) -> Result<()>,
+    ) -> Result<Arc<Blocked>> {
+        let needed = Blocked::floats(batch, channels, height, width, halo);
+        self.images.fill(needed, Blocked::capacity, |image| {
             image.reset(batch, channels, height, width, halo);
-        }
-        image
+            fill(image)
+        })
     }
+}
 
-    /// Has images used again, once nothing else reads them.
-    pub fn keep_image(&mut self, image: &Arc<Blocked>) {
-        self.images.push(Arc::clone(image));
+/// Memory of a kind, in the order in which it was made.
+struct Shelf<T> {
+    items: Vec<Arc<T>>,
+    /// Which item each request of the last run got.
+    plan: Vec<usize>,
+    /// The number of requests of this run.
+    next: usize,
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Shelf {
+            items: Vec::new(),
+            plan: Vec::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<T: Default> Shelf<T> {
+    /// Has a closure fill an item that nothing reads: that of the last run, or the smallest that is
+    /// large enough, or the largest of those too small, which grows. One of more than twice the size
+    /// is left to a value that needs it.
+    fn fill(
+        &mut self,
+        needed: usize,
+        capacity: impl Fn(&T) -> usize,
+        fill: impl FnOnce(&mut T) -> Result<()>,
+    ) -> Result<Arc<T>> {
+        let is_free = |item: &Arc<T>| Arc::strong_count(item) == 1;
+        let fits = |item: &Arc<T>| is_free(item) && capacity(item) >= needed;
+        let planned = self.plan.get(self.next).copied();
+        let at = match planned.filter(|at| fits(&self.items[*at])) {
+            Some(at) => at,
+            None => {
+                let free = self.items.iter().enumerate();
+                let free = free.filter(|(_, item)| is_free(item));
+                let free = free.filter(|(_, item)| capacity(item) / 2 <= needed);
+                let best = free.min_by_key(|(_, item)| match capacity(item) {
+                    enough if enough >= needed => (false, enough),
+                    small => (true, usize::MAX - small),
+                });
+                best.map_or(self.items.len(), |(at, _)| at)
+            }
+        };
+        if at == self.items.len() {
+            self.items.push(Arc::default());
+        }
+        match self.plan.get_mut(self.next) {
+            Some(planned) => *planned = at,
+            None => self.plan.push(at),
+        }
+        self.next += 1;
+        let item = &mut self.items[at];
+        let filled = Arc::get_mut(item);
+        fill(filled.ok_or_else(|| Error::msg("memory is still read"))?)?;
+        Ok(Arc::clone(item))
     }
 }

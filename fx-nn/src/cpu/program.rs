@@ -16,7 +16,7 @@ use fx_kernels::{Activation, Buffer, Level};
 use super::Options;
 use super::array::{Array, Memory};
 use super::draft::{Draft, Id, Kind, Point};
-use super::frame::{Frame, Register};
+use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
 use crate::Tensor;
 
@@ -258,11 +258,19 @@ impl Kernel {
     }
 }
 
-/// The floats of a tensor in order.
+/// Reads the floats of a tensor in order, where they are.
+fn with_floats<R>(tensor: &Tensor, read: impl FnOnce(&[f32]) -> R) -> Result<R> {
+    let data = tensor.candle()?.contiguous().map_err(Error::other)?;
+    let (storage, layout) = data.storage_and_layout();
+    let floats = slice(&storage)?;
+    Ok(read(
+        &floats[layout.start_offset()..][..layout.shape().elem_count()],
+    ))
+}
+
+/// A copy of the floats of a tensor, in order.
 pub(super) fn floats_of(tensor: &Tensor) -> Result<Buffer> {
-    let data = tensor.candle()?.flatten_all().map_err(Error::other)?;
-    let floats: Vec<f32> = data.to_vec1().map_err(Error::other)?;
-    Ok(Buffer::from_slice(&floats))
+    with_floats(tensor, Buffer::from_slice)
 }
 
 fn weight(tensor: Option<&Tensor>) -> Result<Weight> {
@@ -282,12 +290,9 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
                 level: options.level,
                 winograd: options.winograd,
             };
-            let conv = Conv2d::new(
-                spec,
-                &floats_of(&tensor)?,
-                bias.as_ref().map(|b| &***b),
-                options,
-            );
+            let conv = with_floats(&tensor, |floats| {
+                Conv2d::new(spec, floats, bias.as_ref().map(|b| &***b), options)
+            })?;
             Kernel::Conv {
                 conv: Box::new(conv.map_err(Error::other)?),
                 activation,
@@ -304,13 +309,15 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
                     "the weight of a linear layer has two dimensions",
                 ));
             };
-            let matrix = PackedMatrix::new(
-                &floats_of(&tensor)?,
-                inputs,
-                outputs,
-                WeightOrder::OutputsFirst,
-                WeightKind::F32,
-            );
+            let matrix = with_floats(&tensor, |floats| {
+                PackedMatrix::new(
+                    floats,
+                    inputs,
+                    outputs,
+                    WeightOrder::OutputsFirst,
+                    WeightKind::F32,
+                )
+            })?;
             Kernel::Linear {
                 matrix: matrix.map_err(Error::other)?,
                 bias: weight(bias.as_ref())?,

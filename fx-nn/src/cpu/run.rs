@@ -63,6 +63,7 @@ impl Program {
             };
         }
         let Frame { registers, pool } = frame;
+        pool.restart();
         for step in &self.steps {
             let reading = Reading {
                 registers,

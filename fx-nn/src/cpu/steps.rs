@@ -27,16 +27,26 @@ impl Reading<'_> {
         match &step.kernel {
             Kernel::Plain(kind) => self.plain(step, kind, pool),
             Kernel::Conv { conv, activation } => {
-                let x = self.image(inputs[0])?;
                 let spec = conv.spec();
-                let (height, width) = spec.out_size(x.height(), x.width());
-                let sizes = (x.batch(), spec.out_channels, height, width, step.halo);
+                let [batch, _, height, width] = self.dims(inputs[0])?[..] else {
+                    return Err(Error::msg("an image has four dimensions"));
+                };
+                let size = spec.out_size(height, width);
+                let sizes = (batch, spec.out_channels, size.0, size.1, step.halo);
                 let residual = match inputs.get(1) {
                     Some(id) => Some(self.residual(*id, sizes)?),
                     None => None,
                 };
                 let residual = residual.as_deref();
-                image(sizes, pool, |out| conv.run(x, residual, *activation, out))
+                if let Register::Image(x) = &self.registers[inputs[0]] {
+                    return image(sizes, pool, |out| conv.run(x, residual, *activation, out));
+                }
+                let x = self.array(inputs[0], pool)?;
+                let x = self.contiguous(x, pool)?;
+                let size = (batch, height, width);
+                image(sizes, pool, |out| {
+                    conv.run_nchw(self.floats(&x), size, residual, *activation, out)
+                })
             }
             Kernel::Linear {
                 matrix,

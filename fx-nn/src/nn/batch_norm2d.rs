@@ -9,6 +9,7 @@ use crate::device;
 use crate::error::Fx;
 use crate::ops;
 use crate::tensor::Tensor;
+use crate::tensor::writes::written;
 
 /// y = (x - mean) / sqrt(var + eps) * weight + bias, for each channel of `x` `[N, C, H, W]`.
 ///
@@ -97,6 +98,7 @@ pub(super) fn count_batch(count: Option<&Tensor>) -> Result<()> {
         Var::from_tensor(count)
             .and_then(|var| var.set(&next.detach()))
             .fx()?;
+        written(count);
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::{dim, layer_norm as sample, norm, softmax as kernels};
+use crate::tensor::writes::written;
 use crate::tensor::{Shape, Tensor};
 
 /// exp(x) over its sum along `dim`.
@@ -93,7 +94,9 @@ pub(super) fn move_towards(
 ) -> candle_core::Result<()> {
     let before = running.to_dtype(batch.dtype())?;
     let moved = (before.affine(1.0 - momentum, 0.0)? + batch.affine(momentum, 0.0)?)?;
-    running.slice_set(&moved.to_dtype(running.dtype())?, 0, 0)
+    running.slice_set(&moved.to_dtype(running.dtype())?, 0, 0)?;
+    written(running);
+    Ok(())
 }
 
 /// Refuses parameters of another shape, also where the input has no element that would meet them.

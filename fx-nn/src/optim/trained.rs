@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 
 use crate::error::Fx;
 use crate::nn::named_variables;
+use crate::tensor::writes::written;
 use crate::tensor::{Gradients, Number, Tensor};
 
 /// A parameter that is trained.
@@ -38,6 +39,7 @@ impl Parameter {
     /// Sets a new value, and the state after this change.
     pub fn change(&mut self, value: &Candle, remembered: Vec<Candle>) -> candle_core::Result<()> {
         self.var.set(value)?;
+        written(self.var.as_tensor());
         self.remembered = remembered;
         self.step += 1;
         Ok(())

@@ -5,6 +5,7 @@ use fx_core::tensor::{escape_with, known_shape};
 use fx_core::value::{DType, Device};
 use fx_core::{Error, Result};
 
+use super::writes::written;
 use super::{Number, Repr, Shape, Tensor, candle_dtype, fx_dtype};
 use crate::device;
 use crate::error::Fx;
@@ -263,12 +264,16 @@ impl Tensor {
         let source = source.cast(self.dtype()?)?;
         let other = source.data("copy_from")?.clone();
         if own.is_variable() {
-            return Var::from_tensor(own).and_then(|var| var.set(&other)).fx();
+            Var::from_tensor(own).and_then(|var| var.set(&other)).fx()?;
+            written(own);
+            return Ok(());
         }
         if own.is_contiguous() && own.elem_count() > 0 {
             let flat = |t: &candle_core::Tensor| t.reshape(t.elem_count());
             let in_place = || flat(own)?.slice_set(&flat(&other.contiguous()?)?, 0, 0);
-            return in_place().fx();
+            in_place().fx()?;
+            written(own);
+            return Ok(());
         }
         *self = self.with_data(other);
         Ok(())

@@ -16,6 +16,7 @@ pub(crate) mod saved;
 mod sections;
 mod source;
 mod tensor_or_number;
+pub(crate) mod writes;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -9,6 +9,7 @@ use fx_core::{Error, Result};
 use half::{bf16, f16};
 
 use super::source::Spelling;
+use super::writes::written;
 use super::{Tensor, candle_dtype};
 use crate::device::{self, PROCESSOR};
 use crate::error::Fx;
@@ -159,7 +160,7 @@ impl Tensor {
         let (dtype, size) = (self.dtype()?, source.dtype().size_in_bytes());
         let flat = own.detach().flatten_all().fx()?;
         let mut at = 0;
-        source.for_each_chunk(&mut |bytes| {
+        let read = source.for_each_chunk(&mut |bytes| {
             for bytes in bytes.chunks(PIECE) {
                 let count = bytes.len() / size;
                 let fill = Fill {
@@ -178,7 +179,9 @@ impl Tensor {
                 at += count;
             }
             Ok(())
-        })
+        });
+        written(&flat);
+        read
     }
 }
 

@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::graph_module::compiled::Executable;
 use crate::ir::node::NodeRef;
-use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
+use crate::module::attributes::within;
 use crate::module::call::Call;
 use crate::passes::split::parts::{Parts, SplitPart};
 use crate::region::region::Region;
@@ -54,6 +54,21 @@ pub struct LowerReport {
     pub left: Vec<LeftNode>,
     /// Parts that the backend could not make code of, by path, with its error.
     pub failed: Vec<(Arc<str>, String)>,
+}
+
+impl LowerReport {
+    /// Adds the report of a side of a branch or loop, which is at a path.
+    fn join(&mut self, path: &str, inside: LowerReport) {
+        let below = |inner: &str| -> Arc<str> { within(path, inner).into() };
+        self.parts.extend(inside.parts.into_iter().map(|mut part| {
+            part.path = below(&part.path);
+            part
+        }));
+        self.left.extend(inside.left);
+        let failed = inside.failed.into_iter();
+        self.failed
+            .extend(failed.map(|(inner, error)| (below(&inner), error)));
+    }
 }
 
 impl fmt::Display for LowerReport {
@@ -109,11 +124,25 @@ impl GraphModule {
     /// Replaces the parts that a backend can run by its code. Each part becomes a graph module
     /// under a path, which is printed, saved and edited as what it is and runs the backend's code;
     /// after an edit it runs its graph. [`decompile`](GraphModule::decompile) puts the nodes back.
+    /// The sides of branches and the bodies of loops are lowered too.
     ///
     /// # Errors
     /// Returns an error if the parts cannot be moved; nothing changes then. A part that the backend
     /// fails to compile is no error: it stays a graph, and the report names it.
     pub fn lower<B: Backend + ?Sized>(&mut self, backend: &B) -> Result<LowerReport> {
+        self.edit(|gm| {
+            let mut report = gm.lower_graph(backend)?;
+            gm.for_each_side(|path, side| {
+                let inside = side.lower(backend)?;
+                report.join(path, inside);
+                Ok(())
+            })?;
+            Ok(report)
+        })
+    }
+
+    /// Lowers the graph itself, without branches and loops.
+    fn lower_graph<B: Backend + ?Sized>(&mut self, backend: &B) -> Result<LowerReport> {
         let mut left = Vec::new();
         let supports = |call: &Call<'_>, metas: &Metas<'_>| backend.supports(call, metas);
         let before = colours(self, supports, |node, reason| {
@@ -164,19 +193,18 @@ impl GraphModule {
     /// Returns an error if a part cannot be put back; nothing changes then.
     pub fn decompile(&mut self) -> Result<usize> {
         self.edit(|gm| {
-            let calls = gm.graph().nodes().filter(|node| match node.op() {
-                Op::CallModule(path) => gm
-                    .submodule_as::<GraphModule>(path)
-                    .is_ok_and(|module| module.compiled().is_some()),
-                _ => false,
-            });
-            let calls: Vec<NodeId> = calls.map(NodeRef::id).collect();
+            let calls: Vec<NodeId> = gm.compiled_parts().map(|(_, call)| call).collect();
             for call in &calls {
                 gm.put_inline(*call)?;
             }
+            let mut count = calls.len();
+            gm.for_each_side(|_, side| {
+                count += side.decompile()?;
+                Ok(())
+            })?;
             gm.fill_shapes();
             gm.remove_executable();
-            Ok(calls.len())
+            Ok(count)
         })
     }
 }
