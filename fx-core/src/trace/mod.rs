@@ -44,6 +44,7 @@ pub(crate) mod list;
 pub(crate) mod mode;
 pub(crate) mod open_side;
 pub(crate) mod operand;
+mod placed;
 mod proxy;
 #[doc(hidden)]
 pub mod range;
@@ -57,6 +58,7 @@ mod tensor_type;
 pub(crate) mod tracer;
 
 pub use self::annotation::annotate;
+pub use self::placed::placed;
 pub use self::appending::GraphAppendingTracer;
 pub use self::ask::TracedExt;
 pub use self::call_args::{CallArgs, IntoArgs};
