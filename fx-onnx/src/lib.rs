@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod compare;
+mod dtype;
+pub mod load;
+mod opaque;
+pub mod out;
+pub mod proto;
+
+pub use compare::max_rel_err;
+pub use load::{Import, from_bytes, load};
+pub use opaque::Opaque;
+pub use out::{
+    Cx, Export, ExportReport, Layers, Name, OnnxExt, OpCall, Operand, Rule, Val, Weights, rules,
+};
+
+/// The names that most programs need: `use fx_onnx::prelude::*;`.
+pub mod prelude {
+    pub use crate::out::{Export, Layers, OnnxExt, Rule, Weights};
+}
