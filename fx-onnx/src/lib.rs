@@ -8,7 +8,7 @@ pub mod out;
 pub mod proto;
 
 pub use compare::max_rel_err;
-pub use load::{Import, from_bytes, load};
+pub use load::{Import, ImportReport, Limits, Load, Support, from_bytes, int_of, load, support, tensor};
 pub use opaque::Opaque;
 pub use out::{
     Cx, Export, ExportReport, Layers, Name, OnnxExt, OpCall, Operand, Rule, Val, Weights, rules,
@@ -16,5 +16,6 @@ pub use out::{
 
 /// The names that most programs need: `use fx_onnx::prelude::*;`.
 pub mod prelude {
+    pub use crate::load::Load;
     pub use crate::out::{Export, Layers, OnnxExt, Rule, Weights};
 }

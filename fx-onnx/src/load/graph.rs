@@ -183,14 +183,14 @@ impl Reader<'_> {
         let args = inputs.iter().filter(|input| !input.is_absent()).map(|input| Ok(Value::object(input.tensor()?)));
         let call = CallArgs { args: args.collect::<Result<_>>()?, kwargs: Vec::new() };
         let given: Value = opaque.forward(call)?;
-        match given {
+        match &given {
             Value::Tuple(items) => Ok(items.iter().map(|item| V::Tensor(item.downcast_ref::<Tensor>().cloned().unwrap_or_else(|| unreachable_tensor(item)), None)).collect()),
             Value::Proxy(proxy) if node.output.len() > 1 => {
                 let items = (0..node.output.len()).map(|at| Ok(V::Tensor(proxy.getitem(at as i64)?.to::<Tensor>()?, None)));
                 items.collect()
             }
             Value::Proxy(proxy) => Ok(vec![V::Tensor(proxy.to::<Tensor>()?, None)]),
-            other => Ok(vec![V::Tensor(Tensor::from_value(other)?, None)]),
+            other => Ok(vec![V::Tensor(Tensor::from_value(other.clone())?, None)]),
         }
     }
 

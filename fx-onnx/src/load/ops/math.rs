@@ -26,7 +26,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "Log" => |cx| unary(cx, ops::log),
         "Neg" => |cx| match cx.input(0).as_sizes() {
             Some((items, scalar)) => {
-                let items = items.iter().map(|n| n * -1).collect::<Result<Vec<Int>>>()?;
+                let items = items.iter().map(|n| n.clone() * -1).collect::<Result<Vec<Int>>>()?;
                 Ok(vec![V::Ints(items, scalar)])
             }
             None => unary(cx, |x| -x),
@@ -50,20 +50,20 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             cx.of(ops::logical_not(&x)?, DType::Bool)
         },
         "BitwiseNot" => |cx| unary(cx, ops::bitwise_not),
-        "Add" => |cx| arithmetic(cx, |a, b| a + b, |a, b| a + b),
-        "Sub" => |cx| arithmetic(cx, |a, b| a - b, |a, b| a - b),
-        "Mul" => |cx| arithmetic(cx, |a, b| a * b, |a, b| a * b),
+        "Add" => |cx| arithmetic(cx, |a, b| a + b, |a, b| a.clone() + b.clone()),
+        "Sub" => |cx| arithmetic(cx, |a, b| a - b, |a, b| a.clone() - b.clone()),
+        "Mul" => |cx| arithmetic(cx, |a, b| a * b, |a, b| a.clone() * b.clone()),
         "Div" => |cx| match cx.is_float(0) {
-            true => arithmetic(cx, |a, b| a / b, |a, b| a.floordiv(b)),
+            true => arithmetic(cx, |a, b| a / b, |a, b| a.clone().floordiv(b.clone())),
             // Toward zero.
-            false => arithmetic(cx, truncated, |a, b| a.floordiv(b)),
+            false => arithmetic(cx, truncated, |a, b| a.clone().floordiv(b.clone())),
         },
         "Mod" => |cx| match cx.flag("fmod") {
             true => {
                 let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
                 cx.like(ops::fmod(&a, &b)?)
             }
-            false => arithmetic(cx, |a, b| ops::remainder(a, b), |a, b| a - (a.clone().floordiv(b)? * b)?),
+            false => arithmetic(cx, |a, b| ops::remainder(a, b), |a, b| a.clone() - (a.clone().floordiv(b.clone())? * b.clone())?),
         },
         "Pow" => |cx| {
             let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
@@ -133,7 +133,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "IsInf" => |cx| {
             let x = cx.tensor(0)?;
             let y = match (cx.int("detect_negative", 1), cx.int("detect_positive", 1)) {
-                (0, 0) => ops::zeros_like(&x, DType::Bool)?,
+                (0, 0) => ops::zeros_like(&x, Some(DType::Bool))?,
                 (0, _) => ops::isposinf(&x)?,
                 (_, 0) => ops::isneginf(&x)?,
                 _ => ops::isinf(&x)?,

@@ -299,7 +299,7 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                 let whole = x.size(axis)?;
                 let place = |at: &Int| -> Result<Int> {
                     match at.concrete() {
-                        Some(at) if at < 0 => &whole + at,
+                        Some(at) if at < 0 => whole.clone() + at,
                         Some(at) if at >= i64::from(i32::MAX) => Ok(whole.clone()),
                         _ => Ok(at.clone()),
                     }
