@@ -6,6 +6,7 @@
 The last line counts: node tests: kept K passed N refused R wrong W panics P.
 """
 
+import os
 import pathlib
 import re
 import struct
@@ -65,7 +66,9 @@ def reason(text):
 
 
 def run(folder):
-    command = ["cargo", "run", "--release", "-q", "-p", "fx-onnx", "--example", "node_runner", "--", str(folder)]
+    built = os.environ.get("FX_NODE_RUNNER")
+    cargo = ["cargo", "run", "--release", "-q", "-p", "fx-onnx", "--example", "node_runner", "--"]
+    command = [*([built] if built else cargo), str(folder)]
     lines = subprocess.run(command, cwd=HERE.parent.parent, capture_output=True, text=True, check=True).stdout
     return {name: (state, text) for name, state, text in (line.split("\t", 2) for line in lines.splitlines())}
 

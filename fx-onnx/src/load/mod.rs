@@ -27,6 +27,7 @@ use prost::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::root::Root;
+use crate::dtype;
 use crate::opaque::Opaque;
 use crate::proto::{DimensionValue, GraphProto, ModelProto, NodeProto, TypeProto, TypeValue, ValueInfoProto};
 
@@ -165,6 +166,12 @@ impl Load {
                 continue;
             }
             let tensor = tensors::tensor(&constant, folder)?;
+            if dtype::known(constant.data_type).is_some_and(|d| matches!(d, DType::I8 | DType::U16)) && !quantized(&graph.node, &constant.name) {
+                return Err(Error::msg(format_args!(
+                    "the constant `{}` has elements of type {}, of which fx holds no tensors",
+                    constant.name, dtype::name(constant.data_type)
+                )));
+            }
             let path = fresh(&tensors, &paths::clean(&constant.name));
             if !known.insert(constant.name.clone()) {
                 return Err(Error::msg(format_args!("two constants have the name `{}`", constant.name)));
@@ -245,6 +252,12 @@ impl Load {
         });
         Ok((Spec::tensor(sizes, dtype), Some(dtype)))
     }
+}
+
+/// Whether only operators of quantized numbers read a constant.
+fn quantized(nodes: &[NodeProto], name: &str) -> bool {
+    let ops = ["DequantizeLinear", "MatMulInteger", "ConvInteger"];
+    nodes.iter().filter(|node| node.input.iter().any(|input| input == name)).all(|node| ops.contains(&&*node.op_type))
 }
 
 /// A name of a size: letters, digits and `_`, or an expression of such.
@@ -328,6 +341,7 @@ fn opaque(
 /// # Errors
 /// Returns an error if fx holds no tensors of its type, or its bytes do not fit its sizes.
 pub fn tensor(proto: &crate::proto::TensorProto) -> Result<Tensor> {
+    Root::known_type(proto.data_type, &proto.name)?;
     tensors::tensor(proto, None)
 }
 

@@ -66,7 +66,7 @@ impl Root {
     pub fn known_type(code: i32, name: &str) -> Result<DType> {
         dtype::known(code)
             .filter(|d| !matches!(d, DType::I8 | DType::U16))
-            .ok_or_else(|| Error::msg(format_args!("the input `{name}` has elements of type {}, of which fx holds no tensors", dtype::name(code))))
+            .ok_or_else(|| Error::msg(format_args!("`{name}` has elements of type {}, of which fx holds no tensors", dtype::name(code))))
     }
 }
 

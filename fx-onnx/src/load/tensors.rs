@@ -139,7 +139,7 @@ pub(super) fn of_bytes(bytes: &[u8], dtype: DType, shape: &[usize]) -> Result<Te
         DType::BF16 => candle_core::DType::BF16,
         DType::F32 => candle_core::DType::F32,
         DType::F64 => candle_core::DType::F64,
-        // fx holds no tensors of these: their numbers fit a wider type.
+        // fx holds no tensors of these. What is quantized is read as the numbers that it stands for, which fit a wider type.
         DType::I8 => {
             let wide: Vec<i16> = bytes.iter().map(|b| i16::from(*b as i8)).collect();
             return Tensor::from_vec(wide, shape);

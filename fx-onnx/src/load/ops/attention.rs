@@ -69,7 +69,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             if cx.has(6) {
                 return Err(Error::msg("attention whose keys are padded"));
             }
+            if cx.node.attribute.iter().any(|attribute| attribute.name.contains("window")) {
+                return Err(Error::msg("attention in a window"));
+            }
             let past = cx.has(4);
+            let before = if past { cx.tensor(4)?.size(2)?.concrete() } else { Some(0) };
             if past {
                 k = ops::cat(&[cx.tensor(4)?, k], 2)?;
                 v = ops::cat(&[cx.tensor(5)?, v], 2)?;
@@ -88,10 +92,15 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let root = scale.sqrt();
             let scores = ops::matmul(&(&q * root)?, &ops::transpose(&(&k * root)?, -2, -1)?)?;
             let raw = scores.clone();
-            let mut masked = scores;
+            let cap = cx.float("softcap", 0.0);
+            let mut masked = match cap {
+                0.0 => scores,
+                cap => (ops::tanh(&(scores / cap)?)? * cap)?,
+            };
+            let capped = masked.clone();
             if cx.flag("is_causal") {
                 let (rows, columns) = (known(&q, 2)?, known(&k, 2)?);
-                let offset = if past { columns - rows } else { 0 };
+                let offset = before.ok_or_else(|| Error::msg("attention of sizes that are not known"))?;
                 let all = (0..rows).flat_map(|row| (0..columns).map(move |column| u8::from(column > row + offset)));
                 let all: Vec<u8> = all.collect();
                 let hidden = Tensor::from_vec(all, (rows as usize, columns as usize))?.ne(0)?;
@@ -110,11 +119,6 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 masked = (masked + ops::to_dtype(&mask, dtype)?)?;
             }
             let with_mask = masked.clone();
-            let cap = cx.float("softcap", 0.0);
-            if cap != 0.0 {
-                masked = (ops::tanh(&(masked / cap)?)? * cap)?;
-            }
-            let capped = masked.clone();
             let weights = match cx.type_of("softmax_precision")? {
                 Some(wide) if wide != dtype => ops::to_dtype(&ops::softmax(&ops::to_dtype(&masked, wide)?, -1)?, dtype)?,
                 _ => ops::softmax(&masked, -1)?,
@@ -128,8 +132,8 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             };
             let inside = match cx.int("qk_matmul_output_mode", 0) {
                 0 => raw,
-                1 => with_mask,
-                2 => capped,
+                1 => capped,
+                2 => with_mask,
                 _ => weights,
             };
             let all = [y, present_k, present_v, inside];

@@ -181,7 +181,8 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
             let (rows, columns) = (h.floordiv(block)?, w.floordiv(block)?);
             let y = ops::reshape(&x, vec![n.clone(), c.clone(), rows.clone(), block.into(), columns.clone(), block.into()])?;
-            let y = ops::permute(&y, [0, 3, 5, 1, 2, 4])?;
+            let order = if cx.text("mode", "DCR") == "CRD" { [0, 1, 3, 5, 2, 4] } else { [0, 3, 5, 1, 2, 4] };
+            let y = ops::permute(&y, order)?;
             cx.like(ops::reshape(&y, vec![n, (c * (block * block))?, rows, columns])?)
         },
         "Trilu" => |cx| {

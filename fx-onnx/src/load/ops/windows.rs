@@ -17,7 +17,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             };
             let (x, w) = (wide(0, 2)?, wide(1, 3)?);
             let y = convolved(cx, x, &w, None)?;
-            cx.of(ops::to_dtype(&y, DType::I32)?, DType::I32)
+            cx.of(ops::to_dtype(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
         },
         "ConvTranspose" => transposed,
         "MaxPool" => |cx| pool(cx, true),
@@ -88,13 +88,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             }
             let total: i64 = own.iter().product();
             let flat = ops::scatter(&ops::zeros(vec![total], Some(cx.dtype(0)?))?, 0, &ops::reshape(&places, [-1])?, &ops::reshape(&x, [-1])?)?;
-            let mut y = ops::reshape(&flat, own.clone())?;
+            let y = ops::reshape(&flat, own)?;
             if cx.has(2) {
-                let target = cx.input(2).known_ints()?;
-                // Places were counted through the image that is asked for.
-                let total: i64 = target.iter().product();
-                let flat = ops::scatter(&ops::zeros(vec![total], Some(cx.dtype(0)?))?, 0, &ops::reshape(&places, [-1])?, &ops::reshape(&x, [-1])?)?;
-                y = ops::reshape(&flat, target)?;
+                return Err(Error::msg("unpooling to a size that is asked for: its places are counted through another"));
             }
             cx.like(y)
         },
@@ -498,7 +494,7 @@ impl Rule1<'_> {
         for near in low..=high {
             let weight = kernel(near as f64 - source);
             let inside = (0..=last).contains(&near);
-            if weight == 0.0 || ((self.exclude || self.antialias) && !inside) {
+            if weight == 0.0 || (self.exclude && !inside) {
                 continue;
             }
             weights[near.clamp(0, last) as usize] += weight;
