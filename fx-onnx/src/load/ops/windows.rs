@@ -13,7 +13,16 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "ConvInteger" => |cx| {
             let wide = |at: usize, zero: usize| -> Result<Tensor> {
                 let x = ops::to_dtype(&cx.tensor(at)?, DType::F32)?;
-                match cx.optional(zero)? { Some(z) => x - ops::to_dtype(&z, DType::F32)?, None => Ok(x) }
+                match cx.optional(zero)? {
+                    Some(z) => {
+                        let z = ops::to_dtype(&z, DType::F32)?;
+                        // Those of weights may be one for each result.
+                        let rank = cx.rank(at)?;
+                        let shape: Vec<i64> = std::iter::once(-1).chain(std::iter::repeat_n(1, rank - 1)).collect();
+                        x - if zero == 3 { ops::reshape(&z, shape)? } else { z }
+                    }
+                    None => Ok(x),
+                }
             };
             let (x, w) = (wide(0, 2)?, wide(1, 3)?);
             let y = convolved(cx, x, &w, None)?;
