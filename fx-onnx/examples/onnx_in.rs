@@ -22,15 +22,25 @@ fn run(path: &Path) -> Result<f64> {
     let folder = path.with_extension("");
     let (args, expected) = (tensors(&folder, "in")?, tensors(&folder, "out")?);
     let gm = fx_onnx::load(path)?.module;
-    let found: Value = gm.forward(CallArgs { args, kwargs: Vec::new() })?;
+    let found: Value = gm.forward(CallArgs {
+        args,
+        kwargs: Vec::new(),
+    })?;
     let list = Value::List(expected.into());
     fx_onnx::max_rel_err(&found, &list)
 }
 
 fn main() -> Result<()> {
-    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "target/onnx_in".to_string()));
+    let folder = PathBuf::from(
+        std::env::args()
+            .nth(1)
+            .unwrap_or_else(|| "target/onnx_in".to_string()),
+    );
     let entries = std::fs::read_dir(&folder).map_err(Error::other)?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.extension().is_some_and(|e| e == "onnx")).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|e| Some(e.ok()?.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "onnx"))
+        .collect();
     paths.sort();
     let (mut ran, mut most) = (0, 0f64);
     for path in &paths {
@@ -40,7 +50,18 @@ fn main() -> Result<()> {
                 most = most.max(error);
                 println!("{}: {error:.1e}", path.display());
             }
-            Err(error) => println!("{}: {}\n{}", path.display(), error, fx_onnx::support(path)?.operators.iter().filter(|o| !o.2).map(|o| o.0.clone()).collect::<Vec<_>>().join(", ")),
+            Err(error) => println!(
+                "{}: {}\n{}",
+                path.display(),
+                error,
+                fx_onnx::support(path)?
+                    .operators
+                    .iter()
+                    .filter(|o| !o.2)
+                    .map(|o| o.0.clone())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
         }
     }
     println!("read {} run {ran} max_rel_err {most:.1e}", paths.len());

@@ -13,7 +13,12 @@ fn numbers(value: &Value, all: &mut Vec<Vec<f64>>) -> Result<()> {
             Value::None => {}
             value => match value.downcast_ref::<Tensor>() {
                 Some(tensor) => all.push(tensor.to_vec()?),
-                None => all.push(vec![value.to_string().parse::<f64>().unwrap_or(f64::from(u8::from(value.to_string() == "true")))]),
+                None => all.push(vec![
+                    value
+                        .to_string()
+                        .parse::<f64>()
+                        .unwrap_or(f64::from(u8::from(value.to_string() == "true"))),
+                ]),
             },
         }
     }
@@ -29,15 +34,27 @@ pub fn max_rel_err(a: &Value, b: &Value) -> Result<f64> {
     numbers(a, &mut one)?;
     numbers(b, &mut other)?;
     if one.len() != other.len() || one.iter().zip(&other).any(|(a, b)| a.len() != b.len()) {
-        return Err(Error::msg(format_args!("{} and {} do not compare", a.describe(), b.describe())));
+        return Err(Error::msg(format_args!(
+            "{} and {} do not compare",
+            a.describe(),
+            b.describe()
+        )));
     }
     let mut most = 0f64;
     for (a, b) in one.iter().zip(&other) {
-        let scale = a.iter().filter(|x| x.is_finite()).fold(0f64, |m, x| m.max(x.abs())).max(1e-6);
+        let scale = a
+            .iter()
+            .filter(|x| x.is_finite())
+            .fold(0f64, |m, x| m.max(x.abs()))
+            .max(1e-6);
         for (x, y) in a.iter().zip(b) {
             let same = x == y || (x.is_nan() && y.is_nan());
             let apart = if same { 0.0 } else { (x - y).abs() / scale };
-            most = if apart.is_nan() { f64::INFINITY } else { most.max(apart) };
+            most = if apart.is_nan() {
+                f64::INFINITY
+            } else {
+                most.max(apart)
+            };
         }
     }
     Ok(most)

@@ -29,8 +29,15 @@ impl Opaque {
     /// A leaf of a node whose domain has this version, with what is known of its results.
     pub(crate) fn new(node: NodeProto, version: i64, results: Vec<Known>) -> Self {
         let given = node.input.iter().filter(|input| !input.is_empty());
-        let params = given.enumerate().map(|(at, _)| ParamSpec::of_text(format!("x{at}"), "&Tensor"));
-        Opaque { params: params.collect(), node, version, results }
+        let params = given
+            .enumerate()
+            .map(|(at, _)| ParamSpec::of_text(format!("x{at}"), "&Tensor"));
+        Opaque {
+            params: params.collect(),
+            node,
+            version,
+            results,
+        }
     }
 
     /// The node, as it was read.
@@ -73,9 +80,16 @@ impl Component for Opaque {
     fn from_saved(saved: &Json, _: &mut Loader<'_>) -> Result<Self> {
         let wrong = || Error::msg("the file does not have an ONNX node here");
         let hex = saved.get("node").and_then(Json::as_str).ok_or_else(wrong)?;
-        let digits: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
+        let digits: Option<Vec<u8>> = hex
+            .as_bytes()
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+            .collect();
         let node = NodeProto::decode(&*digits.ok_or_else(wrong)?).map_err(Error::other)?;
-        let version = saved.get("version").and_then(Json::as_i64).ok_or_else(wrong)?;
+        let version = saved
+            .get("version")
+            .and_then(Json::as_i64)
+            .ok_or_else(wrong)?;
         let results = saved.get("results").cloned().ok_or_else(wrong)?;
         let results: Vec<Known> = serde_json::from_value(results).map_err(Error::other)?;
         Ok(Opaque::new(node, version, results))
@@ -88,7 +102,10 @@ impl Module for Opaque {
     }
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
-        let no_data = args.iter().any(|arg| arg.as_object().is_some_and(|object| object.is_fake() || object.proxy().is_some()));
+        let no_data = args.iter().any(|arg| {
+            arg.as_object()
+                .is_some_and(|object| object.is_fake() || object.proxy().is_some())
+        });
         if !no_data {
             return Err(Error::msg(format_args!(
                 "fx has no operator `{}`: replace the node, or lower the graph to an engine that has it",
@@ -96,11 +113,20 @@ impl Module for Opaque {
             )));
         }
         let results = self.results.iter().map(|(code, sizes)| {
-            let dtype = dtype::known(*code).ok_or_else(|| Error::msg(format_args!("`{}` gives elements of type {}", self.name(), dtype::name(*code))))?;
-            let spec = Spec::tensor(sizes.iter().map(|size| match size.parse::<usize>() {
-                Ok(known) => fx_nn::shapes::SpecSize::from(known),
-                Err(_) => fx_nn::shapes::SpecSize::from(size.as_str()),
-            }), dtype);
+            let dtype = dtype::known(*code).ok_or_else(|| {
+                Error::msg(format_args!(
+                    "`{}` gives elements of type {}",
+                    self.name(),
+                    dtype::name(*code)
+                ))
+            })?;
+            let spec = Spec::tensor(
+                sizes.iter().map(|size| match size.parse::<usize>() {
+                    Ok(known) => fx_nn::shapes::SpecSize::from(known),
+                    Err(_) => fx_nn::shapes::SpecSize::from(size.as_str()),
+                }),
+                dtype,
+            );
             Ok(Value::object(Tensor::fake(spec)?))
         });
         let mut results = results.collect::<Result<Vec<Value>>>()?;

@@ -48,7 +48,9 @@ fn the_sample_of_node_tests_passes() -> Result<()> {
         (case.rtol, case.atol) = (sample.float(), sample.float());
         case.inputs = sample.pieces();
         case.outputs = sample.pieces();
-        let found = case.run().map_err(|e| Error::msg(format_args!("{name}: {e}")))?;
+        let found = case
+            .run()
+            .map_err(|e| Error::msg(format_args!("{name}: {e}")))?;
         assert_eq!(found, None, "{name}");
         passed += 1;
     }

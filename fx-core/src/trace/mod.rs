@@ -58,7 +58,6 @@ mod tensor_type;
 pub(crate) mod tracer;
 
 pub use self::annotation::annotate;
-pub use self::placed::placed;
 pub use self::appending::GraphAppendingTracer;
 pub use self::ask::TracedExt;
 pub use self::call_args::{CallArgs, IntoArgs};
@@ -69,6 +68,7 @@ pub use self::dispatch::call_method;
 pub use self::forward::Forward;
 pub use self::list::List;
 pub use self::mode::{Mode, ModeCall, ModeCallee, Next, with_mode};
+pub use self::placed::placed;
 pub use self::report::{Frozen, Report, ReportEntry};
 pub use self::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use self::scope::{is_recording, is_tracing};

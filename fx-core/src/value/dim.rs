@@ -90,8 +90,10 @@ impl Dim {
         let term = |product: &[Atom], count: i64| Dim::of(SizeExpr::term(product.to_vec(), count));
         match expr.terms() {
             [(product, count)] => {
-                let factors = product.iter().map(|atom| term(std::slice::from_ref(atom), 1));
-                let count = (*count != 1).then(|| Dim(Size::Known(*count)));
+                let factors = product
+                    .iter()
+                    .map(|atom| term(std::slice::from_ref(atom), 1));
+                let count = (*count != 1).then_some(Dim(Size::Known(*count)));
                 DimStep::Product(count.into_iter().chain(factors).collect())
             }
             terms => DimStep::Sum(terms.iter().map(|(p, count)| term(p, *count)).collect()),

@@ -20,7 +20,10 @@ pub fn write(path: &Path, tensor: &Tensor) -> Result<()> {
         _ => "<f4",
     };
     let dims: Vec<String> = data.shape().iter().map(|dim| format!("{dim},")).collect();
-    let mut head = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", dims.concat());
+    let mut head = format!(
+        "{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}",
+        dims.concat()
+    );
     while (head.len() + 11) % 64 != 0 {
         head.push(' ');
     }

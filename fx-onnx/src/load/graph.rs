@@ -66,13 +66,17 @@ pub(super) fn sorted(nodes: &[NodeProto]) -> Result<Vec<usize>> {
     for (at, node) in nodes.iter().enumerate() {
         let mut names = node.input.clone();
         read_inside(node, &mut names);
-        let before: FxHashSet<usize> = names.iter().filter_map(|name| makers.get(name.as_str()).copied()).collect();
+        let before: FxHashSet<usize> = names
+            .iter()
+            .filter_map(|name| makers.get(name.as_str()).copied())
+            .collect();
         for maker in before {
             waits[at] += 1;
             readers[maker].push(at);
         }
     }
-    let mut ready: std::collections::BTreeSet<usize> = (0..nodes.len()).filter(|at| waits[*at] == 0).collect();
+    let mut ready: std::collections::BTreeSet<usize> =
+        (0..nodes.len()).filter(|at| waits[*at] == 0).collect();
     let mut order = Vec::with_capacity(nodes.len());
     while let Some(at) = ready.pop_first() {
         order.push(at);
@@ -86,7 +90,8 @@ pub(super) fn sorted(nodes: &[NodeProto]) -> Result<Vec<usize>> {
     match waits.iter().position(|waits| *waits > 0) {
         None => Ok(order),
         Some(at) => Err(Error::msg(format_args!(
-            "the node `{}` ({}) needs its own result: nodes read each other in a circle", nodes[at].name, nodes[at].op_type
+            "the node `{}` ({}) needs its own result: nodes read each other in a circle",
+            nodes[at].name, nodes[at].op_type
         ))),
     }
 }
@@ -94,7 +99,10 @@ pub(super) fn sorted(nodes: &[NodeProto]) -> Result<Vec<usize>> {
 impl Reader<'_> {
     fn version(&self, domain: &str) -> i64 {
         let domain = if domain == "ai.onnx" { "" } else { domain };
-        self.versions.get(domain).copied().unwrap_or(if domain.is_empty() { 13 } else { 1 })
+        self.versions
+            .get(domain)
+            .copied()
+            .unwrap_or(if domain.is_empty() { 13 } else { 1 })
     }
 
     /// The value of a name.
@@ -102,7 +110,10 @@ impl Reader<'_> {
         if name.is_empty() {
             return Ok(V::Absent);
         }
-        let found = scopes.iter().rev().find_map(|scope| scope.get(name).cloned());
+        let found = scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name).cloned());
         found.ok_or_else(|| Error::msg(format_args!("nothing gives `{name}`")))
     }
 
@@ -118,13 +129,19 @@ impl Reader<'_> {
             }
         }
         self.nodes(&graph.node, scopes)?;
-        graph.output.iter().map(|output| Self::find(scopes, &output.name)).collect()
+        graph
+            .output
+            .iter()
+            .map(|output| Self::find(scopes, &output.name))
+            .collect()
     }
 
     fn nodes(&self, nodes: &[NodeProto], scopes: &mut Scopes) -> Result<()> {
         for at in sorted(nodes)? {
             let node = &nodes[at];
-            let given = self.node(node, at, scopes).map_err(|error| self.blame(node, at, error))?;
+            let given = self
+                .node(node, at, scopes)
+                .map_err(|error| self.blame(node, at, error))?;
             let Some(scope) = scopes.last_mut() else {
                 return Err(Error::msg("a graph without a scope"));
             };
@@ -143,50 +160,101 @@ impl Reader<'_> {
         if text.starts_with("node ") {
             return Error::msg(text);
         }
-        let name = if node.name.is_empty() { node.output.first().map_or("", String::as_str) } else { &node.name };
-        Error::msg(format_args!("node {at} of {} `{name}` ({}): {text}", self.file, node.op_type))
+        let name = if node.name.is_empty() {
+            node.output.first().map_or("", String::as_str)
+        } else {
+            &node.name
+        };
+        Error::msg(format_args!(
+            "node {at} of {} `{name}` ({}): {text}",
+            self.file, node.op_type
+        ))
     }
 
     fn node(&self, node: &NodeProto, at: usize, scopes: &mut Scopes) -> Given {
         self.count.set(self.count.get() + 1);
         if self.count.get() > self.limits.nodes {
             return Err(Error::msg(format_args!(
-                "more than {} nodes, with functions opened: raise `Limits::nodes` if that is meant", self.limits.nodes
+                "more than {} nodes, with functions opened: raise `Limits::nodes` if that is meant",
+                self.limits.nodes
             )));
         }
-        let inputs = node.input.iter().map(|name| Self::find(scopes, name)).collect::<Result<Vec<V>>>()?;
-        let name = if node.name.is_empty() { node.output.first().cloned().unwrap_or_default() } else { node.name.clone() };
+        let inputs = node
+            .input
+            .iter()
+            .map(|name| Self::find(scopes, name))
+            .collect::<Result<Vec<V>>>()?;
+        let name = if node.name.is_empty() {
+            node.output.first().cloned().unwrap_or_default()
+        } else {
+            node.name.clone()
+        };
         let line = SourceLocation::new(format!("{}#{name}", self.file), at as u32 + 1, 1);
         let modules = paths::modules_of(node);
-        let modules: Vec<(&str, &str)> = modules.iter().map(|(path, ty)| (&**path, &**ty)).collect();
+        let modules: Vec<(&str, &str)> =
+            modules.iter().map(|(path, ty)| (&**path, &**ty)).collect();
         placed(line, &modules, || self.made(node, inputs, scopes))
     }
 
     fn made(&self, node: &NodeProto, inputs: Vec<V>, scopes: &mut Scopes) -> Given {
         let version = self.version(&node.domain);
-        if let Some(function) = self.functions.get(&(node.domain.clone(), node.op_type.clone())) {
+        if let Some(function) = self
+            .functions
+            .get(&(node.domain.clone(), node.op_type.clone()))
+        {
             return self.function(node, function, inputs);
         }
-        let domain = if node.domain == "ai.onnx" { "" } else { &*node.domain };
+        let domain = if node.domain == "ai.onnx" {
+            ""
+        } else {
+            &*node.domain
+        };
         if let Some(rule) = ops::rule(domain, &node.op_type) {
-            let mut cx = NodeCx { node, inputs, version, reader: self, scopes };
+            let mut cx = NodeCx {
+                node,
+                inputs,
+                version,
+                reader: self,
+                scopes,
+            };
             return rule(&mut cx);
         }
         let key = node.output.first().cloned().unwrap_or_default();
         let Some(opaque) = self.opaque.get(&key) else {
             return Err(Error::msg(format_args!(
                 "fx has no operator `{}{}`, and the file does not say what the node gives: add its types with `onnx.shape_inference`, or see `fx_onnx::support`",
-                if node.domain.is_empty() { String::new() } else { format!("{}.", node.domain) },
+                if node.domain.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}.", node.domain)
+                },
                 node.op_type
             )));
         };
-        let args = inputs.iter().filter(|input| !input.is_absent()).map(|input| Ok(Value::object(input.tensor()?)));
-        let call = CallArgs { args: args.collect::<Result<_>>()?, kwargs: Vec::new() };
+        let args = inputs
+            .iter()
+            .filter(|input| !input.is_absent())
+            .map(|input| Ok(Value::object(input.tensor()?)));
+        let call = CallArgs {
+            args: args.collect::<Result<_>>()?,
+            kwargs: Vec::new(),
+        };
         let given: Value = opaque.forward(call)?;
         match &given {
-            Value::Tuple(items) => Ok(items.iter().map(|item| V::Tensor(item.downcast_ref::<Tensor>().cloned().unwrap_or_else(|| unreachable_tensor(item)), None)).collect()),
+            Value::Tuple(items) => Ok(items
+                .iter()
+                .map(|item| {
+                    V::Tensor(
+                        item.downcast_ref::<Tensor>()
+                            .cloned()
+                            .unwrap_or_else(|| unreachable_tensor(item)),
+                        None,
+                    )
+                })
+                .collect()),
             Value::Proxy(proxy) if node.output.len() > 1 => {
-                let items = (0..node.output.len()).map(|at| Ok(V::Tensor(proxy.getitem(at as i64)?.to::<Tensor>()?, None)));
+                let items = (0..node.output.len())
+                    .map(|at| Ok(V::Tensor(proxy.getitem(at as i64)?.to::<Tensor>()?, None)));
                 items.collect()
             }
             Value::Proxy(proxy) => Ok(vec![V::Tensor(proxy.to::<Tensor>()?, None)]),
@@ -197,7 +265,10 @@ impl Reader<'_> {
     /// A call of a function of the file, opened.
     fn function(&self, call: &NodeProto, function: &FunctionProto, inputs: Vec<V>) -> Given {
         if self.depth.get() >= self.limits.depth * 4 {
-            return Err(Error::msg(format_args!("functions are called more than {} deep", self.limits.depth * 4)));
+            return Err(Error::msg(format_args!(
+                "functions are called more than {} deep",
+                self.limits.depth * 4
+            )));
         }
         let mut scope: FxHashMap<String, V> = FxHashMap::default();
         for (at, name) in function.input.iter().enumerate() {
@@ -211,7 +282,11 @@ impl Reader<'_> {
                     return true;
                 }
                 let own = &attribute.ref_attr_name;
-                let given = call.attribute.iter().chain(&function.attribute_proto).find(|a| a.name == *own);
+                let given = call
+                    .attribute
+                    .iter()
+                    .chain(&function.attribute_proto)
+                    .find(|a| a.name == *own);
                 match given {
                     Some(given) => {
                         let name = attribute.name.clone();
@@ -222,10 +297,20 @@ impl Reader<'_> {
                     None => false,
                 }
             });
-            left.extend(node.attribute.iter_mut().filter_map(|a| a.g.as_mut()).flat_map(|g| &mut g.node));
+            left.extend(
+                node.attribute
+                    .iter_mut()
+                    .filter_map(|a| a.g.as_mut())
+                    .flat_map(|g| &mut g.node),
+            );
         }
         let mut versions = self.versions.clone();
-        versions.extend(function.opset_import.iter().map(|set| (set.domain.clone(), set.version)));
+        versions.extend(
+            function
+                .opset_import
+                .iter()
+                .map(|set| (set.domain.clone(), set.version)),
+        );
         let inner = Reader {
             versions,
             functions: self.functions.clone(),
@@ -240,11 +325,16 @@ impl Reader<'_> {
         let result = inner.nodes(&nodes, &mut scopes);
         self.count.set(inner.count.get());
         result?;
-        function.output.iter().map(|name| Self::find(&scopes, name)).collect()
+        function
+            .output
+            .iter()
+            .map(|name| Self::find(&scopes, name))
+            .collect()
     }
 }
 
 /// A result that is no tensor, as a tensor of its number.
 fn unreachable_tensor(item: &Value) -> Tensor {
-    Tensor::from_value(item.clone()).unwrap_or_else(|_| Tensor::full((), 0.0, DType::F32).expect("one number is a tensor"))
+    Tensor::from_value(item.clone())
+        .unwrap_or_else(|_| Tensor::full((), 0.0, DType::F32).expect("one number is a tensor"))
 }

@@ -29,7 +29,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::root::Root;
 use crate::dtype;
 use crate::opaque::Opaque;
-use crate::proto::{DimensionValue, GraphProto, ModelProto, NodeProto, TypeProto, TypeValue, ValueInfoProto};
+use crate::proto::{
+    DimensionValue, GraphProto, ModelProto, NodeProto, TypeProto, TypeValue, ValueInfoProto,
+};
 
 pub use scan::Limits;
 pub use support::{Support, support};
@@ -116,7 +118,8 @@ impl Load {
 
     /// Gives a named size of the file another name.
     pub fn rename(mut self, name: &str, new: &str) -> Self {
-        self.dims.insert(name.to_string(), SizeOf::Named(new.to_string()));
+        self.dims
+            .insert(name.to_string(), SizeOf::Named(new.to_string()));
         self
     }
 
@@ -139,9 +142,18 @@ impl Load {
     /// circle, if a value has another type than its operator takes, or if it asks for more than the limits.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<Import> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|e| Error::msg(format_args!("{}: {e}", path.display())))?;
-        let name = path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
-        let folder = path.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+        let bytes =
+            std::fs::read(path).map_err(|e| Error::msg(format_args!("{}: {e}", path.display())))?;
+        let name = path
+            .file_name()
+            .map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let folder = path.parent().map(|p| {
+            if p.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                p
+            }
+        });
         self.read(Bytes::from(bytes), &name, folder)
     }
 
@@ -155,26 +167,37 @@ impl Load {
 
     fn read(&self, bytes: Bytes, file: &str, folder: Option<&Path>) -> Result<Import> {
         let mut model = decoded(bytes, &self.limits)?;
-        let graph = model.graph.as_mut().ok_or_else(|| Error::msg(format_args!("{file} has no graph")))?;
+        let graph = model
+            .graph
+            .as_mut()
+            .ok_or_else(|| Error::msg(format_args!("{file} has no graph")))?;
         let mut tensors: IndexMap<String, (String, Tensor)> = IndexMap::new();
         let mut known: FxHashSet<String> = FxHashSet::default();
         if !graph.sparse_initializer.is_empty() {
-            return Err(Error::msg(format_args!("{file} has sparse constants, which fx does not have")));
+            return Err(Error::msg(format_args!(
+                "{file} has sparse constants, which fx does not have"
+            )));
         }
         for constant in std::mem::take(&mut graph.initializer) {
             if self.constants.contains_key(&constant.name) {
                 continue;
             }
             let tensor = tensors::tensor(&constant, folder)?;
-            if dtype::known(constant.data_type).is_some_and(|d| matches!(d, DType::I8 | DType::U16)) && !quantized(&graph.node, &constant.name) {
+            if dtype::known(constant.data_type).is_some_and(|d| matches!(d, DType::I8 | DType::U16))
+                && !quantized(&graph.node, &constant.name)
+            {
                 return Err(Error::msg(format_args!(
                     "the constant `{}` has elements of type {}, of which fx holds no tensors",
-                    constant.name, dtype::name(constant.data_type)
+                    constant.name,
+                    dtype::name(constant.data_type)
                 )));
             }
             let path = fresh(&tensors, &paths::clean(&constant.name));
             if !known.insert(constant.name.clone()) {
-                return Err(Error::msg(format_args!("two constants have the name `{}`", constant.name)));
+                return Err(Error::msg(format_args!(
+                    "two constants have the name `{}`",
+                    constant.name
+                )));
             }
             tensors.insert(path, (constant.name, tensor));
         }
@@ -187,11 +210,21 @@ impl Load {
         }
         let report = ImportReport {
             nodes,
-            producer: format!("{} {}", model.producer_name, model.producer_version).trim().to_string(),
-            opsets: model.opset_import.iter().map(|set| (set.domain.clone(), set.version)).collect(),
+            producer: format!("{} {}", model.producer_name, model.producer_version)
+                .trim()
+                .to_string(),
+            opsets: model
+                .opset_import
+                .iter()
+                .map(|set| (set.domain.clone(), set.version))
+                .collect(),
             opaque: counted.into_iter().collect(),
         };
-        let given: Vec<&ValueInfoProto> = graph.input.iter().filter(|i| !known.contains(&i.name) && !self.constants.contains_key(&i.name)).collect();
+        let given: Vec<&ValueInfoProto> = graph
+            .input
+            .iter()
+            .filter(|i| !known.contains(&i.name) && !self.constants.contains_key(&i.name))
+            .collect();
         let (mut inputs, mut specs, mut params) = (Vec::new(), Vec::new(), Vec::new());
         let mut taken: FxHashSet<String> = FxHashSet::default();
         for info in given {
@@ -223,33 +256,49 @@ impl Load {
             limits: self.limits,
         };
         let traced = Trace::new(&root).inputs(specs).graph_module()?;
-        let mut module = GraphModule::new(traced.attributes().clone(), traced.graph().clone(), &name)?;
+        let mut module =
+            GraphModule::new(traced.attributes().clone(), traced.graph().clone(), &name)?;
         module.eliminate_dead_code()?;
         Ok(Import { module, report })
     }
 
     /// What an input is, by the file or the user.
     fn spec(&self, info: &ValueInfoProto) -> Result<(Spec, Option<DType>)> {
-        let Some(TypeProto { value: Some(TypeValue::Tensor(tensor)) }) = &info.r#type else {
-            return Err(Error::msg(format_args!("the input `{}` is no tensor: sequences and maps are not taken as inputs", info.name)));
+        let Some(TypeProto {
+            value: Some(TypeValue::Tensor(tensor)),
+        }) = &info.r#type
+        else {
+            return Err(Error::msg(format_args!(
+                "the input `{}` is no tensor: sequences and maps are not taken as inputs",
+                info.name
+            )));
         };
         let dtype = Root::known_type(tensor.elem_type, &info.name)?;
         if let Some(spec) = self.inputs.get(&info.name) {
             return Ok((spec.clone(), Some(dtype)));
         }
         let Some(shape) = &tensor.shape else {
-            return Err(Error::msg(format_args!("the file does not say how many dims the input `{}` has: say it with `Load::input`", info.name)));
+            return Err(Error::msg(format_args!(
+                "the file does not say how many dims the input `{}` has: say it with `Load::input`",
+                info.name
+            )));
         };
         let clean = paths::clean(&info.name).replace('.', "_");
-        let sizes = shape.dim.iter().enumerate().map(|(at, dim)| match &dim.value {
-            Some(DimensionValue::Value(size)) if *size >= 0 => SpecSize::from(*size),
-            Some(DimensionValue::Param(name)) if !name.is_empty() => match self.dims.get(name) {
-                Some(SizeOf::Fixed(size)) => SpecSize::from(*size),
-                Some(SizeOf::Named(new)) => SpecSize::from(symbol(new).as_str()),
-                None => SpecSize::from(symbol(name).as_str()),
-            },
-            _ => SpecSize::from(format!("{clean}_{at}").as_str()),
-        });
+        let sizes = shape
+            .dim
+            .iter()
+            .enumerate()
+            .map(|(at, dim)| match &dim.value {
+                Some(DimensionValue::Value(size)) if *size >= 0 => SpecSize::from(*size),
+                Some(DimensionValue::Param(name)) if !name.is_empty() => {
+                    match self.dims.get(name) {
+                        Some(SizeOf::Fixed(size)) => SpecSize::from(*size),
+                        Some(SizeOf::Named(new)) => SpecSize::from(symbol(new).as_str()),
+                        None => SpecSize::from(symbol(name).as_str()),
+                    }
+                }
+                _ => SpecSize::from(format!("{clean}_{at}").as_str()),
+            });
         Ok((Spec::tensor(sizes, dtype), Some(dtype)))
     }
 }
@@ -257,7 +306,10 @@ impl Load {
 /// Whether only operators of quantized numbers read a constant.
 fn quantized(nodes: &[NodeProto], name: &str) -> bool {
     let ops = ["DequantizeLinear", "MatMulInteger", "ConvInteger"];
-    nodes.iter().filter(|node| node.input.iter().any(|input| input == name)).all(|node| ops.contains(&&*node.op_type))
+    nodes
+        .iter()
+        .filter(|node| node.input.iter().any(|input| input == name))
+        .all(|node| ops.contains(&&*node.op_type))
 }
 
 /// A name of a size: letters, digits and `_`, or an expression of such.
@@ -265,7 +317,10 @@ fn symbol(name: &str) -> String {
     if name.parse::<fx_nn::value::Dim>().is_ok() {
         return name.to_string();
     }
-    let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let clean: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
     match clean.starts_with(|c: char| c.is_ascii_digit()) || clean == "min" || clean == "max" {
         true => format!("s_{clean}"),
         false => clean,
@@ -274,10 +329,16 @@ fn symbol(name: &str) -> String {
 
 /// A path that no constant has, and that leads through none.
 fn fresh(tensors: &IndexMap<String, (String, Tensor)>, wanted: &str) -> String {
-    let wanted = if wanted.is_empty() { "constant" } else { wanted };
+    let wanted = if wanted.is_empty() {
+        "constant"
+    } else {
+        wanted
+    };
     let clashes = |path: &str| {
         tensors.contains_key(path)
-            || path.match_indices('.').any(|(at, _)| tensors.contains_key(&path[..at]))
+            || path
+                .match_indices('.')
+                .any(|(at, _)| tensors.contains_key(&path[..at]))
     };
     let mut path = wanted.to_string();
     let mut count = 0;
@@ -291,7 +352,8 @@ fn fresh(tensors: &IndexMap<String, (String, Tensor)>, wanted: &str) -> String {
 /// The messages of a file, within the limits.
 fn decoded(bytes: Bytes, limits: &Limits) -> Result<ModelProto> {
     scan::scan(&bytes, limits)?;
-    let model = ModelProto::decode(bytes).map_err(|e| Error::msg(format_args!("the file is no ONNX file: {e}")))?;
+    let model = ModelProto::decode(bytes)
+        .map_err(|e| Error::msg(format_args!("the file is no ONNX file: {e}")))?;
     if model.graph.is_none() {
         return Err(Error::msg("the file has no graph: it is no ONNX model"));
     }
@@ -311,24 +373,46 @@ fn opaque(
             types.insert(&info.name, ty);
         }
     }
-    let is_function = |node: &NodeProto| functions.iter().any(|f| f.domain == node.domain && f.name == node.op_type);
+    let is_function = |node: &NodeProto| {
+        functions
+            .iter()
+            .any(|f| f.domain == node.domain && f.name == node.op_type)
+    };
     for node in &graph.node {
-        let domain = if node.domain == "ai.onnx" { "" } else { &*node.domain };
+        let domain = if node.domain == "ai.onnx" {
+            ""
+        } else {
+            &*node.domain
+        };
         if ops::rule(domain, &node.op_type).is_some() || is_function(node) {
             continue;
         }
-        let results: Option<Vec<(i32, Vec<String>)>> = node.output.iter().filter(|name| !name.is_empty()).map(|name| {
-            let Some(TypeValue::Tensor(tensor)) = &types.get(name.as_str())?.value else {
-                return None;
-            };
-            let dims = tensor.shape.as_ref()?.dim.iter().enumerate().map(|(at, dim)| match &dim.value {
-                Some(DimensionValue::Value(size)) => size.to_string(),
-                Some(DimensionValue::Param(name)) => symbol(name),
-                None => format!("{}_{at}", paths::clean(name).replace('.', "_")),
-            });
-            Some((tensor.elem_type, dims.collect()))
-        }).collect();
-        let version = sets.iter().find(|set| set.domain == node.domain).map_or(1, |set| set.version);
+        let results: Option<Vec<(i32, Vec<String>)>> =
+            node.output
+                .iter()
+                .filter(|name| !name.is_empty())
+                .map(|name| {
+                    let Some(TypeValue::Tensor(tensor)) = &types.get(name.as_str())?.value else {
+                        return None;
+                    };
+                    let dims = tensor
+                        .shape
+                        .as_ref()?
+                        .dim
+                        .iter()
+                        .enumerate()
+                        .map(|(at, dim)| match &dim.value {
+                            Some(DimensionValue::Value(size)) => size.to_string(),
+                            Some(DimensionValue::Param(name)) => symbol(name),
+                            None => format!("{}_{at}", paths::clean(name).replace('.', "_")),
+                        });
+                    Some((tensor.elem_type, dims.collect()))
+                })
+                .collect();
+        let version = sets
+            .iter()
+            .find(|set| set.domain == node.domain)
+            .map_or(1, |set| set.version);
         if let (Some(results), Some(first)) = (results, node.output.first()) {
             all.insert(first.clone(), Opaque::new(node.clone(), version, results));
         }

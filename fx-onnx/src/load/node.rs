@@ -32,7 +32,9 @@ impl NodeCx<'_> {
     }
 
     pub fn tensor(&self, at: usize) -> Result<Tensor> {
-        self.input(at).tensor().map_err(|e| Error::msg(format_args!("input {at}: {e}")))
+        self.input(at)
+            .tensor()
+            .map_err(|e| Error::msg(format_args!("input {at}: {e}")))
     }
 
     pub fn optional(&self, at: usize) -> Result<Option<Tensor>> {
@@ -43,7 +45,9 @@ impl NodeCx<'_> {
     }
 
     pub fn dtype(&self, at: usize) -> Result<DType> {
-        self.input(at).dtype().ok_or_else(|| Error::msg(format_args!("the element type of input {at} is not known")))
+        self.input(at)
+            .dtype()
+            .ok_or_else(|| Error::msg(format_args!("the element type of input {at} is not known")))
     }
 
     pub fn is_float(&self, at: usize) -> bool {
@@ -60,11 +64,15 @@ impl NodeCx<'_> {
     }
 
     pub fn known_shape(&self, at: usize) -> Result<Vec<usize>> {
-        Dim::all_known(&self.shape(at)?).ok_or_else(|| Error::msg(format_args!("the sizes of input {at} are not known")))
+        Dim::all_known(&self.shape(at)?)
+            .ok_or_else(|| Error::msg(format_args!("the sizes of input {at} are not known")))
     }
 
     pub fn attribute(&self, name: &str) -> Option<&AttributeProto> {
-        self.node.attribute.iter().find(|attribute| attribute.name == name)
+        self.node
+            .attribute
+            .iter()
+            .find(|attribute| attribute.name == name)
     }
 
     pub fn int(&self, name: &str, or: i64) -> i64 {
@@ -77,7 +85,9 @@ impl NodeCx<'_> {
 
     pub fn float(&self, name: &str, or: f64) -> f64 {
         // As a decimal of the float's digits: 0.1f32 is meant as 0.1.
-        self.attribute(name).and_then(|a| a.f).map_or(or, |f| f.to_string().parse().unwrap_or(f64::from(f)))
+        self.attribute(name)
+            .and_then(|a| a.f)
+            .map_or(or, |f| f.to_string().parse().unwrap_or(f64::from(f)))
     }
 
     pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
@@ -94,11 +104,15 @@ impl NodeCx<'_> {
 
     pub fn text(&self, name: &str, or: &str) -> String {
         let text = self.attribute(name).and_then(|a| a.s.as_ref());
-        text.map_or(or.to_string(), |bytes| String::from_utf8_lossy(bytes).into_owned())
+        text.map_or(or.to_string(), |bytes| {
+            String::from_utf8_lossy(bytes).into_owned()
+        })
     }
 
     pub fn graph(&self, name: &str) -> Result<&GraphProto> {
-        self.attribute(name).and_then(|a| a.g.as_ref()).ok_or_else(|| Error::msg(format_args!("the graph `{name}` is missing")))
+        self.attribute(name)
+            .and_then(|a| a.g.as_ref())
+            .ok_or_else(|| Error::msg(format_args!("the graph `{name}` is missing")))
     }
 
     /// The element type of an attribute.
@@ -108,7 +122,12 @@ impl NodeCx<'_> {
             code => dtype::known(code as i32)
                 .filter(|d| !matches!(d, DType::I8 | DType::U16))
                 .map(Some)
-                .ok_or_else(|| Error::msg(format_args!("fx has no elements of type {}", dtype::name(code as i32)))),
+                .ok_or_else(|| {
+                    Error::msg(format_args!(
+                        "fx has no elements of type {}",
+                        dtype::name(code as i32)
+                    ))
+                }),
         }
     }
 
@@ -121,7 +140,9 @@ impl NodeCx<'_> {
         let place = if axis < 0 { axis + rank as i64 } else { axis };
         match (0..rank.max(1) as i64).contains(&place) {
             true => Ok(place),
-            false => Err(Error::msg(format_args!("there is no dim {axis} among {rank}"))),
+            false => Err(Error::msg(format_args!(
+                "there is no dim {axis} among {rank}"
+            ))),
         }
     }
 

@@ -37,7 +37,11 @@ pub(super) struct Root {
 impl Root {
     /// What the graph gives for inputs.
     pub fn given(&self, args: &[&Value]) -> Result<Vec<V>> {
-        let graph = self.model.graph.as_ref().ok_or_else(|| Error::msg("the file has no graph"))?;
+        let graph = self
+            .model
+            .graph
+            .as_ref()
+            .ok_or_else(|| Error::msg("the file has no graph"))?;
         let mut scope: FxHashMap<String, V> = FxHashMap::default();
         for (name, tensor) in self.tensors.values() {
             scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
@@ -53,8 +57,18 @@ impl Root {
             file: &self.file,
             folder: self.folder.as_deref(),
             limits: self.limits,
-            versions: self.model.opset_import.iter().map(|set| (set.domain.clone(), set.version)).collect(),
-            functions: self.model.functions.iter().map(|f| ((f.domain.clone(), f.name.clone()), f)).collect(),
+            versions: self
+                .model
+                .opset_import
+                .iter()
+                .map(|set| (set.domain.clone(), set.version))
+                .collect(),
+            functions: self
+                .model
+                .functions
+                .iter()
+                .map(|f| ((f.domain.clone(), f.name.clone()), f))
+                .collect(),
             opaque: &self.opaque,
             count: Cell::new(0),
             depth: Cell::new(0),
@@ -66,7 +80,12 @@ impl Root {
     pub fn known_type(code: i32, name: &str) -> Result<DType> {
         dtype::known(code)
             .filter(|d| !matches!(d, DType::I8 | DType::U16))
-            .ok_or_else(|| Error::msg(format_args!("`{name}` has elements of type {}, of which fx holds no tensors", dtype::name(code))))
+            .ok_or_else(|| {
+                Error::msg(format_args!(
+                    "`{name}` has elements of type {}, of which fx holds no tensors",
+                    dtype::name(code)
+                ))
+            })
     }
 }
 
@@ -103,7 +122,10 @@ impl Module for Root {
 
     fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
         let given = self.given(args)?;
-        let mut values = given.into_iter().map(as_value).collect::<Result<Vec<Value>>>()?;
+        let mut values = given
+            .into_iter()
+            .map(as_value)
+            .collect::<Result<Vec<Value>>>()?;
         *out = match values.len() {
             1 => values.remove(0),
             _ => Value::Tuple(values.into()),
@@ -124,7 +146,13 @@ fn as_value(v: V) -> Result<Value> {
     use fx_nn::value::IntoValue;
     Ok(match v {
         V::Tensor(tensor, _) => tensor.into_value(),
-        V::Seq(items) => Value::List(items.into_iter().map(as_value).collect::<Result<Vec<Value>>>()?.into()),
+        V::Seq(items) => Value::List(
+            items
+                .into_iter()
+                .map(as_value)
+                .collect::<Result<Vec<Value>>>()?
+                .into(),
+        ),
         V::Absent => Value::None,
         ints => ints.tensor()?.into_value(),
     })

@@ -73,7 +73,9 @@ impl Kind {
         Some(match (self, field) {
             (Kind::Model, 7) => Kind::Graph,
             (Kind::Model, 8) | (Kind::Function, 9) => Kind::Opset,
-            (Kind::Model, 14) | (Kind::Graph, 16) | (Kind::Node, 9) | (Kind::Info, 4) => Kind::Entry,
+            (Kind::Model, 14) | (Kind::Graph, 16) | (Kind::Node, 9) | (Kind::Info, 4) => {
+                Kind::Entry
+            }
             (Kind::Tensor, 13) | (Kind::Function, 14) => Kind::Entry,
             (Kind::Model, 25) => Kind::Function,
             (Kind::Graph, 1) | (Kind::Function, 7) => Kind::Node,
@@ -82,7 +84,9 @@ impl Kind {
             (Kind::Graph, 11..=13) | (Kind::Function, 12) => Kind::Info,
             (Kind::Node, 5) | (Kind::Function, 11) => Kind::Attribute,
             (Kind::Attribute, 6 | 11) => Kind::Graph,
-            (Kind::Attribute, 14) | (Kind::Info, 2) | (Kind::Element, 1) | (Kind::Map, 2) => Kind::Type,
+            (Kind::Attribute, 14) | (Kind::Info, 2) | (Kind::Element, 1) | (Kind::Map, 2) => {
+                Kind::Type
+            }
             (Kind::Type, 1 | 8) => Kind::TensorType,
             (Kind::Type, 4 | 9) => Kind::Element,
             (Kind::Type, 5) => Kind::Map,
@@ -134,7 +138,12 @@ pub(super) fn scan(bytes: &[u8], limits: &Limits) -> Result<()> {
         at: usize,
     }
     let budget = (16usize << 20).saturating_add(bytes.len().saturating_mul(limits.memory));
-    let mut open = vec![Open { kind: Kind::Model, end: bytes.len(), depth: 0, at: 0 }];
+    let mut open = vec![Open {
+        kind: Kind::Model,
+        end: bytes.len(),
+        depth: 0,
+        at: 0,
+    }];
     let (mut memory, mut nodes, mut at) = (0usize, 0usize, 0usize);
     while let Some(top) = open.last() {
         if at == top.end {
@@ -143,14 +152,23 @@ pub(super) fn scan(bytes: &[u8], limits: &Limits) -> Result<()> {
         }
         let (kind, end, depth) = (top.kind, top.end, top.depth);
         let place = |problem: &str| {
-            let path: Vec<String> = open.iter().map(|o| format!("{} {}", o.kind.name(), o.at)).collect();
-            Error::msg(format_args!("byte {at} of the file, in {}: {problem}", path.join(", ")))
+            let path: Vec<String> = open
+                .iter()
+                .map(|o| format!("{} {}", o.kind.name(), o.at))
+                .collect();
+            Error::msg(format_args!(
+                "byte {at} of the file, in {}: {problem}",
+                path.join(", ")
+            ))
         };
-        let (key, mut next) = varint(bytes, at).ok_or_else(|| place("the file ends, or is no ONNX file"))?;
+        let (key, mut next) =
+            varint(bytes, at).ok_or_else(|| place("the file ends, or is no ONNX file"))?;
         let (field, wire) = (key >> 3, key & 7);
         match wire {
             0 => {
-                next = varint(bytes, next).ok_or_else(|| place("the file ends in a number"))?.1;
+                next = varint(bytes, next)
+                    .ok_or_else(|| place("the file ends in a number"))?
+                    .1;
                 // Numbers that are not packed.
                 memory += 24;
             }
@@ -160,11 +178,15 @@ pub(super) fn scan(bytes: &[u8], limits: &Limits) -> Result<()> {
                 memory += 12;
             }
             2 => {
-                let (length, start) = varint(bytes, next).ok_or_else(|| place("the file ends in a length"))?;
+                let (length, start) =
+                    varint(bytes, next).ok_or_else(|| place("the file ends in a length"))?;
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 let stop = start.checked_add(length).filter(|stop| *stop <= end);
                 let Some(stop) = stop else {
-                    return Err(place(&format!("{length} bytes are announced, and {} are there", end.saturating_sub(start))));
+                    return Err(place(&format!(
+                        "{length} bytes are announced, and {} are there",
+                        end.saturating_sub(start)
+                    )));
                 };
                 next = stop;
                 memory += 96;
@@ -174,13 +196,19 @@ pub(super) fn scan(bytes: &[u8], limits: &Limits) -> Result<()> {
                     let deeper = depth + usize::from(inner == Kind::Graph);
                     if deeper > limits.depth {
                         return Err(place(&format!(
-                            "graphs are more than {} deep: raise `Limits::depth` if that is meant", limits.depth
+                            "graphs are more than {} deep: raise `Limits::depth` if that is meant",
+                            limits.depth
                         )));
                     }
                     if open.len() > 6 * limits.depth + 32 {
                         return Err(place("messages are nested deeper than graphs are"));
                     }
-                    open.push(Open { kind: inner, end: stop, depth: deeper, at: nodes });
+                    open.push(Open {
+                        kind: inner,
+                        end: stop,
+                        depth: deeper,
+                        at: nodes,
+                    });
                     next = start;
                 }
             }
@@ -188,17 +216,21 @@ pub(super) fn scan(bytes: &[u8], limits: &Limits) -> Result<()> {
         }
         let end = open.last().map_or(0, |top| top.end);
         if next > end {
-            let problem = Error::msg(format_args!("byte {at} of the file: a number goes on past the end of its message"));
+            let problem = Error::msg(format_args!(
+                "byte {at} of the file: a number goes on past the end of its message"
+            ));
             return Err(problem);
         }
         if nodes > limits.nodes {
             return Err(Error::msg(format_args!(
-                "the file has more than {} nodes: raise `Limits::nodes` if that is meant", limits.nodes
+                "the file has more than {} nodes: raise `Limits::nodes` if that is meant",
+                limits.nodes
             )));
         }
         if memory > budget {
             return Err(Error::msg(format_args!(
-                "the {} bytes of the file would become more than {budget} in memory: raise `Limits::memory` if that is meant", bytes.len()
+                "the {} bytes of the file would become more than {budget} in memory: raise `Limits::memory` if that is meant",
+                bytes.len()
             )));
         }
         at = next;

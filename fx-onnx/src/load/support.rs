@@ -33,7 +33,11 @@ impl Support {
 impl fmt::Display for Support {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, count, has) in &self.operators {
-            writeln!(f, "{count:>6} {name}{}", if *has { "" } else { "  missing" })?;
+            writeln!(
+                f,
+                "{count:>6} {name}{}",
+                if *has { "" } else { "  missing" }
+            )?;
         }
         for name in &self.types {
             writeln!(f, "       elements of type {name}  missing")?;
@@ -58,12 +62,14 @@ impl fmt::Display for Support {
 /// Returns an error if the file cannot be read.
 pub fn support(path: impl AsRef<Path>) -> Result<Support> {
     let path = path.as_ref();
-    let bytes = std::fs::read(path).map_err(|e| Error::msg(format_args!("{}: {e}", path.display())))?;
+    let bytes =
+        std::fs::read(path).map_err(|e| Error::msg(format_args!("{}: {e}", path.display())))?;
     let model = decoded(Bytes::from(bytes), &Limits::default())?;
     let mut counted: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut types: Vec<String> = Vec::new();
     let mut graphs: Vec<&GraphProto> = model.graph.iter().collect();
-    let mut lists: Vec<&[crate::proto::NodeProto]> = model.functions.iter().map(|f| &*f.node).collect();
+    let mut lists: Vec<&[crate::proto::NodeProto]> =
+        model.functions.iter().map(|f| &*f.node).collect();
     while let Some(graph) = graphs.pop() {
         lists.push(&graph.node);
         for constant in &graph.initializer {
@@ -71,18 +77,31 @@ pub fn support(path: impl AsRef<Path>) -> Result<Support> {
         }
         while let Some(nodes) = lists.pop() {
             for node in nodes {
-                *counted.entry((node.domain.clone(), node.op_type.clone())).or_default() += 1;
+                *counted
+                    .entry((node.domain.clone(), node.op_type.clone()))
+                    .or_default() += 1;
                 graphs.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()));
             }
         }
     }
     let operators = counted.into_iter().map(|((domain, op), count)| {
         let own = if domain == "ai.onnx" { "" } else { &*domain };
-        let has = ops::rule(own, &op).is_some() || model.functions.iter().any(|f| f.domain == domain && f.name == op);
-        let name = if domain.is_empty() { op } else { format!("{domain}.{op}") };
+        let has = ops::rule(own, &op).is_some()
+            || model
+                .functions
+                .iter()
+                .any(|f| f.domain == domain && f.name == op);
+        let name = if domain.is_empty() {
+            op
+        } else {
+            format!("{domain}.{op}")
+        };
         (name, count, has)
     });
-    Ok(Support { operators: operators.collect(), types })
+    Ok(Support {
+        operators: operators.collect(),
+        types,
+    })
 }
 
 fn note(types: &mut Vec<String>, code: i32) {

@@ -16,41 +16,89 @@ use crate::proto::TensorProto;
 /// The sizes, and the number of elements.
 pub(super) fn shape_of(dims: &[i64], what: &str) -> Result<(Vec<usize>, usize)> {
     let shape: Option<Vec<usize>> = dims.iter().map(|dim| usize::try_from(*dim).ok()).collect();
-    let shape = shape.ok_or_else(|| Error::msg(format_args!("{what} has a negative size: {dims:?}")))?;
-    let count = shape.iter().try_fold(1usize, |n, dim| n.checked_mul(*dim)).filter(|n| *n <= isize::MAX as usize / 16);
-    let count = count.ok_or_else(|| Error::msg(format_args!("{what} has more elements than fit into memory: {dims:?}")))?;
+    let shape =
+        shape.ok_or_else(|| Error::msg(format_args!("{what} has a negative size: {dims:?}")))?;
+    let count = shape
+        .iter()
+        .try_fold(1usize, |n, dim| n.checked_mul(*dim))
+        .filter(|n| *n <= isize::MAX as usize / 16);
+    let count = count.ok_or_else(|| {
+        Error::msg(format_args!(
+            "{what} has more elements than fit into memory: {dims:?}"
+        ))
+    })?;
     Ok((shape, count))
 }
 
 /// The bytes of a tensor in another file of the folder.
 fn external(proto: &TensorProto, folder: Option<&Path>, needed: usize) -> Result<Vec<u8>> {
-    let of = |key: &str| proto.external_data.iter().find(|entry| entry.key == key).map(|entry| &*entry.value);
-    let wrong = |problem: String| Error::msg(format_args!("the constant `{}` is in another file: {problem}", proto.name));
+    let of = |key: &str| {
+        proto
+            .external_data
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &*entry.value)
+    };
+    let wrong = |problem: String| {
+        Error::msg(format_args!(
+            "the constant `{}` is in another file: {problem}",
+            proto.name
+        ))
+    };
     let location = of("location").ok_or_else(|| wrong("its name is missing".into()))?;
-    let folder = folder.ok_or_else(|| wrong(format!("`{location}`, and bytes have no folder: use `load`")))?;
-    let is_plain = Path::new(location).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let folder = folder.ok_or_else(|| {
+        wrong(format!(
+            "`{location}`, and bytes have no folder: use `load`"
+        ))
+    })?;
+    let is_plain = Path::new(location)
+        .components()
+        .all(|part| matches!(part, std::path::Component::Normal(_)));
     if !is_plain {
-        return Err(wrong(format!("`{location}` leads out of the folder of the model")));
+        return Err(wrong(format!(
+            "`{location}` leads out of the folder of the model"
+        )));
     }
     let path = folder.join(location);
-    let real = path.canonicalize().map_err(|e| wrong(format!("{}: {e}", path.display())))?;
+    let real = path
+        .canonicalize()
+        .map_err(|e| wrong(format!("{}: {e}", path.display())))?;
     let inside = folder.canonicalize().map_err(|e| wrong(e.to_string()))?;
     if !real.starts_with(&inside) {
-        return Err(wrong(format!("`{location}` leads out of the folder of the model")));
+        return Err(wrong(format!(
+            "`{location}` leads out of the folder of the model"
+        )));
     }
-    let number = |key: &str| of(key).map(|text| text.parse::<u64>().map_err(|_| wrong(format!("{key} is {text:?}")))).transpose();
+    let number = |key: &str| {
+        of(key)
+            .map(|text| {
+                text.parse::<u64>()
+                    .map_err(|_| wrong(format!("{key} is {text:?}")))
+            })
+            .transpose()
+    };
     let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
     if length.is_some_and(|length| length != needed as u64) {
-        return Err(wrong(format!("it has {} bytes, and its sizes need {needed}", length.unwrap_or(0))));
+        return Err(wrong(format!(
+            "it has {} bytes, and its sizes need {needed}",
+            length.unwrap_or(0)
+        )));
     }
     let mut file = File::open(&real).map_err(|e| wrong(format!("{}: {e}", real.display())))?;
     let there = file.metadata().map_err(|e| wrong(e.to_string()))?.len();
-    if offset.checked_add(needed as u64).is_none_or(|end| end > there) {
-        return Err(wrong(format!("{needed} bytes from {offset} on are needed, and `{location}` has {there}")));
+    if offset
+        .checked_add(needed as u64)
+        .is_none_or(|end| end > there)
+    {
+        return Err(wrong(format!(
+            "{needed} bytes from {offset} on are needed, and `{location}` has {there}"
+        )));
     }
-    file.seek(SeekFrom::Start(offset)).map_err(|e| wrong(e.to_string()))?;
+    file.seek(SeekFrom::Start(offset))
+        .map_err(|e| wrong(e.to_string()))?;
     let mut bytes = vec![0u8; needed];
-    file.read_exact(&mut bytes).map_err(|e| wrong(e.to_string()))?;
+    file.read_exact(&mut bytes)
+        .map_err(|e| wrong(e.to_string()))?;
     Ok(bytes)
 }
 
@@ -99,15 +147,24 @@ fn raw(proto: &TensorProto, count: usize, width: usize, folder: Option<&Path>) -
                 // Each element takes a byte or more.
                 let there: usize = packed.iter().map(Bytes::len).sum();
                 if there < count {
-                    return Err(Error::msg(format_args!("{count} elements are announced, and {there} bytes are there")));
+                    return Err(Error::msg(format_args!(
+                        "{count} elements are announced, and {there} bytes are there"
+                    )));
                 }
                 let numbers = varints(packed)?;
-                numbers.iter().flat_map(|n| n.to_le_bytes()[..width].to_vec()).collect::<Vec<u8>>().into()
+                numbers
+                    .iter()
+                    .flat_map(|n| n.to_le_bytes()[..width].to_vec())
+                    .collect::<Vec<u8>>()
+                    .into()
             }
         },
     };
     if bytes.len() != needed {
-        return Err(Error::msg(format_args!("its sizes need {needed} bytes, and {} are there", bytes.len())));
+        return Err(Error::msg(format_args!(
+            "its sizes need {needed} bytes, and {} are there",
+            bytes.len()
+        )));
     }
     Ok(bytes)
 }
@@ -121,7 +178,10 @@ pub(super) fn tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tenso
     let (shape, count) = shape_of(&proto.dims, &what)?;
     let about = |error: Error| Error::msg(format_args!("{what}: {error}"));
     let Some(dtype) = dtype::known(proto.data_type) else {
-        return Err(about(Error::msg(format_args!("fx has no elements of type {}", dtype::name(proto.data_type)))));
+        return Err(about(Error::msg(format_args!(
+            "fx has no elements of type {}",
+            dtype::name(proto.data_type)
+        ))));
     };
     let bytes = raw(proto, count, dtype.size_in_bytes(), folder).map_err(about)?;
     of_bytes(&bytes, dtype, &shape).map_err(about)
@@ -145,12 +205,16 @@ pub(super) fn of_bytes(bytes: &[u8], dtype: DType, shape: &[usize]) -> Result<Te
             return Tensor::from_vec(wide, shape);
         }
         DType::U16 => {
-            let wide: Vec<i32> = bytes.chunks_exact(2).map(|b| i32::from(u16::from_le_bytes([b[0], b[1]]))).collect();
+            let wide: Vec<i32> = bytes
+                .chunks_exact(2)
+                .map(|b| i32::from(u16::from_le_bytes([b[0], b[1]])))
+                .collect();
             return Tensor::from_vec(wide, shape);
         }
         other => return Err(Error::msg(format_args!("fx holds no tensors of {other}"))),
     };
-    let data = candle_core::Tensor::from_raw_buffer(bytes, held, shape, &candle_core::Device::Cpu).map_err(Error::other)?;
+    let data = candle_core::Tensor::from_raw_buffer(bytes, held, shape, &candle_core::Device::Cpu)
+        .map_err(Error::other)?;
     let tensor = Tensor::from(data);
     match dtype {
         DType::Bool => tensor.ne(0),

@@ -47,7 +47,11 @@ impl V {
                 }
             }
             V::Ints(items, scalar) => {
-                let dims: Vec<Dim> = if *scalar { Vec::new() } else { vec![Dim::from(items.len())] };
+                let dims: Vec<Dim> = if *scalar {
+                    Vec::new()
+                } else {
+                    vec![Dim::from(items.len())]
+                };
                 Some(TensorMeta::new(dims).dtype(DType::I64))
             }
             _ => None,
@@ -57,7 +61,9 @@ impl V {
     /// The element type, if it is known.
     pub fn dtype(&self) -> Option<DType> {
         match self {
-            V::Tensor(tensor, given) => given.or_else(|| Tensor::dtype(tensor).ok()).or_else(|| self.meta()?.dtype),
+            V::Tensor(tensor, given) => given
+                .or_else(|| Tensor::dtype(tensor).ok())
+                .or_else(|| self.meta()?.dtype),
             V::Ints(..) => Some(DType::I64),
             _ => None,
         }
@@ -77,14 +83,18 @@ impl V {
     pub fn ints(&self) -> Result<Vec<Int>> {
         match self {
             V::Ints(items, _) => Ok(items.clone()),
-            V::Tensor(tensor, _) if tensor.proxy().is_none() => {
-                Ok(tensor.to_vec()?.iter().map(|n| Int::from(*n as i64)).collect())
-            }
+            V::Tensor(tensor, _) if tensor.proxy().is_none() => Ok(tensor
+                .to_vec()?
+                .iter()
+                .map(|n| Int::from(*n as i64))
+                .collect()),
             V::Tensor(tensor, _) => {
                 let meta = self.meta().and_then(|meta| meta.known_shape());
                 match meta.as_deref() {
                     Some([]) => Ok(vec![int_of(tensor)?]),
-                    Some([count]) => (0..*count as i64).map(|at| int_of(&ops::select(tensor, 0, at)?)).collect(),
+                    Some([count]) => (0..*count as i64)
+                        .map(|at| int_of(&ops::select(tensor, 0, at)?))
+                        .collect(),
                     _ => Err(Error::msg("numbers that only a run knows, and how many")),
                 }
             }
@@ -98,7 +108,12 @@ impl V {
             V::Tensor(tensor, _) if tensor.proxy().is_some() => None,
             other => Some(other.ints()?),
         };
-        let known = items.and_then(|items| items.iter().map(Int::concrete).collect::<Option<Vec<i64>>>());
+        let known = items.and_then(|items| {
+            items
+                .iter()
+                .map(Int::concrete)
+                .collect::<Option<Vec<i64>>>()
+        });
         known.ok_or_else(|| Error::msg("numbers that only a run knows: give the input a constant value with `Load::constant`"))
     }
 
@@ -106,7 +121,11 @@ impl V {
     pub fn as_sizes(&self) -> Option<(Vec<Int>, bool)> {
         match self {
             V::Ints(items, scalar) => Some((items.clone(), *scalar)),
-            V::Tensor(tensor, _) if tensor.proxy().is_none() && Tensor::dtype(tensor).is_ok_and(|d| matches!(d, DType::I64 | DType::I32)) => {
+            V::Tensor(tensor, _)
+                if tensor.proxy().is_none()
+                    && Tensor::dtype(tensor)
+                        .is_ok_and(|d| matches!(d, DType::I64 | DType::I32)) =>
+            {
                 let dims = tensor.dims().ok()?;
                 let small = dims.len() <= 1 && dims.iter().product::<usize>() <= 64;
                 small.then(|| Some((self.ints().ok()?, dims.is_empty())))?
@@ -118,14 +137,20 @@ impl V {
 
 /// Sizes as a tensor.
 fn of_ints(items: &[Int], scalar: bool) -> Result<Tensor> {
-    if let Some(known) = items.iter().map(Int::concrete).collect::<Option<Vec<i64>>>() {
+    if let Some(known) = items
+        .iter()
+        .map(Int::concrete)
+        .collect::<Option<Vec<i64>>>()
+    {
         let count = known.len();
         return match scalar {
             true => Tensor::from_vec(known, ()),
             false => Tensor::from_vec(known, count),
         };
     }
-    let each = items.iter().map(|n| ops::arange(n.clone(), (n.clone() + 1)?, 1, None));
+    let each = items
+        .iter()
+        .map(|n| ops::arange(n.clone(), (n.clone() + 1)?, 1, None));
     let each = each.collect::<Result<Vec<Tensor>>>()?;
     match (scalar, &*each) {
         (true, [one]) => ops::squeeze(one, 0),

@@ -78,7 +78,10 @@ impl<'c> OpCall<'c> {
     /// Returns an error if there is no such parameter.
     pub fn val(&self, name: &str) -> Result<Val> {
         let argument = self.bound.get(name).ok_or_else(|| {
-            Error::msg(format_args!("`{}` has no parameter `{name}`", self.function.path()))
+            Error::msg(format_args!(
+                "`{}` has no parameter `{name}`",
+                self.function.path()
+            ))
         })?;
         val_of(&argument, self.values)
     }
@@ -240,7 +243,10 @@ impl<'c> OpCall<'c> {
     /// Returns an error if it is something else.
     pub fn result(&self) -> Result<&'c TensorMeta> {
         self.meta.tensor().ok_or_else(|| {
-            Error::msg(format_args!("the result is {}, and not one tensor", self.meta))
+            Error::msg(format_args!(
+                "the result is {}, and not one tensor",
+                self.meta
+            ))
         })
     }
 
@@ -329,15 +335,19 @@ impl<'c> OpCall<'c> {
 
 /// A place counted from the end, from the start.
 pub(super) fn wrapped(dim: i64, rank: usize) -> i64 {
-    if dim < 0 { dim + rank.max(1) as i64 } else { dim }
+    if dim < 0 {
+        dim + rank.max(1) as i64
+    } else {
+        dim
+    }
 }
 
 /// A tensor of this name.
 pub(super) fn operand(name: Name, meta: &TensorMeta) -> Result<Operand> {
     Ok(Operand {
-        dtype: meta.dtype.ok_or_else(|| {
-            Error::msg(format_args!("the element type of `{name}` is not known"))
-        })?,
+        dtype: meta
+            .dtype
+            .ok_or_else(|| Error::msg(format_args!("the element type of `{name}` is not known")))?,
         shape: meta.shape.clone(),
         name,
     })

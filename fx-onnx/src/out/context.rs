@@ -250,9 +250,9 @@ impl Cx {
 
 /// A name with element type and sizes.
 pub(super) fn value_info(name: &str, meta: &TensorMeta) -> Result<ValueInfoProto> {
-    let dtype = meta.dtype.ok_or_else(|| {
-        Error::msg(format_args!("the element type of `{name}` is not known"))
-    })?;
+    let dtype = meta
+        .dtype
+        .ok_or_else(|| Error::msg(format_args!("the element type of `{name}` is not known")))?;
     let dim = meta.shape.iter().map(|dim| Dimension {
         value: Some(match dim.as_number() {
             Some(number) => DimensionValue::Value(number),
@@ -429,8 +429,14 @@ impl Mark {
         let types = std::iter::once("").chain(self.modules.iter().map(|(_, ty)| &**ty));
         proto.metadata_props = vec![
             entry("namespace", paths.join("/")),
-            entry("pkg.torch.onnx.name_scopes", listed(&mut names.chain([&*self.node]))),
-            entry("pkg.torch.onnx.class_hierarchy", listed(&mut types.chain([&*proto.op_type]))),
+            entry(
+                "pkg.torch.onnx.name_scopes",
+                listed(&mut names.chain([&*self.node])),
+            ),
+            entry(
+                "pkg.torch.onnx.class_hierarchy",
+                listed(&mut types.chain([&*proto.op_type])),
+            ),
             entry("pkg.fx.node", self.node.clone()),
         ];
     }

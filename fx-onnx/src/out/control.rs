@@ -18,7 +18,12 @@ use super::value::{Name, Operand, Val};
 use crate::proto::{GraphProto, ValueInfoProto};
 
 /// Writes a call of a branch, a loop or a scan.
-pub(super) fn write(writer: &mut Writer<'_>, module: &dyn Module, args: Vec<Val>, meta: &ValueMeta) -> Result<Val> {
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    module: &dyn Module,
+    args: Vec<Val>,
+    meta: &ValueMeta,
+) -> Result<Val> {
     let any: &dyn std::any::Any = module;
     if let Some(branch) = any.downcast_ref::<Cond>() {
         return cond(writer, branch, args, meta);
@@ -48,7 +53,9 @@ fn tensor_meta(meta: &ValueMeta) -> TensorMeta {
     match meta {
         ValueMeta::Single(meta) => meta.clone(),
         ValueMeta::Size(_) => number(DType::I64),
-        ValueMeta::Plain(text) if text.contains("truth") || text == "true" || text == "false" => number(DType::Bool),
+        ValueMeta::Plain(text) if text.contains("truth") || text == "true" || text == "false" => {
+            number(DType::Bool)
+        }
         ValueMeta::Plain(text) if text.parse::<i64>().is_ok() => number(DType::I64),
         _ => number(DType::F64),
     }
@@ -62,7 +69,12 @@ fn spec_of(val: &Val) -> Result<Spec> {
         Val::Dim(dim) => Spec::int(size_text(dim)),
         Val::Float(number) => Spec::of(*number),
         Val::Bool(truth) => Spec::of(*truth),
-        other => return Err(Error::msg(format_args!("a side takes {}", other.describe()))),
+        other => {
+            return Err(Error::msg(format_args!(
+                "a side takes {}",
+                other.describe()
+            )));
+        }
     })
 }
 
@@ -88,7 +100,10 @@ fn side(
     let mark = writer.cx.mark.clone();
     let results = writer.graph(ready.graph(), ready.attributes(), values)?;
     let mut outputs = Vec::new();
-    writer.cx.mark = Mark { node: format!("{}.{name}", mark.node), ..mark.clone() };
+    writer.cx.mark = Mark {
+        node: format!("{}.{name}", mark.node),
+        ..mark.clone()
+    };
     for (at, result) in results.iter().enumerate() {
         let dtype = types.get(at).copied().unwrap_or(DType::F32);
         let of = writer.cx.operand(result, dtype)?;
@@ -116,7 +131,10 @@ fn condition(writer: &mut Writer<'_>, val: &Val) -> Result<Name> {
 }
 
 fn given(names: Vec<Name>, metas: &[ValueMeta], whole: &ValueMeta) -> Result<Val> {
-    let all = names.into_iter().zip(metas).map(|(name, meta)| operand(name, &tensor_meta(meta)).map(Val::Tensor));
+    let all = names
+        .into_iter()
+        .zip(metas)
+        .map(|(name, meta)| operand(name, &tensor_meta(meta)).map(Val::Tensor));
     let mut all = all.collect::<Result<Vec<Val>>>()?;
     Ok(match whole {
         ValueMeta::Sequence(_) => Val::List(all),
@@ -129,19 +147,48 @@ fn cond(writer: &mut Writer<'_>, branch: &Cond, args: Vec<Val>, meta: &ValueMeta
         return Err(Error::msg("a branch without a condition"));
     };
     let decides = condition(writer, decides)?;
-    let specs = operands.iter().map(spec_of).collect::<Result<Vec<Spec>>>()?;
+    let specs = operands
+        .iter()
+        .map(spec_of)
+        .collect::<Result<Vec<Spec>>>()?;
     let metas = metas_of(meta);
-    let types: Vec<DType> = metas.iter().map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32)).collect();
+    let types: Vec<DType> = metas
+        .iter()
+        .map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32))
+        .collect();
     let values = operands.to_vec();
-    let then = side(writer, branch.then(), &specs, |_, _| Ok((values.clone(), Vec::new())), &types, "then")?;
-    let otherwise = side(writer, branch.otherwise(), &specs, |_, _| Ok((values.clone(), Vec::new())), &types, "otherwise")?;
-    let node = writer.cx.node("If").input(&decides).graph("then_branch", then).graph("else_branch", otherwise);
+    let then = side(
+        writer,
+        branch.then(),
+        &specs,
+        |_, _| Ok((values.clone(), Vec::new())),
+        &types,
+        "then",
+    )?;
+    let otherwise = side(
+        writer,
+        branch.otherwise(),
+        &specs,
+        |_, _| Ok((values.clone(), Vec::new())),
+        &types,
+        "otherwise",
+    )?;
+    let node = writer
+        .cx
+        .node("If")
+        .input(&decides)
+        .graph("then_branch", then)
+        .graph("else_branch", otherwise);
     let names = node.outputs(metas.len());
     given(names, &metas, meta)
 }
 
 /// The inputs of a body: what it carries or takes item by item, new; what it reads from outside, as it is.
-fn body_inputs(writer: &mut Writer<'_>, metas: &[ValueMeta], captured: &[Val]) -> Result<(Vec<Val>, Vec<ValueInfoProto>)> {
+fn body_inputs(
+    writer: &mut Writer<'_>,
+    metas: &[ValueMeta],
+    captured: &[Val],
+) -> Result<(Vec<Val>, Vec<ValueInfoProto>)> {
     let (mut values, mut infos) = (Vec::new(), Vec::new());
     for meta in metas {
         let tensor = tensor_meta(meta);
@@ -155,7 +202,10 @@ fn body_inputs(writer: &mut Writer<'_>, metas: &[ValueMeta], captured: &[Val]) -
 
 fn spec_of_meta(meta: &ValueMeta) -> Result<Spec> {
     Ok(match meta {
-        ValueMeta::Single(of) => Spec::tensor(of.shape.iter().map(size_text), of.dtype.unwrap_or(DType::F32)),
+        ValueMeta::Single(of) => Spec::tensor(
+            of.shape.iter().map(size_text),
+            of.dtype.unwrap_or(DType::F32),
+        ),
         ValueMeta::Size(dim) => Spec::int(size_text(dim)),
         meta => match tensor_meta(meta).dtype {
             Some(DType::Bool) => Spec::bool(),
@@ -174,12 +224,28 @@ fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMe
     let decides = condition(writer, decides)?;
     let mut initial: Vec<Operand> = Vec::new();
     for (val, meta) in init.iter().zip(&metas) {
-        initial.push(writer.cx.operand(val, tensor_meta(meta).dtype.unwrap_or(DType::F32))?);
+        initial.push(
+            writer
+                .cx
+                .operand(val, tensor_meta(meta).dtype.unwrap_or(DType::F32))?,
+        );
     }
-    let mut specs = metas.iter().map(spec_of_meta).collect::<Result<Vec<Spec>>>()?;
-    specs.extend(captured.iter().map(spec_of).collect::<Result<Vec<Spec>>>()?);
+    let mut specs = metas
+        .iter()
+        .map(spec_of_meta)
+        .collect::<Result<Vec<Spec>>>()?;
+    specs.extend(
+        captured
+            .iter()
+            .map(spec_of)
+            .collect::<Result<Vec<Spec>>>()?,
+    );
     let mut types = vec![DType::Bool];
-    types.extend(metas.iter().map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32)));
+    types.extend(
+        metas
+            .iter()
+            .map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32)),
+    );
     let outside = captured.to_vec();
     let body = side(
         writer,
@@ -191,7 +257,10 @@ fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMe
                 let name = writer.cx.fresh(hint);
                 value_info(&name, &TensorMeta::new([0usize; 0]).dtype(dtype))
             };
-            let mut all = vec![number(writer, "turn", DType::I64)?, number(writer, "goes_on", DType::Bool)?];
+            let mut all = vec![
+                number(writer, "turn", DType::I64)?,
+                number(writer, "goes_on", DType::Bool)?,
+            ];
             all.extend(infos);
             Ok((values, all))
         },
@@ -213,34 +282,68 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
     let metas = metas_of(meta);
     let mut initial: Vec<Operand> = Vec::new();
     for (val, meta) in init.iter().zip(&metas) {
-        initial.push(writer.cx.operand(val, tensor_meta(meta).dtype.unwrap_or(DType::F32))?);
+        initial.push(
+            writer
+                .cx
+                .operand(val, tensor_meta(meta).dtype.unwrap_or(DType::F32))?,
+        );
     }
     let mut item_metas: Vec<ValueMeta> = metas[..init.len().min(metas.len())].to_vec();
     let mut lists = Vec::new();
     for sequence in sequences {
         let Val::Tensor(of) = sequence else {
-            return Err(Error::msg(format_args!("a scan over {}", sequence.describe())));
+            return Err(Error::msg(format_args!(
+                "a scan over {}",
+                sequence.describe()
+            )));
         };
         let mut item = TensorMeta::new(of.shape[1..].iter().cloned());
         item.dtype = Some(of.dtype);
         item_metas.push(ValueMeta::Single(item));
         lists.push(of.clone());
     }
-    let length = lists.first().map(|of| of.shape[0].clone()).unwrap_or_else(|| Dim::from(0));
-    let mut specs = item_metas.iter().map(spec_of_meta).collect::<Result<Vec<Spec>>>()?;
-    specs.extend(captured.iter().map(spec_of).collect::<Result<Vec<Spec>>>()?);
+    let length = lists
+        .first()
+        .map(|of| of.shape[0].clone())
+        .unwrap_or_else(|| Dim::from(0));
+    let mut specs = item_metas
+        .iter()
+        .map(spec_of_meta)
+        .collect::<Result<Vec<Spec>>>()?;
+    specs.extend(
+        captured
+            .iter()
+            .map(spec_of)
+            .collect::<Result<Vec<Spec>>>()?,
+    );
     // What steps give, from a step.
     let step = prepare(scan.step(), &specs, writer.export)?;
-    let output = step.graph().output_node().and_then(|node| node.meta::<ValueMeta>().cloned());
+    let output = step
+        .graph()
+        .output_node()
+        .and_then(|node| node.meta::<ValueMeta>().cloned());
     let given_metas = output.map_or(Vec::new(), |meta| metas_of(&meta));
-    let types: Vec<DType> = given_metas.iter().map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32)).collect();
+    let types: Vec<DType> = given_metas
+        .iter()
+        .map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32))
+        .collect();
     let outside = captured.to_vec();
-    let body = side(writer, scan.step(), &specs, |writer, _| body_inputs(writer, &item_metas, &outside), &types, "step")?;
+    let body = side(
+        writer,
+        scan.step(),
+        &specs,
+        |writer, _| body_inputs(writer, &item_metas, &outside),
+        &types,
+        "step",
+    )?;
     let mut node = writer.cx.node("Scan");
     for of in initial.iter().chain(&lists) {
         node = node.input(&of.name);
     }
-    let names = node.int("num_scan_inputs", lists.len() as i64).graph("body", body).outputs(given_metas.len());
+    let names = node
+        .int("num_scan_inputs", lists.len() as i64)
+        .graph("body", body)
+        .outputs(given_metas.len());
     let mut all = Vec::new();
     for (at, (name, meta)) in names.into_iter().zip(&given_metas).enumerate() {
         let mut tensor = tensor_meta(meta);

@@ -11,8 +11,16 @@ use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto};
 
 /// The path of the outermost module of a node.
 fn outermost(node: &NodeProto) -> Option<(&str, String)> {
-    let of = |key: &str| node.metadata_props.iter().find(|e| e.key == key).map(|e| &*e.value);
-    let path = of("namespace")?.split('/').next().filter(|path| !path.is_empty())?;
+    let of = |key: &str| {
+        node.metadata_props
+            .iter()
+            .find(|e| e.key == key)
+            .map(|e| &*e.value)
+    };
+    let path = of("namespace")?
+        .split('/')
+        .next()
+        .filter(|path| !path.is_empty())?;
     let types = of("pkg.torch.onnx.class_hierarchy")?;
     let ty = types.split('\'').nth(3)?;
     let ty = ty.split('<').next().unwrap_or(ty);
@@ -20,7 +28,11 @@ fn outermost(node: &NodeProto) -> Option<(&str, String)> {
 }
 
 /// Puts the nodes of modules into functions; the functions.
-pub(super) fn extract(graph: &mut GraphProto, constants: &[Constant], opset: i64) -> Vec<FunctionProto> {
+pub(super) fn extract(
+    graph: &mut GraphProto,
+    constants: &[Constant],
+    opset: i64,
+) -> Vec<FunctionProto> {
     let _ = constants;
     let nodes = std::mem::take(&mut graph.node);
     // Runs of nodes of one module: what stands between them keeps them apart.
@@ -61,7 +73,12 @@ pub(super) fn extract(graph: &mut GraphProto, constants: &[Constant], opset: i64
                 inputs.push(name.clone());
             }
         }
-        let outputs: Vec<String> = run.iter().flat_map(|n| &n.output).filter(|o| later.contains(*o)).cloned().collect();
+        let outputs: Vec<String> = run
+            .iter()
+            .flat_map(|n| &n.output)
+            .filter(|o| later.contains(*o))
+            .cloned()
+            .collect();
         let domains: FxHashSet<String> = run.iter().map(|node| node.domain.clone()).collect();
         let metadata = run[0].metadata_props.clone();
         inside.extend(made.iter().filter(|name| !outputs.contains(name)).cloned());
@@ -87,8 +104,16 @@ pub(super) fn extract(graph: &mut GraphProto, constants: &[Constant], opset: i64
             node.metadata_props.clear();
             node.doc_string.clear();
         }
-        let mut opset_import = vec![OperatorSetIdProto { domain: String::new(), version: opset }];
-        opset_import.extend(domains.into_iter().filter(|d| !d.is_empty()).map(|domain| OperatorSetIdProto { domain, version: 1 }));
+        let mut opset_import = vec![OperatorSetIdProto {
+            domain: String::new(),
+            version: opset,
+        }];
+        opset_import.extend(
+            domains
+                .into_iter()
+                .filter(|d| !d.is_empty())
+                .map(|domain| OperatorSetIdProto { domain, version: 1 }),
+        );
         let mut function = FunctionProto {
             domain: "fx.layers".to_string(),
             input: (0..inputs.len()).map(|at| format!("in_{at}")).collect(),
@@ -99,8 +124,15 @@ pub(super) fn extract(graph: &mut GraphProto, constants: &[Constant], opset: i64
         };
         let bytes = [ty.as_bytes(), &function.encode_to_vec()].concat();
         let name = known.entry(bytes).or_insert_with(|| {
-            let taken = functions.iter().filter(|f| f.name == ty || f.name.starts_with(&format!("{ty}_"))).count();
-            let name = if taken == 0 { ty.clone() } else { format!("{ty}_{taken}") };
+            let taken = functions
+                .iter()
+                .filter(|f| f.name == ty || f.name.starts_with(&format!("{ty}_")))
+                .count();
+            let name = if taken == 0 {
+                ty.clone()
+            } else {
+                format!("{ty}_{taken}")
+            };
             function.name.clone_from(&name);
             functions.push(function.clone());
             name

@@ -12,9 +12,7 @@ use fx_nn::{Error, Result};
 use rustc_hash::FxHashMap;
 
 use super::call::{OpCall, Values, operand, val_of};
-use super::context::{
-    Constant, Cx, Elements, Mark, SymbolSource, modules_of, value_info,
-};
+use super::context::{Constant, Cx, Elements, Mark, SymbolSource, modules_of, value_info};
 use super::options::{Export, Inputs, Layers};
 use super::prepare::prepare;
 use super::report::ExportReport;
@@ -25,7 +23,7 @@ use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
 
 /// A file before its bytes.
-pub(super) struct Model {
+pub(crate) struct Model {
     pub graph: GraphProto,
     pub functions: Vec<FunctionProto>,
     pub constants: Vec<Constant>,
@@ -44,11 +42,11 @@ pub(super) struct Writer<'e> {
 }
 
 /// The model of a graph module.
-pub(super) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
+pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     if !(18..=23).contains(&export.opset) {
         return Err(Error::expected("an opset of 18 to 23", export.opset));
     }
-    let (specs, values) = specs_of(gm, export)?;
+    let specs = specs_of(gm, export)?;
     let mut ready = prepare(gm, &specs, export)?;
     if export.half {
         ready = halved(ready)?;
@@ -81,20 +79,30 @@ pub(super) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
         }
     }
     let contract = ready.contract();
-    let mut sized: Vec<(String, usize)> = constants.iter().map(|c| (c.name.to_string(), bytes_of(c))).collect();
+    let mut sized: Vec<(String, usize)> = constants
+        .iter()
+        .map(|c| (c.name.to_string(), bytes_of(c)))
+        .collect();
     let weight_bytes = sized.iter().map(|(_, bytes)| bytes).sum();
     sized.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     sized.truncate(5);
-    let mut model = Model {
+    Ok(Model {
         report: ExportReport {
             nodes: proto.node.len(),
             functions: functions.len(),
             folded: writer.folded,
             dynamic: contract.map_or(Vec::new(), |contract| {
-                contract.symbols().map(|(name, ..)| name.to_string()).collect()
+                contract
+                    .symbols()
+                    .map(|(name, ..)| name.to_string())
+                    .collect()
             }),
             guards: contract.map_or(Vec::new(), |contract| {
-                contract.guards().iter().map(|guard| guard.claim.to_string()).collect()
+                contract
+                    .guards()
+                    .iter()
+                    .map(|guard| guard.claim.to_string())
+                    .collect()
             }),
             left_out: writer.cx.left_out,
             constants: sized,
@@ -107,18 +115,14 @@ pub(super) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
         constants,
         opset: export.opset,
         domains,
-    };
-    if export.check {
-        let Some(args) = values else {
-            return Err(Error::msg("`checked` needs an example with data: use `Export::example`"));
-        };
-        model.report.max_rel_err = Some(super::write::checked(&model, gm, args)?);
-    }
-    Ok(model)
+    })
 }
 
 fn bytes_of(constant: &Constant) -> usize {
-    let count = constant.dims.iter().fold(1usize, |n, dim| n.saturating_mul(*dim));
+    let count = constant
+        .dims
+        .iter()
+        .fold(1usize, |n, dim| n.saturating_mul(*dim));
     count.saturating_mul(constant.dtype.size_in_bytes())
 }
 
@@ -137,17 +141,21 @@ fn used(constants: Vec<Constant>, graph: &GraphProto) -> Vec<Constant> {
     constants.into_iter().filter(is_used).collect()
 }
 
-/// What each input will be, and the example.
-fn specs_of(gm: &GraphModule, export: &Export) -> Result<(Vec<Spec>, Option<CallArgs>)> {
-    let (args, example) = match &export.given {
-        Inputs::Example(args) => (args.clone(), Some(args.clone())),
+/// What each input will be.
+fn specs_of(gm: &GraphModule, export: &Export) -> Result<Vec<Spec>> {
+    let args = match &export.given {
+        Inputs::Example(args) => args.clone(),
         Inputs::Specs(specs) => {
             let args = specs.iter().map(Spec::fake_value).collect::<Result<_>>()?;
-            (CallArgs { args, kwargs: Vec::new() }, None)
+            CallArgs { args, kwargs: Vec::new() }
         }
     };
     let values = gm.process_inputs(args)?;
-    let names: Vec<String> = gm.graph().placeholders().map(|node| node.target().to_string()).collect();
+    let names: Vec<String> = gm
+        .graph()
+        .placeholders()
+        .map(|node| node.target().to_string())
+        .collect();
     for (axis, inputs) in &export.axes {
         for (input, _) in inputs {
             if !names.contains(input) {
@@ -175,7 +183,7 @@ fn specs_of(gm: &GraphModule, export: &Export) -> Result<(Vec<Spec>, Option<Call
         }
         specs.push(spec);
     }
-    Ok((specs, example))
+    Ok(specs)
 }
 
 /// The same with `float16` in place of `float32`.
@@ -187,7 +195,9 @@ fn halved(gm: GraphModule) -> Result<GraphModule> {
             && Tensor::dtype(tensor)? == DType::F32
         {
             let half = tensor.detach()?.to_dtype(DType::F16)?;
-            attributes.tensors.insert(path.clone(), (*kind, Value::object(half)));
+            attributes
+                .tensors
+                .insert(path.clone(), (*kind, Value::object(half)));
         }
     }
     GraphModule::new(attributes, gm.graph().clone(), gm.class_name())
@@ -202,7 +212,10 @@ impl Writer<'_> {
         for node in gm.graph().placeholders() {
             let meta = node.meta::<ValueMeta>();
             let Some(meta) = meta else {
-                return Err(Error::msg(format_args!("nothing is known of the input {}", node.name())));
+                return Err(Error::msg(format_args!(
+                    "nothing is known of the input {}",
+                    node.name()
+                )));
             };
             let tensor = match meta {
                 ValueMeta::Single(meta) => meta.clone(),
@@ -212,14 +225,22 @@ impl Writer<'_> {
                         values.push(known);
                         continue;
                     }
-                    None if text.contains("truth") => TensorMeta::new([0usize; 0]).dtype(DType::Bool),
+                    None if text.contains("truth") => {
+                        TensorMeta::new([0usize; 0]).dtype(DType::Bool)
+                    }
                     None => TensorMeta::new([0usize; 0]).dtype(DType::F64),
                 },
                 other => {
-                    return Err(Error::msg(format_args!("the input {} is {other}, and not one value", node.name())));
+                    return Err(Error::msg(format_args!(
+                        "the input {} is {other}, and not one value",
+                        node.name()
+                    )));
                 }
             };
-            let hint = given.next().cloned().unwrap_or_else(|| node.name().to_string());
+            let hint = given
+                .next()
+                .cloned()
+                .unwrap_or_else(|| node.name().to_string());
             let name = self.cx.fresh(&hint);
             infos.push(value_info(&name, &tensor)?);
             values.push(self.input(name, meta, &tensor)?);
@@ -249,7 +270,12 @@ impl Writer<'_> {
     }
 
     /// Writes the nodes of a graph; what it returns, flat.
-    pub fn graph(&mut self, graph: &Graph, attributes: &Attributes, inputs: Vec<Val>) -> Result<Vec<Val>> {
+    pub fn graph(
+        &mut self,
+        graph: &Graph,
+        attributes: &Attributes,
+        inputs: Vec<Val>,
+    ) -> Result<Vec<Val>> {
         let mut values = Values::default();
         let mut inputs = inputs.into_iter();
         for node in graph.nodes() {
@@ -260,7 +286,10 @@ impl Writer<'_> {
             };
             if *node.op() == Op::Output {
                 let mut flat = Vec::new();
-                flatten(val_of(node.args().first().unwrap_or(&Argument::None), &values)?, &mut flat);
+                flatten(
+                    val_of(node.args().first().unwrap_or(&Argument::None), &values)?,
+                    &mut flat,
+                );
                 return Ok(flat);
             }
             let val = match node.op() {
@@ -308,7 +337,10 @@ impl Writer<'_> {
         };
         let export = self.export;
         let Some(Kind::Emit(emit)) = export.rule_of(*function)?.map(|rule| &rule.0) else {
-            return Err(Error::msg(format_args!("`{}` has no rule", function.path())));
+            return Err(Error::msg(format_args!(
+                "`{}` has no rule",
+                function.path()
+            )));
         };
         let call = OpCall {
             node,
@@ -353,9 +385,17 @@ impl Writer<'_> {
     }
 
     /// Names the one result of a call as the node, and says what the results are.
-    fn describe(&mut self, node: NodeRef<'_>, val: Val, meta: &ValueMeta, start: Option<usize>) -> Result<Val> {
+    fn describe(
+        &mut self,
+        node: NodeRef<'_>,
+        val: Val,
+        meta: &ValueMeta,
+        start: Option<usize>,
+    ) -> Result<Val> {
         let val = match (val, start) {
-            (Val::Tensor(operand), Some(start)) => Val::Tensor(self.renamed(operand, start, &node.name().to_string())),
+            (Val::Tensor(operand), Some(start)) => {
+                Val::Tensor(self.renamed(operand, start, &node.name().to_string()))
+            }
             (val, _) => val,
         };
         let mut pairs = vec![(&val, meta)];
@@ -373,7 +413,9 @@ impl Writer<'_> {
                         self.cx.scope().symbols.insert(symbol.into(), source);
                     }
                 }
-                (Val::List(items), ValueMeta::Sequence(metas)) => pairs.extend(items.iter().zip(metas)),
+                (Val::List(items), ValueMeta::Sequence(metas)) => {
+                    pairs.extend(items.iter().zip(metas))
+                }
                 _ => {}
             }
         }
@@ -382,10 +424,16 @@ impl Writer<'_> {
 
     /// Gives a value that nodes from `start` on made another name.
     fn renamed(&mut self, operand: Operand, start: usize, name: &str) -> Operand {
-        let scope = self.cx.scopes.last_mut().expect("the file's graph is a scope");
+        let scope = self
+            .cx
+            .scopes
+            .last_mut()
+            .expect("the file's graph is a scope");
         let start = start.min(scope.nodes.len());
         let made = &mut scope.nodes[start..];
-        let is_made = made.iter().any(|node| node.output.iter().any(|o| **o == *operand.name));
+        let is_made = made
+            .iter()
+            .any(|node| node.output.iter().any(|o| **o == *operand.name));
         if !is_made || self.cx.names.contains(name) {
             return operand;
         }
@@ -400,11 +448,18 @@ impl Writer<'_> {
             }
         }
         let own: Name = name.into();
-        for size in scope.sizes.values_mut().filter(|size| **size == operand.name) {
+        for size in scope
+            .sizes
+            .values_mut()
+            .filter(|size| **size == operand.name)
+        {
             *size = own.clone();
         }
         self.cx.names.insert(own.clone());
-        Operand { name: own, ..operand }
+        Operand {
+            name: own,
+            ..operand
+        }
     }
 
     /// A tensor of the module as a constant; tied ones are one.
@@ -413,13 +468,18 @@ impl Writer<'_> {
             return Ok(Val::None);
         };
         let ValueMeta::Single(meta) = ValueMeta::of(&value) else {
-            return Err(Error::msg(format_args!("`{path}` is {}, and not a tensor", value.describe())));
+            return Err(Error::msg(format_args!(
+                "`{path}` is {}, and not a tensor",
+                value.describe()
+            )));
         };
         let id = object.object_id();
         if let Some(known) = id.and_then(|id| self.tied.get(&id)) {
             return operand(known.clone(), &meta).map(Val::Tensor);
         }
-        let dims = meta.known_shape().ok_or_else(|| Error::msg(format_args!("the sizes of `{path}` are not known")))?;
+        let dims = meta
+            .known_shape()
+            .ok_or_else(|| Error::msg(format_args!("the sizes of `{path}` are not known")))?;
         let name = self.cx.fresh(path);
         let constant = Constant {
             name: name.clone(),
@@ -464,7 +524,10 @@ impl Writer<'_> {
             node = node.raw(attribute.clone());
         }
         let names = node.outputs(metas.len());
-        let all = names.into_iter().zip(&metas).map(|(name, meta)| operand(name, meta).map(Val::Tensor));
+        let all = names
+            .into_iter()
+            .zip(&metas)
+            .map(|(name, meta)| operand(name, meta).map(Val::Tensor));
         let mut all = all.collect::<Result<Vec<Val>>>()?;
         Ok(match meta {
             ValueMeta::Sequence(_) => Val::List(all),
@@ -474,7 +537,10 @@ impl Writer<'_> {
 
     /// The outputs with their types: values under the names that the user gives.
     fn outputs(&mut self, graph: &Graph, results: Vec<Val>) -> Result<Vec<ValueInfoProto>> {
-        let results: Vec<Val> = results.into_iter().filter(|val| *val != Val::None).collect();
+        let results: Vec<Val> = results
+            .into_iter()
+            .filter(|val| *val != Val::None)
+            .collect();
         if self.export.outputs.len() > results.len() {
             return Err(Error::msg(format_args!(
                 "{} names of outputs for {} outputs",
@@ -494,9 +560,16 @@ impl Writer<'_> {
                 _ => DType::I64,
             };
             let of = self.cx.operand(result, dtype)?;
-            let is_made = |scope: &super::context::Scope| scope.nodes.iter().any(|n| n.output.iter().any(|o| **o == *of.name));
+            let is_made = |scope: &super::context::Scope| {
+                scope
+                    .nodes
+                    .iter()
+                    .any(|n| n.output.iter().any(|o| **o == *of.name))
+            };
             let wanted = self.export.outputs.get(at);
-            let own = is_made(self.cx.scope()) && !renames.contains_key(&*of.name) && !infos.iter().any(|i: &ValueInfoProto| i.name == *of.name);
+            let own = is_made(self.cx.scope())
+                && !renames.contains_key(&*of.name)
+                && !infos.iter().any(|i: &ValueInfoProto| i.name == *of.name);
             let name: Name = match (own, wanted) {
                 (true, None) => of.name.clone(),
                 (true, Some(name)) => {
@@ -532,7 +605,10 @@ impl Writer<'_> {
         }
         // What is an output is described there.
         let named: Vec<String> = infos.iter().map(|info| info.name.clone()).collect();
-        self.cx.scope().value_info.retain(|info| !named.contains(&info.name));
+        self.cx
+            .scope()
+            .value_info
+            .retain(|info| !named.contains(&info.name));
         Ok(infos)
     }
 }

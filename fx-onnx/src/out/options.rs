@@ -112,7 +112,9 @@ impl Export {
         axis: &str,
         inputs: impl IntoIterator<Item = (&'i str, usize)>,
     ) -> Self {
-        let inputs = inputs.into_iter().map(|(input, dim)| (input.to_string(), dim));
+        let inputs = inputs
+            .into_iter()
+            .map(|(input, dim)| (input.to_string(), dim));
         self.axes.push((axis.to_string(), inputs.collect()));
         self
     }
@@ -172,6 +174,18 @@ impl Export {
     pub fn rule(mut self, function: Function, rule: Rule) -> Self {
         self.rules.insert(function, rule);
         self
+    }
+
+    pub(crate) fn is_checked(&self) -> bool {
+        self.check
+    }
+
+    /// The example, if there is one.
+    pub(crate) fn example_args(&self) -> Option<CallArgs> {
+        match &self.given {
+            Inputs::Example(args) => Some(args.clone()),
+            Inputs::Specs(_) => None,
+        }
     }
 
     /// The rule of a function.

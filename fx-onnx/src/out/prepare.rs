@@ -58,7 +58,10 @@ fn decompositions(gm: &GraphModule, export: &Export) -> Result<Decompositions> {
     left.extend(export.rules.iter().map(|(function, _)| function));
     let _ = gm;
     for function in left {
-        match (export.rule_of(function)?.map(|rule| &rule.0), core.get(function)) {
+        match (
+            export.rule_of(function)?.map(|rule| &rule.0),
+            core.get(function),
+        ) {
             (Some(Kind::As(rule)), _) | (None, Some(CoreSet::Decomposed(rule))) => {
                 table = table.rule(function, *rule);
             }
@@ -82,7 +85,9 @@ fn without_rule(gm: &GraphModule, export: &Export) -> Result<()> {
                 None if is_known(node.meta()) => continue,
                 None => "has no rule",
             },
-            Op::CallMethod(_) => "is a method of no type or of several, which the graph does not know",
+            Op::CallMethod(_) => {
+                "is a method of no type or of several, which the graph does not know"
+            }
             _ => continue,
         };
         let at = node.location().map(|place| format!(" ({place})"));

@@ -51,9 +51,7 @@ pub(super) enum Kind {
 
 impl Rule {
     /// Writes calls as nodes.
-    pub fn new(
-        emit: impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(emit: impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync + 'static) -> Self {
         Rule(Kind::Emit(Arc::new(emit)))
     }
 

@@ -116,7 +116,11 @@ impl Cx {
     /// # Errors
     /// As [`size`](Cx::size).
     pub fn sizes(&mut self, dims: &[Dim]) -> Result<Name> {
-        if let Some(known) = dims.iter().map(Dim::as_number).collect::<Option<Vec<i64>>>() {
+        if let Some(known) = dims
+            .iter()
+            .map(Dim::as_number)
+            .collect::<Option<Vec<i64>>>()
+        {
             return Ok(self.i64s(&known));
         }
         // Neighbours that are known are one constant.

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use bytes::Bytes;
 use fx_nn::prelude::*;
-use fx_nn::trace::CallArgs;
 use fx_nn::{Error, Result};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
@@ -43,8 +42,18 @@ impl Part<'_> {
 }
 
 fn byte_len(constant: &Constant) -> Result<u64> {
-    let count = constant.dims.iter().try_fold(constant.dtype.size_in_bytes() as u64, |n, dim| n.checked_mul(*dim as u64));
-    count.ok_or_else(|| Error::msg(format_args!("`{}` has more bytes than a file holds", constant.name)))
+    let count = constant
+        .dims
+        .iter()
+        .try_fold(constant.dtype.size_in_bytes() as u64, |n, dim| {
+            n.checked_mul(*dim as u64)
+        });
+    count.ok_or_else(|| {
+        Error::msg(format_args!(
+            "`{}` has more bytes than a file holds",
+            constant.name
+        ))
+    })
 }
 
 /// Passes the elements of a constant on.
@@ -52,7 +61,9 @@ fn elements(constant: &Constant, sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> R
     match &constant.elements {
         Elements::Bytes(bytes) => sink(bytes),
         Elements::Tensor(value) => {
-            let object = value.as_object().ok_or_else(|| Error::msg("a weight is no tensor"))?;
+            let object = value
+                .as_object()
+                .ok_or_else(|| Error::msg("a weight is no tensor"))?;
             object.to_data()?.for_each_chunk(sink)
         }
     }
@@ -60,9 +71,17 @@ fn elements(constant: &Constant, sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> R
 
 /// The message around the graph.
 fn head(model: &Model) -> ModelProto {
-    let set = |domain: &str, version| OperatorSetIdProto { domain: domain.to_string(), version };
+    let set = |domain: &str, version| OperatorSetIdProto {
+        domain: domain.to_string(),
+        version,
+    };
     let mut opset_import = vec![set("", model.opset)];
-    opset_import.extend(model.domains.iter().map(|(domain, version)| set(domain, *version)));
+    opset_import.extend(
+        model
+            .domains
+            .iter()
+            .map(|(domain, version)| set(domain, *version)),
+    );
     ModelProto {
         ir_version: if model.opset >= 23 { 11 } else { 10 },
         producer_name: "fx".to_string(),
@@ -74,13 +93,23 @@ fn head(model: &Model) -> ModelProto {
 }
 
 /// Writes the file, with these tensors.
-fn stream(model: &Model, parts: &[Part<'_>], out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+fn stream(
+    model: &Model,
+    parts: &[Part<'_>],
+    out: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
     let graph_len = model.graph.encoded_len() as u64
-        + parts.iter().map(|part| key_len(5) as u64 + encoded_len_varint(part.len()) as u64 + part.len()).sum::<u64>();
+        + parts
+            .iter()
+            .map(|part| key_len(5) as u64 + encoded_len_varint(part.len()) as u64 + part.len())
+            .sum::<u64>();
     let head = head(model).encode_to_vec();
-    let total = head.len() as u64 + key_len(7) as u64 + encoded_len_varint(graph_len) as u64 + graph_len;
+    let total =
+        head.len() as u64 + key_len(7) as u64 + encoded_len_varint(graph_len) as u64 + graph_len;
     if total > LARGEST {
-        return Err(Error::msg(format_args!("the file would have {total} bytes, and one with its weights inside holds {LARGEST}: use `Weights::External`")));
+        return Err(Error::msg(format_args!(
+            "the file would have {total} bytes, and one with its weights inside holds {LARGEST}: use `Weights::External`"
+        )));
     }
     out(&head)?;
     let mut buffer = Vec::new();
@@ -105,7 +134,10 @@ fn stream(model: &Model, parts: &[Part<'_>], out: &mut dyn FnMut(&[u8]) -> Resul
     Ok(())
 }
 
-fn part<'c>(constant: &'c Constant, external: Option<Vec<StringStringEntryProto>>) -> Result<Part<'c>> {
+fn part<'c>(
+    constant: &'c Constant,
+    external: Option<Vec<StringStringEntryProto>>,
+) -> Result<Part<'c>> {
     let is_external = external.is_some();
     Ok(Part {
         proto: TensorProto {
@@ -116,7 +148,11 @@ fn part<'c>(constant: &'c Constant, external: Option<Vec<StringStringEntryProto>
             data_location: i32::from(is_external),
             ..TensorProto::default()
         },
-        inline: if is_external { None } else { Some(byte_len(constant)?) },
+        inline: if is_external {
+            None
+        } else {
+            Some(byte_len(constant)?)
+        },
         constant,
     })
 }
@@ -129,12 +165,22 @@ fn omitted(constant: &Constant) -> Result<Part<'_>> {
     }
 }
 
-pub(super) fn to_bytes(model: &Model, export: &Export) -> Result<Vec<u8>> {
+pub(crate) fn to_bytes(model: &Model, export: &Export) -> Result<Vec<u8>> {
     let parts = match &export.weights {
-        Weights::Inline => model.constants.iter().map(|c| part(c, None)).collect::<Result<Vec<_>>>()?,
-        Weights::Omitted => model.constants.iter().map(omitted).collect::<Result<Vec<_>>>()?,
+        Weights::Inline => model
+            .constants
+            .iter()
+            .map(|c| part(c, None))
+            .collect::<Result<Vec<_>>>()?,
+        Weights::Omitted => model
+            .constants
+            .iter()
+            .map(omitted)
+            .collect::<Result<Vec<_>>>()?,
         Weights::External { .. } => {
-            return Err(Error::msg("bytes have no folder for a file of weights: use `to_onnx`, or `Weights::Inline`"));
+            return Err(Error::msg(
+                "bytes have no folder for a file of weights: use `to_onnx`, or `Weights::Inline`",
+            ));
         }
     };
     let mut bytes = Vec::new();
@@ -150,7 +196,7 @@ fn io(path: &Path, doing: &str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::msg(format_args!("{text}: {error}"))
 }
 
-pub(super) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result<()> {
+pub(crate) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result<()> {
     let mut parts = Vec::with_capacity(model.constants.len());
     match &export.weights {
         Weights::Inline => {
@@ -164,8 +210,13 @@ pub(super) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result
             }
         }
         Weights::External { file, from_bytes } => {
-            if Path::new(file).file_name().is_none_or(|name| name != file.as_str()) {
-                return Err(Error::msg(format_args!("{file:?} is no name of a file: the weights go into the folder of the model")));
+            if Path::new(file)
+                .file_name()
+                .is_none_or(|name| name != file.as_str())
+            {
+                return Err(Error::msg(format_args!(
+                    "{file:?} is no name of a file: the weights go into the folder of the model"
+                )));
             }
             let beside = path.with_file_name(file);
             let doing = io(&beside, "writing");
@@ -182,7 +233,11 @@ pub(super) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result
                 out.write_all(&gap).map_err(&doing)?;
                 elements(constant, &mut |piece| out.write_all(piece).map_err(&doing))?;
                 at = start + bytes;
-                let place = vec![entry("location", file.as_str()), entry("offset", start.to_string()), entry("length", bytes.to_string())];
+                let place = vec![
+                    entry("location", file.as_str()),
+                    entry("offset", start.to_string()),
+                    entry("length", bytes.to_string()),
+                ];
                 parts.push(part(constant, Some(place))?);
             }
             out.flush().map_err(&doing)?;
@@ -192,7 +247,9 @@ pub(super) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result
     let doing = io(path, "writing");
     let written = File::create(&partial).map_err(&doing).and_then(|file| {
         let mut out = BufWriter::with_capacity(1 << 18, file);
-        stream(model, &parts, &mut |piece| out.write_all(piece).map_err(&doing))?;
+        stream(model, &parts, &mut |piece| {
+            out.write_all(piece).map_err(&doing)
+        })?;
         out.flush().map_err(&doing)
     });
     match written.and_then(|()| std::fs::rename(&partial, path).map_err(&doing)) {
@@ -205,17 +262,17 @@ pub(super) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result
     }
 }
 
-/// The largest difference between the graph module and its file, relative to the largest element.
-pub(super) fn checked(model: &Model, gm: &GraphModule, args: CallArgs) -> Result<f64> {
-    let parts = model.constants.iter().map(|c| part(c, None)).collect::<Result<Vec<_>>>()?;
+/// The file with its weights inside, whatever it is written with.
+pub(crate) fn inline(model: &Model) -> Result<Vec<u8>> {
+    let parts = model
+        .constants
+        .iter()
+        .map(|c| part(c, None))
+        .collect::<Result<Vec<_>>>()?;
     let mut bytes = Vec::new();
     stream(model, &parts, &mut |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     })?;
-    let read = crate::load::from_bytes(&Bytes::from(bytes))?;
-    let flat = gm.process_inputs(args.clone())?;
-    let flat = flat.into_iter().filter(|value| !matches!(value, Value::None)).collect();
-    let (own, back): (Value, Value) = (gm.forward(args)?, read.module.forward(CallArgs { args: flat, kwargs: Vec::new() })?);
-    crate::compare::max_rel_err(&own, &back)
+    Ok(bytes)
 }

@@ -33,7 +33,10 @@ fn tensor(bytes: &[u8]) -> Result<Option<Tensor>> {
 
 /// Whether a model draws random numbers.
 fn draws(model: &[u8]) -> Result<bool> {
-    let graph = ModelProto::decode(model).map_err(io)?.graph.unwrap_or_default();
+    let graph = ModelProto::decode(model)
+        .map_err(io)?
+        .graph
+        .unwrap_or_default();
     let is_random = |op: &str| op.starts_with("Random") || op == "Bernoulli" || op == "Dropout";
     Ok(graph.node.iter().any(|node| is_random(&node.op_type)))
 }
@@ -49,7 +52,9 @@ impl Case {
             Ok(all)
         };
         let text = std::fs::read_to_string(path.join("tolerance")).unwrap_or_default();
-        let mut numbers = text.split_whitespace().filter_map(|n| n.parse::<f64>().ok());
+        let mut numbers = text
+            .split_whitespace()
+            .filter_map(|n| n.parse::<f64>().ok());
         Ok(Case {
             model: std::fs::read(path.join("model.onnx")).map_err(io)?,
             inputs: all("in")?,
@@ -66,7 +71,12 @@ impl Case {
         if self.inputs.len() < graph.input.len() {
             return Err(Error::msg("the test has inputs that are no tensors"));
         }
-        if self.outputs.iter().any(|bytes| bytes.first() == Some(&b'!')) || self.inputs.iter().any(|bytes| bytes.first() == Some(&b'!')) {
+        if self
+            .outputs
+            .iter()
+            .any(|bytes| bytes.first() == Some(&b'!'))
+            || self.inputs.iter().any(|bytes| bytes.first() == Some(&b'!'))
+        {
             return Err(Error::msg("the test has values that are no tensors"));
         }
         let mut given = Vec::new();
@@ -76,7 +86,11 @@ impl Case {
             };
             given.push((info.name.clone(), tensor));
         }
-        let expected = self.outputs.iter().map(|bytes| tensor(bytes)).collect::<Result<Vec<_>>>()?;
+        let expected = self
+            .outputs
+            .iter()
+            .map(|bytes| tensor(bytes))
+            .collect::<Result<Vec<_>>>()?;
         let first = self.traced(&given, &[]);
         let found = match first {
             Ok(found) => found,
@@ -86,7 +100,11 @@ impl Case {
                     .filter(|at| {
                         let x = &given[*at].1;
                         let dims = x.dims().map_or(9, <[usize]>::len);
-                        dims <= 1 && (*at > 0 || given.len() == 1 || x.dtype().is_ok_and(|d| !d.is_floating_point()) || dims == 0)
+                        dims <= 1
+                            && (*at > 0
+                                || given.len() == 1
+                                || x.dtype().is_ok_and(|d| !d.is_floating_point())
+                                || dims == 0)
                     })
                     .collect();
                 if small.is_empty() {
@@ -96,13 +114,19 @@ impl Case {
             }
         };
         if found.len() < expected.len() {
-            return Err(Error::msg(format_args!("{} results for {}", found.len(), expected.len())));
+            return Err(Error::msg(format_args!(
+                "{} results for {}",
+                found.len(),
+                expected.len()
+            )));
         }
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let Some(expected) = expected else { continue };
             if let Some(difference) = self.difference(found, expected)? {
                 if difference.starts_with("element") && draws(&self.model)? {
-                    return Err(Error::msg("it draws random numbers, and these are other ones; types and shapes are right"));
+                    return Err(Error::msg(
+                        "it draws random numbers, and these are other ones; types and shapes are right",
+                    ));
                 }
                 return Ok(Some(format!("result {at}: {difference}")));
             }
@@ -120,7 +144,10 @@ impl Case {
             }
         }
         let module = load.from_bytes(self.model.clone())?.module;
-        let result: Value = module.forward(CallArgs { args, kwargs: Vec::new() })?;
+        let result: Value = module.forward(CallArgs {
+            args,
+            kwargs: Vec::new(),
+        })?;
         let mut all = Vec::new();
         let mut left = vec![&result];
         while let Some(value) = left.pop() {

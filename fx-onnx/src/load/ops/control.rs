@@ -30,7 +30,10 @@ fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Given {
 }
 
 fn values(given: Vec<V>) -> Result<Value> {
-    let all = given.into_iter().map(|v| Ok(v.tensor()?.into_value())).collect::<Result<Vec<Value>>>()?;
+    let all = given
+        .into_iter()
+        .map(|v| Ok(v.tensor()?.into_value()))
+        .collect::<Result<Vec<Value>>>()?;
     Ok(Value::Tuple(all.into()))
 }
 
@@ -39,14 +42,26 @@ fn back(value: Value, dtypes: &[Option<DType>]) -> Given {
         return Err(Error::msg("a graph gives no list of values"));
     };
     let dtype = |at: usize| dtypes.get(at).copied().flatten();
-    items.iter().enumerate().map(|(at, item)| Ok(V::Tensor(Tensor::from_value(item.clone())?, dtype(at)))).collect()
+    items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| Ok(V::Tensor(Tensor::from_value(item.clone())?, dtype(at))))
+        .collect()
 }
 
 fn branch(cx: &mut NodeCx<'_>) -> Given {
     let condition = cx.tensor(0)?;
     let (then, otherwise) = (cx.graph("then_branch")?, cx.graph("else_branch")?);
     if condition.proxy().is_none() {
-        return inside(cx, if condition.item()? != 0.0 { then } else { otherwise }, Vec::new());
+        return inside(
+            cx,
+            if condition.item()? != 0.0 {
+                then
+            } else {
+                otherwise
+            },
+            Vec::new(),
+        );
     }
     let dtypes = std::cell::RefCell::new(Vec::new());
     let side = |graph: &GraphProto| -> Result<Value> {
@@ -61,14 +76,22 @@ fn branch(cx: &mut NodeCx<'_>) -> Given {
 
 fn turns(cx: &mut NodeCx<'_>) -> Given {
     let body = cx.graph("body")?;
-    let carried: Vec<V> = (2..cx.inputs.len()).map(|at| cx.input(at).clone()).collect();
+    let carried: Vec<V> = (2..cx.inputs.len())
+        .map(|at| cx.input(at).clone())
+        .collect();
     let results = body.output.len().saturating_sub(1 + carried.len());
     let known = |at: usize| -> Result<Option<f64>> {
         match cx.has(at) {
             false => Ok(None),
             true => match cx.input(at) {
-                V::Tensor(tensor, _) if tensor.proxy().is_some() => Err(Error::msg("known only to a run")),
-                V::Ints(items, _) => items.first().and_then(Int::concrete).map(|n| Some(n as f64)).ok_or_else(|| Error::msg("known only to a run")),
+                V::Tensor(tensor, _) if tensor.proxy().is_some() => {
+                    Err(Error::msg("known only to a run"))
+                }
+                V::Ints(items, _) => items
+                    .first()
+                    .and_then(Int::concrete)
+                    .map(|n| Some(n as f64))
+                    .ok_or_else(|| Error::msg("known only to a run")),
                 other => other.tensor()?.item().map(Some),
             },
         }
@@ -87,7 +110,10 @@ fn turns(cx: &mut NodeCx<'_>) -> Given {
             if turn as usize > cx.reader.limits.nodes {
                 return Err(Error::msg("a loop of more turns than `Limits::nodes`"));
             }
-            let mut inputs = vec![V::of(Tensor::from_vec(vec![turn], ())?, DType::I64), V::of(Tensor::full((), true, DType::Bool)?, DType::Bool)];
+            let mut inputs = vec![
+                V::of(Tensor::from_vec(vec![turn], ())?, DType::I64),
+                V::of(Tensor::full((), true, DType::Bool)?, DType::Bool),
+            ];
             inputs.extend(state.iter().cloned());
             let given = inside(cx, body, inputs)?;
             let condition = given.first().cloned().unwrap_or(V::Absent);
@@ -116,18 +142,32 @@ fn turns(cx: &mut NodeCx<'_>) -> Given {
         }
     }
     if results > 0 {
-        return Err(Error::msg("a loop that stacks results and whose end only a run knows: fx's loops carry values alone"));
+        return Err(Error::msg(
+            "a loop that stacks results and whose end only a run knows: fx's loops carry values alone",
+        ));
     }
     let dtypes: Vec<Option<DType>> = carried.iter().map(V::dtype).collect();
     let limit = if cx.has(0) { Some(cx.tensor(0)?) } else { None };
-    let start = if cx.has(1) { cx.tensor(1)? } else { Tensor::full((), true, DType::Bool)? };
-    let begin = (Tensor::from_vec(vec![0i64], ())?.into_value(), ops::reshape(&start, ())?.into_value(), values(carried)?);
+    let start = if cx.has(1) {
+        cx.tensor(1)?
+    } else {
+        Tensor::full((), true, DType::Bool)?
+    };
+    let begin = (
+        Tensor::from_vec(vec![0i64], ())?.into_value(),
+        ops::reshape(&start, ())?.into_value(),
+        values(carried)?,
+    );
     let begin = Value::Tuple(vec![begin.0, begin.1, begin.2].into());
     let parts = |state: &Value| -> Result<(Tensor, Tensor, Value)> {
         let Value::Tuple(items) = state else {
             return Err(Error::msg("a loop lost its state"));
         };
-        Ok((Tensor::from_value(items[0].clone())?, Tensor::from_value(items[1].clone())?, items[2].clone()))
+        Ok((
+            Tensor::from_value(items[0].clone())?,
+            Tensor::from_value(items[1].clone())?,
+            items[2].clone(),
+        ))
     };
     let given: Value = control::while_loop(
         begin,
@@ -145,7 +185,9 @@ fn turns(cx: &mut NodeCx<'_>) -> Given {
             let given = inside(cx, body, inputs)?;
             let goes = ops::reshape(&given[0].tensor()?, ())?;
             let next = values(given[1..].to_vec())?;
-            Ok(Value::Tuple(vec![(turn + 1)?.into_value(), goes.into_value(), next].into()))
+            Ok(Value::Tuple(
+                vec![(turn + 1)?.into_value(), goes.into_value(), next].into(),
+            ))
         },
     )?;
     back(parts(&given)?.2, &dtypes)
@@ -158,11 +200,23 @@ fn scan(cx: &mut NodeCx<'_>) -> Given {
         return Err(Error::msg("a scan of opset 8, which goes over a batch"));
     }
     let sequences = cx.int("num_scan_inputs", 1) as usize;
-    let carries = (cx.inputs.len() - first).checked_sub(sequences).ok_or_else(|| Error::msg("a scan over more than its inputs"))?;
-    let axes = |name: &str, count: usize| cx.ints(name).filter(|a| !a.is_empty()).unwrap_or_else(|| vec![0; count]);
+    let carries = (cx.inputs.len() - first)
+        .checked_sub(sequences)
+        .ok_or_else(|| Error::msg("a scan over more than its inputs"))?;
+    let axes = |name: &str, count: usize| {
+        cx.ints(name)
+            .filter(|a| !a.is_empty())
+            .unwrap_or_else(|| vec![0; count])
+    };
     let results = body.output.len().saturating_sub(carries);
-    let (in_axes, out_axes) = (axes("scan_input_axes", sequences), axes("scan_output_axes", results));
-    let (in_turned, out_turned) = (axes("scan_input_directions", sequences), axes("scan_output_directions", results));
+    let (in_axes, out_axes) = (
+        axes("scan_input_axes", sequences),
+        axes("scan_output_axes", results),
+    );
+    let (in_turned, out_turned) = (
+        axes("scan_input_directions", sequences),
+        axes("scan_output_directions", results),
+    );
     let dtypes: Vec<Option<DType>> = cx.inputs.iter().map(V::dtype).collect();
     let mut lists = Vec::new();
     for at in 0..sequences {
@@ -187,7 +241,10 @@ fn scan(cx: &mut NodeCx<'_>) -> Given {
     };
     let (state, stacked): (Value, Value) = control::scan(begin, Value::Tuple(lists.into()), step)?;
     let mut all = back(state, &dtypes)?;
-    for (at, v) in back(stacked, &given_types.borrow())?.into_iter().enumerate() {
+    for (at, v) in back(stacked, &given_types.borrow())?
+        .into_iter()
+        .enumerate()
+    {
         let dtype = v.dtype();
         let mut x = v.tensor()?;
         if out_turned.get(at).is_some_and(|t| *t != 0) {

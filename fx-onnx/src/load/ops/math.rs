@@ -26,16 +26,23 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "Log" => |cx| unary(cx, ops::log),
         "Neg" => |cx| match cx.input(0).as_sizes() {
             Some((items, scalar)) => {
-                let items = items.iter().map(|n| n.clone() * -1).collect::<Result<Vec<Int>>>()?;
+                let items = items
+                    .iter()
+                    .map(|n| n.clone() * -1)
+                    .collect::<Result<Vec<Int>>>()?;
                 Ok(vec![V::Ints(items, scalar)])
             }
             None => unary(cx, |x| -x),
         },
         "Reciprocal" => |cx| unary(cx, ops::reciprocal),
-        "Relu" => |cx| unary(cx, |x| match x.dtype() {
-            Ok(dtype) if !dtype.is_floating_point() => ops::clamp(x, 0, fx_nn::Bound::from(None::<f64>)),
-            _ => ops::relu(x),
-        }),
+        "Relu" => |cx| {
+            unary(cx, |x| match x.dtype() {
+                Ok(dtype) if !dtype.is_floating_point() => {
+                    ops::clamp(x, 0, fx_nn::Bound::from(None::<f64>))
+                }
+                _ => ops::relu(x),
+            })
+        },
         "Round" => |cx| unary(cx, |x| ops::round(x, 0)),
         "Sigmoid" => |cx| unary(cx, ops::sigmoid),
         "Sign" => |cx| unary(cx, ops::sign),
@@ -63,7 +70,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
                 cx.like(ops::fmod(&a, &b)?)
             }
-            false => arithmetic(cx, |a, b| ops::remainder(a, b), |a, b| a.clone() - (a.clone().floordiv(b.clone())? * b.clone())?),
+            false => arithmetic(
+                cx,
+                |a, b| ops::remainder(a, b),
+                |a, b| a.clone() - (a.clone().floordiv(b.clone())? * b.clone())?,
+            ),
         },
         "Pow" => |cx| {
             let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
@@ -141,8 +152,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             cx.of(y, DType::Bool)
         },
         "Cast" => |cx| {
-            let dtype = cx.type_of("to")?.ok_or_else(|| Error::msg("the type to cast to is missing"))?;
-            if dtype == DType::I64 && cx.input(0).as_sizes().is_some() && matches!(cx.input(0), V::Ints(..)) {
+            let dtype = cx
+                .type_of("to")?
+                .ok_or_else(|| Error::msg("the type to cast to is missing"))?;
+            if dtype == DType::I64
+                && cx.input(0).as_sizes().is_some()
+                && matches!(cx.input(0), V::Ints(..))
+            {
                 return Ok(vec![cx.input(0).clone()]);
             }
             cast(cx, dtype)
@@ -160,7 +176,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             unary(cx, |x| ops::celu(x, alpha))
         },
         "Selu" => |cx| {
-            let (alpha, gamma) = (cx.float("alpha", 1.673_263_192_176_818_8), cx.float("gamma", 1.050_701_022_148_132_3));
+            let (alpha, gamma) = (
+                cx.float("alpha", 1.673_263_192_176_818_8),
+                cx.float("gamma", 1.050_701_022_148_132_3),
+            );
             unary(cx, |x| ops::elu(x, alpha)? * gamma)
         },
         "LeakyRelu" => |cx| {
@@ -177,7 +196,12 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "HardSwish" => |cx| unary(cx, ops::hardswish),
         "Mish" => |cx| unary(cx, ops::mish),
-        "Softplus" => |cx| unary(cx, |x| ops::maximum(x, &ops::zeros_like(x, None)?)? + ops::log1p(&ops::exp(&(-x.abs()?)?)?)?),
+        "Softplus" => |cx| {
+            unary(cx, |x| {
+                ops::maximum(x, &ops::zeros_like(x, None)?)?
+                    + ops::log1p(&ops::exp(&(-x.abs()?)?)?)?
+            })
+        },
         "Shrink" => |cx| {
             let (bias, lambd) = (cx.float("bias", 0.0), cx.float("lambd", 0.5));
             let x = cx.tensor(0)?;
@@ -229,10 +253,19 @@ fn arithmetic(
     on_sizes: impl Fn(&Int, &Int) -> Result<Int>,
 ) -> Given {
     let sized = matches!(cx.input(0), V::Ints(..)) || matches!(cx.input(1), V::Ints(..));
-    if sized && let (Some((a, a_scalar)), Some((b, b_scalar))) = (cx.input(0).as_sizes(), cx.input(1).as_sizes()) {
+    if sized
+        && let (Some((a, a_scalar)), Some((b, b_scalar))) =
+            (cx.input(0).as_sizes(), cx.input(1).as_sizes())
+    {
         let count = if a.len() == 1 { b.len() } else { a.len() };
-        let at = |of: &[Int], at: usize| of.get(if of.len() == 1 { 0 } else { at }).cloned().ok_or_else(|| Error::msg("sizes that do not broadcast"));
-        let items = (0..count).map(|i| on_sizes(&at(&a, i)?, &at(&b, i)?)).collect::<Result<Vec<Int>>>()?;
+        let at = |of: &[Int], at: usize| {
+            of.get(if of.len() == 1 { 0 } else { at })
+                .cloned()
+                .ok_or_else(|| Error::msg("sizes that do not broadcast"))
+        };
+        let items = (0..count)
+            .map(|i| on_sizes(&at(&a, i)?, &at(&b, i)?))
+            .collect::<Result<Vec<Int>>>()?;
         return Ok(vec![V::Ints(items, a_scalar && b_scalar)]);
     }
     pair(cx, compute)

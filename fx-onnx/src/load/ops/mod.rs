@@ -10,6 +10,7 @@ mod nn;
 mod picks;
 mod quant;
 mod reduce;
+mod resize;
 mod sequence;
 mod shape;
 mod windows;
@@ -25,8 +26,18 @@ pub(super) fn rule(domain: &str, op: &str) -> Option<Rule> {
         return None;
     }
     let families = [
-        math::rule, reduce::rule, shape::rule, picks::rule, nn::rule, windows::rule, create::rule, control::rule,
-        sequence::rule, quant::rule, attention::rule,
+        math::rule,
+        reduce::rule,
+        shape::rule,
+        picks::rule,
+        nn::rule,
+        windows::rule,
+        resize::rule,
+        create::rule,
+        control::rule,
+        sequence::rule,
+        quant::rule,
+        attention::rule,
     ];
     families.iter().find_map(|family| family(op))
 }

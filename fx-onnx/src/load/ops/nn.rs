@@ -15,7 +15,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "Gemm" => gemm,
         "Einsum" => |cx| {
-            let all = (0..cx.inputs.len()).map(|at| cx.tensor(at)).collect::<Result<Vec<Tensor>>>()?;
+            let all = (0..cx.inputs.len())
+                .map(|at| cx.tensor(at))
+                .collect::<Result<Vec<Tensor>>>()?;
             let equation = cx.text("equation", "");
             cx.like(ops::einsum(&equation, &all)?)
         },
@@ -27,10 +29,20 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "LogSoftmax" => |cx| softmax(cx, |x, dim| ops::log_softmax(x, dim)),
         "BatchNormalization" => |cx| {
             let x = cx.tensor(0)?;
-            let (scale, bias, mean, var) = (cx.tensor(1)?, cx.tensor(2)?, cx.tensor(3)?, cx.tensor(4)?);
+            let (scale, bias, mean, var) =
+                (cx.tensor(1)?, cx.tensor(2)?, cx.tensor(3)?, cx.tensor(4)?);
             let eps = cx.float("epsilon", 1e-5);
             if !cx.flag("training_mode") {
-                return cx.like(ops::batch_norm(&x, Some(&mean), Some(&var), Some(&scale), Some(&bias), false, 0.1, eps)?);
+                return cx.like(ops::batch_norm(
+                    &x,
+                    Some(&mean),
+                    Some(&var),
+                    Some(&scale),
+                    Some(&bias),
+                    false,
+                    0.1,
+                    eps,
+                )?);
             }
             let momentum = cx.float("momentum", 0.9);
             let rank = cx.rank(0)? as i64;
@@ -45,12 +57,25 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let y = (y + wide(&bias)?)?;
             let moved = |old: &Tensor, new: &Tensor| (old * momentum)? + (new * (1.0 - momentum))?;
             let dtype = cx.input(0).dtype();
-            Ok(vec![V::Tensor(y, dtype), V::Tensor(moved(&mean, &own_mean)?, dtype), V::Tensor(moved(&var, &own_var)?, dtype)])
+            Ok(vec![
+                V::Tensor(y, dtype),
+                V::Tensor(moved(&mean, &own_mean)?, dtype),
+                V::Tensor(moved(&var, &own_var)?, dtype),
+            ])
         },
         "InstanceNormalization" => |cx| {
             let (x, scale, bias) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
             let eps = cx.float("epsilon", 1e-5);
-            cx.like(ops::instance_norm(&x, None, None, Some(&scale), Some(&bias), true, 0.1, eps)?)
+            cx.like(ops::instance_norm(
+                &x,
+                None,
+                None,
+                Some(&scale),
+                Some(&bias),
+                true,
+                0.1,
+                eps,
+            )?)
         },
         "LayerNormalization" => |cx| {
             let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
@@ -59,7 +84,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let eps = cx.float("epsilon", 1e-5);
             let dtype = cx.input(0).dtype();
             let shape = cx.shape(0)?;
-            let own: Option<Vec<usize>> = shape[axis as usize..].iter().map(|dim| dim.as_known()).collect();
+            let own: Option<Vec<usize>> = shape[axis as usize..]
+                .iter()
+                .map(|dim| dim.as_known())
+                .collect();
             let only = cx.node.output.iter().skip(1).all(String::is_empty);
             if let (Some(own), true) = (own, only)
                 && cx.known_shape(1).is_ok_and(|shape| shape == own)
@@ -76,7 +104,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             if let Some(bias) = cx.optional(2)? {
                 y = (y + bias)?;
             }
-            Ok(vec![V::Tensor(y, dtype), V::of(mean, DType::F32), V::of(root, DType::F32)])
+            Ok(vec![
+                V::Tensor(y, dtype),
+                V::of(mean, DType::F32),
+                V::of(root, DType::F32),
+            ])
         },
         "RMSNormalization" => |cx| {
             let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
@@ -91,12 +123,31 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let (x, scale, bias) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
             let (groups, eps) = (cx.int("num_groups", 1), cx.float("epsilon", 1e-5));
             if cx.version >= 21 {
-                return cx.like(ops::group_norm(&x, groups as usize, Some(&scale), Some(&bias), eps)?);
+                return cx.like(ops::group_norm(
+                    &x,
+                    groups as usize,
+                    Some(&scale),
+                    Some(&bias),
+                    eps,
+                )?);
             }
             // One number for each group.
-            let each = x.size(1)?.floordiv(groups)?.concrete().ok_or_else(|| Error::msg("groups of channels that are not known"))?;
-            let (scale, bias) = (ops::repeat_interleave(&scale, each, Some(0))?, ops::repeat_interleave(&bias, each, Some(0))?);
-            cx.like(ops::group_norm(&x, groups as usize, Some(&scale), Some(&bias), eps)?)
+            let each = x
+                .size(1)?
+                .floordiv(groups)?
+                .concrete()
+                .ok_or_else(|| Error::msg("groups of channels that are not known"))?;
+            let (scale, bias) = (
+                ops::repeat_interleave(&scale, each, Some(0))?,
+                ops::repeat_interleave(&bias, each, Some(0))?,
+            );
+            cx.like(ops::group_norm(
+                &x,
+                groups as usize,
+                Some(&scale),
+                Some(&bias),
+                eps,
+            )?)
         },
         "LpNormalization" => |cx| {
             let x = cx.tensor(0)?;
@@ -115,13 +166,24 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "LRN" => |cx| {
             let x = cx.tensor(0)?;
             let size = cx.int("size", 1);
-            let (alpha, beta, bias) = (cx.float("alpha", 1e-4), cx.float("beta", 0.75), cx.float("bias", 1.0));
+            let (alpha, beta, bias) = (
+                cx.float("alpha", 1e-4),
+                cx.float("beta", 0.75),
+                cx.float("bias", 1.0),
+            );
             let channels = cx.known_shape(0)?[1] as i64;
             let square = (&x * &x)?;
             let mut all = Vec::new();
             for channel in 0..channels {
-                let (from, to) = ((channel - (size - 1) / 2).max(0), (channel + size / 2).min(channels - 1));
-                all.push(ops::sum(&ops::narrow(&square, 1, from, to - from + 1)?, 1, true)?);
+                let (from, to) = (
+                    (channel - (size - 1) / 2).max(0),
+                    (channel + size / 2).min(channels - 1),
+                );
+                all.push(ops::sum(
+                    &ops::narrow(&square, 1, from, to - from + 1)?,
+                    1,
+                    true,
+                )?);
             }
             let sums = ops::cat(&all, 1)?;
             cx.like((x / ((sums * (alpha / size as f64))? + bias)?.pow(beta)?)?)
@@ -157,10 +219,18 @@ fn gemm(cx: &mut NodeCx<'_>) -> Given {
         y = (y * alpha)?;
     }
     if let Some(bias) = bias {
-        y = if beta == 1.0 { (y + bias)? } else { (y + (bias * beta)?)? };
+        y = if beta == 1.0 {
+            (y + bias)?
+        } else {
+            (y + (bias * beta)?)?
+        };
     }
     let dtype = cx.dtype(0)?;
-    let y = if dtype.is_floating_point() { y } else { ops::to_dtype(&y, dtype)? };
+    let y = if dtype.is_floating_point() {
+        y
+    } else {
+        ops::to_dtype(&y, dtype)?
+    };
     cx.of(y, dtype)
 }
 
@@ -177,7 +247,9 @@ fn softmax(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, i64) -> Result<Tensor>) ->
         return cx.like(compute(&x, axis)?);
     }
     let flat = ops::flatten(&x, axis, -1)?;
-    let sizes = (0..rank as i64).map(|dim| x.size(dim)).collect::<Result<Vec<Int>>>()?;
+    let sizes = (0..rank as i64)
+        .map(|dim| x.size(dim))
+        .collect::<Result<Vec<Int>>>()?;
     cx.like(ops::reshape(&compute(&flat, -1)?, sizes)?)
 }
 
@@ -198,7 +270,9 @@ fn loss(cx: &NodeCx<'_>, logits: bool) -> Given {
     let mut weights = match &weight {
         Some(weight) => {
             let flat = ops::index_select(weight, 0, &ops::reshape(&safe, [-1])?)?;
-            let sizes = (0..cx.rank(1)? as i64).map(|dim| safe.size(dim)).collect::<Result<Vec<Int>>>()?;
+            let sizes = (0..cx.rank(1)? as i64)
+                .map(|dim| safe.size(dim))
+                .collect::<Result<Vec<Int>>>()?;
             ops::reshape(&flat, sizes)?
         }
         None => ops::ones_like(&each, None)?,
@@ -233,7 +307,12 @@ fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
     if cx.attribute("clip").is_some() || cx.flag("input_forget") {
         return Err(Error::msg("clipped or coupled gates"));
     }
-    let names = cx.attribute("activations").map(|a| a.strings.iter().map(|s| String::from_utf8_lossy(s).into_owned()).collect::<Vec<String>>());
+    let names = cx.attribute("activations").map(|a| {
+        a.strings
+            .iter()
+            .map(|s| String::from_utf8_lossy(s).into_owned())
+            .collect::<Vec<String>>()
+    });
     let own: &[&str] = match &*op {
         "LSTM" => &["Sigmoid", "Tanh", "Tanh"],
         "GRU" => &["Sigmoid", "Tanh"],
@@ -251,7 +330,9 @@ fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
     }
     let (w, r, bias) = (cx.tensor(1)?, cx.tensor(2)?, cx.optional(3)?);
     let peephole = if op == "LSTM" { cx.optional(7)? } else { None };
-    let hidden = cx.shape(2)?[2].as_number().ok_or_else(|| Error::msg("a hidden size that is not known"))?;
+    let hidden = cx.shape(2)?[2]
+        .as_number()
+        .ok_or_else(|| Error::msg("a hidden size that is not known"))?;
     let steps = cx.shape(0)?[if layout == 1 { 1 } else { 0 }].as_number();
     let states = if op == "LSTM" { 2 } else { 1 };
     let initial = |at: usize, direction: i64| -> Result<Option<Tensor>> {
@@ -269,15 +350,32 @@ fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
         let (wb, rb) = match &bias {
             Some(bias) => {
                 let bias = of(bias)?;
-                (Some(ops::narrow(&bias, 0, 0, gates * hidden)?), Some(ops::narrow(&bias, 0, gates * hidden, gates * hidden)?))
+                (
+                    Some(ops::narrow(&bias, 0, 0, gates * hidden)?),
+                    Some(ops::narrow(&bias, 0, gates * hidden, gates * hidden)?),
+                )
             }
             None => (None, None),
         };
-        let steps = steps.ok_or_else(|| Error::msg("a sequence whose length only a run knows: fix it with `Load::dim`"))?;
+        let steps = steps.ok_or_else(|| {
+            Error::msg("a sequence whose length only a run knows: fix it with `Load::dim`")
+        })?;
         let zeros = || ops::new_zeros(&x, vec![x.size(1)?, hidden.into()], None);
-        let mut h = match initial(0, direction_at)? { Some(h) => h, None => zeros()? };
-        let mut c = match states { 2 => match initial(1, direction_at)? { Some(c) => Some(c), None => Some(zeros()?) }, _ => None };
-        let peep = match &peephole { Some(p) => Some(of(p)?), None => None };
+        let mut h = match initial(0, direction_at)? {
+            Some(h) => h,
+            None => zeros()?,
+        };
+        let mut c = match states {
+            2 => match initial(1, direction_at)? {
+                Some(c) => Some(c),
+                None => Some(zeros()?),
+            },
+            _ => None,
+        };
+        let peep = match &peephole {
+            Some(p) => Some(of(p)?),
+            None => None,
+        };
         let mut outs = Vec::new();
         for step in 0..steps {
             let at = if turned { steps - 1 - step } else { step };
@@ -307,8 +405,14 @@ fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
                         true => ops::tanh(&(gate(&input, 2)? + (reset * gate(&own, 2)?)?)?)?,
                         false => {
                             let part = ops::narrow(&r, 0, 2 * hidden, hidden)?;
-                            let own_bias = match &rb { Some(b) => Some(ops::narrow(b, 0, 2 * hidden, hidden)?), None => None };
-                            ops::tanh(&(gate(&input, 2)? + ops::linear(&(reset * &h)?, &part, own_bias.as_ref())?)?)?
+                            let own_bias = match &rb {
+                                Some(b) => Some(ops::narrow(b, 0, 2 * hidden, hidden)?),
+                                None => None,
+                            };
+                            ops::tanh(
+                                &(gate(&input, 2)?
+                                    + ops::linear(&(reset * &h)?, &part, own_bias.as_ref())?)?,
+                            )?
                         }
                     };
                     let kept = (&z * &h)?;
@@ -316,7 +420,11 @@ fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
                 }
                 _ => {
                     let sum = (input + ops::linear(&h, &r, rb.as_ref())?)?;
-                    if relu { ops::relu(&sum)? } else { ops::tanh(&sum)? }
+                    if relu {
+                        ops::relu(&sum)?
+                    } else {
+                        ops::tanh(&sum)?
+                    }
                 }
             };
             outs.push(h.clone());
@@ -331,11 +439,18 @@ fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
         }
     }
     let y = ops::stack(&all, if layout == 1 { 1 } else { 1 })?;
-    let y = if layout == 1 { ops::permute(&y, [2, 0, 1, 3])? } else { y };
+    let y = if layout == 1 {
+        ops::permute(&y, [2, 0, 1, 3])?
+    } else {
+        y
+    };
     let dtype = cx.input(0).dtype();
     let mut given = vec![V::Tensor(y, dtype)];
     for last in lasts {
-        given.push(V::Tensor(ops::stack(&last, if layout == 1 { 1 } else { 0 })?, dtype));
+        given.push(V::Tensor(
+            ops::stack(&last, if layout == 1 { 1 } else { 0 })?,
+            dtype,
+        ));
     }
     Ok(given)
 }

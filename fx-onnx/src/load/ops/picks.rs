@@ -16,7 +16,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 let size = items.len() as i64;
                 let picked = places.iter().map(|at| {
                     let at = if *at < 0 { at + size } else { *at };
-                    items.get(at as usize).cloned().ok_or_else(|| Error::msg("a size at a place that is not there"))
+                    items
+                        .get(at as usize)
+                        .cloned()
+                        .ok_or_else(|| Error::msg("a size at a place that is not there"))
                 });
                 return Ok(vec![V::Ints(picked.collect::<Result<_>>()?, scalar)]);
             }
@@ -64,7 +67,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let mut rows = vec![shape[..depth].iter().product::<usize>() as i64];
             rows.extend(shape[depth..].iter().map(|n| *n as i64));
             let picked = ops::index_select(&ops::reshape(&x, rows)?, 0, &flat)?;
-            let mut result: Vec<i64> = places[..places.len() - 1].iter().map(|n| *n as i64).collect();
+            let mut result: Vec<i64> = places[..places.len() - 1]
+                .iter()
+                .map(|n| *n as i64)
+                .collect();
             result.extend(shape[depth..].iter().map(|n| *n as i64));
             cx.like(ops::reshape(&picked, result)?)
         },
@@ -167,7 +173,9 @@ fn wrapped(cx: &NodeCx<'_>, at: &Tensor, axis: i64) -> Result<Tensor> {
 
 /// Places through the first dims as places of rows.
 fn flat_places(at: &Tensor, shape: &[usize], places: &[usize], batch: usize) -> Result<Tensor> {
-    let depth = *places.last().ok_or_else(|| Error::msg("places without dims"))?;
+    let depth = *places
+        .last()
+        .ok_or_else(|| Error::msg("places without dims"))?;
     let at = ops::to_dtype(at, DType::I64)?;
     let count: usize = places[..places.len() - 1].iter().product();
     let mut flat: Option<Tensor> = None;

@@ -17,10 +17,15 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 _ => DType::U8,
             };
             if dtype != DType::U8 {
-                return Err(Error::msg(format_args!("quantizing to {dtype}: fx holds whole numbers of eight bits without a sign")));
+                return Err(Error::msg(format_args!(
+                    "quantizing to {dtype}: fx holds whole numbers of eight bits without a sign"
+                )));
             }
             let scale = along(cx, &scale, 1)?;
-            let mut y = ops::round(&(ops::to_dtype(&x, DType::F32)? / ops::to_dtype(&scale, DType::F32)?)?, 0)?;
+            let mut y = ops::round(
+                &(ops::to_dtype(&x, DType::F32)? / ops::to_dtype(&scale, DType::F32)?)?,
+                0,
+            )?;
             if cx.has(2) {
                 let zero = along(cx, &cx.tensor(2)?, 2)?;
                 y = (y + ops::to_dtype(&zero, DType::F32)?)?;
@@ -48,7 +53,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let scale = ((high - &low)? / 255.0)?;
             let point = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
             let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &point)?, 0.0, 255.0)?;
-            Ok(vec![V::of(ops::to_dtype(&y, DType::U8)?, DType::U8), V::of(scale, DType::F32), V::of(ops::to_dtype(&point, DType::U8)?, DType::U8)])
+            Ok(vec![
+                V::of(ops::to_dtype(&y, DType::U8)?, DType::U8),
+                V::of(scale, DType::F32),
+                V::of(ops::to_dtype(&point, DType::U8)?, DType::U8),
+            ])
         },
         "MatMulInteger" => |cx| {
             let wide = |at: usize, zero: usize| -> Result<Tensor> {

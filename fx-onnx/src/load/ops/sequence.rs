@@ -15,11 +15,18 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "SequenceAt" => |cx| {
             let all = items(cx)?;
             let at = place(cx, 1, all.len())?;
-            all.get(at).cloned().map(|v| vec![v]).ok_or_else(|| Error::msg("an item that is not there"))
+            all.get(at)
+                .cloned()
+                .map(|v| vec![v])
+                .ok_or_else(|| Error::msg("an item that is not there"))
         },
         "SequenceInsert" => |cx| {
             let mut all = items(cx)?;
-            let at = if cx.has(2) { place(cx, 2, all.len())? } else { all.len() };
+            let at = if cx.has(2) {
+                place(cx, 2, all.len())?
+            } else {
+                all.len()
+            };
             if at > all.len() {
                 return Err(Error::msg("an item far behind the end"));
             }
@@ -28,7 +35,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "SequenceErase" => |cx| {
             let mut all = items(cx)?;
-            let at = if cx.has(1) { place(cx, 1, all.len())? } else { all.len().saturating_sub(1) };
+            let at = if cx.has(1) {
+                place(cx, 1, all.len())?
+            } else {
+                all.len().saturating_sub(1)
+            };
             if at >= all.len() {
                 return Err(Error::msg("an item that is not there"));
             }
@@ -36,21 +47,35 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             Ok(vec![V::Seq(all)])
         },
         "ConcatFromSequence" => |cx| {
-            let all = items(cx)?.iter().map(V::tensor).collect::<Result<Vec<Tensor>>>()?;
+            let all = items(cx)?
+                .iter()
+                .map(V::tensor)
+                .collect::<Result<Vec<Tensor>>>()?;
             let axis = cx.int("axis", 0);
             let dtype = items(cx)?.first().and_then(V::dtype);
-            let y = if cx.flag("new_axis") { ops::stack(&all, axis)? } else { ops::cat(&all, axis)? };
+            let y = if cx.flag("new_axis") {
+                ops::stack(&all, axis)?
+            } else {
+                ops::cat(&all, axis)?
+            };
             Ok(vec![V::Tensor(y, dtype)])
         },
         "SplitToSequence" => |cx| {
             let x = cx.tensor(0)?;
             let axis = cx.axis("axis", 0, cx.rank(0)?)?;
-            let size = cx.shape(0)?[axis as usize].as_number().ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+            let size = cx.shape(0)?[axis as usize]
+                .as_number()
+                .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
             let (sizes, keep) = match cx.has(1) {
                 false => (vec![1; size as usize], cx.int("keepdims", 1) != 0),
                 true if cx.rank(1)? == 0 => {
                     let each = cx.input(1).known_ints()?[0].max(1);
-                    ((0..(size + each - 1) / each).map(|at| each.min(size - at * each)).collect(), true)
+                    (
+                        (0..(size + each - 1) / each)
+                            .map(|at| each.min(size - at * each))
+                            .collect(),
+                        true,
+                    )
                 }
                 true => (cx.input(1).known_ints()?, true),
             };
@@ -79,6 +104,10 @@ fn items(cx: &NodeCx<'_>) -> Result<Vec<V>> {
 
 fn place(cx: &NodeCx<'_>, at: usize, count: usize) -> Result<usize> {
     let place = cx.input(at).known_ints()?.first().copied().unwrap_or(0);
-    let place = if place < 0 { place + count as i64 } else { place };
+    let place = if place < 0 {
+        place + count as i64
+    } else {
+        place
+    };
     usize::try_from(place).map_err(|_| Error::msg("an item before the first"))
 }

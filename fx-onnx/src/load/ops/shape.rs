@@ -14,7 +14,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let rank = cx.rank(0)? as i64;
             let end = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank);
             let (start, stop) = (end(cx.int("start", 0)), end(cx.int("end", rank)));
-            let sizes = (start..stop).map(|dim| x.size(dim)).collect::<Result<Vec<Int>>>()?;
+            let sizes = (start..stop)
+                .map(|dim| x.size(dim))
+                .collect::<Result<Vec<Int>>>()?;
             Ok(vec![V::Ints(sizes, false)])
         },
         "Size" => |cx| {
@@ -28,7 +30,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "Reshape" => |cx| {
             let mut sizes = if cx.version < 5 {
-                cx.ints("shape").unwrap_or_default().into_iter().map(Int::from).collect()
+                cx.ints("shape")
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(Int::from)
+                    .collect()
             } else {
                 cx.input(1).ints()?
             };
@@ -75,8 +81,17 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let mut x = cx.tensor(0)?;
             let rank = cx.rank(0)?;
             let mut axes: Vec<i64> = match axes {
-                Some(axes) => axes.into_iter().map(|axis| cx.place(axis, rank)).collect::<Result<_>>()?,
-                None => cx.known_shape(0)?.iter().enumerate().filter(|(_, size)| **size == 1).map(|(dim, _)| dim as i64).collect(),
+                Some(axes) => axes
+                    .into_iter()
+                    .map(|axis| cx.place(axis, rank))
+                    .collect::<Result<_>>()?,
+                None => cx
+                    .known_shape(0)?
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, size)| **size == 1)
+                    .map(|(dim, _)| dim as i64)
+                    .collect(),
             };
             axes.sort_unstable();
             for axis in axes.into_iter().rev() {
@@ -93,7 +108,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             }
             let mut x = cx.tensor(0)?;
             let rank = cx.rank(0)? + axes.len();
-            let mut axes = axes.into_iter().map(|axis| cx.place(axis, rank)).collect::<Result<Vec<i64>>>()?;
+            let mut axes = axes
+                .into_iter()
+                .map(|axis| cx.place(axis, rank))
+                .collect::<Result<Vec<i64>>>()?;
             axes.sort_unstable();
             for axis in axes {
                 x = ops::unsqueeze(&x, axis)?;
@@ -110,10 +128,15 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let all: Option<Vec<(Vec<Int>, bool)>> = cx.inputs.iter().map(V::as_sizes).collect();
             let is_sized = cx.inputs.iter().any(|v| matches!(v, V::Ints(..)));
             if let (Some(all), true) = (all, is_sized) {
-                return Ok(vec![V::Ints(all.into_iter().flat_map(|(items, _)| items).collect(), false)]);
+                return Ok(vec![V::Ints(
+                    all.into_iter().flat_map(|(items, _)| items).collect(),
+                    false,
+                )]);
             }
             let axis = cx.axis("axis", 1, cx.rank(0)?)?;
-            let all = (0..cx.inputs.len()).map(|at| cx.tensor(at)).collect::<Result<Vec<Tensor>>>()?;
+            let all = (0..cx.inputs.len())
+                .map(|at| cx.tensor(at))
+                .collect::<Result<Vec<Tensor>>>()?;
             cx.like(ops::cat(&all, axis)?)
         },
         "Split" => |cx| {
@@ -127,17 +150,26 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let sizes = match sizes {
                 Some(sizes) => sizes,
                 None => {
-                    let size = cx.shape(0)?[axis as usize].as_number().ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+                    let size = cx.shape(0)?[axis as usize]
+                        .as_number()
+                        .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
                     let count = cx.int("num_outputs", count);
                     let each = (size + count - 1) / count.max(1);
-                    (0..count).map(|at| each.min(size - at * each).max(0)).collect()
+                    (0..count)
+                        .map(|at| each.min(size - at * each).max(0))
+                        .collect()
                 }
             };
-            let sizes: Vec<usize> = sizes.into_iter().map(|size| usize::try_from(size).unwrap_or(0)).collect();
+            let sizes: Vec<usize> = sizes
+                .into_iter()
+                .map(|size| usize::try_from(size).unwrap_or(0))
+                .collect();
             let count = sizes.len();
             let pieces = ops::split_with_sizes(&x, sizes, axis)?;
             let dtype = cx.input(0).dtype();
-            (0..count).map(|at| Ok(V::Tensor(pieces.get(at as i64)?, dtype))).collect()
+            (0..count)
+                .map(|at| Ok(V::Tensor(pieces.get(at as i64)?, dtype)))
+                .collect()
         },
         "Slice" => slice,
         "Expand" => |cx| {
@@ -148,9 +180,16 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let mut target = Vec::with_capacity(rank);
             for dim in 0..rank {
                 let own = (dim + shape.len()).checked_sub(rank);
-                let asked = (dim + sizes.len()).checked_sub(rank).map(|at| sizes[at].clone());
+                let asked = (dim + sizes.len())
+                    .checked_sub(rank)
+                    .map(|at| sizes[at].clone());
                 target.push(match (own, asked) {
-                    (Some(own), Some(asked)) if asked.concrete() == Some(1) || shape[own].as_number().is_some_and(|n| n != 1) => x.size(own as i64)?,
+                    (Some(own), Some(asked))
+                        if asked.concrete() == Some(1)
+                            || shape[own].as_number().is_some_and(|n| n != 1) =>
+                    {
+                        x.size(own as i64)?
+                    }
                     (_, Some(asked)) => asked,
                     (Some(own), None) => x.size(own as i64)?,
                     (None, None) => Int::from(1i64),
@@ -171,7 +210,17 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             }
             let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
             let deep = c.floordiv(block * block)?;
-            let y = ops::reshape(&x, vec![n.clone(), block.into(), block.into(), deep.clone(), h.clone(), w.clone()])?;
+            let y = ops::reshape(
+                &x,
+                vec![
+                    n.clone(),
+                    block.into(),
+                    block.into(),
+                    deep.clone(),
+                    h.clone(),
+                    w.clone(),
+                ],
+            )?;
             let y = ops::permute(&y, [0, 3, 4, 1, 5, 2])?;
             cx.like(ops::reshape(&y, vec![n, deep, (h * block)?, (w * block)?])?)
         },
@@ -180,15 +229,40 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let block = cx.int("blocksize", 1);
             let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
             let (rows, columns) = (h.floordiv(block)?, w.floordiv(block)?);
-            let y = ops::reshape(&x, vec![n.clone(), c.clone(), rows.clone(), block.into(), columns.clone(), block.into()])?;
-            let order = if cx.text("mode", "DCR") == "CRD" { [0, 1, 3, 5, 2, 4] } else { [0, 3, 5, 1, 2, 4] };
+            let y = ops::reshape(
+                &x,
+                vec![
+                    n.clone(),
+                    c.clone(),
+                    rows.clone(),
+                    block.into(),
+                    columns.clone(),
+                    block.into(),
+                ],
+            )?;
+            let order = if cx.text("mode", "DCR") == "CRD" {
+                [0, 1, 3, 5, 2, 4]
+            } else {
+                [0, 3, 5, 1, 2, 4]
+            };
             let y = ops::permute(&y, order)?;
-            cx.like(ops::reshape(&y, vec![n, (c * (block * block))?, rows, columns])?)
+            cx.like(ops::reshape(
+                &y,
+                vec![n, (c * (block * block))?, rows, columns],
+            )?)
         },
         "Trilu" => |cx| {
             let x = cx.tensor(0)?;
-            let k = if cx.has(1) { cx.input(1).known_ints()?.first().copied().unwrap_or(0) } else { 0 };
-            cx.like(if cx.int("upper", 1) != 0 { ops::triu(&x, k)? } else { ops::tril(&x, k)? })
+            let k = if cx.has(1) {
+                cx.input(1).known_ints()?.first().copied().unwrap_or(0)
+            } else {
+                0
+            };
+            cx.like(if cx.int("upper", 1) != 0 {
+                ops::triu(&x, k)?
+            } else {
+                ops::tril(&x, k)?
+            })
         },
         "Pad" => pad,
         "ReverseSequence" => |cx| {
@@ -210,7 +284,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let rank = cx.rank(0)?;
             let shape = cx.known_shape(0)?;
             let target = cx.input(1).known_ints()?;
-            let axes = cx.ints("axes").unwrap_or_else(|| (0..rank as i64).collect());
+            let axes = cx
+                .ints("axes")
+                .unwrap_or_else(|| (0..rank as i64).collect());
             for (axis, want) in axes.into_iter().zip(target) {
                 let axis = cx.place(axis, rank)?;
                 let have = shape[axis as usize] as i64;
@@ -232,18 +308,39 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
 
 fn slice(cx: &mut NodeCx<'_>) -> Given {
     let (starts, ends, axes, steps) = if cx.version < 10 {
-        let of = |name: &str| cx.ints(name).map(|ints| ints.into_iter().map(Int::from).collect::<Vec<Int>>());
-        (of("starts").unwrap_or_default(), of("ends").unwrap_or_default(), cx.ints("axes"), None)
+        let of = |name: &str| {
+            cx.ints(name)
+                .map(|ints| ints.into_iter().map(Int::from).collect::<Vec<Int>>())
+        };
+        (
+            of("starts").unwrap_or_default(),
+            of("ends").unwrap_or_default(),
+            cx.ints("axes"),
+            None,
+        )
     } else {
-        let axes = if cx.has(3) { Some(cx.input(3).known_ints()?) } else { None };
-        let steps = if cx.has(4) { Some(cx.input(4).known_ints()?) } else { None };
+        let axes = if cx.has(3) {
+            Some(cx.input(3).known_ints()?)
+        } else {
+            None
+        };
+        let steps = if cx.has(4) {
+            Some(cx.input(4).known_ints()?)
+        } else {
+            None
+        };
         (cx.input(1).ints()?, cx.input(2).ints()?, axes, steps)
     };
     if let V::Ints(items, _) = cx.input(0) {
         let size = items.len() as i64;
-        let known = |of: &Int| of.concrete().ok_or_else(|| Error::msg("a slice of sizes at a place that is not known"));
+        let known = |of: &Int| {
+            of.concrete()
+                .ok_or_else(|| Error::msg("a slice of sizes at a place that is not known"))
+        };
         let step = steps.as_ref().and_then(|s| s.first().copied()).unwrap_or(1);
-        let end = |at: i64, low: i64, high: i64| (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high);
+        let end = |at: i64, low: i64, high: i64| {
+            (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high)
+        };
         let (start, stop) = (known(&starts[0])?, known(&ends[0])?);
         let mut kept = Vec::new();
         if step > 0 {
@@ -271,7 +368,9 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
         let size = shape[axis as usize].as_number();
         match (start.concrete(), stop.concrete(), size) {
             (Some(start), Some(stop), Some(size)) => {
-                let end = |at: i64, low: i64, high: i64| (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high);
+                let end = |at: i64, low: i64, high: i64| {
+                    (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high)
+                };
                 if step > 0 {
                     let (start, stop) = (end(start, 0, size), end(stop, 0, size));
                     let length = (stop - start).max(0);
@@ -329,7 +428,9 @@ fn part(x: &Tensor, axis: i64, from: Option<i64>, to: Option<i64>) -> Result<Ten
         1 => x.i((whole(), slice)),
         2 => x.i((whole(), whole(), slice)),
         3 => x.i((whole(), whole(), whole(), slice)),
-        _ => Err(Error::msg("a slice of a fifth dim of a size that is not known")),
+        _ => Err(Error::msg(
+            "a slice of a fifth dim of a size that is not known",
+        )),
     }
 }
 
@@ -343,11 +444,21 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
     let mut x = cx.tensor(0)?;
     let rank = cx.rank(0)?;
     let pads = match cx.version < 11 {
-        true => cx.ints("pads").unwrap_or_default().into_iter().map(Int::from).collect(),
+        true => cx
+            .ints("pads")
+            .unwrap_or_default()
+            .into_iter()
+            .map(Int::from)
+            .collect(),
         false => cx.input(1).ints()?,
     };
     let axes = match cx.has(3) {
-        true => cx.input(3).known_ints()?.into_iter().map(|axis| cx.place(axis, rank)).collect::<Result<Vec<i64>>>()?,
+        true => cx
+            .input(3)
+            .known_ints()?
+            .into_iter()
+            .map(|axis| cx.place(axis, rank))
+            .collect::<Result<Vec<i64>>>()?,
         false => (0..rank as i64).collect(),
     };
     let value = match (cx.version < 11, cx.has(2)) {
@@ -360,12 +471,17 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
     let mut after = before.clone();
     for (at, axis) in axes.iter().enumerate() {
         before[*axis as usize] = pads.get(at).cloned().unwrap_or_else(|| 0i64.into());
-        after[*axis as usize] = pads.get(at + axes.len()).cloned().unwrap_or_else(|| 0i64.into());
+        after[*axis as usize] = pads
+            .get(at + axes.len())
+            .cloned()
+            .unwrap_or_else(|| 0i64.into());
     }
     let mode = match &*mode {
         "constant" => {
             let mut sizes = Vec::new();
-            let first = (0..rank).find(|dim| before[*dim].concrete() != Some(0) || after[*dim].concrete() != Some(0));
+            let first = (0..rank).find(|dim| {
+                before[*dim].concrete() != Some(0) || after[*dim].concrete() != Some(0)
+            });
             for dim in (first.unwrap_or(rank)..rank).rev() {
                 sizes.push(before[dim].clone());
                 sizes.push(after[dim].clone());
@@ -375,7 +491,12 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
             }
             let dtype = cx.dtype(0)?;
             if dtype == DType::Bool {
-                let y = ops::pad(&ops::to_dtype(&x, DType::U8)?, sizes, "constant", Bound::from(value))?;
+                let y = ops::pad(
+                    &ops::to_dtype(&x, DType::U8)?,
+                    sizes,
+                    "constant",
+                    Bound::from(value),
+                )?;
                 return cx.of(y.ne(0)?, dtype);
             }
             return match dtype.is_floating_point() {
@@ -391,7 +512,10 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
     // By places, dim by dim: fx pads the last dims alone by these modes.
     let shape = cx.known_shape(0)?;
     for dim in 0..rank {
-        let known = |of: &Int| of.concrete().ok_or_else(|| Error::msg("padding by a size that is not known"));
+        let known = |of: &Int| {
+            of.concrete()
+                .ok_or_else(|| Error::msg("padding by a size that is not known"))
+        };
         let (low, high, size) = (known(&before[dim])?, known(&after[dim])?, shape[dim] as i64);
         if low == 0 && high == 0 {
             continue;

@@ -18,8 +18,14 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                         let z = ops::to_dtype(&z, DType::F32)?;
                         // Those of weights may be one for each result.
                         let rank = cx.rank(at)?;
-                        let shape: Vec<i64> = std::iter::once(-1).chain(std::iter::repeat_n(1, rank - 1)).collect();
-                        x - if zero == 3 { ops::reshape(&z, shape)? } else { z }
+                        let shape: Vec<i64> = std::iter::once(-1)
+                            .chain(std::iter::repeat_n(1, rank - 1))
+                            .collect();
+                        x - if zero == 3 {
+                            ops::reshape(&z, shape)?
+                        } else {
+                            z
+                        }
                     }
                     None => Ok(x),
                 }
@@ -42,17 +48,23 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             }
             let padded = padded(&powered, &window.before, &window.after, 0.0)?;
             let count: i64 = window.kernel.iter().product();
-            let mean = averaged(&padded, &window, cx.flag("ceil_mode"), true, &[0; 3][..dims])?;
+            let mean = averaged(
+                &padded,
+                &window,
+                cx.flag("ceil_mode"),
+                true,
+                &[0; 3][..dims],
+            )?;
             cx.like((mean * count as f64)?.pow(1.0 / p)?)
         },
         "GlobalAveragePool" => |cx| global(cx, |x, dims| ops::mean(x, dims, true)),
         "GlobalMaxPool" => |cx| global(cx, |x, dims| ops::amax(x, dims, true)),
         "GlobalLpPool" => |cx| {
             let p = cx.int("p", 2) as f64;
-            global(cx, |x, dims| ops::sum(&x.abs()?.pow(p)?, dims, true)?.pow(1.0 / p))
+            global(cx, |x, dims| {
+                ops::sum(&x.abs()?.pow(p)?, dims, true)?.pow(1.0 / p)
+            })
         },
-        "Resize" => resize,
-        "Upsample" => resize,
         "GridSample" => |cx| {
             let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
             if cx.rank(0)? != 4 {
@@ -64,7 +76,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 _ => "bicubic",
             };
             let padding = cx.text("padding_mode", "zeros");
-            cx.like(ops::grid_sample(&x, &grid, mode, &padding, cx.flag("align_corners"))?)
+            cx.like(ops::grid_sample(
+                &x,
+                &grid,
+                mode,
+                &padding,
+                cx.flag("align_corners"),
+            )?)
         },
         "AffineGrid" => |cx| {
             let theta = cx.tensor(0)?;
@@ -83,23 +101,44 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 return Err(Error::msg("columns padded on one side"));
             }
             let pair = |v: &[i64]| (v[0] as usize, v[1] as usize);
-            cx.like(ops::fold(&x, pair(&size), pair(&block), pair(&two("dilations", 1)), pair(&pads), pair(&two("strides", 1)))?)
+            cx.like(ops::fold(
+                &x,
+                pair(&size),
+                pair(&block),
+                pair(&two("dilations", 1)),
+                pair(&pads),
+                pair(&two("strides", 1)),
+            )?)
         },
         "MaxUnpool" => |cx| {
             let (x, places) = (cx.tensor(0)?, cx.tensor(1)?);
-            let (shape, kernel) = (cx.known_shape(0)?, cx.ints("kernel_shape").unwrap_or_default());
+            let (shape, kernel) = (
+                cx.known_shape(0)?,
+                cx.ints("kernel_shape").unwrap_or_default(),
+            );
             let strides = cx.ints("strides").unwrap_or_else(|| vec![1; kernel.len()]);
             let pads = cx.ints("pads").unwrap_or_else(|| vec![0; 2 * kernel.len()]);
             let dims = kernel.len();
             let mut own: Vec<i64> = shape[..2].iter().map(|n| *n as i64).collect();
             for at in 0..dims {
-                own.push((shape[2 + at] as i64 - 1) * strides[at] + kernel[at] - pads[at] - pads[at + dims]);
+                own.push(
+                    (shape[2 + at] as i64 - 1) * strides[at] + kernel[at]
+                        - pads[at]
+                        - pads[at + dims],
+                );
             }
             let total: i64 = own.iter().product();
-            let flat = ops::scatter(&ops::zeros(vec![total], Some(cx.dtype(0)?))?, 0, &ops::reshape(&places, [-1])?, &ops::reshape(&x, [-1])?)?;
+            let flat = ops::scatter(
+                &ops::zeros(vec![total], Some(cx.dtype(0)?))?,
+                0,
+                &ops::reshape(&places, [-1])?,
+                &ops::reshape(&x, [-1])?,
+            )?;
             let y = ops::reshape(&flat, own)?;
             if cx.has(2) {
-                return Err(Error::msg("unpooling to a size that is asked for: its places are counted through another"));
+                return Err(Error::msg(
+                    "unpooling to a size that is asked for: its places are counted through another",
+                ));
             }
             cx.like(y)
         },
@@ -117,9 +156,16 @@ struct Window {
 }
 
 fn window(cx: &NodeCx<'_>, dims: usize, kernel: &[i64]) -> Result<Window> {
-    let or = |name: &str, number: i64| cx.ints(name).filter(|v| v.len() == dims).unwrap_or_else(|| vec![number; dims]);
+    let or = |name: &str, number: i64| {
+        cx.ints(name)
+            .filter(|v| v.len() == dims)
+            .unwrap_or_else(|| vec![number; dims])
+    };
     let (strides, dilations) = (or("strides", 1), or("dilations", 1));
-    let pads = cx.ints("pads").filter(|v| v.len() == 2 * dims).unwrap_or_else(|| vec![0; 2 * dims]);
+    let pads = cx
+        .ints("pads")
+        .filter(|v| v.len() == 2 * dims)
+        .unwrap_or_else(|| vec![0; 2 * dims]);
     let (mut before, mut after) = (pads[..dims].to_vec(), pads[dims..].to_vec());
     let auto = cx.text("auto_pad", "NOTSET");
     if auto.starts_with("SAME") {
@@ -127,14 +173,25 @@ fn window(cx: &NodeCx<'_>, dims: usize, kernel: &[i64]) -> Result<Window> {
         for at in 0..dims {
             let size = shape[2 + at] as i64;
             let count = (size + strides[at] - 1) / strides[at];
-            let total = ((count - 1) * strides[at] + (kernel[at] - 1) * dilations[at] + 1 - size).max(0);
+            let total =
+                ((count - 1) * strides[at] + (kernel[at] - 1) * dilations[at] + 1 - size).max(0);
             let small = total / 2;
-            (before[at], after[at]) = if auto == "SAME_UPPER" { (small, total - small) } else { (total - small, small) };
+            (before[at], after[at]) = if auto == "SAME_UPPER" {
+                (small, total - small)
+            } else {
+                (total - small, small)
+            };
         }
     } else if auto == "VALID" {
         (before, after) = (vec![0; dims], vec![0; dims]);
     }
-    Ok(Window { kernel: kernel.to_vec(), strides, dilations, before, after })
+    Ok(Window {
+        kernel: kernel.to_vec(),
+        strides,
+        dilations,
+        before,
+        after,
+    })
 }
 
 /// The image with margins.
@@ -142,7 +199,12 @@ fn padded(x: &Tensor, before: &[i64], after: &[i64], value: f64) -> Result<Tenso
     if before.iter().chain(after).all(|n| *n == 0) {
         return Ok(x.clone());
     }
-    let sizes: Vec<i64> = before.iter().zip(after).rev().flat_map(|(low, high)| [*low, *high]).collect();
+    let sizes: Vec<i64> = before
+        .iter()
+        .zip(after)
+        .rev()
+        .flat_map(|(low, high)| [*low, *high])
+        .collect();
     ops::pad(x, sizes, "constant", Bound::from(value))
 }
 
@@ -151,7 +213,11 @@ fn pair(of: &[i64]) -> (usize, usize) {
 }
 
 fn triple(of: &[i64]) -> (usize, usize, usize) {
-    (of[0].max(0) as usize, of[1].max(0) as usize, of[2].max(0) as usize)
+    (
+        of[0].max(0) as usize,
+        of[1].max(0) as usize,
+        of[2].max(0) as usize,
+    )
 }
 
 fn conv(cx: &mut NodeCx<'_>) -> Given {
@@ -170,11 +236,22 @@ fn convolved(cx: &NodeCx<'_>, x: Tensor, w: &Tensor, b: Option<&Tensor>) -> Resu
     let groups = cx.int("group", 1) as usize;
     let (x, pads) = match window.before == window.after {
         true => (x, window.before.clone()),
-        false => (padded(&x, &window.before, &window.after, 0.0)?, vec![0; dims]),
+        false => (
+            padded(&x, &window.before, &window.after, 0.0)?,
+            vec![0; dims],
+        ),
     };
     let (s, d) = (&window.strides, &window.dilations);
     match dims {
-        1 => ops::conv1d(&x, w, b, s[0] as usize, pads[0] as usize, d[0] as usize, groups),
+        1 => ops::conv1d(
+            &x,
+            w,
+            b,
+            s[0] as usize,
+            pads[0] as usize,
+            d[0] as usize,
+            groups,
+        ),
         2 => ops::conv2d(&x, w, b, pair(s), pair(&pads), pair(d), groups),
         3 => ops::conv3d(&x, w, b, triple(s), triple(&pads), triple(d), groups),
         other => Err(Error::msg(format_args!("a convolution of {other} dims"))),
@@ -186,12 +263,25 @@ fn transposed(cx: &mut NodeCx<'_>) -> Given {
     let shape = cx.known_shape(1)?;
     let dims = shape.len() - 2;
     let kernel: Vec<i64> = shape[2..].iter().map(|n| *n as i64).collect();
-    let or = |name: &str, number: i64| cx.ints(name).filter(|v| v.len() == dims).unwrap_or_else(|| vec![number; dims]);
-    let (s, d, mut extra) = (or("strides", 1), or("dilations", 1), or("output_padding", 0));
-    let pads = cx.ints("pads").filter(|v| v.len() == 2 * dims).unwrap_or_else(|| vec![0; 2 * dims]);
+    let or = |name: &str, number: i64| {
+        cx.ints(name)
+            .filter(|v| v.len() == dims)
+            .unwrap_or_else(|| vec![number; dims])
+    };
+    let (s, d, mut extra) = (
+        or("strides", 1),
+        or("dilations", 1),
+        or("output_padding", 0),
+    );
+    let pads = cx
+        .ints("pads")
+        .filter(|v| v.len() == 2 * dims)
+        .unwrap_or_else(|| vec![0; 2 * dims]);
     let (mut before, mut after) = (pads[..dims].to_vec(), pads[dims..].to_vec());
     let auto = cx.text("auto_pad", "NOTSET");
-    let target = cx.ints("output_shape").map(|shape| shape[shape.len() - dims..].to_vec());
+    let target = cx
+        .ints("output_shape")
+        .map(|shape| shape[shape.len() - dims..].to_vec());
     if target.is_some() || auto.starts_with("SAME") {
         let own = cx.known_shape(0)?;
         for at in 0..dims {
@@ -204,7 +294,11 @@ fn transposed(cx: &mut NodeCx<'_>) -> Given {
                 continue;
             }
             let small = total / 2;
-            (before[at], after[at]) = if auto == "SAME_UPPER" { (small, total - small) } else { (total - small, small) };
+            (before[at], after[at]) = if auto == "SAME_UPPER" {
+                (small, total - small)
+            } else {
+                (total - small, small)
+            };
         }
     }
     let groups = cx.int("group", 1) as usize;
@@ -215,10 +309,41 @@ fn transposed(cx: &mut NodeCx<'_>) -> Given {
         return Err(Error::msg("an output padding of a stride or more"));
     }
     let mut y = match dims {
-        1 => ops::conv_transpose1d(&x, &w, b.as_ref(), s[0] as usize, common[0] as usize, extra[0] as usize, groups, d[0] as usize)?,
-        2 => ops::conv_transpose2d(&x, &w, b.as_ref(), pair(&s), pair(&common), pair(&extra), groups, pair(&d))?,
-        3 => ops::conv_transpose3d(&x, &w, b.as_ref(), triple(&s), triple(&common), triple(&extra), groups, triple(&d))?,
-        other => return Err(Error::msg(format_args!("a transposed convolution of {other} dims"))),
+        1 => ops::conv_transpose1d(
+            &x,
+            &w,
+            b.as_ref(),
+            s[0] as usize,
+            common[0] as usize,
+            extra[0] as usize,
+            groups,
+            d[0] as usize,
+        )?,
+        2 => ops::conv_transpose2d(
+            &x,
+            &w,
+            b.as_ref(),
+            pair(&s),
+            pair(&common),
+            pair(&extra),
+            groups,
+            pair(&d),
+        )?,
+        3 => ops::conv_transpose3d(
+            &x,
+            &w,
+            b.as_ref(),
+            triple(&s),
+            triple(&common),
+            triple(&extra),
+            groups,
+            triple(&d),
+        )?,
+        other => {
+            return Err(Error::msg(format_args!(
+                "a transposed convolution of {other} dims"
+            )));
+        }
     };
     for at in 0..dims {
         let (low, high) = (before[at] - common[at], after[at] - common[at]);
@@ -239,22 +364,53 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     let with_places = cx.node.output.get(1).is_some_and(|name| !name.is_empty());
     let dtype = cx.dtype(0)?;
     if max {
-        let float = if dtype.is_floating_point() { x.clone() } else { ops::to_dtype(&x, DType::F32)? };
+        let float = if dtype.is_floating_point() {
+            x.clone()
+        } else {
+            ops::to_dtype(&x, DType::F32)?
+        };
         if with_places && cx.flag("storage_order") {
             return Err(Error::msg("places by columns"));
         }
-        let small = window.before == window.after && window.before.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k);
+        let small = window.before == window.after
+            && window.before.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k);
         let (source, pads) = match small {
             true => (float, window.before.clone()),
-            false if with_places => return Err(Error::msg("places in an image that is padded on one side")),
-            false => (padded(&float, &window.before, &window.after, f64::NEG_INFINITY)?, vec![0; dims]),
+            false if with_places => {
+                return Err(Error::msg("places in an image that is padded on one side"));
+            }
+            false => (
+                padded(&float, &window.before, &window.after, f64::NEG_INFINITY)?,
+                vec![0; dims],
+            ),
         };
         let (k, s, d) = (&window.kernel, &window.strides, &window.dilations);
         if with_places {
             let (y, places) = match dims {
-                1 => ops::max_pool1d_with_indices(&source, k[0] as usize, s[0] as usize, pads[0] as usize, d[0] as usize, ceil)?,
-                2 => ops::max_pool2d_with_indices(&source, pair(k), pair(s), pair(&pads), pair(d), ceil)?,
-                _ => ops::max_pool3d_with_indices(&source, triple(k), triple(s), triple(&pads), triple(d), ceil)?,
+                1 => ops::max_pool1d_with_indices(
+                    &source,
+                    k[0] as usize,
+                    s[0] as usize,
+                    pads[0] as usize,
+                    d[0] as usize,
+                    ceil,
+                )?,
+                2 => ops::max_pool2d_with_indices(
+                    &source,
+                    pair(k),
+                    pair(s),
+                    pair(&pads),
+                    pair(d),
+                    ceil,
+                )?,
+                _ => ops::max_pool3d_with_indices(
+                    &source,
+                    triple(k),
+                    triple(s),
+                    triple(&pads),
+                    triple(d),
+                    ceil,
+                )?,
             };
             // ONNX counts places through the whole tensor.
             let shape = cx.known_shape(0)?;
@@ -263,12 +419,29 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             let mut wide = vec![shape[0] as i64, shape[1] as i64];
             wide.extend(std::iter::repeat_n(1, dims));
             let offsets = ops::reshape(&Tensor::from_vec(offsets, images)?, wide)?;
-            return Ok(vec![V::of(ops::to_dtype(&y, dtype)?, dtype), V::of((places + offsets)?, DType::I64)]);
+            return Ok(vec![
+                V::of(ops::to_dtype(&y, dtype)?, dtype),
+                V::of((places + offsets)?, DType::I64),
+            ]);
         }
         let y = match dims {
-            1 => ops::max_pool1d(&source, k[0] as usize, s[0] as usize, pads[0] as usize, d[0] as usize, ceil)?,
+            1 => ops::max_pool1d(
+                &source,
+                k[0] as usize,
+                s[0] as usize,
+                pads[0] as usize,
+                d[0] as usize,
+                ceil,
+            )?,
             2 => ops::max_pool2d(&source, pair(k), pair(s), pair(&pads), pair(d), ceil)?,
-            3 => ops::max_pool3d(&source, triple(k), triple(s), triple(&pads), triple(d), ceil)?,
+            3 => ops::max_pool3d(
+                &source,
+                triple(k),
+                triple(s),
+                triple(&pads),
+                triple(d),
+                ceil,
+            )?,
             other => return Err(Error::msg(format_args!("a pool of {other} dims"))),
         };
         return cx.of(ops::to_dtype(&y, dtype)?, dtype);
@@ -291,7 +464,9 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
         let mut more = vec![0i64; dims];
         if ceil {
             for at in 0..dims {
-                let room = known[2 + at] as i64 + window.before[at] + window.after[at] - (kernel[at] - 1) * window.dilations[at] - 1;
+                let room = known[2 + at] as i64 + window.before[at] + window.after[at]
+                    - (kernel[at] - 1) * window.dilations[at]
+                    - 1;
                 let mut count = (room + window.strides[at] - 1) / window.strides[at] + 1;
                 if (count - 1) * window.strides[at] >= known[2 + at] as i64 + window.before[at] {
                     count -= 1;
@@ -301,12 +476,41 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             }
         }
         let wide = padded(&x, &window.before, &after, 0.0)?;
-        let there = padded(&ops::ones_like(&x, None)?, &window.before, &window.after, here)?;
+        let there = padded(
+            &ops::ones_like(&x, None)?,
+            &window.before,
+            &window.after,
+            here,
+        )?;
         let there = padded(&there, &vec![0; dims], &more, 0.0)?;
         let through = |x: &Tensor| match dims {
-            1 => ops::conv1d(x, &ones, None, window.strides[0] as usize, 0, window.dilations[0] as usize, channels),
-            2 => ops::conv2d(x, &ones, None, pair(&window.strides), (0, 0), pair(&window.dilations), channels),
-            _ => ops::conv3d(x, &ones, None, triple(&window.strides), (0, 0, 0), triple(&window.dilations), channels),
+            1 => ops::conv1d(
+                x,
+                &ones,
+                None,
+                window.strides[0] as usize,
+                0,
+                window.dilations[0] as usize,
+                channels,
+            ),
+            2 => ops::conv2d(
+                x,
+                &ones,
+                None,
+                pair(&window.strides),
+                (0, 0),
+                pair(&window.dilations),
+                channels,
+            ),
+            _ => ops::conv3d(
+                x,
+                &ones,
+                None,
+                triple(&window.strides),
+                (0, 0, 0),
+                triple(&window.dilations),
+                channels,
+            ),
         };
         return cx.like((through(&wide)? / through(&there)?)?);
     }
@@ -316,15 +520,33 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     if counts_pads {
         return cx.like(mean);
     }
-    let there = padded(&ops::ones_like(&x, None)?, &window.before, &window.after, 0.0)?;
+    let there = padded(
+        &ops::ones_like(&x, None)?,
+        &window.before,
+        &window.after,
+        0.0,
+    )?;
     let share = averaged(&there, &window, ceil, true, &none)?;
     cx.like((mean / share)?)
 }
 
-fn averaged(x: &Tensor, window: &Window, ceil: bool, counts_pads: bool, pads: &[i64]) -> Result<Tensor> {
+fn averaged(
+    x: &Tensor,
+    window: &Window,
+    ceil: bool,
+    counts_pads: bool,
+    pads: &[i64],
+) -> Result<Tensor> {
     let (k, s) = (&window.kernel, &window.strides);
     match k.len() {
-        1 => ops::avg_pool1d(x, k[0] as usize, s[0] as usize, pads[0] as usize, ceil, counts_pads),
+        1 => ops::avg_pool1d(
+            x,
+            k[0] as usize,
+            s[0] as usize,
+            pads[0] as usize,
+            ceil,
+            counts_pads,
+        ),
         2 => ops::avg_pool2d(x, pair(k), pair(s), pair(pads), ceil, counts_pads),
         3 => ops::avg_pool3d(x, triple(k), triple(s), triple(pads), ceil, counts_pads),
         other => Err(Error::msg(format_args!("a pool of {other} dims"))),
@@ -338,180 +560,4 @@ fn global(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, Vec<i64>) -> Result<Tensor>
         return cx.like(ops::adaptive_avg_pool2d(&x, 1)?);
     }
     cx.like(compute(&x, dims)?)
-}
-
-/// Resizing, dim by dim: each place of the result is a sum of places of the source with weights.
-fn resize(cx: &mut NodeCx<'_>) -> Given {
-    let x = cx.tensor(0)?;
-    let shape = cx.shape(0)?;
-    let rank = shape.len();
-    let old = cx.node.op_type == "Upsample" || cx.version < 11;
-    let (scales_at, sizes_at, roi_at) = if old { (1, 9, 9) } else { (2, 3, 1) };
-    let axes = match cx.ints("axes") {
-        Some(axes) => axes.into_iter().map(|axis| cx.place(axis, rank)).collect::<Result<Vec<i64>>>()?,
-        None => (0..rank as i64).collect(),
-    };
-    let floats = |v: &V| -> Result<Vec<f64>> { v.tensor()?.to_vec() };
-    let scales = match cx.has(scales_at) {
-        true => floats(cx.input(scales_at))?,
-        false => cx.floats("scales").unwrap_or_default().into_iter().map(f64::from).collect(),
-    };
-    let mode = cx.text("mode", "nearest");
-    let transform = cx.text("coordinate_transformation_mode", if old { "asymmetric" } else { "half_pixel" });
-    let nearest = cx.text("nearest_mode", if old { "floor" } else { "round_prefer_floor" });
-    if !scales.is_empty() && axes.len() == rank && rank == 4 && scales[0] == 1.0 && scales[1] == 1.0 && scales[2] == scales[3]
-        && mode == "nearest" && transform == "asymmetric" && nearest == "floor"
-        && shape.iter().any(|dim| dim.as_number().is_none())
-    {
-        return cx.like(ops::interpolate(&x, None, scales[2], "nearest", None)?);
-    }
-    let known = cx.known_shape(0)?;
-    let mut sizes: Vec<f64> = known.iter().map(|n| *n as f64).collect();
-    let mut factors = vec![1.0; rank];
-    if !scales.is_empty() {
-        for (axis, scale) in axes.iter().zip(&scales) {
-            let at = *axis as usize;
-            factors[at] = *scale;
-            sizes[at] = (known[at] as f64 * scale).floor();
-        }
-    } else {
-        let asked = cx.input(sizes_at).known_ints()?;
-        let policy = cx.text("keep_aspect_ratio_policy", "stretch");
-        let each: Vec<f64> = axes.iter().zip(&asked).map(|(axis, size)| *size as f64 / known[*axis as usize] as f64).collect();
-        let common = match &*policy {
-            "not_larger" => Some(each.iter().copied().fold(f64::INFINITY, f64::min)),
-            "not_smaller" => Some(each.iter().copied().fold(0.0, f64::max)),
-            _ => None,
-        };
-        for ((axis, size), factor) in axes.iter().zip(&asked).zip(&each) {
-            let at = *axis as usize;
-            factors[at] = common.unwrap_or(*factor);
-            sizes[at] = match common {
-                Some(common) => (common * known[at] as f64).round(),
-                None => *size as f64,
-            };
-        }
-    }
-    let roi = if cx.has(roi_at) { floats(cx.input(roi_at))? } else { Vec::new() };
-    let rule = Rule1 {
-        mode: &mode, transform: &transform, nearest: &nearest,
-        cubic: cx.float("cubic_coeff_a", -0.75), antialias: cx.flag("antialias"), exclude: cx.flag("exclude_outside"),
-        extrapolated: cx.float("extrapolation_value", 0.0),
-    };
-    let dtype = cx.dtype(0)?;
-    let mut y = if dtype.is_floating_point() { x } else { ops::to_dtype(&x, DType::F64)? };
-    let mut outside: Option<Tensor> = None;
-    for dim in 0..rank {
-        let (from, to) = (known[dim], sizes[dim].max(0.0) as usize);
-        let at = axes.iter().position(|axis| *axis as usize == dim);
-        let bounds = at.and_then(|at| Some((*roi.get(at)?, *roi.get(at + axes.len())?)));
-        if from == to && factors[dim] == 1.0 && transform != "tf_crop_and_resize" {
-            continue;
-        }
-        if to.saturating_mul(from) > cx.reader.limits.constant_bytes / 8 {
-            return Err(Error::msg("an image of a size beyond `Limits::constant_bytes`"));
-        }
-        let mut table = Vec::with_capacity(to * from);
-        let mut is_out = Vec::with_capacity(to);
-        for place in 0..to {
-            let (weights, out) = rule.weights(place, from, to, factors[dim], bounds);
-            table.extend(weights);
-            is_out.push(u8::from(out));
-        }
-        let wide = if y.dtype().is_ok_and(|d| d == DType::F64) || !dtype.is_floating_point() { DType::F64 } else { dtype };
-        let table = ops::to_dtype(&Tensor::from_vec(table, (to, from))?, wide)?;
-        y = ops::movedim(&ops::linear(&ops::movedim(&y, dim as i64, -1)?, &table, None)?, -1, dim as i64)?;
-        if is_out.contains(&1) {
-            let mut own = vec![1i64; rank];
-            own[dim] = to as i64;
-            let own = ops::reshape(&Tensor::from_vec(is_out, to)?.ne(0)?, own)?;
-            outside = Some(match outside { Some(outside) => ops::logical_or(&outside, &own)?, None => own });
-        }
-    }
-    if let Some(outside) = outside {
-        y = ops::masked_fill(&y, &outside, rule.extrapolated)?;
-    }
-    let y = if dtype.is_floating_point() { y } else { ops::to_dtype(&y, dtype)? };
-    cx.of(y, dtype)
-}
-
-/// How a place of a resized dim is computed.
-struct Rule1<'r> {
-    mode: &'r str,
-    transform: &'r str,
-    nearest: &'r str,
-    cubic: f64,
-    antialias: bool,
-    exclude: bool,
-    extrapolated: f64,
-}
-
-impl Rule1<'_> {
-    /// The weights of the source's places for a place of the result, and whether it lies outside.
-    fn weights(&self, place: usize, from: usize, to: usize, scale: f64, bounds: Option<(f64, f64)>) -> (Vec<f64>, bool) {
-        let (at, size, target) = (place as f64, from as f64, to as f64);
-        let whole = scale * size;
-        let source = match self.transform {
-            "align_corners" if to == 1 => 0.0,
-            "align_corners" => at * (size - 1.0) / (whole - 1.0).max(f64::MIN_POSITIVE),
-            "asymmetric" => at / scale,
-            "pytorch_half_pixel" if target <= 1.0 => -0.5,
-            "tf_half_pixel_for_nn" => (at + 0.5) / scale,
-            "half_pixel_symmetric" => {
-                let adjust = target / whole;
-                let centre = size / 2.0;
-                centre * (1.0 - adjust) + (at + 0.5) / scale - 0.5
-            }
-            "tf_crop_and_resize" => {
-                let (start, end) = bounds.unwrap_or((0.0, 1.0));
-                match to {
-                    1 => (end - start) * (size - 1.0) / 2.0,
-                    _ => at * (end - start) * (size - 1.0) / (target - 1.0) + start * (size - 1.0),
-                }
-            }
-            _ => (at + 0.5) / scale - 0.5,
-        };
-        let out = self.transform == "tf_crop_and_resize" && (source < 0.0 || source > size - 1.0);
-        let mut weights = vec![0.0; from];
-        let last = from as i64 - 1;
-        if self.mode == "nearest" {
-            let near = match self.nearest {
-                "floor" => source.floor(),
-                "ceil" => source.ceil(),
-                "round_prefer_ceil" => (source + 0.5).floor(),
-                _ => (source - 0.5).ceil(),
-            };
-            weights[(near as i64).clamp(0, last) as usize] = 1.0;
-            return (weights, out);
-        }
-        let stretch = if self.antialias && scale < 1.0 { 1.0 / scale } else { 1.0 };
-        let radius = if self.mode == "cubic" { 2.0 } else { 1.0 } * stretch;
-        let kernel = |apart: f64| -> f64 {
-            let d = (apart / stretch).abs();
-            if self.mode != "cubic" {
-                return (1.0 - d).max(0.0);
-            }
-            let a = self.cubic;
-            match d {
-                d if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
-                d if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
-                _ => 0.0,
-            }
-        };
-        let (low, high) = ((source - radius).floor() as i64, (source + radius).ceil() as i64);
-        let mut sum = 0.0;
-        for near in low..=high {
-            let weight = kernel(near as f64 - source);
-            let inside = (0..=last).contains(&near);
-            if weight == 0.0 || (self.exclude && !inside) {
-                continue;
-            }
-            weights[near.clamp(0, last) as usize] += weight;
-            sum += weight;
-        }
-        if sum != 0.0 {
-            weights.iter_mut().for_each(|weight| *weight /= sum);
-        }
-        (weights, out)
-    }
 }

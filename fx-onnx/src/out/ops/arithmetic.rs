@@ -296,18 +296,35 @@ fn logical(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + S
 }
 
 /// Two arguments in one element type.
-pub(super) fn both(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str, dtype: DType) -> Result<(Operand, Operand)> {
-    Ok((cx.operand(&call.val(a)?, dtype)?, cx.operand(&call.val(b)?, dtype)?))
+pub(super) fn both(
+    cx: &mut Cx,
+    call: &OpCall<'_>,
+    a: &str,
+    b: &str,
+    dtype: DType,
+) -> Result<(Operand, Operand)> {
+    Ok((
+        cx.operand(&call.val(a)?, dtype)?,
+        cx.operand(&call.val(b)?, dtype)?,
+    ))
 }
 
 /// A node of two arguments in the type of the result.
-pub(super) fn pair(op: &'static str, a: &'static str, b: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
+pub(super) fn pair(
+    op: &'static str,
+    a: &'static str,
+    b: &'static str,
+) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
         let dtype = call.dtype()?;
         if dtype == DType::Bool {
             // Truths are added and multiplied as such.
             let (a, b) = both(cx, call, a, b, dtype)?;
-            let op = if matches!(op, "Mul" | "Min") { "And" } else { "Or" };
+            let op = if matches!(op, "Mul" | "Min") {
+                "And"
+            } else {
+                "Or"
+            };
             let name = cx.op(op, &[&a.name, &b.name]);
             return call.given(name);
         }
@@ -346,7 +363,12 @@ fn beside(tensor: DType, number: DType, is_tensor: bool) -> DType {
     }
 }
 
-pub(super) fn bits(op: &'static str, truths: &'static str, a: &'static str, b: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
+pub(super) fn bits(
+    op: &'static str,
+    truths: &'static str,
+    a: &'static str,
+    b: &'static str,
+) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
         let dtype = call.dtype()?;
         let (a, b) = both(cx, call, a, b, dtype)?;
@@ -356,11 +378,17 @@ pub(super) fn bits(op: &'static str, truths: &'static str, a: &'static str, b: &
     }
 }
 
-pub(super) fn inverted(argument: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
+pub(super) fn inverted(
+    argument: &'static str,
+) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
         let dtype = call.dtype()?;
         let x = cx.operand(&call.val(argument)?, dtype)?;
-        let op = if dtype == DType::Bool { "Not" } else { "BitwiseNot" };
+        let op = if dtype == DType::Bool {
+            "Not"
+        } else {
+            "BitwiseNot"
+        };
         let name = cx.op(op, &[&x.name]);
         call.given(name)
     }
@@ -373,7 +401,11 @@ pub(super) fn shift(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str, left: bool
     let two = cx.number(2.0, DType::F64);
     let by = cx.cast(&b, DType::F64)?;
     let factor = cx.op("Pow", &[&two, &by.name]);
-    let factor = Operand { name: factor, dtype: DType::F64, shape: b.shape };
+    let factor = Operand {
+        name: factor,
+        dtype: DType::F64,
+        shape: b.shape,
+    };
     let factor = cx.cast(&factor, dtype)?;
     let name = match left {
         true => cx.op("Mul", &[&a.name, &factor.name]),

@@ -4,10 +4,10 @@ use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 
 use super::rules;
+use crate::dtype::code;
 use crate::out::call::OpCall;
 use crate::out::context::Cx;
 use crate::out::value::{Name, Operand, Val};
-use crate::dtype::code;
 
 rules! {
     full => |cx, call| filled(cx, call, Some("fill_value"), 0.0),
@@ -93,7 +93,11 @@ fn filled(cx: &mut Cx, call: &OpCall<'_>, parameter: Option<&str>, number: f64) 
     let (meta, dtype) = (call.result()?, call.dtype()?);
     let value = match parameter {
         Some(name) => cx.operand(&call.val(name)?, dtype)?,
-        None => Operand { name: cx.number(number, dtype), dtype, shape: Vec::new() },
+        None => Operand {
+            name: cx.number(number, dtype),
+            dtype,
+            shape: Vec::new(),
+        },
     };
     let name = cx.expand(&value, &meta.shape)?;
     call.given(name)
@@ -102,26 +106,53 @@ fn filled(cx: &mut Cx, call: &OpCall<'_>, parameter: Option<&str>, number: f64) 
 fn places(cx: &mut Cx, call: &OpCall<'_>, keeps: impl Fn(i64, i64, i64) -> bool) -> Result<Val> {
     let (rows, columns, offset) = (call.int("row")?, call.int("col")?, call.int("offset")?);
     let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-    let kept: Vec<(i64, i64)> = all.filter(|(row, column)| keeps(*row, *column, offset)).collect();
-    let flat: Vec<i64> = kept.iter().map(|p| p.0).chain(kept.iter().map(|p| p.1)).collect();
+    let kept: Vec<(i64, i64)> = all
+        .filter(|(row, column)| keeps(*row, *column, offset))
+        .collect();
+    let flat: Vec<i64> = kept
+        .iter()
+        .map(|p| p.0)
+        .chain(kept.iter().map(|p| p.1))
+        .collect();
     let numbers = cx.i64s(&flat);
-    let flat = Operand { name: numbers, dtype: DType::I64, shape: vec![Dim::from(flat.len())] };
+    let flat = Operand {
+        name: numbers,
+        dtype: DType::I64,
+        shape: vec![Dim::from(flat.len())],
+    };
     let name = cx.reshape(&flat, &call.result()?.shape)?;
     call.given(name)
 }
 
 /// A tensor of the shape of the result, which random numbers follow.
 fn like(cx: &mut Cx, call: &OpCall<'_>) -> Result<Name> {
-    let zero = Operand { name: cx.number(0.0, DType::F32), dtype: DType::F32, shape: Vec::new() };
+    let zero = Operand {
+        name: cx.number(0.0, DType::F32),
+        dtype: DType::F32,
+        shape: Vec::new(),
+    };
     cx.expand(&zero, &call.result()?.shape)
 }
 
 fn drawn(cx: &mut Cx, call: &OpCall<'_>, a: f64, b: f64, op: &str) -> Result<Val> {
     cx.warn("draws random numbers, other ones than fx");
     let like = like(cx, call)?;
-    let (first, second) = if op.contains("Uniform") { ("low", "high") } else { ("mean", "scale") };
-    let name = cx.node(op).input(&like).float(first, a).float(second, b).output();
-    let made = Operand { name, dtype: DType::F32, shape: call.result()?.shape.clone() };
+    let (first, second) = if op.contains("Uniform") {
+        ("low", "high")
+    } else {
+        ("mean", "scale")
+    };
+    let name = cx
+        .node(op)
+        .input(&like)
+        .float(first, a)
+        .float(second, b)
+        .output();
+    let made = Operand {
+        name,
+        dtype: DType::F32,
+        shape: call.result()?.shape.clone(),
+    };
     Ok(Val::Tensor(cx.cast(&made, call.dtype()?)?))
 }
 
@@ -129,8 +160,17 @@ fn whole(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     cx.warn("draws random numbers, other ones than fx");
     let (low, high) = (call.int("low")?, call.int("high")?);
     let like = like(cx, call)?;
-    let name = cx.node("RandomUniformLike").input(&like).float("low", low as f64).float("high", high as f64).output();
+    let name = cx
+        .node("RandomUniformLike")
+        .input(&like)
+        .float("low", low as f64)
+        .float("high", high as f64)
+        .output();
     let name = cx.op("Floor", &[&name]);
-    let made = Operand { name, dtype: DType::F32, shape: call.result()?.shape.clone() };
+    let made = Operand {
+        name,
+        dtype: DType::F32,
+        shape: call.result()?.shape.clone(),
+    };
     Ok(Val::Tensor(cx.cast(&made, call.dtype()?)?))
 }

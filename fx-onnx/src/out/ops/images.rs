@@ -125,14 +125,25 @@ fn unbatched(cx: &mut Cx, name: Name, added: bool) -> Name {
 }
 
 fn conv(cx: &mut Cx, call: &OpCall<'_>, dims: usize, transposed: bool) -> Result<Val> {
-    let (x, weight, bias) = (call.tensor("x")?, call.tensor("weight")?, call.optional_tensor("bias")?);
+    let (x, weight, bias) = (
+        call.tensor("x")?,
+        call.tensor("weight")?,
+        call.optional_tensor("bias")?,
+    );
     let (input, added) = batched(cx, &x, dims);
     let pads = call.several("padding", dims)?;
     let node = cx.node(if transposed { "ConvTranspose" } else { "Conv" });
-    let node = node.input(&input).input(&weight.name).optional(bias.as_ref().map(|of| &of.name));
+    let node = node
+        .input(&input)
+        .input(&weight.name)
+        .optional(bias.as_ref().map(|of| &of.name));
     let kernel = weight.shape[2..].iter().filter_map(|dim| dim.as_number());
-    let node = node.ints("kernel_shape", kernel).ints("strides", call.several("stride", dims)?);
-    let node = node.ints("pads", [pads.clone(), pads].concat()).ints("dilations", call.several("dilation", dims)?);
+    let node = node
+        .ints("kernel_shape", kernel)
+        .ints("strides", call.several("stride", dims)?);
+    let node = node
+        .ints("pads", [pads.clone(), pads].concat())
+        .ints("dilations", call.several("dilation", dims)?);
     let node = node.int("group", call.int("groups")?);
     let node = match transposed {
         true => node.ints("output_padding", call.several("output_padding", dims)?),
@@ -151,10 +162,17 @@ fn pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val> {
     let kernel = call.several("kernel_size", dims)?;
     let op_type = if op == "AveragePool" { op } else { "MaxPool" };
     let node = cx.node(op_type).input(&input).ints("kernel_shape", kernel);
-    let node = node.ints("strides", call.several("stride", dims)?).ints("pads", [pads.clone(), pads].concat());
+    let node = node
+        .ints("strides", call.several("stride", dims)?)
+        .ints("pads", [pads.clone(), pads].concat());
     let node = node.int("ceil_mode", ceil);
     if op == "AveragePool" {
-        let name = node.int("count_include_pad", i64::from(call.flag("count_include_pad")?)).output();
+        let name = node
+            .int(
+                "count_include_pad",
+                i64::from(call.flag("count_include_pad")?),
+            )
+            .output();
         let name = unbatched(cx, name, added);
         return call.given(name);
     }
@@ -169,7 +187,10 @@ fn pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val> {
     let area = fx_nn::value::Dim::product(&x.shape[x.rank() - dims..])?;
     let area = cx.size(&area)?;
     let places = cx.op("Mod", &[&names[1], &area]);
-    let (best, places) = (unbatched(cx, names[0].clone(), added), unbatched(cx, places, added));
+    let (best, places) = (
+        unbatched(cx, names[0].clone(), added),
+        unbatched(cx, places, added),
+    );
     call.all_given(vec![best, places])
 }
 
@@ -178,22 +199,35 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val
     let sizes = call.several("output_size", dims)?;
     let (input, added) = batched(cx, &x, dims);
     if sizes.iter().all(|size| *size == 1) {
-        let op = if op == "MaxPool" { "GlobalMaxPool" } else { "GlobalAveragePool" };
+        let op = if op == "MaxPool" {
+            "GlobalMaxPool"
+        } else {
+            "GlobalAveragePool"
+        };
         let name = cx.op(op, &[&input]);
         let name = unbatched(cx, name, added);
         return call.given(name);
     }
     let own = &x.shape[x.rank() - dims..];
-    let kernel: Option<Vec<i64>> = own.iter().zip(&sizes).map(|(own, size)| {
-        let own = own.as_number()?;
-        (*size > 0 && own % size == 0).then(|| own / size)
-    }).collect();
+    let kernel: Option<Vec<i64>> = own
+        .iter()
+        .zip(&sizes)
+        .map(|(own, size)| {
+            let own = own.as_number()?;
+            (*size > 0 && own % size == 0).then(|| own / size)
+        })
+        .collect();
     let Some(kernel) = kernel else {
         return Err(Error::msg(format_args!(
             "an adaptive pool to {sizes:?} of {own:?}: ONNX has those to size 1, and where the size is known and divides"
         )));
     };
-    let name = cx.node(op).input(&input).ints("kernel_shape", kernel.clone()).ints("strides", kernel).output();
+    let name = cx
+        .node(op)
+        .input(&input)
+        .ints("kernel_shape", kernel.clone())
+        .ints("strides", kernel)
+        .output();
     let name = unbatched(cx, name, added);
     call.given(name)
 }
@@ -201,11 +235,19 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val
 fn lp(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<Val> {
     let (x, p) = (call.tensor("x")?, call.float("norm_type")?);
     if p.fract() != 0.0 || call.flag("ceil_mode")? {
-        return Err(Error::msg("an LP pool of a broken power or with `ceil_mode`: ONNX has none"));
+        return Err(Error::msg(
+            "an LP pool of a broken power or with `ceil_mode`: ONNX has none",
+        ));
     }
     let (input, added) = batched(cx, &x, dims);
-    let node = cx.node("LpPool").input(&input).ints("kernel_shape", call.several("kernel_size", dims)?);
-    let name = node.ints("strides", call.several("stride", dims)?).int("p", p as i64).output();
+    let node = cx
+        .node("LpPool")
+        .input(&input)
+        .ints("kernel_shape", call.several("kernel_size", dims)?);
+    let name = node
+        .ints("strides", call.several("stride", dims)?)
+        .int("p", p as i64)
+        .output();
     let name = unbatched(cx, name, added);
     call.given(name)
 }

@@ -164,8 +164,15 @@ fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
         target.name = cx.op("Unsqueeze", &[&target.name, &zero]);
     }
     let reduction = call.text("reduction")?;
-    let node = cx.node(op).input(&x.name).input(&target.name).optional(weight.as_ref().map(|w| &w.name));
-    let mut name = node.int("ignore_index", call.int("ignore_index")?).text("reduction", &reduction).output();
+    let node = cx
+        .node(op)
+        .input(&x.name)
+        .input(&target.name)
+        .optional(weight.as_ref().map(|w| &w.name));
+    let mut name = node
+        .int("ignore_index", call.int("ignore_index")?)
+        .text("reduction", &reduction)
+        .output();
     if single && reduction == "none" {
         let zero = cx.i64s(&[0]);
         name = cx.op("Squeeze", &[&name, &zero]);
@@ -183,7 +190,11 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
         return call.given(name);
     }
     let axis = call.place("dim", x.rank())?;
-    let axis = if axis + 1 == x.rank() as i64 { -1 } else { axis };
+    let axis = if axis + 1 == x.rank() as i64 {
+        -1
+    } else {
+        axis
+    };
     let name = cx.node(op).input(&x.name).int("axis", axis).output();
     call.given(name)
 }
@@ -193,7 +204,11 @@ fn filled(cx: &mut Cx, count: &Dim, number: f64, dtype: DType) -> Result<Name> {
     match count.as_known() {
         Some(count) => Ok(cx.numbers(&vec![number; count], dtype)),
         None => {
-            let one = Operand { name: cx.number(number, dtype), dtype, shape: Vec::new() };
+            let one = Operand {
+                name: cx.number(number, dtype),
+                dtype,
+                shape: Vec::new(),
+            };
             cx.expand(&one, std::slice::from_ref(count))
         }
     }

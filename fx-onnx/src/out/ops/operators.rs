@@ -69,7 +69,11 @@ function_table! { Rule {
 /// A comparison, in the type that holds both.
 fn compared(cx: &mut Cx, call: &OpCall<'_>, op: &str, not: bool) -> Result<Val> {
     let dtype = common(&call.val("a")?, &call.val("b")?);
-    let dtype = if dtype == DType::Bool && op != "Equal" { DType::I32 } else { dtype };
+    let dtype = if dtype == DType::Bool && op != "Equal" {
+        DType::I32
+    } else {
+        dtype
+    };
     let (a, b) = both(cx, call, "a", "b", dtype)?;
     let name = cx.op(op, &[&a.name, &b.name]);
     let name = if not { cx.op("Not", &[&name]) } else { name };
@@ -91,15 +95,28 @@ fn getitem(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         Val::List(items) => match index {
             Val::Slice(parts) => {
                 let size = items.len() as i64;
-                let end = |val: &Val, or: i64| val.as_int().map_or(or, |at| if at < 0 { at + size } else { at }).clamp(0, size) as usize;
+                let end = |val: &Val, or: i64| {
+                    val.as_int()
+                        .map_or(or, |at| if at < 0 { at + size } else { at })
+                        .clamp(0, size) as usize
+                };
                 let (start, stop) = (end(&parts[0], 0), end(&parts[1], size));
                 let step = parts[2].as_int().unwrap_or(1).max(1) as usize;
-                Ok(Val::List(items.into_iter().take(stop).skip(start).step_by(step).collect()))
+                Ok(Val::List(
+                    items
+                        .into_iter()
+                        .take(stop)
+                        .skip(start)
+                        .step_by(step)
+                        .collect(),
+                ))
             }
             index => {
                 let at = index.as_int().map(|at| wrapped(at, items.len()));
                 let item = at.and_then(|at| items.get(usize::try_from(at).ok()?).cloned());
-                item.ok_or_else(|| Error::msg("a list is indexed by a number that only a run knows"))
+                item.ok_or_else(|| {
+                    Error::msg("a list is indexed by a number that only a run knows")
+                })
             }
         },
         Val::Dict(items) => {
@@ -107,10 +124,14 @@ fn getitem(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
                 return Err(Error::msg("a dict is indexed by something that is no text"));
             };
             let item = items.into_iter().find(|(known, _)| *known == key);
-            item.map(|(_, item)| item).ok_or_else(|| Error::msg(format_args!("there is no `{key}`")))
+            item.map(|(_, item)| item)
+                .ok_or_else(|| Error::msg(format_args!("there is no `{key}`")))
         }
         Val::Tensor(x) => indexed(cx, call, x, index),
-        other => Err(Error::msg(format_args!("{} has no items", other.describe()))),
+        other => Err(Error::msg(format_args!(
+            "{} has no items",
+            other.describe()
+        ))),
     }
 }
 
@@ -140,14 +161,21 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
             other => parts.push(Part::At(other)),
         }
     }
-    let picks = parts.iter().filter(|part| matches!(part, Part::Pick(_))).count();
+    let picks = parts
+        .iter()
+        .filter(|part| matches!(part, Part::Pick(_)))
+        .count();
     let mut name = x.name.clone();
     if let [Part::Pick(mask)] = &*parts
         && mask.dtype == DType::Bool
         && mask.rank() <= x.rank()
     {
         let places = cx.op("NonZero", &[&mask.name]);
-        let places = cx.node("Transpose").input(&places).ints("perm", [1, 0]).output();
+        let places = cx
+            .node("Transpose")
+            .input(&places)
+            .ints("perm", [1, 0])
+            .output();
         let name = cx.op("GatherND", &[&name, &places]);
         return call.given(name);
     }
@@ -155,12 +183,16 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
         return picked(cx, call, &x, &parts);
     }
     // All slices are one node.
-    let (mut starts, mut ends, mut axes, mut steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut starts, mut ends, mut axes, mut steps) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut axis = 0i64;
     for part in &parts {
         if let Part::Slice(of) = part {
             let step = of[2].as_int().unwrap_or(1);
-            let is_whole = of[0].as_int().is_none_or(|at| at == 0) && matches!(of[0], Val::None | Val::Dim(_)) && of[1] == Val::None && step == 1
+            let is_whole = of[0].as_int().is_none_or(|at| at == 0)
+                && matches!(of[0], Val::None | Val::Dim(_))
+                && of[1] == Val::None
+                && step == 1
                 && (of[0] == Val::None || of[0].as_int() == Some(0));
             if !is_whole {
                 let end = |val: &Val, or: i64| match val {
@@ -177,7 +209,8 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
     }
     if !axes.is_empty() {
         let (starts, ends) = (cx.sizes(&starts)?, cx.sizes(&ends)?);
-        let plain = axes.iter().enumerate().all(|(at, axis)| at as i64 == *axis) && steps.iter().all(|s| *s == 1);
+        let plain = axes.iter().enumerate().all(|(at, axis)| at as i64 == *axis)
+            && steps.iter().all(|s| *s == 1);
         let mut node_inputs = vec![name.clone(), starts, ends];
         if !plain || true {
             node_inputs.push(cx.i64s(&axes));
@@ -194,11 +227,21 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
         match part {
             Part::At(val) => {
                 let at = cx.operand(&val, DType::I64)?;
-                name = cx.node("Gather").input(&name).input(&at.name).int("axis", axis).output();
+                name = cx
+                    .node("Gather")
+                    .input(&name)
+                    .input(&at.name)
+                    .int("axis", axis)
+                    .output();
             }
             Part::Pick(of) => {
                 let of = cx.cast(&of, DType::I64)?;
-                name = cx.node("Gather").input(&name).input(&of.name).int("axis", axis).output();
+                name = cx
+                    .node("Gather")
+                    .input(&name)
+                    .input(&of.name)
+                    .int("axis", axis)
+                    .output();
                 axis += of.rank() as i64;
             }
             Part::New => {
@@ -220,7 +263,9 @@ fn picked(cx: &mut Cx, call: &OpCall<'_>, x: &Operand, parts: &[Part]) -> Result
     let mut places = Vec::new();
     for part in parts {
         let Part::Pick(of) = part else {
-            return Err(Error::msg("tensors of places beside slices: index in two steps"));
+            return Err(Error::msg(
+                "tensors of places beside slices: index in two steps",
+            ));
         };
         places.push(cx.cast(of, DType::I64)?);
     }
@@ -228,7 +273,11 @@ fn picked(cx: &mut Cx, call: &OpCall<'_>, x: &Operand, parts: &[Part]) -> Result
     let shape = &call.result()?.shape[..rank.min(call.result()?.shape.len())];
     let mut columns = Vec::new();
     for of in &places {
-        let wide = Operand { name: cx.expand(of, shape)?, dtype: DType::I64, shape: shape.to_vec() };
+        let wide = Operand {
+            name: cx.expand(of, shape)?,
+            dtype: DType::I64,
+            shape: shape.to_vec(),
+        };
         let last = cx.i64s(&[-1]);
         columns.push(cx.op("Unsqueeze", &[&wide.name, &last]));
     }

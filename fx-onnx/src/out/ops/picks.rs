@@ -135,7 +135,11 @@ fn index_of(cx: &mut Cx, call: &OpCall<'_>, name: &str) -> Result<Operand> {
 /// The shape to which two broadcast, where sizes that differ are one.
 pub(super) fn broadcast(a: &[Dim], b: &[Dim]) -> Vec<Dim> {
     let rank = a.len().max(b.len());
-    let at = |of: &[Dim], dim: usize| (dim + of.len()).checked_sub(rank).map(|own| of[own].clone());
+    let at = |of: &[Dim], dim: usize| {
+        (dim + of.len())
+            .checked_sub(rank)
+            .map(|own| of[own].clone())
+    };
     (0..rank)
         .map(|dim| match (at(a, dim), at(b, dim)) {
             (Some(one), Some(other)) if one == 1 => other,
@@ -147,7 +151,11 @@ pub(super) fn broadcast(a: &[Dim], b: &[Dim]) -> Vec<Dim> {
 }
 
 fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
-    let (x, index, source) = (call.tensor("x")?, index_of(cx, call, "index")?, call.tensor("src")?);
+    let (x, index, source) = (
+        call.tensor("x")?,
+        index_of(cx, call, "index")?,
+        call.tensor("src")?,
+    );
     let axis = call.place("dim", x.rank())?;
     // The source may be larger than the places.
     let source = match source.shape == index.shape {
@@ -158,7 +166,12 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
             cx.op("Slice", &[&source.name, &zeros, &ends])
         }
     };
-    let node = cx.node("ScatterElements").input(&x.name).input(&index.name).input(&source).int("axis", axis);
+    let node = cx
+        .node("ScatterElements")
+        .input(&x.name)
+        .input(&index.name)
+        .input(&source)
+        .int("axis", axis);
     let name = match reduction {
         "none" => node.output(),
         other => node.text("reduction", other).output(),
@@ -171,11 +184,22 @@ fn spread(cx: &mut Cx, index: &Operand, axis: usize, shape: &[Dim]) -> Result<Na
     let mut own = vec![Dim::from(1); shape.len()];
     own[axis] = shape[axis].clone();
     let name = cx.reshape(index, &own)?;
-    cx.expand(&Operand { name, dtype: index.dtype, shape: own }, shape)
+    cx.expand(
+        &Operand {
+            name,
+            dtype: index.dtype,
+            shape: own,
+        },
+        shape,
+    )
 }
 
 fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
-    let (x, index, mut source) = (call.tensor("x")?, index_of(cx, call, "index")?, call.tensor("source")?);
+    let (x, index, mut source) = (
+        call.tensor("x")?,
+        index_of(cx, call, "index")?,
+        call.tensor("source")?,
+    );
     let axis = call.place("dim", x.rank())? as usize;
     if reduction == "add" && call.val("alpha")?.as_f64() != Some(1.0) {
         let alpha = cx.operand(&call.val("alpha")?, x.dtype)?;
@@ -183,7 +207,12 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
     }
     let shape = source.shape.clone();
     let index = spread(cx, &index, axis, &shape)?;
-    let node = cx.node("ScatterElements").input(&x.name).input(&index).input(&source.name).int("axis", axis as i64);
+    let node = cx
+        .node("ScatterElements")
+        .input(&x.name)
+        .input(&index)
+        .input(&source.name)
+        .int("axis", axis as i64);
     let name = match reduction {
         "none" => node.output(),
         other => node.text("reduction", other).output(),

@@ -1,6 +1,5 @@
 //! Products of matrices and tensors.
 
-
 use super::arithmetic::both;
 use super::rules;
 use crate::out::value::{Name, Operand, Val};

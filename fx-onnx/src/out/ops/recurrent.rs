@@ -24,7 +24,11 @@ fn gates(cx: &mut Cx, of: &[&Operand], order: &[usize]) -> Name {
         let name = match order {
             [_] => of.name.clone(),
             _ => {
-                let node = cx.node("Split").input(&of.name).int("axis", 0).int("num_outputs", order.len() as i64);
+                let node = cx
+                    .node("Split")
+                    .input(&of.name)
+                    .int("axis", 0)
+                    .int("num_outputs", order.len() as i64);
                 let parts = node.outputs(order.len());
                 let mut node = cx.node("Concat").int("axis", 0);
                 for at in order {
@@ -56,11 +60,15 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
     let directions = if call.flag("bidirectional")? { 2 } else { 1 };
     let batch_first = call.flag("batch_first")?;
     if call.flag("train")? && call.float("dropout_p")? != 0.0 && count > 1 {
-        return Err(Error::msg("dropout between recurrent layers in training: export the model in evaluation mode"));
+        return Err(Error::msg(
+            "dropout between recurrent layers in training: export the model in evaluation mode",
+        ));
     }
     let each = if biases { 4 } else { 2 };
     if params.len() != each * directions * count {
-        return Err(Error::msg("projections of a recurrent layer: ONNX has none"));
+        return Err(Error::msg(
+            "projections of a recurrent layer: ONNX has none",
+        ));
     }
     let zero = cx.i64s(&[0]);
     let added = x.rank() == 2;
@@ -69,7 +77,11 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         let at = cx.i64s(&[1]);
         input = cx.op("Unsqueeze", &[&input, &at]);
     } else if batch_first {
-        input = cx.node("Transpose").input(&input).ints("perm", [1, 0, 2]).output();
+        input = cx
+            .node("Transpose")
+            .input(&input)
+            .ints("perm", [1, 0, 2])
+            .output();
     }
     let hidden = params[1].shape[1].as_number().unwrap_or(0);
     let states: Vec<Option<Operand>> = match op {
@@ -78,7 +90,9 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
     };
     let mut lasts: Vec<Vec<Name>> = vec![Vec::new(); states.len()];
     for layer in 0..count {
-        let own: Vec<&[Operand]> = (0..directions).map(|d| &params[(layer * directions + d) * each..][..each]).collect();
+        let own: Vec<&[Operand]> = (0..directions)
+            .map(|d| &params[(layer * directions + d) * each..][..each])
+            .collect();
         let of = |at: usize| own.iter().map(|p| &p[at]).collect::<Vec<_>>();
         let (w, r) = (gates(cx, &of(0), order), gates(cx, &of(1), order));
         let bias = biases.then(|| {
@@ -105,11 +119,24 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
             });
         }
         let empty: Option<&Name> = None;
-        let mut node = cx.node(op).input(&input).input(&w).input(&r).optional(bias.as_ref()).optional(empty);
+        let mut node = cx
+            .node(op)
+            .input(&input)
+            .input(&w)
+            .input(&r)
+            .optional(bias.as_ref())
+            .optional(empty);
         for state in &initial {
             node = node.optional(state.as_ref());
         }
-        node = node.int("hidden_size", hidden).text("direction", if directions == 2 { "bidirectional" } else { "forward" });
+        node = node.int("hidden_size", hidden).text(
+            "direction",
+            if directions == 2 {
+                "bidirectional"
+            } else {
+                "forward"
+            },
+        );
         if op == "GRU" {
             node = node.int("linear_before_reset", 1);
         }
@@ -124,7 +151,11 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         input = match directions {
             1 => cx.op("Squeeze", &[&names[0], &one]),
             _ => {
-                let turned = cx.node("Transpose").input(&names[0]).ints("perm", [0, 2, 1, 3]).output();
+                let turned = cx
+                    .node("Transpose")
+                    .input(&names[0])
+                    .ints("perm", [0, 2, 1, 3])
+                    .output();
                 cx.op("Reshape", &[&turned, &shape])
             }
         };
@@ -133,7 +164,11 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         let at = cx.i64s(&[1]);
         input = cx.op("Squeeze", &[&input, &at]);
     } else if batch_first {
-        input = cx.node("Transpose").input(&input).ints("perm", [1, 0, 2]).output();
+        input = cx
+            .node("Transpose")
+            .input(&input)
+            .ints("perm", [1, 0, 2])
+            .output();
     }
     let mut names = vec![input];
     for last in &lasts {

@@ -89,7 +89,11 @@ rules! {
 fn nonzero(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let x = call.tensor("x")?;
     let places = cx.op("NonZero", &[&x.name]);
-    let name = cx.node("Transpose").input(&places).ints("perm", [1, 0]).output();
+    let name = cx
+        .node("Transpose")
+        .input(&places)
+        .ints("perm", [1, 0])
+        .output();
     call.given(name)
 }
 
@@ -113,7 +117,11 @@ fn reduced(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + S
         }
         let name = reduction(cx, call, op, &x)?;
         let meta = call.result()?;
-        let given = Operand { name, dtype: x.dtype, shape: meta.shape.clone() };
+        let given = Operand {
+            name,
+            dtype: x.dtype,
+            shape: meta.shape.clone(),
+        };
         Ok(Val::Tensor(cx.cast(&given, dtype)?))
     }
 }
@@ -122,7 +130,12 @@ fn reduction(cx: &mut Cx, call: &OpCall<'_>, op: &str, x: &Operand) -> Result<Na
     let keep = i64::from(call.flag("keepdim")?);
     let axes = axes(cx, call, x.rank())?;
     // Extremes take the dims as an input from opset 18 on, as sums do.
-    Ok(cx.node(op).input(&x.name).optional(axes.as_ref()).int("keepdims", keep).output())
+    Ok(cx
+        .node(op)
+        .input(&x.name)
+        .optional(axes.as_ref())
+        .int("keepdims", keep)
+        .output())
 }
 
 fn decided(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
@@ -130,14 +143,22 @@ fn decided(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
     let x = truths(cx, &x)?;
     let x = cx.cast(&x, DType::I32)?;
     let name = reduction(cx, call, op, &x)?;
-    let given = Operand { name, dtype: DType::I32, shape: call.result()?.shape.clone() };
+    let given = Operand {
+        name,
+        dtype: DType::I32,
+        shape: call.result()?.shape.clone(),
+    };
     Ok(Val::Tensor(cx.cast(&given, call.dtype()?)?))
 }
 
 /// Whether all truths of a tensor hold.
 fn all_of(cx: &mut Cx, truths: &Name) -> Name {
     let numbers = cx.node("Cast").input(truths).int("to", 6).output();
-    let least = cx.node("ReduceMin").input(&numbers).int("keepdims", 0).output();
+    let least = cx
+        .node("ReduceMin")
+        .input(&numbers)
+        .int("keepdims", 0)
+        .output();
     cx.node("Cast").input(&least).int("to", 9).output()
 }
 
@@ -145,7 +166,12 @@ fn place_of(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
     let x = call.tensor("x")?;
     let axis = call.place("dim", x.rank())?;
     let keep = i64::from(call.flag("keepdim")?);
-    let name = cx.node(op).input(&x.name).int("axis", axis).int("keepdims", keep).output();
+    let name = cx
+        .node(op)
+        .input(&x.name)
+        .int("axis", axis)
+        .int("keepdims", keep)
+        .output();
     call.given(name)
 }
 
@@ -154,8 +180,18 @@ fn extreme(cx: &mut Cx, call: &OpCall<'_>, values: &str, places: &str) -> Result
     let axis = call.place("dim", x.rank())?;
     let keep = i64::from(call.flag("keepdim")?);
     let axes = cx.i64s(&[axis]);
-    let best = cx.node(values).input(&x.name).input(&axes).int("keepdims", keep).output();
-    let at = cx.node(places).input(&x.name).int("axis", axis).int("keepdims", keep).output();
+    let best = cx
+        .node(values)
+        .input(&x.name)
+        .input(&axes)
+        .int("keepdims", keep)
+        .output();
+    let at = cx
+        .node(places)
+        .input(&x.name)
+        .int("axis", axis)
+        .int("keepdims", keep)
+        .output();
     call.all_given(vec![best, at])
 }
 
@@ -163,14 +199,27 @@ fn extreme(cx: &mut Cx, call: &OpCall<'_>, values: &str, places: &str) -> Result
 fn sorted(cx: &mut Cx, x: &Operand, axis: i64, descending: bool) -> Result<Vec<Name>> {
     let k = cx.sizes(std::slice::from_ref(&x.shape[axis as usize]))?;
     let node = cx.node("TopK").input(&x.name).input(&k).int("axis", axis);
-    Ok(node.int("largest", i64::from(descending)).int("sorted", 1).outputs(2))
+    Ok(node
+        .int("largest", i64::from(descending))
+        .int("sorted", 1)
+        .outputs(2))
 }
 
 /// The value at a place of an order, and where it was.
 fn ordered(cx: &mut Cx, call: &OpCall<'_>, names: Vec<Name>, axis: i64, at: &Dim) -> Result<Val> {
     let keep = call.flag("keepdim")?;
-    let at = if keep { cx.sizes(std::slice::from_ref(at))? } else { cx.size_scalar(at)? };
-    let picked = names.iter().map(|name| cx.node("Gather").input(name).input(&at).int("axis", axis).output());
+    let at = if keep {
+        cx.sizes(std::slice::from_ref(at))?
+    } else {
+        cx.size_scalar(at)?
+    };
+    let picked = names.iter().map(|name| {
+        cx.node("Gather")
+            .input(name)
+            .input(&at)
+            .int("axis", axis)
+            .output()
+    });
     let picked = picked.collect();
     call.all_given(picked)
 }

@@ -271,7 +271,11 @@ pub(super) fn flipped(cx: &mut Cx, x: &Name, dims: &[i64]) -> Name {
 
 fn tiled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let x = call.tensor("x")?;
-    let parameter = if call.function().name() == "tile" { "dims" } else { "repeats" };
+    let parameter = if call.function().name() == "tile" {
+        "dims"
+    } else {
+        "repeats"
+    };
     let times = match call.val(parameter)? {
         Val::List(items) => items,
         one => vec![one],
@@ -280,7 +284,10 @@ fn tiled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         .into_iter()
         .map(|val| match val {
             Val::Dim(dim) => Ok(dim),
-            other => Err(Error::msg(format_args!("a number of repetitions is {}", other.describe()))),
+            other => Err(Error::msg(format_args!(
+                "a number of repetitions is {}",
+                other.describe()
+            ))),
         })
         .collect::<Result<_>>()?;
     while times.len() < x.rank() {
@@ -310,19 +317,39 @@ fn pieces_along(cx: &mut Cx, call: &OpCall<'_>, axis: i64) -> Result<Val> {
     if metas.len() == 1 {
         return Ok(Val::List(vec![Val::Tensor(x)]));
     }
-    let sizes: Vec<Dim> = metas.iter().map(|meta| meta.shape[axis as usize].clone()).collect();
+    let sizes: Vec<Dim> = metas
+        .iter()
+        .map(|meta| meta.shape[axis as usize].clone())
+        .collect();
     let sizes = cx.sizes(&sizes)?;
-    let names = cx.node("Split").input(&x.name).input(&sizes).int("axis", axis).outputs(metas.len());
+    let names = cx
+        .node("Split")
+        .input(&x.name)
+        .input(&sizes)
+        .int("axis", axis)
+        .outputs(metas.len());
     call.all_given(names)
 }
 
 fn triangle(cx: &mut Cx, call: &OpCall<'_>, upper: i64) -> Result<Val> {
     let (x, diagonal) = (call.tensor("x")?, call.int("diagonal")?);
     let k = cx.i64(diagonal);
-    let as_number = if x.dtype == DType::Bool { cx.cast(&x, DType::U8)? } else { x.clone() };
-    let node = cx.node("Trilu").input(&as_number.name).input(&k).int("upper", upper);
+    let as_number = if x.dtype == DType::Bool {
+        cx.cast(&x, DType::U8)?
+    } else {
+        x.clone()
+    };
+    let node = cx
+        .node("Trilu")
+        .input(&as_number.name)
+        .input(&k)
+        .int("upper", upper);
     let name = node.output();
-    let kept = Operand { name, dtype: as_number.dtype, shape: x.shape };
+    let kept = Operand {
+        name,
+        dtype: as_number.dtype,
+        shape: x.shape,
+    };
     Ok(Val::Tensor(cx.cast(&kept, x.dtype)?))
 }
 
@@ -351,7 +378,11 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         "reflect" => "reflect",
         "replicate" => "edge",
         "circular" if cx.opset() >= 19 => "wrap",
-        other => return Err(Error::msg(format_args!("padding by {other:?} needs opset 19"))),
+        other => {
+            return Err(Error::msg(format_args!(
+                "padding by {other:?} needs opset 19"
+            )));
+        }
     };
     let mut node_inputs = vec![x.name.clone(), pads];
     if onnx_mode == "constant" {
