@@ -17,7 +17,10 @@ impl<'s> Sample<'s> {
     }
 
     fn count(&mut self) -> usize {
-        u32::from_le_bytes(self.take(4).try_into().unwrap()) as usize
+        self.take(4)
+            .iter()
+            .rev()
+            .fold(0, |n, byte| n << 8 | usize::from(*byte))
     }
 
     fn piece(&mut self) -> Vec<u8> {
@@ -26,7 +29,12 @@ impl<'s> Sample<'s> {
     }
 
     fn float(&mut self) -> f64 {
-        f64::from_le_bytes(self.take(8).try_into().unwrap())
+        f64::from_bits(
+            self.take(8)
+                .iter()
+                .rev()
+                .fold(0, |n, byte| n << 8 | u64::from(*byte)),
+        )
     }
 
     fn pieces(&mut self) -> Vec<Vec<u8>> {

@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::Path;
 
 use bytes::Bytes;
-use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
 use super::scan::Limits;
@@ -49,8 +48,7 @@ impl fmt::Display for Support {
 /// What a file needs, and what of it fx does not have.
 ///
 /// ```
-/// use fx_nn::prelude::*;
-/// use fx_onnx::{Export, OnnxExt};
+/// /// use fx_onnx::{Export, OnnxExt};
 /// let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
 /// let path = std::env::temp_dir().join("fx_onnx_support.onnx");
 /// gm.to_onnx(&path, &Export::example(&Tensor::ones(3)?))?;

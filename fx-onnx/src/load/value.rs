@@ -148,9 +148,7 @@ fn of_ints(items: &[Int], scalar: bool) -> Result<Tensor> {
             false => Tensor::from_vec(known, count),
         };
     }
-    let each = items
-        .iter()
-        .map(|n| ops::arange(n.clone(), (n.clone() + 1)?, 1, None));
+    let each = items.iter().map(|n| ops::arange(*n, (*n + 1)?, 1, None));
     let each = each.collect::<Result<Vec<Tensor>>>()?;
     match (scalar, &*each) {
         (true, [one]) => ops::squeeze(one, 0),

@@ -27,6 +27,9 @@ fn outermost(node: &NodeProto) -> Option<(&str, String)> {
     Some((path, ty.rsplit("::").next().unwrap_or(ty).to_string()))
 }
 
+/// Nodes that stand together, with the path and the type of the module that they are in.
+type Run = (Option<(String, String)>, Vec<NodeProto>);
+
 /// Puts the nodes of modules into functions; the functions.
 pub(super) fn extract(
     graph: &mut GraphProto,
@@ -36,7 +39,7 @@ pub(super) fn extract(
     let _ = constants;
     let nodes = std::mem::take(&mut graph.node);
     // Runs of nodes of one module: what stands between them keeps them apart.
-    let mut runs: Vec<(Option<(String, String)>, Vec<NodeProto>)> = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
     for node in nodes {
         let key = match node.attribute.iter().any(|a| a.g.is_some()) {
             true => None,

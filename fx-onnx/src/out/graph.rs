@@ -24,11 +24,11 @@ use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
 
 /// A file before its bytes.
 pub(crate) struct Model {
-    pub graph: GraphProto,
-    pub functions: Vec<FunctionProto>,
-    pub constants: Vec<Constant>,
-    pub opset: i64,
-    pub domains: Vec<(String, i64)>,
+    pub(super) graph: GraphProto,
+    pub(super) functions: Vec<FunctionProto>,
+    pub(super) constants: Vec<Constant>,
+    pub(super) opset: i64,
+    pub(super) domains: Vec<(String, i64)>,
     pub report: ExportReport,
 }
 
@@ -47,11 +47,7 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
         return Err(Error::expected("an opset of 18 to 23", export.opset));
     }
     let specs = specs_of(gm, export)?;
-    let mut ready = prepare(gm, &specs, export)?;
-    if export.half {
-        ready = halved(ready)?;
-        ready.infer_shapes(&specs)?;
-    }
+    let ready = prepare(gm, &specs, export)?;
     let mut writer = Writer {
         cx: Cx::new(export.opset),
         export,
@@ -147,7 +143,10 @@ fn specs_of(gm: &GraphModule, export: &Export) -> Result<Vec<Spec>> {
         Inputs::Example(args) => args.clone(),
         Inputs::Specs(specs) => {
             let args = specs.iter().map(Spec::fake_value).collect::<Result<_>>()?;
-            CallArgs { args, kwargs: Vec::new() }
+            CallArgs {
+                args,
+                kwargs: Vec::new(),
+            }
         }
     };
     let values = gm.process_inputs(args)?;
@@ -184,23 +183,6 @@ fn specs_of(gm: &GraphModule, export: &Export) -> Result<Vec<Spec>> {
         specs.push(spec);
     }
     Ok(specs)
-}
-
-/// The same with `float16` in place of `float32`.
-fn halved(gm: GraphModule) -> Result<GraphModule> {
-    let mut attributes = gm.attributes().clone();
-    let tensors = gm.attributes().tensors.iter();
-    for (path, (kind, value)) in tensors {
-        if let Some(tensor) = value.downcast_ref::<Tensor>()
-            && Tensor::dtype(tensor)? == DType::F32
-        {
-            let half = tensor.detach()?.to_dtype(DType::F16)?;
-            attributes
-                .tensors
-                .insert(path.clone(), (*kind, Value::object(half)));
-        }
-    }
-    GraphModule::new(attributes, gm.graph().clone(), gm.class_name())
 }
 
 impl Writer<'_> {
@@ -257,14 +239,13 @@ impl Writer<'_> {
     /// An input of a graph as a value.
     pub fn input(&mut self, name: Name, meta: &ValueMeta, tensor: &TensorMeta) -> Result<Val> {
         self.cx.knows(&name, &tensor.shape);
-        if let ValueMeta::Size(dim) = meta {
-            if let Some(symbol) = dim.as_symbol()
-                && self.cx.symbol(symbol).is_none()
-            {
-                let source = SymbolSource::Scalar(name.clone());
-                self.cx.scope().symbols.insert(symbol.into(), source);
-                return Ok(Val::Dim(dim.clone()));
-            }
+        if let ValueMeta::Size(dim) = meta
+            && let Some(symbol) = dim.as_symbol()
+            && self.cx.symbol(symbol).is_none()
+        {
+            let source = SymbolSource::Scalar(name.clone());
+            self.cx.scope().symbols.insert(symbol.into(), source);
+            return Ok(Val::Dim(dim.clone()));
         }
         operand(name, tensor).map(Val::Tensor)
     }

@@ -1,7 +1,5 @@
 //! `Export`: what a file is written for, and how.
 
-use std::sync::Arc;
-
 use fx_nn::ir::{Function, FunctionTable};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
@@ -196,6 +194,3 @@ impl Export {
         }
     }
 }
-
-/// A name in text.
-pub(super) type Text = Arc<str>;

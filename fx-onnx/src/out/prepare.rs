@@ -36,6 +36,9 @@ pub(super) fn opened(gm: &GraphModule) -> Result<GraphModule> {
 /// Makes it ready to be written.
 pub(super) fn prepare(gm: &GraphModule, specs: &[Spec], export: &Export) -> Result<GraphModule> {
     let mut gm = opened(gm)?;
+    if export.half {
+        gm = halved(&gm)?;
+    }
     gm.apply(&MethodsToFunctions)?;
     gm.eliminate_dead_code()?;
     gm.infer_shapes(specs)?;
@@ -47,6 +50,23 @@ pub(super) fn prepare(gm: &GraphModule, specs: &[Spec], export: &Export) -> Resu
     }
     without_rule(&gm, export)?;
     Ok(gm)
+}
+
+/// The same with `float16` in place of `float32`.
+fn halved(gm: &GraphModule) -> Result<GraphModule> {
+    let mut attributes = gm.attributes().clone();
+    let tensors = gm.attributes().tensors.iter();
+    for (path, (kind, value)) in tensors {
+        if let Some(tensor) = value.downcast_ref::<Tensor>()
+            && Tensor::dtype(tensor)? == DType::F32
+        {
+            let half = tensor.detach()?.to_dtype(DType::F16)?;
+            attributes
+                .tensors
+                .insert(path.clone(), (*kind, Value::object(half)));
+        }
+    }
+    GraphModule::new(attributes, gm.graph().clone(), gm.class_name())
 }
 
 /// How functions without nodes of their own are written by others.

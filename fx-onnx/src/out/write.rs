@@ -6,8 +6,6 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use bytes::Bytes;
-use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};

@@ -43,6 +43,7 @@ fn draws(model: &[u8]) -> Result<bool> {
 
 impl Case {
     /// The test in a folder.
+    #[allow(dead_code, reason = "the example reads folders")]
     pub fn read(path: &Path) -> Result<Self> {
         let all = |kind: &str| -> Result<Vec<Vec<u8>>> {
             let mut all = Vec::new();

@@ -35,13 +35,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 size => size.into(),
             };
             let whole = x.size(-1)?;
-            let turned = ops::narrow(&x, -1, 0, size.clone())?;
+            let turned = ops::narrow(&x, -1, 0, size)?;
             let half = size.floordiv(2)?;
             let y = match cx.flag("interleaved") {
                 false => {
                     let (a, b) = (
-                        ops::narrow(&turned, -1, 0, half.clone())?,
-                        ops::narrow(&turned, -1, half.clone(), half)?,
+                        ops::narrow(&turned, -1, 0, half)?,
+                        ops::narrow(&turned, -1, half, half)?,
                     );
                     ops::cat(
                         &[
@@ -69,10 +69,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             };
             let y = match (size.concrete(), whole.concrete()) {
                 (Some(size), Some(whole)) if size == whole => y,
-                _ => ops::cat(
-                    &[y, ops::narrow(&x, -1, size.clone(), (whole - size)?)?],
-                    -1,
-                )?,
+                _ => ops::cat(&[y, ops::narrow(&x, -1, size, (whole - size)?)?], -1)?,
             };
             let y = match flat {
                 true => ops::flatten(&ops::transpose(&y, 1, 2)?, 2, 3)?,

@@ -28,7 +28,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             Some((items, scalar)) => {
                 let items = items
                     .iter()
-                    .map(|n| n.clone() * -1)
+                    .map(|n| *n * -1)
                     .collect::<Result<Vec<Int>>>()?;
                 Ok(vec![V::Ints(items, scalar)])
             }
@@ -57,13 +57,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             cx.of(ops::logical_not(&x)?, DType::Bool)
         },
         "BitwiseNot" => |cx| unary(cx, ops::bitwise_not),
-        "Add" => |cx| arithmetic(cx, |a, b| a + b, |a, b| a.clone() + b.clone()),
-        "Sub" => |cx| arithmetic(cx, |a, b| a - b, |a, b| a.clone() - b.clone()),
-        "Mul" => |cx| arithmetic(cx, |a, b| a * b, |a, b| a.clone() * b.clone()),
+        "Add" => |cx| arithmetic(cx, |a, b| a + b, |a, b| *a + *b),
+        "Sub" => |cx| arithmetic(cx, |a, b| a - b, |a, b| *a - *b),
+        "Mul" => |cx| arithmetic(cx, |a, b| a * b, |a, b| *a * *b),
         "Div" => |cx| match cx.is_float(0) {
-            true => arithmetic(cx, |a, b| a / b, |a, b| a.clone().floordiv(b.clone())),
+            true => arithmetic(cx, |a, b| a / b, |a, b| (*a).floordiv(*b)),
             // Toward zero.
-            false => arithmetic(cx, truncated, |a, b| a.clone().floordiv(b.clone())),
+            false => arithmetic(cx, truncated, |a, b| (*a).floordiv(*b)),
         },
         "Mod" => |cx| match cx.flag("fmod") {
             true => {
@@ -73,7 +73,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             false => arithmetic(
                 cx,
                 |a, b| ops::remainder(a, b),
-                |a, b| a.clone() - (a.clone().floordiv(b.clone())? * b.clone())?,
+                |a, b| *a - ((*a).floordiv(*b)? * *b)?,
             ),
         },
         "Pow" => |cx| {

@@ -438,7 +438,7 @@ fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
             lasts[1].push(c);
         }
     }
-    let y = ops::stack(&all, if layout == 1 { 1 } else { 1 })?;
+    let y = ops::stack(&all, 1)?;
     let y = if layout == 1 {
         ops::permute(&y, [2, 0, 1, 3])?
     } else {

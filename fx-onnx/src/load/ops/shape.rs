@@ -101,10 +101,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "Unsqueeze" => |cx| {
             let axes = cx.axes(1)?.unwrap_or_default();
-            if let V::Ints(items, true) = cx.input(0) {
-                if axes.len() == 1 {
-                    return Ok(vec![V::Ints(items.clone(), false)]);
-                }
+            if let V::Ints(items, true) = cx.input(0)
+                && axes.len() == 1
+            {
+                return Ok(vec![V::Ints(items.clone(), false)]);
             }
             let mut x = cx.tensor(0)?;
             let rank = cx.rank(0)? + axes.len();
@@ -180,9 +180,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let mut target = Vec::with_capacity(rank);
             for dim in 0..rank {
                 let own = (dim + shape.len()).checked_sub(rank);
-                let asked = (dim + sizes.len())
-                    .checked_sub(rank)
-                    .map(|at| sizes[at].clone());
+                let asked = (dim + sizes.len()).checked_sub(rank).map(|at| sizes[at]);
                 target.push(match (own, asked) {
                     (Some(own), Some(asked))
                         if asked.concrete() == Some(1)
@@ -210,17 +208,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             }
             let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
             let deep = c.floordiv(block * block)?;
-            let y = ops::reshape(
-                &x,
-                vec![
-                    n.clone(),
-                    block.into(),
-                    block.into(),
-                    deep.clone(),
-                    h.clone(),
-                    w.clone(),
-                ],
-            )?;
+            let y = ops::reshape(&x, vec![n, block.into(), block.into(), deep, h, w])?;
             let y = ops::permute(&y, [0, 3, 4, 1, 5, 2])?;
             cx.like(ops::reshape(&y, vec![n, deep, (h * block)?, (w * block)?])?)
         },
@@ -229,17 +217,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let block = cx.int("blocksize", 1);
             let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
             let (rows, columns) = (h.floordiv(block)?, w.floordiv(block)?);
-            let y = ops::reshape(
-                &x,
-                vec![
-                    n.clone(),
-                    c.clone(),
-                    rows.clone(),
-                    block.into(),
-                    columns.clone(),
-                    block.into(),
-                ],
-            )?;
+            let y = ops::reshape(&x, vec![n, c, rows, block.into(), columns, block.into()])?;
             let order = if cx.text("mode", "DCR") == "CRD" {
                 [0, 1, 3, 5, 2, 4]
             } else {
@@ -346,13 +324,13 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
         if step > 0 {
             let mut at = end(start, 0, size);
             while at < end(stop, 0, size) {
-                kept.push(items[at as usize].clone());
+                kept.push(items[at as usize]);
                 at += step;
             }
         } else {
             let mut at = end(start, -1, size - 1);
             while at > end(stop, -1, size - 1) {
-                kept.push(items[at as usize].clone());
+                kept.push(items[at as usize]);
                 at += step;
             }
         }
@@ -399,13 +377,13 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                 let whole = x.size(axis)?;
                 let place = |at: &Int| -> Result<Int> {
                     match at.concrete() {
-                        Some(at) if at < 0 => whole.clone() + at,
-                        Some(at) if at >= i64::from(i32::MAX) => Ok(whole.clone()),
-                        _ => Ok(at.clone()),
+                        Some(at) if at < 0 => whole + at,
+                        Some(at) if at >= i64::from(i32::MAX) => Ok(whole),
+                        _ => Ok(*at),
                     }
                 };
                 let (start, stop) = (place(start)?, place(stop)?);
-                x = ops::narrow(&x, axis, start.clone(), (stop - start)?)?;
+                x = ops::narrow(&x, axis, start, (stop - start)?)?;
             }
             _ => return Err(Error::msg("a slice with steps of a size that is not known")),
         }
@@ -483,8 +461,8 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
                 before[*dim].concrete() != Some(0) || after[*dim].concrete() != Some(0)
             });
             for dim in (first.unwrap_or(rank)..rank).rev() {
-                sizes.push(before[dim].clone());
-                sizes.push(after[dim].clone());
+                sizes.push(before[dim]);
+                sizes.push(after[dim]);
             }
             if sizes.is_empty() {
                 return cx.like(x);

@@ -74,7 +74,7 @@ composed! {
         let mut x = if parts.len() > 1 { ops::cat(&parts, dim)? } else { parts.remove(0) };
         for _ in 0..n {
             let count = (x.size(dim)? - 1)?;
-            x = (ops::narrow(&x, dim, 1, count.clone())? - ops::narrow(&x, dim, 0, count)?)?;
+            x = (ops::narrow(&x, dim, 1, count)? - ops::narrow(&x, dim, 0, count)?)?;
         }
         Ok(x)
     };

@@ -46,7 +46,7 @@ rules! {
     randn => |cx, call| drawn(cx, call, 0.0, 1.0, "RandomNormalLike"),
     randn_like => |cx, call| drawn(cx, call, 0.0, 1.0, "RandomNormalLike"),
     normal => |cx, call| drawn(cx, call, call.float("mean")?, call.float("std")?, "RandomNormalLike"),
-    randint => |cx, call| whole(cx, call), randint_like => |cx, call| whole(cx, call),
+    randint => whole, randint_like => whole,
     bernoulli => |cx, call| {
         cx.warn("draws random numbers, other ones than fx");
         let x = call.tensor("x")?;

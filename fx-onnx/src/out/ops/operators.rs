@@ -209,14 +209,10 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
     }
     if !axes.is_empty() {
         let (starts, ends) = (cx.sizes(&starts)?, cx.sizes(&ends)?);
-        let plain = axes.iter().enumerate().all(|(at, axis)| at as i64 == *axis)
-            && steps.iter().all(|s| *s == 1);
         let mut node_inputs = vec![name.clone(), starts, ends];
-        if !plain || true {
-            node_inputs.push(cx.i64s(&axes));
-            if steps.iter().any(|s| *s != 1) {
-                node_inputs.push(cx.i64s(&steps));
-            }
+        node_inputs.push(cx.i64s(&axes));
+        if steps.iter().any(|s| *s != 1) {
+            node_inputs.push(cx.i64s(&steps));
         }
         let inputs: Vec<&crate::out::value::Name> = node_inputs.iter().collect();
         name = cx.op("Slice", &inputs);

@@ -1,6 +1,5 @@
 //! Recurrent layers: one node per layer, both directions in it.
 
-use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
