@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use fx_nn::ir::SourceLocation;
+use fx_nn::ir::{SourceLocation, TensorMeta};
 use fx_nn::prelude::*;
 use fx_nn::trace::{CallArgs, placed};
 use fx_nn::{Error, Result};
@@ -31,6 +31,8 @@ pub(super) struct Reader<'m> {
     pub versions: FxHashMap<String, i64>,
     pub functions: FxHashMap<(String, String), &'m FunctionProto>,
     pub opaque: &'m IndexMap<String, Opaque>,
+    /// What the file says of values, for those of which nothing is known.
+    pub hints: &'m FxHashMap<String, TensorMeta>,
     /// How many nodes were read, functions opened.
     pub count: Cell<usize>,
     pub depth: Cell<usize>,
@@ -320,6 +322,7 @@ impl Reader<'_> {
             folder: self.folder,
             limits: self.limits,
             opaque: self.opaque,
+            hints: self.hints,
         };
         let mut scopes = vec![scope];
         let result = inner.nodes(&nodes, &mut scopes);

@@ -18,9 +18,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fx_nn::ir::ParamSpec;
+use fx_nn::ir::{ParamSpec, TensorMeta};
 use fx_nn::prelude::*;
 use fx_nn::shapes::{Spec, SpecSize};
+use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use prost::Message;
@@ -244,10 +245,12 @@ impl Load {
             true => "Graph".to_string(),
             false => paths::clean(&graph.name).replace('.', "_"),
         };
+        let hints = hints(graph);
         let root = Root {
             model: Arc::new(model),
             tensors,
             opaque,
+            hints,
             inputs,
             fixed: self.constants.clone().into_iter().collect(),
             params,
@@ -358,6 +361,50 @@ fn decoded(bytes: Bytes, limits: &Limits) -> Result<ModelProto> {
         return Err(Error::msg("the file has no graph: it is no ONNX model"));
     }
     Ok(model)
+}
+
+/// What the file says of the values of its graphs.
+fn hints(graph: &GraphProto) -> FxHashMap<String, TensorMeta> {
+    let mut all = FxHashMap::default();
+    let mut left = vec![graph];
+    while let Some(graph) = left.pop() {
+        for info in graph
+            .value_info
+            .iter()
+            .chain(&graph.input)
+            .chain(&graph.output)
+        {
+            let Some(TypeProto {
+                value: Some(TypeValue::Tensor(tensor)),
+            }) = &info.r#type
+            else {
+                continue;
+            };
+            let (Some(shape), Some(dtype)) = (&tensor.shape, dtype::known(tensor.elem_type)) else {
+                continue;
+            };
+            let dims = shape
+                .dim
+                .iter()
+                .enumerate()
+                .map(|(at, dim)| match &dim.value {
+                    Some(DimensionValue::Value(size)) => Dim::from(*size),
+                    Some(DimensionValue::Param(name)) => {
+                        symbol(name).parse().unwrap_or_else(|_| unknown(at))
+                    }
+                    None => unknown(at),
+                });
+            all.insert(info.name.clone(), TensorMeta::new(dims).dtype(dtype));
+        }
+        let nodes = graph.node.iter().flat_map(|node| &node.attribute);
+        left.extend(nodes.filter_map(|attribute| attribute.g.as_ref()));
+    }
+    all
+}
+
+/// A size of which nothing is known.
+fn unknown(at: usize) -> Dim {
+    Dim::symbol(&format!("unknown_{at}")).expect("letters and digits are a name")
 }
 
 /// The nodes whose operators fx does not have, where the file says what they give.

@@ -45,8 +45,10 @@ impl NodeCx<'_> {
     }
 
     pub fn dtype(&self, at: usize) -> Result<DType> {
+        let named = || self.reader.hints.get(self.node.input.get(at)?)?.dtype;
         self.input(at)
             .dtype()
+            .or_else(named)
             .ok_or_else(|| Error::msg(format_args!("the element type of input {at} is not known")))
     }
 
@@ -55,7 +57,8 @@ impl NodeCx<'_> {
     }
 
     pub fn shape(&self, at: usize) -> Result<Vec<Dim>> {
-        let meta = self.input(at).meta().ok_or_else(|| Error::msg(format_args!("the number of dims of input {at} is not known: give the inputs shapes with `Load::input`")));
+        let named = || self.reader.hints.get(self.node.input.get(at)?).cloned();
+        let meta = self.input(at).meta().or_else(named).ok_or_else(|| Error::msg(format_args!("the number of dims of input {at} is not known: give the inputs shapes with `Load::input`")));
         Ok(meta?.shape)
     }
 

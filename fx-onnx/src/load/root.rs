@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 
-use fx_nn::ir::ParamSpec;
+use fx_nn::ir::{ParamSpec, TensorMeta};
 use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
@@ -24,6 +24,8 @@ pub(super) struct Root {
     /// The constants by path, with their names in the file.
     pub tensors: IndexMap<String, (String, Tensor)>,
     pub opaque: IndexMap<String, Opaque>,
+    /// What the file says of values.
+    pub hints: FxHashMap<String, TensorMeta>,
     /// The inputs that are given: the name, and the element type.
     pub inputs: Vec<(String, Option<DType>)>,
     /// Inputs with a value.
@@ -70,6 +72,7 @@ impl Root {
                 .map(|f| ((f.domain.clone(), f.name.clone()), f))
                 .collect(),
             opaque: &self.opaque,
+            hints: &self.hints,
             count: Cell::new(0),
             depth: Cell::new(0),
         };
