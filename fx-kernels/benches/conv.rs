@@ -6,45 +6,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use fx_kernels::conv::{Blocked, Conv2d, ConvOptions, ConvSpec, grouped_nchw};
-use fx_kernels::{Activation, Level};
-use pulp::{Simd, WithSimd};
+use fx_kernels::{Activation, Level, peak_flops};
 
 mod nets;
-
-/// A loop of multiplications and additions in registers only.
-struct Peak;
-
-impl WithSimd for Peak {
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> f64 {
-        let (a, b) = (
-            simd.splat_f32s(black_box(0.999)),
-            simd.splat_f32s(black_box(0.001)),
-        );
-        let mut sums = [a; 12];
-        const ROUNDS: usize = 400_000;
-        let start = Instant::now();
-        for _ in 0..ROUNDS {
-            for x in &mut sums {
-                *x = simd.mul_add_e_f32s(*x, a, b);
-            }
-        }
-        black_box(&sums);
-        (ROUNDS * 12 * 2 * S::F32_LANES) as f64 / start.elapsed().as_secs_f64() / 1e9
-    }
-}
-
-fn peak(level: Level) -> f64 {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => pulp::x86::V4::try_new().map_or(1.0, |simd| Simd::vectorize(simd, Peak)),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => pulp::x86::V3::try_new().map_or(1.0, |simd| Simd::vectorize(simd, Peak)),
-        _ => Peak.with_simd(pulp::Scalar::new()),
-    }
-}
 
 fn floats(n: usize) -> Vec<f32> {
     (0..n)
@@ -163,7 +127,7 @@ fn layers(level: Level, winograd: bool) {
         let mut layer = Layer::new(spec, side, 0, false, ConvOptions { level, winograd });
         let (mut time, mut top) = (f64::MAX, 0.0f64);
         for _ in 0..4 {
-            top = top.max(peak(level));
+            top = top.max(peak_flops(level) / 1e9);
             time = time.min(least(|| layer.run(), 15.0));
         }
         let speed = layer.operations() / time / 1e6;

@@ -4,52 +4,8 @@
 
 use std::time::Instant;
 
-use fx_kernels::Level;
 use fx_kernels::matrix::{Finish, PackedMatrix, WeightKind, WeightOrder, linear};
-use pulp::{Simd, WithSimd};
-
-struct Peak;
-
-impl WithSimd for Peak {
-    type Output = f32;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> f32 {
-        macro_rules! sums {
-            ($($i:literal)*) => {{
-                let x = simd.splat_f32s(std::hint::black_box(0.999));
-                let mut sums = [$({ let _ = $i; x },)*];
-                for _ in 0..PEAK_STEPS {
-                    $(sums[$i] = simd.mul_add_e_f32s(sums[$i], x, x);)*
-                }
-                let mut total = x;
-                $(total = simd.add_f32s(total, sums[$i]);)*
-                simd.reduce_sum_f32s(total)
-            }};
-        }
-        sums!(0 1 2 3 4 5 6 7 8 9 10 11)
-    }
-}
-
-const PEAK_STEPS: usize = 100_000;
-
-/// GFLOP/s of one core that does nothing but fused multiply-adds.
-fn peak(level: Level) -> f64 {
-    let start = Instant::now();
-    let (sum, lanes) = match level {
-        Level::Avx512 => (
-            pulp::x86::V4::try_new().map(|simd| Simd::vectorize(simd, Peak)),
-            16,
-        ),
-        Level::Avx2 => (
-            pulp::x86::V3::try_new().map(|simd| Simd::vectorize(simd, Peak)),
-            8,
-        ),
-        _ => (Some(Simd::vectorize(pulp::Scalar::new(), Peak)), 1),
-    };
-    std::hint::black_box(sum);
-    (PEAK_STEPS * 12 * lanes * 2) as f64 / start.elapsed().as_nanos() as f64
-}
+use fx_kernels::{Level, peak_flops};
 
 fn floats(n: usize) -> Vec<f32> {
     (0..n)
@@ -100,7 +56,7 @@ fn linears(level: Level) {
             let bias = floats(n);
             let mut out = vec![0.0; m * n];
             for _ in 0..50 {
-                top = top.max(peak(level));
+                top = top.max(peak_flops(level) / 1e9);
             }
             let [one, two] = both(0.5, || {
                 let finish = Finish {
@@ -110,7 +66,7 @@ fn linears(level: Level) {
                 linear(level, m, &x, &weight, finish, &mut out).expect("sizes");
             });
             for _ in 0..50 {
-                top = top.max(peak(level));
+                top = top.max(peak_flops(level) / 1e9);
             }
             let speed = (2 * m * k * n) as f64 / one / 1e6;
             println!(

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use crate::vector::{load_some, store_some};
+use crate::vector::{inlined, load_some, store_some};
 use crate::{Activation, Level};
 
 /// 1.5 * 2^23: a float plus this has the nearest integer in its low bits.
@@ -299,7 +299,7 @@ pub(crate) fn apply_all<S: Simd>(simd: S, activation: Activation, floats: &mut [
         ($($name:ident)*) => {
             match activation {
                 Activation::None => {}
-                $(Activation::$name => map(simd, floats, |x| apply(simd, Activation::$name, x)),)*
+                $(Activation::$name => inlined!(map(simd, floats; |x| apply(simd, Activation::$name, x))),)*
             }
         };
     }
@@ -342,14 +342,14 @@ mod tests {
 
         fn with_simd<S: Simd>(self, simd: S) {
             match self.0 {
-                "exp" => map(simd, self.1, |x| exp(simd, x)),
-                "exp_negative" => map(simd, self.1, |x| exp_negative(simd, x)),
-                "tanh" => map(simd, self.1, |x| tanh(simd, x)),
-                "erf" => map(simd, self.1, |x| erf(simd, x)),
-                "sigmoid" => map(simd, self.1, |x| sigmoid(simd, x)),
-                "ln" => map(simd, self.1, |x| ln(simd, x)),
-                "sin" => map(simd, self.1, |x| sin(simd, x, 0)),
-                "cos" => map(simd, self.1, |x| sin(simd, x, 1)),
+                "exp" => inlined!(map(simd, self.1; |x| exp(simd, x))),
+                "exp_negative" => inlined!(map(simd, self.1; |x| exp_negative(simd, x))),
+                "tanh" => inlined!(map(simd, self.1; |x| tanh(simd, x))),
+                "erf" => inlined!(map(simd, self.1; |x| erf(simd, x))),
+                "sigmoid" => inlined!(map(simd, self.1; |x| sigmoid(simd, x))),
+                "ln" => inlined!(map(simd, self.1; |x| ln(simd, x))),
+                "sin" => inlined!(map(simd, self.1; |x| sin(simd, x, 0))),
+                "cos" => inlined!(map(simd, self.1; |x| sin(simd, x, 1))),
                 name => unreachable!("{name}"),
             }
         }

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use crate::Level;
 use crate::error::{SizeError, check};
-use crate::math::exp_negative;
-use crate::vector::{load_some, store_some};
+use crate::math::{exp_negative, map};
+use crate::vector::{inlined, load_some, store_some};
 
 /// The floats of a task: about 20 us.
 const TASK: usize = 32 << 10;
@@ -176,7 +176,7 @@ impl WithSimd for Rows<'_> {
                         exp_negative(simd, simd.sub_f32s(x, most))
                     });
                     let factor = simd.splat_f32s(1.0 / sum(simd, out, |x| x));
-                    crate::math::map(simd, out, |x| simd.mul_f32s(x, factor));
+                    inlined!(map(simd, out; |x| simd.mul_f32s(x, factor)));
                 }
                 Kind::LogSoftmax => {
                     let most = largest(simd, row);

@@ -6,6 +6,15 @@ use pulp::{Simd, WithSimd};
 
 use crate::{Buffer, Level};
 
+/// A call whose last argument is a closure that is compiled into the function, as what works on vectors
+/// has to be: on its own it would be compiled without the instructions of the level.
+macro_rules! inlined {
+    ($f:ident($($arg:expr),*; |$($x:ident),*| $body:expr)) => {
+        $f($($arg,)* #[inline(always)] |$($x),*| $body)
+    };
+}
+pub(crate) use inlined;
+
 /// The vector at `at`.
 #[inline(always)]
 pub(crate) fn load<S: Simd>(_: S, floats: &[f32], at: usize) -> S::f32s {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::GraphModule;
 use super::edit::Versions;
@@ -36,10 +37,49 @@ pub trait Executable: Send + Sync {
     fn steps(&self) -> Vec<StepReport> {
         Vec::new()
     }
+
+    /// Runs it as [`run`](Executable::run) does, and reports what each step took. By default the
+    /// whole run is one step.
+    ///
+    /// # Errors
+    /// As [`run`](Executable::run).
+    fn run_timed(
+        &self,
+        inputs: &[&Value],
+        out: &mut Value,
+        on_step: &mut dyn FnMut(StepRun<'_>),
+    ) -> Result<()> {
+        let start = Instant::now();
+        self.run(inputs, out)?;
+        on_step(StepRun {
+            step: &StepReport::new("run", []),
+            time: start.elapsed(),
+            flops: 0,
+        });
+        Ok(())
+    }
+
+    /// The floating-point operations that the machine does in a second at best, for profiles;
+    /// `None` if the backend does not know.
+    fn peak_flops(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// A step of a run that is timed.
+#[derive(Debug, Clone, Copy)]
+pub struct StepRun<'r> {
+    /// The step.
+    pub step: &'r StepReport,
+    /// How long it took.
+    pub time: Duration,
+    /// The floating-point operations that it did: a multiplication and an addition are two. 0 where
+    /// they are not counted.
+    pub flops: u64,
 }
 
 /// A step of an [`Executable`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct StepReport {
     /// What the step does, in the backend's words.
@@ -93,6 +133,30 @@ impl Compiled {
     pub fn steps(&self) -> Vec<StepReport> {
         self.executable.steps()
     }
+
+    /// The floating-point operations that the machine does in a second at best, if the backend
+    /// knows.
+    pub fn peak_flops(&self) -> Option<f64> {
+        self.executable.peak_flops()
+    }
+
+    /// Runs the code by `run` on what it covers.
+    #[inline]
+    fn run(
+        &self,
+        args: &[Value],
+        run: impl FnOnce(&[&Value], &mut Value) -> Result<()>,
+    ) -> Option<Result<Value>> {
+        let inputs: Vec<&Value> = args.iter().collect();
+        if let Err(reason) = self.executable.covers(&inputs) {
+            let fallbacks = self.fallbacks.lock();
+            let mut fallbacks = fallbacks.unwrap_or_else(PoisonError::into_inner);
+            *fallbacks.entry(reason).or_default() += 1;
+            return None;
+        }
+        let mut out = Value::None;
+        Some(run(&inputs, &mut out).map(|()| out))
+    }
 }
 
 impl fmt::Debug for Compiled {
@@ -132,15 +196,18 @@ impl GraphModule {
             // A mode sees every call.
             return None;
         }
-        let inputs: Vec<&Value> = args.iter().collect();
-        if let Err(reason) = compiled.executable.covers(&inputs) {
-            let fallbacks = compiled.fallbacks.lock();
-            let mut fallbacks = fallbacks.unwrap_or_else(PoisonError::into_inner);
-            *fallbacks.entry(reason).or_default() += 1;
-            return None;
-        }
-        let mut out = Value::None;
-        let run = compiled.executable.run(&inputs, &mut out);
-        Some(run.map(|()| out))
+        compiled.run(args, |inputs, out| compiled.executable.run(inputs, out))
+    }
+
+    /// Runs the backend's code, if there is any, and reports what each step took.
+    pub(crate) fn run_compiled_timed(
+        &self,
+        args: &[Value],
+        on_step: &mut dyn FnMut(StepRun<'_>),
+    ) -> Option<Result<Value>> {
+        let compiled = self.compiled()?;
+        compiled.run(args, |inputs, out| {
+            compiled.executable.run_timed(inputs, out, on_step)
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! A profile: how long each node takes and how much it returns, as a table and as a trace file.
 
+use std::any::Any;
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;
+use crate::graph_module::compiled::{Compiled, StepReport};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
@@ -32,9 +34,21 @@ pub struct NodeCost {
     pub time: Duration,
     /// Bytes that one run returned.
     pub bytes: usize,
-    /// The side of a branch or loop that it is in, whose own time has that of the node; empty for
-    /// nodes of the graph itself.
+    /// The floating-point operations of one run, where a backend's code counts them; else 0.
+    pub flops: u64,
+    /// What its time is part of: the side of a branch or loop, or the part that a backend compiled;
+    /// empty for nodes of the graph itself.
     pub inside: String,
+}
+
+impl NodeCost {
+    /// Floating-point operations per second, in thousands of millions; `None` if they are not
+    /// counted.
+    fn gflops(&self) -> Option<f64> {
+        let time = self.time.as_secs_f64();
+        let flops = self.flops as f64 * self.calls as f64;
+        (flops > 0.0 && time > 0.0).then(|| flops / time / 1e9)
+    }
 }
 
 /// A node's step in one run.
@@ -51,11 +65,12 @@ struct Event {
 pub struct Profile {
     nodes: Vec<NodeCost>,
     events: Vec<Event>,
+    peak_flops: Option<f64>,
 }
 
 impl Profile {
     /// The nodes, in the order of the graph, and after them those of the sides of its branches and
-    /// loops.
+    /// loops, and the steps of the parts that a backend compiled, as they ran.
     pub fn nodes(&self) -> &[NodeCost] {
         &self.nodes
     }
@@ -64,6 +79,12 @@ impl Profile {
     pub fn total(&self) -> Duration {
         let own = self.nodes.iter().filter(|node| node.inside.is_empty());
         own.map(|node| node.time).sum()
+    }
+
+    /// The floating-point operations that the machine does in a second at best, where a backend that
+    /// compiled a part knows.
+    pub fn peak_flops(&self) -> Option<f64> {
+        self.peak_flops
     }
 
     /// All steps as JSON, in the trace event format that Perfetto and `chrome://tracing` open:
@@ -124,30 +145,129 @@ impl fmt::Display for Profile {
             .max()
             .unwrap_or(4)
             .max(4);
+        let counts = nodes.iter().any(|node| node.flops > 0);
+        let column = |text: &dyn fmt::Display| match counts {
+            true => format!("{text:>7}  "),
+            false => String::new(),
+        };
         writeln!(
             f,
-            "{:width$}  {:>6}  {:>12}  {:>6}  {:>10}  call",
-            "node", "calls", "time/call us", "share", "bytes"
+            "{:width$}  {:>6}  {:>12}  {:>6}  {:>10}  {}call",
+            "node",
+            "calls",
+            "time/call us",
+            "share",
+            "bytes",
+            column(&"GFLOP/s")
         )?;
         for node in nodes {
             let time = node.time.as_secs_f64();
+            let speed = node.gflops().map(|speed| format!("{speed:.0}"));
             writeln!(
                 f,
-                "{:width$}  {:>6}  {:>12.2}  {:>5.1}%  {:>10}  {}",
+                "{:width$}  {:>6}  {:>12.2}  {:>5.1}%  {:>10}  {}{}",
                 shown(node),
                 node.calls,
                 time / node.calls as f64 * 1e6,
                 time / total * 100.0,
                 node.bytes,
+                column(&speed.unwrap_or_default()),
                 node.call
             )?;
         }
-        writeln!(f, "total: {:.3} ms", total * 1e3)
+        writeln!(f, "total: {:.3} ms", total * 1e3)?;
+        if let Some(peak) = self.peak_flops.filter(|_| counts) {
+            writeln!(f, "peak: {:.0} GFLOP/s", peak / 1e9)?;
+        }
+        Ok(())
+    }
+}
+
+/// Measures the nodes of a run.
+struct Profiler {
+    profile: Profile,
+    /// Where the cost of each node is.
+    places: FxHashMap<NodeId, usize>,
+    /// Where the cost of each step is: of which part, and what it does.
+    steps: FxHashMap<(String, StepReport), usize>,
+    epoch: Instant,
+}
+
+impl Profiler {
+    fn ran(&mut self, at: usize, start: Duration, time: Duration) {
+        let cost = &mut self.profile.nodes[at];
+        cost.calls += 1;
+        cost.time += time;
+        let event = Event {
+            node: at,
+            start,
+            time,
+        };
+        self.profile.events.push(event);
+    }
+
+    /// Runs the code that a backend made of a module, step by step; `None` if there is none.
+    fn compiled(
+        &mut self,
+        module: &GraphModule,
+        inside: &str,
+        args: &[Value],
+    ) -> Result<Option<Value>> {
+        let peak = module.compiled().and_then(Compiled::peak_flops);
+        self.profile.peak_flops = self.profile.peak_flops.or(peak);
+        let run = module.run_compiled_timed(args, &mut |run| {
+            let key = (inside.to_string(), run.step.clone());
+            let at = *self.steps.entry(key).or_insert_with(|| {
+                self.profile.nodes.push(NodeCost {
+                    name: run.step.nodes.join(", "),
+                    call: run.step.name.clone(),
+                    module: inside.to_string(),
+                    calls: 0,
+                    time: Duration::ZERO,
+                    bytes: 0,
+                    flops: run.flops,
+                    inside: inside.to_string(),
+                });
+                self.profile.nodes.len() - 1
+            });
+            let start = self.epoch.elapsed().saturating_sub(run.time);
+            self.ran(at, start, run.time);
+        });
+        run.transpose()
+    }
+}
+
+impl Interpreter for Profiler {
+    fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
+        let start = self.epoch.elapsed();
+        let mut value = None;
+        if let Op::CallModule(path) = node.op()
+            && let Some(module) = <dyn Any>::downcast_ref::<GraphModule>(run.fetch_module(path)?)
+            && module.compiled().is_some()
+        {
+            let inside = run.path_of(node);
+            let args = module.process_inputs(run.fetch_args_kwargs_from_env(node)?)?;
+            value = self.compiled(module, &inside, &args)?;
+        }
+        let value = match value {
+            Some(value) => value,
+            None => run.run_node(self, node)?,
+        };
+        let time = self.epoch.elapsed() - start;
+        if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
+            return Ok(value);
+        }
+        let at = self.places[&node.id()];
+        self.profile.nodes[at].bytes = ValueMeta::of(&value).bytes();
+        self.ran(at, start, time);
+        Ok(value)
     }
 }
 
 impl GraphModule {
-    /// Runs the graph several times, node by node, and measures what each node costs.
+    /// Runs the graph several times, node by node, and measures what each node costs. What a
+    /// backend compiled runs as its code does, and its steps are costs of their own, inside of the
+    /// node that calls the part.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -161,37 +281,6 @@ impl GraphModule {
     /// # Errors
     /// As [`forward`](GraphModule::forward).
     pub fn profile(&self, runs: usize, args: impl IntoArgs) -> Result<Profile> {
-        struct Profiler {
-            profile: Profile,
-            places: FxHashMap<NodeId, usize>,
-            epoch: Instant,
-        }
-        impl Interpreter for Profiler {
-            fn run_node(
-                &mut self,
-                run: &mut Interpretation<'_>,
-                node: NodeRef<'_>,
-            ) -> Result<Value> {
-                let start = self.epoch.elapsed();
-                let value = run.run_node(self, node)?;
-                let time = self.epoch.elapsed() - start;
-                if matches!(node.op(), Op::Placeholder(_) | Op::Output) {
-                    return Ok(value);
-                }
-                let at = self.places[&node.id()];
-                let cost = &mut self.profile.nodes[at];
-                cost.calls += 1;
-                cost.time += time;
-                cost.bytes = ValueMeta::of(&value).bytes();
-                let event = Event {
-                    node: at,
-                    start,
-                    time,
-                };
-                self.profile.events.push(event);
-                Ok(value)
-            }
-        }
         let mut nodes = Vec::new();
         let mut places = FxHashMap::default();
         for (inside, side) in self.with_sides() {
@@ -207,6 +296,7 @@ impl GraphModule {
                     calls: 0,
                     time: Duration::ZERO,
                     bytes: 0,
+                    flops: 0,
                     inside: inside.clone(),
                 });
             }
@@ -215,13 +305,17 @@ impl GraphModule {
             profile: Profile {
                 nodes,
                 events: Vec::new(),
+                peak_flops: self.compiled().and_then(Compiled::peak_flops),
             },
             places,
+            steps: FxHashMap::default(),
             epoch: Instant::now(),
         };
         let inputs = self.process_inputs(args)?;
         for _ in 0..runs {
-            self.interpretation().run(&mut profiler, inputs.clone())?;
+            if profiler.compiled(self, "", &inputs)?.is_none() {
+                self.interpretation().run(&mut profiler, inputs.clone())?;
+            }
         }
         Ok(profiler.profile)
     }

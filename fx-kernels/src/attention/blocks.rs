@@ -10,7 +10,7 @@ use crate::matrix::panels::{Panels, Strided};
 use crate::matrix::product::ROW;
 use crate::matrix::tile::{Columns, DEPTH, PANEL, Row, even, most_rows, multiply};
 use crate::norm::{largest, sum};
-use crate::vector::lend;
+use crate::vector::{inlined, lend};
 
 /// The most rows of a tile at any level.
 const TILE: usize = 14;
@@ -83,7 +83,7 @@ impl WithSimd for Job<'_, '_> {
                 .rows(self.task.first, block * DEPTH, depth, out);
             for row in out {
                 let scale = simd.splat_f32s(self.sizes.scale);
-                map(simd, &mut row[..depth], |x| simd.mul_f32s(x, scale));
+                inlined!(map(simd, &mut row[..depth]; |x| simd.mul_f32s(x, scale)));
             }
         }
         self.sums.fill([0.0; PANEL]);
@@ -116,7 +116,7 @@ impl WithSimd for Job<'_, '_> {
             let factor = simd.splat_f32s(self.sizes.factor(self.totals[r]));
             for (panel, out) in out.chunks_mut(PANEL).enumerate() {
                 out.copy_from_slice(&self.sums[panel * rows + r][..out.len()]);
-                map(simd, out, |x| simd.mul_f32s(x, factor));
+                inlined!(map(simd, out; |x| simd.mul_f32s(x, factor)));
             }
         }
     }
@@ -160,19 +160,14 @@ impl Job<'_, '_> {
             // Where all is minus infinity the exponentials are 0, whatever is taken off.
             let less = if top == f32::NEG_INFINITY { 0.0 } else { top };
             let shift = simd.splat_f32s(less);
-            map(
-                simd,
-                scores,
-                #[inline(always)]
-                |x| exp_negative(simd, simd.sub_f32s(x, shift)),
-            );
+            inlined!(map(simd, scores; |x| exp_negative(simd, simd.sub_f32s(x, shift))));
             let total = sum(simd, scores, |x| x);
             if top != before {
                 let change = (before - less).exp();
                 self.totals[row] *= change;
                 let change = simd.splat_f32s(change);
                 for sums in self.sums.iter_mut().skip(row).step_by(rows) {
-                    map(simd, sums, |x| simd.mul_f32s(x, change));
+                    inlined!(map(simd, sums; |x| simd.mul_f32s(x, change)));
                 }
                 self.tops[row] = top;
             }

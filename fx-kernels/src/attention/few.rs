@@ -7,7 +7,7 @@ use crate::Level;
 use crate::math::{exp_negative, map};
 use crate::matrix::finish::zip;
 use crate::norm::{largest, sum};
-use crate::vector::{lend, load_some, store_some};
+use crate::vector::{inlined, lend, load_some, store_some};
 
 /// The most queries that are done so.
 pub(super) const FEW: usize = 3;
@@ -81,20 +81,15 @@ impl WithSimd for Job<'_, '_> {
             }
             let top = largest(simd, scores);
             let shift = simd.splat_f32s(if top == f32::NEG_INFINITY { 0.0 } else { top });
-            map(
-                simd,
-                scores,
-                #[inline(always)]
-                |x| exp_negative(simd, simd.sub_f32s(x, shift)),
-            );
+            inlined!(map(simd, scores; |x| exp_negative(simd, simd.sub_f32s(x, shift))));
             let factor = simd.splat_f32s(sizes.factor(sum(simd, scores, |x| x)));
             out.fill(0.0);
             for (part, scores) in scores.chunks(TOGETHER).enumerate() {
                 let start = v.start + part * TOGETHER * v.row;
                 weigh(simd, scores, &v.data[start..], v.row, values);
-                zip(simd, out, values, |x, y| simd.add_f32s(x, y));
+                inlined!(zip(simd, out, values; |x, y| simd.add_f32s(x, y)));
             }
-            map(simd, out, |x| simd.mul_f32s(x, factor));
+            inlined!(map(simd, out; |x| simd.mul_f32s(x, factor)));
         }
     }
 }

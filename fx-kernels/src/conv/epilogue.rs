@@ -3,7 +3,7 @@
 
 use pulp::Simd;
 
-use crate::conv::slow_activation::activate_slice;
+use crate::math::apply_all;
 use crate::{Activation, Block};
 
 /// The bounds of an activation that is a clamp; infinite where there is none.
@@ -38,15 +38,8 @@ impl Epilogue {
     /// Applies what is left to blocks that a kernel has stored.
     #[inline(always)]
     pub(crate) fn finish<S: Simd>(&self, simd: S, blocks: &mut [Block]) {
-        match self.rest {
-            None => {}
-            Some(Activation::Hardswish) => {
-                let (vectors, _) = S::as_mut_simd_f32s(blocks.as_flattened_mut());
-                for x in vectors {
-                    *x = hardswish(simd, *x);
-                }
-            }
-            Some(other) => activate_slice(other, blocks.as_flattened_mut()),
+        if let Some(activation) = self.rest {
+            apply_all(simd, activation, blocks.as_flattened_mut());
         }
     }
 }
@@ -61,12 +54,4 @@ pub(crate) fn clamp<S: Simd>(simd: S, x: S::f32s, low: S::f32s, high: S::f32s) -
         // On x86 the second operand is the result where one is NaN; on ARM NaN is.
         simd.min_f32s(high, simd.max_f32s(low, x))
     }
-}
-
-/// `x * relu6(x + 3) / 6`.
-#[inline(always)]
-fn hardswish<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let (zero, six) = (simd.splat_f32s(0.0), simd.splat_f32s(6.0));
-    let gate = clamp(simd, simd.add_f32s(x, simd.splat_f32s(3.0)), zero, six);
-    simd.mul_f32s(simd.mul_f32s(x, gate), simd.splat_f32s(1.0 / 6.0))
 }

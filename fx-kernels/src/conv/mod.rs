@@ -15,7 +15,6 @@ mod first;
 mod phases;
 mod pool;
 mod share;
-mod slow_activation;
 mod spec;
 mod tile;
 mod winograd;

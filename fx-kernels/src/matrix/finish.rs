@@ -3,7 +3,7 @@
 use pulp::Simd;
 
 use crate::math::{apply_all, map};
-use crate::vector::{load_some, store_some};
+use crate::vector::{inlined, load_some, store_some};
 use crate::{Activation, SizeError, error::check};
 
 /// Whether the residual is added before or after the activation.
@@ -62,16 +62,16 @@ impl Ending<'_> {
         columns: usize,
     ) {
         if let Some(factor) = self.factor {
-            map(simd, out, |x| simd.mul_f32s(x, simd.splat_f32s(factor)));
+            inlined!(map(simd, out; |x| simd.mul_f32s(x, simd.splat_f32s(factor))));
         }
         let columns_from = |floats: &'_ [f32]| column..floats.len().min(column + out.len());
         if let Some(scales) = self.scales {
             let range = columns_from(scales);
-            zip(simd, out, &scales[range], |x, y| simd.mul_f32s(x, y));
+            inlined!(zip(simd, out, &scales[range]; |x, y| simd.mul_f32s(x, y)));
         }
         if let Some(bias) = self.finish.bias {
             let range = column..bias.len().min(column + out.len());
-            zip(simd, out, &bias[range], |x, y| simd.add_f32s(x, y));
+            inlined!(zip(simd, out, &bias[range]; |x, y| simd.add_f32s(x, y)));
         }
         let at = row * columns + column;
         let residual = self
@@ -80,7 +80,7 @@ impl Ending<'_> {
             .map(|residual| &residual[at..at + out.len()]);
         let add = |out: &mut [f32]| {
             if let Some(residual) = residual {
-                zip(simd, out, residual, |x, y| simd.add_f32s(x, y));
+                inlined!(zip(simd, out, residual; |x, y| simd.add_f32s(x, y)));
             }
         };
         match self.finish.order {

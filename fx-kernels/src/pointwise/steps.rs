@@ -5,7 +5,7 @@ use pulp::Simd;
 use super::program::{Binary, Code, Unary};
 use crate::Activation;
 use crate::math::{self, SINE_LIMIT, at_least, at_most};
-use crate::vector::{load_some, store_some};
+use crate::vector::{inlined, load_some, store_some};
 
 /// An argument of a step: a block or a number.
 #[derive(Debug, Clone, Copy)]
@@ -61,11 +61,11 @@ fn two<S: Simd>(
         }
         (a, Argument::Number(b)) => {
             let b = simd.splat_f32s(b);
-            one(simd, out, a, |a| f(a, b));
+            inlined!(one(simd, out, a; |a| f(a, b)));
         }
         (Argument::Number(a), b) => {
             let a = simd.splat_f32s(a);
-            one(simd, out, b, |b| f(a, b));
+            inlined!(one(simd, out, b; |b| f(a, b)));
         }
     }
 }
@@ -96,15 +96,15 @@ fn three<S: Simd>(
         }
         (a, b, Argument::Number(c)) => {
             let c = simd.splat_f32s(c);
-            two(simd, out, a, b, |a, b| f(a, b, c));
+            inlined!(two(simd, out, a, b; |a, b| f(a, b, c)));
         }
         (a, Argument::Number(b), c) => {
             let b = simd.splat_f32s(b);
-            two(simd, out, a, c, |a, c| f(a, b, c));
+            inlined!(two(simd, out, a, c; |a, c| f(a, b, c)));
         }
         (Argument::Number(a), b, c) => {
             let a = simd.splat_f32s(a);
-            two(simd, out, b, c, |b, c| f(a, b, c));
+            inlined!(two(simd, out, b, c; |b, c| f(a, b, c)));
         }
     }
 }
@@ -127,13 +127,7 @@ fn sine<S: Simd>(simd: S, out: &mut [f32], a: Argument<'_>, quarters: u32) {
         Argument::Block(a) => a.iter().fold(false, |any, x| any | far(x)),
     };
     match (any, quarters) {
-        (false, _) => one(
-            simd,
-            out,
-            a,
-            #[inline(always)]
-            |x| math::sin(simd, x, quarters),
-        ),
+        (false, _) => inlined!(one(simd, out, a; |x| math::sin(simd, x, quarters))),
         (true, 0) => plain(out, a, f32::sin),
         (true, _) => plain(out, a, f32::cos),
     }
@@ -143,10 +137,10 @@ fn sine<S: Simd>(simd: S, out: &mut [f32], a: Argument<'_>, quarters: u32) {
 fn power<S: Simd>(simd: S, out: &mut [f32], a: Argument<'_>, p: f32) {
     let square = |x| simd.mul_f32s(x, x);
     match p {
-        1.0 => one(simd, out, a, |x| x),
+        1.0 => inlined!(one(simd, out, a; |x| x)),
         2.0 => one(simd, out, a, square),
-        3.0 => one(simd, out, a, |x| simd.mul_f32s(square(x), x)),
-        4.0 => one(simd, out, a, |x| square(square(x))),
+        3.0 => inlined!(one(simd, out, a; |x| simd.mul_f32s(square(x), x))),
+        4.0 => inlined!(one(simd, out, a; |x| square(square(x)))),
         _ => plain(out, a, |x| x.powf(p)),
     }
 }
@@ -157,46 +151,28 @@ fn unary<S: Simd>(simd: S, out: &mut [f32], f: Unary, a: Argument<'_>) {
     macro_rules! activations {
         ($activation:expr, $($name:ident)*) => {
             match $activation {
-                $(Activation::$name => one(simd, out, a, #[inline(always)] |x| {
+                $(Activation::$name => inlined!(one(simd, out, a; |x| {
                     math::apply(simd, Activation::$name, x)
-                }),)*
+                })),)*
             }
         };
     }
     match f {
-        Unary::Neg => one(simd, out, a, |x| simd.neg_f32s(x)),
-        Unary::Abs => one(simd, out, a, |x| simd.abs_f32s(x)),
-        Unary::Sqrt => one(simd, out, a, |x| simd.sqrt_f32s(x)),
-        Unary::Rsqrt => one(simd, out, a, |x| simd.div_f32s(unit, simd.sqrt_f32s(x))),
-        Unary::Recip => one(simd, out, a, |x| simd.div_f32s(unit, x)),
-        Unary::Exp => one(
-            simd,
-            out,
-            a,
-            #[inline(always)]
-            |x| math::exp(simd, x),
-        ),
-        Unary::Log => one(
-            simd,
-            out,
-            a,
-            #[inline(always)]
-            |x| math::ln(simd, x),
-        ),
-        Unary::Erf => one(
-            simd,
-            out,
-            a,
-            #[inline(always)]
-            |x| math::erf(simd, x),
-        ),
+        Unary::Neg => inlined!(one(simd, out, a; |x| simd.neg_f32s(x))),
+        Unary::Abs => inlined!(one(simd, out, a; |x| simd.abs_f32s(x))),
+        Unary::Sqrt => inlined!(one(simd, out, a; |x| simd.sqrt_f32s(x))),
+        Unary::Rsqrt => inlined!(one(simd, out, a; |x| simd.div_f32s(unit, simd.sqrt_f32s(x)))),
+        Unary::Recip => inlined!(one(simd, out, a; |x| simd.div_f32s(unit, x))),
+        Unary::Exp => inlined!(one(simd, out, a; |x| math::exp(simd, x))),
+        Unary::Log => inlined!(one(simd, out, a; |x| math::ln(simd, x))),
+        Unary::Erf => inlined!(one(simd, out, a; |x| math::erf(simd, x))),
         Unary::Sin => sine(simd, out, a, 0),
         Unary::Cos => sine(simd, out, a, 1),
         Unary::Pow(p) => power(simd, out, a, p),
         Unary::Clamp(low, high) => {
-            one(simd, out, a, |x| {
+            inlined!(one(simd, out, a; |x| {
                 at_most(simd, at_least(simd, x, low), high)
-            });
+            }));
         }
         Unary::Activation(activation) => activations!(
             activation,
@@ -217,10 +193,10 @@ fn binary<S: Simd>(
     macro_rules! with_relu {
         ($name:ident) => {
             match relu {
-                false => two(simd, out, a, b, |a, b| simd.$name(a, b)),
-                true => two(simd, out, a, b, |a, b| {
+                false => inlined!(two(simd, out, a, b; |a, b| simd.$name(a, b))),
+                true => inlined!(two(simd, out, a, b; |a, b| {
                     at_least(simd, simd.$name(a, b), 0.0)
-                }),
+                })),
             }
         };
     }
@@ -232,24 +208,24 @@ fn binary<S: Simd>(
         Binary::Add => with_relu!(add_f32s),
         Binary::Sub => with_relu!(sub_f32s),
         Binary::Mul => with_relu!(mul_f32s),
-        Binary::Div => two(simd, out, a, b, |a, b| simd.div_f32s(a, b)),
-        Binary::Min => two(simd, out, a, b, |a, b| {
+        Binary::Div => inlined!(two(simd, out, a, b; |a, b| simd.div_f32s(a, b))),
+        Binary::Min => inlined!(two(simd, out, a, b; |a, b| {
             number(b, simd.select_f32s(simd.less_than_f32s(b, a), b, a))
-        }),
-        Binary::Max => two(simd, out, a, b, |a, b| {
+        })),
+        Binary::Max => inlined!(two(simd, out, a, b; |a, b| {
             number(b, simd.select_f32s(simd.less_than_f32s(a, b), b, a))
-        }),
-        Binary::Less => two(simd, out, a, b, |a, b| truth(simd.less_than_f32s(a, b))),
+        })),
+        Binary::Less => inlined!(two(simd, out, a, b; |a, b| truth(simd.less_than_f32s(a, b)))),
         Binary::LessEqual => {
-            two(simd, out, a, b, |a, b| {
+            inlined!(two(simd, out, a, b; |a, b| {
                 truth(simd.less_than_or_equal_f32s(a, b))
-            });
+            }));
         }
-        Binary::Equal => two(simd, out, a, b, |a, b| truth(simd.equal_f32s(a, b))),
+        Binary::Equal => inlined!(two(simd, out, a, b; |a, b| truth(simd.equal_f32s(a, b)))),
         Binary::NotEqual => {
-            two(simd, out, a, b, |a, b| {
+            inlined!(two(simd, out, a, b; |a, b| {
                 simd.select_f32s(simd.equal_f32s(a, b), zero, unit)
-            });
+            }));
         }
         Binary::Pow => match (a, b) {
             (a, Argument::Number(b)) => power(simd, out, a, b),
@@ -274,24 +250,24 @@ pub(super) fn step<'a, S: Simd>(
     out: &mut [f32],
 ) {
     match code {
-        Code::Copy(a) => one(simd, out, argument(a), |x| x),
+        Code::Copy(a) => inlined!(one(simd, out, argument(a); |x| x)),
         Code::Unary(f, a) => unary(simd, out, *f, argument(a)),
         Code::Binary(f, a, b) => binary(simd, out, *f, argument(a), argument(b), relu),
         Code::MulAdd(a, b, c) => {
             let all = [argument(a), argument(b), argument(c)];
             match relu {
-                false => three(simd, out, all, |a, b, c| simd.mul_add_e_f32s(a, b, c)),
-                true => three(simd, out, all, |a, b, c| {
+                false => inlined!(three(simd, out, all; |a, b, c| simd.mul_add_e_f32s(a, b, c))),
+                true => inlined!(three(simd, out, all; |a, b, c| {
                     at_least(simd, simd.mul_add_e_f32s(a, b, c), 0.0)
-                }),
+                })),
             }
         }
         Code::Select(a, b, c) => {
             let all = [argument(a), argument(b), argument(c)];
             let zero = simd.splat_f32s(0.0);
-            three(simd, out, all, |a, b, c| {
+            inlined!(three(simd, out, all; |a, b, c| {
                 simd.select_f32s(simd.equal_f32s(a, zero), c, b)
-            });
+            }));
         }
     }
 }

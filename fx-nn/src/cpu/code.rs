@@ -4,17 +4,21 @@
 //! Invariant: it gives what the part gives, or its error.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fx_core::ir::ValueMeta;
-use fx_core::module::{Call, Callee, ComponentExt, Module};
-use fx_core::passes::backend::{Executable, StepReport, Support};
+use fx_core::ir::{Argument, Function, ValueMeta};
+use fx_core::module::{Callee, ComponentExt, Module};
+use fx_core::passes::backend::{Executable, StepReport, StepRun, Support};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
 use fx_core::trace::{CallArgs, Trace};
 use fx_core::value::{DType, Value};
 use fx_core::{GraphModule, Result};
 
+use fx_kernels::Level;
+
 use super::program::Program;
+use super::run::OnStep;
 use super::{Options, fuse, layout, lower};
 use crate::Tensor;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
@@ -82,6 +86,44 @@ impl Code {
         programs.push((key, Arc::clone(&program)));
         Ok(program)
     }
+
+    fn run_observed(
+        &self,
+        inputs: &[&Value],
+        out: &mut Value,
+        on_step: Option<OnStep<'_>>,
+    ) -> Result<()> {
+        let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
+        let run = self
+            .program(key)
+            .and_then(|program| program.run(inputs, out, on_step));
+        let Err(error) = run else {
+            return Ok(());
+        };
+        // The part says what is wrong, with its node and line, or does what the program cannot.
+        let args = inputs.iter().map(|value| (*value).clone()).collect();
+        *out = self.source.forward(CallArgs {
+            args,
+            kwargs: Vec::new(),
+        })?;
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() < 8 {
+            failures.push(error.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// What all threads of the pool do in a second at best.
+fn peak_flops(level: Level) -> f64 {
+    static PEAKS: Mutex<BTreeMap<Level, f64>> = Mutex::new(BTreeMap::new());
+    let mut peaks = PEAKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let peak = peaks.entry(level).or_insert_with(|| {
+        // The best of some: the machine may do something else meanwhile.
+        let runs = (0..5).map(|_| fx_kernels::peak_flops(level));
+        runs.fold(0.0, f64::max) * rayon::current_num_threads() as f64
+    });
+    *peak
 }
 
 /// Whether a value is a tensor of `f32`.
@@ -120,24 +162,20 @@ impl Executable for Code {
     }
 
     fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
-        let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
-        let run = self
-            .program(key)
-            .and_then(|program| program.run(inputs, out));
-        let Err(error) = run else {
-            return Ok(());
-        };
-        // The part says what is wrong, with its node and line, or does what the program cannot.
-        let args = inputs.iter().map(|value| (*value).clone()).collect();
-        *out = self.source.forward(CallArgs {
-            args,
-            kwargs: Vec::new(),
-        })?;
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() < 8 {
-            failures.push(error.to_string());
-        }
-        Ok(())
+        self.run_observed(inputs, out, None)
+    }
+
+    fn run_timed(
+        &self,
+        inputs: &[&Value],
+        out: &mut Value,
+        on_step: &mut dyn FnMut(StepRun<'_>),
+    ) -> Result<()> {
+        self.run_observed(inputs, out, Some(on_step))
+    }
+
+    fn peak_flops(&self) -> Option<f64> {
+        Some(peak_flops(self.options.level))
     }
 
     fn steps(&self) -> Vec<StepReport> {
@@ -156,44 +194,48 @@ impl Executable for Code {
     }
 }
 
-/// Whether all functions of a layer have kernels.
-pub(super) fn supports_layer(call: &Call<'_>) -> Support {
-    let Callee::Module(module) = call.callee() else {
-        return Support::no("the callee is no layer");
-    };
-    match unsupported(*module) {
-        Ok(None) => Support::Yes,
-        Ok(Some(why)) => Support::No(why),
+/// Whether a program can have a call of a function: a function without a kernel is called as it is,
+/// on values.
+pub(super) fn supports_function(function: Function) -> Support {
+    if lower::has_kernel(function) {
+        return Support::Yes;
+    }
+    match function.def().effects.is_pure() {
+        true => Support::IfFused,
+        false => Support::no(format!("{} has effects", function.path())),
+    }
+}
+
+/// Whether a program can have all calls of a layer.
+pub(super) fn supports_layer(module: &dyn Module) -> Support {
+    match support_of_body(module) {
+        Ok(support) => support,
         Err(error) => Support::no(format!("its body cannot be traced: {error}")),
     }
 }
 
-/// What a layer does that no kernel is for.
-fn unsupported(module: &dyn Module) -> Result<Option<Cow<'static, str>>> {
+fn support_of_body(module: &dyn Module) -> Result<Support> {
     let body = Trace::new(module).graph_module()?;
-    let mut norm_in_training = false;
+    let mut support = Support::IfFused;
     for node in body.graph().nodes().filter(|node| node.op().is_call()) {
         let call = body.call(node)?;
-        match (call.callee(), call.function()) {
+        let of_call = match (call.callee(), call.function()) {
             (_, Some(function)) if function.path() == "fx_nn::ops::batch_norm" => {
                 let args = call.bind()?;
-                let training = args.get("training");
-                norm_in_training |=
-                    matches!(training.as_deref(), Some(fx_core::ir::Argument::Bool(true)));
-            }
-            (_, Some(function)) if lower::has_kernel(function) || lower::is_free(function) => {}
-            (_, Some(function)) => {
-                return Ok(Some(
-                    format!("there is no kernel for {}", function.path()).into(),
-                ));
-            }
-            (Callee::Module(inner), _) => {
-                if let Some(why) = unsupported(*inner)? {
-                    return Ok(Some(why));
+                match args.get("training").as_deref() {
+                    Some(Argument::Bool(true)) => Support::no("a batch norm in training"),
+                    _ => Support::Yes,
                 }
             }
-            _ => return Ok(Some("it calls what is not known".into())),
+            (_, Some(function)) => supports_function(function),
+            (Callee::Module(inner), _) => supports_layer(*inner),
+            _ => Support::no("it calls what is not known"),
+        };
+        match of_call {
+            Support::No(_) => return Ok(of_call),
+            Support::Yes => support = Support::Yes,
+            _ => {}
         }
     }
-    Ok(norm_in_training.then(|| "a batch norm in training".into()))
+    Ok(support)
 }

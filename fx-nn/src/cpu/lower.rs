@@ -23,11 +23,6 @@ pub(super) fn has_kernel(function: Function) -> bool {
     is_point || KERNELS.contains(&path)
 }
 
-/// Whether a function only looks at floats otherwise, or computes with sizes.
-pub(super) fn is_free(function: Function) -> bool {
-    FREE.contains(&function.path())
-}
-
 /// Functions with a kernel, besides those of [`point`] and [`binary`].
 const KERNELS: [&str; 20] = [
     "fx_nn::ops::conv2d",
@@ -50,40 +45,6 @@ const KERNELS: [&str; 20] = [
     "fx_nn::ops::masked_fill",
     "fx_nn::ops::cat",
     "fx_nn::ops::mean",
-];
-
-/// Views, sizes, and what computes with sizes.
-const FREE: [&str; 30] = [
-    "fx_core::operator::assert_specialized",
-    "fx_nn::ops::dropout",
-    "fx_nn::ops::reshape",
-    "fx_nn::ops::view",
-    "fx_nn::ops::flatten",
-    "fx_nn::ops::permute",
-    "fx_nn::ops::transpose",
-    "fx_nn::ops::t",
-    "fx_nn::ops::expand",
-    "fx_nn::ops::unsqueeze",
-    "fx_nn::ops::squeeze",
-    "fx_nn::ops::narrow",
-    "fx_nn::ops::select",
-    "fx_nn::ops::split",
-    "fx_nn::ops::chunk",
-    "fx_nn::ops::contiguous",
-    "fx_nn::Tensor::size",
-    "fx_nn::Tensor::dim",
-    "fx_core::operator::getattr",
-    "fx_core::operator::getitem",
-    "fx_core::operator::floordiv",
-    "fx_core::operator::eq",
-    "fx_core::operator::ne",
-    "fx_core::operator::lt",
-    "fx_core::operator::le",
-    "fx_core::operator::gt",
-    "fx_core::operator::ge",
-    "fx_core::operator::not",
-    "fx_core::operator::mod",
-    "fx_core::operator::_assert",
 ];
 
 /// The function of one value, if a path names one.

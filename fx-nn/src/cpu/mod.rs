@@ -108,27 +108,27 @@ impl Backend for Cpu {
             return Support::no(format!("there are no kernels for {dtype}"));
         }
         match (call.callee(), call.function()) {
-            (_, Some(function)) if lower::has_kernel(function) => Support::Yes,
-            (_, Some(function)) if lower::is_free(function) => Support::IfFused,
-            (_, Some(function)) => {
-                Support::no(format!("there is no kernel for {}", function.path()))
-            }
-            (Callee::Module(_), _) => code::supports_layer(call),
+            (_, Some(function)) => code::supports_function(function),
+            (Callee::Module(module), _) => code::supports_layer(*module),
             _ => Support::no("the callee is not known"),
         }
     }
 
     fn worth(&self, gm: &GraphModule, part: &Region) -> bool {
         // One cheap call costs more to enter than it gains.
-        let counts = part.nodes().iter().filter(|id| {
-            let node = gm.graph().node(**id);
-            node.is_ok_and(|node| node.op().is_call())
-        });
-        counts.count() >= 2
-            || part.nodes().iter().any(|id| {
-                let node = gm.graph().node(*id);
-                node.is_ok_and(|node| matches!(node.op(), Op::CallModule(_)))
-            })
+        let mut kernels = 0;
+        for id in part.nodes() {
+            let Ok(node) = gm.graph().node(*id) else {
+                continue;
+            };
+            if matches!(node.op(), Op::CallModule(_)) {
+                return true;
+            }
+            let call = node.op().is_call().then(|| gm.call(node).ok()).flatten();
+            let function = call.and_then(|call| call.function());
+            kernels += usize::from(function.is_some_and(lower::has_kernel));
+        }
+        kernels >= 2
     }
 
     fn compile(

@@ -64,7 +64,7 @@ pub(super) struct Step {
     pub frees: Vec<Id>,
     /// The halo that readers of an image need.
     pub halo: usize,
-    nodes: Vec<String>,
+    pub report: StepReport,
 }
 
 /// A program.
@@ -141,12 +141,12 @@ impl Program {
                 kind => packed(kind, options)?,
             };
             program.steps.push(Step {
+                report: StepReport::new(kernel.name(), item.nodes),
                 kernel,
                 inputs: item.inputs,
                 out: id,
                 frees: std::mem::take(&mut frees[id]),
                 halo: halos[id],
-                nodes: item.nodes,
             });
         }
         Ok(program)
@@ -182,10 +182,7 @@ impl Program {
 
     /// What the steps do.
     pub fn report(&self) -> Vec<StepReport> {
-        let steps = self.steps.iter();
-        steps
-            .map(|step| StepReport::new(step.kernel.name(), step.nodes.iter().cloned()))
-            .collect()
+        self.steps.iter().map(|step| step.report.clone()).collect()
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Invariant: a frame whose run failed is not used again.
 
+use std::time::Instant;
+
+use fx_core::passes::backend::StepRun;
 use fx_core::value::Value;
 use fx_core::{Error, Result};
 use smallvec::SmallVec;
@@ -11,16 +14,30 @@ use super::frame::{Frame, Reading, Register, slice};
 use super::program::Program;
 use crate::Tensor;
 
+/// Gets what each step took.
+pub(super) type OnStep<'o> = &'o mut dyn FnMut(StepRun<'_>);
+
 impl Program {
-    /// Runs on one value for each placeholder.
-    pub fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
+    /// Runs on one value for each placeholder. `on_step` gets what each step took, if there is one.
+    pub fn run(
+        &self,
+        inputs: &[&Value],
+        out: &mut Value,
+        on_step: Option<OnStep<'_>>,
+    ) -> Result<()> {
         let mut frame = self.frame();
-        self.run_in(&mut frame, inputs, out)?;
+        self.run_in(&mut frame, inputs, out, on_step)?;
         self.keep(frame);
         Ok(())
     }
 
-    fn run_in(&self, frame: &mut Frame, inputs: &[&Value], out: &mut Value) -> Result<()> {
+    fn run_in(
+        &self,
+        frame: &mut Frame,
+        inputs: &[&Value],
+        out: &mut Value,
+        mut on_step: Option<OnStep<'_>>,
+    ) -> Result<()> {
         let mut guards: SmallVec<[_; 4]> = SmallVec::new();
         for (place, _, is_floats) in &self.arguments {
             let value = inputs.get(*place).copied();
@@ -52,7 +69,15 @@ impl Program {
                 inputs: &floats,
                 level: self.level,
             };
+            let start = on_step.is_some().then(Instant::now);
             let made = reading.step(step, pool)?;
+            if let (Some(on_step), Some(start)) = (&mut on_step, start) {
+                on_step(StepRun {
+                    step: &step.report,
+                    time: start.elapsed(),
+                    flops: reading.flops(step, &made),
+                });
+            }
             registers[step.out] = made;
             for id in &step.frees {
                 registers[*id] = Register::Empty;

@@ -112,6 +112,37 @@ impl Reading<'_> {
         }
     }
 
+    /// The floating-point operations that a step did, whose result is `made`; 0 where few.
+    pub fn flops(&self, step: &Step, made: &Register) -> u64 {
+        let results = match made {
+            Register::Array(array) => array.numel(),
+            Register::Image(x) => x.batch() * x.channels() * x.height() * x.width(),
+            _ => 0,
+        };
+        let last = |at: usize| match step.inputs.get(at).map(|id| &self.registers[*id]) {
+            Some(Register::Array(array)) => array.dims.last().copied().unwrap_or(1),
+            _ => 0,
+        };
+        let depth = match &step.kernel {
+            Kernel::Conv { conv, .. } => {
+                let spec = conv.spec();
+                spec.group_in() * spec.kernel[0] * spec.kernel[1]
+            }
+            Kernel::Linear { matrix, .. } => matrix.inputs(),
+            Kernel::Plain(Kind::Matmul) => last(0),
+            Kernel::Plain(Kind::Attention { .. }) => {
+                // For each result a score of each key, and its share of the values.
+                let keys = match &self.registers[step.inputs[1]] {
+                    Register::Array(k) => k.dims.iter().rev().nth(1).copied().unwrap_or(1),
+                    _ => 0,
+                };
+                keys * (last(0) + last(2)) / last(2).max(1)
+            }
+            _ => 0,
+        };
+        2 * results as u64 * depth as u64
+    }
+
     /// The residual of a convolution, of the sizes of its result.
     fn residual(&self, id: Id, sizes: ImageSizes) -> Result<Arc<Blocked>> {
         let residual = self.image(id)?;

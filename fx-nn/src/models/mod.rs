@@ -3,6 +3,7 @@
 pub mod alexnet;
 pub mod autoencoder;
 pub mod bert;
+pub mod convnext;
 pub mod dict_out;
 pub mod gpt2;
 pub mod hf;

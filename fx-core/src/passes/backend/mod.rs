@@ -57,4 +57,4 @@ pub use self::lower::{Backend, LeftNode, LowerReport};
 pub use self::minimize::{Minimized, Minimizer};
 pub use self::partition::Partitioner;
 pub use self::support::{AllOf, AnyOf, Metas, Not, OperatorSupport, Support, dtypes, functions};
-pub use crate::graph_module::compiled::{Compiled, Executable, StepReport};
+pub use crate::graph_module::compiled::{Compiled, Executable, StepReport, StepRun};
