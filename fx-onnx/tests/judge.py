@@ -115,6 +115,8 @@ def real_models():
     yield "convnext", tv.convnext_tiny(num_classes=10), image
     yield "swin_t", tv.swin_t(num_classes=10), image
     yield "densenet", tv.densenet121(num_classes=10), image
+    yield "vit_b_16", tv.VisionTransformer(64, 16, 4, 4, 64, 128, num_classes=10), image
+    yield "squeezenet", tv.squeezenet1_1(num_classes=10), image
     ids = torch.randint(0, 90, (1, 8))
 
     class Wrapped(torch.nn.Module):
