@@ -185,7 +185,7 @@ fn one_by_one() {
         let all = sizes(&mut random);
         let activation = activations[i % activations.len()];
         let (a, b) = (random.floats(count(all)), random.floats(count(all)));
-        let factors = random.floats(all.0 * all.1);
+        let factors = random.floats((all.0 * all.1).max(all.1));
         let area = all.2 * all.3;
         let sum: Vec<f64> = a
             .iter()
@@ -199,6 +199,14 @@ fn one_by_one() {
             .iter()
             .map(|a| activate(activation, f64::from(*a)))
             .collect();
+        let shifts = random.floats(all.1);
+        let affine: Vec<f64> = (0..a.len())
+            .map(|i| {
+                let channel = i / area % all.1;
+                let y = f64::from(a[i]) * f64::from(factors[channel]) + f64::from(shifts[channel]);
+                activate(activation, y)
+            })
+            .collect();
         for level in Level::available() {
             let context = format!("{level:?} {all:?} {activation:?}");
             let (left, right) = (image(&a, all, &mut random), image(&b, all, &mut random));
@@ -207,13 +215,19 @@ fn one_by_one() {
             });
             close(&found, &sum, 1e-6, &context);
             let found = run(all, &mut random, |out| {
-                conv::scale(level, &left, &factors, activation, out).expect("the sizes fit");
+                let factors = &factors[..all.0 * all.1];
+                conv::scale(level, &left, factors, activation, out).expect("the sizes fit");
             });
             close(&found, &product, 1e-6, &context);
             let found = run(all, &mut random, |out| {
                 conv::activate(level, &left, activation, out).expect("sizes")
             });
             close(&found, &plain, 1e-6, &context);
+            let factors = &factors[..all.1];
+            let found = run(all, &mut random, |out| {
+                conv::affine(level, &left, factors, &shifts, activation, out).expect("sizes");
+            });
+            close(&found, &affine, 1e-6, &context);
         }
     }
 }

@@ -88,3 +88,16 @@ fn transformers_agree() -> Result<()> {
     )?;
     Ok(())
 }
+
+#[test]
+fn a_chain_that_reads_its_parts_several_times_is_one_step() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Tensor| {
+        let a = ops::relu(&((x * 1.5)? + x)?)?;
+        let b = ((&a * &a)? - x)?;
+        (b.abs()? - &a)? * (&a + x)?
+    }))?;
+    let fast = gm.compile(Compile::new(Cpu::new()))?;
+    compare(&gm, &fast, &Tensor::randn((3, 1000))?)?;
+    assert_eq!(steps(&fast)?.matches("pointwise").count(), 1);
+    Ok(())
+}

@@ -51,6 +51,31 @@ pub fn scale(
     map(level, image, Other::Factors(factors), activation, out)
 }
 
+/// `activation(image * factor + shift)` with a factor and a shift for each channel: a batch norm that has
+/// its statistics.
+///
+/// # Errors
+///
+/// Where `out` has other sizes than the image, or `factors` or `shifts` are not as many as its channels.
+pub fn affine(
+    level: Level,
+    image: &Blocked,
+    factors: &[f32],
+    shifts: &[f32],
+    activation: Activation,
+    out: &mut Blocked,
+) -> Result<(), SizeError> {
+    check("the factors", image.channels(), factors.len())?;
+    check("the shifts", image.channels(), shifts.len())?;
+    map(
+        level,
+        image,
+        Other::Affine(factors, shifts),
+        activation,
+        out,
+    )
+}
+
 /// `activation(image)`.
 ///
 /// # Errors
@@ -71,6 +96,7 @@ enum Other<'a> {
     Nothing,
     Image(&'a Blocked),
     Factors(&'a [f32]),
+    Affine(&'a [f32], &'a [f32]),
 }
 
 fn map(
@@ -100,11 +126,19 @@ fn map(
         let line = |from: &Blocked, y: usize| {
             (n * blocks + plane) * from.plane() + from.origin() + y * from.row()
         };
-        let mut factors = [1.0; BLOCK];
-        if let Other::Factors(all) = other {
-            let first = plane * BLOCK;
-            let count = (channels - first).min(BLOCK);
-            factors[..count].copy_from_slice(&all[n * channels + first..][..count]);
+        // A sum with no shift leaves -0 as it is.
+        let (mut factors, mut shifts) = ([1.0; BLOCK], [-0.0; BLOCK]);
+        let first = plane * BLOCK;
+        let count = (channels - first).min(BLOCK);
+        match other {
+            Other::Factors(all) => {
+                factors[..count].copy_from_slice(&all[n * channels + first..][..count]);
+            }
+            Other::Affine(all, sums) => {
+                factors[..count].copy_from_slice(&all[first..][..count]);
+                shifts[..count].copy_from_slice(&sums[first..][..count]);
+            }
+            Other::Nothing | Other::Image(_) => {}
         }
         for (y, target) in (y0..y0 + rows).zip(planes[0].chunks_exact_mut(row)) {
             level.run(Line {
@@ -114,7 +148,8 @@ fn map(
                 } else {
                     None
                 },
-                factors: matches!(other, Other::Factors(_)).then_some(&factors),
+                affine: matches!(other, Other::Factors(_) | Other::Affine(..))
+                    .then_some((&factors, &shifts)),
                 out: &mut target[halo..halo + width],
                 epilogue,
             });
@@ -127,7 +162,8 @@ fn map(
 struct Line<'a> {
     a: &'a [Block],
     b: Option<&'a [Block]>,
-    factors: Option<&'a Block>,
+    /// Factors and shifts of the channels.
+    affine: Option<(&'a Block, &'a Block)>,
     out: &'a mut [Block],
     epilogue: Epilogue,
 }
@@ -149,14 +185,15 @@ impl WithSimd for Line<'_> {
             {
                 *out = clamp(simd, simd.add_f32s(*a, *b), low, high);
             }
-        } else if let Some(factors) = self.factors {
-            let (factors, _) = S::as_simd_f32s(factors);
+        } else if let Some((factors, shifts)) = self.affine {
+            let (factors, shifts) = (S::as_simd_f32s(factors).0, S::as_simd_f32s(shifts).0);
             for (out, a) in out
                 .chunks_exact_mut(factors.len())
                 .zip(a.chunks_exact(factors.len()))
             {
-                for ((out, a), factor) in out.iter_mut().zip(a).zip(factors) {
-                    *out = clamp(simd, simd.mul_f32s(*a, *factor), low, high);
+                for (((out, a), factor), shift) in out.iter_mut().zip(a).zip(factors).zip(shifts) {
+                    let y = simd.mul_add_e_f32s(*a, *factor, *shift);
+                    *out = clamp(simd, y, low, high);
                 }
             }
         } else {

@@ -22,6 +22,6 @@ mod winograd;
 pub use blocked::Blocked;
 pub use conv2d::Conv2d;
 pub use eager::grouped_nchw;
-pub use elementwise::{activate, add, concat_channels, resize_nearest, scale};
+pub use elementwise::{activate, add, affine, concat_channels, resize_nearest, scale};
 pub use pool::{PoolSpec, adaptive_average_pool, average_pool, global_average_pool, max_pool};
 pub use spec::{ConvOptions, ConvSpec};

@@ -2,6 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
+use smallvec::{SmallVec, smallvec};
 
 use super::program::{Source, Tape};
 use super::steps::{Argument, step};
@@ -115,6 +116,9 @@ impl Shape {
     }
 }
 
+/// Parts of registers and outputs.
+type Blocks<'o> = SmallVec<[&'o mut [f32]; 8]>;
+
 /// Some blocks.
 struct Job<'a, 'o> {
     tape: &'a Tape,
@@ -123,7 +127,7 @@ struct Job<'a, 'o> {
     /// The number of the first float.
     first: usize,
     /// A part of each output.
-    outputs: Vec<&'o mut [f32]>,
+    outputs: Blocks<'o>,
     /// A block for each register, then one for each operand that is no plain slice.
     space: &'a mut [f32],
 }
@@ -156,7 +160,7 @@ impl WithSimd for Job<'_, '_> {
                     );
                 }
             }
-            let mut blocks: Vec<&mut [f32]> = registers
+            let mut blocks: Blocks<'_> = registers
                 .chunks_exact_mut(BLOCK)
                 .map(|block| &mut block[..size])
                 .chain(outputs.iter_mut().map(|out| &mut out[from..from + size]))
@@ -180,6 +184,63 @@ impl WithSimd for Job<'_, '_> {
     }
 }
 
+/// A run of a tape: what it reads, and as which sizes.
+struct Run<'a> {
+    tape: &'a Tape,
+    level: Level,
+    shape: Shape,
+    operands: &'a [Operand<'a>],
+    /// The floats of each output.
+    len: usize,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        tape: &'a Tape,
+        level: Level,
+        sizes: &[usize],
+        operands: &'a [Operand<'a>],
+    ) -> Result<Run<'a>, SizeError> {
+        check("the list of operands", tape.inputs, operands.len())?;
+        for operand in operands {
+            check("the list of strides", sizes.len(), operand.strides.len())?;
+            let span = span(operand.start, sizes, operand.strides);
+            check(
+                "an operand",
+                span.max(operand.data.len()),
+                operand.data.len(),
+            )?;
+        }
+        Ok(Run {
+            tape,
+            level,
+            shape: Shape::new(sizes, operands),
+            operands,
+            len: sizes.iter().product(),
+        })
+    }
+
+    /// Whether it is done before another thread has taken up a part of it.
+    fn is_short(&self) -> bool {
+        self.len * self.tape.steps.len().max(2) < 256 << 10
+    }
+
+    /// Writes a part of each output, from number `first` on.
+    fn part(&self, first: usize, outputs: Blocks<'_>) {
+        let blocks = self.tape.registers + self.operands.len();
+        lend(blocks * BLOCK, |space| {
+            self.level.run(Job {
+                tape: self.tape,
+                shape: &self.shape,
+                operands: self.operands,
+                first,
+                outputs,
+                space,
+            });
+        });
+    }
+}
+
 impl Tape {
     /// Computes the outputs, `sizes` floats each and contiguous, from operands that are read as
     /// `sizes` by their strides.
@@ -195,52 +256,75 @@ impl Tape {
         operands: &[Operand<'_>],
         outputs: &mut [&mut [f32]],
     ) -> Result<(), SizeError> {
-        check("the list of operands", self.inputs, operands.len())?;
+        let run = Run::new(self, level, sizes, operands)?;
         check("the list of outputs", self.outputs, outputs.len())?;
-        let len = sizes.iter().product();
-        for operand in operands {
-            check("the list of strides", sizes.len(), operand.strides.len())?;
-            let span = span(operand.start, sizes, operand.strides);
-            check(
-                "an operand",
-                span.max(operand.data.len()),
-                operand.data.len(),
-            )?;
-        }
         for output in &*outputs {
-            check("an output", len, output.len())?;
+            check("an output", run.len, output.len())?;
         }
-        if len == 0 || outputs.is_empty() {
+        if run.len == 0 || outputs.is_empty() {
             return Ok(());
         }
-        let shape = Shape::new(sizes, operands);
-        let blocks = self.registers + operands.len();
-        let run = |(i, outputs): (usize, Vec<&mut [f32]>)| {
-            let first = i * BLOCK * TOGETHER;
-            lend(blocks * BLOCK, |space| {
-                level.run(Job {
-                    tape: self,
-                    shape: &shape,
-                    operands,
-                    first,
-                    outputs,
-                    space,
-                });
-            });
-        };
-        let mut tasks: Vec<Vec<&mut [f32]>> = Vec::new();
-        tasks.resize_with(len.div_ceil(BLOCK * TOGETHER), || {
-            Vec::with_capacity(outputs.len())
-        });
+        const TASK: usize = BLOCK * TOGETHER;
+        let mut tasks: Vec<Blocks<'_>> = Vec::new();
+        tasks.resize_with(run.len.div_ceil(TASK), Blocks::new);
         for output in outputs.iter_mut() {
-            for (task, part) in tasks.iter_mut().zip(output.chunks_mut(BLOCK * TOGETHER)) {
+            for (task, part) in tasks.iter_mut().zip(output.chunks_mut(TASK)) {
                 task.push(part);
             }
         }
-        match len * self.steps.len().max(2) < 256 << 10 {
-            true => tasks.into_iter().enumerate().for_each(run),
-            false => tasks.into_par_iter().enumerate().for_each(run),
+        let part = |(i, outputs)| run.part(i * TASK, outputs);
+        match run.is_short() {
+            true => tasks.into_iter().enumerate().for_each(part),
+            false => tasks.into_par_iter().enumerate().for_each(part),
         }
         Ok(())
+    }
+
+    /// Computes the one output of a tape, as [`Tape::run`] does, into new memory, which is written
+    /// once: no zeros before the results.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tape::run`].
+    ///
+    /// ```
+    /// use fx_kernels::Level;
+    /// use fx_kernels::pointwise::{Chain, Operand, Unary};
+    ///
+    /// let mut chain = Chain::new();
+    /// let x = chain.input();
+    /// let y = chain.unary(Unary::Neg, x);
+    /// let tape = chain.finish(&[y]);
+    /// let out = tape.collect(Level::best(), &[3], &[Operand::full(&[1.0, 2.0, 3.0], &[1])])?;
+    /// assert_eq!(out, [-1.0, -2.0, -3.0]);
+    /// # Ok::<(), fx_kernels::SizeError>(())
+    /// ```
+    pub fn collect(
+        &self,
+        level: Level,
+        sizes: &[usize],
+        operands: &[Operand<'_>],
+    ) -> Result<Vec<f32>, SizeError> {
+        let run = Run::new(self, level, sizes, operands)?;
+        check("the list of outputs", self.outputs, 1)?;
+        let block = |i: usize| {
+            let mut block = [0.0; BLOCK];
+            let size = BLOCK.min(run.len - i * BLOCK);
+            run.part(i * BLOCK, smallvec![&mut block[..size]]);
+            block
+        };
+        let count = run.len.div_ceil(BLOCK);
+        let mut blocks = Vec::with_capacity(count);
+        match run.is_short() {
+            true => blocks.extend((0..count).map(block)),
+            false => (0..count)
+                .into_par_iter()
+                .with_min_len(TOGETHER)
+                .map(block)
+                .collect_into_vec(&mut blocks),
+        }
+        let mut floats = blocks.into_flattened();
+        floats.truncate(run.len);
+        Ok(floats)
     }
 }

@@ -17,6 +17,8 @@ pub(super) enum Memory {
     Buffer(Arc<Buffer>),
     /// In an argument, by its place.
     Input(usize),
+    /// In memory that the program returns.
+    Result(Arc<Vec<f32>>),
 }
 
 /// A view of floats.

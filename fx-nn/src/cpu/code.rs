@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fx_core::ir::{Argument, Function, ValueMeta};
-use fx_core::module::{Callee, ComponentExt, Module};
-use fx_core::passes::backend::{Executable, StepReport, StepRun, Support};
+use fx_core::ir::ValueMeta;
+use fx_core::module::ComponentExt;
+use fx_core::passes::backend::{Executable, StepReport, StepRun};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
-use fx_core::trace::{CallArgs, Trace};
+use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
 use fx_core::{GraphModule, Result};
 
@@ -192,50 +192,4 @@ impl Executable for Code {
         );
         steps
     }
-}
-
-/// Whether a program can have a call of a function: a function without a kernel is called as it is,
-/// on values.
-pub(super) fn supports_function(function: Function) -> Support {
-    if lower::has_kernel(function) {
-        return Support::Yes;
-    }
-    match function.def().effects.is_pure() {
-        true => Support::IfFused,
-        false => Support::no(format!("{} has effects", function.path())),
-    }
-}
-
-/// Whether a program can have all calls of a layer.
-pub(super) fn supports_layer(module: &dyn Module) -> Support {
-    match support_of_body(module) {
-        Ok(support) => support,
-        Err(error) => Support::no(format!("its body cannot be traced: {error}")),
-    }
-}
-
-fn support_of_body(module: &dyn Module) -> Result<Support> {
-    let body = Trace::new(module).graph_module()?;
-    let mut support = Support::IfFused;
-    for node in body.graph().nodes().filter(|node| node.op().is_call()) {
-        let call = body.call(node)?;
-        let of_call = match (call.callee(), call.function()) {
-            (_, Some(function)) if function.path() == "fx_nn::ops::batch_norm" => {
-                let args = call.bind()?;
-                match args.get("training").as_deref() {
-                    Some(Argument::Bool(true)) => Support::no("a batch norm in training"),
-                    _ => Support::Yes,
-                }
-            }
-            (_, Some(function)) => supports_function(function),
-            (Callee::Module(inner), _) => supports_layer(*inner),
-            _ => Support::no("it calls what is not known"),
-        };
-        match of_call {
-            Support::No(_) => return Ok(of_call),
-            Support::Yes => support = Support::Yes,
-            _ => {}
-        }
-    }
-    Ok(support)
 }

@@ -148,6 +148,13 @@ pub(super) enum Kind {
         dims: Vec<i64>,
         keepdim: bool,
     },
+    /// Each channel times a factor plus a shift: a batch norm with its statistics.
+    ChannelAffine {
+        factors: Tensor,
+        shifts: Tensor,
+        activation: Activation,
+        is_image: bool,
+    },
     /// The sum of two images, then an activation.
     ImageAdd(Activation),
     ImageActivate(Activation),
@@ -240,6 +247,7 @@ impl Item {
                 | Kind::ImageActivate(_)
                 | Kind::ImageScale
                 | Kind::ImageCat
+                | Kind::ChannelAffine { is_image: true, .. }
                 | Kind::ToImage
         )
     }

@@ -70,6 +70,7 @@ impl<'r> Reading<'r> {
         match &array.memory {
             Memory::Buffer(buffer) => buffer,
             Memory::Input(place) => self.inputs[*place],
+            Memory::Result(floats) => floats,
         }
     }
 
@@ -201,13 +202,39 @@ pub(super) fn filled(
     })
 }
 
-/// A register with an array that a kernel fills.
+/// A register with an array that a kernel fills: in memory of its own if the program returns it.
 pub(super) fn array(
     dims: Dims,
     pool: &mut Pool,
     fill: impl FnOnce(&mut [f32]) -> Result<(), SizeError>,
 ) -> Result<Register> {
-    filled(dims, pool, |out| fill(out).map_err(sizes_differ)).map(Register::Array)
+    if !pool.gives_result {
+        return filled(dims, pool, |out| fill(out).map_err(sizes_differ)).map(Register::Array);
+    }
+    let mut floats = vec![0.0; dims.iter().product()];
+    fill(&mut floats).map_err(sizes_differ)?;
+    Ok(result(dims, floats))
+}
+
+/// A register with what the program returns.
+pub(super) fn result(dims: Dims, floats: Vec<f32>) -> Register {
+    Register::Array(Array::of(Memory::Result(Arc::new(floats)), dims))
+}
+
+/// Makes a value of a register that the program returns: memory that nothing else reads is not copied.
+pub(super) fn give(register: &mut Register) -> Result<()> {
+    let Register::Array(array) = register else {
+        return Ok(());
+    };
+    let whole = array.is_contiguous().then(|| array.numel());
+    if let Memory::Result(floats) = &mut array.memory
+        && whole == Some(floats.len())
+    {
+        let floats = std::mem::take(floats);
+        let floats = Arc::try_unwrap(floats).unwrap_or_else(|shared| shared.to_vec());
+        *register = Register::Value(Tensor::from_vec(floats, &array.dims[..])?.into_value());
+    }
+    Ok(())
 }
 
 /// An array of one number.

@@ -18,7 +18,7 @@ pub(super) fn fuse(draft: &mut Draft) {
     for at in 0..draft.items.len() {
         let fused = match &draft.items[at].kind {
             Kind::Pointwise(_) => {
-                chain(draft, at, &uses);
+                chain(draft, at, &mut uses);
                 activation(draft, at, &uses).or_else(|| residual(draft, at, &uses))
             }
             Kind::Matmul => attention(draft, at, &uses),
@@ -67,7 +67,7 @@ pub(super) fn is_sum(points: &[Point]) -> bool {
 }
 
 /// Takes steps of pointwise inputs, which nothing else uses, into an item.
-fn chain(draft: &mut Draft, at: Id, uses: &[usize]) {
+fn chain(draft: &mut Draft, at: Id, uses: &mut [usize]) {
     loop {
         let item = &draft.items[at];
         let Kind::Pointwise(points) = &item.kind else {
@@ -111,10 +111,13 @@ fn chain(draft: &mut Draft, at: Id, uses: &[usize]) {
             places.push(joined.len());
             joined.push(moved);
         }
-        let mut nodes = draft.items[source].nodes.clone();
+        // What both read is used once where it was used twice.
+        let both = draft.items[source].inputs.iter().chain(&item.inputs);
+        both.for_each(|id| uses[*id] -= 1);
+        inputs.iter().for_each(|id| uses[*id] += 1);
+        let nodes = std::mem::take(&mut draft.items[source].nodes);
         let item = &mut draft.items[at];
-        nodes.append(&mut item.nodes);
-        item.nodes = nodes;
+        item.nodes.splice(0..0, nodes);
         item.inputs = inputs;
         item.kind = Kind::Pointwise(joined);
     }
@@ -146,7 +149,11 @@ fn activation(draft: &Draft, at: Id, uses: &[usize]) -> Option<Item> {
     let inputs = draft.items[source].inputs.clone();
     let mut kind = draft.items[source].kind.clone();
     match &mut kind {
-        Kind::Conv { activation, .. } if *activation == Activation::None => *activation = wanted,
+        Kind::Conv { activation, .. } | Kind::ChannelAffine { activation, .. }
+            if *activation == Activation::None =>
+        {
+            *activation = wanted;
+        }
         Kind::Linear {
             activation, order, ..
         } if *activation == Activation::None => {

@@ -22,7 +22,7 @@ pub(super) fn choose(draft: &mut Draft) {
     for mut item in std::mem::take(&mut draft.items) {
         item.visit_uses(&mut |id| *id = renamed[*id]);
         on_images(&mut item, &made);
-        let wants = wants_images(&item.kind);
+        let wants = wants_images(&item);
         let reads_any = matches!(item.kind, Kind::ShapeOf | Kind::SizeOf(_) | Kind::RankOf);
         if !reads_any {
             item.visit_uses(&mut |id| {
@@ -40,18 +40,9 @@ pub(super) fn choose(draft: &mut Draft) {
     draft.without_dead();
 }
 
-fn wants_images(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Conv { .. }
-            | Kind::MaxPool(_)
-            | Kind::AveragePool(_)
-            | Kind::AdaptivePool(_)
-            | Kind::ImageAdd(_)
-            | Kind::ImageActivate(_)
-            | Kind::ImageScale
-            | Kind::ImageCat
-    )
+/// Whether an item reads images: as those do that give images, but for the one that makes them.
+fn wants_images(item: &Item) -> bool {
+    item.is_image() && !matches!(item.kind, Kind::ToImage)
 }
 
 /// The item, or its copy in the other layout.
@@ -82,8 +73,9 @@ fn in_layout(id: Id, image: bool, made: &mut Draft, copies: &mut HashMap<Id, Id>
 fn on_images(item: &mut Item, made: &Draft) {
     let is_image = |id: &Id| made.items[*id].is_image();
     let all = !item.inputs.is_empty() && item.inputs.iter().all(is_image);
-    match &item.kind {
+    match &mut item.kind {
         Kind::Cat(1 | -3) if all => item.kind = Kind::ImageCat,
+        Kind::ChannelAffine { is_image, .. } => *is_image = all,
         Kind::Pointwise(points) if all => {
             if let Some(activation) = only_activation(points) {
                 item.kind = Kind::ImageActivate(activation);

@@ -11,20 +11,20 @@ use fx_core::{Error, GraphModule, Result};
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
 use fx_kernels::matrix::Order;
-use fx_kernels::pointwise::{Binary, Unary};
 
-use super::draft::{Draft, Id, IndexArg, Kind, Mask, Point, SizeArg, SizesArg, View};
+use super::draft::{Draft, Id, IndexArg, Kind, Mask, SizeArg, SizesArg, View};
+use super::elementwise::is_elementwise;
 use crate::Tensor;
 
 /// Whether a program has an item for a function, and so a kernel.
 pub(super) fn has_kernel(function: Function) -> bool {
     let path = function.path();
-    let is_point = point(path).is_some() || binary(path).is_some();
-    is_point || KERNELS.contains(&path)
+    is_elementwise(path) || KERNELS.contains(&path)
 }
 
-/// Functions with a kernel, besides those of [`point`] and [`binary`].
-const KERNELS: [&str; 20] = [
+/// Functions with a kernel, besides those of elements.
+const KERNELS: [&str; 16] = [
+    "fx_nn::ops::batch_norm",
     "fx_nn::ops::conv2d",
     "fx_nn::ops::max_pool2d",
     "fx_nn::ops::avg_pool2d",
@@ -38,54 +38,9 @@ const KERNELS: [&str; 20] = [
     "fx_nn::ops::softmax",
     "fx_nn::ops::log_softmax",
     "fx_nn::ops::embedding",
-    "fx_nn::ops::clamp",
-    "fx_nn::ops::hardtanh",
-    "fx_nn::ops::leaky_relu",
-    "fx_nn::ops::gelu",
-    "fx_nn::ops::masked_fill",
     "fx_nn::ops::cat",
     "fx_nn::ops::mean",
 ];
-
-/// The function of one value, if a path names one.
-fn point(path: &str) -> Option<Unary> {
-    let activation = Unary::Activation;
-    Some(match path.strip_prefix("fx_nn::ops::") {
-        Some("relu") => activation(Activation::Relu),
-        Some("relu6") => activation(Activation::Relu6),
-        Some("silu") => activation(Activation::Silu),
-        Some("hardswish") => activation(Activation::Hardswish),
-        Some("sigmoid") => activation(Activation::Sigmoid),
-        Some("tanh") => activation(Activation::Tanh),
-        Some("exp") => Unary::Exp,
-        Some("log") => Unary::Log,
-        Some("sqrt") => Unary::Sqrt,
-        Some("rsqrt") => Unary::Rsqrt,
-        Some("sin") => Unary::Sin,
-        Some("cos") => Unary::Cos,
-        Some("abs") => Unary::Abs,
-        Some("neg") => Unary::Neg,
-        Some("reciprocal") => Unary::Recip,
-        Some("square") => Unary::Pow(2.0),
-        Some("erf") => Unary::Erf,
-        None if path == "fx_core::operator::neg" => Unary::Neg,
-        _ => return None,
-    })
-}
-
-/// The function of two values, if a path names one.
-fn binary(path: &str) -> Option<Binary> {
-    Some(match path {
-        "fx_core::operator::add" => Binary::Add,
-        "fx_core::operator::sub" => Binary::Sub,
-        "fx_core::operator::mul" => Binary::Mul,
-        "fx_core::operator::truediv" => Binary::Div,
-        "fx_core::operator::pow" => Binary::Pow,
-        "fx_nn::ops::maximum" => Binary::Max,
-        "fx_nn::ops::minimum" => Binary::Min,
-        _ => return None,
-    })
-}
 
 /// The draft of a graph without layers. `is_floats` says which inputs are tensors of `f32`.
 pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
@@ -108,24 +63,25 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
     Ok(lowering.draft)
 }
 
-struct Lowering<'g> {
+/// A draft in the making.
+pub(super) struct Lowering<'g> {
     gm: &'g GraphModule,
     draft: Draft,
     items: HashMap<NodeId, Id>,
 }
 
 /// The arguments of a node.
-struct Args<'g> {
+pub(super) struct Args<'g> {
     node: NodeRef<'g>,
     bound: BoundArgs<'g>,
 }
 
 impl<'g> Args<'g> {
-    fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
+    pub fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
         self.bound.get(name)
     }
 
-    fn float(&self, name: &str) -> Option<f64> {
+    pub fn float(&self, name: &str) -> Option<f64> {
         match *self.get(name)? {
             Argument::Float(x) => Some(x),
             Argument::Int(n) => Some(n as f64),
@@ -144,7 +100,7 @@ impl<'g> Args<'g> {
         matches!(self.get(name).as_deref(), Some(Argument::Bool(true)))
     }
 
-    fn is_none(&self, name: &str) -> bool {
+    pub fn is_none(&self, name: &str) -> bool {
         matches!(self.get(name).as_deref(), None | Some(Argument::None))
     }
 
@@ -225,12 +181,12 @@ impl<'g> Lowering<'g> {
         found.ok_or_else(|| Error::msg("a node is used before it is computed"))
     }
 
-    fn item_of(&self, argument: &Argument) -> Option<Id> {
+    pub fn item_of(&self, argument: &Argument) -> Option<Id> {
         self.items.get(&argument.as_node()?).copied()
     }
 
     /// The floats of an argument.
-    fn floats(&self, args: &Args<'_>, name: &str) -> Option<Id> {
+    pub fn floats(&self, args: &Args<'_>, name: &str) -> Option<Id> {
         let id = self.item_of(&*args.get(name)?)?;
         self.draft.items[id].is_floats.then_some(id)
     }
@@ -267,22 +223,13 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    fn push(&mut self, args: &Args<'_>, kind: Kind, inputs: Vec<Id>) -> Option<Id> {
+    pub fn push(&mut self, args: &Args<'_>, kind: Kind, inputs: Vec<Id>) -> Option<Id> {
         Some(self.draft.push(kind, inputs, args.node.name(), true))
     }
 
     fn view(&mut self, args: &Args<'_>, view: View) -> Option<Id> {
         let x = self.floats(args, "x")?;
         self.push(args, Kind::View(view), vec![x])
-    }
-
-    fn points(&mut self, args: &Args<'_>, inputs: Vec<Id>, points: Vec<Point>) -> Option<Id> {
-        self.push(args, Kind::Pointwise(points), inputs)
-    }
-
-    fn unary(&mut self, args: &Args<'_>, x: &str, f: Unary) -> Option<Id> {
-        let x = self.floats(args, x)?;
-        self.points(args, vec![x], vec![Point::Input(0), Point::Unary(f, 0)])
     }
 
     /// The call as it is.
@@ -305,22 +252,15 @@ impl<'g> Lowering<'g> {
     /// The item of a call; `None` if there is no kernel for it as it is.
     fn call(&mut self, function: Function, args: &Args<'_>) -> Result<Option<Id>> {
         let path = function.path();
-        if let Some(f) = point(path) {
-            let x = if path.starts_with("fx_core") {
-                "a"
-            } else {
-                "x"
-            };
-            return Ok(self.unary(args, x, f));
-        }
-        if let Some(f) = binary(path) {
-            return Ok(self.binary(args, path, f));
+        if is_elementwise(path) {
+            return Ok(self.elementwise(args, path));
         }
         let name = path.strip_prefix("fx_nn::ops::");
         let name = name.or_else(|| path.strip_prefix("fx_nn::Tensor::"));
         let name = name.or_else(|| path.strip_prefix("fx_core::operator::"));
         let name = name.unwrap_or(path);
         let made = match name {
+            "batch_norm" => self.batch_norm(args)?,
             "conv2d" => self.conv(args),
             "max_pool2d" | "avg_pool2d" => self.pool(args, name == "max_pool2d"),
             "adaptive_avg_pool2d" => self.adaptive(args),
@@ -330,18 +270,19 @@ impl<'g> Lowering<'g> {
             "layer_norm" | "rms_norm" => self.norm(args, name == "layer_norm"),
             "softmax" | "log_softmax" => self.softmax(args, name == "softmax"),
             "embedding" => self.embedding(args),
-            "clamp" | "hardtanh" => self.clamp(args, name == "clamp"),
-            "leaky_relu" => self.leaky_relu(args),
-            "gelu" => match args.get("approximate").as_deref() {
-                Some(Argument::Str(form)) if **form == "tanh" => {
-                    self.unary(args, "x", Unary::Activation(Activation::GeluTanh))
-                }
-                _ => self.unary(args, "x", Unary::Activation(Activation::Gelu)),
-            },
-            "masked_fill" => self.masked_fill(args),
             "cat" => self.cat(args),
             "mean" => self.mean(args),
-            "dropout" if !args.flag("training") => self.floats(args, "x"),
+            "dropout"
+            | "dropout1d"
+            | "dropout2d"
+            | "dropout3d"
+            | "alpha_dropout"
+            | "feature_alpha_dropout"
+            | "stochastic_depth"
+                if !args.flag("training") =>
+            {
+                self.floats(args, "x")
+            }
             "contiguous" => self.view(args, View::Contiguous),
             "size" => {
                 let x = self.first(args);
@@ -393,80 +334,6 @@ impl<'g> Lowering<'g> {
         self.view(args, view)
     }
 
-    fn binary(&mut self, args: &Args<'_>, path: &str, f: Binary) -> Option<Id> {
-        let (a, b) = match path.starts_with("fx_core") {
-            true => ("a", "b"),
-            false => ("x", "other"),
-        };
-        let (a, b) = (args.get(a)?, args.get(b)?);
-        let is_floats = |argument: &Argument| {
-            self.item_of(argument)
-                .is_some_and(|id| self.draft.items[id].is_floats)
-        };
-        if !is_floats(&a) && !is_floats(&b) {
-            return None;
-        }
-        let (mut inputs, mut points) = (Vec::new(), Vec::new());
-        for side in [&a, &b] {
-            points.push(match &**side {
-                Argument::Float(x) => Point::Number(*x as f32),
-                Argument::Int(n) => Point::Number(*n as f32),
-                side => {
-                    inputs.push(self.item_of(side)?);
-                    Point::Input(inputs.len() - 1)
-                }
-            });
-        }
-        match (f, points[1]) {
-            (Binary::Pow, Point::Number(power)) => {
-                points[1] = Point::Unary(Unary::Pow(power), 0);
-            }
-            _ => points.push(Point::Binary(f, 0, 1)),
-        }
-        self.points(args, inputs, points)
-    }
-
-    fn clamp(&mut self, args: &Args<'_>, is_clamp: bool) -> Option<Id> {
-        let (low, high) = match is_clamp {
-            true => ("min", "max"),
-            false => ("min_val", "max_val"),
-        };
-        let bound = |name: &str, missing: f32| match args.is_none(name) {
-            true => Some(missing),
-            false => args.float(name).map(|x| x as f32),
-        };
-        let low = bound(low, f32::NEG_INFINITY)?;
-        let high = bound(high, f32::INFINITY)?;
-        self.unary(args, "x", Unary::Clamp(low, high))
-    }
-
-    fn leaky_relu(&mut self, args: &Args<'_>) -> Option<Id> {
-        let x = self.floats(args, "x")?;
-        let slope = args.float("negative_slope")? as f32;
-        let points = vec![
-            Point::Input(0),
-            Point::Number(0.0),
-            Point::Binary(Binary::Less, 0, 1),
-            Point::Number(slope),
-            Point::Binary(Binary::Mul, 0, 3),
-            Point::Select(2, 4, 0),
-        ];
-        self.points(args, vec![x], points)
-    }
-
-    fn masked_fill(&mut self, args: &Args<'_>) -> Option<Id> {
-        let x = self.floats(args, "x")?;
-        let mask = self.item_of(&*args.get("mask")?)?;
-        let value = args.float("value")? as f32;
-        let points = vec![
-            Point::Input(0),
-            Point::Input(1),
-            Point::Number(value),
-            Point::Select(1, 2, 0),
-        ];
-        self.points(args, vec![x, mask], points)
-    }
-
     fn conv(&mut self, args: &Args<'_>) -> Option<Id> {
         let x = self.floats(args, "x")?;
         let weight = self.constant(args, "weight")??;
@@ -488,6 +355,43 @@ impl<'g> Lowering<'g> {
             activation: Activation::None,
         };
         self.push(args, kind, vec![x])
+    }
+
+    /// A batch norm with its statistics, as a factor and a shift of each channel.
+    fn batch_norm(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
+        let Some(x) = self.floats(args, "x") else {
+            return Ok(None);
+        };
+        let names = ["running_mean", "running_var", "weight", "bias"];
+        let [
+            Some(Some(mean)),
+            Some(Some(variance)),
+            Some(weight),
+            Some(bias),
+        ] = names.map(|name| self.constant(args, name))
+        else {
+            return Ok(None);
+        };
+        let Some(eps) = args.float("eps") else {
+            return Ok(None);
+        };
+        let deviation = (variance.to_dtype(DType::F64)? + eps)?.sqrt()?;
+        let weight = match weight {
+            Some(weight) => weight.to_dtype(DType::F64)?,
+            None => Tensor::ones(mean.dims()?)?.to_dtype(DType::F64)?,
+        };
+        let factors = (weight / deviation)?;
+        let mut shifts = (mean.to_dtype(DType::F64)? * &factors)?.neg()?;
+        if let Some(bias) = bias {
+            shifts = (shifts + bias.to_dtype(DType::F64)?)?;
+        }
+        let kind = Kind::ChannelAffine {
+            factors: factors.to_dtype(DType::F32)?,
+            shifts: shifts.to_dtype(DType::F32)?,
+            activation: Activation::None,
+            is_image: false,
+        };
+        Ok(self.push(args, kind, vec![x]))
     }
 
     fn pool(&mut self, args: &Args<'_>, is_max: bool) -> Option<Id> {

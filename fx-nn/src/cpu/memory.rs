@@ -15,6 +15,8 @@ pub(super) type ImageSizes = (usize, usize, usize, usize, usize);
 pub(super) struct Pool {
     buffers: Vec<Arc<Buffer>>,
     images: Vec<Arc<Blocked>>,
+    /// Whether the program returns what the step gives that runs.
+    pub gives_result: bool,
 }
 
 impl Pool {

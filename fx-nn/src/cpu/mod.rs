@@ -23,11 +23,15 @@
 //! and `decompile` gives that back. Whatever the kernels do not cover runs as the source does:
 //! other element types, other devices, inputs or weights that need gradients.
 //!
+//! Weights are packed when a module is compiled: one that is written in place after that is not
+//! noticed, so compile again after training.
+//!
 //! Sizes are read when a program runs, so that one program serves every batch and every length.
 
 mod array;
 mod code;
 mod draft;
+mod elementwise;
 mod frame;
 mod fuse;
 mod layout;
@@ -37,12 +41,13 @@ mod products;
 mod program;
 mod run;
 mod steps;
+mod support;
 mod views;
 
 use std::sync::Arc;
 
 use fx_core::ir::{Op, ValueMeta};
-use fx_core::module::{Call, Callee};
+use fx_core::module::Call;
 use fx_core::passes::Region;
 use fx_core::passes::backend::{Backend, Executable, Metas, Support};
 use fx_core::value::DType;
@@ -107,11 +112,7 @@ impl Backend for Cpu {
         if let Some(dtype) = metas.dtypes().find(wrong) {
             return Support::no(format!("there are no kernels for {dtype}"));
         }
-        match (call.callee(), call.function()) {
-            (_, Some(function)) => code::supports_function(function),
-            (Callee::Module(module), _) => code::supports_layer(*module),
-            _ => Support::no("the callee is not known"),
-        }
+        support::supports_call(call)
     }
 
     fn worth(&self, gm: &GraphModule, part: &Region) -> bool {

@@ -2,11 +2,13 @@
 //!
 //! Invariant: operands are read where they are, whatever their strides.
 
+use std::sync::OnceLock;
+
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 use fx_kernels::attention::{Attention, HeadRows, Mask as HeadMask, MaskData, OutOrder, attention};
 use fx_kernels::matrix::{Finish, Matrices, Sizes, matmul};
-use fx_kernels::pointwise::{Chain, Operand};
+use fx_kernels::pointwise::{Chain, Operand, Tape};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, broadcast};
@@ -158,14 +160,7 @@ impl Reading<'_> {
                     .ok_or_else(|| Error::msg("the mask does not fit"));
             }
         };
-        let mut chain = Chain::new();
-        let (x, zero) = (chain.input(), chain.constant(0.0));
-        let infinite = chain.constant(f32::NEG_INFINITY);
-        let added = match forbids {
-            true => chain.select(x, infinite, zero),
-            false => chain.select(x, zero, infinite),
-        };
-        let tape = chain.finish(&[added]);
+        let tape = added_to_scores(forbids);
         let operand = Operand {
             data: self.memory(&array),
             start: array.start,
@@ -178,6 +173,21 @@ impl Reading<'_> {
         made.expanded(&sizes)
             .ok_or_else(|| Error::msg("the mask does not fit"))
     }
+}
+
+/// Truth values as what is added to scores: minus infinity where they forbid, or do not allow.
+fn added_to_scores(forbids: bool) -> &'static Tape {
+    static TAPES: [OnceLock<Tape>; 2] = [OnceLock::new(), OnceLock::new()];
+    TAPES[usize::from(forbids)].get_or_init(|| {
+        let mut chain = Chain::new();
+        let (x, zero) = (chain.input(), chain.constant(0.0));
+        let infinite = chain.constant(f32::NEG_INFINITY);
+        let added = match forbids {
+            true => chain.select(x, infinite, zero),
+            false => chain.select(x, zero, infinite),
+        };
+        chain.finish(&[added])
+    })
 }
 
 fn four_sizes(x: &Array) -> [usize; 4] {

@@ -10,7 +10,7 @@ use fx_core::value::{NodeId, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{Conv2d, ConvOptions};
 use fx_kernels::matrix::{Order, PackedMatrix, WeightKind, WeightOrder};
-use fx_kernels::pointwise::{Chain, Tape};
+use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::Options;
@@ -52,6 +52,13 @@ pub(super) enum Kernel {
         table: candle_core::Tensor,
         size: usize,
     },
+    ChannelAffine {
+        factors: Buffer,
+        shifts: Buffer,
+        activation: Activation,
+        /// For arrays; images have a kernel of their own.
+        tape: Option<Tape>,
+    },
     Tape(Tape),
 }
 
@@ -64,6 +71,8 @@ pub(super) struct Step {
     pub frees: Vec<Id>,
     /// The halo that readers of an image need.
     pub halo: usize,
+    /// Whether the program returns what it gives, or a view of it.
+    pub gives_result: bool,
     pub report: StepReport,
 }
 
@@ -99,6 +108,15 @@ impl Program {
         }
         for (_, id) in &returned {
             last_use[*id] = None;
+        }
+        let mut gives_result = vec![false; draft.items.len()];
+        for (_, id) in &returned {
+            gives_result[*id] = true;
+        }
+        for (id, item) in draft.items.iter().enumerate().rev() {
+            if gives_result[id] && matches!(item.kind, Kind::View(_)) {
+                gives_result[item.inputs[0]] = true;
+            }
         }
         let registers = draft.items.len();
         let mut frees: Vec<Vec<Id>> = vec![Vec::new(); registers];
@@ -147,6 +165,7 @@ impl Program {
                 out: id,
                 frees: std::mem::take(&mut frees[id]),
                 halo: halos[id],
+                gives_result: gives_result[id],
             });
         }
         Ok(program)
@@ -212,6 +231,7 @@ impl Kernel {
                 &format!("linear {} to {}", matrix.inputs(), matrix.outputs()),
                 *activation,
             ),
+            Kernel::ChannelAffine { activation, .. } => with("factors and shifts", *activation),
             Kernel::LayerNorm { .. } => "layer norm".into(),
             Kernel::RmsNorm { .. } => "RMS norm".into(),
             Kernel::Embedding { .. } => "embedding".into(),
@@ -327,9 +347,29 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
                 size,
             }
         }
+        Kind::ChannelAffine {
+            factors,
+            shifts,
+            activation,
+            is_image,
+        } => Kernel::ChannelAffine {
+            factors: floats_of(&factors)?,
+            shifts: floats_of(&shifts)?,
+            activation,
+            tape: (!is_image).then(|| affine(activation)),
+        },
         Kind::Pointwise(points) => Kernel::Tape(tape(&points)),
         kind => Kernel::Plain(kind),
     })
+}
+
+/// `activation(x * factor + shift)`, of three inputs.
+fn affine(activation: Activation) -> Tape {
+    let mut chain = Chain::new();
+    let [x, factor, shift] = [chain.input(), chain.input(), chain.input()];
+    let y = chain.mul_add(x, factor, shift);
+    let y = chain.unary(Unary::Activation(activation), y);
+    chain.finish(&[y])
 }
 
 fn tape(points: &[Point]) -> Tape {

@@ -10,7 +10,7 @@ use fx_core::{Error, Result};
 use smallvec::SmallVec;
 
 use super::array::{Array, Memory};
-use super::frame::{Frame, Reading, Register, slice};
+use super::frame::{Frame, Reading, Register, give, slice};
 use super::program::Program;
 use crate::Tensor;
 
@@ -69,6 +69,7 @@ impl Program {
                 inputs: &floats,
                 level: self.level,
             };
+            pool.gives_result = step.gives_result;
             let start = on_step.is_some().then(Instant::now);
             let made = reading.step(step, pool)?;
             if let (Some(on_step), Some(start)) = (&mut on_step, start) {
@@ -83,6 +84,9 @@ impl Program {
                 registers[*id] = Register::Empty;
             }
         }
+        for (_, id) in &self.returned {
+            give(&mut registers[*id])?;
+        }
         let reading = Reading {
             registers,
             inputs: &floats,
@@ -91,7 +95,11 @@ impl Program {
         let result = self.output.to_value(&mut |node| {
             let found = self.returned.iter().find(|(other, _)| *other == node);
             let (_, id) = found.ok_or_else(|| Error::msg("a result was not computed"))?;
-            reading.value(*id)
+            let mut arguments = self.arguments.iter();
+            match arguments.find(|(_, argument, _)| argument == id) {
+                Some((place, ..)) => Ok(inputs[*place].clone()),
+                None => reading.value(*id),
+            }
         })?;
         *out = result;
         for (_, id, _) in &self.arguments {

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::array::{Array, Dims, broadcast};
 use super::draft::{Id, Kind};
-use super::frame::{Reading, Register, array, filled, image, place, sizes_differ, slice};
+use super::frame::{Reading, Register, array, filled, image, place, result, sizes_differ, slice};
 use super::memory::{ImageSizes, Pool};
 use super::program::{Kernel, Step};
 use crate::Tensor;
@@ -86,6 +86,42 @@ impl Reading<'_> {
                 let weight = weight.as_ref().map(|w| &***w);
                 norm::rms_norm(level, *size, x, weight, *eps, out)
             }),
+            Kernel::ChannelAffine {
+                factors,
+                shifts,
+                activation,
+                tape: None,
+            } => {
+                let x = self.image(inputs[0])?;
+                image(sizes_of(x, step.halo), pool, |out| {
+                    conv::affine(level, x, factors, shifts, *activation, out)
+                })
+            }
+            Kernel::ChannelAffine {
+                factors,
+                shifts,
+                tape: Some(tape),
+                ..
+            } => {
+                let x = self.array(inputs[0], pool)?;
+                let mut channels: Dims = SmallVec::from_elem(0, x.dims.len());
+                match channels.get_mut(1) {
+                    Some(stride) if x.dims[1] == factors.len() => *stride = 1,
+                    _ => return Err(Error::msg("a batch norm is over other channels")),
+                }
+                let operands = [
+                    Operand {
+                        data: self.memory(&x),
+                        start: x.start,
+                        strides: &x.strides,
+                    },
+                    Operand::full(factors, &channels),
+                    Operand::full(shifts, &channels),
+                ];
+                array(x.dims.clone(), pool, |out| {
+                    tape.run(level, &x.dims, &operands, &mut [out])
+                })
+            }
             Kernel::Embedding { table, size } => self.embedding(inputs[0], table, *size, pool),
             Kernel::Tape(tape) => {
                 let arrays: Result<SmallVec<[Array; 6]>> =
@@ -105,6 +141,10 @@ impl Reading<'_> {
                         strides: &array.strides,
                     })
                     .collect();
+                if pool.gives_result {
+                    let floats = tape.collect(level, &dims, &operands);
+                    return Ok(result(dims, floats.map_err(sizes_differ)?));
+                }
                 array(dims.clone(), pool, |out| {
                     tape.run(level, &dims, &operands, &mut [out])
                 })
@@ -146,13 +186,7 @@ impl Reading<'_> {
     /// The residual of a convolution, of the sizes of its result.
     fn residual(&self, id: Id, sizes: ImageSizes) -> Result<Arc<Blocked>> {
         let residual = self.image(id)?;
-        let (batch, channels, height, width, _) = sizes;
-        let same = (
-            residual.batch(),
-            residual.channels(),
-            residual.height(),
-            residual.width(),
-        ) == (batch, channels, height, width);
+        let same = sizes_of(residual, sizes.4) == sizes;
         match same {
             true => Ok(Arc::clone(residual)),
             false => Err(Error::msg("a sum changes the sizes of an image")),
@@ -282,12 +316,12 @@ impl Reading<'_> {
             Kind::Mean { dims, keepdim } => self.mean(inputs[0], dims, *keepdim, pool)?,
             Kind::ImageAdd(activation) => {
                 let (a, b) = (self.image(inputs[0])?, self.image(inputs[1])?);
-                let sizes = (a.batch(), a.channels(), a.height(), a.width(), step.halo);
+                let sizes = sizes_of(a, step.halo);
                 image(sizes, pool, |out| conv::add(level, a, b, *activation, out))?
             }
             Kind::ImageActivate(activation) => {
                 let x = self.image(inputs[0])?;
-                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
+                let sizes = sizes_of(x, step.halo);
                 image(sizes, pool, |out| {
                     conv::activate(level, x, *activation, out)
                 })?
@@ -300,7 +334,7 @@ impl Reading<'_> {
                 let count: Dims = SmallVec::from_slice(&[gates.batch(), gates.channels()]);
                 let gates = filled(count, pool, |out| gates.to_nchw(out).map_err(sizes_differ))?;
                 let gates = self.floats(&gates);
-                let sizes = (x.batch(), x.channels(), x.height(), x.width(), step.halo);
+                let sizes = sizes_of(x, step.halo);
                 let none = fx_kernels::Activation::None;
                 image(sizes, pool, |out| conv::scale(level, x, gates, none, out))?
             }
@@ -411,6 +445,11 @@ impl Reading<'_> {
             Ok(())
         })
     }
+}
+
+/// The sizes of images like these, with a halo.
+fn sizes_of(x: &Blocked, halo: usize) -> ImageSizes {
+    (x.batch(), x.channels(), x.height(), x.width(), halo)
 }
 
 /// The sum of floats, in lanes.

@@ -67,16 +67,12 @@ impl StochasticDepth {
 
 #[trace(leaf, impure = draws, path = "fx_nn::models::convnext::StochasticDepth")]
 impl StochasticDepth {
-    /// Applies the layer to `[N, C, H, W]`.
+    /// Applies the layer to `[N, ..]`.
     ///
     /// # Errors
     /// Returns an error if `p` was set outside [0, 1].
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if !self.draws() {
-            return Ok(x.clone());
-        }
-        let samples = Tensor::ones((x.size(0)?, 1, 1, 1))?;
-        x * ops::dropout(&samples, self.p, true)?
+        ops::stochastic_depth(x, self.p, "row", self.training)
     }
 }
 

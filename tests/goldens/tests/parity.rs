@@ -1,5 +1,5 @@
 //! Every golden with numbers: graph equal but for named exceptions, numbers within 1e-5 of abs-max of PyTorch's
-//! float64, traced, interpreted and transformed runs equal to eager ones, and so the source that is generated of it, and of
+//! float64, traced, interpreted and transformed runs equal to eager ones, compiled ones close to them, and so the source that is generated of it, and of
 //! what no golden is of.
 
 use std::collections::HashMap;
@@ -9,6 +9,7 @@ use fx_core::ir::{Argument, Graph};
 use fx_core::module::{ComponentExt, Module};
 use fx_core::trace::{FromValue, Trace, TraceContext, Tracer};
 use fx_core::value::{NodeId, Value};
+use fx_goldens::cases::compiled::Compiled;
 use fx_goldens::cases::{CASES, MISSING, Row};
 use fx_goldens::generated;
 use fx_goldens::golden::num_names;
@@ -23,6 +24,8 @@ fn row(name: &str) -> Result<Row> {
     let case = case.expect("a case of the test's name");
     let row = (case.run)(case.name)?;
     assert!(row.passed(), "{row}");
+    let compiled = Compiled::of(row.name, &row.made)?;
+    assert!(compiled.passed(), "{compiled}");
     Ok(row)
 }
 

@@ -1,6 +1,7 @@
 //! Every golden with numbers, made here: traced, compared in graph and numbers, and run eagerly; it owns that none is
 //! left out without a reason.
 
+pub mod compiled;
 pub mod documentation;
 pub mod edits;
 pub mod features;

@@ -1,0 +1,61 @@
+//! Which calls a program can have.
+//!
+//! Invariant: what is refused would have effects, or be in training.
+
+use fx_core::Result;
+use fx_core::ir::Argument;
+use fx_core::module::{Call, Callee, Module};
+use fx_core::passes::backend::Support;
+use fx_core::trace::Trace;
+
+use super::lower::has_kernel;
+
+/// What stops a run that the graph would stop too: the graph says why.
+const ASSERTIONS: [&str; 2] = [
+    "fx_core::operator::_assert",
+    "fx_core::operator::assert_specialized",
+];
+
+/// Whether a program can have a call. A function without a kernel is called as it is, on values.
+pub(super) fn supports_call(call: &Call<'_>) -> Support {
+    match (call.callee(), call.function()) {
+        (_, Some(function)) => {
+            let training = is_training(call);
+            let path = function.path();
+            match function.def().effects.is_pure() {
+                _ if training == Some(true) => Support::no(format!("{path} is in training")),
+                _ if has_kernel(function) => Support::Yes,
+                true => Support::IfFused,
+                false if training == Some(false) || ASSERTIONS.contains(&path) => Support::IfFused,
+                false => Support::no(format!("{path} has effects")),
+            }
+        }
+        (Callee::Module(layer), _) => match supports_layer(*layer) {
+            Ok(support) => support,
+            Err(error) => Support::no(format!("its body cannot be traced: {error}")),
+        },
+        _ => Support::no("the callee is not known"),
+    }
+}
+
+/// Whether a call has an argument that says so; `None` if it has no such argument.
+fn is_training(call: &Call<'_>) -> Option<bool> {
+    let bound = call.bind().ok()?;
+    match bound.get("training").as_deref() {
+        Some(Argument::Bool(training)) => Some(*training),
+        _ => None,
+    }
+}
+
+fn supports_layer(layer: &dyn Module) -> Result<Support> {
+    let body = Trace::new(layer).graph_module()?;
+    let mut support = Support::IfFused;
+    for node in body.graph().nodes().filter(|node| node.op().is_call()) {
+        match supports_call(&body.call(node)?) {
+            Support::Yes => support = Support::Yes,
+            no @ Support::No(_) => return Ok(no),
+            _ => {}
+        }
+    }
+    Ok(support)
+}
