@@ -48,7 +48,8 @@ impl fmt::Display for Support {
 /// What a file needs, and what of it fx does not have.
 ///
 /// ```
-/// /// use fx_onnx::{Export, OnnxExt};
+/// use fx_nn::prelude::*;
+/// use fx_onnx::{Export, OnnxExt};
 /// let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
 /// let path = std::env::temp_dir().join("fx_onnx_support.onnx");
 /// gm.to_onnx(&path, &Export::example(&Tensor::ones(3)?))?;

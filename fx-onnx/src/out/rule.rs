@@ -19,12 +19,18 @@ type Emit = dyn Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync;
 /// ```
 /// use fx_nn::function_table;
 /// use fx_nn::prelude::*;
+/// use fx_nn::shapes::{Fake, ShapeRule};
 /// use fx_onnx::{Export, OnnxExt, Rule};
 ///
 /// #[wrap]
 /// fn swish2(x: &Tensor) -> Result<Tensor> {
 ///     x * ops::sigmoid(&(x * 2.0)?)?
 /// }
+///
+/// // Shapes are inferred before a file is written.
+/// function_table! { ShapeRule {
+///     function!(swish2) => ShapeRule(|call| Ok(Fake::tensor(call.tensor("x")?.clone()))),
+/// } }
 ///
 /// function_table! { Rule {
 ///     function!(swish2) => Rule::new(|cx, call| {
