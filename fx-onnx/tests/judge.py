@@ -2,7 +2,9 @@
 
     cargo run --release -p fx-onnx --example onnx_out -- DIR     # writes our files
     python fx-onnx/tests/judge.py out DIR                         # onnx.checker and onnxruntime on them
+    python fx-onnx/tests/judge.py nodes DIR                       # node counts beside those of torch's exporter
     python fx-onnx/tests/judge.py in DIR                          # torch's exports, read by `examples/onnx_in`
+    python fx-onnx/tests/judge.py rust DIR                        # torch's exports as Rust, by `examples/onnx_to_rust`
 """
 
 import os
@@ -206,9 +208,34 @@ def judge_in(folder):
     return subprocess.run([*([built] if built else cargo), str(folder)], cwd=HERE.parent.parent).returncode
 
 
+def rust(folder):
+    """torch's ResNet-18 and a small BERT, written as Rust by `examples/onnx_to_rust`."""
+    import torch
+    import torchvision
+    import transformers as hf
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    image = torch.randn(1, 3, 64, 64)
+    resnet = settled(torchvision.models.resnet18(num_classes=10), torch.randn(4, 3, 64, 64))
+    config = hf.BertConfig(
+        vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=32, attn_implementation="eager",
+    )
+    bert = settled(hf.BertForSequenceClassification(config), None)
+    bert.config.return_dict = False
+    paths = []
+    for name, model, args in (("resnet18", resnet, (image,)), ("bert", bert, (torch.randint(0, 90, (2, 8)),))):
+        paths.append(folder / f"{name}.onnx")
+        with torch.no_grad():
+            export(model.eval(), args, paths[-1], dynamo=True)
+    command = ["cargo", "run", "--release", "-q", "-p", "fx-onnx", "--example", "onnx_to_rust", "--"]
+    return subprocess.run([*command, *map(str, paths)], cwd=HERE.parent.parent).returncode
+
+
 def main():
     what, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    return {"out": judge_out, "nodes": counts, "in": judge_in}[what](folder)
+    return {"out": judge_out, "nodes": counts, "in": judge_in, "rust": rust}[what](folder)
 
 
 if __name__ == "__main__":

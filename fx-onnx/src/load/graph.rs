@@ -5,14 +5,17 @@
 
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::Mutex;
 
 use fx_nn::ir::{SourceLocation, TensorMeta};
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::trace::{CallArgs, placed};
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::layers::Turned;
 use super::node::{Given, NodeCx};
 use super::scan::Limits;
 use super::value::V;
@@ -33,6 +36,9 @@ pub(super) struct Reader<'m> {
     pub opaque: &'m IndexMap<String, Opaque>,
     /// What the file says of values, for those of which nothing is known.
     pub hints: &'m FxHashMap<String, TensorMeta>,
+    /// The paths of the constants, by their identity.
+    pub paths: &'m FxHashMap<u64, String>,
+    pub turned: &'m Mutex<Turned>,
     /// How many nodes were read, functions opened.
     pub count: Cell<usize>,
     pub depth: Cell<usize>,
@@ -107,6 +113,17 @@ impl Reader<'_> {
             .unwrap_or(if domain.is_empty() { 13 } else { 1 })
     }
 
+    /// Keeps which matrix of the file was turned.
+    pub fn note_turned(&self, before: &Tensor, turned: &Tensor) {
+        let ids = (Object::object_id(before), Object::object_id(turned));
+        if let (Some(before_id), Some(id)) = ids
+            && let Some(path) = self.paths.get(&before_id)
+            && let Ok(mut known) = self.turned.lock()
+        {
+            known.insert(id, (path.clone(), before.clone()));
+        }
+    }
+
     /// The value of a name.
     pub fn find(scopes: &Scopes, name: &str) -> Result<V> {
         if name.is_empty() {
@@ -123,7 +140,7 @@ impl Reader<'_> {
     pub fn graph(&self, graph: &GraphProto, scopes: &mut Scopes, is_root: bool) -> Given {
         if !is_root {
             for constant in &graph.initializer {
-                let tensor = tensors::tensor(constant, self.folder)?;
+                let tensor = tensors::tensor(constant, self.folder, false)?;
                 let dtype = Tensor::dtype(&tensor)?;
                 if let Some(scope) = scopes.last_mut() {
                     scope.insert(constant.name.clone(), V::of(tensor, dtype));
@@ -149,7 +166,7 @@ impl Reader<'_> {
             };
             for (name, value) in node.output.iter().zip(given) {
                 if !name.is_empty() {
-                    scope.insert(name.clone(), value);
+                    scope.insert(name.clone(), settled(value)?);
                 }
             }
         }
@@ -323,6 +340,8 @@ impl Reader<'_> {
             limits: self.limits,
             opaque: self.opaque,
             hints: self.hints,
+            paths: self.paths,
+            turned: self.turned,
         };
         let mut scopes = vec![scope];
         let result = inner.nodes(&nodes, &mut scopes);
@@ -333,6 +352,19 @@ impl Reader<'_> {
             .iter()
             .map(|name| Self::find(&scopes, name))
             .collect()
+    }
+}
+
+/// A constant that was computed of weights is not trained with them.
+fn settled(value: V) -> Result<V> {
+    let V::Tensor(tensor, dtype) = &value else {
+        return Ok(value);
+    };
+    match tensor.candle() {
+        Ok(data) if data.track_op() && !data.is_variable() => {
+            Ok(V::Tensor(tensor.detach()?, *dtype))
+        }
+        _ => Ok(value),
     }
 }
 

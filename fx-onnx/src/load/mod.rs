@@ -3,6 +3,7 @@
 //! Invariant: a file that is refused says where; nothing is made of what it does not have.
 
 mod graph;
+mod layers;
 mod node;
 mod ops;
 mod paths;
@@ -179,11 +180,13 @@ impl Load {
                 "{file} has sparse constants, which fx does not have"
             )));
         }
-        for constant in std::mem::take(&mut graph.initializer) {
+        let constants = std::mem::take(&mut graph.initializer);
+        let weights = layers::weights(&graph.node);
+        for constant in constants {
             if self.constants.contains_key(&constant.name) {
                 continue;
             }
-            let tensor = tensors::tensor(&constant, folder)?;
+            let tensor = tensors::tensor(&constant, folder, weights.contains(&*constant.name))?;
             if dtype::known(constant.data_type).is_some_and(|d| matches!(d, DType::I8 | DType::U16))
                 && !quantized(&graph.node, &constant.name)
             {
@@ -257,11 +260,16 @@ impl Load {
             file: file.to_string(),
             folder: folder.map(Path::to_path_buf),
             limits: self.limits,
+            turned: Arc::default(),
         };
-        let traced = Trace::new(&root).inputs(specs).graph_module()?;
+        let traced = Trace::new(&root).inputs(specs.clone()).graph_module()?;
         let mut module =
             GraphModule::new(traced.attributes().clone(), traced.graph().clone(), &name)?;
         module.eliminate_dead_code()?;
+        if let Ok(turned) = root.turned.lock() {
+            layers::layers(&mut module, &turned)?;
+        }
+        module.infer_shapes(&specs)?;
         Ok(Import { module, report })
     }
 
@@ -473,7 +481,7 @@ fn opaque(
 /// Returns an error if fx holds no tensors of its type, or its bytes do not fit its sizes.
 pub fn tensor(proto: &crate::proto::TensorProto) -> Result<Tensor> {
     Root::known_type(proto.data_type, &proto.name)?;
-    tensors::tensor(proto, None)
+    tensors::tensor(proto, None, false)
 }
 
 /// Reads a file, and the files with weights beside it.

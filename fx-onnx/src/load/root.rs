@@ -2,15 +2,18 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use fx_nn::ir::{ParamSpec, TensorMeta};
 use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use super::graph::Reader;
+use super::layers::Turned;
 use super::scan::Limits;
 use super::value::V;
 use crate::dtype;
@@ -20,7 +23,7 @@ use crate::proto::ModelProto;
 /// A file with its constants as tensors.
 #[derive(Debug, Clone)]
 pub(super) struct Root {
-    pub model: std::sync::Arc<ModelProto>,
+    pub model: Arc<ModelProto>,
     /// The constants by path, with their names in the file.
     pub tensors: IndexMap<String, (String, Tensor)>,
     pub opaque: IndexMap<String, Opaque>,
@@ -34,6 +37,8 @@ pub(super) struct Root {
     pub file: String,
     pub folder: Option<PathBuf>,
     pub limits: Limits,
+    /// What was turned while the file was read.
+    pub turned: Arc<Mutex<Turned>>,
 }
 
 impl Root {
@@ -55,7 +60,14 @@ impl Root {
             let tensor = Tensor::from_value((*value).clone())?;
             scope.insert(name.clone(), V::Tensor(tensor, *dtype));
         }
+        let ids = self
+            .tensors
+            .iter()
+            .filter_map(|(path, (_, tensor))| Some((Object::object_id(tensor)?, path.clone())));
+        let paths: FxHashMap<u64, String> = ids.collect();
         let reader = Reader {
+            paths: &paths,
+            turned: &self.turned,
             file: &self.file,
             folder: self.folder.as_deref(),
             limits: self.limits,

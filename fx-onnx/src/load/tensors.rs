@@ -169,11 +169,11 @@ fn raw(proto: &TensorProto, count: usize, width: usize, folder: Option<&Path>) -
     Ok(bytes)
 }
 
-/// A constant as a tensor.
+/// A constant as a tensor; as a parameter if it is floats to be trained.
 ///
 /// # Errors
 /// Returns an error that names it, if its type is not fx's or its bytes do not fit its sizes.
-pub(super) fn tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor> {
+pub(super) fn tensor(proto: &TensorProto, folder: Option<&Path>, trained: bool) -> Result<Tensor> {
     let what = format!("the constant `{}`", proto.name);
     let (shape, count) = shape_of(&proto.dims, &what)?;
     let about = |error: Error| Error::msg(format_args!("{what}: {error}"));
@@ -184,38 +184,49 @@ pub(super) fn tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tenso
         ))));
     };
     let bytes = raw(proto, count, dtype.size_in_bytes(), folder).map_err(about)?;
-    of_bytes(&bytes, dtype, &shape).map_err(about)
+    of_bytes(&bytes, dtype, &shape, trained).map_err(about)
 }
 
-/// A tensor of bytes.
-pub(super) fn of_bytes(bytes: &[u8], dtype: DType, shape: &[usize]) -> Result<Tensor> {
-    let held = match dtype {
-        DType::Bool | DType::U8 => candle_core::DType::U8,
-        DType::U32 => candle_core::DType::U32,
-        DType::I16 => candle_core::DType::I16,
-        DType::I32 => candle_core::DType::I32,
-        DType::I64 => candle_core::DType::I64,
-        DType::F16 => candle_core::DType::F16,
-        DType::BF16 => candle_core::DType::BF16,
-        DType::F32 => candle_core::DType::F32,
-        DType::F64 => candle_core::DType::F64,
-        // fx holds no tensors of these. What is quantized is read as the numbers that it stands for, which fit a wider type.
-        DType::I8 => {
-            let wide: Vec<i16> = bytes.iter().map(|b| i16::from(*b as i8)).collect();
-            return Tensor::from_vec(wide, shape);
-        }
-        DType::U16 => {
-            let wide: Vec<i32> = bytes
-                .chunks_exact(2)
-                .map(|b| i32::from(u16::from_le_bytes([b[0], b[1]])))
-                .collect();
-            return Tensor::from_vec(wide, shape);
-        }
+/// A tensor of bytes, or a variable of them if it is floats to be trained.
+pub(super) fn of_bytes(
+    bytes: &[u8],
+    dtype: DType,
+    shape: &[usize],
+    trained: bool,
+) -> Result<Tensor> {
+    let trained = trained && dtype.is_floating_point();
+    macro_rules! made {
+        ($of:ty, $read:expr) => {
+            made!($of, $of, $read)
+        };
+        ($from:ty, $of:ty, $read:expr) => {{
+            let (all, _) = bytes.as_chunks::<{ size_of::<$from>() }>();
+            let values: Vec<$of> = all.iter().copied().map($read).collect();
+            // A variable is made of the values themselves; one of a tensor would be a copy.
+            match trained {
+                true => candle_core::Var::from_vec(values, shape, &candle_core::Device::Cpu)
+                    .map(candle_core::Var::into_inner),
+                false => candle_core::Tensor::from_vec(values, shape, &candle_core::Device::Cpu),
+            }
+        }};
+    }
+    let data = match dtype {
+        DType::Bool | DType::U8 => made!(u8, u8::from_le_bytes),
+        DType::U32 => made!(u32, u32::from_le_bytes),
+        DType::I16 => made!(i16, i16::from_le_bytes),
+        DType::I32 => made!(i32, i32::from_le_bytes),
+        DType::I64 => made!(i64, i64::from_le_bytes),
+        DType::F16 => made!(half::f16, half::f16::from_le_bytes),
+        DType::BF16 => made!(half::bf16, half::bf16::from_le_bytes),
+        DType::F32 => made!(f32, f32::from_le_bytes),
+        DType::F64 => made!(f64, f64::from_le_bytes),
+        // fx holds no tensors of these. What is quantized is read as the numbers that it stands for, which fit a wider
+        // type.
+        DType::I8 => made!(u8, i16, |[byte]| i16::from(byte as i8)),
+        DType::U16 => made!(u16, i32, |bytes| i32::from(u16::from_le_bytes(bytes))),
         other => return Err(Error::msg(format_args!("fx holds no tensors of {other}"))),
     };
-    let data = candle_core::Tensor::from_raw_buffer(bytes, held, shape, &candle_core::Device::Cpu)
-        .map_err(Error::other)?;
-    let tensor = Tensor::from(data);
+    let tensor = Tensor::from(data.map_err(Error::other)?);
     match dtype {
         DType::Bool => tensor.ne(0),
         _ => Ok(tensor),

@@ -135,6 +135,14 @@ impl V {
     }
 }
 
+/// A tensor in an element type; as it is if it is known to be in that.
+pub(super) fn as_type(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    match V::Tensor(x.clone(), None).dtype() {
+        Some(own) if own == dtype => Ok(x.clone()),
+        _ => ops::to_dtype(x, dtype),
+    }
+}
+
 /// Sizes as a tensor.
 fn of_ints(items: &[Int], scalar: bool) -> Result<Tensor> {
     if let Some(known) = items

@@ -4,7 +4,7 @@ use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
 use super::Rule;
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -167,18 +167,18 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 if have < want {
                     return Err(Error::msg("a mask that is shorter than the keys"));
                 }
-                masked = (masked + ops::to_dtype(&mask, dtype)?)?;
+                masked = (masked + as_type(&mask, dtype)?)?;
             }
             let with_mask = masked.clone();
             let weights = match cx.type_of("softmax_precision")? {
                 Some(wide) if wide != dtype => {
-                    ops::to_dtype(&ops::softmax(&ops::to_dtype(&masked, wide)?, -1)?, dtype)?
+                    as_type(&ops::softmax(&as_type(&masked, wide)?, -1)?, dtype)?
                 }
                 _ => ops::softmax(&masked, -1)?,
             };
             // A row that sees nothing gives zeros.
             let weights = ops::r#where(&ops::isnan(&weights)?, 0.0, &weights)?;
-            let y = ops::matmul(&ops::to_dtype(&weights, dtype)?, &v)?;
+            let y = ops::matmul(&as_type(&weights, dtype)?, &v)?;
             let y = match flat {
                 true => ops::flatten(&ops::transpose(&y, 1, 2)?, 2, 3)?,
                 false => y,

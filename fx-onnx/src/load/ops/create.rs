@@ -6,14 +6,14 @@ use fx_nn::{Error, Result};
 use super::Rule;
 use crate::load::node::NodeCx;
 use crate::load::tensors;
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
         "Constant" => |cx| {
             let of = |name: &str| cx.attribute(name);
             if let Some(tensor) = of("value").and_then(|a| a.t.as_ref()) {
-                let tensor = tensors::tensor(tensor, cx.reader.folder)?;
+                let tensor = tensors::tensor(tensor, cx.reader.folder, false)?;
                 let dtype = Tensor::dtype(&tensor)?;
                 return cx.of(tensor, dtype);
             }
@@ -37,7 +37,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let sizes = cx.input(0).ints()?;
             let (value, dtype) = match cx.attribute("value").and_then(|a| a.t.as_ref()) {
                 Some(tensor) => {
-                    let tensor = tensors::tensor(tensor, cx.reader.folder)?;
+                    let tensor = tensors::tensor(tensor, cx.reader.folder, false)?;
                     (tensor.number_of(), Tensor::dtype(&tensor)?)
                 }
                 None => (fx_nn::Number::Float(0.0), DType::F32),
@@ -74,7 +74,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                     ));
                 }
                 let all = ops::arange(0, count, 1, Some(DType::F64))?;
-                return cx.of(ops::to_dtype(&((all * delta)? + start)?, dtype)?, dtype);
+                return cx.of(as_type(&((all * delta)? + start)?, dtype)?, dtype);
             }
             let one = |at: usize| -> Result<Int> {
                 cx.input(at)
@@ -108,7 +108,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             });
             let ones: Vec<f32> = ones.collect();
             cx.of(
-                ops::to_dtype(
+                as_type(
                     &Tensor::from_vec(ones, (rows as usize, columns as usize))?,
                     dtype,
                 )?,
@@ -148,7 +148,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "Bernoulli" => |cx| {
             let x = cx.tensor(0)?;
             let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
-            cx.of(ops::to_dtype(&ops::bernoulli(&x)?, dtype)?, dtype)
+            cx.of(as_type(&ops::bernoulli(&x)?, dtype)?, dtype)
         },
         "HannWindow" | "HammingWindow" | "BlackmanWindow" => |cx| {
             let size = cx
@@ -174,7 +174,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 .map(|n| a - b * (turn * n as f64).cos() + c * (2.0 * turn * n as f64).cos())
                 .collect();
             cx.of(
-                ops::to_dtype(&Tensor::from_vec(all, size as usize)?, dtype)?,
+                as_type(&Tensor::from_vec(all, size as usize)?, dtype)?,
                 dtype,
             )
         },
@@ -193,7 +193,7 @@ fn drawn(cx: &NodeCx<'_>, sizes: Vec<Int>, dtype: DType) -> super::Given {
             ((ops::rand(sizes, Some(DType::F32))? * (high - low))? + low)?
         }
     };
-    cx.of(ops::to_dtype(&y, dtype)?, dtype)
+    cx.of(as_type(&y, dtype)?, dtype)
 }
 
 /// The one number of a tensor.

@@ -5,7 +5,7 @@ use fx_nn::{Error, Result};
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -81,11 +81,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let dtype = cx.dtype(0)?;
             let b = match (dtype.is_floating_point(), cx.dtype(1)?.is_floating_point()) {
                 (false, true) => {
-                    let wide = ops::to_dtype(&a, DType::F64)?;
-                    let y = wide.pow(&ops::to_dtype(&b, DType::F64)?)?;
-                    return cx.of(ops::to_dtype(&y, dtype)?, dtype);
+                    let wide = as_type(&a, DType::F64)?;
+                    let y = wide.pow(&as_type(&b, DType::F64)?)?;
+                    return cx.of(as_type(&y, dtype)?, dtype);
                 }
-                _ if cx.dtype(1)? != dtype => ops::to_dtype(&b, dtype)?,
+                _ if cx.dtype(1)? != dtype => as_type(&b, dtype)?,
                 _ => b,
             };
             cx.of(a.pow(&b)?, dtype)
@@ -286,7 +286,7 @@ fn cast(cx: &NodeCx<'_>, dtype: DType) -> Given {
     }
     let y = match dtype {
         DType::Bool => x.ne(0)?,
-        _ => ops::to_dtype(&x, dtype)?,
+        _ => as_type(&x, dtype)?,
     };
     cx.of(y, dtype)
 }

@@ -5,7 +5,7 @@ use fx_nn::{Dims, Error, Result};
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -229,7 +229,7 @@ fn gemm(cx: &mut NodeCx<'_>) -> Given {
     let y = if dtype.is_floating_point() {
         y
     } else {
-        ops::to_dtype(&y, dtype)?
+        as_type(&y, dtype)?
     };
     cx.of(y, dtype)
 }
@@ -259,7 +259,7 @@ fn loss(cx: &NodeCx<'_>, logits: bool) -> Given {
     let ignore = cx.attribute("ignore_index").and_then(|a| a.i);
     let reduction = cx.text("reduction", "mean");
     let log_probs = if logits { ops::log_softmax(&x, 1)? } else { x };
-    let target = ops::to_dtype(&target, DType::I64)?;
+    let target = as_type(&target, DType::I64)?;
     let ignored = ignore.map(|index| target.eq(index)).transpose()?;
     let safe = match &ignored {
         Some(ignored) => ops::masked_fill(&target, ignored, 0)?,

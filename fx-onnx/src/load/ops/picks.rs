@@ -1,11 +1,12 @@
 //! Elements by their places.
 
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
 use super::Rule;
 use crate::load::node::NodeCx;
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -31,6 +32,12 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 }
                 let one = ops::unsqueeze(&wrapped(cx, &at, axis)?, 0)?;
                 return cx.like(ops::squeeze(&ops::index_select(&x, axis, &one)?, axis)?);
+            }
+            // A table of the file: what looks up rows counts from the start.
+            let is_table = Object::proxy(&x).is_none() && cx.rank(0)? == 2 && cx.is_float(0);
+            if is_table && axis == 0 && !at_known(&at)? {
+                let at = as_type(&at, DType::I64)?;
+                return cx.like(ops::embedding(&at, &x, None)?);
             }
             let at = wrapped(cx, &at, axis)?;
             if cx.rank(1)? == 1 {
@@ -136,10 +143,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let values = cx.tensor(2)?;
             let rank = cx.rank(0)? + 1;
             let axis = cx.axis("axis", -1, rank)?;
-            let at = ops::to_dtype(&at, DType::I64)?;
+            let at = as_type(&at, DType::I64)?;
             let at = ops::remainder(&at, depth)?;
             // Places outside of the range are off; they are in it only after the remainder.
-            let given = ops::to_dtype(&cx.tensor(0)?, DType::I64)?;
+            let given = as_type(&cx.tensor(0)?, DType::I64)?;
             let inside = ops::logical_and(&given.ge(-depth)?, &given.lt(depth)?)?;
             let classes: Tensor = Tensor::from_vec((0..depth).collect(), depth as usize)?;
             let on = ops::unsqueeze(&at, -1)?.eq(&classes)?;
@@ -161,9 +168,9 @@ fn at_known(at: &Tensor) -> Result<bool> {
 /// Places counted from the end, from the start.
 fn wrapped(cx: &NodeCx<'_>, at: &Tensor, axis: i64) -> Result<Tensor> {
     if at_known(at)? && at.to_vec()?.iter().all(|n| *n >= 0.0) {
-        return ops::to_dtype(at, DType::I64);
+        return as_type(at, DType::I64);
     }
-    let at = ops::to_dtype(at, DType::I64)?;
+    let at = as_type(at, DType::I64)?;
     let size = match cx.shape(0)?[axis as usize].as_number() {
         Some(size) => Int::from(size),
         None => return Ok(at),
@@ -176,7 +183,7 @@ fn flat_places(at: &Tensor, shape: &[usize], places: &[usize], batch: usize) -> 
     let depth = *places
         .last()
         .ok_or_else(|| Error::msg("places without dims"))?;
-    let at = ops::to_dtype(at, DType::I64)?;
+    let at = as_type(at, DType::I64)?;
     let count: usize = places[..places.len() - 1].iter().product();
     let mut flat: Option<Tensor> = None;
     let outer: usize = shape[..batch].iter().product();

@@ -5,7 +5,7 @@ use fx_nn::{Error, Result};
 
 use super::Rule;
 use crate::load::node::NodeCx;
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -23,27 +23,27 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             }
             let scale = along(cx, &scale, 1)?;
             let mut y = ops::round(
-                &(ops::to_dtype(&x, DType::F32)? / ops::to_dtype(&scale, DType::F32)?)?,
+                &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
                 0,
             )?;
             if cx.has(2) {
                 let zero = along(cx, &cx.tensor(2)?, 2)?;
-                y = (y + ops::to_dtype(&zero, DType::F32)?)?;
+                y = (y + as_type(&zero, DType::F32)?)?;
             }
             let y = ops::clamp(&y, 0.0, 255.0)?;
-            cx.of(ops::to_dtype(&y, dtype)?, dtype)
+            cx.of(as_type(&y, dtype)?, dtype)
         },
         "DequantizeLinear" => |cx| {
             let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
             let to = cx.dtype(1)?;
             let scale = along(cx, &scale, 1)?;
-            let mut y = ops::to_dtype(&x, DType::F32)?;
+            let mut y = as_type(&x, DType::F32)?;
             if cx.has(2) {
                 let zero = along(cx, &cx.tensor(2)?, 2)?;
-                y = (y - ops::to_dtype(&zero, DType::F32)?)?;
+                y = (y - as_type(&zero, DType::F32)?)?;
             }
-            let y = (y * ops::to_dtype(&scale, DType::F32)?)?;
-            cx.of(ops::to_dtype(&y, to)?, to)
+            let y = (y * as_type(&scale, DType::F32)?)?;
+            cx.of(as_type(&y, to)?, to)
         },
         "DynamicQuantizeLinear" => |cx| {
             let x = cx.tensor(0)?;
@@ -54,17 +54,17 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let point = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
             let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &point)?, 0.0, 255.0)?;
             Ok(vec![
-                V::of(ops::to_dtype(&y, DType::U8)?, DType::U8),
+                V::of(as_type(&y, DType::U8)?, DType::U8),
                 V::of(scale, DType::F32),
-                V::of(ops::to_dtype(&point, DType::U8)?, DType::U8),
+                V::of(as_type(&point, DType::U8)?, DType::U8),
             ])
         },
         "MatMulInteger" => |cx| {
             let wide = |at: usize, zero: usize| -> Result<Tensor> {
-                let x = ops::to_dtype(&cx.tensor(at)?, DType::F64)?;
+                let x = as_type(&cx.tensor(at)?, DType::F64)?;
                 match cx.optional(zero)? {
                     Some(zero_point) => {
-                        let mut zero_point = ops::to_dtype(&zero_point, DType::F64)?;
+                        let mut zero_point = as_type(&zero_point, DType::F64)?;
                         if at == 0 && cx.rank(zero)? == 1 && cx.known_shape(zero)? != [1] {
                             zero_point = ops::unsqueeze(&zero_point, -1)?;
                         }
@@ -74,7 +74,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 }
             };
             let y = ops::matmul(&wide(0, 2)?, &wide(1, 3)?)?;
-            cx.of(ops::to_dtype(&y, DType::I32)?, DType::I32)
+            cx.of(as_type(&y, DType::I32)?, DType::I32)
         },
         _ => return None,
     })

@@ -5,7 +5,7 @@ use fx_nn::{Dims, Error, Result};
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -41,7 +41,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             }
             let sum = if reverse { ops::flip(&sum, axis)? } else { sum };
             let dtype = cx.dtype(0)?;
-            cx.of(ops::to_dtype(&sum, dtype)?, dtype)
+            cx.of(as_type(&sum, dtype)?, dtype)
         },
         "CumProd" => |cx| {
             let x = cx.tensor(0)?;
@@ -65,7 +65,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 product
             };
             let dtype = cx.dtype(0)?;
-            cx.of(ops::to_dtype(&product, dtype)?, dtype)
+            cx.of(as_type(&product, dtype)?, dtype)
         },
         "TopK" => |cx| {
             let x = cx.tensor(0)?;
@@ -158,14 +158,14 @@ fn reduced(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, Dims, bool) -> Result<Tens
     let floats =
         ["ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"].contains(&&*cx.node.op_type);
     let wide = match dtype {
-        DType::Bool => ops::to_dtype(&x, DType::I32)?,
-        whole if !whole.is_floating_point() && floats => ops::to_dtype(&x, DType::F64)?,
+        DType::Bool => as_type(&x, DType::I32)?,
+        whole if !whole.is_floating_point() && floats => as_type(&x, DType::F64)?,
         _ => x,
     };
     let y = compute(&wide, Dims::Many(axes), keep)?;
     let y = match dtype {
         DType::Bool => y.ne(0)?,
-        dtype => ops::to_dtype(&y, dtype)?,
+        dtype => as_type(&y, dtype)?,
     };
     cx.of(y, dtype)
 }

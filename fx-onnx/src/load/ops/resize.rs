@@ -4,7 +4,7 @@ use fx_nn::prelude::*;
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     match op {
@@ -108,7 +108,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
     let mut y = if dtype.is_floating_point() {
         x
     } else {
-        ops::to_dtype(&x, DType::F64)?
+        as_type(&x, DType::F64)?
     };
     let mut outside: Option<Tensor> = None;
     for dim in 0..rank {
@@ -135,7 +135,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         } else {
             dtype
         };
-        let table = ops::to_dtype(&Tensor::from_vec(table, (to, from))?, wide)?;
+        let table = as_type(&Tensor::from_vec(table, (to, from))?, wide)?;
         y = ops::movedim(
             &ops::linear(&ops::movedim(&y, dim as i64, -1)?, &table, None)?,
             -1,
@@ -157,7 +157,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
     let y = if dtype.is_floating_point() {
         y
     } else {
-        ops::to_dtype(&y, dtype)?
+        as_type(&y, dtype)?
     };
     cx.of(y, dtype)
 }

@@ -1,11 +1,12 @@
 //! What rearranges tensors, and sizes as numbers.
 
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::{Bound, Error, Result};
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -122,6 +123,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let x = cx.tensor(0)?;
             let rank = cx.rank(0)? as i64;
             let perm = cx.ints("perm").unwrap_or_else(|| (0..rank).rev().collect());
+            if rank == 2 && Object::proxy(&x).is_none() && perm == [1, 0] {
+                let turned = ops::t(&x.detach()?)?;
+                cx.reader.note_turned(&x, &turned);
+                return cx.like(turned);
+            }
             cx.like(ops::permute(&x, perm)?)
         },
         "Concat" => |cx| {
@@ -470,7 +476,7 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
             let dtype = cx.dtype(0)?;
             if dtype == DType::Bool {
                 let y = ops::pad(
-                    &ops::to_dtype(&x, DType::U8)?,
+                    &as_type(&x, DType::U8)?,
                     sizes,
                     "constant",
                     Bound::from(value),

@@ -5,17 +5,17 @@ use fx_nn::{Bound, Error, Result};
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
-use crate::load::value::V;
+use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
         "Conv" => conv,
         "ConvInteger" => |cx| {
             let wide = |at: usize, zero: usize| -> Result<Tensor> {
-                let x = ops::to_dtype(&cx.tensor(at)?, DType::F32)?;
+                let x = as_type(&cx.tensor(at)?, DType::F32)?;
                 match cx.optional(zero)? {
                     Some(z) => {
-                        let z = ops::to_dtype(&z, DType::F32)?;
+                        let z = as_type(&z, DType::F32)?;
                         // Those of weights may be one for each result.
                         let rank = cx.rank(at)?;
                         let shape: Vec<i64> = std::iter::once(-1)
@@ -32,7 +32,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             };
             let (x, w) = (wide(0, 2)?, wide(1, 3)?);
             let y = convolved(cx, x, &w, None)?;
-            cx.of(ops::to_dtype(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
+            cx.of(as_type(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
         },
         "ConvTranspose" => transposed,
         "MaxPool" => |cx| pool(cx, true),
@@ -367,7 +367,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
         let float = if dtype.is_floating_point() {
             x.clone()
         } else {
-            ops::to_dtype(&x, DType::F32)?
+            as_type(&x, DType::F32)?
         };
         if with_places && cx.flag("storage_order") {
             return Err(Error::msg("places by columns"));
@@ -420,7 +420,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             wide.extend(std::iter::repeat_n(1, dims));
             let offsets = ops::reshape(&Tensor::from_vec(offsets, images)?, wide)?;
             return Ok(vec![
-                V::of(ops::to_dtype(&y, dtype)?, dtype),
+                V::of(as_type(&y, dtype)?, dtype),
                 V::of((places + offsets)?, DType::I64),
             ]);
         }
@@ -444,7 +444,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             )?,
             other => return Err(Error::msg(format_args!("a pool of {other} dims"))),
         };
-        return cx.of(ops::to_dtype(&y, dtype)?, dtype);
+        return cx.of(as_type(&y, dtype)?, dtype);
     }
     let counts_pads = cx.flag("count_include_pad");
     let plain = window.before == window.after
