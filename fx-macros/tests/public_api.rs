@@ -326,6 +326,11 @@ fn the_surface_of_fx_nn_is_kept() {
 }
 
 #[test]
+fn the_surface_of_fx_onnx_is_kept() {
+    is_kept("fx-onnx");
+}
+
+#[test]
 fn the_macros_are_kept() {
     is_kept("fx-macros");
 }
@@ -406,7 +411,11 @@ fn every_public_module_says_how_stable_it_is() {
         .map(str::to_string)
         .collect();
     let mut modules = BTreeSet::new();
-    for (folder, name) in [("fx-core", "fx_core"), ("fx-nn", "fx_nn")] {
+    for (folder, name) in [
+        ("fx-core", "fx_core"),
+        ("fx-nn", "fx_nn"),
+        ("fx-onnx", "fx_onnx"),
+    ] {
         for item in parsed(&root().join(folder).join("src/lib.rs")) {
             if let Item::Mod(item) = item
                 && is_public(&item.vis)

@@ -155,7 +155,7 @@ pub struct TraceContext {
     numbered: Cell<Option<(Arc<str>, u32)>>,
     location: Cell<&'static Location<'static>>,
     /// The source location of a node that is being traced again.
-    origin: RefCell<Option<SourceLocation>>,
+    pub(super) origin: RefCell<Option<SourceLocation>>,
     /// The method as which a node that is being traced again was recorded.
     method: Cell<Option<RecordedMethod>>,
     /// The entries of each node that is recorded now.

@@ -44,6 +44,7 @@ pub(crate) mod list;
 pub(crate) mod mode;
 pub(crate) mod open_side;
 pub(crate) mod operand;
+mod placed;
 mod proxy;
 #[doc(hidden)]
 pub mod range;
@@ -67,6 +68,7 @@ pub use self::dispatch::call_method;
 pub use self::forward::Forward;
 pub use self::list::List;
 pub use self::mode::{Mode, ModeCall, ModeCallee, Next, with_mode};
+pub use self::placed::placed;
 pub use self::report::{Frozen, Report, ReportEntry};
 pub use self::root::{Outcome, Root, Rooted, Trace, TracedFn};
 pub use self::scope::{is_recording, is_tracing};

@@ -10,6 +10,7 @@ use super::scope;
 use crate::error::{Error, Result};
 use crate::ir::function::Function;
 use crate::ir::operator::{function_of, getattr};
+use crate::ir::value_meta::ValueMeta;
 use crate::value::handle::Proxy;
 use crate::value::operator::Operator;
 use crate::value::value::{IntoValue, Value};
@@ -56,6 +57,16 @@ impl Proxy {
     /// Returns an error if the type cannot be symbolic.
     pub fn to<T: FromValue>(self) -> Result<T> {
         T::from_value(Value::Proxy(self))
+    }
+
+    /// The shape and type of the value, if the trace infers them
+    /// ([`Trace::inputs`](crate::trace::Trace::inputs)); in a side of a branch it does not.
+    ///
+    /// # Errors
+    /// Returns an error if the proxy's trace is not running here, or its shape cannot be inferred.
+    pub fn meta(self) -> Result<Option<ValueMeta>> {
+        let active = scope::of_proxy(self)?;
+        Ok(active.context.shape_of(self.node)?.map(|fake| fake.meta()))
     }
 
     /// Records a call of a method by name.

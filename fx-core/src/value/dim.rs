@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::{Add, Mul, Sub};
 use std::sync::Arc;
 
-use super::size_expr::{SizeExpr, SizeRange, rounded_down};
+use super::size_expr::{Atom, SizeExpr, SizeRange, rounded_down};
 use crate::error::{Error, Result};
 
 /// A tensor size: a known number, or an expression over named symbols: sums, products, quotients
@@ -41,7 +41,65 @@ enum Size {
     Expr(Arc<SizeExpr>),
 }
 
+/// The outermost step of a size: [`Dim::step`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DimStep {
+    /// A number.
+    Known(i64),
+    /// A name.
+    Symbol(Arc<str>),
+    /// A sum.
+    Sum(Vec<Dim>),
+    /// A product.
+    Product(Vec<Dim>),
+    /// A quotient, rounded down.
+    Quotient(Dim, Dim),
+    /// The smallest.
+    Min(Vec<Dim>),
+    /// The largest.
+    Max(Vec<Dim>),
+}
+
 impl Dim {
+    /// How the size is computed: its outermost step, for who writes sizes in another language.
+    ///
+    /// ```
+    /// use fx_core::value::{Dim, DimStep};
+    /// let size: Dim = "2*(n // 3)".parse()?;
+    /// let DimStep::Product(factors) = size.step() else { unreachable!() };
+    /// assert_eq!(factors[0], 2);
+    /// assert_eq!(factors[1].step(), DimStep::Quotient(Dim::symbol("n")?, 3.into()));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn step(&self) -> DimStep {
+        let expr = match &self.0 {
+            Size::Known(size) => return DimStep::Known(*size),
+            Size::Expr(expr) => expr,
+        };
+        let all = |of: &[SizeExpr]| of.iter().cloned().map(Dim::of).collect();
+        match expr.as_atom() {
+            Some(Atom::Symbol(name)) => return DimStep::Symbol(name.clone()),
+            Some(Atom::Quotient(a, b)) => {
+                return DimStep::Quotient(Dim::of(a.clone()), Dim::of(b.clone()));
+            }
+            Some(Atom::Min(of)) => return DimStep::Min(all(of)),
+            Some(Atom::Max(of)) => return DimStep::Max(all(of)),
+            None => {}
+        }
+        let term = |product: &[Atom], count: i64| Dim::of(SizeExpr::term(product.to_vec(), count));
+        match expr.terms() {
+            [(product, count)] => {
+                let factors = product
+                    .iter()
+                    .map(|atom| term(std::slice::from_ref(atom), 1));
+                let count = (*count != 1).then_some(Dim(Size::Known(*count)));
+                DimStep::Product(count.into_iter().chain(factors).collect())
+            }
+            terms => DimStep::Sum(terms.iter().map(|(p, count)| term(p, *count)).collect()),
+        }
+    }
+
     /// A known size, at most `i64::MAX`.
     pub const fn known(size: usize) -> Self {
         match size > i64::MAX as usize {

@@ -27,7 +27,7 @@ pub(crate) mod tree;
 pub(crate) mod value;
 
 pub use self::device::Device;
-pub use self::dim::Dim;
+pub use self::dim::{Dim, DimStep};
 pub use self::dtype::DType;
 pub use self::handle::{NodeId, Proxy, TraceId};
 pub use self::object::short_type_name;

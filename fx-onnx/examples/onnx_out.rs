@@ -1,0 +1,95 @@
+//! Every model of fx-nn as ONNX, at four versions of ONNX's operators, and what rten makes of the files.
+//!
+//! `cargo run --release -p fx-onnx --example onnx_out [-- FOLDER]` writes the files, with inputs and results for
+//! `judge.py`, into a folder (`target/onnx_out`), and runs each in rten at three sizes of the batch.
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
+mod support;
+
+use std::path::PathBuf;
+
+use fx_nn::prelude::*;
+use fx_nn::trace::CallArgs;
+use fx_onnx::{Export, Layers, OnnxExt};
+use support::{models, npy, rten};
+
+/// The tensors of a result, in order.
+fn tensors(value: &Value, all: &mut Vec<Tensor>) {
+    match value {
+        Value::List(items) | Value::Tuple(items) => {
+            items.iter().for_each(|item| tensors(item, all))
+        }
+        Value::Dict(items) => items.values().for_each(|item| tensors(item, all)),
+        Value::Int(number) => all.extend(Tensor::full((), *number, DType::I64)),
+        value => all.extend(value.downcast_ref::<Tensor>().cloned()),
+    }
+}
+
+fn main() -> Result<()> {
+    let folder = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "target/onnx_out".to_string());
+    let folder = PathBuf::from(folder);
+    std::fs::create_dir_all(&folder).map_err(Error::other)?;
+    let (mut exported, mut checked, mut most) = (0, 0, 0f64);
+    for case in models::all()? {
+        let calls = case.batches.map(|batch| (batch, (case.inputs)(batch)));
+        let mut runs = Vec::new();
+        for (batch, inputs) in calls {
+            let inputs = inputs?;
+            let args = inputs.iter().cloned().map(Value::object).collect();
+            let result: Value = case.gm.forward(CallArgs {
+                args,
+                kwargs: Vec::new(),
+            })?;
+            let mut results = Vec::new();
+            tensors(&result, &mut results);
+            for (kind, all) in [("in", &inputs), ("out", &results)] {
+                for (at, x) in all.iter().enumerate() {
+                    npy::write(
+                        &folder.join(format!("{}.{batch}.{kind}{at}.npy", case.name)),
+                        x,
+                    )?;
+                }
+            }
+            runs.push((inputs, results));
+        }
+        let args = runs[0].0.iter().cloned().map(Value::object).collect();
+        let axes = case.axes();
+        for opset in [18, 20, 21, 23] {
+            let example = CallArgs {
+                args: Vec::clone(&args),
+                kwargs: Vec::new(),
+            };
+            let export = Export::example(example)
+                .dynamic("batch", axes.iter().map(|(input, dim)| (&**input, *dim)))
+                .opset(opset);
+            let path = folder.join(format!("{}.{opset}.onnx", case.name));
+            let report = case.gm.to_onnx(&path, &export)?;
+            exported += 1;
+            if opset == 20 {
+                println!("{}: {report}", case.name);
+                let path = folder.join(format!("{}.functions.onnx", case.name));
+                case.gm
+                    .to_onnx(&path, &export.clone().layers(Layers::Functions))?;
+            }
+            let model = rten::load(std::fs::read(&path).map_err(Error::other)?)?;
+            let mut worst = 0f64;
+            for (inputs, expected) in &runs {
+                let found = rten::run(&model, inputs)?;
+                let list =
+                    |all: &[Tensor]| Value::List(all.iter().cloned().map(Value::object).collect());
+                let error = fx_onnx::max_rel_err(&list(&found), &list(expected))?;
+                worst = worst.max(error);
+            }
+            if worst <= 1e-5 {
+                checked += 1;
+            } else {
+                println!("{} at opset {opset}: {worst:.1e}", case.name);
+            }
+            most = most.max(worst);
+        }
+    }
+    println!("exported {exported} checked {checked} max_rel_err_rten: {most:.1e}");
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Element types by ONNX's numbers.
+
+use fx_nn::value::DType;
+use fx_nn::{Error, Result};
+
+/// ONNX's number of an element type.
+pub(crate) fn code(dtype: DType) -> Result<i32> {
+    Ok(match dtype {
+        DType::F32 => 1,
+        DType::U8 => 2,
+        DType::I8 => 3,
+        DType::U16 => 4,
+        DType::I16 => 5,
+        DType::I32 => 6,
+        DType::I64 => 7,
+        DType::Bool => 9,
+        DType::F16 => 10,
+        DType::F64 => 11,
+        DType::U32 => 12,
+        DType::BF16 => 16,
+        other => {
+            return Err(Error::msg(format_args!("ONNX has no element type {other}")));
+        }
+    })
+}
+
+/// The element type of a number, if fx has it.
+pub(crate) fn known(code: i32) -> Option<DType> {
+    Some(match code {
+        1 => DType::F32,
+        2 => DType::U8,
+        3 => DType::I8,
+        4 => DType::U16,
+        5 => DType::I16,
+        6 => DType::I32,
+        7 => DType::I64,
+        9 => DType::Bool,
+        10 => DType::F16,
+        11 => DType::F64,
+        12 => DType::U32,
+        16 => DType::BF16,
+        _ => return None,
+    })
+}
+
+/// ONNX's name of an element type.
+pub(crate) fn name(code: i32) -> &'static str {
+    match code {
+        1 => "float",
+        2 => "uint8",
+        3 => "int8",
+        4 => "uint16",
+        5 => "int16",
+        6 => "int32",
+        7 => "int64",
+        8 => "string",
+        9 => "bool",
+        10 => "float16",
+        11 => "double",
+        12 => "uint32",
+        13 => "uint64",
+        14 => "complex64",
+        15 => "complex128",
+        16 => "bfloat16",
+        17 => "float8e4m3fn",
+        18 => "float8e4m3fnuz",
+        19 => "float8e5m2",
+        20 => "float8e5m2fnuz",
+        21 => "uint4",
+        22 => "int4",
+        23 => "float4e2m1",
+        24 => "float8e8m0",
+        25 => "uint2",
+        26 => "int2",
+        _ => "an unknown type",
+    }
+}
+
+/// A number as an element, little-endian.
+pub(crate) fn element(number: f64, dtype: DType) -> Vec<u8> {
+    let int = number as i64;
+    match dtype {
+        DType::Bool => vec![u8::from(number != 0.0)],
+        DType::U8 => vec![int as u8],
+        DType::I8 => (int as i8).to_le_bytes().to_vec(),
+        DType::U16 => (int as u16).to_le_bytes().to_vec(),
+        DType::I16 => (int as i16).to_le_bytes().to_vec(),
+        DType::U32 => (int as u32).to_le_bytes().to_vec(),
+        DType::I32 => (int as i32).to_le_bytes().to_vec(),
+        DType::I64 => int.to_le_bytes().to_vec(),
+        DType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
+        DType::BF16 => half::bf16::from_f64(number).to_le_bytes().to_vec(),
+        DType::F64 => number.to_le_bytes().to_vec(),
+        _ => (number as f32).to_le_bytes().to_vec(),
+    }
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod compare;
+mod dtype;
+mod export;
+pub mod load;
+mod opaque;
+pub mod out;
+pub mod proto;
+
+pub use compare::max_rel_err;
+pub use export::OnnxExt;
+pub use load::{
+    Import, ImportReport, Limits, Load, Support, from_bytes, int_of, load, support, tensor,
+};
+pub use opaque::Opaque;
+pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights, rules};
+
+/// The names that most programs need: `use fx_onnx::prelude::*;`.
+pub mod prelude {
+    pub use crate::export::OnnxExt;
+    pub use crate::load::Load;
+    pub use crate::out::{Export, Layers, Rule, Weights};
+}

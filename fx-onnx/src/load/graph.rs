@@ -1,0 +1,375 @@
+//! The walk: the nodes of a file, one by one, on tensors that are known or symbolic. What depends on no input is
+//! computed at once.
+//!
+//! Invariant: a name stands for one value, and a node runs after those that it reads.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Mutex;
+
+use fx_nn::ir::{SourceLocation, TensorMeta};
+use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::trace::{CallArgs, placed};
+use fx_nn::{Error, Result};
+use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::layers::Turned;
+use super::node::{Given, NodeCx};
+use super::scan::Limits;
+use super::value::V;
+use super::{ops, paths, tensors};
+use crate::opaque::Opaque;
+use crate::proto::{FunctionProto, GraphProto, NodeProto};
+
+/// The values of a graph and of those around it.
+pub(super) type Scopes = Vec<FxHashMap<String, V>>;
+
+/// What a file is read with.
+pub(super) struct Reader<'m> {
+    pub file: &'m str,
+    pub folder: Option<&'m Path>,
+    pub limits: Limits,
+    pub versions: FxHashMap<String, i64>,
+    pub functions: FxHashMap<(String, String), &'m FunctionProto>,
+    pub opaque: &'m IndexMap<String, Opaque>,
+    /// What the file says of values, for those of which nothing is known.
+    pub hints: &'m FxHashMap<String, TensorMeta>,
+    /// The paths of the constants, by their identity.
+    pub paths: &'m FxHashMap<u64, String>,
+    pub turned: &'m Mutex<Turned>,
+    /// How many nodes were read, functions opened.
+    pub count: Cell<usize>,
+    pub depth: Cell<usize>,
+}
+
+/// The names that the graphs of a node read from outside of it.
+fn read_inside(node: &NodeProto, names: &mut Vec<String>) {
+    let mut left: Vec<&GraphProto> = node.attribute.iter().filter_map(|a| a.g.as_ref()).collect();
+    while let Some(graph) = left.pop() {
+        for node in &graph.node {
+            names.extend(node.input.iter().cloned());
+            left.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()));
+        }
+        names.extend(graph.output.iter().map(|o| o.name.clone()));
+    }
+}
+
+/// The nodes in an order in which they can run.
+///
+/// # Errors
+/// Returns an error if nodes read each other in a circle, or two give one name.
+pub(super) fn sorted(nodes: &[NodeProto]) -> Result<Vec<usize>> {
+    let mut makers: FxHashMap<&str, usize> = FxHashMap::default();
+    for (at, node) in nodes.iter().enumerate() {
+        for name in node.output.iter().filter(|name| !name.is_empty()) {
+            if makers.insert(name, at).is_some() {
+                return Err(Error::msg(format_args!("two nodes give `{name}`")));
+            }
+        }
+    }
+    let mut waits = vec![0usize; nodes.len()];
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (at, node) in nodes.iter().enumerate() {
+        let mut names = node.input.clone();
+        read_inside(node, &mut names);
+        let before: FxHashSet<usize> = names
+            .iter()
+            .filter_map(|name| makers.get(name.as_str()).copied())
+            .collect();
+        for maker in before {
+            waits[at] += 1;
+            readers[maker].push(at);
+        }
+    }
+    let mut ready: std::collections::BTreeSet<usize> =
+        (0..nodes.len()).filter(|at| waits[*at] == 0).collect();
+    let mut order = Vec::with_capacity(nodes.len());
+    while let Some(at) = ready.pop_first() {
+        order.push(at);
+        for reader in &readers[at] {
+            waits[*reader] -= 1;
+            if waits[*reader] == 0 {
+                ready.insert(*reader);
+            }
+        }
+    }
+    match waits.iter().position(|waits| *waits > 0) {
+        None => Ok(order),
+        Some(at) => Err(Error::msg(format_args!(
+            "the node `{}` ({}) needs its own result: nodes read each other in a circle",
+            nodes[at].name, nodes[at].op_type
+        ))),
+    }
+}
+
+impl Reader<'_> {
+    fn version(&self, domain: &str) -> i64 {
+        let domain = if domain == "ai.onnx" { "" } else { domain };
+        self.versions
+            .get(domain)
+            .copied()
+            .unwrap_or(if domain.is_empty() { 13 } else { 1 })
+    }
+
+    /// Keeps which matrix of the file was turned.
+    pub fn note_turned(&self, before: &Tensor, turned: &Tensor) {
+        let ids = (Object::object_id(before), Object::object_id(turned));
+        if let (Some(before_id), Some(id)) = ids
+            && let Some(path) = self.paths.get(&before_id)
+            && let Ok(mut known) = self.turned.lock()
+        {
+            known.insert(id, (path.clone(), before.clone()));
+        }
+    }
+
+    /// The value of a name.
+    pub fn find(scopes: &Scopes, name: &str) -> Result<V> {
+        if name.is_empty() {
+            return Ok(V::Absent);
+        }
+        let found = scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name).cloned());
+        found.ok_or_else(|| Error::msg(format_args!("nothing gives `{name}`")))
+    }
+
+    /// Runs a graph on its inputs, which are in the innermost scope; what it gives.
+    pub fn graph(&self, graph: &GraphProto, scopes: &mut Scopes, is_root: bool) -> Given {
+        if !is_root {
+            for constant in &graph.initializer {
+                let tensor = tensors::tensor(constant, self.folder, false)?;
+                let dtype = Tensor::dtype(&tensor)?;
+                if let Some(scope) = scopes.last_mut() {
+                    scope.insert(constant.name.clone(), V::of(tensor, dtype));
+                }
+            }
+        }
+        self.nodes(&graph.node, scopes)?;
+        graph
+            .output
+            .iter()
+            .map(|output| Self::find(scopes, &output.name))
+            .collect()
+    }
+
+    fn nodes(&self, nodes: &[NodeProto], scopes: &mut Scopes) -> Result<()> {
+        for at in sorted(nodes)? {
+            let node = &nodes[at];
+            let given = self
+                .node(node, at, scopes)
+                .map_err(|error| self.blame(node, at, error))?;
+            let Some(scope) = scopes.last_mut() else {
+                return Err(Error::msg("a graph without a scope"));
+            };
+            for (name, value) in node.output.iter().zip(given) {
+                if !name.is_empty() {
+                    scope.insert(name.clone(), settled(value)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn blame(&self, node: &NodeProto, at: usize, error: Error) -> Error {
+        let text = error.to_string();
+        // What is inside of a graph or a function names itself.
+        if text.starts_with("node ") {
+            return Error::msg(text);
+        }
+        let name = if node.name.is_empty() {
+            node.output.first().map_or("", String::as_str)
+        } else {
+            &node.name
+        };
+        Error::msg(format_args!(
+            "node {at} of {} `{name}` ({}): {text}",
+            self.file, node.op_type
+        ))
+    }
+
+    fn node(&self, node: &NodeProto, at: usize, scopes: &mut Scopes) -> Given {
+        self.count.set(self.count.get() + 1);
+        if self.count.get() > self.limits.nodes {
+            return Err(Error::msg(format_args!(
+                "more than {} nodes, with functions opened: raise `Limits::nodes` if that is meant",
+                self.limits.nodes
+            )));
+        }
+        let inputs = node
+            .input
+            .iter()
+            .map(|name| Self::find(scopes, name))
+            .collect::<Result<Vec<V>>>()?;
+        let name = if node.name.is_empty() {
+            node.output.first().cloned().unwrap_or_default()
+        } else {
+            node.name.clone()
+        };
+        let line = SourceLocation::new(format!("{}#{name}", self.file), at as u32 + 1, 1);
+        let modules = paths::modules_of(node);
+        let modules: Vec<(&str, &str)> =
+            modules.iter().map(|(path, ty)| (&**path, &**ty)).collect();
+        placed(line, &modules, || self.made(node, inputs, scopes))
+    }
+
+    fn made(&self, node: &NodeProto, inputs: Vec<V>, scopes: &mut Scopes) -> Given {
+        let version = self.version(&node.domain);
+        if let Some(function) = self
+            .functions
+            .get(&(node.domain.clone(), node.op_type.clone()))
+        {
+            return self.function(node, function, inputs);
+        }
+        let domain = if node.domain == "ai.onnx" {
+            ""
+        } else {
+            &*node.domain
+        };
+        if let Some(rule) = ops::rule(domain, &node.op_type) {
+            let mut cx = NodeCx {
+                node,
+                inputs,
+                version,
+                reader: self,
+                scopes,
+            };
+            return rule(&mut cx);
+        }
+        let key = node.output.first().cloned().unwrap_or_default();
+        let Some(opaque) = self.opaque.get(&key) else {
+            return Err(Error::msg(format_args!(
+                "fx has no operator `{}{}`, and the file does not say what the node gives: add its types with `onnx.shape_inference`, or see `fx_onnx::support`",
+                if node.domain.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}.", node.domain)
+                },
+                node.op_type
+            )));
+        };
+        let args = inputs
+            .iter()
+            .filter(|input| !input.is_absent())
+            .map(|input| Ok(Value::object(input.tensor()?)));
+        let call = CallArgs {
+            args: args.collect::<Result<_>>()?,
+            kwargs: Vec::new(),
+        };
+        let given: Value = opaque.forward(call)?;
+        match &given {
+            Value::Tuple(items) => Ok(items
+                .iter()
+                .map(|item| {
+                    V::Tensor(
+                        item.downcast_ref::<Tensor>()
+                            .cloned()
+                            .unwrap_or_else(|| unreachable_tensor(item)),
+                        None,
+                    )
+                })
+                .collect()),
+            Value::Proxy(proxy) if node.output.len() > 1 => {
+                let items = (0..node.output.len())
+                    .map(|at| Ok(V::Tensor(proxy.getitem(at as i64)?.to::<Tensor>()?, None)));
+                items.collect()
+            }
+            Value::Proxy(proxy) => Ok(vec![V::Tensor(proxy.to::<Tensor>()?, None)]),
+            other => Ok(vec![V::Tensor(Tensor::from_value(other.clone())?, None)]),
+        }
+    }
+
+    /// A call of a function of the file, opened.
+    fn function(&self, call: &NodeProto, function: &FunctionProto, inputs: Vec<V>) -> Given {
+        if self.depth.get() >= self.limits.depth * 4 {
+            return Err(Error::msg(format_args!(
+                "functions are called more than {} deep",
+                self.limits.depth * 4
+            )));
+        }
+        let mut scope: FxHashMap<String, V> = FxHashMap::default();
+        for (at, name) in function.input.iter().enumerate() {
+            scope.insert(name.clone(), inputs.get(at).cloned().unwrap_or(V::Absent));
+        }
+        let mut nodes = function.node.clone();
+        let mut left: Vec<&mut NodeProto> = nodes.iter_mut().collect();
+        while let Some(node) = left.pop() {
+            node.attribute.retain_mut(|attribute| {
+                if attribute.ref_attr_name.is_empty() {
+                    return true;
+                }
+                let own = &attribute.ref_attr_name;
+                let given = call
+                    .attribute
+                    .iter()
+                    .chain(&function.attribute_proto)
+                    .find(|a| a.name == *own);
+                match given {
+                    Some(given) => {
+                        let name = attribute.name.clone();
+                        *attribute = given.clone();
+                        attribute.name = name;
+                        true
+                    }
+                    None => false,
+                }
+            });
+            left.extend(
+                node.attribute
+                    .iter_mut()
+                    .filter_map(|a| a.g.as_mut())
+                    .flat_map(|g| &mut g.node),
+            );
+        }
+        let mut versions = self.versions.clone();
+        versions.extend(
+            function
+                .opset_import
+                .iter()
+                .map(|set| (set.domain.clone(), set.version)),
+        );
+        let inner = Reader {
+            versions,
+            functions: self.functions.clone(),
+            count: Cell::new(self.count.get()),
+            depth: Cell::new(self.depth.get() + 1),
+            file: self.file,
+            folder: self.folder,
+            limits: self.limits,
+            opaque: self.opaque,
+            hints: self.hints,
+            paths: self.paths,
+            turned: self.turned,
+        };
+        let mut scopes = vec![scope];
+        let result = inner.nodes(&nodes, &mut scopes);
+        self.count.set(inner.count.get());
+        result?;
+        function
+            .output
+            .iter()
+            .map(|name| Self::find(&scopes, name))
+            .collect()
+    }
+}
+
+/// A constant that was computed of weights is not trained with them.
+fn settled(value: V) -> Result<V> {
+    let V::Tensor(tensor, dtype) = &value else {
+        return Ok(value);
+    };
+    match tensor.candle() {
+        Ok(data) if data.track_op() && !data.is_variable() => {
+            Ok(V::Tensor(tensor.detach()?, *dtype))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// A result that is no tensor, as a tensor of its number.
+fn unreachable_tensor(item: &Value) -> Tensor {
+    Tensor::from_value(item.clone())
+        .unwrap_or_else(|_| Tensor::full((), 0.0, DType::F32).expect("one number is a tensor"))
+}

@@ -1,0 +1,501 @@
+//! In: an ONNX file as a graph module.
+//!
+//! Invariant: a file that is refused says where; nothing is made of what it does not have.
+
+mod graph;
+mod layers;
+mod node;
+mod ops;
+mod paths;
+mod root;
+mod scan;
+mod support;
+mod tensors;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fx_nn::ir::{ParamSpec, TensorMeta};
+use fx_nn::prelude::*;
+use fx_nn::shapes::{Spec, SpecSize};
+use fx_nn::value::Dim;
+use fx_nn::{Error, Result};
+use indexmap::IndexMap;
+use prost::Message;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use self::root::Root;
+use crate::dtype;
+use crate::opaque::Opaque;
+use crate::proto::{
+    DimensionValue, GraphProto, ModelProto, NodeProto, TypeProto, TypeValue, ValueInfoProto,
+};
+
+pub use scan::Limits;
+pub use support::{Support, support};
+pub use value::int_of;
+
+/// What was read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Import {
+    /// The file as a graph module.
+    pub module: GraphModule,
+    /// What is in it.
+    pub report: ImportReport,
+}
+
+/// What a file has.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// How many nodes the file has.
+    pub nodes: usize,
+    /// What wrote it.
+    pub producer: String,
+    /// The versions of the operators.
+    pub opsets: Vec<(String, i64)>,
+    /// The operators that stay as leaves, with their numbers.
+    pub opaque: Vec<(String, usize)>,
+}
+
+impl fmt::Display for ImportReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} nodes by {}", self.nodes, self.producer)?;
+        for (op, count) in &self.opaque {
+            write!(f, "; left as a leaf: {op} {count}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How a file is read.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_onnx::{Export, Load, OnnxExt};
+/// let gm = symbolic_trace(&nn::Sequential::new().push(nn::Linear::new(4, 2)?).push(nn::ReLU::new()))?;
+/// let export = Export::example(&Tensor::ones((1, 4))?).dynamic("batch", [("x", 0)]);
+/// let (bytes, _) = gm.to_onnx_bytes(&export)?;
+/// let read = Load::new().dim("batch", 3).from_bytes(bytes)?.module;
+/// assert_eq!(read.forward::<Tensor>(&Tensor::ones((3, 4))?)?.dims()?, [3, 2]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Load {
+    limits: Limits,
+    dims: FxHashMap<String, SizeOf>,
+    constants: IndexMap<String, Tensor>,
+    inputs: FxHashMap<String, Spec>,
+}
+
+#[derive(Debug, Clone)]
+enum SizeOf {
+    Fixed(i64),
+    Named(String),
+}
+
+impl Load {
+    /// Reads a file as it is.
+    pub fn new() -> Self {
+        Load::default()
+    }
+
+    /// Other limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Gives a named size of the file a number.
+    pub fn dim(mut self, name: &str, size: i64) -> Self {
+        self.dims.insert(name.to_string(), SizeOf::Fixed(size));
+        self
+    }
+
+    /// Gives a named size of the file another name.
+    pub fn rename(mut self, name: &str, new: &str) -> Self {
+        self.dims
+            .insert(name.to_string(), SizeOf::Named(new.to_string()));
+        self
+    }
+
+    /// Gives an input a value: it is no input of the graph module.
+    pub fn constant(mut self, input: &str, value: Tensor) -> Self {
+        self.constants.insert(input.to_string(), value);
+        self
+    }
+
+    /// Says what an input is, in place of what the file says.
+    pub fn input(mut self, name: &str, spec: Spec) -> Self {
+        self.inputs.insert(name.to_string(), spec);
+        self
+    }
+
+    /// Reads a file, and the files with weights beside it.
+    ///
+    /// # Errors
+    /// Returns an error with the place in the file: if it is no ONNX file or is cut, if nodes read each other in a
+    /// circle, if a value has another type than its operator takes, or if it asks for more than the limits.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<Import> {
+        let path = path.as_ref();
+        let bytes =
+            std::fs::read(path).map_err(|e| Error::msg(format_args!("{}: {e}", path.display())))?;
+        let name = path
+            .file_name()
+            .map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let folder = path.parent().map(|p| {
+            if p.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                p
+            }
+        });
+        self.read(Bytes::from(bytes), &name, folder)
+    }
+
+    /// Reads bytes.
+    ///
+    /// # Errors
+    /// As [`load`](Load::load).
+    pub fn from_bytes(&self, bytes: impl Into<Bytes>) -> Result<Import> {
+        self.read(bytes.into(), "model.onnx", None)
+    }
+
+    fn read(&self, bytes: Bytes, file: &str, folder: Option<&Path>) -> Result<Import> {
+        let mut model = decoded(bytes, &self.limits)?;
+        let graph = model
+            .graph
+            .as_mut()
+            .ok_or_else(|| Error::msg(format_args!("{file} has no graph")))?;
+        let mut tensors: IndexMap<String, (String, Tensor)> = IndexMap::new();
+        let mut known: FxHashSet<String> = FxHashSet::default();
+        if !graph.sparse_initializer.is_empty() {
+            return Err(Error::msg(format_args!(
+                "{file} has sparse constants, which fx does not have"
+            )));
+        }
+        let constants = std::mem::take(&mut graph.initializer);
+        let weights = layers::weights(&graph.node);
+        for constant in constants {
+            if self.constants.contains_key(&constant.name) {
+                continue;
+            }
+            let tensor = tensors::tensor(&constant, folder, weights.contains(&*constant.name))?;
+            if dtype::known(constant.data_type).is_some_and(|d| matches!(d, DType::I8 | DType::U16))
+                && !quantized(&graph.node, &constant.name)
+            {
+                return Err(Error::msg(format_args!(
+                    "the constant `{}` has elements of type {}, of which fx holds no tensors",
+                    constant.name,
+                    dtype::name(constant.data_type)
+                )));
+            }
+            let path = fresh(&tensors, &paths::clean(&constant.name));
+            if !known.insert(constant.name.clone()) {
+                return Err(Error::msg(format_args!(
+                    "two constants have the name `{}`",
+                    constant.name
+                )));
+            }
+            tensors.insert(path, (constant.name, tensor));
+        }
+        let opaque = opaque(graph, &model.functions, &model.opset_import)?;
+        let graph = model.graph.as_ref().ok_or_else(|| Error::msg("no graph"))?;
+        let nodes = graph.node.len();
+        let mut counted: BTreeMap<String, usize> = BTreeMap::new();
+        for leaf in opaque.values() {
+            *counted.entry(leaf.node().op_type.clone()).or_default() += 1;
+        }
+        let report = ImportReport {
+            nodes,
+            producer: format!("{} {}", model.producer_name, model.producer_version)
+                .trim()
+                .to_string(),
+            opsets: model
+                .opset_import
+                .iter()
+                .map(|set| (set.domain.clone(), set.version))
+                .collect(),
+            opaque: counted.into_iter().collect(),
+        };
+        let given: Vec<&ValueInfoProto> = graph
+            .input
+            .iter()
+            .filter(|i| !known.contains(&i.name) && !self.constants.contains_key(&i.name))
+            .collect();
+        let (mut inputs, mut specs, mut params) = (Vec::new(), Vec::new(), Vec::new());
+        let mut taken: FxHashSet<String> = FxHashSet::default();
+        for info in given {
+            let (spec, dtype) = self.spec(info)?;
+            let mut name = paths::clean(&info.name).replace('.', "_");
+            if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+                name.insert(0, 'x');
+            }
+            while !taken.insert(name.clone()) {
+                name.push('_');
+            }
+            params.push(ParamSpec::of_text(name, "&Tensor"));
+            specs.push(spec);
+            inputs.push((info.name.clone(), dtype));
+        }
+        let name = match graph.name.is_empty() {
+            true => "Graph".to_string(),
+            false => paths::clean(&graph.name).replace('.', "_"),
+        };
+        let hints = hints(graph);
+        let root = Root {
+            model: Arc::new(model),
+            tensors,
+            opaque,
+            hints,
+            inputs,
+            fixed: self.constants.clone().into_iter().collect(),
+            params,
+            file: file.to_string(),
+            folder: folder.map(Path::to_path_buf),
+            limits: self.limits,
+            turned: Arc::default(),
+        };
+        let traced = Trace::new(&root).inputs(specs.clone()).graph_module()?;
+        let mut module =
+            GraphModule::new(traced.attributes().clone(), traced.graph().clone(), &name)?;
+        module.eliminate_dead_code()?;
+        if let Ok(turned) = root.turned.lock() {
+            layers::layers(&mut module, &turned)?;
+        }
+        module.infer_shapes(&specs)?;
+        Ok(Import { module, report })
+    }
+
+    /// What an input is, by the file or the user.
+    fn spec(&self, info: &ValueInfoProto) -> Result<(Spec, Option<DType>)> {
+        let Some(TypeProto {
+            value: Some(TypeValue::Tensor(tensor)),
+        }) = &info.r#type
+        else {
+            return Err(Error::msg(format_args!(
+                "the input `{}` is no tensor: sequences and maps are not taken as inputs",
+                info.name
+            )));
+        };
+        let dtype = Root::known_type(tensor.elem_type, &info.name)?;
+        if let Some(spec) = self.inputs.get(&info.name) {
+            return Ok((spec.clone(), Some(dtype)));
+        }
+        let Some(shape) = &tensor.shape else {
+            return Err(Error::msg(format_args!(
+                "the file does not say how many dims the input `{}` has: say it with `Load::input`",
+                info.name
+            )));
+        };
+        let clean = paths::clean(&info.name).replace('.', "_");
+        let sizes = shape
+            .dim
+            .iter()
+            .enumerate()
+            .map(|(at, dim)| match &dim.value {
+                Some(DimensionValue::Value(size)) if *size >= 0 => SpecSize::from(*size),
+                Some(DimensionValue::Param(name)) if !name.is_empty() => {
+                    match self.dims.get(name) {
+                        Some(SizeOf::Fixed(size)) => SpecSize::from(*size),
+                        Some(SizeOf::Named(new)) => SpecSize::from(symbol(new).as_str()),
+                        None => SpecSize::from(symbol(name).as_str()),
+                    }
+                }
+                _ => SpecSize::from(format!("{clean}_{at}").as_str()),
+            });
+        Ok((Spec::tensor(sizes, dtype), Some(dtype)))
+    }
+}
+
+/// Whether only operators of quantized numbers read a constant.
+fn quantized(nodes: &[NodeProto], name: &str) -> bool {
+    let ops = ["DequantizeLinear", "MatMulInteger", "ConvInteger"];
+    nodes
+        .iter()
+        .filter(|node| node.input.iter().any(|input| input == name))
+        .all(|node| ops.contains(&&*node.op_type))
+}
+
+/// A name of a size: letters, digits and `_`, or an expression of such.
+fn symbol(name: &str) -> String {
+    if name.parse::<fx_nn::value::Dim>().is_ok() {
+        return name.to_string();
+    }
+    let clean: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    match clean.starts_with(|c: char| c.is_ascii_digit()) || clean == "min" || clean == "max" {
+        true => format!("s_{clean}"),
+        false => clean,
+    }
+}
+
+/// A path that no constant has, and that leads through none.
+fn fresh(tensors: &IndexMap<String, (String, Tensor)>, wanted: &str) -> String {
+    let wanted = if wanted.is_empty() {
+        "constant"
+    } else {
+        wanted
+    };
+    let clashes = |path: &str| {
+        tensors.contains_key(path)
+            || path
+                .match_indices('.')
+                .any(|(at, _)| tensors.contains_key(&path[..at]))
+    };
+    let mut path = wanted.to_string();
+    let mut count = 0;
+    while clashes(&path) {
+        count += 1;
+        path = format!("{}_{count}", wanted.replace('.', "_"));
+    }
+    path
+}
+
+/// The messages of a file, within the limits.
+fn decoded(bytes: Bytes, limits: &Limits) -> Result<ModelProto> {
+    scan::scan(&bytes, limits)?;
+    let model = ModelProto::decode(bytes)
+        .map_err(|e| Error::msg(format_args!("the file is no ONNX file: {e}")))?;
+    if model.graph.is_none() {
+        return Err(Error::msg("the file has no graph: it is no ONNX model"));
+    }
+    Ok(model)
+}
+
+/// What the file says of the values of its graphs.
+fn hints(graph: &GraphProto) -> FxHashMap<String, TensorMeta> {
+    let mut all = FxHashMap::default();
+    let mut left = vec![graph];
+    while let Some(graph) = left.pop() {
+        for info in graph
+            .value_info
+            .iter()
+            .chain(&graph.input)
+            .chain(&graph.output)
+        {
+            let Some(TypeProto {
+                value: Some(TypeValue::Tensor(tensor)),
+            }) = &info.r#type
+            else {
+                continue;
+            };
+            let (Some(shape), Some(dtype)) = (&tensor.shape, dtype::known(tensor.elem_type)) else {
+                continue;
+            };
+            let dims = shape
+                .dim
+                .iter()
+                .enumerate()
+                .map(|(at, dim)| match &dim.value {
+                    Some(DimensionValue::Value(size)) => Dim::from(*size),
+                    Some(DimensionValue::Param(name)) => {
+                        symbol(name).parse().unwrap_or_else(|_| unknown(at))
+                    }
+                    None => unknown(at),
+                });
+            all.insert(info.name.clone(), TensorMeta::new(dims).dtype(dtype));
+        }
+        let nodes = graph.node.iter().flat_map(|node| &node.attribute);
+        left.extend(nodes.filter_map(|attribute| attribute.g.as_ref()));
+    }
+    all
+}
+
+/// A size of which nothing is known.
+fn unknown(at: usize) -> Dim {
+    Dim::symbol(&format!("unknown_{at}")).expect("letters and digits are a name")
+}
+
+/// The nodes whose operators fx does not have, where the file says what they give.
+fn opaque(
+    graph: &GraphProto,
+    functions: &[crate::proto::FunctionProto],
+    sets: &[crate::proto::OperatorSetIdProto],
+) -> Result<IndexMap<String, Opaque>> {
+    let mut all = IndexMap::new();
+    let mut types: FxHashMap<&str, &TypeProto> = FxHashMap::default();
+    for info in graph.value_info.iter().chain(&graph.output) {
+        if let Some(ty) = &info.r#type {
+            types.insert(&info.name, ty);
+        }
+    }
+    let is_function = |node: &NodeProto| {
+        functions
+            .iter()
+            .any(|f| f.domain == node.domain && f.name == node.op_type)
+    };
+    for node in &graph.node {
+        let domain = if node.domain == "ai.onnx" {
+            ""
+        } else {
+            &*node.domain
+        };
+        if ops::rule(domain, &node.op_type).is_some() || is_function(node) {
+            continue;
+        }
+        let results: Option<Vec<(i32, Vec<String>)>> =
+            node.output
+                .iter()
+                .filter(|name| !name.is_empty())
+                .map(|name| {
+                    let Some(TypeValue::Tensor(tensor)) = &types.get(name.as_str())?.value else {
+                        return None;
+                    };
+                    let dims = tensor
+                        .shape
+                        .as_ref()?
+                        .dim
+                        .iter()
+                        .enumerate()
+                        .map(|(at, dim)| match &dim.value {
+                            Some(DimensionValue::Value(size)) => size.to_string(),
+                            Some(DimensionValue::Param(name)) => symbol(name),
+                            None => format!("{}_{at}", paths::clean(name).replace('.', "_")),
+                        });
+                    Some((tensor.elem_type, dims.collect()))
+                })
+                .collect();
+        let version = sets
+            .iter()
+            .find(|set| set.domain == node.domain)
+            .map_or(1, |set| set.version);
+        if let (Some(results), Some(first)) = (results, node.output.first()) {
+            all.insert(first.clone(), Opaque::new(node.clone(), version, results));
+        }
+    }
+    Ok(all)
+}
+
+/// A tensor of a file, whose elements are in the message.
+///
+/// # Errors
+/// Returns an error if fx holds no tensors of its type, or its bytes do not fit its sizes.
+pub fn tensor(proto: &crate::proto::TensorProto) -> Result<Tensor> {
+    Root::known_type(proto.data_type, &proto.name)?;
+    tensors::tensor(proto, None, false)
+}
+
+/// Reads a file, and the files with weights beside it.
+///
+/// # Errors
+/// As [`Load::load`].
+pub fn load(path: impl AsRef<Path>) -> Result<Import> {
+    Load::new().load(path)
+}
+
+/// Reads bytes.
+///
+/// # Errors
+/// As [`Load::load`].
+pub fn from_bytes(bytes: &Bytes) -> Result<Import> {
+    Load::new().from_bytes(bytes.clone())
+}

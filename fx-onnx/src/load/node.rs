@@ -1,0 +1,169 @@
+//! `NodeCx`: a node that is read, with its inputs and attributes.
+
+use fx_nn::prelude::*;
+use fx_nn::value::Dim;
+use fx_nn::{Error, Result};
+
+use super::graph::Reader;
+use super::value::V;
+use crate::dtype;
+use crate::proto::{AttributeProto, GraphProto, NodeProto};
+
+/// What a node gives.
+pub(super) type Given = Result<Vec<V>>;
+
+/// A node on its way into the graph.
+pub(super) struct NodeCx<'n> {
+    pub node: &'n NodeProto,
+    pub inputs: Vec<V>,
+    /// The version of the node's domain.
+    pub version: i64,
+    pub reader: &'n Reader<'n>,
+    pub scopes: &'n super::graph::Scopes,
+}
+
+impl NodeCx<'_> {
+    pub fn input(&self, at: usize) -> &V {
+        self.inputs.get(at).unwrap_or(&V::Absent)
+    }
+
+    pub fn has(&self, at: usize) -> bool {
+        !self.input(at).is_absent()
+    }
+
+    pub fn tensor(&self, at: usize) -> Result<Tensor> {
+        self.input(at)
+            .tensor()
+            .map_err(|e| Error::msg(format_args!("input {at}: {e}")))
+    }
+
+    pub fn optional(&self, at: usize) -> Result<Option<Tensor>> {
+        match self.has(at) {
+            true => self.tensor(at).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    pub fn dtype(&self, at: usize) -> Result<DType> {
+        let named = || self.reader.hints.get(self.node.input.get(at)?)?.dtype;
+        self.input(at)
+            .dtype()
+            .or_else(named)
+            .ok_or_else(|| Error::msg(format_args!("the element type of input {at} is not known")))
+    }
+
+    pub fn is_float(&self, at: usize) -> bool {
+        self.input(at).dtype().is_none_or(DType::is_floating_point)
+    }
+
+    pub fn shape(&self, at: usize) -> Result<Vec<Dim>> {
+        let named = || self.reader.hints.get(self.node.input.get(at)?).cloned();
+        let meta = self.input(at).meta().or_else(named).ok_or_else(|| Error::msg(format_args!("the number of dims of input {at} is not known: give the inputs shapes with `Load::input`")));
+        Ok(meta?.shape)
+    }
+
+    pub fn rank(&self, at: usize) -> Result<usize> {
+        self.shape(at).map(|shape| shape.len())
+    }
+
+    pub fn known_shape(&self, at: usize) -> Result<Vec<usize>> {
+        Dim::all_known(&self.shape(at)?)
+            .ok_or_else(|| Error::msg(format_args!("the sizes of input {at} are not known")))
+    }
+
+    pub fn attribute(&self, name: &str) -> Option<&AttributeProto> {
+        self.node
+            .attribute
+            .iter()
+            .find(|attribute| attribute.name == name)
+    }
+
+    pub fn int(&self, name: &str, or: i64) -> i64 {
+        self.attribute(name).and_then(|a| a.i).unwrap_or(or)
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        self.int(name, 0) != 0
+    }
+
+    pub fn float(&self, name: &str, or: f64) -> f64 {
+        // As a decimal of the float's digits: 0.1f32 is meant as 0.1.
+        self.attribute(name)
+            .and_then(|a| a.f)
+            .map_or(or, |f| f.to_string().parse().unwrap_or(f64::from(f)))
+    }
+
+    pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
+        let attribute = self.attribute(name)?;
+        Some(match (attribute.ints.is_empty(), attribute.i) {
+            (true, Some(one)) => vec![one],
+            _ => attribute.ints.clone(),
+        })
+    }
+
+    pub fn floats(&self, name: &str) -> Option<Vec<f32>> {
+        self.attribute(name).map(|a| a.floats.clone())
+    }
+
+    pub fn text(&self, name: &str, or: &str) -> String {
+        let text = self.attribute(name).and_then(|a| a.s.as_ref());
+        text.map_or(or.to_string(), |bytes| {
+            String::from_utf8_lossy(bytes).into_owned()
+        })
+    }
+
+    pub fn graph(&self, name: &str) -> Result<&GraphProto> {
+        self.attribute(name)
+            .and_then(|a| a.g.as_ref())
+            .ok_or_else(|| Error::msg(format_args!("the graph `{name}` is missing")))
+    }
+
+    /// The element type of an attribute.
+    pub fn type_of(&self, name: &str) -> Result<Option<DType>> {
+        match self.int(name, 0) {
+            0 => Ok(None),
+            code => dtype::known(code as i32)
+                .filter(|d| !matches!(d, DType::I8 | DType::U16))
+                .map(Some)
+                .ok_or_else(|| {
+                    Error::msg(format_args!(
+                        "fx has no elements of type {}",
+                        dtype::name(code as i32)
+                    ))
+                }),
+        }
+    }
+
+    /// A dim, counted from the start.
+    pub fn axis(&self, name: &str, or: i64, rank: usize) -> Result<i64> {
+        self.place(self.int(name, or), rank)
+    }
+
+    pub fn place(&self, axis: i64, rank: usize) -> Result<i64> {
+        let place = if axis < 0 { axis + rank as i64 } else { axis };
+        match (0..rank.max(1) as i64).contains(&place) {
+            true => Ok(place),
+            false => Err(Error::msg(format_args!(
+                "there is no dim {axis} among {rank}"
+            ))),
+        }
+    }
+
+    /// Dims of an input, or of an attribute in older versions; `None` if they are left out.
+    pub fn axes(&self, at: usize) -> Result<Option<Vec<i64>>> {
+        if self.has(at) {
+            return self.input(at).known_ints().map(Some);
+        }
+        Ok(self.ints("axes"))
+    }
+
+    /// Results of one tensor in the type of the first input.
+    pub fn like(&self, tensor: Tensor) -> Given {
+        Ok(vec![V::Tensor(tensor, self.input(0).dtype())])
+    }
+
+    /// One result of an element type.
+    pub fn of(&self, tensor: Tensor, dtype: DType) -> Given {
+        Ok(vec![V::of(tensor, dtype)])
+    }
+}

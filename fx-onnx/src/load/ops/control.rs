@@ -1,0 +1,259 @@
+//! Branches, loops and scans.
+
+use fx_nn::control;
+use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::value::IntoValue;
+use fx_nn::{Error, Result};
+
+use super::Rule;
+use crate::load::graph::Scopes;
+use crate::load::node::{Given, NodeCx};
+use crate::load::value::V;
+use crate::proto::GraphProto;
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    Some(match op {
+        "If" => branch,
+        "Loop" => turns,
+        "Scan" => scan,
+        _ => return None,
+    })
+}
+
+/// What a graph gives for inputs.
+fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Given {
+    let mut scopes: Scopes = cx.scopes.clone();
+    let names = graph.input.iter().map(|input| input.name.clone());
+    scopes.push(names.zip(inputs).collect());
+    cx.reader.graph(graph, &mut scopes, false)
+}
+
+fn values(given: Vec<V>) -> Result<Value> {
+    let all = given
+        .into_iter()
+        .map(|v| Ok(v.tensor()?.into_value()))
+        .collect::<Result<Vec<Value>>>()?;
+    Ok(Value::Tuple(all.into()))
+}
+
+fn back(value: Value, dtypes: &[Option<DType>]) -> Given {
+    let Value::Tuple(items) = &value else {
+        return Err(Error::msg("a graph gives no list of values"));
+    };
+    let dtype = |at: usize| dtypes.get(at).copied().flatten();
+    items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| Ok(V::Tensor(Tensor::from_value(item.clone())?, dtype(at))))
+        .collect()
+}
+
+fn branch(cx: &mut NodeCx<'_>) -> Given {
+    let condition = cx.tensor(0)?;
+    let (then, otherwise) = (cx.graph("then_branch")?, cx.graph("else_branch")?);
+    if condition.proxy().is_none() {
+        return inside(
+            cx,
+            if condition.item()? != 0.0 {
+                then
+            } else {
+                otherwise
+            },
+            Vec::new(),
+        );
+    }
+    let dtypes = std::cell::RefCell::new(Vec::new());
+    let side = |graph: &GraphProto| -> Result<Value> {
+        let given = inside(cx, graph, Vec::new())?;
+        *dtypes.borrow_mut() = given.iter().map(V::dtype).collect();
+        values(given)
+    };
+    let condition = ops::reshape(&condition, [1])?;
+    let given = control::cond(condition, || side(then), || side(otherwise))?;
+    back(given, &dtypes.borrow())
+}
+
+fn turns(cx: &mut NodeCx<'_>) -> Given {
+    let body = cx.graph("body")?;
+    let carried: Vec<V> = (2..cx.inputs.len())
+        .map(|at| cx.input(at).clone())
+        .collect();
+    let results = body.output.len().saturating_sub(1 + carried.len());
+    let known = |at: usize| -> Result<Option<f64>> {
+        match cx.has(at) {
+            false => Ok(None),
+            true => match cx.input(at) {
+                V::Tensor(tensor, _) if tensor.proxy().is_some() => {
+                    Err(Error::msg("known only to a run"))
+                }
+                V::Ints(items, _) => items
+                    .first()
+                    .and_then(Int::concrete)
+                    .map(|n| Some(n as f64))
+                    .ok_or_else(|| Error::msg("known only to a run")),
+                other => other.tensor()?.item().map(Some),
+            },
+        }
+    };
+    let (most, goes) = (known(0), known(1));
+    // Turn by turn, for as long as what decides is known.
+    if let (Ok(most), Ok(goes)) = (&most, &goes) {
+        let most = most.unwrap_or(f64::INFINITY);
+        let mut goes = goes.is_none_or(|g| g != 0.0);
+        let mut state = carried.clone();
+        let mut lists: Vec<Vec<Tensor>> = vec![Vec::new(); results];
+        let mut dtypes = vec![None; results];
+        let mut turn = 0i64;
+        let mut decided = true;
+        while goes && (turn as f64) < most {
+            if turn as usize > cx.reader.limits.nodes {
+                return Err(Error::msg("a loop of more turns than `Limits::nodes`"));
+            }
+            let mut inputs = vec![
+                V::of(Tensor::from_vec(vec![turn], ())?, DType::I64),
+                V::of(Tensor::full((), true, DType::Bool)?, DType::Bool),
+            ];
+            inputs.extend(state.iter().cloned());
+            let given = inside(cx, body, inputs)?;
+            let condition = given.first().cloned().unwrap_or(V::Absent);
+            match &condition {
+                V::Tensor(tensor, _) if tensor.proxy().is_some() => {
+                    decided = false;
+                    break;
+                }
+                other => goes = other.tensor()?.item()? != 0.0,
+            }
+            state = given[1..=carried.len()].to_vec();
+            for (at, v) in given[1 + carried.len()..].iter().enumerate() {
+                dtypes[at] = v.dtype();
+                lists[at].push(v.tensor()?);
+            }
+            turn += 1;
+        }
+        if decided {
+            for (list, dtype) in lists.into_iter().zip(dtypes) {
+                if list.is_empty() {
+                    return Err(Error::msg("a loop of no turns gives lists of nothing"));
+                }
+                state.push(V::Tensor(ops::stack(&list, 0)?, dtype));
+            }
+            return Ok(state);
+        }
+    }
+    if results > 0 {
+        return Err(Error::msg(
+            "a loop that stacks results and whose end only a run knows: fx's loops carry values alone",
+        ));
+    }
+    let dtypes: Vec<Option<DType>> = carried.iter().map(V::dtype).collect();
+    let limit = if cx.has(0) { Some(cx.tensor(0)?) } else { None };
+    let start = if cx.has(1) {
+        cx.tensor(1)?
+    } else {
+        Tensor::full((), true, DType::Bool)?
+    };
+    let begin = (
+        Tensor::from_vec(vec![0i64], ())?.into_value(),
+        ops::reshape(&start, ())?.into_value(),
+        values(carried)?,
+    );
+    let begin = Value::Tuple(vec![begin.0, begin.1, begin.2].into());
+    let parts = |state: &Value| -> Result<(Tensor, Tensor, Value)> {
+        let Value::Tuple(items) = state else {
+            return Err(Error::msg("a loop lost its state"));
+        };
+        Ok((
+            Tensor::from_value(items[0].clone())?,
+            Tensor::from_value(items[1].clone())?,
+            items[2].clone(),
+        ))
+    };
+    let given: Value = control::while_loop(
+        begin,
+        |state: &Value| {
+            let (turn, goes, _) = parts(state)?;
+            match &limit {
+                Some(limit) => ops::logical_and(&goes, &turn.lt(ops::reshape(limit, ())?)?),
+                None => Ok(goes),
+            }
+        },
+        |state: Value| {
+            let (turn, goes, carried) = parts(&state)?;
+            let mut inputs = vec![V::of(turn.clone(), DType::I64), V::of(goes, DType::Bool)];
+            inputs.extend(back(carried, &dtypes)?);
+            let given = inside(cx, body, inputs)?;
+            let goes = ops::reshape(&given[0].tensor()?, ())?;
+            let next = values(given[1..].to_vec())?;
+            Ok(Value::Tuple(
+                vec![(turn + 1)?.into_value(), goes.into_value(), next].into(),
+            ))
+        },
+    )?;
+    back(parts(&given)?.2, &dtypes)
+}
+
+fn scan(cx: &mut NodeCx<'_>) -> Given {
+    let body = cx.graph("body")?;
+    let first = usize::from(cx.version < 9);
+    if cx.version < 9 {
+        return Err(Error::msg("a scan of opset 8, which goes over a batch"));
+    }
+    let sequences = cx.int("num_scan_inputs", 1) as usize;
+    let carries = (cx.inputs.len() - first)
+        .checked_sub(sequences)
+        .ok_or_else(|| Error::msg("a scan over more than its inputs"))?;
+    let axes = |name: &str, count: usize| {
+        cx.ints(name)
+            .filter(|a| !a.is_empty())
+            .unwrap_or_else(|| vec![0; count])
+    };
+    let results = body.output.len().saturating_sub(carries);
+    let (in_axes, out_axes) = (
+        axes("scan_input_axes", sequences),
+        axes("scan_output_axes", results),
+    );
+    let (in_turned, out_turned) = (
+        axes("scan_input_directions", sequences),
+        axes("scan_output_directions", results),
+    );
+    let dtypes: Vec<Option<DType>> = cx.inputs.iter().map(V::dtype).collect();
+    let mut lists = Vec::new();
+    for at in 0..sequences {
+        let mut x = cx.tensor(carries + at)?;
+        if in_axes[at] != 0 {
+            x = ops::movedim(&x, in_axes[at], 0)?;
+        }
+        if in_turned[at] != 0 {
+            x = ops::flip(&x, 0)?;
+        }
+        lists.push(x.into_value());
+    }
+    let begin = values(cx.inputs[..carries].to_vec())?;
+    let given_types = std::cell::RefCell::new(Vec::new());
+    let step = |state: Value, items: Value| -> Result<(Value, Value)> {
+        let mut inputs = back(state, &dtypes[..carries])?;
+        inputs.extend(back(items, &dtypes[carries..])?);
+        let mut given = inside(cx, body, inputs)?;
+        let rest = given.split_off(carries.min(given.len()));
+        *given_types.borrow_mut() = rest.iter().map(V::dtype).collect();
+        Ok((values(given)?, values(rest)?))
+    };
+    let (state, stacked): (Value, Value) = control::scan(begin, Value::Tuple(lists.into()), step)?;
+    let mut all = back(state, &dtypes)?;
+    for (at, v) in back(stacked, &given_types.borrow())?
+        .into_iter()
+        .enumerate()
+    {
+        let dtype = v.dtype();
+        let mut x = v.tensor()?;
+        if out_turned.get(at).is_some_and(|t| *t != 0) {
+            x = ops::flip(&x, 0)?;
+        }
+        if out_axes.get(at).is_some_and(|a| *a != 0) {
+            x = ops::movedim(&x, 0, out_axes[at])?;
+        }
+        all.push(V::Tensor(x, dtype));
+    }
+    Ok(all)
+}

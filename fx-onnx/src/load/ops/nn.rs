@@ -1,0 +1,456 @@
+//! Products, norms, recurrent layers, losses.
+
+use fx_nn::prelude::*;
+use fx_nn::{Dims, Error, Result};
+
+use super::Rule;
+use crate::load::node::{Given, NodeCx};
+use crate::load::value::{V, as_type};
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    Some(match op {
+        "MatMul" => |cx| {
+            let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+            cx.like(ops::matmul(&a, &b)?)
+        },
+        "Gemm" => gemm,
+        "Einsum" => |cx| {
+            let all = (0..cx.inputs.len())
+                .map(|at| cx.tensor(at))
+                .collect::<Result<Vec<Tensor>>>()?;
+            let equation = cx.text("equation", "");
+            cx.like(ops::einsum(&equation, &all)?)
+        },
+        "Det" => |cx| {
+            let x = cx.tensor(0)?;
+            cx.like(ops::linalg::det(&x)?)
+        },
+        "Softmax" => |cx| softmax(cx, |x, dim| ops::softmax(x, dim)),
+        "LogSoftmax" => |cx| softmax(cx, |x, dim| ops::log_softmax(x, dim)),
+        "BatchNormalization" => |cx| {
+            let x = cx.tensor(0)?;
+            let (scale, bias, mean, var) =
+                (cx.tensor(1)?, cx.tensor(2)?, cx.tensor(3)?, cx.tensor(4)?);
+            let eps = cx.float("epsilon", 1e-5);
+            if !cx.flag("training_mode") {
+                return cx.like(ops::batch_norm(
+                    &x,
+                    Some(&mean),
+                    Some(&var),
+                    Some(&scale),
+                    Some(&bias),
+                    false,
+                    0.1,
+                    eps,
+                )?);
+            }
+            let momentum = cx.float("momentum", 0.9);
+            let rank = cx.rank(0)? as i64;
+            let dims: Vec<i64> = (0..rank).filter(|dim| *dim != 1).collect();
+            let own_mean = ops::mean(&x, dims.clone(), false)?;
+            let mut shape = vec![1i64; rank as usize];
+            shape[1] = -1;
+            let wide = |of: &Tensor| ops::reshape(of, shape.clone());
+            let apart = (&x - wide(&own_mean)?)?;
+            let own_var = ops::mean(&(&apart * &apart)?, dims, false)?;
+            let y = ((apart / ops::sqrt(&(wide(&own_var)? + eps)?)?)? * wide(&scale)?)?;
+            let y = (y + wide(&bias)?)?;
+            let moved = |old: &Tensor, new: &Tensor| (old * momentum)? + (new * (1.0 - momentum))?;
+            let dtype = cx.input(0).dtype();
+            Ok(vec![
+                V::Tensor(y, dtype),
+                V::Tensor(moved(&mean, &own_mean)?, dtype),
+                V::Tensor(moved(&var, &own_var)?, dtype),
+            ])
+        },
+        "InstanceNormalization" => |cx| {
+            let (x, scale, bias) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+            let eps = cx.float("epsilon", 1e-5);
+            cx.like(ops::instance_norm(
+                &x,
+                None,
+                None,
+                Some(&scale),
+                Some(&bias),
+                true,
+                0.1,
+                eps,
+            )?)
+        },
+        "LayerNormalization" => |cx| {
+            let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+            let rank = cx.rank(0)?;
+            let axis = cx.axis("axis", -1, rank)?;
+            let eps = cx.float("epsilon", 1e-5);
+            let dtype = cx.input(0).dtype();
+            let shape = cx.shape(0)?;
+            let own: Option<Vec<usize>> = shape[axis as usize..]
+                .iter()
+                .map(|dim| dim.as_known())
+                .collect();
+            let only = cx.node.output.iter().skip(1).all(String::is_empty);
+            if let (Some(own), true) = (own, only)
+                && cx.known_shape(1).is_ok_and(|shape| shape == own)
+            {
+                let bias = cx.optional(2)?;
+                return cx.like(ops::layer_norm(&x, own, Some(&scale), bias.as_ref(), eps)?);
+            }
+            let dims: Vec<i64> = (axis..rank as i64).collect();
+            let mean = ops::mean(&x, dims.clone(), true)?;
+            let apart = (&x - &mean)?;
+            let var = ops::mean(&(&apart * &apart)?, dims, true)?;
+            let root = ops::reciprocal(&ops::sqrt(&(var + eps)?)?)?;
+            let mut y = ((apart * &root)? * scale)?;
+            if let Some(bias) = cx.optional(2)? {
+                y = (y + bias)?;
+            }
+            Ok(vec![
+                V::Tensor(y, dtype),
+                V::of(mean, DType::F32),
+                V::of(root, DType::F32),
+            ])
+        },
+        "RMSNormalization" => |cx| {
+            let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+            let rank = cx.rank(0)?;
+            let axis = cx.axis("axis", -1, rank)?;
+            let dims: Vec<i64> = (axis..rank as i64).collect();
+            let mean = ops::mean(&(&x * &x)?, dims, true)?;
+            let y = (&x / ops::sqrt(&(mean + cx.float("epsilon", 1e-5))?)?)?;
+            cx.like((y * scale)?)
+        },
+        "GroupNormalization" => |cx| {
+            let (x, scale, bias) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+            let (groups, eps) = (cx.int("num_groups", 1), cx.float("epsilon", 1e-5));
+            if cx.version >= 21 {
+                return cx.like(ops::group_norm(
+                    &x,
+                    groups as usize,
+                    Some(&scale),
+                    Some(&bias),
+                    eps,
+                )?);
+            }
+            // One number for each group.
+            let each = x
+                .size(1)?
+                .floordiv(groups)?
+                .concrete()
+                .ok_or_else(|| Error::msg("groups of channels that are not known"))?;
+            let (scale, bias) = (
+                ops::repeat_interleave(&scale, each, Some(0))?,
+                ops::repeat_interleave(&bias, each, Some(0))?,
+            );
+            cx.like(ops::group_norm(
+                &x,
+                groups as usize,
+                Some(&scale),
+                Some(&bias),
+                eps,
+            )?)
+        },
+        "LpNormalization" => |cx| {
+            let x = cx.tensor(0)?;
+            let axis = cx.axis("axis", -1, cx.rank(0)?)?;
+            let norm = ops::norm(&x, cx.int("p", 2) as f64, axis, true)?;
+            let y = (&x / &norm)?;
+            cx.like(ops::r#where(&norm.eq(0.0)?, 0.0, y)?)
+        },
+        "MeanVarianceNormalization" => |cx| {
+            let x = cx.tensor(0)?;
+            let axes = cx.ints("axes").unwrap_or_else(|| vec![0, 2, 3]);
+            let mean = ops::mean(&x, axes.clone(), true)?;
+            let square = (ops::mean(&(&x * &x)?, axes, true)? - (&mean * &mean)?)?;
+            cx.like(((x - mean)? / (ops::sqrt(&square)? + 1e-9)?)?)
+        },
+        "LRN" => |cx| {
+            let x = cx.tensor(0)?;
+            let size = cx.int("size", 1);
+            let (alpha, beta, bias) = (
+                cx.float("alpha", 1e-4),
+                cx.float("beta", 0.75),
+                cx.float("bias", 1.0),
+            );
+            let channels = cx.known_shape(0)?[1] as i64;
+            let square = (&x * &x)?;
+            let mut all = Vec::new();
+            for channel in 0..channels {
+                let (from, to) = (
+                    (channel - (size - 1) / 2).max(0),
+                    (channel + size / 2).min(channels - 1),
+                );
+                all.push(ops::sum(
+                    &ops::narrow(&square, 1, from, to - from + 1)?,
+                    1,
+                    true,
+                )?);
+            }
+            let sums = ops::cat(&all, 1)?;
+            cx.like((x / ((sums * (alpha / size as f64))? + bias)?.pow(beta)?)?)
+        },
+        "NegativeLogLikelihoodLoss" => |cx| loss(cx, false),
+        "SoftmaxCrossEntropyLoss" => |cx| loss(cx, true),
+        "LSTM" => |cx| recurrent(cx, 4),
+        "GRU" => |cx| recurrent(cx, 3),
+        "RNN" => |cx| recurrent(cx, 1),
+        _ => return None,
+    })
+}
+
+fn gemm(cx: &mut NodeCx<'_>) -> Given {
+    let (mut a, mut b) = (cx.tensor(0)?, cx.tensor(1)?);
+    let (alpha, beta) = (cx.float("alpha", 1.0), cx.float("beta", 1.0));
+    if cx.flag("transA") {
+        a = ops::t(&a)?;
+    }
+    let bias = cx.optional(2)?;
+    let row = match &bias {
+        Some(_) => cx.rank(2).is_ok_and(|rank| rank == 1),
+        None => true,
+    };
+    if cx.flag("transB") && row && alpha == 1.0 && beta == 1.0 {
+        return cx.like(ops::linear(&a, &b, bias.as_ref())?);
+    }
+    if cx.flag("transB") {
+        b = ops::t(&b)?;
+    }
+    let mut y = ops::matmul(&a, &b)?;
+    if alpha != 1.0 {
+        y = (y * alpha)?;
+    }
+    if let Some(bias) = bias {
+        y = if beta == 1.0 {
+            (y + bias)?
+        } else {
+            (y + (bias * beta)?)?
+        };
+    }
+    let dtype = cx.dtype(0)?;
+    let y = if dtype.is_floating_point() {
+        y
+    } else {
+        as_type(&y, dtype)?
+    };
+    cx.of(y, dtype)
+}
+
+fn softmax(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, i64) -> Result<Tensor>) -> Given {
+    let x = cx.tensor(0)?;
+    let rank = cx.rank(0)?;
+    if cx.version >= 13 {
+        let axis = cx.axis("axis", -1, rank)?;
+        return cx.like(compute(&x, axis)?);
+    }
+    // Before, over all dims from the axis on.
+    let axis = cx.axis("axis", 1, rank)?;
+    if axis + 1 == rank as i64 {
+        return cx.like(compute(&x, axis)?);
+    }
+    let flat = ops::flatten(&x, axis, -1)?;
+    let sizes = (0..rank as i64)
+        .map(|dim| x.size(dim))
+        .collect::<Result<Vec<Int>>>()?;
+    cx.like(ops::reshape(&compute(&flat, -1)?, sizes)?)
+}
+
+fn loss(cx: &NodeCx<'_>, logits: bool) -> Given {
+    let (x, target) = (cx.tensor(0)?, cx.tensor(1)?);
+    let weight = cx.optional(2)?;
+    let ignore = cx.attribute("ignore_index").and_then(|a| a.i);
+    let reduction = cx.text("reduction", "mean");
+    let log_probs = if logits { ops::log_softmax(&x, 1)? } else { x };
+    let target = as_type(&target, DType::I64)?;
+    let ignored = ignore.map(|index| target.eq(index)).transpose()?;
+    let safe = match &ignored {
+        Some(ignored) => ops::masked_fill(&target, ignored, 0)?,
+        None => target.clone(),
+    };
+    let picked = ops::squeeze(&ops::gather(&log_probs, 1, &ops::unsqueeze(&safe, 1)?)?, 1)?;
+    let mut each = (-picked)?;
+    let mut weights = match &weight {
+        Some(weight) => {
+            let flat = ops::index_select(weight, 0, &ops::reshape(&safe, [-1])?)?;
+            let sizes = (0..cx.rank(1)? as i64)
+                .map(|dim| safe.size(dim))
+                .collect::<Result<Vec<Int>>>()?;
+            ops::reshape(&flat, sizes)?
+        }
+        None => ops::ones_like(&each, None)?,
+    };
+    if let Some(ignored) = &ignored {
+        weights = ops::masked_fill(&weights, ignored, 0.0)?;
+    }
+    each = (each * &weights)?;
+    let y = match &*reduction {
+        "none" => each,
+        "sum" => ops::sum(&each, Dims::All, false)?,
+        _ => (ops::sum(&each, Dims::All, false)? / ops::sum(&weights, Dims::All, false)?)?,
+    };
+    let dtype = cx.input(0).dtype();
+    Ok(vec![V::Tensor(y, dtype), V::Tensor(log_probs, dtype)])
+}
+
+/// A recurrent layer, step by step or by fx's own where that is the same.
+fn recurrent(cx: &mut NodeCx<'_>, gates: i64) -> Given {
+    let op = cx.node.op_type.clone();
+    let direction = cx.text("direction", "forward");
+    let both = direction == "bidirectional";
+    let directions = if both { 2 } else { 1 };
+    let mut x = cx.tensor(0)?;
+    if cx.has(4) {
+        let lengths = cx.input(4).known_ints()?;
+        let whole = cx.shape(0)?[0].as_number();
+        if lengths.iter().any(|length| Some(*length) != whole) {
+            return Err(Error::msg("sequences of several lengths"));
+        }
+    }
+    if cx.attribute("clip").is_some() || cx.flag("input_forget") {
+        return Err(Error::msg("clipped or coupled gates"));
+    }
+    let names = cx.attribute("activations").map(|a| {
+        a.strings
+            .iter()
+            .map(|s| String::from_utf8_lossy(s).into_owned())
+            .collect::<Vec<String>>()
+    });
+    let own: &[&str] = match &*op {
+        "LSTM" => &["Sigmoid", "Tanh", "Tanh"],
+        "GRU" => &["Sigmoid", "Tanh"],
+        _ => &["Tanh"],
+    };
+    let relu = match names {
+        None => false,
+        Some(names) if op == "RNN" && names.iter().all(|name| name == "Relu") => true,
+        Some(names) if names.iter().zip(own.iter().cycle()).all(|(a, b)| a == b) => false,
+        Some(names) => return Err(Error::msg(format_args!("gates with {}", names.join(", ")))),
+    };
+    let layout = cx.int("layout", 0);
+    if layout == 1 {
+        x = ops::transpose(&x, 0, 1)?;
+    }
+    let (w, r, bias) = (cx.tensor(1)?, cx.tensor(2)?, cx.optional(3)?);
+    let peephole = if op == "LSTM" { cx.optional(7)? } else { None };
+    let hidden = cx.shape(2)?[2]
+        .as_number()
+        .ok_or_else(|| Error::msg("a hidden size that is not known"))?;
+    let steps = cx.shape(0)?[if layout == 1 { 1 } else { 0 }].as_number();
+    let states = if op == "LSTM" { 2 } else { 1 };
+    let initial = |at: usize, direction: i64| -> Result<Option<Tensor>> {
+        Ok(match cx.optional(5 + at)? {
+            Some(h) => Some(ops::select(&h, if layout == 1 { 1 } else { 0 }, direction)?),
+            None => None,
+        })
+    };
+    let mut all = Vec::new();
+    let mut lasts: Vec<Vec<Tensor>> = vec![Vec::new(); states];
+    for direction_at in 0..directions {
+        let turned = direction == "reverse" || direction_at == 1;
+        let of = |x: &Tensor| ops::select(x, 0, direction_at);
+        let (w, r) = (of(&w)?, of(&r)?);
+        let (wb, rb) = match &bias {
+            Some(bias) => {
+                let bias = of(bias)?;
+                (
+                    Some(ops::narrow(&bias, 0, 0, gates * hidden)?),
+                    Some(ops::narrow(&bias, 0, gates * hidden, gates * hidden)?),
+                )
+            }
+            None => (None, None),
+        };
+        let steps = steps.ok_or_else(|| {
+            Error::msg("a sequence whose length only a run knows: fix it with `Load::dim`")
+        })?;
+        let zeros = || ops::new_zeros(&x, vec![x.size(1)?, hidden.into()], None);
+        let mut h = match initial(0, direction_at)? {
+            Some(h) => h,
+            None => zeros()?,
+        };
+        let mut c = match states {
+            2 => match initial(1, direction_at)? {
+                Some(c) => Some(c),
+                None => Some(zeros()?),
+            },
+            _ => None,
+        };
+        let peep = match &peephole {
+            Some(p) => Some(of(p)?),
+            None => None,
+        };
+        let mut outs = Vec::new();
+        for step in 0..steps {
+            let at = if turned { steps - 1 - step } else { step };
+            let input = ops::linear(&ops::select(&x, 0, at)?, &w, wb.as_ref())?;
+            let gate = |sum: &Tensor, at: i64| ops::narrow(sum, -1, at * hidden, hidden);
+            h = match &*op {
+                "LSTM" => {
+                    let before = c.clone().ok_or_else(|| Error::msg("no cell"))?;
+                    let sum = (input + ops::linear(&h, &r, rb.as_ref())?)?;
+                    let peeped = |x: Tensor, at: i64, c: &Tensor| match &peep {
+                        Some(p) => x + (ops::narrow(p, 0, at * hidden, hidden)? * c)?,
+                        None => Ok(x),
+                    };
+                    let i = ops::sigmoid(&peeped(gate(&sum, 0)?, 0, &before)?)?;
+                    let f = ops::sigmoid(&peeped(gate(&sum, 2)?, 2, &before)?)?;
+                    let g = ops::tanh(&gate(&sum, 3)?)?;
+                    let now = ((f * &before)? + (i * g)?)?;
+                    let o = ops::sigmoid(&peeped(gate(&sum, 1)?, 1, &now)?)?;
+                    c = Some(now.clone());
+                    (o * ops::tanh(&now)?)?
+                }
+                "GRU" => {
+                    let own = ops::linear(&h, &r, rb.as_ref())?;
+                    let z = ops::sigmoid(&(gate(&input, 0)? + gate(&own, 0)?)?)?;
+                    let reset = ops::sigmoid(&(gate(&input, 1)? + gate(&own, 1)?)?)?;
+                    let n = match cx.flag("linear_before_reset") {
+                        true => ops::tanh(&(gate(&input, 2)? + (reset * gate(&own, 2)?)?)?)?,
+                        false => {
+                            let part = ops::narrow(&r, 0, 2 * hidden, hidden)?;
+                            let own_bias = match &rb {
+                                Some(b) => Some(ops::narrow(b, 0, 2 * hidden, hidden)?),
+                                None => None,
+                            };
+                            ops::tanh(
+                                &(gate(&input, 2)?
+                                    + ops::linear(&(reset * &h)?, &part, own_bias.as_ref())?)?,
+                            )?
+                        }
+                    };
+                    let kept = (&z * &h)?;
+                    ((&n - (&z * &n)?)? + kept)?
+                }
+                _ => {
+                    let sum = (input + ops::linear(&h, &r, rb.as_ref())?)?;
+                    if relu {
+                        ops::relu(&sum)?
+                    } else {
+                        ops::tanh(&sum)?
+                    }
+                }
+            };
+            outs.push(h.clone());
+        }
+        if turned {
+            outs.reverse();
+        }
+        all.push(ops::stack(&outs, 0)?);
+        lasts[0].push(h);
+        if let (Some(c), true) = (c, states == 2) {
+            lasts[1].push(c);
+        }
+    }
+    let y = ops::stack(&all, 1)?;
+    let y = if layout == 1 {
+        ops::permute(&y, [2, 0, 1, 3])?
+    } else {
+        y
+    };
+    let dtype = cx.input(0).dtype();
+    let mut given = vec![V::Tensor(y, dtype)];
+    for last in lasts {
+        given.push(V::Tensor(
+            ops::stack(&last, if layout == 1 { 1 } else { 0 })?,
+            dtype,
+        ));
+    }
+    Ok(given)
+}

@@ -1,0 +1,189 @@
+//! Along dims.
+
+use fx_nn::prelude::*;
+use fx_nn::{Dims, Error, Result};
+
+use super::Rule;
+use crate::load::node::{Given, NodeCx};
+use crate::load::value::{V, as_type};
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    Some(match op {
+        "ReduceSum" => |cx| reduced(cx, |x, dims, keep| ops::sum(x, dims, keep)),
+        "ReduceMean" => |cx| reduced(cx, |x, dims, keep| ops::mean(x, dims, keep)),
+        "ReduceMax" => |cx| reduced(cx, |x, dims, keep| ops::amax(x, dims, keep)),
+        "ReduceMin" => |cx| reduced(cx, |x, dims, keep| ops::amin(x, dims, keep)),
+        "ReduceProd" => |cx| reduced(cx, product),
+        "ReduceL1" => |cx| reduced(cx, |x, dims, keep| ops::sum(&x.abs()?, dims, keep)),
+        "ReduceL2" => |cx| {
+            reduced(cx, |x, dims, keep| {
+                ops::sqrt(&ops::sum(&(x * x)?, dims, keep)?)
+            })
+        },
+        "ReduceSumSquare" => |cx| reduced(cx, |x, dims, keep| ops::sum(&(x * x)?, dims, keep)),
+        "ReduceLogSum" => |cx| reduced(cx, |x, dims, keep| ops::log(&ops::sum(x, dims, keep)?)),
+        "ReduceLogSumExp" => |cx| reduced(cx, |x, dims, keep| ops::logsumexp(x, dims, keep)),
+        "ArgMax" => |cx| place_of(cx, true),
+        "ArgMin" => |cx| place_of(cx, false),
+        "CumSum" => |cx| {
+            let x = cx.tensor(0)?;
+            let axis = cx.input(1).known_ints()?.first().copied().unwrap_or(0);
+            let axis = cx.place(axis, cx.rank(0)?)?;
+            let reverse = cx.flag("reverse");
+            let turned = if reverse {
+                ops::flip(&x, axis)?
+            } else {
+                x.clone()
+            };
+            let mut sum = ops::cumsum(&turned, axis)?;
+            if cx.flag("exclusive") {
+                sum = (sum - &turned)?;
+            }
+            let sum = if reverse { ops::flip(&sum, axis)? } else { sum };
+            let dtype = cx.dtype(0)?;
+            cx.of(as_type(&sum, dtype)?, dtype)
+        },
+        "CumProd" => |cx| {
+            let x = cx.tensor(0)?;
+            let axis = cx.input(1).known_ints()?.first().copied().unwrap_or(0);
+            let axis = cx.place(axis, cx.rank(0)?)?;
+            let reverse = cx.flag("reverse");
+            let mut turned = if reverse {
+                ops::flip(&x, axis)?
+            } else {
+                x.clone()
+            };
+            if cx.flag("exclusive") {
+                let size = turned.size(axis)?;
+                let one = ops::ones_like(&ops::narrow(&turned, axis, 0, 1)?, None)?;
+                turned = ops::cat(&[one, ops::narrow(&turned, axis, 0, (size - 1)?)?], axis)?;
+            }
+            let product = ops::cumprod(&turned, axis)?;
+            let product = if reverse {
+                ops::flip(&product, axis)?
+            } else {
+                product
+            };
+            let dtype = cx.dtype(0)?;
+            cx.of(as_type(&product, dtype)?, dtype)
+        },
+        "TopK" => |cx| {
+            let x = cx.tensor(0)?;
+            let axis = cx.axis("axis", -1, cx.rank(0)?)?;
+            let k = cx
+                .input(1)
+                .ints()?
+                .into_iter()
+                .next()
+                .ok_or_else(|| Error::msg("no k"))?;
+            let largest = cx.int("largest", 1) != 0;
+            let (values, places) = ops::topk(&x, k, axis, largest, true)?;
+            Ok(vec![
+                V::Tensor(values, cx.input(0).dtype()),
+                V::of(places, DType::I64),
+            ])
+        },
+        "Unique" => |cx| {
+            let x = cx.tensor(0)?;
+            let axis = cx.attribute("axis").and_then(|a| a.i);
+            if cx.int("sorted", 1) == 0
+                || cx.node.output.iter().skip(1).any(|name| !name.is_empty())
+            {
+                return Err(Error::msg(
+                    "fx finds unique elements in order, and not their first places",
+                ));
+            }
+            let (values, ..) = ops::unique(&x, true, false, false, axis)?;
+            cx.like(values)
+        },
+        "Hardmax" => |cx| {
+            let x = cx.tensor(0)?;
+            let rank = cx.rank(0)?;
+            let axis = cx.axis("axis", if cx.version < 13 { 1 } else { -1 }, rank)?;
+            if cx.version < 13 && axis + 1 != rank as i64 {
+                return Err(Error::msg(
+                    "a hardmax over several dims, as before opset 13",
+                ));
+            }
+            let best = ops::argmax(&x, axis, true)?;
+            let zeros = ops::zeros_like(&x, None)?;
+            cx.like(ops::scatter_value(&zeros, axis, &best, 1.0)?)
+        },
+        _ => return None,
+    })
+}
+
+fn product(x: &Tensor, dims: Dims, keep: bool) -> Result<Tensor> {
+    let mut dims: Vec<i64> = match dims {
+        Dims::All => {
+            return match keep {
+                false => ops::prod(x, None, false),
+                true => Err(Error::msg("a product over all dims, kept")),
+            };
+        }
+        Dims::One(dim) => vec![dim],
+        Dims::Many(dims) => dims,
+    };
+    dims.sort_unstable();
+    let mut x = x.clone();
+    for dim in dims.into_iter().rev() {
+        x = ops::prod(&x, Some(dim), keep)?;
+    }
+    Ok(x)
+}
+
+fn reduced(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, Dims, bool) -> Result<Tensor>) -> Given {
+    let x = cx.tensor(0)?;
+    let rank = cx.rank(0)?;
+    let keep = cx.int("keepdims", 1) != 0;
+    let axes = cx.axes(1)?.filter(|axes| !axes.is_empty());
+    let axes: Vec<i64> = match axes {
+        Some(axes) => axes
+            .into_iter()
+            .map(|axis| cx.place(axis, rank))
+            .collect::<Result<_>>()?,
+        None if cx.flag("noop_with_empty_axes") => {
+            let op = &*cx.node.op_type;
+            let x = match op {
+                "ReduceL1" | "ReduceL2" => x.abs()?,
+                "ReduceSumSquare" => (&x * &x)?,
+                "ReduceLogSum" => ops::log(&x)?,
+                _ => x,
+            };
+            return cx.like(x);
+        }
+        None => (0..rank as i64).collect(),
+    };
+    let dtype = cx.dtype(0)?;
+    let floats =
+        ["ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"].contains(&&*cx.node.op_type);
+    let wide = match dtype {
+        DType::Bool => as_type(&x, DType::I32)?,
+        whole if !whole.is_floating_point() && floats => as_type(&x, DType::F64)?,
+        _ => x,
+    };
+    let y = compute(&wide, Dims::Many(axes), keep)?;
+    let y = match dtype {
+        DType::Bool => y.ne(0)?,
+        dtype => as_type(&y, dtype)?,
+    };
+    cx.of(y, dtype)
+}
+
+fn place_of(cx: &NodeCx<'_>, largest: bool) -> Given {
+    let x = cx.tensor(0)?;
+    let axis = cx.axis("axis", 0, cx.rank(0)?)?;
+    let keep = cx.int("keepdims", 1) != 0;
+    let best = |x: &Tensor| {
+        if largest {
+            ops::argmax(x, axis, keep)
+        } else {
+            ops::argmin(x, axis, keep)
+        }
+    };
+    let y = match cx.flag("select_last_index") {
+        false => best(&x)?,
+        true => ((x.size(axis)? - 1)? - best(&ops::flip(&x, axis)?)?)?,
+    };
+    cx.of(y, DType::I64)
+}

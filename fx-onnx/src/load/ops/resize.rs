@@ -1,0 +1,258 @@
+//! Images of other sizes: each place of the result is a sum of places of the source, dim by dim.
+
+use fx_nn::prelude::*;
+
+use super::Rule;
+use crate::load::node::{Given, NodeCx};
+use crate::load::value::{V, as_type};
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    match op {
+        "Resize" | "Upsample" => Some(resize),
+        _ => None,
+    }
+}
+
+/// Resizing, dim by dim: each place of the result is a sum of places of the source with weights.
+fn resize(cx: &mut NodeCx<'_>) -> Given {
+    let x = cx.tensor(0)?;
+    let shape = cx.shape(0)?;
+    let rank = shape.len();
+    let old = cx.node.op_type == "Upsample" || cx.version < 11;
+    let (scales_at, sizes_at, roi_at) = if old { (1, 9, 9) } else { (2, 3, 1) };
+    let axes = match cx.ints("axes") {
+        Some(axes) => axes
+            .into_iter()
+            .map(|axis| cx.place(axis, rank))
+            .collect::<Result<Vec<i64>>>()?,
+        None => (0..rank as i64).collect(),
+    };
+    let floats = |v: &V| -> Result<Vec<f64>> { v.tensor()?.to_vec() };
+    let scales = match cx.has(scales_at) {
+        true => floats(cx.input(scales_at))?,
+        false => cx
+            .floats("scales")
+            .unwrap_or_default()
+            .into_iter()
+            .map(f64::from)
+            .collect(),
+    };
+    let mode = cx.text("mode", "nearest");
+    let transform = cx.text(
+        "coordinate_transformation_mode",
+        if old { "asymmetric" } else { "half_pixel" },
+    );
+    let nearest = cx.text(
+        "nearest_mode",
+        if old { "floor" } else { "round_prefer_floor" },
+    );
+    if !scales.is_empty()
+        && axes.len() == rank
+        && rank == 4
+        && scales[0] == 1.0
+        && scales[1] == 1.0
+        && scales[2] == scales[3]
+        && mode == "nearest"
+        && transform == "asymmetric"
+        && nearest == "floor"
+        && shape.iter().any(|dim| dim.as_number().is_none())
+    {
+        return cx.like(ops::interpolate(&x, None, scales[2], "nearest", None)?);
+    }
+    let known = cx.known_shape(0)?;
+    let mut sizes: Vec<f64> = known.iter().map(|n| *n as f64).collect();
+    let mut factors = vec![1.0; rank];
+    if !scales.is_empty() {
+        for (axis, scale) in axes.iter().zip(&scales) {
+            let at = *axis as usize;
+            factors[at] = *scale;
+            sizes[at] = (known[at] as f64 * scale).floor();
+        }
+    } else {
+        let asked = cx.input(sizes_at).known_ints()?;
+        let policy = cx.text("keep_aspect_ratio_policy", "stretch");
+        let each: Vec<f64> = axes
+            .iter()
+            .zip(&asked)
+            .map(|(axis, size)| *size as f64 / known[*axis as usize] as f64)
+            .collect();
+        let common = match &*policy {
+            "not_larger" => Some(each.iter().copied().fold(f64::INFINITY, f64::min)),
+            "not_smaller" => Some(each.iter().copied().fold(0.0, f64::max)),
+            _ => None,
+        };
+        for ((axis, size), factor) in axes.iter().zip(&asked).zip(&each) {
+            let at = *axis as usize;
+            factors[at] = common.unwrap_or(*factor);
+            sizes[at] = match common {
+                Some(common) => (common * known[at] as f64).round(),
+                None => *size as f64,
+            };
+        }
+    }
+    let roi = if cx.has(roi_at) {
+        floats(cx.input(roi_at))?
+    } else {
+        Vec::new()
+    };
+    let rule = Weighting {
+        mode: &mode,
+        transform: &transform,
+        nearest: &nearest,
+        cubic: cx.float("cubic_coeff_a", -0.75),
+        antialias: cx.flag("antialias"),
+        exclude: cx.flag("exclude_outside"),
+        extrapolated: cx.float("extrapolation_value", 0.0),
+    };
+    let dtype = cx.dtype(0)?;
+    let mut y = if dtype.is_floating_point() {
+        x
+    } else {
+        as_type(&x, DType::F64)?
+    };
+    let mut outside: Option<Tensor> = None;
+    for dim in 0..rank {
+        let (from, to) = (known[dim], sizes[dim].max(0.0) as usize);
+        let at = axes.iter().position(|axis| *axis as usize == dim);
+        let bounds = at.and_then(|at| Some((*roi.get(at)?, *roi.get(at + axes.len())?)));
+        if from == to && factors[dim] == 1.0 && transform != "tf_crop_and_resize" {
+            continue;
+        }
+        if to.saturating_mul(from) > cx.reader.limits.constant_bytes / 8 {
+            return Err(fx_nn::Error::msg(
+                "an image of a size beyond `Limits::constant_bytes`",
+            ));
+        }
+        let mut table = Vec::with_capacity(to * from);
+        let mut is_out = Vec::with_capacity(to);
+        for place in 0..to {
+            let (weights, out) = rule.weights(place, from, to, factors[dim], bounds);
+            table.extend(weights);
+            is_out.push(u8::from(out));
+        }
+        let wide = if y.dtype().is_ok_and(|d| d == DType::F64) || !dtype.is_floating_point() {
+            DType::F64
+        } else {
+            dtype
+        };
+        let table = as_type(&Tensor::from_vec(table, (to, from))?, wide)?;
+        y = ops::movedim(
+            &ops::linear(&ops::movedim(&y, dim as i64, -1)?, &table, None)?,
+            -1,
+            dim as i64,
+        )?;
+        if is_out.contains(&1) {
+            let mut own = vec![1i64; rank];
+            own[dim] = to as i64;
+            let own = ops::reshape(&Tensor::from_vec(is_out, to)?.ne(0)?, own)?;
+            outside = Some(match outside {
+                Some(outside) => ops::logical_or(&outside, &own)?,
+                None => own,
+            });
+        }
+    }
+    if let Some(outside) = outside {
+        y = ops::masked_fill(&y, &outside, rule.extrapolated)?;
+    }
+    let y = if dtype.is_floating_point() {
+        y
+    } else {
+        as_type(&y, dtype)?
+    };
+    cx.of(y, dtype)
+}
+
+/// How a place of a resized dim is computed.
+struct Weighting<'r> {
+    mode: &'r str,
+    transform: &'r str,
+    nearest: &'r str,
+    cubic: f64,
+    antialias: bool,
+    exclude: bool,
+    extrapolated: f64,
+}
+
+impl Weighting<'_> {
+    /// The weights of the source's places for a place of the result, and whether it lies outside.
+    fn weights(
+        &self,
+        place: usize,
+        from: usize,
+        to: usize,
+        scale: f64,
+        bounds: Option<(f64, f64)>,
+    ) -> (Vec<f64>, bool) {
+        let (at, size, target) = (place as f64, from as f64, to as f64);
+        let whole = scale * size;
+        let source = match self.transform {
+            "align_corners" if to == 1 => 0.0,
+            "align_corners" => at * (size - 1.0) / (whole - 1.0).max(f64::MIN_POSITIVE),
+            "asymmetric" => at / scale,
+            "pytorch_half_pixel" if target <= 1.0 => -0.5,
+            "tf_half_pixel_for_nn" => (at + 0.5) / scale,
+            "half_pixel_symmetric" => {
+                let adjust = target / whole;
+                let centre = size / 2.0;
+                centre * (1.0 - adjust) + (at + 0.5) / scale - 0.5
+            }
+            "tf_crop_and_resize" => {
+                let (start, end) = bounds.unwrap_or((0.0, 1.0));
+                match to {
+                    1 => (end - start) * (size - 1.0) / 2.0,
+                    _ => at * (end - start) * (size - 1.0) / (target - 1.0) + start * (size - 1.0),
+                }
+            }
+            _ => (at + 0.5) / scale - 0.5,
+        };
+        let out = self.transform == "tf_crop_and_resize" && (source < 0.0 || source > size - 1.0);
+        let mut weights = vec![0.0; from];
+        let last = from as i64 - 1;
+        if self.mode == "nearest" {
+            let near = match self.nearest {
+                "floor" => source.floor(),
+                "ceil" => source.ceil(),
+                "round_prefer_ceil" => (source + 0.5).floor(),
+                _ => (source - 0.5).ceil(),
+            };
+            weights[(near as i64).clamp(0, last) as usize] = 1.0;
+            return (weights, out);
+        }
+        let stretch = if self.antialias && scale < 1.0 {
+            1.0 / scale
+        } else {
+            1.0
+        };
+        let radius = if self.mode == "cubic" { 2.0 } else { 1.0 } * stretch;
+        let kernel = |apart: f64| -> f64 {
+            let d = (apart / stretch).abs();
+            if self.mode != "cubic" {
+                return (1.0 - d).max(0.0);
+            }
+            let a = self.cubic;
+            match d {
+                d if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+                d if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+                _ => 0.0,
+            }
+        };
+        let (low, high) = (
+            (source - radius).floor() as i64,
+            (source + radius).ceil() as i64,
+        );
+        let mut sum = 0.0;
+        for near in low..=high {
+            let weight = kernel(near as f64 - source);
+            let inside = (0..=last).contains(&near);
+            if weight == 0.0 || (self.exclude && !inside) {
+                continue;
+            }
+            weights[near.clamp(0, last) as usize] += weight;
+            sum += weight;
+        }
+        if sum != 0.0 {
+            weights.iter_mut().for_each(|weight| *weight /= sum);
+        }
+        (weights, out)
+    }
+}

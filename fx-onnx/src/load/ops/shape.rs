@@ -1,0 +1,521 @@
+//! What rearranges tensors, and sizes as numbers.
+
+use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::{Bound, Error, Result};
+
+use super::Rule;
+use crate::load::node::{Given, NodeCx};
+use crate::load::value::{V, as_type};
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    Some(match op {
+        "Shape" => |cx| {
+            let x = cx.tensor(0)?;
+            let rank = cx.rank(0)? as i64;
+            let end = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank);
+            let (start, stop) = (end(cx.int("start", 0)), end(cx.int("end", rank)));
+            let sizes = (start..stop)
+                .map(|dim| x.size(dim))
+                .collect::<Result<Vec<Int>>>()?;
+            Ok(vec![V::Ints(sizes, false)])
+        },
+        "Size" => |cx| {
+            let x = cx.tensor(0)?;
+            let sizes = (0..cx.rank(0)? as i64).map(|dim| x.size(dim));
+            let mut product = Int::from(1i64);
+            for size in sizes {
+                product = (product * size?)?;
+            }
+            Ok(vec![V::Ints(vec![product], true)])
+        },
+        "Reshape" => |cx| {
+            let mut sizes = if cx.version < 5 {
+                cx.ints("shape")
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(Int::from)
+                    .collect()
+            } else {
+                cx.input(1).ints()?
+            };
+            if let (Some((items, _)), V::Ints(..)) = (cx.input(0).as_sizes(), cx.input(0)) {
+                match sizes.len() {
+                    0 => return Ok(vec![V::Ints(items, true)]),
+                    1 => return Ok(vec![V::Ints(items, false)]),
+                    _ => {}
+                }
+            }
+            let x = cx.tensor(0)?;
+            if !cx.flag("allowzero") {
+                for (at, size) in sizes.iter_mut().enumerate() {
+                    if size.concrete() == Some(0) {
+                        *size = x.size(at as i64)?;
+                    }
+                }
+            }
+            cx.like(ops::reshape(&x, sizes)?)
+        },
+        "Flatten" => |cx| {
+            let x = cx.tensor(0)?;
+            let rank = cx.rank(0)? as i64;
+            let axis = cx.int("axis", 1);
+            let axis = if axis < 0 { axis + rank } else { axis };
+            if axis == 1 && rank > 1 {
+                return cx.like(ops::flatten(&x, 1, -1)?);
+            }
+            let mut rows = Int::from(1i64);
+            for dim in 0..axis {
+                rows = (rows * x.size(dim)?)?;
+            }
+            let mut columns = Int::from(1i64);
+            for dim in axis..rank {
+                columns = (columns * x.size(dim)?)?;
+            }
+            cx.like(ops::reshape(&x, vec![rows, columns])?)
+        },
+        "Squeeze" => |cx| {
+            let axes = cx.axes(1)?;
+            if let V::Ints(items, false) = cx.input(0) {
+                return Ok(vec![V::Ints(items.clone(), true)]);
+            }
+            let mut x = cx.tensor(0)?;
+            let rank = cx.rank(0)?;
+            let mut axes: Vec<i64> = match axes {
+                Some(axes) => axes
+                    .into_iter()
+                    .map(|axis| cx.place(axis, rank))
+                    .collect::<Result<_>>()?,
+                None => cx
+                    .known_shape(0)?
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, size)| **size == 1)
+                    .map(|(dim, _)| dim as i64)
+                    .collect(),
+            };
+            axes.sort_unstable();
+            for axis in axes.into_iter().rev() {
+                x = ops::squeeze(&x, axis)?;
+            }
+            cx.like(x)
+        },
+        "Unsqueeze" => |cx| {
+            let axes = cx.axes(1)?.unwrap_or_default();
+            if let V::Ints(items, true) = cx.input(0)
+                && axes.len() == 1
+            {
+                return Ok(vec![V::Ints(items.clone(), false)]);
+            }
+            let mut x = cx.tensor(0)?;
+            let rank = cx.rank(0)? + axes.len();
+            let mut axes = axes
+                .into_iter()
+                .map(|axis| cx.place(axis, rank))
+                .collect::<Result<Vec<i64>>>()?;
+            axes.sort_unstable();
+            for axis in axes {
+                x = ops::unsqueeze(&x, axis)?;
+            }
+            cx.like(x)
+        },
+        "Transpose" => |cx| {
+            let x = cx.tensor(0)?;
+            let rank = cx.rank(0)? as i64;
+            let perm = cx.ints("perm").unwrap_or_else(|| (0..rank).rev().collect());
+            if rank == 2 && Object::proxy(&x).is_none() && perm == [1, 0] {
+                let turned = ops::t(&x.detach()?)?;
+                cx.reader.note_turned(&x, &turned);
+                return cx.like(turned);
+            }
+            cx.like(ops::permute(&x, perm)?)
+        },
+        "Concat" => |cx| {
+            let all: Option<Vec<(Vec<Int>, bool)>> = cx.inputs.iter().map(V::as_sizes).collect();
+            let is_sized = cx.inputs.iter().any(|v| matches!(v, V::Ints(..)));
+            if let (Some(all), true) = (all, is_sized) {
+                return Ok(vec![V::Ints(
+                    all.into_iter().flat_map(|(items, _)| items).collect(),
+                    false,
+                )]);
+            }
+            let axis = cx.axis("axis", 1, cx.rank(0)?)?;
+            let all = (0..cx.inputs.len())
+                .map(|at| cx.tensor(at))
+                .collect::<Result<Vec<Tensor>>>()?;
+            cx.like(ops::cat(&all, axis)?)
+        },
+        "Split" => |cx| {
+            let x = cx.tensor(0)?;
+            let axis = cx.axis("axis", 0, cx.rank(0)?)?;
+            let sizes = match cx.has(1) {
+                true => Some(cx.input(1).known_ints()?),
+                false => cx.ints("split"),
+            };
+            let count = cx.node.output.len() as i64;
+            let sizes = match sizes {
+                Some(sizes) => sizes,
+                None => {
+                    let size = cx.shape(0)?[axis as usize]
+                        .as_number()
+                        .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+                    let count = cx.int("num_outputs", count);
+                    let each = (size + count - 1) / count.max(1);
+                    (0..count)
+                        .map(|at| each.min(size - at * each).max(0))
+                        .collect()
+                }
+            };
+            let sizes: Vec<usize> = sizes
+                .into_iter()
+                .map(|size| usize::try_from(size).unwrap_or(0))
+                .collect();
+            let count = sizes.len();
+            let pieces = ops::split_with_sizes(&x, sizes, axis)?;
+            let dtype = cx.input(0).dtype();
+            (0..count)
+                .map(|at| Ok(V::Tensor(pieces.get(at as i64)?, dtype)))
+                .collect()
+        },
+        "Slice" => slice,
+        "Expand" => |cx| {
+            let x = cx.tensor(0)?;
+            let sizes = cx.input(1).ints()?;
+            let shape = cx.shape(0)?;
+            let rank = shape.len().max(sizes.len());
+            let mut target = Vec::with_capacity(rank);
+            for dim in 0..rank {
+                let own = (dim + shape.len()).checked_sub(rank);
+                let asked = (dim + sizes.len()).checked_sub(rank).map(|at| sizes[at]);
+                target.push(match (own, asked) {
+                    (Some(own), Some(asked))
+                        if asked.concrete() == Some(1)
+                            || shape[own].as_number().is_some_and(|n| n != 1) =>
+                    {
+                        x.size(own as i64)?
+                    }
+                    (_, Some(asked)) => asked,
+                    (Some(own), None) => x.size(own as i64)?,
+                    (None, None) => Int::from(1i64),
+                });
+            }
+            cx.like(ops::expand(&x, target)?)
+        },
+        "Tile" => |cx| {
+            let x = cx.tensor(0)?;
+            let times = cx.input(1).ints()?;
+            cx.like(ops::tile(&x, times)?)
+        },
+        "DepthToSpace" => |cx| {
+            let x = cx.tensor(0)?;
+            let block = cx.int("blocksize", 1);
+            if cx.text("mode", "DCR") == "CRD" {
+                return cx.like(ops::pixel_shuffle(&x, block as usize)?);
+            }
+            let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
+            let deep = c.floordiv(block * block)?;
+            let y = ops::reshape(&x, vec![n, block.into(), block.into(), deep, h, w])?;
+            let y = ops::permute(&y, [0, 3, 4, 1, 5, 2])?;
+            cx.like(ops::reshape(&y, vec![n, deep, (h * block)?, (w * block)?])?)
+        },
+        "SpaceToDepth" => |cx| {
+            let x = cx.tensor(0)?;
+            let block = cx.int("blocksize", 1);
+            let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
+            let (rows, columns) = (h.floordiv(block)?, w.floordiv(block)?);
+            let y = ops::reshape(&x, vec![n, c, rows, block.into(), columns, block.into()])?;
+            let order = if cx.text("mode", "DCR") == "CRD" {
+                [0, 1, 3, 5, 2, 4]
+            } else {
+                [0, 3, 5, 1, 2, 4]
+            };
+            let y = ops::permute(&y, order)?;
+            cx.like(ops::reshape(
+                &y,
+                vec![n, (c * (block * block))?, rows, columns],
+            )?)
+        },
+        "Trilu" => |cx| {
+            let x = cx.tensor(0)?;
+            let k = if cx.has(1) {
+                cx.input(1).known_ints()?.first().copied().unwrap_or(0)
+            } else {
+                0
+            };
+            cx.like(if cx.int("upper", 1) != 0 {
+                ops::triu(&x, k)?
+            } else {
+                ops::tril(&x, k)?
+            })
+        },
+        "Pad" => pad,
+        "ReverseSequence" => |cx| {
+            let x = cx.tensor(0)?;
+            let lengths = cx.input(1).known_ints()?;
+            let (time, batch) = (cx.int("time_axis", 0), cx.int("batch_axis", 1));
+            let mut rows = Vec::new();
+            for (at, length) in lengths.iter().enumerate() {
+                let row = ops::narrow(&x, batch, at as i64, 1)?;
+                let total = row.size(time)?;
+                let head = ops::flip(&ops::narrow(&row, time, 0, *length)?, time)?;
+                let tail = ops::narrow(&row, time, *length, (total - *length)?)?;
+                rows.push(ops::cat(&[head, tail], time)?);
+            }
+            cx.like(ops::cat(&rows, batch)?)
+        },
+        "CenterCropPad" => |cx| {
+            let mut x = cx.tensor(0)?;
+            let rank = cx.rank(0)?;
+            let shape = cx.known_shape(0)?;
+            let target = cx.input(1).known_ints()?;
+            let axes = cx
+                .ints("axes")
+                .unwrap_or_else(|| (0..rank as i64).collect());
+            for (axis, want) in axes.into_iter().zip(target) {
+                let axis = cx.place(axis, rank)?;
+                let have = shape[axis as usize] as i64;
+                if want < have {
+                    x = ops::narrow(&x, axis, (have - want) / 2, want)?;
+                } else if want > have {
+                    let mut pads = vec![0i64; 2 * (rank - axis as usize)];
+                    let before = (want - have) / 2;
+                    let last = pads.len();
+                    (pads[last - 2], pads[last - 1]) = (before, want - have - before);
+                    x = ops::pad(&x, pads, "constant", Bound::from(None::<f64>))?;
+                }
+            }
+            cx.like(x)
+        },
+        _ => return None,
+    })
+}
+
+fn slice(cx: &mut NodeCx<'_>) -> Given {
+    let (starts, ends, axes, steps) = if cx.version < 10 {
+        let of = |name: &str| {
+            cx.ints(name)
+                .map(|ints| ints.into_iter().map(Int::from).collect::<Vec<Int>>())
+        };
+        (
+            of("starts").unwrap_or_default(),
+            of("ends").unwrap_or_default(),
+            cx.ints("axes"),
+            None,
+        )
+    } else {
+        let axes = if cx.has(3) {
+            Some(cx.input(3).known_ints()?)
+        } else {
+            None
+        };
+        let steps = if cx.has(4) {
+            Some(cx.input(4).known_ints()?)
+        } else {
+            None
+        };
+        (cx.input(1).ints()?, cx.input(2).ints()?, axes, steps)
+    };
+    if let V::Ints(items, _) = cx.input(0) {
+        let size = items.len() as i64;
+        let known = |of: &Int| {
+            of.concrete()
+                .ok_or_else(|| Error::msg("a slice of sizes at a place that is not known"))
+        };
+        let step = steps.as_ref().and_then(|s| s.first().copied()).unwrap_or(1);
+        let end = |at: i64, low: i64, high: i64| {
+            (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high)
+        };
+        let (start, stop) = (known(&starts[0])?, known(&ends[0])?);
+        let mut kept = Vec::new();
+        if step > 0 {
+            let mut at = end(start, 0, size);
+            while at < end(stop, 0, size) {
+                kept.push(items[at as usize]);
+                at += step;
+            }
+        } else {
+            let mut at = end(start, -1, size - 1);
+            while at > end(stop, -1, size - 1) {
+                kept.push(items[at as usize]);
+                at += step;
+            }
+        }
+        return Ok(vec![V::Ints(kept, false)]);
+    }
+    let mut x = cx.tensor(0)?;
+    let shape = cx.shape(0)?;
+    let axes = axes.unwrap_or_else(|| (0..starts.len() as i64).collect());
+    for (at, axis) in axes.into_iter().enumerate() {
+        let axis = cx.place(axis, shape.len())?;
+        let step = steps.as_ref().and_then(|s| s.get(at).copied()).unwrap_or(1);
+        let (start, stop) = (&starts[at], &ends[at]);
+        let size = shape[axis as usize].as_number();
+        match (start.concrete(), stop.concrete(), size) {
+            (Some(start), Some(stop), Some(size)) => {
+                let end = |at: i64, low: i64, high: i64| {
+                    (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high)
+                };
+                if step > 0 {
+                    let (start, stop) = (end(start, 0, size), end(stop, 0, size));
+                    let length = (stop - start).max(0);
+                    if start != 0 || length != size {
+                        x = ops::narrow(&x, axis, start, length)?;
+                    }
+                    if step > 1 {
+                        x = stepped(&x, axis, (length + step - 1) / step, step)?;
+                    }
+                } else {
+                    // From the end: the part, turned.
+                    let (start, stop) = (end(start, -1, size - 1), end(stop, -1, size - 1));
+                    let length = (start - stop).max(0);
+                    x = ops::flip(&ops::narrow(&x, axis, stop + 1, length)?, axis)?;
+                    if step < -1 {
+                        x = stepped(&x, axis, (length - step - 1) / -step, -step)?;
+                    }
+                }
+            }
+            (Some(start), Some(stop), None) if step == 1 => {
+                let from = (start != 0).then_some(start);
+                let to = (stop < i64::from(i32::MAX)).then_some(stop);
+                x = part(&x, axis, from, to)?;
+            }
+            _ if step == 1 => {
+                let whole = x.size(axis)?;
+                let place = |at: &Int| -> Result<Int> {
+                    match at.concrete() {
+                        Some(at) if at < 0 => whole + at,
+                        Some(at) if at >= i64::from(i32::MAX) => Ok(whole),
+                        _ => Ok(*at),
+                    }
+                };
+                let (start, stop) = (place(start)?, place(stop)?);
+                x = ops::narrow(&x, axis, start, (stop - start)?)?;
+            }
+            _ => return Err(Error::msg("a slice with steps of a size that is not known")),
+        }
+    }
+    cx.like(x)
+}
+
+/// A part along a dim, by Rust's index, which stops at the end.
+fn part(x: &Tensor, axis: i64, from: Option<i64>, to: Option<i64>) -> Result<Tensor> {
+    use fx_nn::{Slice, every};
+    let slice: Slice = match (from, to) {
+        (None, None) => return Ok(x.clone()),
+        (Some(from), None) => (from..).into(),
+        (None, Some(to)) => (..to).into(),
+        (Some(from), Some(to)) => (from..to).into(),
+    };
+    let whole = || every(1).of(..);
+    match axis {
+        0 => x.i(slice),
+        1 => x.i((whole(), slice)),
+        2 => x.i((whole(), whole(), slice)),
+        3 => x.i((whole(), whole(), whole(), slice)),
+        _ => Err(Error::msg(
+            "a slice of a fifth dim of a size that is not known",
+        )),
+    }
+}
+
+fn stepped(x: &Tensor, axis: i64, count: i64, step: i64) -> Result<Tensor> {
+    let places: Vec<i64> = (0..count.max(0)).map(|at| at * step).collect();
+    let count = places.len();
+    ops::index_select(x, axis, &Tensor::from_vec(places, count)?)
+}
+
+fn pad(cx: &mut NodeCx<'_>) -> Given {
+    let mut x = cx.tensor(0)?;
+    let rank = cx.rank(0)?;
+    let pads = match cx.version < 11 {
+        true => cx
+            .ints("pads")
+            .unwrap_or_default()
+            .into_iter()
+            .map(Int::from)
+            .collect(),
+        false => cx.input(1).ints()?,
+    };
+    let axes = match cx.has(3) {
+        true => cx
+            .input(3)
+            .known_ints()?
+            .into_iter()
+            .map(|axis| cx.place(axis, rank))
+            .collect::<Result<Vec<i64>>>()?,
+        false => (0..rank as i64).collect(),
+    };
+    let value = match (cx.version < 11, cx.has(2)) {
+        (true, _) => cx.float("value", 0.0),
+        (_, true) => cx.tensor(2)?.item()?,
+        _ => 0.0,
+    };
+    let mode = cx.text("mode", "constant");
+    let mut before = vec![Int::from(0i64); rank];
+    let mut after = before.clone();
+    for (at, axis) in axes.iter().enumerate() {
+        before[*axis as usize] = pads.get(at).cloned().unwrap_or_else(|| 0i64.into());
+        after[*axis as usize] = pads
+            .get(at + axes.len())
+            .cloned()
+            .unwrap_or_else(|| 0i64.into());
+    }
+    let mode = match &*mode {
+        "constant" => {
+            let mut sizes = Vec::new();
+            let first = (0..rank).find(|dim| {
+                before[*dim].concrete() != Some(0) || after[*dim].concrete() != Some(0)
+            });
+            for dim in (first.unwrap_or(rank)..rank).rev() {
+                sizes.push(before[dim]);
+                sizes.push(after[dim]);
+            }
+            if sizes.is_empty() {
+                return cx.like(x);
+            }
+            let dtype = cx.dtype(0)?;
+            if dtype == DType::Bool {
+                let y = ops::pad(
+                    &as_type(&x, DType::U8)?,
+                    sizes,
+                    "constant",
+                    Bound::from(value),
+                )?;
+                return cx.of(y.ne(0)?, dtype);
+            }
+            return match dtype.is_floating_point() {
+                true => cx.like(ops::pad(&x, sizes, "constant", Bound::from(value))?),
+                false => cx.like(ops::pad(&x, sizes, "constant", Bound::from(value as i64))?),
+            };
+        }
+        "reflect" => "reflect",
+        "edge" => "edge",
+        "wrap" => "wrap",
+        other => return Err(Error::msg(format_args!("padding by {other:?}"))),
+    };
+    // By places, dim by dim: fx pads the last dims alone by these modes.
+    let shape = cx.known_shape(0)?;
+    for dim in 0..rank {
+        let known = |of: &Int| {
+            of.concrete()
+                .ok_or_else(|| Error::msg("padding by a size that is not known"))
+        };
+        let (low, high, size) = (known(&before[dim])?, known(&after[dim])?, shape[dim] as i64);
+        if low == 0 && high == 0 {
+            continue;
+        }
+        let place = |at: i64| match mode {
+            "edge" => at.clamp(0, size - 1),
+            "wrap" => at.rem_euclid(size),
+            _ => {
+                let period = 2 * (size - 1).max(1);
+                let at = at.rem_euclid(period);
+                if at >= size { period - at } else { at }
+            }
+        };
+        let places: Vec<i64> = (-low..size + high).map(place).collect();
+        let count = places.len();
+        x = ops::index_select(&x, dim as i64, &Tensor::from_vec(places, count)?)?;
+    }
+    cx.like(x)
+}

@@ -1,0 +1,174 @@
+//! `Root`: a file as a module whose trace is its graph.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use fx_nn::ir::{ParamSpec, TensorMeta};
+use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
+use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::{Error, Result};
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use super::graph::Reader;
+use super::layers::Turned;
+use super::scan::Limits;
+use super::value::V;
+use crate::dtype;
+use crate::opaque::Opaque;
+use crate::proto::ModelProto;
+
+/// A file with its constants as tensors.
+#[derive(Debug, Clone)]
+pub(super) struct Root {
+    pub model: Arc<ModelProto>,
+    /// The constants by path, with their names in the file.
+    pub tensors: IndexMap<String, (String, Tensor)>,
+    pub opaque: IndexMap<String, Opaque>,
+    /// What the file says of values.
+    pub hints: FxHashMap<String, TensorMeta>,
+    /// The inputs that are given: the name, and the element type.
+    pub inputs: Vec<(String, Option<DType>)>,
+    /// Inputs with a value.
+    pub fixed: Vec<(String, Tensor)>,
+    pub params: Vec<ParamSpec>,
+    pub file: String,
+    pub folder: Option<PathBuf>,
+    pub limits: Limits,
+    /// What was turned while the file was read.
+    pub turned: Arc<Mutex<Turned>>,
+}
+
+impl Root {
+    /// What the graph gives for inputs.
+    pub fn given(&self, args: &[&Value]) -> Result<Vec<V>> {
+        let graph = self
+            .model
+            .graph
+            .as_ref()
+            .ok_or_else(|| Error::msg("the file has no graph"))?;
+        let mut scope: FxHashMap<String, V> = FxHashMap::default();
+        for (name, tensor) in self.tensors.values() {
+            scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
+        }
+        for (name, tensor) in &self.fixed {
+            scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
+        }
+        for ((name, dtype), value) in self.inputs.iter().zip(args) {
+            let tensor = Tensor::from_value((*value).clone())?;
+            scope.insert(name.clone(), V::Tensor(tensor, *dtype));
+        }
+        let ids = self
+            .tensors
+            .iter()
+            .filter_map(|(path, (_, tensor))| Some((Object::object_id(tensor)?, path.clone())));
+        let paths: FxHashMap<u64, String> = ids.collect();
+        let reader = Reader {
+            paths: &paths,
+            turned: &self.turned,
+            file: &self.file,
+            folder: self.folder.as_deref(),
+            limits: self.limits,
+            versions: self
+                .model
+                .opset_import
+                .iter()
+                .map(|set| (set.domain.clone(), set.version))
+                .collect(),
+            functions: self
+                .model
+                .functions
+                .iter()
+                .map(|f| ((f.domain.clone(), f.name.clone()), f))
+                .collect(),
+            opaque: &self.opaque,
+            hints: &self.hints,
+            count: Cell::new(0),
+            depth: Cell::new(0),
+        };
+        reader.graph(graph, &mut vec![scope], true)
+    }
+
+    /// The element type of an input of the file.
+    pub fn known_type(code: i32, name: &str) -> Result<DType> {
+        dtype::known(code)
+            .filter(|d| !matches!(d, DType::I8 | DType::U16))
+            .ok_or_else(|| {
+                Error::msg(format_args!(
+                    "`{name}` has elements of type {}, of which fx holds no tensors",
+                    dtype::name(code)
+                ))
+            })
+    }
+}
+
+impl Component for Root {
+    fn visit(&self, walk: &mut Walk<'_, '_>) {
+        walk.component(self, |walk| {
+            for (path, (_, tensor)) in &self.tensors {
+                match Tensor::dtype(tensor).is_ok_and(DType::is_floating_point) {
+                    true => walk.child(path, tensor),
+                    false => walk.buffer(path, TensorKind::Buffer, tensor),
+                }
+            }
+            for (path, opaque) in &self.opaque {
+                walk.child(&format!("opaque.{}", super::paths::clean(path)), opaque);
+            }
+        });
+    }
+
+    fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        for (path, (_, tensor)) in &mut self.tensors {
+            walk.child(path, tensor);
+        }
+    }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Module for Root {
+    fn params(&self) -> &[ParamSpec] {
+        &self.params
+    }
+
+    fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        let given = self.given(args)?;
+        let mut values = given
+            .into_iter()
+            .map(as_value)
+            .collect::<Result<Vec<Value>>>()?;
+        *out = match values.len() {
+            1 => values.remove(0),
+            _ => Value::Tuple(values.into()),
+        };
+        Ok(())
+    }
+
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
+
+    fn duplicate_box(&self) -> Box<dyn Module> {
+        Box::new(self.clone())
+    }
+}
+
+fn as_value(v: V) -> Result<Value> {
+    use fx_nn::value::IntoValue;
+    Ok(match v {
+        V::Tensor(tensor, _) => tensor.into_value(),
+        V::Seq(items) => Value::List(
+            items
+                .into_iter()
+                .map(as_value)
+                .collect::<Result<Vec<Value>>>()?
+                .into(),
+        ),
+        V::Absent => Value::None,
+        ints => ints.tensor()?.into_value(),
+    })
+}

@@ -1,0 +1,192 @@
+//! What a value of a file is while its graph is read.
+
+use fx_nn::ir::{TensorMeta, ValueMeta};
+use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::value::Dim;
+use fx_nn::{Error, Result};
+
+/// A value of a file.
+#[derive(Debug, Clone)]
+pub(super) enum V {
+    /// A tensor, known or symbolic, and its element type if that is known.
+    Tensor(Tensor, Option<DType>),
+    /// Whole numbers that are sizes, or were computed from sizes; without dims if `true`.
+    Ints(Vec<Int>, bool),
+    /// A sequence.
+    Seq(Vec<V>),
+    /// Left out.
+    Absent,
+}
+
+impl V {
+    /// A tensor of an element type.
+    pub fn of(tensor: Tensor, dtype: DType) -> V {
+        V::Tensor(tensor, Some(dtype))
+    }
+
+    /// Whether it is left out.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, V::Absent)
+    }
+
+    /// What is known of it.
+    pub fn meta(&self) -> Option<TensorMeta> {
+        match self {
+            V::Tensor(tensor, given) => {
+                let known = match tensor.proxy() {
+                    Some(proxy) => proxy.meta().ok().flatten(),
+                    None => Some(ValueMeta::of(&Value::object(tensor.clone()))),
+                };
+                match known {
+                    Some(ValueMeta::Single(mut meta)) => {
+                        meta.dtype = meta.dtype.or(*given);
+                        Some(meta)
+                    }
+                    _ => None,
+                }
+            }
+            V::Ints(items, scalar) => {
+                let dims: Vec<Dim> = if *scalar {
+                    Vec::new()
+                } else {
+                    vec![Dim::from(items.len())]
+                };
+                Some(TensorMeta::new(dims).dtype(DType::I64))
+            }
+            _ => None,
+        }
+    }
+
+    /// The element type, if it is known.
+    pub fn dtype(&self) -> Option<DType> {
+        match self {
+            V::Tensor(tensor, given) => given
+                .or_else(|| Tensor::dtype(tensor).ok())
+                .or_else(|| self.meta()?.dtype),
+            V::Ints(..) => Some(DType::I64),
+            _ => None,
+        }
+    }
+
+    /// As a tensor: sizes become a tensor of them.
+    pub fn tensor(&self) -> Result<Tensor> {
+        match self {
+            V::Tensor(tensor, _) => Ok(tensor.clone()),
+            V::Ints(items, scalar) => of_ints(items, *scalar),
+            V::Seq(_) => Err(Error::msg("a sequence where a tensor is expected")),
+            V::Absent => Err(Error::msg("an input is left out that the operator needs")),
+        }
+    }
+
+    /// As whole numbers, if they are known or sizes.
+    pub fn ints(&self) -> Result<Vec<Int>> {
+        match self {
+            V::Ints(items, _) => Ok(items.clone()),
+            V::Tensor(tensor, _) if tensor.proxy().is_none() => Ok(tensor
+                .to_vec()?
+                .iter()
+                .map(|n| Int::from(*n as i64))
+                .collect()),
+            V::Tensor(tensor, _) => {
+                let meta = self.meta().and_then(|meta| meta.known_shape());
+                match meta.as_deref() {
+                    Some([]) => Ok(vec![int_of(tensor)?]),
+                    Some([count]) => (0..*count as i64)
+                        .map(|at| int_of(&ops::select(tensor, 0, at)?))
+                        .collect(),
+                    _ => Err(Error::msg("numbers that only a run knows, and how many")),
+                }
+            }
+            _ => Err(Error::msg("numbers are expected")),
+        }
+    }
+
+    /// As whole numbers that are known.
+    pub fn known_ints(&self) -> Result<Vec<i64>> {
+        let items = match self {
+            V::Tensor(tensor, _) if tensor.proxy().is_some() => None,
+            other => Some(other.ints()?),
+        };
+        let known = items.and_then(|items| {
+            items
+                .iter()
+                .map(Int::concrete)
+                .collect::<Option<Vec<i64>>>()
+        });
+        known.ok_or_else(|| Error::msg("numbers that only a run knows: give the input a constant value with `Load::constant`"))
+    }
+
+    /// Whether the value can take part in arithmetic on sizes.
+    pub fn as_sizes(&self) -> Option<(Vec<Int>, bool)> {
+        match self {
+            V::Ints(items, scalar) => Some((items.clone(), *scalar)),
+            V::Tensor(tensor, _)
+                if tensor.proxy().is_none()
+                    && Tensor::dtype(tensor)
+                        .is_ok_and(|d| matches!(d, DType::I64 | DType::I32)) =>
+            {
+                let dims = tensor.dims().ok()?;
+                let small = dims.len() <= 1 && dims.iter().product::<usize>() <= 64;
+                small.then(|| Some((self.ints().ok()?, dims.is_empty())))?
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A tensor in an element type; as it is if it is known to be in that.
+pub(super) fn as_type(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    match V::Tensor(x.clone(), None).dtype() {
+        Some(own) if own == dtype => Ok(x.clone()),
+        _ => ops::to_dtype(x, dtype),
+    }
+}
+
+/// Sizes as a tensor.
+fn of_ints(items: &[Int], scalar: bool) -> Result<Tensor> {
+    if let Some(known) = items
+        .iter()
+        .map(Int::concrete)
+        .collect::<Option<Vec<i64>>>()
+    {
+        let count = known.len();
+        return match scalar {
+            true => Tensor::from_vec(known, ()),
+            false => Tensor::from_vec(known, count),
+        };
+    }
+    let each = items.iter().map(|n| ops::arange(*n, (*n + 1)?, 1, None));
+    let each = each.collect::<Result<Vec<Tensor>>>()?;
+    match (scalar, &*each) {
+        (true, [one]) => ops::squeeze(one, 0),
+        (_, [one]) => Ok(one.clone()),
+        _ => ops::cat(&each, 0),
+    }
+}
+
+/// The element of a tensor of one whole number.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let n = fx_onnx::int_of(&Tensor::from_vec(vec![7i64], ())?)?;
+/// assert_eq!(n.concrete(), Some(7));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if there is not one element.
+#[wrap(path = "fx_onnx::int_of")]
+pub fn int_of(x: &Tensor) -> Result<Int> {
+    Ok(Int::from(x.item()? as i64))
+}
+
+fx_nn::function_table! { crate::out::Rule {
+    fx_nn::function!(crate::load::int_of) => crate::out::Rule::new(|cx, call| {
+        let x = call.tensor("x")?;
+        let x = cx.cast(&x, DType::I64)?;
+        let none = cx.i64s(&[]);
+        let name = cx.op("Reshape", &[&x.name, &none]);
+        call.given(name)
+    }),
+} }

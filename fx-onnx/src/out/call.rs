@@ -1,0 +1,354 @@
+//! `OpCall`: a call of a function on its way into the file, with its arguments by parameter.
+//!
+//! Invariant: an argument is read as what the function takes; what does not fit is an error that names the parameter.
+
+use fx_nn::ir::{Argument, BoundArgs, Function, NodeRef, TensorMeta, ValueMeta};
+use fx_nn::prelude::*;
+use fx_nn::value::Dim;
+use fx_nn::{Error, Result};
+use rustc_hash::FxHashMap;
+
+use super::context::Cx;
+use super::value::{Name, Operand, Val};
+
+/// What the nodes of a graph are in the file.
+pub(super) type Values = FxHashMap<fx_nn::value::NodeId, Val>;
+
+/// A call that a rule writes.
+pub struct OpCall<'c> {
+    pub(super) node: NodeRef<'c>,
+    pub(super) function: Function,
+    pub(super) bound: BoundArgs<'c>,
+    pub(super) values: &'c Values,
+    pub(super) meta: &'c ValueMeta,
+}
+
+impl std::fmt::Debug for OpCall<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} = {}", self.node.name(), self.function.path())
+    }
+}
+
+/// What an argument is in the file.
+pub(super) fn val_of(argument: &Argument, values: &Values) -> Result<Val> {
+    let all = |items: &[Argument]| -> Result<Vec<Val>> {
+        items.iter().map(|item| val_of(item, values)).collect()
+    };
+    Ok(match argument {
+        Argument::Node(id) => values
+            .get(id)
+            .cloned()
+            .ok_or_else(|| Error::msg("an argument was not written"))?,
+        Argument::Int(int) => Val::Dim(Dim::from(*int)),
+        Argument::Float(number) => Val::Float(*number),
+        Argument::Bool(truth) => Val::Bool(*truth),
+        Argument::Str(text) => Val::Str(text.to_string()),
+        Argument::DType(dtype) => Val::DType(*dtype),
+        Argument::List(items) | Argument::Tuple(items) => Val::List(all(items)?),
+        Argument::Slice(parts) | Argument::Range(parts) => {
+            let parts: Vec<Val> = all(&parts[..])?;
+            match <[Val; 3]>::try_from(parts) {
+                Ok(parts) => Val::Slice(Box::new(parts)),
+                Err(_) => Val::None,
+            }
+        }
+        Argument::Dict(items) => {
+            let items = items.iter();
+            let items = items.map(|(key, item)| Ok((key.to_string(), val_of(item, values)?)));
+            Val::Dict(items.collect::<Result<_>>()?)
+        }
+        _ => Val::None,
+    })
+}
+
+impl<'c> OpCall<'c> {
+    /// The function.
+    pub fn function(&self) -> Function {
+        self.function
+    }
+
+    /// The node.
+    pub fn node(&self) -> NodeRef<'c> {
+        self.node
+    }
+
+    /// An argument.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such parameter.
+    pub fn val(&self, name: &str) -> Result<Val> {
+        let argument = self.bound.get(name).ok_or_else(|| {
+            Error::msg(format_args!(
+                "`{}` has no parameter `{name}`",
+                self.function.path()
+            ))
+        })?;
+        val_of(&argument, self.values)
+    }
+
+    fn wrong<T>(&self, name: &str, what: &str, found: &Val) -> Result<T> {
+        Err(Error::msg(format_args!(
+            "`{name}` of `{}` is {what} here, and not {}: compute it before, or give the function a rule with `Export::op`",
+            self.function.name(),
+            found.describe()
+        )))
+    }
+
+    /// A tensor.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn tensor(&self, name: &str) -> Result<Operand> {
+        match self.val(name)? {
+            Val::Tensor(operand) => Ok(operand),
+            other => self.wrong(name, "a tensor", &other),
+        }
+    }
+
+    /// A tensor, or `None`.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn optional_tensor(&self, name: &str) -> Result<Option<Operand>> {
+        match self.val(name)? {
+            Val::None => Ok(None),
+            Val::Tensor(operand) => Ok(Some(operand)),
+            other => self.wrong(name, "a tensor", &other),
+        }
+    }
+
+    /// Tensors.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn tensors(&self, name: &str) -> Result<Vec<Operand>> {
+        let Val::List(items) = self.val(name)? else {
+            return self.wrong(name, "a list of tensors", &self.val(name)?);
+        };
+        let items = items.into_iter().map(|item| match item {
+            Val::Tensor(operand) => Ok(operand),
+            other => self.wrong(name, "a list of tensors", &other),
+        });
+        items.collect()
+    }
+
+    /// A whole number that is known.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn int(&self, name: &str) -> Result<i64> {
+        let val = self.val(name)?;
+        match val.as_int() {
+            Some(int) => Ok(int),
+            None => self.wrong(name, "a number that is known", &val),
+        }
+    }
+
+    /// A whole number that is known, or `None`.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn optional_int(&self, name: &str) -> Result<Option<i64>> {
+        match self.val(name)? {
+            Val::None => Ok(None),
+            _ => self.int(name).map(Some),
+        }
+    }
+
+    /// Whole numbers that are known: a list, or one of them. `None` gives none.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn ints(&self, name: &str) -> Result<Vec<i64>> {
+        let val = self.val(name)?;
+        let items = match &val {
+            Val::None => return Ok(Vec::new()),
+            Val::List(items) => items.iter().map(Val::as_int).collect::<Option<Vec<i64>>>(),
+            one => one.as_int().map(|int| vec![int]),
+        };
+        match items {
+            Some(items) => Ok(items),
+            None => self.wrong(name, "numbers that are known", &val),
+        }
+    }
+
+    /// As many whole numbers as asked for; one stands for all of them.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn several(&self, name: &str, count: usize) -> Result<Vec<i64>> {
+        let ints = self.ints(name)?;
+        Ok(match &*ints {
+            [one] => vec![*one; count],
+            _ => ints,
+        })
+    }
+
+    /// A size.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn size(&self, name: &str) -> Result<Dim> {
+        match self.val(name)? {
+            Val::Dim(dim) => Ok(dim),
+            other => self.wrong(name, "a size", &other),
+        }
+    }
+
+    /// A number that is known.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn float(&self, name: &str) -> Result<f64> {
+        let val = self.val(name)?;
+        match val.as_f64() {
+            Some(number) => Ok(number),
+            None => self.wrong(name, "a number that is known", &val),
+        }
+    }
+
+    /// A truth that is known.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        match self.val(name)? {
+            Val::Bool(truth) => Ok(truth),
+            other => self.wrong(name, "a truth that is known", &other),
+        }
+    }
+
+    /// Text.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn text(&self, name: &str) -> Result<String> {
+        match self.val(name)? {
+            Val::Str(text) => Ok(text),
+            other => self.wrong(name, "text", &other),
+        }
+    }
+
+    /// Whether the argument is `None`.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such parameter.
+    pub fn is_none(&self, name: &str) -> Result<bool> {
+        Ok(self.val(name)? == Val::None)
+    }
+
+    /// What is known of the result, if it is one tensor.
+    ///
+    /// # Errors
+    /// Returns an error if it is something else.
+    pub fn result(&self) -> Result<&'c TensorMeta> {
+        self.meta.tensor().ok_or_else(|| {
+            Error::msg(format_args!(
+                "the result is {}, and not one tensor",
+                self.meta
+            ))
+        })
+    }
+
+    /// What is known of each result, if they are tensors.
+    ///
+    /// # Errors
+    /// Returns an error if they are something else.
+    pub fn results(&self) -> Result<Vec<&'c TensorMeta>> {
+        let items = match self.meta {
+            ValueMeta::Sequence(items) => items.iter().map(ValueMeta::tensor).collect(),
+            one => one.tensor().map(|one| vec![one]),
+        };
+        items.ok_or_else(|| Error::msg(format_args!("the result is {}", self.meta)))
+    }
+
+    /// The element type of the result; of numbers, that of PyTorch's numbers.
+    ///
+    /// # Errors
+    /// Returns an error if it is not known.
+    pub fn dtype(&self) -> Result<DType> {
+        match self.meta {
+            ValueMeta::Single(meta) => meta
+                .dtype
+                .ok_or_else(|| Error::msg("the element type of the result is not known")),
+            ValueMeta::Size(_) => Ok(DType::I64),
+            ValueMeta::Plain(text) if text.contains("truth") => Ok(DType::Bool),
+            _ => Ok(DType::F64),
+        }
+    }
+
+    /// The one result as a value of this name.
+    ///
+    /// # Errors
+    /// Returns an error if the result is not one tensor.
+    pub fn given(&self, name: Name) -> Result<Val> {
+        match self.meta {
+            ValueMeta::Single(meta) => operand(name, meta).map(Val::Tensor),
+            _ => Ok(Val::Tensor(Operand {
+                name,
+                dtype: self.dtype()?,
+                shape: Vec::new(),
+            })),
+        }
+    }
+
+    /// The results as values of these names.
+    ///
+    /// # Errors
+    /// Returns an error if the results are not tensors.
+    pub fn all_given(&self, names: Vec<Name>) -> Result<Val> {
+        let metas = self.results()?;
+        let all = names.into_iter().zip(metas);
+        let all = all.map(|(name, meta)| operand(name, meta).map(Val::Tensor));
+        Ok(Val::List(all.collect::<Result<_>>()?))
+    }
+
+    /// A tensor in the element type of the result.
+    ///
+    /// # Errors
+    /// Returns an error if it is none.
+    pub fn widened(&self, cx: &mut Cx, name: &str) -> Result<Operand> {
+        let x = self.tensor(name)?;
+        cx.cast(&x, self.dtype()?)
+    }
+
+    /// The place of a dim, of a tensor with so many.
+    ///
+    /// # Errors
+    /// Returns an error if it is not known.
+    pub fn place(&self, name: &str, rank: usize) -> Result<i64> {
+        Ok(wrapped(self.int(name)?, rank))
+    }
+
+    /// The places of dims; all of them for `None`.
+    ///
+    /// # Errors
+    /// Returns an error if they are not known.
+    pub fn places(&self, name: &str, rank: usize) -> Result<Vec<i64>> {
+        if self.is_none(name)? {
+            return Ok((0..rank as i64).collect());
+        }
+        let dims = self.ints(name)?;
+        Ok(dims.into_iter().map(|dim| wrapped(dim, rank)).collect())
+    }
+}
+
+/// A place counted from the end, from the start.
+pub(super) fn wrapped(dim: i64, rank: usize) -> i64 {
+    if dim < 0 {
+        dim + rank.max(1) as i64
+    } else {
+        dim
+    }
+}
+
+/// A tensor of this name.
+pub(super) fn operand(name: Name, meta: &TensorMeta) -> Result<Operand> {
+    Ok(Operand {
+        dtype: meta
+            .dtype
+            .ok_or_else(|| Error::msg(format_args!("the element type of `{name}` is not known")))?,
+        shape: meta.shape.clone(),
+        name,
+    })
+}

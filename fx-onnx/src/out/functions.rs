@@ -1,0 +1,168 @@
+//! Modules as functions of the file: one for each module type with equal nodes.
+//!
+//! Invariant: a function has the nodes of one call of a module, whole, and takes by name what they read from outside.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use prost::Message;
+
+use super::context::Constant;
+use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto};
+
+/// The path of the outermost module of a node.
+fn outermost(node: &NodeProto) -> Option<(&str, String)> {
+    let of = |key: &str| {
+        node.metadata_props
+            .iter()
+            .find(|e| e.key == key)
+            .map(|e| &*e.value)
+    };
+    let path = of("namespace")?
+        .split('/')
+        .next()
+        .filter(|path| !path.is_empty())?;
+    let types = of("pkg.torch.onnx.class_hierarchy")?;
+    let ty = types.split('\'').nth(3)?;
+    let ty = ty.split('<').next().unwrap_or(ty);
+    Some((path, ty.rsplit("::").next().unwrap_or(ty).to_string()))
+}
+
+/// Nodes that stand together, with the path and the type of the module that they are in.
+type Run = (Option<(String, String)>, Vec<NodeProto>);
+
+/// Puts the nodes of modules into functions; the functions.
+pub(super) fn extract(
+    graph: &mut GraphProto,
+    constants: &[Constant],
+    opset: i64,
+) -> Vec<FunctionProto> {
+    let _ = constants;
+    let nodes = std::mem::take(&mut graph.node);
+    // Runs of nodes of one module: what stands between them keeps them apart.
+    let mut runs: Vec<Run> = Vec::new();
+    for node in nodes {
+        let key = match node.attribute.iter().any(|a| a.g.is_some()) {
+            true => None,
+            false => outermost(&node).map(|(path, ty)| (path.to_string(), ty)),
+        };
+        match runs.last_mut() {
+            Some((last, run)) if *last == key => run.push(node),
+            _ => runs.push((key, vec![node])),
+        }
+    }
+    let mut wanted: FxHashSet<String> = graph.output.iter().map(|o| o.name.clone()).collect();
+    let reads: Vec<FxHashSet<String>> = runs.iter().map(|(_, run)| read_by(run)).collect();
+    let mut later: Vec<FxHashSet<String>> = vec![FxHashSet::default(); runs.len()];
+    for at in (0..runs.len()).rev() {
+        later[at].clone_from(&wanted);
+        wanted.extend(reads[at].iter().cloned());
+    }
+    let mut functions: Vec<FunctionProto> = Vec::new();
+    let mut known: FxHashMap<Vec<u8>, String> = FxHashMap::default();
+    let mut inside: FxHashSet<String> = FxHashSet::default();
+    for ((key, run), later) in runs.into_iter().zip(later) {
+        let Some((path, ty)) = key else {
+            graph.node.extend(run);
+            continue;
+        };
+        if run.len() < 2 {
+            graph.node.extend(run);
+            continue;
+        }
+        let made: FxHashSet<String> = run.iter().flat_map(|n| n.output.iter().cloned()).collect();
+        let (mut inputs, mut seen) = (Vec::new(), FxHashSet::default());
+        for name in run.iter().flat_map(|node| &node.input) {
+            if !name.is_empty() && !made.contains(name) && seen.insert(name.clone()) {
+                inputs.push(name.clone());
+            }
+        }
+        let outputs: Vec<String> = run
+            .iter()
+            .flat_map(|n| &n.output)
+            .filter(|o| later.contains(*o))
+            .cloned()
+            .collect();
+        let domains: FxHashSet<String> = run.iter().map(|node| node.domain.clone()).collect();
+        let metadata = run[0].metadata_props.clone();
+        inside.extend(made.iter().filter(|name| !outputs.contains(name)).cloned());
+        let mut names: FxHashMap<String, String> = FxHashMap::default();
+        for (at, name) in inputs.iter().enumerate() {
+            names.insert(name.clone(), format!("in_{at}"));
+        }
+        for (at, name) in outputs.iter().enumerate() {
+            names.insert(name.clone(), format!("out_{at}"));
+        }
+        let mut body = run;
+        for (at, node) in body.iter_mut().enumerate() {
+            for (place, name) in node.output.iter().enumerate() {
+                let own = format!("v_{at}_{place}");
+                names.entry(name.clone()).or_insert(own);
+            }
+            for text in node.input.iter_mut().chain(&mut node.output) {
+                if let Some(new) = names.get(text) {
+                    text.clone_from(new);
+                }
+            }
+            node.name = format!("n_{at}");
+            node.metadata_props.clear();
+            node.doc_string.clear();
+        }
+        let mut opset_import = vec![OperatorSetIdProto {
+            domain: String::new(),
+            version: opset,
+        }];
+        opset_import.extend(
+            domains
+                .into_iter()
+                .filter(|d| !d.is_empty())
+                .map(|domain| OperatorSetIdProto { domain, version: 1 }),
+        );
+        let mut function = FunctionProto {
+            domain: "fx.layers".to_string(),
+            input: (0..inputs.len()).map(|at| format!("in_{at}")).collect(),
+            output: (0..outputs.len()).map(|at| format!("out_{at}")).collect(),
+            node: body,
+            opset_import,
+            ..FunctionProto::default()
+        };
+        let bytes = [ty.as_bytes(), &function.encode_to_vec()].concat();
+        let name = known.entry(bytes).or_insert_with(|| {
+            let taken = functions
+                .iter()
+                .filter(|f| f.name == ty || f.name.starts_with(&format!("{ty}_")))
+                .count();
+            let name = if taken == 0 {
+                ty.clone()
+            } else {
+                format!("{ty}_{taken}")
+            };
+            function.name.clone_from(&name);
+            functions.push(function.clone());
+            name
+        });
+        graph.node.push(NodeProto {
+            op_type: name.clone(),
+            domain: "fx.layers".to_string(),
+            name: path,
+            input: inputs,
+            output: outputs,
+            metadata_props: metadata,
+            ..NodeProto::default()
+        });
+    }
+    graph.value_info.retain(|info| !inside.contains(&info.name));
+    functions
+}
+
+fn read_by(nodes: &[NodeProto]) -> FxHashSet<String> {
+    let mut names = FxHashSet::default();
+    let mut left: Vec<&NodeProto> = nodes.iter().collect();
+    while let Some(node) = left.pop() {
+        names.extend(node.input.iter().cloned());
+        for graph in node.attribute.iter().filter_map(|a| a.g.as_ref()) {
+            left.extend(&graph.node);
+            names.extend(graph.output.iter().map(|o| o.name.clone()));
+        }
+    }
+    names
+}

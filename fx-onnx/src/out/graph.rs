@@ -1,0 +1,645 @@
+//! The walk: a graph module as a graph of the file, node by node.
+//!
+//! Invariant: values are written in the order of the graph, and each is described with its shape.
+
+use fx_nn::ir::{Argument, Graph, NodeRef, Op, TensorMeta, ValueMeta};
+use fx_nn::module::{Attributes, Callee};
+use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
+use fx_nn::trace::CallArgs;
+use fx_nn::value::Dim;
+use fx_nn::{Error, Result};
+use rustc_hash::FxHashMap;
+
+use super::call::{OpCall, Values, operand, val_of};
+use super::context::{Constant, Cx, Elements, Mark, SymbolSource, modules_of, value_info};
+use super::options::{Export, Inputs, Layers};
+use super::prepare::prepare;
+use super::report::ExportReport;
+use super::rule::Kind;
+use super::value::{Name, Operand, Val};
+use super::{control, functions};
+use crate::opaque::Opaque;
+use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
+
+/// A file before its bytes.
+pub(crate) struct Model {
+    pub(super) graph: GraphProto,
+    pub(super) functions: Vec<FunctionProto>,
+    pub(super) constants: Vec<Constant>,
+    pub(super) opset: i64,
+    pub(super) domains: Vec<(String, i64)>,
+    pub report: ExportReport,
+}
+
+/// Writes graphs.
+pub(super) struct Writer<'e> {
+    pub cx: Cx,
+    pub export: &'e Export,
+    /// The constants of tensors by identity: tied ones are one.
+    tied: FxHashMap<u64, Name>,
+    folded: Vec<(String, String)>,
+}
+
+/// The model of a graph module.
+pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
+    if !(18..=23).contains(&export.opset) {
+        return Err(Error::expected("an opset of 18 to 23", export.opset));
+    }
+    let specs = specs_of(gm, export)?;
+    let ready = prepare(gm, &specs, export)?;
+    let mut writer = Writer {
+        cx: Cx::new(export.opset),
+        export,
+        tied: FxHashMap::default(),
+        folded: Vec::new(),
+    };
+    let (inputs, input_infos) = writer.inputs(&ready)?;
+    let (graph, attributes) = (ready.graph(), ready.attributes());
+    let results = writer.graph(graph, attributes, inputs)?;
+    let output_infos = writer.outputs(graph, results)?;
+    let constants = std::mem::take(&mut writer.cx.constants);
+    let mut proto = writer.cx.close(gm.class_name());
+    let constants = used(constants, &proto);
+    proto.input = input_infos;
+    proto.output = output_infos;
+    proto.doc_string = format!("{} by fx", gm.class_name());
+    let functions = match export.layers {
+        Layers::Functions => functions::extract(&mut proto, &constants, export.opset),
+        _ => Vec::new(),
+    };
+    let mut domains = writer.cx.domains.clone();
+    for function in &functions {
+        if !domains.iter().any(|(name, _)| *name == function.domain) {
+            domains.push((function.domain.clone(), 1));
+        }
+    }
+    let contract = ready.contract();
+    let mut sized: Vec<(String, usize)> = constants
+        .iter()
+        .map(|c| (c.name.to_string(), bytes_of(c)))
+        .collect();
+    let weight_bytes = sized.iter().map(|(_, bytes)| bytes).sum();
+    sized.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    sized.truncate(5);
+    Ok(Model {
+        report: ExportReport {
+            nodes: proto.node.len(),
+            functions: functions.len(),
+            folded: writer.folded,
+            dynamic: contract.map_or(Vec::new(), |contract| {
+                contract
+                    .symbols()
+                    .map(|(name, ..)| name.to_string())
+                    .collect()
+            }),
+            guards: contract.map_or(Vec::new(), |contract| {
+                contract
+                    .guards()
+                    .iter()
+                    .map(|guard| guard.claim.to_string())
+                    .collect()
+            }),
+            left_out: writer.cx.left_out,
+            constants: sized,
+            weight_bytes,
+            warnings: writer.cx.warnings,
+            max_rel_err: None,
+        },
+        graph: proto,
+        functions,
+        constants,
+        opset: export.opset,
+        domains,
+    })
+}
+
+fn bytes_of(constant: &Constant) -> usize {
+    let count = constant
+        .dims
+        .iter()
+        .fold(1usize, |n, dim| n.saturating_mul(*dim));
+    count.saturating_mul(constant.dtype.size_in_bytes())
+}
+
+/// The constants that nodes or outputs name.
+fn used(constants: Vec<Constant>, graph: &GraphProto) -> Vec<Constant> {
+    let mut names: rustc_hash::FxHashSet<&str> = rustc_hash::FxHashSet::default();
+    let mut graphs = vec![graph];
+    while let Some(graph) = graphs.pop() {
+        for node in &graph.node {
+            names.extend(node.input.iter().map(String::as_str));
+            graphs.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()));
+        }
+        names.extend(graph.output.iter().map(|info| info.name.as_str()));
+    }
+    let is_used = |constant: &Constant| names.contains(&*constant.name);
+    constants.into_iter().filter(is_used).collect()
+}
+
+/// What each input will be.
+fn specs_of(gm: &GraphModule, export: &Export) -> Result<Vec<Spec>> {
+    let args = match &export.given {
+        Inputs::Example(args) => args.clone(),
+        Inputs::Specs(specs) => {
+            let args = specs.iter().map(Spec::fake_value).collect::<Result<_>>()?;
+            CallArgs {
+                args,
+                kwargs: Vec::new(),
+            }
+        }
+    };
+    let values = gm.process_inputs(args)?;
+    let names: Vec<String> = gm
+        .graph()
+        .placeholders()
+        .map(|node| node.target().to_string())
+        .collect();
+    for (axis, inputs) in &export.axes {
+        for (input, _) in inputs {
+            if !names.contains(input) {
+                return Err(Error::msg(format_args!(
+                    "`{input}`, of which a dim is to be `{axis}`, is no input: the inputs are {}",
+                    names.join(", ")
+                )));
+            }
+        }
+    }
+    let mut specs = Vec::with_capacity(values.len());
+    for (name, value) in names.iter().zip(values) {
+        let mut spec = Spec::of(value.clone());
+        if export.half
+            && let ValueMeta::Single(meta) = ValueMeta::of(&value)
+            && meta.dtype == Some(DType::F32)
+        {
+            spec = Spec::tensor(meta.shape.iter().cloned(), DType::F16);
+        }
+        for (axis, inputs) in &export.axes {
+            for (input, dim) in inputs.iter().filter(|(input, _)| input == name) {
+                let _ = input;
+                spec = spec.dynamic(*dim, axis.as_str());
+            }
+        }
+        specs.push(spec);
+    }
+    Ok(specs)
+}
+
+impl Writer<'_> {
+    /// The inputs, as values and with their types.
+    fn inputs(&mut self, gm: &GraphModule) -> Result<(Vec<Val>, Vec<ValueInfoProto>)> {
+        let mut infos = Vec::new();
+        let mut values = Vec::new();
+        let mut given = self.export.inputs.iter();
+        for node in gm.graph().placeholders() {
+            let meta = node.meta::<ValueMeta>();
+            let Some(meta) = meta else {
+                return Err(Error::msg(format_args!(
+                    "nothing is known of the input {}",
+                    node.name()
+                )));
+            };
+            let tensor = match meta {
+                ValueMeta::Single(meta) => meta.clone(),
+                ValueMeta::Size(_) => TensorMeta::new([0usize; 0]).dtype(DType::I64),
+                ValueMeta::Plain(text) => match plain(text) {
+                    Some(known) => {
+                        values.push(known);
+                        continue;
+                    }
+                    None if text.contains("truth") => {
+                        TensorMeta::new([0usize; 0]).dtype(DType::Bool)
+                    }
+                    None => TensorMeta::new([0usize; 0]).dtype(DType::F64),
+                },
+                other => {
+                    return Err(Error::msg(format_args!(
+                        "the input {} is {other}, and not one value",
+                        node.name()
+                    )));
+                }
+            };
+            let hint = given
+                .next()
+                .cloned()
+                .unwrap_or_else(|| node.name().to_string());
+            let name = self.cx.fresh(&hint);
+            infos.push(value_info(&name, &tensor)?);
+            values.push(self.input(name, meta, &tensor)?);
+        }
+        if let Some(left) = given.next() {
+            return Err(Error::msg(format_args!(
+                "`{left}` is the name of no input: the graph takes {}",
+                infos.len()
+            )));
+        }
+        Ok((values, infos))
+    }
+
+    /// An input of a graph as a value.
+    pub fn input(&mut self, name: Name, meta: &ValueMeta, tensor: &TensorMeta) -> Result<Val> {
+        self.cx.knows(&name, &tensor.shape);
+        if let ValueMeta::Size(dim) = meta
+            && let Some(symbol) = dim.as_symbol()
+            && self.cx.symbol(symbol).is_none()
+        {
+            let source = SymbolSource::Scalar(name.clone());
+            self.cx.scope().symbols.insert(symbol.into(), source);
+            return Ok(Val::Dim(dim.clone()));
+        }
+        operand(name, tensor).map(Val::Tensor)
+    }
+
+    /// Writes the nodes of a graph; what it returns, flat.
+    pub fn graph(
+        &mut self,
+        graph: &Graph,
+        attributes: &Attributes,
+        inputs: Vec<Val>,
+    ) -> Result<Vec<Val>> {
+        let mut values = Values::default();
+        let mut inputs = inputs.into_iter();
+        for node in graph.nodes() {
+            self.cx.mark = Mark {
+                node: node.name().to_string(),
+                doc: node.location().map_or(String::new(), ToString::to_string),
+                modules: modules_of(node.module_stack()),
+            };
+            if *node.op() == Op::Output {
+                let mut flat = Vec::new();
+                flatten(
+                    val_of(node.args().first().unwrap_or(&Argument::None), &values)?,
+                    &mut flat,
+                );
+                return Ok(flat);
+            }
+            let val = match node.op() {
+                Op::Placeholder(_) => inputs.next().unwrap_or(Val::None),
+                _ => {
+                    let val = self.node(node, attributes, &values);
+                    val.map_err(|error| node.blame("writing as ONNX", error))?
+                }
+            };
+            values.insert(node.id(), val);
+        }
+        Err(Error::msg("the graph has no output node"))
+    }
+
+    fn node(&mut self, node: NodeRef<'_>, attributes: &Attributes, values: &Values) -> Result<Val> {
+        if let Op::GetAttr(path) = node.op() {
+            let value = attributes.tensor(path)?.clone();
+            return self.weight(path, value);
+        }
+        let unknown = ValueMeta::Plain("a value".to_string());
+        let meta = node.meta::<ValueMeta>().unwrap_or(&unknown);
+        if let Some(known) = self.known(meta) {
+            self.note_known(node, &known);
+            return Ok(known);
+        }
+        if let Op::CallModule(path) = node.op() {
+            let call = fx_nn::module::Call::of(node, attributes);
+            let Callee::Module(module) = call.callee() else {
+                return Err(Error::msg(format_args!("there is no module at {path}")));
+            };
+            let bound = call.bind()?;
+            let args = bound.iter().map(|(_, argument)| val_of(&argument, values));
+            let args: Vec<Val> = args.collect::<Result<_>>()?;
+            let any: &dyn std::any::Any = *module;
+            if let Some(opaque) = any.downcast_ref::<Opaque>() {
+                let val = self.opaque(opaque, &args, meta)?;
+                return self.describe(node, val, meta, None);
+            }
+            let start = self.cx.scope().nodes.len();
+            let val = control::write(self, *module, args, meta)?;
+            return self.describe(node, val, meta, Some(start));
+        }
+        let Op::CallFunction(function) = node.op() else {
+            return Err(Error::msg("it is no function"));
+        };
+        let export = self.export;
+        let Some(Kind::Emit(emit)) = export.rule_of(*function)?.map(|rule| &rule.0) else {
+            return Err(Error::msg(format_args!(
+                "`{}` has no rule",
+                function.path()
+            )));
+        };
+        let call = OpCall {
+            node,
+            function: *function,
+            bound: fx_nn::module::Call::of(node, attributes).bind()?,
+            values,
+            meta,
+        };
+        let start = self.cx.scope().nodes.len();
+        let val = emit(&mut self.cx, &call)?;
+        if self.cx.scope().nodes.len() == start {
+            self.cx.left_out.push(function.name().to_string());
+        }
+        self.describe(node, val, meta, Some(start))
+    }
+
+    /// Numbers that a node gives, if a file needs no node for them.
+    fn known(&self, meta: &ValueMeta) -> Option<Val> {
+        match meta {
+            ValueMeta::Plain(text) => plain(text),
+            ValueMeta::Size(dim) => {
+                let mut symbols = dim.symbols().into_iter();
+                let known = symbols.all(|symbol| self.cx.symbol(&symbol).is_some());
+                known.then(|| Val::Dim(dim.clone()))
+            }
+            ValueMeta::Sequence(items) => {
+                let items = items.iter().map(|item| self.known(item));
+                items.collect::<Option<_>>().map(Val::List)
+            }
+            _ => None,
+        }
+    }
+
+    fn note_known(&mut self, node: NodeRef<'_>, known: &Val) {
+        match known {
+            Val::None => self.cx.left_out.push(node.target().to_string()),
+            Val::Dim(dim) if dim.as_number().is_some() => {
+                self.folded.push((node.name().to_string(), dim.to_string()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Names the one result of a call as the node, and says what the results are.
+    fn describe(
+        &mut self,
+        node: NodeRef<'_>,
+        val: Val,
+        meta: &ValueMeta,
+        start: Option<usize>,
+    ) -> Result<Val> {
+        let val = match (val, start) {
+            (Val::Tensor(operand), Some(start)) => {
+                Val::Tensor(self.renamed(operand, start, &node.name().to_string()))
+            }
+            (val, _) => val,
+        };
+        let mut pairs = vec![(&val, meta)];
+        while let Some((val, meta)) = pairs.pop() {
+            match (val, meta) {
+                (Val::Tensor(operand), ValueMeta::Single(meta)) => {
+                    self.cx.knows(&operand.name, &meta.shape);
+                    self.cx.describe(&operand.name, meta)?;
+                }
+                (Val::Tensor(operand), ValueMeta::Size(dim)) => {
+                    if let Some(symbol) = dim.as_symbol()
+                        && self.cx.symbol(symbol).is_none()
+                    {
+                        let source = SymbolSource::Scalar(operand.name.clone());
+                        self.cx.scope().symbols.insert(symbol.into(), source);
+                    }
+                }
+                (Val::List(items), ValueMeta::Sequence(metas)) => {
+                    pairs.extend(items.iter().zip(metas))
+                }
+                _ => {}
+            }
+        }
+        Ok(val)
+    }
+
+    /// Gives a value that nodes from `start` on made another name.
+    fn renamed(&mut self, operand: Operand, start: usize, name: &str) -> Operand {
+        let scope = self
+            .cx
+            .scopes
+            .last_mut()
+            .expect("the file's graph is a scope");
+        let start = start.min(scope.nodes.len());
+        let made = &mut scope.nodes[start..];
+        let is_made = made
+            .iter()
+            .any(|node| node.output.iter().any(|o| **o == *operand.name));
+        if !is_made || self.cx.names.contains(name) {
+            return operand;
+        }
+        for node in made {
+            for text in node.output.iter_mut().chain(&mut node.input) {
+                if **text == *operand.name {
+                    *text = name.to_string();
+                }
+            }
+            if node.name == *operand.name {
+                node.name = name.to_string();
+            }
+        }
+        let own: Name = name.into();
+        for size in scope
+            .sizes
+            .values_mut()
+            .filter(|size| **size == operand.name)
+        {
+            *size = own.clone();
+        }
+        self.cx.names.insert(own.clone());
+        Operand {
+            name: own,
+            ..operand
+        }
+    }
+
+    /// A tensor of the module as a constant; tied ones are one.
+    fn weight(&mut self, path: &str, value: Value) -> Result<Val> {
+        let Some(object) = value.as_object() else {
+            return Ok(Val::None);
+        };
+        let ValueMeta::Single(meta) = ValueMeta::of(&value) else {
+            return Err(Error::msg(format_args!(
+                "`{path}` is {}, and not a tensor",
+                value.describe()
+            )));
+        };
+        let id = object.object_id();
+        if let Some(known) = id.and_then(|id| self.tied.get(&id)) {
+            return operand(known.clone(), &meta).map(Val::Tensor);
+        }
+        let dims = meta
+            .known_shape()
+            .ok_or_else(|| Error::msg(format_args!("the sizes of `{path}` are not known")))?;
+        let name = self.cx.fresh(path);
+        let constant = Constant {
+            name: name.clone(),
+            dtype: meta.dtype.unwrap_or(DType::F32),
+            dims,
+            elements: Elements::Tensor(value.clone()),
+        };
+        self.cx.constants.push(constant);
+        if let Some(id) = id {
+            self.tied.insert(id, name.clone());
+        }
+        operand(name, &meta).map(Val::Tensor)
+    }
+
+    /// A node that was read and not understood, as it was.
+    fn opaque(&mut self, opaque: &Opaque, args: &[Val], meta: &ValueMeta) -> Result<Val> {
+        let metas: Vec<&TensorMeta> = match meta {
+            ValueMeta::Sequence(items) => items.iter().filter_map(ValueMeta::tensor).collect(),
+            one => one.tensor().into_iter().collect(),
+        };
+        let proto = opaque.node();
+        let mut args = args.iter();
+        let mut names = Vec::new();
+        for given in &proto.input {
+            names.push(match given.is_empty() {
+                true => None,
+                false => match args.next() {
+                    Some(Val::Tensor(of)) => Some(of.name.clone()),
+                    Some(Val::Dim(dim)) => Some(self.cx.size_scalar(dim)?),
+                    _ => None,
+                },
+            });
+        }
+        let mut node = self.cx.node(&proto.op_type);
+        if !proto.domain.is_empty() {
+            node = node.domain(&proto.domain, opaque.version());
+        }
+        for name in &names {
+            node = node.optional(name.as_ref());
+        }
+        for attribute in &proto.attribute {
+            node = node.raw(attribute.clone());
+        }
+        let names = node.outputs(metas.len());
+        let all = names
+            .into_iter()
+            .zip(&metas)
+            .map(|(name, meta)| operand(name, meta).map(Val::Tensor));
+        let mut all = all.collect::<Result<Vec<Val>>>()?;
+        Ok(match meta {
+            ValueMeta::Sequence(_) => Val::List(all),
+            _ => all.pop().unwrap_or(Val::None),
+        })
+    }
+
+    /// The outputs with their types: values under the names that the user gives.
+    fn outputs(&mut self, graph: &Graph, results: Vec<Val>) -> Result<Vec<ValueInfoProto>> {
+        let results: Vec<Val> = results
+            .into_iter()
+            .filter(|val| *val != Val::None)
+            .collect();
+        if self.export.outputs.len() > results.len() {
+            return Err(Error::msg(format_args!(
+                "{} names of outputs for {} outputs",
+                self.export.outputs.len(),
+                results.len()
+            )));
+        }
+        let _ = graph;
+        let mut renames: FxHashMap<String, String> = FxHashMap::default();
+        let mut infos = Vec::new();
+        self.cx.mark.node = "output".to_string();
+        for (at, result) in results.iter().enumerate() {
+            let dtype = match result {
+                Val::Tensor(of) => of.dtype,
+                Val::Float(_) => DType::F64,
+                Val::Bool(_) => DType::Bool,
+                _ => DType::I64,
+            };
+            let of = self.cx.operand(result, dtype)?;
+            let is_made = |scope: &super::context::Scope| {
+                scope
+                    .nodes
+                    .iter()
+                    .any(|n| n.output.iter().any(|o| **o == *of.name))
+            };
+            let wanted = self.export.outputs.get(at);
+            let own = is_made(self.cx.scope())
+                && !renames.contains_key(&*of.name)
+                && !infos.iter().any(|i: &ValueInfoProto| i.name == *of.name);
+            let name: Name = match (own, wanted) {
+                (true, None) => of.name.clone(),
+                (true, Some(name)) => {
+                    let name = self.cx.fresh(name);
+                    renames.insert(of.name.to_string(), name.to_string());
+                    name
+                }
+                // An input, a constant, or what is an output already.
+                (false, _) => {
+                    let made = self.cx.op("Identity", &[&of.name]);
+                    match wanted {
+                        Some(name) => {
+                            let name = self.cx.fresh(name);
+                            renames.insert(made.to_string(), name.to_string());
+                            name
+                        }
+                        None => made,
+                    }
+                }
+            };
+            let mut meta = TensorMeta::new(of.shape.iter().cloned());
+            meta.dtype = Some(of.dtype);
+            infos.push(value_info(&name, &meta)?);
+        }
+        if !renames.is_empty() {
+            let scope = self.cx.scope();
+            rename(&mut scope.nodes, &renames);
+            for info in &mut scope.value_info {
+                if let Some(new) = renames.get(&info.name) {
+                    info.name.clone_from(new);
+                }
+            }
+        }
+        // What is an output is described there.
+        let named: Vec<String> = infos.iter().map(|info| info.name.clone()).collect();
+        self.cx
+            .scope()
+            .value_info
+            .retain(|info| !named.contains(&info.name));
+        Ok(infos)
+    }
+}
+
+/// Other names for values, in nodes and the graphs inside of them.
+fn rename(nodes: &mut [crate::proto::NodeProto], names: &FxHashMap<String, String>) {
+    let mut left: Vec<&mut [crate::proto::NodeProto]> = vec![nodes];
+    while let Some(nodes) = left.pop() {
+        for node in nodes {
+            for text in node.input.iter_mut().chain(&mut node.output) {
+                if let Some(new) = names.get(text) {
+                    text.clone_from(new);
+                }
+            }
+            for attribute in &mut node.attribute {
+                if let Some(graph) = &mut attribute.g {
+                    for info in &mut graph.output {
+                        if let Some(new) = names.get(&info.name) {
+                            info.name.clone_from(new);
+                        }
+                    }
+                    left.push(&mut graph.node);
+                }
+            }
+        }
+    }
+}
+
+/// Values of a structure, one by one.
+pub(super) fn flatten(val: Val, flat: &mut Vec<Val>) {
+    let mut left = vec![val];
+    while let Some(val) = left.pop() {
+        match val {
+            Val::List(items) => left.extend(items.into_iter().rev()),
+            Val::Dict(items) => left.extend(items.into_iter().rev().map(|(_, item)| item)),
+            other => flat.push(other),
+        }
+    }
+}
+
+/// A plain value from its text.
+pub(super) fn plain(text: &str) -> Option<Val> {
+    match text {
+        "true" => return Some(Val::Bool(true)),
+        "false" => return Some(Val::Bool(false)),
+        "None" => return Some(Val::None),
+        _ => {}
+    }
+    if let Ok(int) = text.parse::<i64>() {
+        return Some(Val::Dim(Dim::from(int)));
+    }
+    text.parse::<f64>().ok().map(Val::Float)
+}

@@ -1,0 +1,47 @@
+//! The rules of fx's operations, a family a file.
+//!
+//! Invariant: every function of `fx_nn::ops` and every operator has a rule, is written by other functions of the core
+//! set, or has a reason why ONNX cannot have it.
+
+mod arithmetic;
+mod compose;
+mod create;
+mod images;
+mod norms;
+mod operators;
+mod picks;
+mod products;
+mod recurrent;
+mod reduce;
+mod refused;
+mod shapes;
+
+use fx_nn::prelude::*;
+
+use super::call::OpCall;
+use super::context::Cx;
+use super::value::Val;
+
+/// Registers rules: the function, and what writes its calls.
+macro_rules! rules {
+    ($($($function:ident)::+ => $emit:expr),+ $(,)?) => {
+        ::fx_nn::function_table! { $crate::out::Rule {
+            $(::fx_nn::function!(::fx_nn::ops::$($function)::+) => $crate::out::Rule::new($emit)),+
+        } }
+    };
+}
+use rules;
+
+/// Nodes with one input `x` in the type of the result.
+fn unary(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
+    move |cx, call| {
+        let x = call.widened(cx, "x")?;
+        let name = cx.op(op, &[&x.name]);
+        call.given(name)
+    }
+}
+
+/// What leaves nothing in the file but its argument.
+fn nothing(argument: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
+    move |_, call| call.val(argument)
+}

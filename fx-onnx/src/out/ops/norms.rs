@@ -1,0 +1,215 @@
+//! Norms, softmax, and losses of classes.
+
+use fx_nn::prelude::*;
+use fx_nn::value::Dim;
+use fx_nn::{Error, Result};
+
+use super::rules;
+use crate::out::call::OpCall;
+use crate::out::context::Cx;
+use crate::out::value::{Name, Operand, Val};
+
+rules! {
+    softmax => |cx, call| along(cx, call, "Softmax"),
+    log_softmax => |cx, call| along(cx, call, "LogSoftmax"),
+    batch_norm => |cx, call| {
+        let x = call.tensor("x")?;
+        let Some(channels) = x.shape.get(1).cloned() else {
+            return Err(Error::msg("a batch norm of fewer than two dims"));
+        };
+        let or = |cx: &mut Cx, name: &str, number: f64| -> Result<Name> {
+            match call.optional_tensor(name)? {
+                Some(of) => Ok(of.name),
+                None => filled(cx, &channels, number, x.dtype),
+            }
+        };
+        let (weight, bias) = (or(cx, "weight", 1.0)?, or(cx, "bias", 0.0)?);
+        let (mean, var) = (or(cx, "running_mean", 0.0)?, or(cx, "running_var", 1.0)?);
+        let training = call.flag("training")?;
+        let momentum = call.float("momentum")?;
+        let node = cx.node("BatchNormalization").input(&x.name).input(&weight).input(&bias).input(&mean).input(&var);
+        let node = node.float("epsilon", call.float("eps")?);
+        if !training {
+            let name = node.output();
+            return call.given(name);
+        }
+        let names = node.float("momentum", 1.0 - momentum).int("training_mode", 1).outputs(3);
+        cx.warn("the running statistics that training moves are results of the node, and no outputs of the file");
+        call.given(names[0].clone())
+    },
+    instance_norm => |cx, call| {
+        let x = call.tensor("x")?;
+        if !call.flag("use_input_stats")? {
+            return Err(Error::msg("an instance norm by running statistics: use `batch_norm`, which is the same then"));
+        }
+        let channels = x.shape[1].clone();
+        let or = |cx: &mut Cx, name: &str, number: f64| -> Result<Name> {
+            match call.optional_tensor(name)? {
+                Some(of) => Ok(of.name),
+                None => filled(cx, &channels, number, x.dtype),
+            }
+        };
+        let (weight, bias) = (or(cx, "weight", 1.0)?, or(cx, "bias", 0.0)?);
+        let node = cx.node("InstanceNormalization").input(&x.name).input(&weight).input(&bias);
+        let name = node.float("epsilon", call.float("eps")?).output();
+        call.given(name)
+    },
+    layer_norm => |cx, call| {
+        let x = call.tensor("x")?;
+        let dims = call.ints("normalized_shape")?;
+        let weight = match call.optional_tensor("weight")? {
+            Some(of) => of.name,
+            None => {
+                let count: i64 = dims.iter().product();
+                let one = filled(cx, &Dim::from(count), 1.0, x.dtype)?;
+                let shape: Vec<Dim> = dims.iter().map(|dim| Dim::from(*dim)).collect();
+                cx.reshape(&Operand { name: one, dtype: x.dtype, shape: vec![Dim::from(count)] }, &shape)?
+            }
+        };
+        let bias = call.optional_tensor("bias")?.map(|of| of.name);
+        let node = cx.node("LayerNormalization").input(&x.name).input(&weight).optional(bias.as_ref());
+        let name = node.int("axis", -(dims.len() as i64)).float("epsilon", call.float("eps")?).output();
+        call.given(name)
+    },
+    rms_norm => |cx, call| {
+        let x = call.tensor("x")?;
+        let dims = call.ints("normalized_shape")?;
+        let eps = call.float("eps")?;
+        let weight = call.optional_tensor("weight")?;
+        if cx.opset() >= 23 && let Some(weight) = &weight {
+            let node = cx.node("RMSNormalization").input(&x.name).input(&weight.name);
+            let name = node.int("axis", -(dims.len() as i64)).float("epsilon", eps).output();
+            return call.given(name);
+        }
+        let wide = match x.dtype {
+            DType::F16 | DType::BF16 => cx.cast(&x, DType::F32)?,
+            _ => x.clone(),
+        };
+        let axes: Vec<i64> = (1..=dims.len() as i64).map(|at| -at).collect();
+        let axes = cx.i64s(&axes);
+        let square = cx.op("Mul", &[&wide.name, &wide.name]);
+        let mean = cx.node("ReduceMean").input(&square).input(&axes).output();
+        let eps = cx.number(eps, wide.dtype);
+        let sum = cx.op("Add", &[&mean, &eps]);
+        let root = cx.op("Sqrt", &[&sum]);
+        let name = cx.op("Div", &[&wide.name, &root]);
+        let scaled = Operand { name, ..wide };
+        let mut name = cx.cast(&scaled, x.dtype)?.name;
+        if let Some(weight) = weight {
+            name = cx.op("Mul", &[&name, &weight.name]);
+        }
+        call.given(name)
+    },
+    group_norm => |cx, call| {
+        let x = call.tensor("x")?;
+        let groups = call.int("num_groups")?;
+        let eps = call.float("eps")?;
+        let channels = x.shape[1].clone();
+        let (weight, bias) = (call.optional_tensor("weight")?, call.optional_tensor("bias")?);
+        if cx.opset() >= 21 {
+            let weight = match &weight { Some(of) => of.name.clone(), None => filled(cx, &channels, 1.0, x.dtype)? };
+            let bias = match &bias { Some(of) => of.name.clone(), None => filled(cx, &channels, 0.0, x.dtype)? };
+            let node = cx.node("GroupNormalization").input(&x.name).input(&weight).input(&bias);
+            let name = node.int("num_groups", groups).float("epsilon", eps).output();
+            return call.given(name);
+        }
+        // Before, the weights were those of groups: the groups are channels of an instance norm.
+        let flat = cx.i64s(&[0, groups, -1]);
+        let grouped = cx.op("Reshape", &[&x.name, &flat]);
+        let (one, zero) = (filled(cx, &Dim::from(groups), 1.0, x.dtype)?, filled(cx, &Dim::from(groups), 0.0, x.dtype)?);
+        let node = cx.node("InstanceNormalization").input(&grouped).input(&one).input(&zero);
+        let normal = node.float("epsilon", eps).output();
+        let back = Operand { name: normal, dtype: x.dtype, shape: vec![x.shape[0].clone(), Dim::from(groups), Dim::from(-1)] };
+        let mut name = cx.reshape(&back, &x.shape)?;
+        let mut shape = vec![Dim::from(1); x.rank() - 1];
+        shape[0] = channels;
+        if let Some(weight) = weight {
+            let weight = cx.reshape(&weight, &shape)?;
+            name = cx.op("Mul", &[&name, &weight]);
+        }
+        if let Some(bias) = bias {
+            let bias = cx.reshape(&bias, &shape)?;
+            name = cx.op("Add", &[&name, &bias]);
+        }
+        call.given(name)
+    },
+    local_response_norm => |cx, call| {
+        let (x, size) = (call.tensor("x")?, call.int("size")?);
+        if size % 2 == 0 {
+            return Err(Error::msg("a local response norm over an even number of channels: ONNX centres it at another channel"));
+        }
+        let node = cx.node("LRN").input(&x.name).int("size", size).float("alpha", call.float("alpha")?);
+        let name = node.float("beta", call.float("beta")?).float("bias", call.float("k")?).output();
+        call.given(name)
+    },
+    nll_loss => |cx, call| classes(cx, call, "NegativeLogLikelihoodLoss"),
+    cross_entropy => |cx, call| {
+        if call.float("label_smoothing")? != 0.0 {
+            return Err(Error::msg("ONNX's loss has no label smoothing: write it by `log_softmax`"));
+        }
+        if call.tensor("target")?.dtype.is_floating_point() {
+            return Err(Error::msg("ONNX's loss takes classes, and no probabilities: write it by `log_softmax`"));
+        }
+        classes(cx, call, "SoftmaxCrossEntropyLoss")
+    },
+}
+
+fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
+    let (mut x, mut target) = (call.tensor("x")?, call.tensor("target")?);
+    let weight = call.optional_tensor("weight")?;
+    let single = x.rank() == 1;
+    if single {
+        let zero = cx.i64s(&[0]);
+        x.name = cx.op("Unsqueeze", &[&x.name, &zero]);
+        target.name = cx.op("Unsqueeze", &[&target.name, &zero]);
+    }
+    let reduction = call.text("reduction")?;
+    let node = cx
+        .node(op)
+        .input(&x.name)
+        .input(&target.name)
+        .optional(weight.as_ref().map(|w| &w.name));
+    let mut name = node
+        .int("ignore_index", call.int("ignore_index")?)
+        .text("reduction", &reduction)
+        .output();
+    if single && reduction == "none" {
+        let zero = cx.i64s(&[0]);
+        name = cx.op("Squeeze", &[&name, &zero]);
+    }
+    call.given(name)
+}
+
+fn along(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
+    let x = call.widened(cx, "x")?;
+    if x.rank() == 0 {
+        let zero = cx.i64s(&[0]);
+        let wide = cx.op("Unsqueeze", &[&x.name, &zero]);
+        let wide = cx.node(op).input(&wide).int("axis", 0).output();
+        let name = cx.op("Squeeze", &[&wide, &zero]);
+        return call.given(name);
+    }
+    let axis = call.place("dim", x.rank())?;
+    let axis = if axis + 1 == x.rank() as i64 {
+        -1
+    } else {
+        axis
+    };
+    let name = cx.node(op).input(&x.name).int("axis", axis).output();
+    call.given(name)
+}
+
+/// One number for each channel.
+fn filled(cx: &mut Cx, count: &Dim, number: f64, dtype: DType) -> Result<Name> {
+    match count.as_known() {
+        Some(count) => Ok(cx.numbers(&vec![number; count], dtype)),
+        None => {
+            let one = Operand {
+                name: cx.number(number, dtype),
+                dtype,
+                shape: Vec::new(),
+            };
+            cx.expand(&one, std::slice::from_ref(count))
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Elements by their places, and elements put at places.
+
+use fx_nn::prelude::*;
+use fx_nn::value::Dim;
+use fx_nn::{Error, Result};
+
+use super::rules;
+use crate::out::call::OpCall;
+use crate::out::context::Cx;
+use crate::out::value::{Name, Operand, Val};
+
+rules! {
+    gather => |cx, call| {
+        let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
+        let axis = call.place("dim", x.rank())?;
+        let name = cx.node("GatherElements").input(&x.name).input(&index.name).int("axis", axis).output();
+        call.given(name)
+    },
+    index_select => |cx, call| {
+        let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
+        let axis = call.place("dim", x.rank())?;
+        let name = cx.node("Gather").input(&x.name).input(&index.name).int("axis", axis).output();
+        call.given(name)
+    },
+    embedding => |cx, call| {
+        let (x, weight) = (index_of(cx, call, "x")?, call.tensor("weight")?);
+        let name = cx.node("Gather").input(&weight.name).input(&x.name).int("axis", 0).output();
+        call.given(name)
+    },
+    take => |cx, call| {
+        let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
+        let flat = cx.reshape(&x, &[Dim::product(&x.shape)?])?;
+        let name = cx.op("Gather", &[&flat, &index.name]);
+        call.given(name)
+    },
+    masked_select => |cx, call| {
+        let (x, mask) = (call.tensor("x")?, call.tensor("mask")?);
+        let shape = broadcast(&x.shape, &mask.shape);
+        let flat = |cx: &mut Cx, of: &Operand| -> Result<Name> {
+            let wide = Operand { name: cx.expand(of, &shape)?, shape: shape.clone(), ..of.clone() };
+            cx.reshape(&wide, &[Dim::product(&shape)?])
+        };
+        let (x, mask) = (flat(cx, &x)?, flat(cx, &mask)?);
+        let name = cx.node("Compress").input(&x).input(&mask).int("axis", 0).output();
+        call.given(name)
+    },
+    scatter => |cx, call| scattered(cx, call, "none"),
+    scatter_add => |cx, call| scattered(cx, call, "add"),
+    scatter_reduce => |cx, call| {
+        let reduce = call.text("reduce")?;
+        let reduction = match &*reduce {
+            "sum" => "add",
+            "prod" => "mul",
+            "amax" => "max",
+            "amin" => "min",
+            other => return Err(Error::msg(format_args!("scattering by {other:?} has no counterpart in ONNX"))),
+        };
+        if !call.flag("include_self")? {
+            return Err(Error::msg("ONNX always includes what is there before: use `include_self = true`"));
+        }
+        scattered(cx, call, reduction)
+    },
+    scatter_value => |cx, call| {
+        let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
+        let axis = call.place("dim", x.rank())?;
+        let value = cx.operand(&call.val("value")?, x.dtype)?;
+        let source = cx.expand(&value, &index.shape)?;
+        let name = cx.node("ScatterElements").input(&x.name).input(&index.name).input(&source).int("axis", axis).output();
+        call.given(name)
+    },
+    index_copy => |cx, call| along(cx, call, "none"),
+    index_add => |cx, call| along(cx, call, "add"),
+    index_fill => |cx, call| {
+        let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
+        let axis = call.place("dim", x.rank())? as usize;
+        let mut shape = x.shape.clone();
+        shape[axis] = index.shape.first().cloned().unwrap_or_else(|| Dim::from(1));
+        let index = spread(cx, &index, axis, &shape)?;
+        let value = cx.operand(&call.val("value")?, x.dtype)?;
+        let source = cx.expand(&value, &shape)?;
+        let name = cx.node("ScatterElements").input(&x.name).input(&index).input(&source).int("axis", axis as i64).output();
+        call.given(name)
+    },
+    index_put => |cx, call| {
+        let (x, values) = (call.widened(cx, "x")?, call.widened(cx, "values")?);
+        let places = call.tensors("indices")?;
+        let mut shape: Vec<Dim> = Vec::new();
+        for of in &places {
+            shape = broadcast(&shape, &of.shape);
+        }
+        if places.iter().any(|of| of.dtype == DType::Bool) {
+            return Err(Error::msg("a mask as the index of `index_put`: use `masked_fill` or `where`"));
+        }
+        let mut columns = Vec::new();
+        for of in &places {
+            let of = cx.cast(of, DType::I64)?;
+            let wide = cx.expand(&of, &shape)?;
+            let last = cx.i64s(&[-1]);
+            columns.push(cx.op("Unsqueeze", &[&wide, &last]));
+        }
+        let mut node = cx.node("Concat").int("axis", -1);
+        for column in &columns {
+            node = node.input(column);
+        }
+        let places_name = node.output();
+        let mut full = shape;
+        full.extend(x.shape[places.len().min(x.rank())..].iter().cloned());
+        let source = cx.expand(&values, &full)?;
+        let reduction = if call.flag("accumulate")? { "add" } else { "none" };
+        let name = cx.node("ScatterND").input(&x.name).input(&places_name).input(&source).text("reduction", reduction).output();
+        call.given(name)
+    },
+    one_hot => |cx, call| {
+        let x = index_of(cx, call, "x")?;
+        let classes = call.int("num_classes")?;
+        let depth = match classes {
+            -1 => call.result()?.shape.last().cloned().unwrap_or_else(|| Dim::from(1)),
+            count => Dim::from(count),
+        };
+        let (depth, values) = (cx.sizes(&[depth])?, cx.numbers(&[0.0, 1.0], DType::I64));
+        let name = cx.node("OneHot").input(&x.name).input(&depth).input(&values).int("axis", -1).output();
+        call.given(name)
+    },
+}
+
+/// A tensor of places.
+fn index_of(cx: &mut Cx, call: &OpCall<'_>, name: &str) -> Result<Operand> {
+    let index = call.tensor(name)?;
+    match index.dtype {
+        DType::I64 | DType::I32 => Ok(index),
+        _ => cx.cast(&index, DType::I64),
+    }
+}
+
+/// The shape to which two broadcast, where sizes that differ are one.
+pub(super) fn broadcast(a: &[Dim], b: &[Dim]) -> Vec<Dim> {
+    let rank = a.len().max(b.len());
+    let at = |of: &[Dim], dim: usize| {
+        (dim + of.len())
+            .checked_sub(rank)
+            .map(|own| of[own].clone())
+    };
+    (0..rank)
+        .map(|dim| match (at(a, dim), at(b, dim)) {
+            (Some(one), Some(other)) if one == 1 => other,
+            (Some(one), _) => one,
+            (None, Some(other)) => other,
+            (None, None) => Dim::from(1),
+        })
+        .collect()
+}
+
+fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
+    let (x, index, source) = (
+        call.tensor("x")?,
+        index_of(cx, call, "index")?,
+        call.tensor("src")?,
+    );
+    let axis = call.place("dim", x.rank())?;
+    // The source may be larger than the places.
+    let source = match source.shape == index.shape {
+        true => source.name,
+        false => {
+            let zeros = cx.i64s(&vec![0; index.rank()]);
+            let ends = cx.sizes(&index.shape)?;
+            cx.op("Slice", &[&source.name, &zeros, &ends])
+        }
+    };
+    let node = cx
+        .node("ScatterElements")
+        .input(&x.name)
+        .input(&index.name)
+        .input(&source)
+        .int("axis", axis);
+    let name = match reduction {
+        "none" => node.output(),
+        other => node.text("reduction", other).output(),
+    };
+    call.given(name)
+}
+
+/// Places along a dim, for every element of a shape.
+fn spread(cx: &mut Cx, index: &Operand, axis: usize, shape: &[Dim]) -> Result<Name> {
+    let mut own = vec![Dim::from(1); shape.len()];
+    own[axis] = shape[axis].clone();
+    let name = cx.reshape(index, &own)?;
+    cx.expand(
+        &Operand {
+            name,
+            dtype: index.dtype,
+            shape: own,
+        },
+        shape,
+    )
+}
+
+fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
+    let (x, index, mut source) = (
+        call.tensor("x")?,
+        index_of(cx, call, "index")?,
+        call.tensor("source")?,
+    );
+    let axis = call.place("dim", x.rank())? as usize;
+    if reduction == "add" && call.val("alpha")?.as_f64() != Some(1.0) {
+        let alpha = cx.operand(&call.val("alpha")?, x.dtype)?;
+        source.name = cx.op("Mul", &[&source.name, &alpha.name]);
+    }
+    let shape = source.shape.clone();
+    let index = spread(cx, &index, axis, &shape)?;
+    let node = cx
+        .node("ScatterElements")
+        .input(&x.name)
+        .input(&index)
+        .input(&source.name)
+        .int("axis", axis as i64);
+    let name = match reduction {
+        "none" => node.output(),
+        other => node.text("reduction", other).output(),
+    };
+    call.given(name)
+}

@@ -1,0 +1,36 @@
+//! The functions that ONNX cannot have, each with the reason.
+
+use fx_nn::{function, function_table, models, ops};
+
+use crate::out::Rule;
+
+/// Reasons, and the functions that have them.
+macro_rules! refused {
+    ($($reason:literal: $($($function:ident)::+),+;)*) => {$(
+        function_table! { Rule { $(function!(ops::$($function)::+) => Rule::refused($reason)),+ } }
+    )*};
+}
+
+refused! {
+    "ONNX has no inverse error function": erfinv;
+    "ONNX has no common divisors and multiples": gcd, lcm;
+    "ONNX has running sums, and no other running results, up to opset 23": cummax, cummin, cumprod, logcumsumexp;
+    "ONNX has no factorizations of matrices": linalg::cholesky, linalg::eigh, linalg::eigvalsh, linalg::inv,
+        linalg::inverse, linalg::lstsq, linalg::matrix_norm, linalg::pinv, linalg::pinverse, linalg::qr,
+        linalg::slogdet, linalg::solve, linalg::svd, linalg::svdvals;
+    "ONNX's transform takes other layouts of complex numbers in each version": fft::fft, fft::fft2, fft::fftn,
+        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft;
+    "ONNX has no counts of values": bincount, histc, mode, unique_consecutive;
+    "ONNX has no quantiles": quantile, nanquantile, nanmedian;
+    "ONNX has no CTC loss": ctc_loss;
+    "the number of results depends on the values of a mask and a source at once": masked_scatter;
+    "ONNX's unpooling takes places through the whole tensor": max_unpool1d, max_unpool2d, max_unpool3d;
+    "an adaptive pool with places needs windows of several sizes": adaptive_max_pool1d_with_indices,
+        adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices;
+    "ONNX draws no permutations": randperm;
+    "ONNX draws with replacement alone, and from other numbers": multinomial;
+}
+
+function_table! { Rule {
+    function!(models::hf::mamba::selective_scan) => Rule::refused("it is a loop of its own: write it by `control::scan`"),
+} }
