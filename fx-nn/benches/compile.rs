@@ -117,7 +117,10 @@ fn memory() -> Result<()> {
 
 /// The bytes that a run of GPT-2 allocates over those of its result, once memory is there.
 fn steady_bytes() -> Result<f64> {
-    let mut model = Gpt2::new(&gpt2::Config::default())?;
+    let mut model = Gpt2::new(&gpt2::Config {
+        block_size: 128,
+        ..gpt2::Config::default()
+    })?;
     model.eval();
     nn::set_requires_grad(&mut model, false)?;
     let tokens = Tensor::arange(0, 128)?.reshape((1, 128))?;

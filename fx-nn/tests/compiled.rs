@@ -101,3 +101,84 @@ fn a_chain_that_reads_its_parts_several_times_is_one_step() -> Result<()> {
     assert_eq!(steps(&fast)?.matches("pointwise").count(), 1);
     Ok(())
 }
+
+#[test]
+fn weights_that_are_written_in_place_are_packed_again() -> Result<()> {
+    let mut layer = nn::Linear::new(8, 8)?;
+    nn::set_requires_grad(&mut layer, false)?;
+    let gm = symbolic_trace(&layer)?;
+    let x = Tensor::randn((2, 8))?;
+    let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+    compare(&gm, &fast, &x)?;
+    // The layer, its graph and the compiled source share the tensor.
+    layer.weight.copy_from(&Tensor::ones((8, 8))?)?;
+    compare(&gm, &fast, &x)?;
+    Ok(())
+}
+
+#[test]
+fn writes_by_candle_are_seen_after_a_refresh() -> Result<()> {
+    let layer = nn::Linear::new(8, 8)?;
+    let gm = symbolic_trace(&layer)?;
+    let x = Tensor::randn((2, 8))?;
+    let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+    compare(&gm, &fast, &x)?;
+    let var = candle_core::Var::from_tensor(layer.weight.candle()?).map_err(Error::other)?;
+    let zeros = var.zeros_like().map_err(Error::other)?;
+    var.set(&zeros).map_err(Error::other)?;
+    fast.refresh();
+    compare(&gm, &fast, &x)?;
+    Ok(())
+}
+
+#[test]
+fn released_modules_run_without_their_source() -> Result<()> {
+    let mut model = resnet18(10)?;
+    model.eval();
+    nn::set_requires_grad(&mut model, false)?;
+    let gm = symbolic_trace(&model)?;
+    let x = Tensor::randn((1, 3, 64, 64))?;
+    let mut fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+    fast.release_source()?;
+    compare(&gm, &fast, &x)?;
+    assert!(fast.to_string().contains("cpu_0"), "{fast}");
+    // What the code does not cover is an error, since the graph has no weights.
+    let error = fast
+        .forward::<Tensor>(&x.to_dtype(DType::F64)?)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("its source was released"),
+        "{error}"
+    );
+
+    // A module that nothing compiled has no source to release.
+    let error = gm.clone().release_source().unwrap_err().to_string();
+    assert!(
+        error.contains("nothing of this module is compiled"),
+        "{error}"
+    );
+    Ok(())
+}
+
+#[test]
+fn sides_of_branches_are_compiled() -> Result<()> {
+    let f = traced!(|x: &Tensor, up: Bool| {
+        fx_nn::control::cond(
+            up,
+            || ops::relu(&((x * 2.0)? + 1.0)?),
+            || ops::silu(&((x * 3.0)? - 1.0)?),
+        )
+    });
+    let gm = symbolic_trace(f)?;
+    let mut fast = gm.compile(Compile::new(Cpu::new()))?;
+    let report = fast.meta::<LowerReport>();
+    assert_eq!(report.map(|report| report.parts.len()), Some(2));
+    let x = Tensor::randn((3, 5))?;
+    for up in [true, false] {
+        let expected: Tensor = gm.forward((&x, up))?;
+        let found: Tensor = fast.forward((&x, up))?;
+        assert!(allclose(&found, &expected, 1e-6, 1e-6)?.close);
+    }
+    assert_eq!(fast.decompile()?, 2);
+    Ok(())
+}

@@ -23,8 +23,13 @@
 //! and `decompile` gives that back. Whatever the kernels do not cover runs as the source does:
 //! other element types, other devices, inputs or weights that need gradients.
 //!
-//! Weights are packed when a module is compiled: one that is written in place after that is not
-//! noticed, so compile again after training.
+//! Weights are packed when a module is compiled, and again before the next run after one is written
+//! in place: by an optimizer, by [`Tensor::copy_from`](crate::Tensor::copy_from), by loading a
+//! checkpoint. Only writes by candle's own `Var::set` are not noticed: call
+//! [`refresh`](fx_core::GraphModule::refresh) after them.
+//! [`release_source`](fx_core::GraphModule::release_source) keeps the packed weights alone.
+//!
+//! The sides of branches and the bodies of loops are compiled too.
 //!
 //! Sizes are read when a program runs, so that one program serves every batch and every length.
 
