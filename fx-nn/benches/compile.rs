@@ -5,6 +5,8 @@
 //! Memory is counted on one thread, which does all the work then.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod support;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,8 @@ use fx_nn::models::resnet::resnet50;
 use fx_nn::module::ComponentExt;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
+
+use support::wanted;
 
 fn time<T>(run: impl FnOnce() -> Result<T>) -> Result<f64> {
     let start = Instant::now();
@@ -249,15 +253,6 @@ fn attention_megabytes() -> Result<f64> {
         attention(Level::best(), sizes, rows, rows, rows, &mut out).map_err(Error::other)
     })?;
     Ok(needed.bytes_max as f64 / 1e6)
-}
-
-/// Whether a group of figures is named on the command line, or no group is.
-fn wanted(what: &str) -> bool {
-    let mut named = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .peekable();
-    named.peek().is_none() || named.any(|name| name == what)
 }
 
 fn main() -> Result<()> {

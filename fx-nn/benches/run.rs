@@ -2,6 +2,8 @@
 //! compiling, long chains.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod support;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,8 @@ use fx_nn::no_grad;
 use fx_nn::prelude::*;
 use fx_nn::run::PlainInterpreter;
 use peak_alloc::PeakAlloc;
+
+use support::wanted;
 
 #[global_allocator]
 static PEAK: PeakAlloc = PeakAlloc;
@@ -168,15 +172,6 @@ fn long_life() -> Result<()> {
     let whole = whole.elapsed().as_secs_f64();
     println!("run.chain/{NODES} {whole:.2} s ({})", parts.join(", "));
     Ok(())
-}
-
-/// Whether a group of figures is named on the command line, or no group is.
-fn wanted(what: &str) -> bool {
-    let mut named = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .peekable();
-    named.peek().is_none() || named.any(|name| name == what)
 }
 
 fn main() -> Result<()> {

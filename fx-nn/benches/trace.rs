@@ -1,6 +1,8 @@
 //! The cost of tracing per node, on a model and on long chains, and of an eager op beyond candle's.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod support;
+
 use std::alloc::System;
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,6 +11,8 @@ use fx_nn::models::resnet::resnet50;
 use fx_nn::prelude::*;
 use fx_nn::shapes::spec;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+use support::wanted;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -73,15 +77,6 @@ fn eager() -> Result<(f64, f64)> {
         (ours_best - theirs_best) / OPS as f64,
         allocations(&ours)? - allocations(&theirs)?,
     ))
-}
-
-/// Whether a group of figures is named on the command line, or no group is.
-fn wanted(what: &str) -> bool {
-    let mut named = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .peekable();
-    named.peek().is_none() || named.any(|name| name == what)
 }
 
 fn main() -> Result<()> {

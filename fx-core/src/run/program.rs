@@ -318,19 +318,24 @@ impl Program {
         frame: &[Value],
         out: &mut Value,
     ) -> Result<()> {
-        let operands = self.operands_of(&step.operands);
-        let built = self.build_all(operands, attributes, frame)?;
-        let args = self.lend_all(operands, &built, attributes, frame);
+        let own = &step.operands;
         match &step.callee {
-            Callee::Kernel(kernel) => kernel(&args, out),
-            Callee::Module(module) => attributes.modules[*module as usize].run(&args, out),
-            Callee::Dynamic(function) => function.run(&args, out),
+            Callee::Kernel(kernel) => {
+                self.with_args(own, attributes, frame, |args| kernel(args, out))
+            }
+            Callee::Module(module) => self.with_args(own, attributes, frame, |args| {
+                attributes.modules[*module as usize].run(args, out)
+            }),
+            Callee::Dynamic(function) => {
+                self.with_args(own, attributes, frame, |args| function.run(args, out))
+            }
             Callee::Check(_) => Ok(()),
             Callee::Method(candidates) => {
-                let (kernel, range) = pick(candidates, args.first().copied())?;
-                let operands = self.operands_of(range);
-                let built = self.build_all(operands, attributes, frame)?;
-                kernel(&self.lend_all(operands, &built, attributes, frame), out)
+                let receiver = own.start..own.end.min(own.start + 1);
+                let (kernel, range) = self.with_args(&receiver, attributes, frame, |args| {
+                    pick(candidates, args.first().copied())
+                })?;
+                self.with_args(range, attributes, frame, |args| kernel(args, out))
             }
         }
     }
@@ -375,33 +380,28 @@ impl Program {
         Ok(())
     }
 
-    /// The operands that are no value as they are: structures and modules.
-    fn build_all(
+    /// Lends operands to a closure; structures and modules are built for it.
+    fn with_args<R>(
         &self,
-        operands: &[Operand],
+        range: &Range<u32>,
         attributes: &Attributes,
         frame: &[Value],
-    ) -> Result<SmallVec<[Value; 2]>> {
+        run: impl FnOnce(&[&Value]) -> Result<R>,
+    ) -> Result<R> {
+        let operands = self.operands_of(range);
         let built = operands.iter().filter(|operand| operand.is_built());
-        built
+        let built: SmallVec<[Value; 2]> = built
             .map(|operand| self.fetch(*operand, frame, attributes))
-            .collect()
-    }
-
-    /// Lends operands, of which some were built.
-    fn lend_all<'a>(
-        &'a self,
-        operands: &[Operand],
-        built: &'a [Value],
-        attributes: &'a Attributes,
-        frame: &'a [Value],
-    ) -> SmallVec<[&'a Value; 8]> {
+            .collect::<Result<_>>()?;
         let mut built = built.iter();
-        let lent = operands.iter().map(|operand| match operand.is_built() {
-            true => built.next().expect("each such operand was built"),
-            false => self.lend(*operand, attributes, frame),
-        });
-        lent.collect()
+        let args: SmallVec<[&Value; 8]> = operands
+            .iter()
+            .map(|operand| match operand.is_built() {
+                true => built.next().expect("each such operand was built"),
+                false => self.lend(*operand, attributes, frame),
+            })
+            .collect();
+        run(&args)
     }
 
     fn fetch_all(

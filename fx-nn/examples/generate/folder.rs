@@ -6,6 +6,8 @@ use fx_nn::prelude::*;
 use serde_json::Value as Json;
 use tokenizers::Tokenizer;
 
+use crate::model::RANDOM;
+
 fn json(path: &Path) -> Result<Json> {
     let in_file = |e: &dyn std::fmt::Display| Error::msg(format_args!("{}: {e}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|e| in_file(&e))?;
@@ -32,6 +34,11 @@ impl Limits {
             true => json(&generation)?,
             false => Json::Null,
         };
+        Ok(Limits::of(&config, &generation))
+    }
+
+    /// What a configuration says, and one of how to generate.
+    fn of(config: &Json, generation: &Json) -> Self {
         let ends = [&generation["eos_token_id"], &config["eos_token_id"]];
         let ends = ends.into_iter().find(|ends| !ends.is_null());
         let ends = match ends {
@@ -41,7 +48,7 @@ impl Limits {
         };
         let size = |name: &str| config[name].as_u64().unwrap_or(u64::MAX) as usize;
         let family = config["model_type"].as_str().unwrap_or_default();
-        Ok(Limits {
+        Limits {
             family: family.to_string(),
             ends: ends.into_iter().map(|end: u64| end as u32).collect(),
             positions: size(if family == "gpt2" {
@@ -50,17 +57,16 @@ impl Limits {
                 "max_position_embeddings"
             }),
             vocab_size: size("vocab_size"),
-        })
+        }
     }
 
     /// The limits of the model of random weights.
-    pub fn of_random() -> Self {
-        Limits {
-            family: "qwen2".to_string(),
-            ends: Vec::new(),
-            positions: 1024,
-            vocab_size: 8192,
-        }
+    ///
+    /// # Errors
+    /// Returns an error if its configuration is no JSON.
+    pub fn of_random() -> Result<Self> {
+        let config = serde_json::from_str(RANDOM).map_err(Error::other)?;
+        Ok(Limits::of(&config, &Json::Null))
     }
 }
 

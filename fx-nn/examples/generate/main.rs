@@ -152,7 +152,7 @@ fn run() -> Result<()> {
             let words = tokenizer(folder, &limits)?;
             (Model::of_folder(folder, &limits)?, limits, Some(words))
         }
-        None => (Model::random()?, Limits::of_random(), None),
+        None => (Model::random()?, Limits::of_random()?, None),
     };
     let prompt: Vec<u32> = match &words {
         Some(words) => {

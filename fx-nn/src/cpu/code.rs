@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fx_core::ir::ValueMeta;
-use fx_core::module::{ComponentExt, TensorKind, VisitorMut, walk_mut};
+use fx_core::module::ComponentExt;
 use fx_core::passes::backend::{Executable, StepReport, StepRun};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
 use fx_core::shapes::Spec;
-use fx_core::tensor::Object;
 use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, GraphModule, Result};
@@ -23,6 +22,7 @@ use super::program::Program;
 use super::run::OnStep;
 use super::{Options, fuse, layout, lower};
 use crate::Tensor;
+use crate::nn::replace::replace;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
 use crate::tensor::is_without_gradients;
 use crate::tensor::writes::Writes;
@@ -175,37 +175,6 @@ fn is_floats(value: &Value) -> bool {
     tensor.is_some_and(|tensor| tensor.dtype().is_ok_and(|dtype| dtype == DType::F32))
 }
 
-/// Has a component hold tensors without data, of the same shapes and types.
-#[derive(Default)]
-struct DropData {
-    /// The tensors that took the place of others, by the number of these.
-    fakes: BTreeMap<u64, Tensor>,
-    error: Option<Error>,
-}
-
-impl VisitorMut for DropData {
-    fn tensor(&mut self, _: &str, _: TensorKind, tensor: &mut dyn Object) {
-        let any: &mut dyn std::any::Any = tensor;
-        let Some(tensor) = any.downcast_mut::<Tensor>() else {
-            return;
-        };
-        let id = tensor.object_id();
-        if let Some(fake) = id.and_then(|id| self.fakes.get(&id)) {
-            *tensor = fake.clone();
-            return;
-        }
-        match Tensor::fake(Spec::of(Value::of(tensor.clone()))) {
-            Ok(fake) => {
-                if let Some(id) = id {
-                    self.fakes.insert(id, fake.clone());
-                }
-                *tensor = fake;
-            }
-            Err(error) => self.error = Some(error),
-        }
-    }
-}
-
 impl Executable for Code {
     fn covers(&self, inputs: &[&Value]) -> std::result::Result<(), Cow<'static, str>> {
         let gradients = !is_without_gradients();
@@ -253,7 +222,11 @@ impl Executable for Code {
     }
 
     fn plans(&self) -> usize {
-        self.made().programs.len()
+        let made = self.made();
+        made.programs
+            .iter()
+            .filter(|(_, made)| made.is_ok())
+            .count()
     }
 
     fn refresh(&self) {
@@ -270,15 +243,11 @@ impl Executable for Code {
                 "nothing is packed yet: compile with `.like(..)`, or run the module before its source is released",
             ));
         }
-        let mut dropping = DropData::default();
-        walk_mut(source, &mut dropping);
-        match dropping.error {
-            Some(error) => Err(error),
-            None => {
-                made.source = None;
-                Ok(())
-            }
-        }
+        replace(source, |_, tensor| {
+            Tensor::fake(Spec::of(Value::of(tensor.clone()))).map(Some)
+        })?;
+        made.source = None;
+        Ok(())
     }
 
     fn steps(&self) -> Vec<StepReport> {

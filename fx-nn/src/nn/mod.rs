@@ -69,7 +69,7 @@ mod quantized_linear;
 mod recurrent;
 mod relu;
 mod relu6;
-mod replace;
+pub(crate) mod replace;
 mod rms_norm;
 mod rnn;
 mod rrelu;

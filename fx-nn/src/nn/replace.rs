@@ -12,7 +12,7 @@ use fx_core::tensor::Object;
 use crate::tensor::Tensor;
 
 /// Replaces each tensor of a module by what `change` returns; `None` keeps the tensor.
-pub(super) fn replace(
+pub(crate) fn replace(
     module: &mut (impl Component + ?Sized),
     change: impl FnMut(TensorKind, &Tensor) -> Result<Option<Tensor>>,
 ) -> Result<()> {

@@ -61,6 +61,11 @@ fn tensor_meta(meta: &ValueMeta) -> TensorMeta {
     }
 }
 
+/// The element type of a value as a tensor.
+fn dtype_of(meta: &ValueMeta) -> DType {
+    tensor_meta(meta).dtype.unwrap_or(DType::F32)
+}
+
 /// What a side will get, of what the call gets.
 fn spec_of(val: &Val) -> Result<Spec> {
     Ok(match val {
@@ -147,32 +152,15 @@ fn cond(writer: &mut Writer<'_>, branch: &Cond, args: Vec<Val>, meta: &ValueMeta
         return Err(Error::msg("a branch without a condition"));
     };
     let decides = condition(writer, decides)?;
-    let specs = operands
-        .iter()
-        .map(spec_of)
-        .collect::<Result<Vec<Spec>>>()?;
+    let specs: Vec<Spec> = operands.iter().map(spec_of).collect::<Result<_>>()?;
     let metas = metas_of(meta);
-    let types: Vec<DType> = metas
-        .iter()
-        .map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32))
-        .collect();
-    let values = operands.to_vec();
-    let then = side(
-        writer,
-        branch.then(),
-        &specs,
-        |_, _| Ok((values.clone(), Vec::new())),
-        &types,
-        "then",
-    )?;
-    let otherwise = side(
-        writer,
-        branch.otherwise(),
-        &specs,
-        |_, _| Ok((values.clone(), Vec::new())),
-        &types,
-        "otherwise",
-    )?;
+    let types: Vec<DType> = metas.iter().map(dtype_of).collect();
+    let mut written = |gm: &GraphModule, name: &str| {
+        let inputs = |_: &mut Writer<'_>, _: &GraphModule| Ok((operands.to_vec(), Vec::new()));
+        side(writer, gm, &specs, inputs, &types, name)
+    };
+    let then = written(branch.then(), "then")?;
+    let otherwise = written(branch.otherwise(), "otherwise")?;
     let node = writer
         .cx
         .node("If")
@@ -215,6 +203,24 @@ fn spec_of_meta(meta: &ValueMeta) -> Result<Spec> {
     })
 }
 
+/// What a body gets: what it carries or takes item by item, and what it reads from outside.
+fn body_specs(metas: &[ValueMeta], captured: &[Val]) -> Result<Vec<Spec>> {
+    let inside = metas.iter().map(spec_of_meta);
+    inside.chain(captured.iter().map(spec_of)).collect()
+}
+
+/// What a body carries into its first turn.
+fn initial_values(
+    writer: &mut Writer<'_>,
+    init: &[Val],
+    metas: &[ValueMeta],
+) -> Result<Vec<Operand>> {
+    let pairs = init.iter().zip(metas);
+    pairs
+        .map(|(val, meta)| writer.cx.operand(val, dtype_of(meta)))
+        .collect()
+}
+
 fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMeta) -> Result<Val> {
     let Some((decides, rest)) = args.split_first() else {
         return Err(Error::msg("a loop without a condition"));
@@ -222,30 +228,10 @@ fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMe
     let (init, captured) = rest.split_at(turns.carries().min(rest.len()));
     let metas = metas_of(meta);
     let decides = condition(writer, decides)?;
-    let mut initial: Vec<Operand> = Vec::new();
-    for (val, meta) in init.iter().zip(&metas) {
-        initial.push(
-            writer
-                .cx
-                .operand(val, tensor_meta(meta).dtype.unwrap_or(DType::F32))?,
-        );
-    }
-    let mut specs = metas
-        .iter()
-        .map(spec_of_meta)
-        .collect::<Result<Vec<Spec>>>()?;
-    specs.extend(
-        captured
-            .iter()
-            .map(spec_of)
-            .collect::<Result<Vec<Spec>>>()?,
-    );
+    let initial = initial_values(writer, init, &metas)?;
+    let specs = body_specs(&metas, captured)?;
     let mut types = vec![DType::Bool];
-    types.extend(
-        metas
-            .iter()
-            .map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32)),
-    );
+    types.extend(metas.iter().map(dtype_of));
     let outside = captured.to_vec();
     let body = side(
         writer,
@@ -280,14 +266,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
     let (init, rest) = args.split_at(scan.carries().min(args.len()));
     let (sequences, captured) = rest.split_at(scan.sequences().min(rest.len()));
     let metas = metas_of(meta);
-    let mut initial: Vec<Operand> = Vec::new();
-    for (val, meta) in init.iter().zip(&metas) {
-        initial.push(
-            writer
-                .cx
-                .operand(val, tensor_meta(meta).dtype.unwrap_or(DType::F32))?,
-        );
-    }
+    let initial = initial_values(writer, init, &metas)?;
     let mut item_metas: Vec<ValueMeta> = metas[..init.len().min(metas.len())].to_vec();
     let mut lists = Vec::new();
     for sequence in sequences {
@@ -306,16 +285,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
         .first()
         .map(|of| of.shape[0].clone())
         .unwrap_or_else(|| Dim::from(0));
-    let mut specs = item_metas
-        .iter()
-        .map(spec_of_meta)
-        .collect::<Result<Vec<Spec>>>()?;
-    specs.extend(
-        captured
-            .iter()
-            .map(spec_of)
-            .collect::<Result<Vec<Spec>>>()?,
-    );
+    let specs = body_specs(&item_metas, captured)?;
     // What steps give, from a step.
     let step = prepare(scan.step(), &specs, writer.export)?;
     let output = step
@@ -323,10 +293,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
         .output_node()
         .and_then(|node| node.meta::<ValueMeta>().cloned());
     let given_metas = output.map_or(Vec::new(), |meta| metas_of(&meta));
-    let types: Vec<DType> = given_metas
-        .iter()
-        .map(|meta| tensor_meta(meta).dtype.unwrap_or(DType::F32))
-        .collect();
+    let types: Vec<DType> = given_metas.iter().map(dtype_of).collect();
     let outside = captured.to_vec();
     let body = side(
         writer,

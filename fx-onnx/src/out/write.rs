@@ -164,29 +164,16 @@ fn omitted(constant: &Constant) -> Result<Part<'_>> {
 }
 
 pub(crate) fn to_bytes(model: &Model, export: &Export) -> Result<Vec<u8>> {
-    let parts = match &export.weights {
-        Weights::Inline => model
-            .constants
-            .iter()
-            .map(|c| part(c, None))
-            .collect::<Result<Vec<_>>>()?,
-        Weights::Omitted => model
-            .constants
-            .iter()
-            .map(omitted)
-            .collect::<Result<Vec<_>>>()?,
-        Weights::External { .. } => {
-            return Err(Error::msg(
-                "bytes have no folder for a file of weights: use `to_onnx`, or `Weights::Inline`",
-            ));
+    match &export.weights {
+        Weights::Inline => inline(model),
+        Weights::Omitted => {
+            let parts = model.constants.iter().map(omitted);
+            streamed(model, &parts.collect::<Result<Vec<_>>>()?)
         }
-    };
-    let mut bytes = Vec::new();
-    stream(model, &parts, &mut |piece| {
-        bytes.extend_from_slice(piece);
-        Ok(())
-    })?;
-    Ok(bytes)
+        Weights::External { .. } => Err(Error::msg(
+            "bytes have no folder for a file of weights: use `to_onnx`, or `Weights::Inline`",
+        )),
+    }
 }
 
 fn io(path: &Path, doing: &str) -> impl Fn(std::io::Error) -> Error {
@@ -262,13 +249,14 @@ pub(crate) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result
 
 /// The file with its weights inside, whatever it is written with.
 pub(crate) fn inline(model: &Model) -> Result<Vec<u8>> {
-    let parts = model
-        .constants
-        .iter()
-        .map(|c| part(c, None))
-        .collect::<Result<Vec<_>>>()?;
+    let parts = model.constants.iter().map(|c| part(c, None));
+    streamed(model, &parts.collect::<Result<Vec<_>>>()?)
+}
+
+/// The bytes of a file with these weights.
+fn streamed(model: &Model, parts: &[Part<'_>]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    stream(model, &parts, &mut |piece| {
+    stream(model, parts, &mut |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     })?;

@@ -1,6 +1,5 @@
 //! Recurrent layers: one node per layer, both directions in it.
 
-use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use super::rules;
@@ -52,6 +51,12 @@ fn joined(cx: &mut Cx, all: &[Name], axis: i64) -> Name {
     node.output()
 }
 
+/// The batch and the places of a sequence, one for the other.
+fn swapped(cx: &mut Cx, input: &Name) -> Name {
+    let node = cx.node("Transpose").input(input);
+    node.ints("perm", [1, 0, 2]).output()
+}
+
 fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<Val> {
     let x = call.tensor("x")?;
     let params = call.tensors("params")?;
@@ -76,11 +81,7 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         let at = cx.i64s(&[1]);
         input = cx.op("Unsqueeze", &[&input, &at]);
     } else if batch_first {
-        input = cx
-            .node("Transpose")
-            .input(&input)
-            .ints("perm", [1, 0, 2])
-            .output();
+        input = swapped(cx, &input);
     }
     let hidden = params[1].shape[1].as_number().unwrap_or(0);
     let states: Vec<Option<Operand>> = match op {
@@ -163,11 +164,7 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         let at = cx.i64s(&[1]);
         input = cx.op("Squeeze", &[&input, &at]);
     } else if batch_first {
-        input = cx
-            .node("Transpose")
-            .input(&input)
-            .ints("perm", [1, 0, 2])
-            .output();
+        input = swapped(cx, &input);
     }
     let mut names = vec![input];
     for last in &lasts {
@@ -178,6 +175,5 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         }
         names.push(name);
     }
-    let _ = Dim::from(0);
     call.all_given(names)
 }
