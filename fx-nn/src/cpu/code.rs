@@ -254,8 +254,8 @@ impl Executable for Code {
         let mut steps: Vec<StepReport> = self
             .made()
             .programs
-            .first()
-            .and_then(|(_, program)| Some(program.as_ref().ok()?.report()))
+            .iter()
+            .find_map(|(_, program)| Some(program.as_ref().ok()?.report()))
             .unwrap_or_default();
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         steps.extend(
