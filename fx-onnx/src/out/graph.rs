@@ -125,28 +125,39 @@ fn bytes_of(constant: &Constant) -> usize {
 
 /// Leaves out the nodes that nothing reads, such as those that only an assertion read.
 fn read_nodes(graph: &mut GraphProto) {
-    let outputs = graph.output.iter().map(|info| info.name.clone());
-    let mut read: FxHashSet<String> = outputs.collect();
-    let mut kept = Vec::with_capacity(graph.node.len());
-    for node in std::mem::take(&mut graph.node).into_iter().rev() {
-        if !node.output.iter().any(|name| read.contains(name)) {
+    let mut read: FxHashSet<&str> = graph.output.iter().map(|info| &*info.name).collect();
+    let mut kept = vec![false; graph.node.len()];
+    for (node, kept) in graph.node.iter().zip(&mut kept).rev() {
+        *kept = node.output.iter().any(|name| read.contains(&**name));
+        if !*kept {
             continue;
         }
-        read.extend(node.input.iter().cloned());
+        read.extend(node.input.iter().map(String::as_str));
         let mut graphs: Vec<&GraphProto> =
             node.attribute.iter().filter_map(|a| a.g.as_ref()).collect();
         while let Some(graph) = graphs.pop() {
-            read.extend(graph.output.iter().map(|info| info.name.clone()));
+            read.extend(graph.output.iter().map(|info| &*info.name));
             for node in &graph.node {
-                read.extend(node.input.iter().cloned());
+                read.extend(node.input.iter().map(String::as_str));
                 graphs.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()));
             }
         }
-        kept.push(node);
     }
-    kept.reverse();
-    graph.node = kept;
-    graph.value_info.retain(|info| read.contains(&info.name));
+    if kept.iter().all(|kept| *kept) {
+        return;
+    }
+    let described = graph
+        .value_info
+        .iter()
+        .map(|info| read.contains(&*info.name));
+    let (mut described, mut kept) = (
+        described.collect::<Vec<bool>>().into_iter(),
+        kept.into_iter(),
+    );
+    graph
+        .value_info
+        .retain(|_| described.next().unwrap_or(true));
+    graph.node.retain(|_| kept.next().unwrap_or(true));
 }
 
 /// The constants that nodes or outputs name.
