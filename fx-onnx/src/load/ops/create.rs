@@ -162,6 +162,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 .copied()
                 .unwrap_or(1)
                 .max(0);
+            if size > cx.reader.limits.constant_bytes as i64 / 8 {
+                return Err(Error::msg("a window larger than `Limits::constant_bytes`"));
+            }
             let dtype = cx.type_of("output_datatype")?.unwrap_or(DType::F32);
             let of = if cx.int("periodic", 1) != 0 {
                 size
