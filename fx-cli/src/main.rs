@@ -1,6 +1,6 @@
 //! `fx`: what graph modules in files are, from a shell.
 //!
-//! Invariant: the exit code is 0; 1 if `diff` finds differences or `lint` finds faults; 2 after an error.
+//! Invariant: the exit code is 0; 1 if `diff` finds differences, `lint` faults or `support` what is missing; 2 after an error.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,8 +9,9 @@
 
 mod input;
 mod json;
+mod open;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -21,14 +22,16 @@ use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::IntoValue;
+use fx_onnx::{Export, OnnxExt};
 use serde_json::{Value as Json, json};
 
 use crate::input::Input;
 use crate::json::{nodes, printed};
+use crate::open::{is_onnx, known_inputs, open};
 
-/// Shows, draws, compares and checks graph modules in files.
+/// Shows, draws, compares, converts and checks graph modules in files.
 ///
-/// The files are those that `GraphModule::save` writes, of modules with the layers of fx-nn.
+/// The files are those that `GraphModule::save` writes, of modules with the layers of fx-nn, and ONNX files (`.onnx`).
 #[derive(Debug, Parser)]
 #[command(name = "fx", version)]
 struct Cli {
@@ -78,6 +81,18 @@ enum Command {
         #[arg(long)]
         color: bool,
     },
+    /// Write the module as an ONNX file, if the output ends in `.onnx`, or as fx's own. A module that is to be written as
+    /// ONNX needs the shape of each argument, unless it comes from an ONNX file.
+    Convert {
+        #[command(flatten)]
+        of: Of,
+        output: PathBuf,
+        /// The version of ONNX's operators.
+        #[arg(long, default_value_t = 20)]
+        opset: i64,
+    },
+    /// Print the operators of an ONNX file, and which of them fx does not have; exits with 1 if there are any.
+    Support { file: PathBuf },
     /// Check files and their graphs; exits with 1 if one has a fault.
     Lint {
         #[arg(required = true)]
@@ -98,7 +113,7 @@ struct Of {
 impl Of {
     /// The module, with shapes if inputs are given.
     fn load(&self) -> Result<GraphModule> {
-        let mut gm = GraphModule::load(&self.file)?;
+        let mut gm = open(&self.file)?;
         if !self.inputs.is_empty() {
             gm.infer_shapes(&self.specs())?;
         }
@@ -109,11 +124,19 @@ impl Of {
         self.inputs.iter().map(|input| input.0.clone()).collect()
     }
 
-    fn summary(&self, gm: &GraphModule) -> Result<Option<fx_nn::Summary>> {
-        if self.inputs.is_empty() {
-            return Ok(None);
+    /// What the module is called with, as far as the command or the file says it.
+    fn known(&self, gm: &GraphModule) -> Option<Vec<Spec>> {
+        match self.inputs.is_empty() {
+            true => known_inputs(gm),
+            false => Some(self.specs()),
         }
-        let inputs = self.specs().into_iter().map(Tensor::fake);
+    }
+
+    fn summary(&self, gm: &GraphModule) -> Result<Option<fx_nn::Summary>> {
+        let Some(specs) = self.known(gm) else {
+            return Ok(None);
+        };
+        let inputs = specs.into_iter().map(Tensor::fake);
         let inputs = inputs.map(|tensor| Ok(tensor?.into_value()));
         let args = CallArgs {
             args: inputs.collect::<Result<Vec<Value>>>()?,
@@ -175,7 +198,7 @@ fn run(cli: &Cli) -> Result<u8> {
             html,
             color,
         } => {
-            let (before, after) = (GraphModule::load(before)?, GraphModule::load(after)?);
+            let (before, after) = (open(before)?, open(after)?);
             let diff = before.diff(&after);
             if let Some(path) = html {
                 diff.to_html(path)?;
@@ -190,6 +213,8 @@ fn run(cli: &Cli) -> Result<u8> {
             }
             return Ok(u8::from(!diff.is_empty()));
         }
+        Command::Convert { of, output, opset } => convert(of, output, *opset, cli.json)?,
+        Command::Support { file } => return support(file, cli.json),
         Command::Lint { files } => return lint(files, cli.json),
     }
     Ok(0)
@@ -232,13 +257,59 @@ fn summary(of: &Of, json: bool) -> Result<()> {
     Ok(())
 }
 
+fn convert(of: &Of, output: &Path, opset: i64, json: bool) -> Result<()> {
+    let gm = of.load()?;
+    if !is_onnx(output) {
+        gm.save(output)?;
+        match json {
+            true => printed(&json!({"written": output})),
+            false => println!("{}", output.display()),
+        }
+        return Ok(());
+    }
+    let specs = of.known(&gm).ok_or_else(|| {
+        Error::msg("an ONNX file says the shape of each argument: give them with --input")
+    })?;
+    let report = gm.to_onnx(output, &Export::specs(specs).opset(opset))?;
+    match json {
+        true => printed(&json!({
+            "written": output,
+            "nodes": report.nodes,
+            "dynamic": report.dynamic,
+            "weight_bytes": report.weight_bytes,
+        })),
+        false => println!("{}: {report}", output.display()),
+    }
+    Ok(())
+}
+
+fn support(file: &Path, json: bool) -> Result<u8> {
+    let support = fx_onnx::support(file)?;
+    match json {
+        true => {
+            let operators = support
+                .operators
+                .iter()
+                .map(|(name, nodes, known)| json!({"name": name, "nodes": nodes, "known": known}));
+            let operators: Vec<Json> = operators.collect();
+            printed(&json!({"operators": operators, "unknown_types": support.types}));
+        }
+        false => print!("{support}"),
+    }
+    Ok(u8::from(!support.is_complete()))
+}
+
 /// What is wrong with a file that can be read is a fault: a damaged file, or a graph that breaks its rules.
 fn lint(files: &[PathBuf], json: bool) -> Result<u8> {
     let mut faults = Vec::new();
     for file in files {
         let bytes = std::fs::read(file)
             .map_err(|error| Error::msg(format_args!("{}: {error}", file.display())))?;
-        if let Err(error) = GraphModule::from_bytes(&bytes).and_then(|gm| gm.lint()) {
+        let read = match is_onnx(file) {
+            true => open(file),
+            false => GraphModule::from_bytes(&bytes),
+        };
+        if let Err(error) = read.and_then(|gm| gm.lint()) {
             faults.push((file, error.to_string()));
         }
     }

@@ -137,3 +137,46 @@ fn html_and_lint_and_errors() -> Result<()> {
     assert!(error.contains("`float7` is no element type"), "{error}");
     Ok(())
 }
+
+#[test]
+fn onnx_files_are_shown_converted_and_compared() -> Result<()> {
+    let folder = Folder::new("onnx")?;
+    folder.save("mlp.fx", |_| Ok(()))?;
+    let (code, _, error) = folder.fx(&["convert", "mlp.fx", "mlp.onnx"])?;
+    assert!(code == 2 && error.contains("--input"), "{error}");
+    let (code, report, _) = folder.fx(&["convert", "mlp.fx", "mlp.onnx", "--input", "batch,4"])?;
+    assert_eq!(code, 0);
+    assert!(report.contains("kept dynamic: batch"), "{report}");
+
+    // The file says what its inputs are, and which layers it has.
+    let (_, shown, _) = folder.fx(&["show", "mlp.onnx"])?;
+    assert!(
+        shown.contains("float32[batch, 2]") && shown.contains("call_module"),
+        "{shown}"
+    );
+    let (_, summary, _) = folder.fx(&["summary", "mlp.onnx"])?;
+    assert!(
+        summary.contains("Linear") && summary.contains("[batch, 2]"),
+        "{summary}"
+    );
+    assert_eq!(folder.fx(&["html", "mlp.onnx"])?.0, 0);
+    assert_eq!(folder.fx(&["lint", "mlp.onnx"])?.0, 0);
+    let (code, operators, _) = folder.fx(&["support", "mlp.onnx"])?;
+    assert!(code == 0 && operators.contains("3 Gemm"), "{operators}");
+
+    // Back again, and as ONNX of another version.
+    assert_eq!(folder.fx(&["convert", "mlp.onnx", "again.fx"])?.0, 0);
+    let (code, same, _) = folder.fx(&["diff", "mlp.onnx", "again.fx"])?;
+    assert_eq!((code, same.as_str()), (0, ""));
+    let (code, json, _) =
+        folder.fx(&["--json", "convert", "mlp.onnx", "old.onnx", "--opset", "18"])?;
+    let json: serde_json::Value = serde_json::from_str(&json).map_err(Error::other)?;
+    assert_eq!((code, json["dynamic"][0].as_str()), (0, Some("batch")));
+    assert_eq!(folder.fx(&["diff", "mlp.onnx", "old.onnx"])?.0, 0);
+
+    std::fs::write(folder.0.join("cut.onnx"), b"\x3a\xff\x01").map_err(Error::other)?;
+    let (code, fault, _) = folder.fx(&["lint", "cut.onnx"])?;
+    assert_eq!(code, 1);
+    assert!(fault.starts_with("cut.onnx: byte 0 of the file"), "{fault}");
+    Ok(())
+}

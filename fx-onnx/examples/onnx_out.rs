@@ -1,17 +1,20 @@
 //! Every model of fx-nn as ONNX, at four versions of ONNX's operators, and what rten makes of the files.
 //!
 //! `cargo run --release -p fx-onnx --example onnx_out [-- FOLDER]` writes the files, with inputs and results for
-//! `judge.py`, into a folder (`target/onnx_out`), and runs each in rten at three sizes of the batch.
+//! `judge.py`, into a folder (`target/onnx_out`), and runs each in rten at three sizes of the batch. It adds a decoder with
+//! its loop, models with their batch norms folded, and an edited file with an operator that fx does not have.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use fx_nn::ir::Op;
+use fx_nn::passes::FuseBatchNorm;
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 use fx_onnx::{Export, Layers, OnnxExt};
-use support::{models, npy, rten};
+use support::{greedy, models, npy, rten, unknown};
 
 /// The tensors of a result, in order.
 fn tensors(value: &Value, all: &mut Vec<Tensor>) {
@@ -23,6 +26,64 @@ fn tensors(value: &Value, all: &mut Vec<Tensor>) {
         Value::Int(number) => all.extend(Tensor::full((), *number, DType::I64)),
         value => all.extend(value.downcast_ref::<Tensor>().cloned()),
     }
+}
+
+/// The example models that torchvision has too.
+const TORCHVISION: [&str; 6] = [
+    "alexnet",
+    "mobilenet_v2",
+    "resnet18",
+    "resnet50",
+    "vgg11_bn",
+    "vit_b_16",
+];
+
+/// Writes the arrays of a call of the model `name` with a batch.
+fn arrays(
+    folder: &Path,
+    name: &str,
+    batch: usize,
+    inputs: &[Tensor],
+    results: &[Tensor],
+) -> Result<()> {
+    for (kind, all) in [("in", inputs), ("out", results)] {
+        for (at, x) in all.iter().enumerate() {
+            npy::write(&folder.join(format!("{name}.{batch}.{kind}{at}.npy")), x)?;
+        }
+    }
+    Ok(())
+}
+
+/// The decoder with its loop and its cache.
+fn decoder(folder: &Path) -> Result<()> {
+    let (gm, args) = greedy::greedy()?;
+    let tokens: Value = gm.forward(args.clone())?;
+    let flat = Value::List(gm.process_inputs(args.clone())?.into());
+    let (mut inputs, mut results) = (Vec::new(), Vec::new());
+    tensors(&flat, &mut inputs);
+    tensors(&tokens, &mut results);
+    arrays(folder, "greedy", 1, &inputs, &results)?;
+    let report = gm.to_onnx(folder.join("greedy.20.onnx"), &Export::example(args))?;
+    println!("greedy: {report}");
+    Ok(())
+}
+
+/// A file with an operator that fx does not have: one node of it is another, and the operator is as it was.
+fn surgery(folder: &Path) -> Result<()> {
+    let mut gm = fx_onnx::Load::new().from_bytes(unknown::file())?.module;
+    let relu = gm
+        .graph()
+        .nodes()
+        .find(|node| *node.op() == Op::CallFunction(function!(ops::relu)));
+    let relu = relu.ok_or_else(|| Error::msg("the file has a Relu"))?.id();
+    gm.graph_mut()
+        .node_mut(relu)?
+        .set_op(Op::CallFunction(function!(ops::sigmoid)))?;
+    gm.to_onnx(
+        folder.join("unknown.20.onnx"),
+        &Export::example(&Tensor::ones((2, 3))?),
+    )?;
+    Ok(())
 }
 
 fn main() -> Result<()> {
@@ -44,15 +105,20 @@ fn main() -> Result<()> {
             })?;
             let mut results = Vec::new();
             tensors(&result, &mut results);
-            for (kind, all) in [("in", &inputs), ("out", &results)] {
-                for (at, x) in all.iter().enumerate() {
-                    npy::write(
-                        &folder.join(format!("{}.{batch}.{kind}{at}.npy", case.name)),
-                        x,
-                    )?;
-                }
-            }
+            arrays(&folder, case.name, batch, &inputs, &results)?;
             runs.push((inputs, results));
+        }
+        if TORCHVISION.contains(&case.name) {
+            let mut fused = case.gm.clone();
+            fused.apply(&FuseBatchNorm)?;
+            let example = CallArgs {
+                args: runs[0].0.iter().cloned().map(Value::object).collect(),
+                kwargs: Vec::new(),
+            };
+            fused.to_onnx(
+                folder.join(format!("{}.fused.onnx", case.name)),
+                &Export::example(example),
+            )?;
         }
         let args = runs[0].0.iter().cloned().map(Value::object).collect();
         let axes = case.axes();
@@ -90,6 +156,8 @@ fn main() -> Result<()> {
             most = most.max(worst);
         }
     }
+    decoder(&folder)?;
+    surgery(&folder)?;
     println!("exported {exported} checked {checked} max_rel_err_rten: {most:.1e}");
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod compare;
 mod dtype;
 mod export;
+pub mod guide;
 pub mod load;
 mod opaque;
 pub mod out;

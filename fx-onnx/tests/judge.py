@@ -53,18 +53,27 @@ def judge_out(folder):
         name = path.name.split(".")[0]
         onnx.checker.check_model(str(path), full_check=True)
         checked += 1
+        if name == "unknown":  # it has an operator that no engine knows
+            node = next(node for node in onnx.load(path).graph.node if node.domain == "my.ops")
+            assert node.op_type == "Fancy" and node.attribute[0].i == 7, node
+            print("unknown: an operator of my.ops is as it was, and a node before it is another")
+            continue
         model = session(path)
+        # A fused file is of the first batch alone.
         batches = sorted({int(p.name.split(".")[1]) for p in folder.glob(f"{name}.*.in0.npy")})
+        batches = batches[:1] if ".fused." in path.name else batches
         worst = 0.0
         for batch in batches:
             inputs = dict(zip([i.name for i in model.get_inputs()], arrays(folder, name, batch, "in")))
             worst = max(worst, difference(model.run(None, inputs), arrays(folder, name, batch, "out")))
         run += 1
+        if name == "greedy":
+            print(f"greedy: tokens {'equal' if worst == 0 else 'differ'}")
         most = max(most, worst)
         if worst > 1e-5:
             print(f"{path.name}: {worst:.1e}")
-    print(f"out: checked {checked} run {run} of {len(files)} max_rel_err_ort {most:.1e}")
-    return not (run == len(files) and most <= 1e-5)
+    print(f"out: checked {checked} run {run} of {len(files) - 1} max_rel_err_ort {most:.1e}")
+    return not (run == len(files) - 1 and most <= 1e-5)
 
 
 def counts(folder):

@@ -1,15 +1,21 @@
 //! Files that go out: rules for every function, sizes as arithmetic, files that come back.
+#![allow(clippy::print_stdout, reason = "a test says what it counted")]
 
 #[path = "../examples/support/mod.rs"]
 mod support;
 
-use fx_nn::ir::{FunctionTable, registry};
+use std::collections::HashMap;
+
+use fx_nn::ir::{Argument, FunctionTable, NodeRef, Op, ValueMeta, registry};
 use fx_nn::module::ComponentExt;
 use fx_nn::passes::CoreSet;
 use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
+use fx_nn::value::NodeId;
 use fx_nn::{Bound, control};
 use fx_onnx::{Export, Layers, Load, OnnxExt, Weights};
+use prost::Message;
 use support::rten;
 
 fn list(all: &[Tensor]) -> Value {
@@ -228,5 +234,125 @@ fn what_cannot_be_written_is_listed() -> Result<()> {
             && error.contains("out.rs:"),
         "{error}"
     );
+    Ok(())
+}
+
+/// What only an assertion reads is not in the file.
+#[test]
+fn nodes_that_nothing_reads_are_left_out() -> Result<()> {
+    let gm = symbolic_trace(&fx_nn::models::vit::vit_b_16(32, 3)?)?;
+    let (bytes, _) = gm.to_onnx_bytes(&Export::specs([fx_nn::shapes::Spec::tensor(
+        [1, 3, 32, 32],
+        DType::F32,
+    )]))?;
+    let model = fx_onnx::proto::ModelProto::decode(&*bytes).map_err(Error::other)?;
+    let graph = model.graph.ok_or_else(|| Error::msg("a graph"))?;
+    let mut read: Vec<&String> = graph.node.iter().flat_map(|node| &node.input).collect();
+    read.extend(graph.output.iter().map(|info| &info.name));
+    for node in &graph.node {
+        assert!(
+            node.output.iter().any(|name| read.contains(&name)),
+            "{node:?}"
+        );
+    }
+    Ok(())
+}
+
+/// A graph in words that do not depend on names and on the order of independent nodes: layers opened, and each way to say
+/// a thing as one. Sizes are left out: in a file they are numbers.
+fn in_words(gm: &GraphModule, inputs: &[Tensor]) -> Result<String> {
+    struct Opened;
+    impl fx_nn::trace::Tracer for Opened {
+        fn is_leaf_module(&self, _: &fx_nn::trace::TraceContext, _: &dyn Module, _: &str) -> bool {
+            false
+        }
+    }
+    let opened = Trace::new(gm).tracer(Opened).graph_module()?;
+    let mut gm = GraphModule::new(opened.attributes().clone(), opened.graph().clone(), "G")?;
+    gm.apply(&fx_nn::passes::MethodsToFunctions)?;
+    gm.apply(&fx_nn::passes::RemoveIdentity)?;
+    gm.eliminate_dead_code()?;
+    let specs = inputs.iter().map(|x| Spec::of(Value::object(x.clone())));
+    gm.infer_shapes(&specs.collect::<Vec<Spec>>())?;
+    let is_tensor = |node: &NodeRef<'_>| {
+        node.meta()
+            .is_some_and(|meta: &ValueMeta| meta.tensor().is_some())
+    };
+    let mut words: HashMap<NodeId, usize> = HashMap::new();
+    let mut text = String::new();
+    let Some(output) = gm.graph().output_node() else {
+        return Ok(text);
+    };
+    let mut left = vec![(output, false)];
+    while let Some((node, is_open)) = left.pop() {
+        if words.contains_key(&node.id()) {
+            continue;
+        }
+        let read: Vec<NodeRef<'_>> = node.all_input_nodes().filter(is_tensor).collect();
+        if !is_open {
+            left.push((node, true));
+            left.extend(read.into_iter().rev().map(|node| (node, false)));
+            continue;
+        }
+        let target = match node.op() {
+            Op::GetAttr(_) => "weight",
+            Op::Output => "output",
+            _ => node.target(),
+        };
+        let target = match target.rsplit("::").next().unwrap_or(target) {
+            "view" | "flatten" | "unflatten" => "reshape",
+            "transpose" | "t" => "permute",
+            "relu6" | "hardtanh" => "clamp",
+            "pow" if node.args().get(1) == Some(&Argument::Int(2)) => "mul",
+            other => other,
+        };
+        let args: Vec<String> = read
+            .iter()
+            .map(|node| words[&node.id()].to_string())
+            .collect();
+        let meta = node.meta::<ValueMeta>().and_then(ValueMeta::tensor);
+        // A pool to the size that is there, and what only training does.
+        let is_nothing = target.starts_with("adaptive") || target == "stochastic_depth";
+        if let (true, [x]) = (is_nothing, &*read)
+            && x.meta::<ValueMeta>()
+                .and_then(ValueMeta::tensor)
+                .map(|m| &m.shape)
+                == meta.map(|m| &m.shape)
+        {
+            words.insert(node.id(), words[&x.id()]);
+            continue;
+        }
+        let shape = meta.map_or(String::new(), |meta| format!("{:?}", meta.known_shape()));
+        let number = text.lines().count();
+        text.push_str(&format!(
+            "{number} = {target}({}) {shape}\n",
+            args.join(", ")
+        ));
+        words.insert(node.id(), number);
+    }
+    Ok(text)
+}
+
+/// What comes back is the graph that went out, but for names and for how its sizes are said.
+#[test]
+fn graphs_that_come_back_are_the_same() -> Result<()> {
+    let mut same = Vec::new();
+    for case in support::models::all()? {
+        let inputs = (case.inputs)(1)?;
+        let args: Vec<Value> = inputs.iter().cloned().map(Value::object).collect();
+        let export = Export::example(CallArgs {
+            args,
+            kwargs: Vec::new(),
+        });
+        let (bytes, _) = case.gm.to_onnx_bytes(&export)?;
+        let back = Load::new().from_bytes(bytes)?.module;
+        let (before, after) = (in_words(&case.gm, &inputs)?, in_words(&back, &inputs)?);
+        let apart = before.lines().zip(after.lines()).find(|(a, b)| a != b);
+        println!("{}: {apart:?}", case.name);
+        if before == after {
+            same.push(case.name);
+        }
+    }
+    assert!(same.len() >= 11, "{same:?}");
     Ok(())
 }

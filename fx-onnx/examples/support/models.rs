@@ -101,6 +101,12 @@ pub fn all() -> Result<Vec<Case>> {
         small,
     );
     add(
+        "convnext_tiny",
+        traced(models::convnext::convnext_tiny(10)?)?,
+        |n| images(n, 3, 64),
+        small,
+    );
+    add(
         "dict_out",
         traced(models::dict_out::DictOut::new(8)?)?,
         |n| Ok(vec![Tensor::randn((n, 8))?]),

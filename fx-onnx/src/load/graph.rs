@@ -19,7 +19,7 @@ use super::layers::Turned;
 use super::node::{Given, NodeCx};
 use super::scan::Limits;
 use super::value::V;
-use super::{ops, paths, tensors};
+use super::{checks, ops, paths, tensors};
 use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, NodeProto};
 
@@ -42,6 +42,9 @@ pub(super) struct Reader<'m> {
     /// How many nodes were read, functions opened.
     pub count: Cell<usize>,
     pub depth: Cell<usize>,
+    /// The bytes of the file with its weights, and of the constants that nodes made.
+    pub file_bytes: u64,
+    pub spent: Cell<u64>,
 }
 
 /// The names that the graphs of a node read from outside of it.
@@ -236,7 +239,11 @@ impl Reader<'_> {
                 reader: self,
                 scopes,
             };
-            return rule(&mut cx);
+            checks::check(&cx)?;
+            checks::room(&cx)?;
+            let given = rule(&mut cx)?;
+            checks::spent(&cx, &given)?;
+            return Ok(given);
         }
         let key = node.output.first().cloned().unwrap_or_default();
         let Some(opaque) = self.opaque.get(&key) else {
@@ -342,10 +349,13 @@ impl Reader<'_> {
             hints: self.hints,
             paths: self.paths,
             turned: self.turned,
+            file_bytes: self.file_bytes,
+            spent: Cell::new(self.spent.get()),
         };
         let mut scopes = vec![scope];
         let result = inner.nodes(&nodes, &mut scopes);
         self.count.set(inner.count.get());
+        self.spent.set(inner.spent.get());
         result?;
         function
             .output

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file that is refused says where; nothing is made of what it does not have.
 
+mod checks;
 mod graph;
 mod layers;
 mod node;
@@ -168,6 +169,7 @@ impl Load {
     }
 
     fn read(&self, bytes: Bytes, file: &str, folder: Option<&Path>) -> Result<Import> {
+        let mut size = bytes.len() as u64;
         let mut model = decoded(bytes, &self.limits)?;
         let graph = model
             .graph
@@ -195,6 +197,10 @@ impl Load {
                     constant.name,
                     dtype::name(constant.data_type)
                 )));
+            }
+            if constant.data_location == 1 {
+                let width = Tensor::dtype(&tensor)?.size_in_bytes();
+                size += (tensor.dims()?.iter().product::<usize>() * width) as u64;
             }
             let path = fresh(&tensors, &paths::clean(&constant.name));
             if !known.insert(constant.name.clone()) {
@@ -260,6 +266,7 @@ impl Load {
             file: file.to_string(),
             folder: folder.map(Path::to_path_buf),
             limits: self.limits,
+            bytes: size,
             turned: Arc::default(),
         };
         let traced = Trace::new(&root).inputs(specs.clone()).graph_module()?;
@@ -294,6 +301,21 @@ impl Load {
                 info.name
             )));
         };
+        // The elements can be counted, whatever is computed of the sizes.
+        let known = shape.dim.iter().filter_map(|dim| match dim.value {
+            Some(DimensionValue::Value(size)) => Some(size),
+            _ => None,
+        });
+        let count = known
+            .clone()
+            .try_fold(1i64, |n, size| n.checked_mul(size.max(1)));
+        if count.is_none_or(|count| count > 1 << 48) {
+            return Err(Error::msg(format_args!(
+                "the input `{}` has sizes that no memory holds: {:?}",
+                info.name,
+                known.collect::<Vec<i64>>()
+            )));
+        }
         let clean = paths::clean(&info.name).replace('.', "_");
         let sizes = shape
             .dim

@@ -141,7 +141,7 @@ impl NodeCx<'_> {
 
     pub fn place(&self, axis: i64, rank: usize) -> Result<i64> {
         let place = if axis < 0 { axis + rank as i64 } else { axis };
-        match (0..rank.max(1) as i64).contains(&place) {
+        match (0..rank as i64).contains(&place) {
             true => Ok(place),
             false => Err(Error::msg(format_args!(
                 "there is no dim {axis} among {rank}"

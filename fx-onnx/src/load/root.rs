@@ -37,6 +37,8 @@ pub(super) struct Root {
     pub file: String,
     pub folder: Option<PathBuf>,
     pub limits: Limits,
+    /// The bytes of the file with its weights.
+    pub bytes: u64,
     /// What was turned while the file was read.
     pub turned: Arc<Mutex<Turned>>,
 }
@@ -68,6 +70,8 @@ impl Root {
         let reader = Reader {
             paths: &paths,
             turned: &self.turned,
+            file_bytes: self.bytes,
+            spent: Cell::new(0),
             file: &self.file,
             folder: self.folder.as_deref(),
             limits: self.limits,

@@ -14,7 +14,8 @@ pub struct Limits {
     pub depth: usize,
     /// The bytes in memory of the messages of a file, beyond 16 MB, as a multiple of its size.
     pub memory: usize,
-    /// The bytes of a constant that a node makes, such as one of one number repeated.
+    /// The bytes of the constants that nodes make, such as one number repeated, beyond four times the file with its
+    /// weights.
     pub constant_bytes: usize,
 }
 
@@ -24,7 +25,7 @@ impl Default for Limits {
             nodes: 1_000_000,
             depth: 16,
             memory: 3,
-            constant_bytes: 1 << 26,
+            constant_bytes: 12 << 20,
         }
     }
 }

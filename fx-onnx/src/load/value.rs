@@ -69,6 +69,18 @@ impl V {
         }
     }
 
+    /// The number of a constant without dims that a tensor of an element type can take as it is.
+    pub fn scalar(&self, dtype: Option<DType>) -> Option<f64> {
+        let V::Tensor(tensor, _) = self else {
+            return None;
+        };
+        let is_plain =
+            Object::proxy(tensor).is_none() && tensor.dims().is_ok_and(<[usize]>::is_empty);
+        let own = self.dtype().filter(|own| is_plain && Some(*own) == dtype)?;
+        let number = matches!(own, DType::F32 | DType::F64).then(|| tensor.item().ok());
+        number.flatten().filter(|number| number.is_finite())
+    }
+
     /// As a tensor: sizes become a tensor of them.
     pub fn tensor(&self) -> Result<Tensor> {
         match self {
@@ -92,7 +104,7 @@ impl V {
                 let meta = self.meta().and_then(|meta| meta.known_shape());
                 match meta.as_deref() {
                     Some([]) => Ok(vec![int_of(tensor)?]),
-                    Some([count]) => (0..*count as i64)
+                    Some([count]) if *count <= 1024 => (0..*count as i64)
                         .map(|at| int_of(&ops::select(tensor, 0, at)?))
                         .collect(),
                     _ => Err(Error::msg("numbers that only a run knows, and how many")),

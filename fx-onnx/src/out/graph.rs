@@ -9,7 +9,7 @@ use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call::{OpCall, Values, operand, val_of};
 use super::context::{Constant, Cx, Elements, Mark, SymbolSource, modules_of, value_info};
@@ -60,9 +60,10 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     let output_infos = writer.outputs(graph, results)?;
     let constants = std::mem::take(&mut writer.cx.constants);
     let mut proto = writer.cx.close(gm.class_name());
-    let constants = used(constants, &proto);
     proto.input = input_infos;
     proto.output = output_infos;
+    read_nodes(&mut proto);
+    let constants = used(constants, &proto);
     proto.doc_string = format!("{} by fx", gm.class_name());
     let functions = match export.layers {
         Layers::Functions => functions::extract(&mut proto, &constants, export.opset),
@@ -122,9 +123,46 @@ fn bytes_of(constant: &Constant) -> usize {
     count.saturating_mul(constant.dtype.size_in_bytes())
 }
 
+/// Leaves out the nodes that nothing reads, such as those that only an assertion read.
+fn read_nodes(graph: &mut GraphProto) {
+    let mut read: FxHashSet<&str> = graph.output.iter().map(|info| &*info.name).collect();
+    let mut kept = vec![false; graph.node.len()];
+    for (node, kept) in graph.node.iter().zip(&mut kept).rev() {
+        *kept = node.output.iter().any(|name| read.contains(&**name));
+        if !*kept {
+            continue;
+        }
+        read.extend(node.input.iter().map(String::as_str));
+        let mut graphs: Vec<&GraphProto> =
+            node.attribute.iter().filter_map(|a| a.g.as_ref()).collect();
+        while let Some(graph) = graphs.pop() {
+            read.extend(graph.output.iter().map(|info| &*info.name));
+            for node in &graph.node {
+                read.extend(node.input.iter().map(String::as_str));
+                graphs.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()));
+            }
+        }
+    }
+    if kept.iter().all(|kept| *kept) {
+        return;
+    }
+    let described = graph
+        .value_info
+        .iter()
+        .map(|info| read.contains(&*info.name));
+    let (mut described, mut kept) = (
+        described.collect::<Vec<bool>>().into_iter(),
+        kept.into_iter(),
+    );
+    graph
+        .value_info
+        .retain(|_| described.next().unwrap_or(true));
+    graph.node.retain(|_| kept.next().unwrap_or(true));
+}
+
 /// The constants that nodes or outputs name.
 fn used(constants: Vec<Constant>, graph: &GraphProto) -> Vec<Constant> {
-    let mut names: rustc_hash::FxHashSet<&str> = rustc_hash::FxHashSet::default();
+    let mut names: FxHashSet<&str> = FxHashSet::default();
     let mut graphs = vec![graph];
     while let Some(graph) = graphs.pop() {
         for node in &graph.node {

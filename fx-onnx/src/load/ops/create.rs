@@ -97,12 +97,16 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             cx.of(ops::arange(start, limit, delta, Some(dtype))?, dtype)
         },
         "EyeLike" => |cx| {
-            let x = cx.tensor(0)?;
             let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
             let shape = cx.known_shape(0)?;
             let k = cx.int("k", 0);
-            let (rows, columns) = (shape[0] as i64, shape[1] as i64);
-            let _ = x;
+            let [rows, columns] = *shape else {
+                return Err(Error::msg("ones on the diagonal of other than two dims"));
+            };
+            let (rows, columns) = (rows as i64, columns as i64);
+            if rows.saturating_mul(columns) > cx.reader.limits.constant_bytes as i64 / 8 {
+                return Err(Error::msg("a matrix larger than `Limits::constant_bytes`"));
+            }
             let ones = (0..rows).flat_map(|row| {
                 (0..columns).map(move |column| f32::from(u8::from(column - row == k)))
             });
@@ -157,7 +161,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 .first()
                 .copied()
                 .unwrap_or(1)
-                .clamp(0, 1 << 24);
+                .max(0);
+            if size > cx.reader.limits.constant_bytes as i64 / 8 {
+                return Err(Error::msg("a window larger than `Limits::constant_bytes`"));
+            }
             let dtype = cx.type_of("output_datatype")?.unwrap_or(DType::F32);
             let of = if cx.int("periodic", 1) != 0 {
                 size

@@ -1,6 +1,7 @@
 //! Element by element.
 
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
 use super::Rule;
@@ -57,11 +58,23 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             cx.of(ops::logical_not(&x)?, DType::Bool)
         },
         "BitwiseNot" => |cx| unary(cx, ops::bitwise_not),
-        "Add" => |cx| arithmetic(cx, |a, b| a + b, |a, b| *a + *b),
-        "Sub" => |cx| arithmetic(cx, |a, b| a - b, |a, b| *a - *b),
-        "Mul" => |cx| arithmetic(cx, |a, b| a * b, |a, b| *a * *b),
+        "Add" => |cx| match with_number(cx, |a, b| a + b, |a, b| a + b)? {
+            Some(y) => cx.like(y),
+            None => arithmetic(cx, |a, b| a + b, |a, b| *a + *b),
+        },
+        "Sub" => |cx| match with_number(cx, |a, b| a - b, |a, b| a - b)? {
+            Some(y) => cx.like(y),
+            None => arithmetic(cx, |a, b| a - b, |a, b| *a - *b),
+        },
+        "Mul" => |cx| match with_number(cx, |a, b| a * b, |a, b| a * b)? {
+            Some(y) => cx.like(y),
+            None => arithmetic(cx, |a, b| a * b, |a, b| *a * *b),
+        },
         "Div" => |cx| match cx.is_float(0) {
-            true => arithmetic(cx, |a, b| a / b, |a, b| (*a).floordiv(*b)),
+            true => match with_number(cx, |a, b| a / b, |a, b| a / b)? {
+                Some(y) => cx.like(y),
+                None => arithmetic(cx, |a, b| a / b, |a, b| (*a).floordiv(*b)),
+            },
             // Toward zero.
             false => arithmetic(cx, truncated, |a, b| (*a).floordiv(*b)),
         },
@@ -127,6 +140,16 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             if cx.version < 11 {
                 let bound = |name: &str| cx.attribute(name).and_then(|a| a.f).map(f64::from);
                 return cx.like(ops::clamp(&x, bound("min"), bound("max"))?);
+            }
+            let dtype = cx.input(0).dtype();
+            let bound = |at: usize| match cx.has(at) {
+                true => cx.input(at).scalar(dtype).map(Some),
+                false => Some(None),
+            };
+            if let (Some(min), Some(max), true) = (bound(1), bound(2), cx.has(1) || cx.has(2))
+                && min.zip(max).is_none_or(|(min, max)| min <= max)
+            {
+                return cx.like(ops::clamp(&x, min, max)?);
             }
             let mut y = x;
             if let Some(min) = cx.optional(1)? {
@@ -269,6 +292,23 @@ fn arithmetic(
         return Ok(vec![V::Ints(items, a_scalar && b_scalar)]);
     }
     pair(cx, compute)
+}
+
+/// A sum, a difference, a product or a quotient with a number of the file; `None` if neither side is one.
+fn with_number(
+    cx: &NodeCx<'_>,
+    right: impl Fn(&Tensor, f64) -> Result<Tensor>,
+    left: impl Fn(f64, &Tensor) -> Result<Tensor>,
+) -> Result<Option<Tensor>> {
+    let (a, b) = (cx.input(0), cx.input(1));
+    let is_symbolic = |v: &V| matches!(v, V::Tensor(x, _) if Object::proxy(x).is_some());
+    if let (true, Some(number)) = (is_symbolic(a), b.scalar(a.dtype())) {
+        return right(&a.tensor()?, number).map(Some);
+    }
+    if let (true, Some(number)) = (is_symbolic(b), a.scalar(b.dtype())) {
+        return left(number, &b.tensor()?).map(Some);
+    }
+    Ok(None)
 }
 
 fn many(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, &Tensor) -> Result<Tensor>) -> Given {

@@ -25,7 +25,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 return Ok(vec![V::Ints(picked.collect::<Result<_>>()?, scalar)]);
             }
             let (x, at) = (cx.tensor(0)?, cx.tensor(1)?);
-            let axis = cx.axis("axis", 0, cx.rank(0)?)?;
+            // A dim that is counted from the start needs no number of dims.
+            let axis = match (cx.int("axis", 0), cx.rank(0)) {
+                (axis @ 0.., Err(_)) => axis,
+                (axis, rank) => cx.place(axis, rank?)?,
+            };
             if cx.rank(1)? == 0 {
                 if at_known(&at)? {
                     return cx.like(ops::select(&x, axis, at.item()? as i64)?);

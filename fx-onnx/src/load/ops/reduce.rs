@@ -134,14 +134,17 @@ fn product(x: &Tensor, dims: Dims, keep: bool) -> Result<Tensor> {
 
 fn reduced(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, Dims, bool) -> Result<Tensor>) -> Given {
     let x = cx.tensor(0)?;
-    let rank = cx.rank(0)?;
     let keep = cx.int("keepdims", 1) != 0;
     let axes = cx.axes(1)?.filter(|axes| !axes.is_empty());
     let axes: Vec<i64> = match axes {
-        Some(axes) => axes
-            .into_iter()
-            .map(|axis| cx.place(axis, rank))
-            .collect::<Result<_>>()?,
+        // Dims that are counted from either end need no number of dims.
+        Some(axes) => match cx.rank(0) {
+            Ok(rank) => axes
+                .into_iter()
+                .map(|axis| cx.place(axis, rank))
+                .collect::<Result<_>>()?,
+            Err(_) => axes,
+        },
         None if cx.flag("noop_with_empty_axes") => {
             let op = &*cx.node.op_type;
             let x = match op {
@@ -152,7 +155,7 @@ fn reduced(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, Dims, bool) -> Result<Tens
             };
             return cx.like(x);
         }
-        None => (0..rank as i64).collect(),
+        None => (0..cx.rank(0)? as i64).collect(),
     };
     let dtype = cx.dtype(0)?;
     let floats =

@@ -160,7 +160,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                         .as_number()
                         .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
                     let count = cx.int("num_outputs", count);
-                    let each = (size + count - 1) / count.max(1);
+                    let each = size.saturating_add(count - 1) / count.max(1);
                     (0..count)
                         .map(|at| each.min(size - at * each).max(0))
                         .collect()
@@ -348,7 +348,9 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
     for (at, axis) in axes.into_iter().enumerate() {
         let axis = cx.place(axis, shape.len())?;
         let step = steps.as_ref().and_then(|s| s.get(at).copied()).unwrap_or(1);
-        let (start, stop) = (&starts[at], &ends[at]);
+        let (Some(start), Some(stop)) = (starts.get(at), ends.get(at)) else {
+            return Err(Error::msg("fewer places than dims"));
+        };
         let size = shape[axis as usize].as_number();
         match (start.concrete(), stop.concrete(), size) {
             (Some(start), Some(stop), Some(size)) => {

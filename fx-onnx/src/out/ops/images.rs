@@ -197,6 +197,14 @@ fn pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val> {
 fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val> {
     let x = call.tensor("x")?;
     let sizes = call.several("output_size", dims)?;
+    let own = &x.shape[x.rank() - dims..];
+    if own
+        .iter()
+        .zip(&sizes)
+        .all(|(own, size)| own.as_number() == Some(*size))
+    {
+        return call.val("x");
+    }
     let (input, added) = batched(cx, &x, dims);
     if sizes.iter().all(|size| *size == 1) {
         let op = if op == "MaxPool" {
@@ -208,7 +216,6 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val
         let name = unbatched(cx, name, added);
         return call.given(name);
     }
-    let own = &x.shape[x.rank() - dims..];
     let kernel: Option<Vec<i64>> = own
         .iter()
         .zip(&sizes)

@@ -1,0 +1,56 @@
+//! `docs/operations.md`, written from the rules: the test fails if it is stale, and `UPDATE_DOCS=1` writes it again.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fx_nn::ir::FunctionTable;
+use fx_nn::passes::CoreSet;
+use fx_nn::prelude::*;
+
+/// How a function is written.
+fn way(function: fx_nn::ir::Function) -> Result<Option<String>> {
+    let core = FunctionTable::<CoreSet>::registered()?;
+    let rule = fx_onnx::rules()?.get(function);
+    Ok(match (rule, core.get(function)) {
+        (Some(rule), _) => Some(match rule.reason() {
+            Some(reason) => format!("no: {reason}"),
+            None => format!("{rule:?}")
+                .trim_start_matches("Rule(")
+                .trim_end_matches(')')
+                .to_string(),
+        }),
+        (None, Some(CoreSet::Decomposed(_))) => Some("other functions".to_string()),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_page_has_every_operation() -> Result<()> {
+    let mut page = String::from(
+        "# How operations are written as ONNX\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-onnx --test operations`; a stale page fails that test. \"Nodes\": the\nfunction has a rule of its own. \"Other functions\": it is written by functions that have one. \"No\": ONNX cannot have\nit, with the reason, which the error of an export gives too.\n\n| function | ONNX |\n|---|---|\n",
+    );
+    let mut without = Vec::new();
+    for (function, _) in FunctionTable::<CoreSet>::registered()?.iter() {
+        let Some(name) = function.path().strip_prefix("fx_nn::ops::") else {
+            continue;
+        };
+        match way(function)? {
+            Some(way) => writeln!(page, "| `{name}` | {way} |").map_err(Error::other)?,
+            None => without.push(name),
+        }
+    }
+    assert!(
+        without.is_empty(),
+        "neither a rule nor a reason: {without:?}"
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operations.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &page).map_err(Error::other)?;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == page,
+        "fx-onnx/docs/operations.md is stale: UPDATE_DOCS=1 writes it again"
+    );
+    Ok(())
+}
