@@ -1,14 +1,12 @@
-//! Times of convolutions: prints `name value` lines. Arguments choose what runs: `layers`, `nets`, `level=avx2`.
+//! Times of convolutions: prints `name value` lines. Arguments choose what runs: `layers`, `depthwise`, `plain`, `level=avx2`.
 
 #![allow(clippy::print_stdout, reason = "the times are what it prints")]
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_kernels::conv::{Blocked, Conv2d, ConvOptions, ConvSpec, grouped_nchw};
+use fx_kernels::conv::{Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec, grouped_nchw};
 use fx_kernels::{Activation, Level, peak_flops};
-
-mod nets;
 
 fn floats(n: usize) -> Vec<f32> {
     (0..n)
@@ -33,7 +31,7 @@ struct Layer {
     conv: Conv2d,
     input: Blocked,
     out: Blocked,
-    residual: Option<Blocked>,
+    finish: ConvFinish,
 }
 
 impl Layer {
@@ -53,28 +51,24 @@ impl Layer {
             .expect("the sizes fit");
         let (oh, ow) = spec.out_size(side, side);
         let out = Blocked::zeros(1, spec.out_channels, oh, ow, out_halo);
-        let residual = residual.then(|| Blocked::zeros(1, spec.out_channels, oh, ow, 0));
+        let activation = match residual {
+            true => Activation::Relu,
+            false => Activation::Relu6,
+        };
         Layer {
             conv,
             input,
             out,
-            residual,
+            finish: ConvFinish {
+                adds: residual,
+                activation,
+            },
         }
     }
 
     fn run(&mut self) {
-        let activation = if self.residual.is_some() {
-            Activation::Relu
-        } else {
-            Activation::Relu6
-        };
         self.conv
-            .run(
-                &self.input,
-                self.residual.as_ref(),
-                activation,
-                &mut self.out,
-            )
+            .run(&self.input, self.finish, &mut self.out)
             .expect("the sizes fit");
     }
 
@@ -232,34 +226,6 @@ fn plain(level: Level) {
     }
 }
 
-/// Whole networks with one and two threads; with `steps`, the least time of each step too.
-fn networks(level: Level, winograd: bool, steps: bool) {
-    let options = ConvOptions { level, winograd };
-    let named = [
-        ("resnet18", nets::resnet18 as fn(_) -> nets::Net),
-        ("resnet50", nets::resnet50),
-        ("mobilenet_v2", nets::mobilenet_v2),
-    ];
-    for (name, make) in named {
-        let mut net = make(options);
-        for threads in [1, 2] {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .expect("threads start");
-            let time = pool.install(|| least(|| net.run(None), 700.0));
-            println!("{name}_threads{threads}_winograd_{winograd} {time:.2} ms");
-            if steps && threads == 1 {
-                let mut times = Vec::new();
-                pool.install(|| (0..40).for_each(|_| net.run(Some(&mut times))));
-                for (name, time) in net.names().iter().zip(&times) {
-                    println!("  {name} {time:.4} ms");
-                }
-            }
-        }
-    }
-}
-
 fn main() {
     let arguments: Vec<String> = std::env::args()
         .skip(1)
@@ -283,11 +249,6 @@ fn main() {
     }
     if all || has("plain") {
         pool(1).install(|| plain(level));
-    }
-    if all || has("nets") {
-        for winograd in [false, true] {
-            networks(level, winograd, has("steps"));
-        }
     }
     if all || has("layers") {
         pool(1).install(|| layers(level, has("winograd")));

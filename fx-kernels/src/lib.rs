@@ -18,6 +18,7 @@ pub mod norm;
 mod peak;
 pub mod pointwise;
 pub mod rotary;
+mod scratch;
 pub mod transpose;
 mod vector;
 

@@ -1,10 +1,8 @@
-//! Loads and stores of one vector at a place of a slice, and scratch memory that a thread keeps.
-
-use std::cell::RefCell;
+//! Loads and stores of one vector at a place of a slice.
 
 use pulp::{Simd, WithSimd};
 
-use crate::{Buffer, Level};
+use crate::Level;
 
 /// A call whose last argument is a closure that is compiled into the function, as what works on vectors
 /// has to be: on its own it would be compiled without the instructions of the level.
@@ -62,30 +60,3 @@ impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
 pub(crate) fn plain<R>(level: Level, f: impl FnOnce() -> R) -> R {
     level.run(Plain(f))
 }
-
-thread_local! {
-    static SPARE: RefCell<Vec<Buffer>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Lends `len` floats of any content, kept by the thread for the next time.
-///
-/// Fresh memory costs a page fault every 4 KiB, more than many kernels take. A loan inside of a loan
-/// gets a buffer of its own, so a thread that waits for others may take up their work.
-pub(crate) fn lend<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
-    let mut buffer = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
-    if buffer.len() < len {
-        buffer = Buffer::zeros(len);
-    }
-    let result = f(&mut buffer[..len]);
-    if buffer.len() <= KEPT {
-        SPARE.with_borrow_mut(|spare| {
-            if spare.len() < 4 {
-                spare.push(buffer);
-            }
-        });
-    }
-    result
-}
-
-/// The most floats that a loan leaves behind: 8 MiB.
-const KEPT: usize = 2 << 20;

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use fx_kernels::conv::{Blocked, Conv2d, ConvOptions, ConvSpec, grouped_nchw};
+use fx_kernels::conv::{Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec, grouped_nchw};
 use fx_kernels::{Activation, Level};
 use reference::{Random, activate, close, conv, largest};
 
@@ -37,35 +37,35 @@ fn check(
     for (i, x) in expected.iter_mut().enumerate() {
         *x = activate(activation, *x + residual.map_or(0.0, |r| f64::from(r[i])));
     }
-    let (extra, out_halo, residual_halo) = (random.below(3) / 2, random.below(2), random.below(2));
+    let finish = ConvFinish {
+        adds: residual.is_some(),
+        activation,
+    };
+    let (extra, out_halo) = (random.below(3) / 2, random.below(2));
     for level in Level::available() {
         let conv = Conv2d::new(spec, &weight, bias, ConvOptions { level, winograd })
             .expect("the sizes fit");
         let halo = conv.halo() + extra;
         let image = Blocked::from_nchw(&input, batch, spec.in_channels, height, width, halo)
             .expect("the sizes fit");
-        let added = residual.map(|r| {
-            Blocked::from_nchw(r, batch, spec.out_channels, oh, ow, residual_halo)
-                .expect("the sizes fit")
-        });
-        let mut out = Blocked::zeros(batch, spec.out_channels, oh, ow, out_halo);
-        conv.run(&image, added.as_ref(), activation, &mut out)
-            .expect("the sizes fit");
+        let before = || {
+            let mut out = Blocked::zeros(batch, spec.out_channels, oh, ow, out_halo);
+            if let Some(residual) = residual {
+                out.copy_from_nchw(residual).expect("the sizes fit");
+            }
+            out
+        };
+        let mut out = before();
+        conv.run(&image, finish, &mut out).expect("the sizes fit");
         let mut plain = vec![f32::NAN; expected.len()];
         out.to_nchw(&mut plain).expect("the sizes fit");
         let context =
             format!("{level:?} {spec:?} batch {batch}, {height} x {width}, {activation:?}");
         close(&plain, &expected, tolerance, &context);
         check_halo(&out, &context);
-        let mut out = Blocked::zeros(batch, spec.out_channels, oh, ow, out_halo);
-        conv.run_nchw(
-            &input,
-            (batch, height, width),
-            added.as_ref(),
-            activation,
-            &mut out,
-        )
-        .expect("the sizes fit");
+        let mut out = before();
+        conv.run_nchw(&input, (batch, height, width), finish, &mut out)
+            .expect("the sizes fit");
         out.to_nchw(&mut plain).expect("the sizes fit");
         close(
             &plain,
@@ -239,7 +239,7 @@ fn nan_and_infinity_pass() {
         for (activation, infinite) in [(Activation::Relu, f32::INFINITY), (Activation::Relu6, 6.0)]
         {
             let mut out = Blocked::zeros(1, 1, 1, 4, 0);
-            conv.run(&input, None, activation, &mut out)
+            conv.run(&input, activation.into(), &mut out)
                 .expect("the sizes fit");
             let mut plain = [0.0; 4];
             out.to_nchw(&mut plain).expect("the sizes fit");
@@ -270,35 +270,29 @@ fn wrong_sizes_are_errors() {
     );
     let conv = Conv2d::new(spec, &[0.0; 288], None, options).expect("the sizes fit");
     let mut out = Blocked::zeros(1, 8, 5, 5, 0);
-    let none = Activation::None;
+    let none = ConvFinish::default();
     assert!(
-        conv.run(&Blocked::zeros(1, 4, 5, 5, 0), None, none, &mut out)
+        conv.run(&Blocked::zeros(1, 4, 5, 5, 0), none, &mut out)
             .is_err(),
         "no halo"
     );
     assert!(
-        conv.run(&Blocked::zeros(1, 5, 5, 5, 1), None, none, &mut out)
+        conv.run(&Blocked::zeros(1, 5, 5, 5, 1), none, &mut out)
             .is_err(),
         "channels"
     );
     assert!(
-        conv.run(&Blocked::zeros(1, 4, 5, 6, 1), None, none, &mut out)
+        conv.run(&Blocked::zeros(1, 4, 5, 6, 1), none, &mut out)
             .is_err(),
         "the size of the result"
     );
     let input = Blocked::zeros(1, 4, 5, 5, 1);
     assert!(
-        conv.run(&input, Some(&Blocked::zeros(2, 8, 5, 5, 0)), none, &mut out)
-            .is_err(),
-        "the residual"
-    );
-    assert!(
-        conv.run(&input, None, none, &mut Blocked::zeros(1, 8, 25, 1, 0))
+        conv.run(&input, none, &mut Blocked::zeros(1, 8, 25, 1, 0))
             .is_err(),
         "as many floats"
     );
-    conv.run(&input, None, none, &mut out)
-        .expect("the sizes fit");
+    conv.run(&input, none, &mut out).expect("the sizes fit");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn conv_share() -> Result<f64> {
     let mut out = Blocked::zeros(1, 64, side, side, 0);
     let flops = (2 * 64 * 64 * 9 * side * side) as f64;
     Ok(share(flops, || {
-        conv.run(&x, None, Activation::Relu, &mut out)
+        conv.run(&x, Activation::Relu.into(), &mut out)
             .expect("the sizes fit");
     }))
 }

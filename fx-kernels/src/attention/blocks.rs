@@ -10,13 +10,14 @@ use crate::matrix::panels::{Panels, Strided};
 use crate::matrix::product::ROW;
 use crate::matrix::tile::{Columns, DEPTH, PANEL, Row, even, most_rows, multiply};
 use crate::norm::{largest, sum};
-use crate::vector::{inlined, lend};
+use crate::scratch::lend;
+use crate::vector::inlined;
 
 /// The most rows of a tile at any level.
 const TILE: usize = 14;
 
 /// Does a task.
-pub(super) fn run(level: Level, sizes: &Attention<'_>, operands: Operands<'_>, task: Task<'_>) {
+pub(super) fn run(level: Level, sizes: &Attention<'_>, operands: Operands<'_>, task: Task<'_, '_>) {
     let rows = task.out.len();
     let depths = sizes.size.div_ceil(DEPTH).max(1);
     let keys = sizes.keys.min(DEPTH).div_ceil(PANEL);
@@ -47,10 +48,10 @@ pub(super) fn run(level: Level, sizes: &Attention<'_>, operands: Operands<'_>, t
     });
 }
 
-struct Job<'a, 'o> {
+struct Job<'a, 't, 'o> {
     sizes: &'a Attention<'a>,
     operands: Operands<'a>,
-    task: Task<'o>,
+    task: Task<'t, 'o>,
     /// The queries times the scale, one block of `DEPTH` floats after another.
     queries: &'a mut [Row],
     /// The scores of a tile, then their exponentials.
@@ -67,7 +68,7 @@ struct Job<'a, 'o> {
     totals: &'a mut [f32],
 }
 
-impl WithSimd for Job<'_, '_> {
+impl WithSimd for Job<'_, '_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -122,7 +123,7 @@ impl WithSimd for Job<'_, '_> {
     }
 }
 
-impl Job<'_, '_> {
+impl Job<'_, '_, '_> {
     /// Lets a block of keys pass by the rows of a tile.
     #[inline(always)]
     fn tile<S: Simd>(&mut self, simd: S, first: usize, tile: usize, key: usize, count: usize) {

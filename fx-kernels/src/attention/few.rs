@@ -7,7 +7,8 @@ use crate::Level;
 use crate::math::{exp_negative, map};
 use crate::matrix::finish::zip;
 use crate::norm::{largest, sum};
-use crate::vector::{inlined, lend, load_some, store_some};
+use crate::scratch::lend;
+use crate::vector::{inlined, load_some, store_some};
 
 /// The most queries that are done so.
 pub(super) const FEW: usize = 3;
@@ -16,7 +17,7 @@ pub(super) const FEW: usize = 3;
 const TOGETHER: usize = 512;
 
 /// Does a task.
-pub(super) fn run(level: Level, sizes: &Attention<'_>, operands: Operands<'_>, task: Task<'_>) {
+pub(super) fn run(level: Level, sizes: &Attention<'_>, operands: Operands<'_>, task: Task<'_, '_>) {
     lend(sizes.keys + sizes.value_size, |space| {
         let (scores, values) = space.split_at_mut(sizes.keys);
         level.run(Job {
@@ -29,10 +30,10 @@ pub(super) fn run(level: Level, sizes: &Attention<'_>, operands: Operands<'_>, t
     });
 }
 
-struct Job<'a, 'o> {
+struct Job<'a, 't, 'o> {
     sizes: &'a Attention<'a>,
     operands: Operands<'a>,
-    task: Task<'o>,
+    task: Task<'t, 'o>,
     scores: &'a mut [f32],
     /// A partial sum of values.
     values: &'a mut [f32],
@@ -55,7 +56,7 @@ fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     simd.reduce_sum_f32s(simd.add_f32s(sums[0], sums[1]))
 }
 
-impl WithSimd for Job<'_, '_> {
+impl WithSimd for Job<'_, '_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -63,7 +64,7 @@ impl WithSimd for Job<'_, '_> {
         let Job {
             sizes,
             operands: Operands { q, k, v },
-            mut task,
+            task,
             scores,
             values,
         } = self;

@@ -10,6 +10,7 @@ use crate::Level;
 use crate::error::{SizeError, check};
 use crate::matrix::panels::Strided;
 use crate::matrix::tile::even;
+use crate::scratch::lend_parts;
 use crate::transpose::span;
 
 /// Rows of heads inside of a slice: float c of head h at place p of sequence b is
@@ -191,11 +192,11 @@ impl<'a> Attention<'a> {
 }
 
 /// Some queries of a head.
-struct Task<'o> {
+struct Task<'t, 'o> {
     batch: usize,
     head: usize,
     first: usize,
-    out: Vec<&'o mut [f32]>,
+    out: &'t mut [&'o mut [f32]],
 }
 
 /// The operands of a head.
@@ -269,8 +270,7 @@ pub fn attention(
     if out.is_empty() {
         return Ok(());
     }
-    let tasks = cut(&sizes, out);
-    let run = |task: Task<'_>| {
+    let run = |task: Task<'_, '_>| {
         let kv = task.head / group;
         let operands = Operands {
             q: q.rows(task.batch, task.head, size),
@@ -282,50 +282,37 @@ pub fn attention(
             false => blocks::run(level, &sizes, operands, task),
         }
     };
-    match batch * heads * queries * keys * (size + value_size) < SERIAL {
-        true => tasks.into_iter().for_each(run),
-        false => tasks.into_par_iter().for_each(run),
-    }
-    Ok(())
-}
-
-/// Cuts the result into queries of heads: up to 256 of them, fewer where there are few heads.
-fn cut<'o>(sizes: &Attention<'_>, out: &'o mut [f32]) -> Vec<Task<'o>> {
-    let Attention {
-        batch,
-        heads,
-        queries,
-        ..
-    } = *sizes;
+    // A task has up to 256 queries of a head, fewer where there are few heads.
     let mut most = 256;
     while most > 64 && batch * heads * queries.div_ceil(most) < 16 {
         most /= 2;
     }
-    let blocks: Vec<(usize, usize)> = even(queries, most).collect();
-    let mut tasks: Vec<Task<'o>> = (0..batch * heads)
-        .flat_map(|i| blocks.iter().map(move |block| (i, *block)))
-        .map(|(i, (first, rows))| Task {
-            batch: i / heads,
-            head: i % heads,
-            first,
-            out: Vec::with_capacity(rows),
-        })
-        .collect();
-    // The block of each query.
-    let numbers: Vec<usize> = blocks
-        .iter()
-        .enumerate()
-        .flat_map(|(i, (_, rows))| vec![i; *rows])
-        .collect();
-    for (i, row) in out.chunks_mut(sizes.value_size).enumerate() {
-        let (b, rest) = (i / (heads * queries), i % (heads * queries));
-        let (head, query) = match sizes.order {
-            OutOrder::HeadsFirst => (rest / queries, rest % queries),
-            OutOrder::PlacesFirst => (rest % heads, rest / heads),
-        };
-        tasks[(b * heads + head) * blocks.len() + numbers[query]]
-            .out
-            .push(row);
-    }
-    tasks
+    lend_parts(batch * heads * queries, |parts| {
+        for (i, row) in out.chunks_mut(value_size).enumerate() {
+            let (b, rest) = (i / (heads * queries), i % (heads * queries));
+            let (head, query) = match sizes.order {
+                OutOrder::HeadsFirst => (rest / queries, rest % queries),
+                OutOrder::PlacesFirst => (rest % heads, rest / heads),
+            };
+            parts[(b * heads + head) * queries + query] = row;
+        }
+        let mut tasks = Vec::with_capacity(batch * heads * queries.div_ceil(most));
+        for (i, mut rest) in parts.chunks_mut(queries).enumerate() {
+            for (first, rows) in even(queries, most) {
+                let (out, later) = rest.split_at_mut(rows);
+                rest = later;
+                tasks.push(Task {
+                    batch: i / heads,
+                    head: i % heads,
+                    first,
+                    out,
+                });
+            }
+        }
+        match batch * heads * queries * keys * (size + value_size) < SERIAL {
+            true => tasks.into_iter().for_each(run),
+            false => tasks.into_par_iter().for_each(run),
+        }
+    });
+    Ok(())
 }

@@ -1,13 +1,13 @@
 //! [`Conv2d`]: packed weights, and the choice of the algorithm that runs them.
 
+use crate::SizeError;
 use crate::conv::depthwise::Depthwise;
 use crate::conv::direct::Direct;
-use crate::conv::epilogue::Epilogue;
+use crate::conv::epilogue::{ConvFinish, Epilogue};
 use crate::conv::first::First;
 use crate::conv::winograd::Winograd;
 use crate::conv::{Blocked, ConvOptions, ConvSpec};
 use crate::error::check;
-use crate::{Activation, SizeError};
 
 /// A two-dimensional convolution with its weights packed for one machine.
 ///
@@ -19,7 +19,7 @@ use crate::{Activation, SizeError};
 /// let conv = Conv2d::new(ConvSpec::new(1, 1, 3), &[1.0; 9], Some(&[0.5]), ConvOptions::default())?;
 /// let input = Blocked::from_nchw(&[1.0; 9], 1, 1, 3, 3, conv.halo())?;
 /// let mut out = Blocked::zeros(1, 1, 3, 3, 0);
-/// conv.run(&input, None, Activation::Relu, &mut out)?;
+/// conv.run(&input, Activation::Relu.into(), &mut out)?;
 /// let mut plain = [0.0; 9];
 /// out.to_nchw(&mut plain)?;
 /// assert_eq!(plain, [4.5, 6.5, 4.5, 6.5, 9.5, 6.5, 4.5, 6.5, 4.5]);
@@ -82,20 +82,19 @@ impl Conv2d {
         self.spec.padding[0].max(self.spec.padding[1])
     }
 
-    /// Computes `activation(conv(input) + bias + residual)` into `out`, which has the sizes of the result and any halo.
+    /// Computes `activation(conv(input) + bias)` into `out`, which has the sizes of the result and any halo; or
+    /// `activation(conv(input) + bias + out)` where `finish` adds.
     ///
-    /// The residual has the sizes of the result too, and any halo. All channels and pixels of `out` are written; its
-    /// halo stays as it is.
+    /// All channels and pixels of `out` are written; its halo stays as it is.
     ///
     /// # Errors
     ///
-    /// Where the input has other channels or a smaller halo than [`Conv2d::halo`], or `out` or the residual has other
-    /// sizes than the result.
+    /// Where the input has other channels or a smaller halo than [`Conv2d::halo`], or `out` has other sizes than the
+    /// result.
     pub fn run(
         &self,
         input: &Blocked,
-        residual: Option<&Blocked>,
-        activation: Activation,
+        finish: ConvFinish,
         out: &mut Blocked,
     ) -> Result<(), SizeError> {
         let spec = &self.spec;
@@ -105,20 +104,16 @@ impl Conv2d {
             self.halo(),
             input.halo().min(self.halo()),
         )?;
-        self.check_result(
-            (input.batch(), input.height(), input.width()),
-            residual,
-            out,
-        )?;
+        self.check_result((input.batch(), input.height(), input.width()), out)?;
         let side = out.height().min(out.width());
-        let epilogue = Epilogue::new(activation);
+        let epilogue = Epilogue::new(finish);
         match &self.kind {
-            Kind::Direct(direct) => direct.run(input, residual, epilogue, out),
+            Kind::Direct(direct) => direct.run(input, epilogue, out),
             Kind::Winograd(winograd, _) if side >= Winograd::SIDE => {
-                winograd.run(input, residual, epilogue, out);
+                winograd.run(input, epilogue, out);
             }
-            Kind::Winograd(_, direct) => direct.run(input, residual, epilogue, out),
-            Kind::Depthwise(depthwise) => depthwise.run(input, residual, epilogue, out),
+            Kind::Winograd(_, direct) => direct.run(input, epilogue, out),
+            Kind::Depthwise(depthwise) => depthwise.run(input, epilogue, out),
         }
         Ok(())
     }
@@ -130,47 +125,38 @@ impl Conv2d {
     ///
     /// # Errors
     ///
-    /// Where `input` has another length than the sizes say, or `out` or the residual has other sizes than the result.
+    /// Where `input` has another length than the sizes say, or `out` has other sizes than the result.
     pub fn run_nchw(
         &self,
         input: &[f32],
         (batch, height, width): (usize, usize, usize),
-        residual: Option<&Blocked>,
-        activation: Activation,
+        finish: ConvFinish,
         out: &mut Blocked,
     ) -> Result<(), SizeError> {
         let spec = &self.spec;
         let Some(first) = &self.first else {
             let input =
                 Blocked::from_nchw(input, batch, spec.in_channels, height, width, self.halo())?;
-            return self.run(&input, residual, activation, out);
+            return self.run(&input, finish, out);
         };
         check(
             "the input",
             batch * spec.in_channels * height * width,
             input.len(),
         )?;
-        self.check_result((batch, height, width), residual, out)?;
-        first.run(
-            input,
-            (height, width),
-            residual,
-            Epilogue::new(activation),
-            out,
-        );
+        self.check_result((batch, height, width), out)?;
+        first.run(input, (height, width), Epilogue::new(finish), out);
         Ok(())
     }
 
-    /// Fails where the result or the residual has other sizes than an input of these sizes gives.
+    /// Fails where the result has other sizes than an input of these sizes gives.
     fn check_result(
         &self,
         (batch, height, width): (usize, usize, usize),
-        residual: Option<&Blocked>,
         out: &Blocked,
     ) -> Result<(), SizeError> {
         let (height, width) = self.spec.out_size(height, width);
         let sizes = (batch, self.spec.out_channels, height, width);
-        out.expect("the result of the convolution", sizes)?;
-        residual.map_or(Ok(()), |residual| residual.expect("the residual", sizes))
+        out.expect("the result of the convolution", sizes)
     }
 }

@@ -48,13 +48,7 @@ impl Depthwise {
     }
 
     /// Runs on sizes that the caller has checked; the input's halo holds the padding.
-    pub(crate) fn run(
-        &self,
-        input: &Blocked,
-        residual: Option<&Blocked>,
-        epilogue: Epilogue,
-        out: &mut Blocked,
-    ) {
+    pub(crate) fn run(&self, input: &Blocked, epilogue: Epilogue, out: &mut Blocked) {
         let spec = &self.spec;
         let row = input.row();
         let taps: Vec<usize> = (0..spec.taps())
@@ -94,14 +88,6 @@ impl Depthwise {
                 rows,
                 width,
                 tiles: &tiles,
-                residual: residual.map(|r| {
-                    let start = (image * r.channel_blocks() + plane) * r.plane();
-                    (
-                        &r.blocks()[start..start + r.plane()],
-                        y0 * r.row() + r.origin(),
-                        r.row(),
-                    )
-                }),
                 epilogue,
             });
         });
@@ -132,7 +118,6 @@ struct Kernel<'a> {
     rows: usize,
     width: usize,
     tiles: &'a [u8],
-    residual: Option<(&'a [Block], usize, usize)>,
     epilogue: Epilogue,
 }
 
@@ -239,7 +224,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Adds the residual to finished pixels, clamps and stores them.
+    /// Adds what is there to finished pixels if that is asked for, clamps and stores them.
     #[inline(always)]
     fn store<S: Simd, const V: usize>(
         &mut self,
@@ -252,15 +237,12 @@ impl Kernel<'_> {
         let high = simd.splat_f32s(self.epilogue.clamp.high);
         let start = y * self.out_row + self.halo + x;
         let target = &mut self.out[start..start + sums.len()];
-        let added = self
-            .residual
-            .map(|(blocks, first, row)| &blocks[first + y * row + x..][..sums.len()]);
         for (p, sum) in sums.iter().enumerate() {
             let (target, _) = S::as_mut_simd_f32s(&mut target[p]);
             for v in 0..V {
                 let mut sum = sum[v];
-                if let Some(added) = added {
-                    sum = simd.add_f32s(sum, S::as_simd_f32s(&added[p]).0[v]);
+                if self.epilogue.adds {
+                    sum = simd.add_f32s(sum, target[v]);
                 }
                 target[v] = clamp(simd, sum, low, high);
             }

@@ -5,12 +5,15 @@ use pulp::{Simd, WithSimd};
 
 use crate::conv::epilogue::Epilogue;
 use crate::conv::share::{self, Task};
-use crate::conv::tile::{self, From, Residual, Slab, To};
+use crate::conv::tile::{self, From, Slab, To};
 use crate::conv::{Blocked, ConvSpec};
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// Weights above these bytes are read once for each task, so a task has few of them.
 const CACHED: usize = 1 << 20;
+
+/// What packing a weight costs, in operations.
+const PACK: usize = 20;
 
 /// One or two blocks of output channels that read the same input channels.
 #[derive(Debug, Clone)]
@@ -22,6 +25,31 @@ struct Set {
     /// The place of its weights, in floats.
     weights: std::ops::Range<usize>,
     slabs: Vec<Slab>,
+}
+
+impl Set {
+    /// Packs its weights into zeros: `[slab][tap][input channel][blocks of the set][16]`.
+    fn pack(&self, spec: &ConvSpec, weight: &[f32], mut target: &mut [f32]) {
+        let (group_in, taps) = (spec.group_in(), spec.taps());
+        let (first_out, width) = (self.block * BLOCK, self.blocks * BLOCK);
+        for slab in &self.slabs {
+            let lanes = slab.high - slab.low;
+            let (part, rest) = target.split_at_mut(lanes * taps * width);
+            target = rest;
+            let first = slab.block * BLOCK + slab.low;
+            for out in first_out..(first_out + width).min(spec.out_channels) {
+                // The channels of the slab that this output reads; with groups it may read some.
+                let group = out / spec.group_out() * group_in;
+                let inputs = first.max(group)..(first + lanes).min(group + group_in);
+                for input in inputs {
+                    let window = &weight[(out * group_in + input - group) * taps..][..taps];
+                    for (tap, w) in window.iter().enumerate() {
+                        part[(tap * lanes + input - first) * width + out - first_out] = *w;
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Packed weights of a direct convolution.
@@ -50,7 +78,7 @@ impl Direct {
         let per_set = if wide { 2 } else { 1 };
         let (group_in, group_out, taps) = (spec.group_in(), spec.group_out(), spec.taps());
         let mut sets = Vec::new();
-        let mut packed: Vec<f32> = Vec::new();
+        let mut end = 0;
         for block in (0..blocks).step_by(per_set) {
             let count = per_set.min(blocks - block);
             let outs = block * BLOCK..((block + count) * BLOCK).min(spec.out_channels);
@@ -66,28 +94,25 @@ impl Direct {
                     }
                 })
                 .collect();
-            let start = packed.len();
-            for slab in &slabs {
-                for tap in 0..taps {
-                    for lane in slab.low..slab.high {
-                        let input = slab.block * BLOCK + lane;
-                        packed.extend((block * BLOCK..(block + count) * BLOCK).map(|out| {
-                            if out < spec.out_channels && out / group_out == input / group_in {
-                                weight[(out * group_in + input % group_in) * taps + tap]
-                            } else {
-                                0.0
-                            }
-                        }));
-                    }
-                }
-            }
+            let start = end;
+            end += (last - first) * taps * count * BLOCK;
             sets.push(Set {
                 block,
                 blocks: count,
-                weights: start..packed.len(),
+                weights: start..end,
                 slabs,
             });
         }
+        let mut weights = Buffer::zeros(end);
+        let mut rest = &mut weights[..];
+        let targets = sets.iter().map(|set| {
+            let (target, later) = std::mem::take(&mut rest).split_at_mut(set.weights.len());
+            rest = later;
+            (set, target)
+        });
+        share::run(targets, end * PACK, |(set, target)| {
+            set.pack(&spec, weight, target);
+        });
         let mut padded = Buffer::zeros(blocks * BLOCK);
         if let Some(bias) = bias {
             padded[..bias.len()].copy_from_slice(bias);
@@ -97,26 +122,17 @@ impl Direct {
             level,
             per_set,
             sets,
-            weights: Buffer::from_slice(&packed),
+            weights,
             bias: padded,
         }
     }
 
     /// Runs on sizes that the caller has checked; the input's halo holds the padding.
-    pub(crate) fn run(
-        &self,
-        input: &Blocked,
-        residual: Option<&Blocked>,
-        epilogue: Epilogue,
-        out: &mut Blocked,
-    ) {
+    pub(crate) fn run(&self, input: &Blocked, epilogue: Epilogue, out: &mut Blocked) {
         let spec = &self.spec;
         let work = spec.work(out.batch() * out.height() * out.width());
         let pointwise = spec.kernel == [1, 1] && spec.stride == [1, 1] && spec.padding == [0, 0];
-        let flat = pointwise
-            && input.halo() == 0
-            && out.halo() == 0
-            && residual.is_none_or(|r| r.halo() == 0);
+        let flat = pointwise && input.halo() == 0 && out.halo() == 0;
         let width = out.width();
         // With few weights a task computes all channels of a band, which stays in the cache; otherwise few channels of
         // large bands.
@@ -163,20 +179,6 @@ impl Direct {
                         break;
                     }
                     let planes = &mut planes[set.block - plane..][..set.blocks];
-                    let residual = residual.map(|r| {
-                        let start = (n * r.channel_blocks() + set.block) * r.plane();
-                        let first = if flat {
-                            first
-                        } else {
-                            y0 * r.row() + r.origin()
-                        };
-                        (
-                            &r.blocks()[start..start + set.blocks * r.plane()],
-                            first,
-                            r.row(),
-                            r.plane(),
-                        )
-                    });
                     let corner = (y0 * spec.stride[0] + input.halo() - spec.padding[0]) * row
                         + input.halo()
                         - spec.padding[1];
@@ -196,7 +198,6 @@ impl Direct {
                         rows,
                         length,
                         tiles: &tiles,
-                        residual,
                         epilogue,
                     });
                 }
@@ -222,7 +223,6 @@ pub(crate) struct Kernel<'a, 'b> {
     pub rows: usize,
     pub length: usize,
     pub tiles: &'a [u8],
-    pub residual: Option<(&'a [Block], usize, usize, usize)>,
     pub epilogue: Epilogue,
 }
 
@@ -275,19 +275,11 @@ impl Kernel<'_, '_> {
                     taps: self.taps,
                     slabs: self.slabs,
                 };
-                let residual = self.residual.map(|(blocks, first, row, plane)| Residual {
-                    blocks,
-                    at: first + y * row + x,
-                    second: row,
-                    plane,
-                });
                 let mut to = To {
                     planes: &mut *self.planes,
                     at: self.halo + y * self.out_row + x,
                     second: self.out_row,
-                    residual,
-                    low: self.epilogue.clamp.low,
-                    high: self.epilogue.clamp.high,
+                    epilogue: self.epilogue,
                 };
                 macro_rules! call {
                     ($name:ident) => {

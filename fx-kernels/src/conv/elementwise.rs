@@ -111,7 +111,7 @@ fn map(
         "the result",
         (image.batch(), channels, image.height(), width),
     )?;
-    let epilogue = Epilogue::new(activation);
+    let epilogue = Epilogue::new(activation.into());
     let (row, halo) = (out.row(), out.halo());
     let work = out.planes() * out.height() * width * BLOCK * WORK;
     let band = band(out.height(), out.planes(), work);

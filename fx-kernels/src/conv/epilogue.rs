@@ -6,6 +6,24 @@ use pulp::Simd;
 use crate::math::apply_all;
 use crate::{Activation, Block};
 
+/// What a convolution does with its sums before it stores them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ConvFinish {
+    /// Adds what the result holds before: a residual that is there already.
+    pub adds: bool,
+    /// Applied last.
+    pub activation: Activation,
+}
+
+impl From<Activation> for ConvFinish {
+    fn from(activation: Activation) -> ConvFinish {
+        ConvFinish {
+            adds: false,
+            activation,
+        }
+    }
+}
+
 /// The bounds of an activation that is a clamp; infinite where there is none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clamp {
@@ -13,23 +31,26 @@ pub(crate) struct Clamp {
     pub high: f32,
 }
 
-/// An activation as a kernel applies it: a clamp in registers, and what is left for the stored row.
+/// A finish as a kernel applies it: a sum and a clamp in registers, and what is left for the stored row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Epilogue {
+    /// Whether what is there is added first.
+    pub adds: bool,
     pub clamp: Clamp,
     /// Applied to the row after it is stored.
     pub rest: Option<Activation>,
 }
 
 impl Epilogue {
-    pub(crate) fn new(activation: Activation) -> Epilogue {
-        let (low, high, rest) = match activation {
+    pub(crate) fn new(finish: ConvFinish) -> Epilogue {
+        let (low, high, rest) = match finish.activation {
             Activation::None => (f32::NEG_INFINITY, f32::INFINITY, None),
             Activation::Relu => (0.0, f32::INFINITY, None),
             Activation::Relu6 => (0.0, 6.0, None),
             other => (f32::NEG_INFINITY, f32::INFINITY, Some(other)),
         };
         Epilogue {
+            adds: finish.adds,
             clamp: Clamp { low, high },
             rest,
         }

@@ -6,8 +6,9 @@ use pulp::{Simd, WithSimd};
 use crate::conv::epilogue::Epilogue;
 use crate::conv::phases::Plan;
 use crate::conv::share::{self, Task};
-use crate::conv::tile::{self, Plain, Residual, To};
+use crate::conv::tile::{self, Plain, To};
 use crate::conv::{Blocked, ConvSpec};
+use crate::scratch::lend;
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// Packed weights of a convolution with few input channels.
@@ -58,7 +59,6 @@ impl First {
         &self,
         input: &[f32],
         (height, width): (usize, usize),
-        residual: Option<&Blocked>,
         epilogue: Epilogue,
         out: &mut Blocked,
     ) {
@@ -82,11 +82,9 @@ impl First {
             (out.row(), out.halo(), out.channel_blocks(), out.width());
         let band = share::band(out.height(), batch, work);
         let tiles = tile::split(share::lanes(self.level), out_width);
-        share::with_scratch(batch * channels * channel, |copy| {
-            let copies: Vec<(usize, &mut [f32])> = copy[..batch * channels * channel]
-                .chunks_exact_mut(channel)
-                .enumerate()
-                .collect();
+        lend(batch * channels * channel, |copy| {
+            let copies: Vec<(usize, &mut [f32])> =
+                copy.chunks_exact_mut(channel).enumerate().collect();
             share::run(
                 copies,
                 batch * channels * channel * 40,
@@ -123,12 +121,6 @@ impl First {
                         rows,
                         width: out_width,
                         tiles: &tiles,
-                        residual: residual.map(|r| Residual {
-                            blocks: &r.blocks()[(image * blocks + block) * r.plane()..],
-                            at: y0 * r.row() + r.origin(),
-                            second: r.row(),
-                            plane: r.plane(),
-                        }),
                         epilogue,
                     });
                 }
@@ -150,8 +142,6 @@ struct Kernel<'a, 'b> {
     rows: usize,
     width: usize,
     tiles: &'a [u8],
-    /// At the first row.
-    residual: Option<Residual<'a>>,
     epilogue: Epilogue,
 }
 
@@ -188,17 +178,11 @@ impl Kernel<'_, '_> {
                     at: y * self.row + x,
                     taps: self.taps,
                 };
-                let mut residual = self.residual;
-                if let Some(residual) = &mut residual {
-                    residual.at += y * residual.second + x;
-                }
                 let mut to = To {
                     planes: &mut *self.planes,
                     at: self.halo + y * self.out_row + x,
                     second: self.out_row,
-                    residual,
-                    low: self.epilogue.clamp.low,
-                    high: self.epilogue.clamp.high,
+                    epilogue: self.epilogue,
                 };
                 macro_rules! call {
                     ($name:ident) => {

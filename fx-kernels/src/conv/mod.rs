@@ -23,5 +23,6 @@ pub use blocked::Blocked;
 pub use conv2d::Conv2d;
 pub use eager::grouped_nchw;
 pub use elementwise::{activate, add, affine, concat_channels, resize_nearest, scale};
+pub use epilogue::ConvFinish;
 pub use pool::{PoolSpec, adaptive_average_pool, average_pool, global_average_pool, max_pool};
 pub use spec::{ConvOptions, ConvSpec};

@@ -1,12 +1,10 @@
 //! How the work on an image is cut into tasks and run on rayon's threads. The cut depends on sizes alone, so results do
 //! not depend on the number of threads.
 
-use std::cell::RefCell;
-
 use rayon::prelude::*;
 
 use crate::conv::Blocked;
-use crate::{Block, Buffer, Level};
+use crate::{Block, Level};
 
 /// As `band` of [`cut`]: a plane stays whole.
 pub(crate) const ALL_ROWS: usize = usize::MAX;
@@ -103,25 +101,4 @@ pub(crate) fn run<T: Send>(
         let tasks: Vec<T> = tasks.collect();
         tasks.into_par_iter().with_max_len(1).for_each(f);
     }
-}
-
-thread_local! {
-    /// Buffers that this thread has used and will use again.
-    static SCRATCH: RefCell<Vec<Buffer>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Calls `f` with a buffer of at least `length` floats that hold anything. The thread keeps it for later calls.
-///
-/// The buffer leaves the thread's store meanwhile: while `f` waits for its own tasks, rayon may run another task on this
-/// thread.
-pub(crate) fn with_scratch<R>(length: usize, f: impl FnOnce(&mut Buffer) -> R) -> R {
-    let mut buffer = SCRATCH
-        .with(|cell| cell.borrow_mut().pop())
-        .unwrap_or_default();
-    if buffer.len() < length {
-        buffer = Buffer::zeros(length);
-    }
-    let result = f(&mut buffer);
-    SCRATCH.with(|cell| cell.borrow_mut().push(buffer));
-    result
 }

@@ -3,7 +3,7 @@
 
 use pulp::Simd;
 
-use crate::conv::epilogue::clamp;
+use crate::conv::epilogue::{Epilogue, clamp};
 use crate::{BLOCK, Block};
 
 /// Input channels that a tile reads: lanes `low..high` of one block.
@@ -31,40 +31,29 @@ pub(crate) struct From<'a> {
     pub slabs: &'a [Slab],
 }
 
-/// What is added before the activation, laid out as one image.
-#[derive(Clone, Copy)]
-pub(crate) struct Residual<'a> {
-    /// The planes from the tile's first on.
-    pub blocks: &'a [Block],
-    pub at: usize,
-    pub second: usize,
-    pub plane: usize,
-}
-
 /// Where a tile writes.
 pub(crate) struct To<'a, 'b> {
     pub planes: &'a mut [&'b mut [Block]],
     pub at: usize,
     pub second: usize,
-    pub residual: Option<Residual<'a>>,
-    pub low: f32,
-    pub high: f32,
+    pub epilogue: Epilogue,
 }
 
-/// Adds the residual to pixels of a row, clamps and stores them. The sums come by value and the indices are constants, so
-/// they need no memory.
+/// Adds what is there to pixels of a row if that is asked for, clamps and stores them. The sums come by value and the
+/// indices are constants, so they need no memory. What is there is read through a slice of its own: the one that is
+/// written would move the sums to memory.
 macro_rules! store {
-    ($simd:ident, $S:ident, $V:ident, $acc:ident, $to:ident, $at:expr, $res_at:expr, $first:literal, $count:literal, []) => {};
-    ($simd:ident, $S:ident, $V:ident, $acc:ident, $to:ident, $at:expr, $res_at:expr, $first:literal, $count:literal, [$($p:literal)+]) => {{
+    ($simd:ident, $S:ident, $V:ident, $acc:ident, $to:ident, $at:expr, $first:literal, $count:literal, []) => {};
+    ($simd:ident, $S:ident, $V:ident, $acc:ident, $to:ident, $at:expr, $first:literal, $count:literal, [$($p:literal)+]) => {{
         let parts = BLOCK / $S::F32_LANES;
-        let (low, high) = ($simd.splat_f32s($to.low), $simd.splat_f32s($to.high));
+        let clamps = $to.epilogue.clamp;
+        let (low, high) = ($simd.splat_f32s(clamps.low), $simd.splat_f32s(clamps.high));
         for j in 0..$V / parts {
-            if let Some(residual) = &$to.residual {
-                let start = j * residual.plane + $res_at;
-                let (added, _) = $S::as_simd_f32s(residual.blocks[start..start + $count].as_flattened());
+            if $to.epilogue.adds {
+                let (there, _) = $S::as_simd_f32s($to.planes[j][$at..$at + $count].as_flattened());
                 $(for part in 0..parts {
                     let v = j * parts + part;
-                    $acc[$p][v] = $simd.add_f32s($acc[$p][v], added[($p - $first) * parts + part]);
+                    $acc[$p][v] = $simd.add_f32s($acc[$p][v], there[($p - $first) * parts + part]);
                 })+
             }
             let target = &mut $to.planes[j][$at..$at + $count];
@@ -117,12 +106,11 @@ macro_rules! tile {
                     }
                 }
             }
-            let (at, added) = (to.at, to.residual.map_or(0, |r| r.at));
-            store!(simd, S, V, sums, to, at, added, 0, $one, [$($p)*]);
+            store!(simd, S, V, sums, to, to.at, 0, $one, [$($p)*]);
             if $two > 0 {
-                let (at, added) = (at + to.second, added + to.residual.map_or(0, |r| r.second));
-                let _ = (at, added);
-                store!(simd, S, V, sums, to, at, added, $one, $two, [$($q)*]);
+                let at = to.at + to.second;
+                let _ = at;
+                store!(simd, S, V, sums, to, at, $one, $two, [$($q)*]);
             }
         }
     };
@@ -169,8 +157,7 @@ macro_rules! plain_tile {
                     sums[$p][v] = simd.mul_add_e_f32s(w[v], x, sums[$p][v]);
                 })*
             }
-            let (at, added) = (to.at, to.residual.map_or(0, |r| r.at));
-            store!(simd, S, V, sums, to, at, added, 0, $count, [$($p)*]);
+            store!(simd, S, V, sums, to, to.at, 0, $count, [$($p)*]);
         }
     };
 }

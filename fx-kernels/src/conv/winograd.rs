@@ -10,11 +10,12 @@ use pulp::{Simd, WithSimd};
 use smallvec::SmallVec;
 
 use crate::conv::direct::Kernel;
-use crate::conv::epilogue::{Epilogue, clamp};
+use crate::conv::epilogue::{ConvFinish, Epilogue, clamp};
 use crate::conv::share::{self, Task};
 use crate::conv::tile::{self, Slab};
 use crate::conv::{Blocked, ConvSpec};
-use crate::{Activation, BLOCK, Block, Buffer, Level};
+use crate::scratch::{KEPT, lend};
+use crate::{BLOCK, Block, Buffer, Level};
 
 /// The values of a transformed tile.
 const PLACES: usize = 36;
@@ -93,23 +94,19 @@ impl Winograd {
     }
 
     /// Runs on sizes that the caller has checked; the input's halo holds the padding.
-    pub(crate) fn run(
-        &self,
-        input: &Blocked,
-        residual: Option<&Blocked>,
-        epilogue: Epilogue,
-        out: &mut Blocked,
-    ) {
+    pub(crate) fn run(&self, input: &Blocked, epilogue: Epilogue, out: &mut Blocked) {
         let work = self.spec.work(out.batch() * out.height() * out.width()) / 3;
-        let across = out.width().div_ceil(4);
+        let across = out.width().div_ceil(4).max(1);
         let (row, halo, width) = (out.row(), out.halo(), out.width());
         let blocks = out.channel_blocks();
         let small = self.weights.len() * 4 <= CACHED;
-        // Bands of at least 14 tiles where the weights stay in the cache; of whole images where they do not.
-        let band = if small {
-            4 * 14usize.div_ceil(across)
-        } else {
-            out.height().max(1)
+        // Bands of at least 14 tiles where the weights stay in the cache; where they do not, of as many as fit
+        // into memory that the thread keeps.
+        let tile =
+            (input.channel_blocks() + blocks.next_multiple_of(self.per_set)) * PLACES * BLOCK;
+        let band = 4 * match small {
+            true => 14usize.div_ceil(across),
+            false => (KEPT / tile / across).max(1),
         };
         let tasks = share::cut(out, blocks, band);
         let inner = if small { 0 } else { work };
@@ -128,8 +125,8 @@ impl Winograd {
                 in_blocks * PLACES * tiles,
                 sets * self.per_set * PLACES * tiles,
             );
-            share::with_scratch((inputs + products) * BLOCK, |scratch| {
-                let (first, second) = scratch.blocks_mut().split_at_mut(inputs);
+            lend((inputs + products) * BLOCK, |scratch| {
+                let (first, second) = scratch.as_chunks_mut().0.split_at_mut(inputs);
                 let source = first.chunks_exact_mut(PLACES * tiles).enumerate();
                 share::run(source, inner, |(block, target)| {
                     let start = (image * in_blocks + block) * input.plane();
@@ -170,8 +167,7 @@ impl Winograd {
                         rows: 1,
                         length: tiles,
                         tiles: &parts,
-                        residual: None,
-                        epilogue: Epilogue::new(Activation::None),
+                        epilogue: Epilogue::new(ConvFinish::default()),
                     });
                 });
                 let products = &second[..products];
@@ -188,14 +184,6 @@ impl Winograd {
                         halo,
                         rows,
                         width,
-                        residual: residual.map(|r| {
-                            let start = (image * blocks + block) * r.plane();
-                            (
-                                &r.blocks()[start..start + r.plane()],
-                                y0 * r.row() + r.origin(),
-                                r.row(),
-                            )
-                        }),
                         epilogue,
                     });
                 });
@@ -341,7 +329,6 @@ struct Backward<'a, 'b> {
     halo: usize,
     rows: usize,
     width: usize,
-    residual: Option<(&'a [Block], usize, usize)>,
     epilogue: Epilogue,
 }
 
@@ -376,11 +363,11 @@ impl WithSimd for Backward<'_, '_> {
                     let line = &mut self.out[start..start + columns];
                     for (c, target) in line.iter_mut().enumerate() {
                         let mut sum = simd.add_f32s(sums[c][r], bias[part]);
-                        if let Some((blocks, first, row)) = self.residual {
-                            let added = &blocks[first + (y + r) * row + x + c];
-                            sum = simd.add_f32s(sum, S::as_simd_f32s(added).0[part]);
+                        let target = &mut S::as_mut_simd_f32s(target).0[part];
+                        if self.epilogue.adds {
+                            sum = simd.add_f32s(sum, *target);
                         }
-                        S::as_mut_simd_f32s(target).0[part] = clamp(simd, sum, low, high);
+                        *target = clamp(simd, sum, low, high);
                     }
                 }
             }

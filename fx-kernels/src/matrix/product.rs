@@ -8,7 +8,7 @@ use super::finish::Ending;
 use super::panels::{Panels, Strided};
 use super::tile::{Columns, DEPTH, PANEL, Row, even, most_rows, multiply};
 use crate::Level;
-use crate::vector::lend;
+use crate::scratch::{lend, lend_parts};
 
 /// The floats of a [`Row`].
 pub(crate) const ROW: usize = size_of::<Row>() / 4;
@@ -38,12 +38,12 @@ pub(crate) struct Product<'a, B> {
 }
 
 /// A rectangle of the result: rows of one strip of columns.
-struct Task<'o> {
+struct Task<'t, 'o> {
     /// The first row in the packed rows, and in the result.
     packed: usize,
     row: usize,
     column: usize,
-    out: Vec<&'o mut [f32]>,
+    out: &'t mut [&'o mut [f32]],
 }
 
 impl<B: Panels> Product<'_, B> {
@@ -78,8 +78,7 @@ impl<B: Panels> Product<'_, B> {
                 false => chunks.into_par_iter().enumerate().for_each(pack),
             }
             let packed: &[Row] = packed;
-            let strips = self.tasks(first, rows, work, out);
-            let run = |task: Task<'_>| {
+            let run = |task: Task<'_, '_>| {
                 lend((DEPTH + MOST) * PANEL, |space| {
                     let space = space.as_chunks_mut().0;
                     level.run(Job {
@@ -91,43 +90,39 @@ impl<B: Panels> Product<'_, B> {
                     });
                 });
             };
-            match work < SERIAL {
-                true => strips.into_iter().for_each(run),
-                false => strips.into_par_iter().for_each(run),
-            }
-        });
-    }
-
-    /// Cuts rows of the result into rectangles: 32 or more, where each has work for 50 us.
-    fn tasks<'o>(
-        &self,
-        first: usize,
-        rows: usize,
-        work: usize,
-        out: &'o mut [f32],
-    ) -> Vec<Task<'o>> {
-        let panels = self.columns.div_ceil(PANEL);
-        let most = (TASK_FLOATS / self.depth.max(1)).clamp(56, MOST);
-        let bands: Vec<(usize, usize)> = even(rows, most).collect();
-        let wanted = (work / SERIAL).clamp(1, 32);
-        let strip = (panels * bands.len()).div_ceil(wanted).clamp(1, panels) * PANEL;
-        let mut tasks: Vec<Task<'o>> = Vec::new();
-        let mut lines = out.chunks_mut(self.columns);
-        for (start, rows) in bands {
-            let base = tasks.len();
-            tasks.extend((0..self.columns).step_by(strip).map(|column| Task {
-                packed: start,
-                row: first + start,
-                column,
-                out: Vec::with_capacity(rows),
-            }));
-            for line in lines.by_ref().take(rows) {
-                for (task, part) in tasks[base..].iter_mut().zip(line.chunks_mut(strip)) {
-                    task.out.push(part);
+            // Rectangles, 32 or more where each has work for 50 us: bands of rows, in strips.
+            let most = (TASK_FLOATS / self.depth.max(1)).clamp(56, MOST);
+            let bands = even(rows, most);
+            let panels = self.columns.div_ceil(PANEL);
+            let wanted = (work / SERIAL).clamp(1, 32);
+            let strip = (panels * bands.len()).div_ceil(wanted).clamp(1, panels) * PANEL;
+            let strips = self.columns.div_ceil(strip);
+            lend_parts(rows * strips, |parts| {
+                let mut lines = out.chunks_mut(self.columns);
+                let mut rest = parts;
+                let mut tasks = Vec::with_capacity(bands.len() * strips);
+                for (start, rows) in bands {
+                    let (band, later) = rest.split_at_mut(rows * strips);
+                    rest = later;
+                    for (i, line) in lines.by_ref().take(rows).enumerate() {
+                        for (s, part) in line.chunks_mut(strip).enumerate() {
+                            band[s * rows + i] = part;
+                        }
+                    }
+                    let strips = band.chunks_mut(rows).enumerate();
+                    tasks.extend(strips.map(|(s, out)| Task {
+                        packed: start,
+                        row: first + start,
+                        column: s * strip,
+                        out,
+                    }));
                 }
-            }
-        }
-        tasks
+                match work < SERIAL {
+                    true => tasks.into_iter().for_each(run),
+                    false => tasks.into_par_iter().for_each(run),
+                }
+            });
+        });
     }
 }
 
@@ -140,17 +135,17 @@ fn packed_chunks(packed: &mut [Row], rows: usize) -> Vec<&mut [Row]> {
 }
 
 /// A task with what it needs, to be run at a level.
-struct Job<'a, 'o, B> {
+struct Job<'a, 't, 'o, B> {
     product: &'a Product<'a, B>,
     packed: &'a [Row],
     /// The rows of a block of `packed`.
     rows: usize,
-    task: Task<'o>,
+    task: Task<'t, 'o>,
     /// Room for a block of a panel and the sums of a panel.
     space: &'a mut [Columns],
 }
 
-impl<B: Panels> WithSimd for Job<'_, '_, B> {
+impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
     type Output = ();
 
     #[inline(always)]
@@ -159,7 +154,7 @@ impl<B: Panels> WithSimd for Job<'_, '_, B> {
             product,
             packed,
             rows,
-            mut task,
+            task,
             space,
         } = self;
         let wide = task.out.first().map_or(0, |row| row.len());

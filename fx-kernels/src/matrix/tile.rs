@@ -130,7 +130,7 @@ tiles! {
 }
 
 /// Cuts `rows` rows into parts of at most `most` that differ by at most one.
-pub(crate) fn even(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(crate) fn even(rows: usize, most: usize) -> impl ExactSizeIterator<Item = (usize, usize)> {
     let parts = rows.div_ceil(most);
     let (size, longer) = match parts {
         0 => (0, 0),

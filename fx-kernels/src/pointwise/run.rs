@@ -8,8 +8,8 @@ use super::program::{Source, Tape};
 use super::steps::{Argument, step};
 use crate::Level;
 use crate::error::{SizeError, check};
+use crate::scratch::lend;
 use crate::transpose::span;
-use crate::vector::lend;
 
 /// The floats of a block: a dozen of them fit in the first level of the cache.
 const BLOCK: usize = 1024;

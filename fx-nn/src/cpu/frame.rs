@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, Storage};
+use candle_core::{CpuStorage, Layout, Storage};
 use fx_core::trace::FromValue;
-use fx_core::value::{DType, IntoValue, Value};
+use fx_core::value::{IntoValue, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::Blocked;
 use fx_kernels::{Level, SizeError, transpose};
@@ -121,15 +121,9 @@ impl<'r> Reading<'r> {
             Register::Value(value) => {
                 let tensor = value.downcast_ref::<Tensor>();
                 let tensor = tensor.ok_or_else(|| Error::msg("an operand is no tensor"))?;
-                if tensor.dtype()? == DType::F64 {
-                    return Err(Error::msg("an operand has elements of f64"));
-                }
-                let floats = super::program::floats_of(&tensor.to_dtype(DType::F32)?)?;
-                let dims = tensor.dims()?.iter().copied().collect();
-                filled(dims, pool, |out| {
-                    out.copy_from_slice(&floats);
-                    Ok(())
-                })
+                let (storage, layout) = tensor.candle()?.storage_and_layout();
+                let dims = layout.dims().iter().copied().collect();
+                filled(dims, pool, |out| converted(&storage, layout, out))
             }
             _ => Err(Error::msg("an operand is not there as an array")),
         }
@@ -180,6 +174,35 @@ impl<'r> Reading<'r> {
             _ => Err(Error::msg("a value is not there")),
         }
     }
+}
+
+/// Writes the elements of a tensor as floats, in order.
+fn converted(storage: &Storage, layout: &Layout, out: &mut [f32]) -> Result<()> {
+    fn each<T: Copy>(data: &[T], layout: &Layout, out: &mut [f32], float: impl Fn(T) -> f32) {
+        let (dims, strides) = (layout.dims(), layout.stride());
+        let (width, step) = match (dims.last(), strides.last()) {
+            (Some(width), Some(step)) => (*width, *step),
+            _ => (1, 1),
+        };
+        for (row, out) in out.chunks_mut(width.max(1)).enumerate() {
+            let (mut start, mut rest) = (layout.start_offset(), row);
+            for (size, stride) in dims.iter().zip(strides).rev().skip(1) {
+                start += rest % size * stride;
+                rest /= size;
+            }
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = float(data[start + i * step]);
+            }
+        }
+    }
+    match storage {
+        Storage::Cpu(CpuStorage::U8(data)) => each(data, layout, out, f32::from),
+        Storage::Cpu(CpuStorage::U32(data)) => each(data, layout, out, |x| x as f32),
+        Storage::Cpu(CpuStorage::I64(data)) => each(data, layout, out, |x| x as f32),
+        Storage::Cpu(CpuStorage::F32(data)) => each(data, layout, out, |x| x),
+        _ => return Err(Error::msg("an operand has elements without kernels")),
+    }
+    Ok(())
 }
 
 /// An array that a closure fills.

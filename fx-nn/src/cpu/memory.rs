@@ -6,11 +6,16 @@
 use std::sync::Arc;
 
 use fx_core::{Error, Result};
-use fx_kernels::Buffer;
-use fx_kernels::conv::Blocked;
+use fx_kernels::conv::{self, Blocked};
+use fx_kernels::{Activation, Buffer, Level};
 
 /// The sizes of images: batch, channels, height, width, and the halo around them.
 pub(super) type ImageSizes = (usize, usize, usize, usize, usize);
+
+/// The sizes of images like these, with a halo.
+pub(super) fn sizes_of(x: &Blocked, halo: usize) -> ImageSizes {
+    (x.batch(), x.channels(), x.height(), x.width(), halo)
+}
 
 /// Buffers and images of former steps.
 #[derive(Default)]
@@ -19,6 +24,8 @@ pub(super) struct Pool {
     images: Shelf<Blocked>,
     /// Whether the program returns what the step gives that runs.
     pub gives_result: bool,
+    /// The image that the running step adds to, which no later step reads.
+    pub adds_to: Option<Arc<Blocked>>,
 }
 
 impl Pool {
@@ -59,6 +66,28 @@ impl Pool {
         self.images.fill(needed, Blocked::capacity, |image| {
             image.reset(batch, channels, height, width, halo);
             fill(image)
+        })
+    }
+
+    /// Images that a closure changes, with what other images hold to begin with: these images
+    /// themselves if nothing else reads them and their halo fits.
+    pub fn image_over(
+        &mut self,
+        level: Level,
+        before: Arc<Blocked>,
+        halo: usize,
+        change: impl FnOnce(&mut Blocked) -> Result<()>,
+    ) -> Result<Arc<Blocked>> {
+        if before.halo() == halo && Arc::strong_count(&before) == 2 {
+            let mut items = self.images.items.iter_mut();
+            if let Some(item) = items.find(|item| Arc::ptr_eq(item, &before)) {
+                drop(before);
+                return change_alone(item, change);
+            }
+        }
+        self.image(sizes_of(&before, halo), |image| {
+            conv::activate(level, &before, Activation::None, image).map_err(Error::other)?;
+            change(image)
         })
     }
 }
@@ -116,9 +145,13 @@ impl<T: Default> Shelf<T> {
             None => self.plan.push(at),
         }
         self.next += 1;
-        let item = &mut self.items[at];
-        let filled = Arc::get_mut(item);
-        fill(filled.ok_or_else(|| Error::msg("memory is still read"))?)?;
-        Ok(Arc::clone(item))
+        change_alone(&mut self.items[at], fill)
     }
+}
+
+/// Has a closure change an item that nothing reads.
+fn change_alone<T>(item: &mut Arc<T>, change: impl FnOnce(&mut T) -> Result<()>) -> Result<Arc<T>> {
+    let alone = Arc::get_mut(item);
+    change(alone.ok_or_else(|| Error::msg("memory is still read"))?)?;
+    Ok(Arc::clone(item))
 }

@@ -69,6 +69,8 @@ pub(super) struct Step {
     pub out: Id,
     /// The registers that nothing reads after it.
     pub frees: Vec<Id>,
+    /// The residual of a convolution that nothing reads after it, so that it may be changed.
+    pub adds_to: Option<Id>,
     /// The halo that readers of an image need.
     pub halo: usize,
     /// Whether the program returns what it gives, or a view of it.
@@ -158,12 +160,20 @@ impl Program {
                 }
                 kind => packed(kind, options)?,
             };
+            let frees = std::mem::take(&mut frees[id]);
+            let adds_to = match (&kernel, &item.inputs[..]) {
+                (Kernel::Conv { .. }, [x, residual]) if x != residual => {
+                    frees.contains(residual).then_some(*residual)
+                }
+                _ => None,
+            };
             program.steps.push(Step {
                 report: StepReport::new(kernel.name(), item.nodes),
                 kernel,
                 inputs: item.inputs,
                 out: id,
-                frees: std::mem::take(&mut frees[id]),
+                frees,
+                adds_to,
                 halo: halos[id],
                 gives_result: gives_result[id],
             });

@@ -65,6 +65,11 @@ impl Program {
         let Frame { registers, pool } = frame;
         pool.restart();
         for step in &self.steps {
+            let taken = step.adds_to.map(|id| std::mem::take(&mut registers[id]));
+            pool.adds_to = match taken {
+                Some(Register::Image(image)) => Some(image),
+                _ => None,
+            };
             let reading = Reading {
                 registers,
                 inputs: &floats,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
-use fx_kernels::conv::{self, Blocked};
+use fx_kernels::conv::{self, Blocked, ConvFinish};
 use fx_kernels::matrix::{Finish, linear};
 use fx_kernels::pointwise::Operand;
 use fx_kernels::{SizeError, embedding, norm};
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::array::{Array, Dims, broadcast};
 use super::draft::{Id, Kind};
 use super::frame::{Reading, Register, array, filled, image, place, result, sizes_differ, slice};
-use super::memory::{ImageSizes, Pool};
+use super::memory::{ImageSizes, Pool, sizes_of};
 use super::program::{Kernel, Step};
 use crate::Tensor;
 
@@ -33,19 +33,18 @@ impl Reading<'_> {
                 };
                 let size = spec.out_size(height, width);
                 let sizes = (batch, spec.out_channels, size.0, size.1, step.halo);
-                let residual = match inputs.get(1) {
-                    Some(id) => Some(self.residual(*id, sizes)?),
-                    None => None,
+                let finish = ConvFinish {
+                    adds: inputs.len() > 1,
+                    activation: *activation,
                 };
-                let residual = residual.as_deref();
                 if let Register::Image(x) = &self.registers[inputs[0]] {
-                    return image(sizes, pool, |out| conv.run(x, residual, *activation, out));
+                    return self.convolved(step, sizes, pool, |out| conv.run(x, finish, out));
                 }
                 let x = self.array(inputs[0], pool)?;
                 let x = self.contiguous(x, pool)?;
                 let size = (batch, height, width);
-                image(sizes, pool, |out| {
-                    conv.run_nchw(self.floats(&x), size, residual, *activation, out)
+                self.convolved(step, sizes, pool, |out| {
+                    conv.run_nchw(self.floats(&x), size, finish, out)
                 })
             }
             Kernel::Linear {
@@ -193,14 +192,27 @@ impl Reading<'_> {
         2 * results as u64 * depth as u64
     }
 
-    /// The residual of a convolution, of the sizes of its result.
-    fn residual(&self, id: Id, sizes: ImageSizes) -> Result<Arc<Blocked>> {
-        let residual = self.image(id)?;
-        let same = sizes_of(residual, sizes.4) == sizes;
-        match same {
-            true => Ok(Arc::clone(residual)),
-            false => Err(Error::msg("a sum changes the sizes of an image")),
+    /// The result of a convolution, in place of its residual if it has one that nothing else reads.
+    fn convolved(
+        &self,
+        step: &Step,
+        sizes: ImageSizes,
+        pool: &mut Pool,
+        run: impl FnOnce(&mut Blocked) -> Result<(), SizeError>,
+    ) -> Result<Register> {
+        let Some(id) = step.inputs.get(1) else {
+            return image(sizes, pool, run);
+        };
+        let residual = match pool.adds_to.take() {
+            Some(residual) => residual,
+            None => Arc::clone(self.image(*id)?),
+        };
+        if sizes_of(&residual, step.halo) != sizes {
+            return Err(Error::msg("a sum changes the sizes of an image"));
         }
+        let run = |out: &mut Blocked| run(out).map_err(sizes_differ);
+        let made = pool.image_over(self.level, residual, step.halo, run)?;
+        Ok(Register::Image(made))
     }
 
     /// Rows to rows of the same sizes.
@@ -455,11 +467,6 @@ impl Reading<'_> {
             Ok(())
         })
     }
-}
-
-/// The sizes of images like these, with a halo.
-fn sizes_of(x: &Blocked, halo: usize) -> ImageSizes {
-    (x.batch(), x.channels(), x.height(), x.width(), halo)
 }
 
 /// The sum of floats, in lanes.
