@@ -11,7 +11,9 @@
 //! ```
 
 pub(crate) mod interpreter;
+mod operand;
 pub(crate) mod program;
+mod template;
 pub(crate) mod transform;
 
 pub use self::interpreter::{Interpretation, Interpreter, PlainInterpreter};

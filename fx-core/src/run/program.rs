@@ -27,38 +27,8 @@ use crate::trace::scope::visible_modes;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
-/// Where an argument of a step comes from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Operand {
-    /// A value computed before.
-    Slot(u32),
-    /// A literal.
-    Constant(u32),
-    /// A tensor of the attributes.
-    Tensor(u32),
-    /// A module of the attributes, passed to a function.
-    Module(u32),
-    /// A structure with computed values inside, built again each time.
-    Template(u32),
-}
-
-impl Operand {
-    /// Whether it is made for each call.
-    fn is_built(self) -> bool {
-        matches!(self, Operand::Template(_) | Operand::Module(_))
-    }
-}
-
-/// A structured argument.
-#[derive(Debug)]
-enum Template {
-    Leaf(Operand),
-    List(Vec<Template>),
-    Tuple(Vec<Template>),
-    Dict(Vec<(std::sync::Arc<str>, Template)>),
-    Slice(Box<[Template; 3]>),
-    Range(Box<[Template; 3]>),
-}
+use super::operand::Operand;
+use super::template::Template;
 
 #[derive(Debug)]
 enum Callee {
@@ -76,7 +46,8 @@ enum Callee {
 struct Step {
     callee: Callee,
     operands: Range<u32>,
-    has_templates: bool,
+    /// The structures among the operands.
+    builds: Range<u32>,
     out: u32,
     frees: Range<u32>,
     node: NodeId,
@@ -98,8 +69,17 @@ pub(crate) struct Program {
     inputs: Vec<Option<u32>>,
     output: Operand,
     slots: usize,
-    /// Slots of earlier runs, with boxes to refill.
-    frames: Mutex<Vec<Vec<Value>>>,
+    frames: Mutex<Vec<Frame>>,
+}
+
+static NONE: Value = Value::None;
+
+/// What a run keeps for the next one: boxes to refill.
+#[derive(Debug, Default)]
+struct Frame {
+    slots: Vec<Value>,
+    /// What each template was filled to.
+    built: Vec<Value>,
 }
 
 struct Compiler<'g> {
@@ -173,38 +153,42 @@ impl Program {
             .unwrap_or_else(PoisonError::into_inner)
             .pop()
             .unwrap_or_default();
-        frame.resize_with(self.slots, Value::default);
+        frame.slots.resize_with(self.slots, Value::default);
+        frame
+            .built
+            .resize_with(self.templates.len(), Value::default);
         for (value, slot) in inputs.into_iter().zip(&self.inputs) {
             if let Some(slot) = slot {
-                frame[*slot as usize] = value;
+                frame.slots[*slot as usize] = value;
             }
         }
-        let result = self
-            .run_steps(graph, attributes, &mut frame, observer)
+        self.run_steps(graph, attributes, &mut frame, observer)
             .map_err(|(node, error)| match graph.node(node) {
                 Ok(node) => node.blame("executing", error),
                 Err(_) => error,
-            });
-        let result = result.and_then(|()| {
-            Ok(match self.output {
-                Operand::Slot(slot) => std::mem::take(&mut frame[slot as usize]),
-                operand => self.fetch(operand, &frame, attributes)?,
-            })
-        });
-        frame.iter_mut().for_each(Value::clear);
+            })?;
+        let result = match self.output {
+            Operand::Slot(slot) => std::mem::take(&mut frame.slots[slot as usize]),
+            Operand::Built(at) => {
+                self.build(&(at..at + 1), attributes, &mut frame);
+                std::mem::take(&mut frame.built[at as usize])
+            }
+            operand => self.lend(operand, attributes, &frame).clone(),
+        };
+        frame.slots.iter_mut().for_each(Value::clear);
         let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         // As many frames as threads run at once, within reason.
         if frames.len() < 64 {
             frames.push(frame);
         }
-        result
+        Ok(result)
     }
 
     fn run_steps(
         &self,
         graph: &Graph,
         attributes: &Attributes,
-        frame: &mut [Value],
+        frame: &mut Frame,
         mut observer: Option<&mut StepObserver<'_>>,
     ) -> Result<(), (NodeId, Error)> {
         let is_seen = visible_modes() > 0;
@@ -216,15 +200,13 @@ impl Program {
                     .contains(&Operand::Slot(step.out)),
                 "a step does not write what it reads"
             );
-            let mut out = std::mem::take(&mut frame[step.out as usize]);
-            let result = if is_seen {
-                self.call_seen(step, graph, attributes, frame, &mut out)
-            } else if step.has_templates {
-                self.call_with_templates(step, attributes, frame, &mut out)
-            } else {
-                self.call(step, attributes, frame, &mut out)
+            self.build(&step.builds, attributes, frame);
+            let mut out = std::mem::take(&mut frame.slots[step.out as usize]);
+            let result = match is_seen {
+                true => self.call_seen(step, graph, attributes, frame, &mut out),
+                false => self.call(step, attributes, frame, &mut out),
             };
-            frame[step.out as usize] = out;
+            frame.slots[step.out as usize] = out;
             if let Err(error) = result {
                 return Err((step.node, error));
             }
@@ -233,14 +215,31 @@ impl Program {
             {
                 graph
                     .node(step.node)
-                    .and_then(|node| observer(node, &frame[step.out as usize]))
+                    .and_then(|node| observer(node, &frame.slots[step.out as usize]))
                     .map_err(|error| (step.node, error))?;
             }
+            for at in step.builds.start as usize..step.builds.end as usize {
+                self.templates[at].empty(&mut frame.built[at]);
+            }
             for slot in &self.frees[step.frees.start as usize..step.frees.end as usize] {
-                frame[*slot as usize].clear();
+                frame.slots[*slot as usize].clear();
             }
         }
         Ok(())
+    }
+
+    /// Fills templates with what their operands are now.
+    #[inline]
+    fn build(&self, templates: &Range<u32>, attributes: &Attributes, frame: &mut Frame) {
+        for at in templates.start as usize..templates.end as usize {
+            let mut value = std::mem::take(&mut frame.built[at]);
+            self.templates[at].fill(&mut value, &|operand| match operand {
+                // In its current state: it may have been changed in place.
+                Operand::Module(module) => module_value(&*attributes.modules[module as usize]),
+                operand => self.lend(operand, attributes, frame).clone(),
+            });
+            frame.built[at] = value;
+        }
     }
 
     #[inline]
@@ -248,15 +247,15 @@ impl Program {
         &'a self,
         operand: Operand,
         attributes: &'a Attributes,
-        frame: &'a [Value],
+        frame: &'a Frame,
     ) -> &'a Value {
-        static NONE: Value = Value::None;
         match operand {
-            Operand::Slot(slot) => &frame[slot as usize],
+            Operand::Slot(slot) => &frame.slots[slot as usize],
+            Operand::Built(at) => &frame.built[at as usize],
             Operand::Constant(constant) => &self.constants[constant as usize],
             Operand::Tensor(tensor) => &attributes.tensors[tensor as usize].1,
-            // Steps with templates take the other path.
-            Operand::Template(_) | Operand::Module(_) => &NONE,
+            // A template fills modules in.
+            Operand::Module(_) => &NONE,
         }
     }
 
@@ -265,79 +264,63 @@ impl Program {
         &self,
         step: &Step,
         attributes: &Attributes,
-        frame: &[Value],
+        frame: &Frame,
         out: &mut Value,
     ) -> Result<()> {
-        let lent = |operands: &[Operand]| -> SmallVec<[&Value; 8]> {
-            let lent = operands.iter().map(|o| self.lend(*o, attributes, frame));
-            lent.collect()
-        };
-        let (kernel, range) = match &step.callee {
-            Callee::Kernel(kernel) => (*kernel, &step.operands),
+        match &step.callee {
+            Callee::Kernel(kernel) => {
+                self.with_operands(&step.operands, attributes, frame, |args| kernel(args, out))
+            }
             Callee::Module(module) => {
-                let args = lent(self.operands_of(&step.operands));
-                return attributes.modules[*module as usize].run(&args, out);
+                self.with_operands(&step.operands, attributes, frame, |args| {
+                    attributes.modules[*module as usize].run(args, out)
+                })
             }
             Callee::Dynamic(function) => {
-                let args = lent(self.operands_of(&step.operands));
-                return function.run(&args, out);
+                self.with_operands(&step.operands, attributes, frame, |args| {
+                    function.run(args, out)
+                })
             }
             Callee::Check(relied_on) => {
-                let checked = lent(self.operands_of(&step.operands));
                 let relied_on = &self.relied_on[*relied_on as usize];
-                return checked.iter().try_for_each(|value| relied_on.check(value));
+                self.with_operands(&step.operands, attributes, frame, |args| {
+                    args.iter().try_for_each(|value| relied_on.check(value))
+                })
             }
             Callee::Method(candidates) => {
                 let receiver = self
                     .operands_of(&step.operands)
                     .first()
                     .map(|o| self.lend(*o, attributes, frame));
-                pick(candidates, receiver)?
-            }
-        };
-        match self.operands_of(range) {
-            [a] => kernel(&[self.lend(*a, attributes, frame)], out),
-            [a, b] => kernel(
-                &[
-                    self.lend(*a, attributes, frame),
-                    self.lend(*b, attributes, frame),
-                ],
-                out,
-            ),
-            operands => {
-                let args = lent(operands);
-                kernel(&args, out)
+                let (kernel, range) = pick(candidates, receiver)?;
+                self.with_operands(range, attributes, frame, |args| kernel(args, out))
             }
         }
     }
 
-    fn call_with_templates(
+    /// Lends operands to a closure.
+    #[inline]
+    fn with_operands<R>(
         &self,
-        step: &Step,
+        range: &Range<u32>,
         attributes: &Attributes,
-        frame: &[Value],
-        out: &mut Value,
-    ) -> Result<()> {
-        let own = &step.operands;
-        match &step.callee {
-            Callee::Kernel(kernel) => {
-                self.with_args(own, attributes, frame, |args| kernel(args, out))
-            }
-            Callee::Module(module) => self.with_args(own, attributes, frame, |args| {
-                attributes.modules[*module as usize].run(args, out)
-            }),
-            Callee::Dynamic(function) => {
-                self.with_args(own, attributes, frame, |args| function.run(args, out))
-            }
-            Callee::Check(_) => Ok(()),
-            Callee::Method(candidates) => {
-                let receiver = own.start..own.end.min(own.start + 1);
-                let (kernel, range) = self.with_args(&receiver, attributes, frame, |args| {
-                    pick(candidates, args.first().copied())
-                })?;
-                self.with_args(range, attributes, frame, |args| kernel(args, out))
-            }
+        frame: &Frame,
+        run: impl FnOnce(&[&Value]) -> R,
+    ) -> R {
+        const FEW: usize = 4;
+        let operands = self.operands_of(range);
+        if operands.len() > FEW {
+            let args: SmallVec<[&Value; 12]> = operands
+                .iter()
+                .map(|o| self.lend(*o, attributes, frame))
+                .collect();
+            return run(&args);
         }
+        let mut args = [&NONE; FEW];
+        for (arg, operand) in args.iter_mut().zip(operands) {
+            *arg = self.lend(*operand, attributes, frame);
+        }
+        run(&args[..operands.len()])
     }
 
     /// A step as a call that modes see.
@@ -347,14 +330,14 @@ impl Program {
         step: &Step,
         graph: &Graph,
         attributes: &Attributes,
-        frame: &[Value],
+        frame: &Frame,
         out: &mut Value,
     ) -> Result<()> {
         if let Callee::Check(_) = step.callee {
             return self.call(step, attributes, frame, out);
         }
         let here = Location::caller();
-        let mut args = self.fetch_all(&step.operands, attributes, frame)?;
+        let mut args = self.copies_of(&step.operands, attributes, frame);
         let node = graph.node(step.node)?;
         if let Callee::Module(module) = step.callee {
             *out = dispatch::call_module(&*attributes.modules[module as usize], args, here)?;
@@ -362,7 +345,7 @@ impl Program {
         }
         if let Callee::Method(candidates) = &step.callee {
             let (_, range) = pick(candidates, args.first())?;
-            args = self.fetch_all(range, attributes, frame)?;
+            args = self.copies_of(range, attributes, frame);
         }
         let functions = node.functions();
         let receiver = type_of_receiver(args.first());
@@ -380,90 +363,15 @@ impl Program {
         Ok(())
     }
 
-    /// Lends operands to a closure; structures and modules are built for it.
-    fn with_args<R>(
-        &self,
-        range: &Range<u32>,
-        attributes: &Attributes,
-        frame: &[Value],
-        run: impl FnOnce(&[&Value]) -> Result<R>,
-    ) -> Result<R> {
-        let operands = self.operands_of(range);
-        let built = operands.iter().filter(|operand| operand.is_built());
-        let built: SmallVec<[Value; 2]> = built
-            .map(|operand| self.fetch(*operand, frame, attributes))
-            .collect::<Result<_>>()?;
-        let mut built = built.iter();
-        let args: SmallVec<[&Value; 8]> = operands
-            .iter()
-            .map(|operand| match operand.is_built() {
-                true => built.next().expect("each such operand was built"),
-                false => self.lend(*operand, attributes, frame),
-            })
-            .collect();
-        run(&args)
-    }
-
-    fn fetch_all(
-        &self,
-        range: &Range<u32>,
-        attributes: &Attributes,
-        frame: &[Value],
-    ) -> Result<Vec<Value>> {
+    fn copies_of(&self, range: &Range<u32>, attributes: &Attributes, frame: &Frame) -> Vec<Value> {
         let operands = self.operands_of(range).iter();
         operands
-            .map(|o| self.fetch(*o, frame, attributes))
+            .map(|operand| self.lend(*operand, attributes, frame).clone())
             .collect()
     }
 
     fn operands_of(&self, range: &Range<u32>) -> &[Operand] {
         &self.operands[range.start as usize..range.end as usize]
-    }
-
-    fn fetch(&self, operand: Operand, frame: &[Value], attributes: &Attributes) -> Result<Value> {
-        match operand {
-            Operand::Template(template) => {
-                self.build(&self.templates[template as usize], frame, attributes)
-            }
-            // In its current state: it may have been changed in place.
-            Operand::Module(module) => Ok(module_value(&*attributes.modules[module as usize])),
-            operand => Ok(self.lend(operand, attributes, frame).clone()),
-        }
-    }
-
-    /// Builds a structured argument; its depth is bounded where arguments enter the graph.
-    fn build(
-        &self,
-        template: &Template,
-        frame: &[Value],
-        attributes: &Attributes,
-    ) -> Result<Value> {
-        let all = |items: &[Template]| {
-            items
-                .iter()
-                .map(|t| self.build(t, frame, attributes))
-                .collect::<Result<Box<[Value]>>>()
-        };
-        let three = |[a, b, c]: &[Template; 3]| -> Result<[Value; 3]> {
-            Ok([
-                self.build(a, frame, attributes)?,
-                self.build(b, frame, attributes)?,
-                self.build(c, frame, attributes)?,
-            ])
-        };
-        Ok(match template {
-            Template::Leaf(operand) => self.fetch(*operand, frame, attributes)?,
-            Template::List(items) => Value::List(all(items)?),
-            Template::Tuple(items) => Value::Tuple(all(items)?),
-            Template::Dict(items) => Value::Dict(Box::new(
-                items
-                    .iter()
-                    .map(|(k, t)| Ok((k.clone(), self.build(t, frame, attributes)?)))
-                    .collect::<Result<_>>()?,
-            )),
-            Template::Slice(parts) => Value::Slice(Box::new(three(parts)?)),
-            Template::Range(parts) => Value::Range(Box::new(three(parts)?)),
-        })
     }
 }
 
@@ -500,6 +408,7 @@ fn type_of_receiver(receiver: Option<&Value>) -> Option<TypeId> {
 
 impl Compiler<'_> {
     fn node(&mut self, node: NodeRef<'_>) -> Result<()> {
+        let builds = index(self.program.templates.len())?;
         let (callee, operands) = match node.op() {
             Op::Placeholder(_) => {
                 let slot = if node.num_users() > 0 {
@@ -585,15 +494,11 @@ impl Compiler<'_> {
         }
         let frees = index(frees_from)?..index(self.program.frees.len())?;
         self.free_slots.extend(&self.program.frees[frees_from..]);
-        let has_templates = self
-            .program
-            .operands_of(&operands)
-            .iter()
-            .any(|o| matches!(o, Operand::Template(_) | Operand::Module(_)));
+        let builds = builds..index(self.program.templates.len())?;
         self.program.steps.push(Step {
             callee,
             operands,
-            has_templates,
+            builds,
             out,
             frees,
             node: node.id(),
@@ -616,7 +521,7 @@ impl Compiler<'_> {
         self.program.steps.push(Step {
             callee: Callee::Check(at),
             operands: operands..operands + 1,
-            has_templates: false,
+            builds: 0..0,
             out,
             frees: frees..frees,
             node: node.id(),
@@ -682,60 +587,38 @@ impl Compiler<'_> {
         Ok(Operand::Constant(index(self.program.constants.len() - 1)?))
     }
 
+    /// The operand of an argument of a call; a structure of literals is a literal.
     fn operand(&mut self, arg: &Argument) -> Result<Operand> {
-        Ok(match self.template(arg)? {
-            Template::Leaf(operand) => operand,
-            structure => {
-                self.program.templates.push(structure);
-                Operand::Template(index(self.program.templates.len() - 1)?)
-            }
-        })
+        let mut is_literal = true;
+        arg.for_each_node(&mut |_| is_literal = false);
+        if is_literal {
+            let literal = arg.to_value(&mut |_| Ok(Value::None))?;
+            return self.constant(literal);
+        }
+        match Template::of(arg, &mut |leaf| self.leaf(leaf))? {
+            Template::Leaf(operand @ Operand::Module(_)) => self.template(Template::Leaf(operand)),
+            Template::Leaf(operand) => Ok(operand),
+            structure => self.template(structure),
+        }
     }
 
-    fn three(&mut self, [a, b, c]: &[Argument; 3]) -> Result<[Template; 3]> {
-        Ok([self.template(a)?, self.template(b)?, self.template(c)?])
+    fn template(&mut self, template: Template) -> Result<Operand> {
+        self.program.templates.push(template);
+        Ok(Operand::Built(index(self.program.templates.len() - 1)?))
     }
 
-    fn template(&mut self, arg: &Argument) -> Result<Template> {
-        let leaf = match arg {
-            Argument::Node(id) => {
-                let place = self.places.get(id.index as usize).copied().flatten();
-                return place.map(Template::Leaf).ok_or_else(|| {
-                    let name = self.graph.node(*id).map(|n| n.name().to_string());
-                    Error::msg(format_args!(
-                        "%{} is used before it is computed",
-                        name.unwrap_or_default()
-                    ))
-                });
-            }
-            Argument::List(items) => {
-                return Ok(Template::List(
-                    items
-                        .iter()
-                        .map(|a| self.template(a))
-                        .collect::<Result<_>>()?,
-                ));
-            }
-            Argument::Tuple(items) => {
-                return Ok(Template::Tuple(
-                    items
-                        .iter()
-                        .map(|a| self.template(a))
-                        .collect::<Result<_>>()?,
-                ));
-            }
-            Argument::Dict(items) => {
-                return Ok(Template::Dict(
-                    items
-                        .iter()
-                        .map(|(k, a)| Ok((k.clone(), self.template(a)?)))
-                        .collect::<Result<_>>()?,
-                ));
-            }
-            Argument::Slice(parts) => return Ok(Template::Slice(Box::new(self.three(parts)?))),
-            Argument::Range(parts) => return Ok(Template::Range(Box::new(self.three(parts)?))),
-            plain => plain.plain_value().unwrap_or_default(),
+    /// The operand of an argument that is no structure.
+    fn leaf(&mut self, arg: &Argument) -> Result<Operand> {
+        let Argument::Node(id) = arg else {
+            return self.constant(arg.plain_value().unwrap_or_default());
         };
-        self.constant(leaf).map(Template::Leaf)
+        let place = self.places.get(id.index as usize).copied().flatten();
+        place.ok_or_else(|| {
+            let name = self.graph.node(*id).map(|n| n.name().to_string());
+            Error::msg(format_args!(
+                "%{} is used before it is computed",
+                name.unwrap_or_default()
+            ))
+        })
     }
 }
