@@ -1,10 +1,12 @@
 //! Convolutions on blocked images against plain loops in f64, on random sizes, at every level of the machine.
 
+mod common;
 mod reference;
 
+use common::Random;
 use fx_kernels::conv::{Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec, grouped_nchw};
 use fx_kernels::{Activation, Level};
-use reference::{Random, activate, close, conv, largest};
+use reference::{activate, close, conv, largest};
 
 /// Runs one convolution at every level, with and without a residual, and compares it.
 fn check(

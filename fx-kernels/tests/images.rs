@@ -1,10 +1,12 @@
 //! Pools and element-wise operations on blocked images against plain loops in f64, at every level of the machine.
 
+mod common;
 mod reference;
 
+use common::Random;
 use fx_kernels::conv::{self, Blocked, PoolSpec};
 use fx_kernels::{Activation, Level};
-use reference::{Random, activate, close};
+use reference::{activate, close};
 
 type Sizes = (usize, usize, usize, usize);
 

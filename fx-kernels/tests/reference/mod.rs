@@ -1,39 +1,9 @@
-//! Plain loops in f64 that the kernels are compared with, and random numbers.
+//! Plain loops in f64 that the kernels are compared with.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use fx_kernels::Activation;
 use fx_kernels::conv::ConvSpec;
-
-/// Numbers by a linear congruence.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    /// Between -1 and 1.
-    pub fn float(&mut self) -> f32 {
-        (self.next() % 20_001) as f32 / 10_000.0 - 1.0
-    }
-
-    pub fn floats(&mut self, n: usize) -> Vec<f32> {
-        (0..n).map(|_| self.float()).collect()
-    }
-}
 
 pub fn activate(activation: Activation, x: f64) -> f64 {
     match activation {
