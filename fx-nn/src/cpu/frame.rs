@@ -16,6 +16,7 @@ use super::array::{Array, Dims, Memory, strides_of};
 use super::draft::{Id, SizeArg};
 use super::memory::{ImageSizes, Pool};
 use crate::Tensor;
+use crate::room;
 
 /// What a register holds.
 #[derive(Debug, Clone, Default)]
@@ -205,13 +206,18 @@ fn converted(storage: &Storage, layout: &Layout, out: &mut [f32]) -> Result<()> 
     Ok(())
 }
 
+/// The number of floats of a result, which have to fit into memory.
+pub(super) fn room_of(dims: &[usize]) -> Result<usize> {
+    room::of("a compiled step", dims, candle_core::DType::F32).map_err(Error::other)
+}
+
 /// An array that a closure fills.
 pub(super) fn filled(
     dims: Dims,
     pool: &mut Pool,
     fill: impl FnOnce(&mut [f32]) -> Result<()>,
 ) -> Result<Array> {
-    let len = dims.iter().product();
+    let len = room_of(&dims)?;
     let buffer = pool.buffer(len, fill)?;
     Ok(Array {
         strides: strides_of(&dims),
@@ -230,7 +236,7 @@ pub(super) fn array(
     if !pool.gives_result {
         return filled(dims, pool, |out| fill(out).map_err(sizes_differ)).map(Register::Array);
     }
-    let mut floats = vec![0.0; dims.iter().product()];
+    let mut floats = vec![0.0; room_of(&dims)?];
     fill(&mut floats).map_err(sizes_differ)?;
     Ok(result(dims, floats))
 }
@@ -270,6 +276,9 @@ pub(super) fn image(
     pool: &mut Pool,
     fill: impl FnOnce(&mut Blocked) -> Result<(), SizeError>,
 ) -> Result<Register> {
+    let (batch, channels, height, width, halo) = sizes;
+    let sides = [height, width].map(|side| side.saturating_add(2 * halo));
+    room_of(&[batch, channels, sides[0], sides[1]])?;
     let image = pool.image(sizes, |image| fill(image).map_err(sizes_differ))?;
     Ok(Register::Image(image))
 }

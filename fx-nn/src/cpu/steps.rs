@@ -14,7 +14,9 @@ use smallvec::SmallVec;
 
 use super::array::{Array, Dims, broadcast};
 use super::draft::{Id, Kind};
-use super::frame::{Reading, Register, array, filled, image, place, result, sizes_differ, slice};
+use super::frame::{
+    Reading, Register, array, filled, image, place, result, room_of, sizes_differ, slice,
+};
 use super::memory::{ImageSizes, Pool, sizes_of};
 use super::program::{Kernel, Step};
 use crate::Tensor;
@@ -150,6 +152,7 @@ impl Reading<'_> {
                         strides: &array.strides,
                     })
                     .collect();
+                room_of(&dims)?;
                 if pool.gives_result {
                     let floats = tape.collect(level, &dims, &operands);
                     return Ok(result(dims, floats.map_err(sizes_differ)?));

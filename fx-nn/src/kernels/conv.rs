@@ -1,13 +1,18 @@
 //! Two-dimensional convolution with separate options for each axis.
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp2, DType, Error, Layout, Result, Shape, Tensor, bail};
+use fx_kernels::Level;
+use fx_kernels::conv::{ConvSpec, grouped_nchw};
 
 use super::dim::same_dtype;
 use super::expand::channel;
+use super::fold::slice;
 use super::widen::{is_half, widened};
 use super::window::{Axis, NOTHING, image, like};
 use crate::room;
 
+/// Groups of at most so many input channels are summed tap by tap: nothing is laid out.
+const FEW: usize = 8;
 /// Columns of more values than this are not laid out when candle's own convolution will do.
 const LARGE: usize = 1 << 23;
 /// The same limit if a gradient is needed: candle's own is several times slower.
@@ -98,7 +103,23 @@ pub fn conv2d(
         axes: [rows, columns],
         out: [oh, ow],
     };
-    let y = if sides.suits_candle(&image, w) {
+    let y = if groups > 1 && ins <= FEW && is_plain([Some(&image), Some(w), b]) {
+        let grouped = Grouped {
+            spec: ConvSpec {
+                in_channels: c,
+                out_channels: outs,
+                groups,
+                kernel: [kh, kw],
+                stride: [stride.0, stride.1],
+                padding: [padding.0, padding.1],
+                dilation: [dilation.0, dilation.1],
+            },
+            bias: b.map(Tensor::to_vec1).transpose()?,
+        };
+        image
+            .contiguous()?
+            .apply_op2_no_bwd(&w.contiguous()?, &grouped)?
+    } else if sides.suits_candle(&image, w) {
         let y = image.conv2d(w, padding.0, stride.0, dilation.0, groups)?;
         match b {
             Some(b) => y.add(&channel(op, b, y.dims())?)?,
@@ -108,6 +129,48 @@ pub fn conv2d(
         product(&image, w, b, &sides, groups)?
     };
     like(x, y)
+}
+
+/// Whether all are of `f32` on the CPU, and none needs a gradient.
+fn is_plain(all: [Option<&Tensor>; 3]) -> bool {
+    let is_plain = |t: &&Tensor| t.dtype() == DType::F32 && t.device().is_cpu() && !t.track_op();
+    all.iter().flatten().all(is_plain)
+}
+
+/// A convolution with few channels in a group, as depthwise ones, without windows laid out.
+struct Grouped {
+    spec: ConvSpec,
+    bias: Option<Vec<f32>>,
+}
+
+impl CustomOp2 for Grouped {
+    fn name(&self) -> &'static str {
+        "conv2d"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        w: &CpuStorage,
+        w_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (n, _, height, width) = x_layout.shape().dims4()?;
+        let (oh, ow) = self.spec.out_size(height, width);
+        let shape = Shape::from((n, self.spec.out_channels, oh, ow));
+        let mut out = vec![0.0; shape.elem_count()];
+        grouped_nchw(
+            Level::best(),
+            &self.spec,
+            slice("conv2d", x, x_layout)?,
+            slice("conv2d", w, w_layout)?,
+            self.bias.as_deref(),
+            (n, height, width),
+            &mut out,
+        )
+        .map_err(Error::wrap)?;
+        Ok((CpuStorage::F32(out), shape))
+    }
 }
 
 struct Sides {

@@ -223,7 +223,7 @@ impl<T: Copy> Columns<'_, T> {
 }
 
 /// The elements of a contiguous tensor.
-fn slice<'a, T: WithDType>(
+pub fn slice<'a, T: WithDType>(
     name: &str,
     storage: &'a CpuStorage,
     layout: &Layout,

@@ -1,0 +1,194 @@
+//! Compiled modules on inputs that are odd, wrong or changed, and from several threads: the numbers of
+//! the source, or its error.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fx_nn::cpu::Cpu;
+use fx_nn::no_grad;
+use fx_nn::passes::backend::Compile;
+use fx_nn::prelude::*;
+
+/// Convolutions with and without groups, pools, norms and a linear layer.
+#[derive(Clone, Component)]
+struct Net {
+    first: nn::Conv2d,
+    norm: nn::BatchNorm2d,
+    depthwise: nn::Conv2d,
+    last: nn::Conv2d,
+    head: nn::Linear,
+}
+
+#[trace]
+impl Net {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let h = self.norm.forward(&self.first.forward(x)?)?.relu()?;
+        let h = (self.depthwise.forward(&h)? + &h)?;
+        let h = self.last.forward(&h)?.silu()?;
+        self.head.forward(&h.mean([2, 3], false)?)
+    }
+}
+
+fn net() -> Result<(GraphModule, GraphModule)> {
+    fx_nn::manual_seed(0);
+    let mut net = Net {
+        first: nn::Conv2d::new(3, 20, 3)?.stride(2).padding(1),
+        norm: nn::BatchNorm2d::new(20)?,
+        depthwise: nn::Conv2d::grouped(20, 20, 3, 20)?.padding(1),
+        last: nn::Conv2d::new(20, 17, 1)?,
+        head: nn::Linear::new(17, 5)?,
+    };
+    net.eval();
+    nn::set_requires_grad(&mut net, false)?;
+    let gm = symbolic_trace(&net)?;
+    let fast = gm.compile(Compile::new(Cpu::new()).like(&Tensor::zeros((1, 3, 8, 8))?))?;
+    Ok((gm, fast))
+}
+
+fn numbers(y: &Tensor) -> Result<Vec<f32>> {
+    y.flatten(0, -1)?.to_vec1()
+}
+
+/// Both give the same numbers, NaN and infinities included.
+fn same(gm: &GraphModule, fast: &GraphModule, x: &Tensor) -> Result<()> {
+    let (expected, found): (Tensor, Tensor) = (gm.forward(x)?, fast.forward(x)?);
+    assert_eq!(found.dims()?, expected.dims()?);
+    for (f, e) in numbers(&found)?.iter().zip(numbers(&expected)?) {
+        let is_same =
+            *f == e || (f.is_nan() && e.is_nan()) || (f - e).abs() <= 1e-5 * e.abs().max(1.0);
+        assert!(is_same, "{f}, not {e}, for {:?}", x.dims()?);
+    }
+    Ok(())
+}
+
+#[test]
+fn odd_sizes_and_empty_batches() -> Result<()> {
+    let (gm, fast) = net()?;
+    for (batch, height, width) in [
+        (1, 1, 1),
+        (2, 1, 7),
+        (1, 5, 3),
+        (3, 16, 17),
+        (1, 33, 31),
+        (0, 8, 8),
+        (1, 2, 100),
+    ] {
+        same(&gm, &fast, &Tensor::randn((batch, 3, height, width))?)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn special_numbers() -> Result<()> {
+    let (gm, fast) = net()?;
+    for special in [
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::MIN_POSITIVE / 2.0,
+        f32::MAX,
+    ] {
+        let mut x = vec![0.5; 3 * 9 * 9];
+        x[40] = special;
+        same(&gm, &fast, &Tensor::from_vec(x, (1, 3, 9, 9))?)?;
+    }
+    let chain = symbolic_trace(traced!(|x: Tensor| {
+        let h = x.exp()?;
+        (((h + 1.0)? * 0.5)?.sqrt()? - &x)?.relu()
+    }))?;
+    let x = Tensor::from_vec(
+        vec![
+            f32::NAN,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            1e-40,
+            -1e-40,
+            0.0,
+            -0.0,
+            3e38,
+        ],
+        (8,),
+    )?;
+    let fast = chain.compile(Compile::new(Cpu::new()).like(&x))?;
+    same(&chain, &fast, &x)
+}
+
+#[test]
+fn wrong_inputs_are_the_errors_of_the_source() -> Result<()> {
+    let (gm, fast) = net()?;
+    for dims in [vec![1, 4, 8, 8], vec![3, 8], vec![1, 3, 8, 8, 1]] {
+        let x = Tensor::zeros(dims)?;
+        let (expected, found) = (gm.forward::<Tensor>(&x), fast.forward::<Tensor>(&x));
+        let (Err(expected), Err(found)) = (expected, found) else {
+            panic!("{:?} is not an input", x.dims()?);
+        };
+        let last = |text: String| text.lines().last().unwrap_or_default().to_string();
+        assert_eq!(last(found.to_string()), last(expected.to_string()));
+    }
+    // In other elements the source runs, and gives what it gives.
+    let x = Tensor::zeros((1, 3, 8, 8))?.to_dtype(DType::F64)?;
+    assert!(gm.forward::<Tensor>(&x).is_err() && fast.forward::<Tensor>(&x).is_err());
+    Ok(())
+}
+
+#[test]
+fn results_that_do_not_fit_into_memory() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: Tensor, y: Tensor| ((x + y)? * 2.0)?.relu()))?;
+    let (x, y) = (Tensor::zeros((4, 1))?, Tensor::zeros((1, 4))?);
+    let fast = gm.compile(Compile::new(Cpu::new()).like((&x, &y)))?;
+    // Nothing is allocated for these.
+    let x = Tensor::zeros((1, 1))?.expand((1 << 30, 1))?;
+    let y = Tensor::zeros((1, 1))?.expand((1, 1 << 30))?;
+    let error = fast
+        .forward::<Tensor>((&x, &y))
+        .expect_err("there is not so much memory");
+    assert!(error.to_string().contains("memory"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn threads_share_a_compiled_module() -> Result<()> {
+    let (gm, fast) = net()?;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..5)
+            .map(|i| {
+                let (gm, fast) = (&gm, &fast);
+                scope.spawn(move || -> Result<()> {
+                    for round in 0..8 {
+                        same(
+                            gm,
+                            fast,
+                            &Tensor::randn((1 + round % 2, 3, 8 + i, 8 + round))?,
+                        )?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().expect("no thread panics"))
+    })
+}
+
+/// Fails loudly on what it does not like.
+#[wrap]
+fn particular(x: &Tensor) -> Result<Tensor> {
+    let first = numbers(x)?[0];
+    assert!(first >= 0.0, "the first number is {first}");
+    Ok(x.clone())
+}
+
+#[test]
+fn a_panic_in_a_step_leaves_the_module_usable() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: Tensor| {
+        let h = particular(&(x * 2.0)?.tanh()?)?;
+        (h.exp()? + 1.0)?.relu()
+    }))?;
+    let x = Tensor::ones((4, 4))?;
+    let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+    same(&gm, &fast, &x)?;
+    let wrong = Tensor::full((4, 4), -1.0)?;
+    let run = || no_grad(|| fast.forward::<Tensor>(&wrong));
+    assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+    same(&gm, &fast, &x)
+}
