@@ -78,7 +78,8 @@ pub fn all() -> Result<Vec<Case>> {
             "hf_clip",
             traced(clip::CLIPModel::new(&clip::Config::from_json(CLIP)?)?)?,
             |n| {
-                let ids = tokens(n, 10, 96)?;
+                // Each text has one end.
+                let ids = ops::pad(&tokens(n, 9, 31)?, [0, 1], "constant", 31.0)?;
                 let mask = ops::ones_like(&ids, None)?;
                 Ok(vec![ids, images(n, 3, 24)?.remove(0), mask])
             },

@@ -57,6 +57,7 @@ pub(super) fn extract(
     last_read.extend(outputs.map(|output| (output.name.clone(), usize::MAX)));
     let mut taken: FxHashMap<String, usize> = FxHashMap::default();
     let mut functions: Vec<FunctionProto> = Vec::new();
+    let mut calls: FxHashMap<String, usize> = FxHashMap::default();
     let mut known: FxHashMap<Vec<u8>, String> = FxHashMap::default();
     let mut inside: FxHashSet<String> = FxHashSet::default();
     for (at, (key, run)) in runs.into_iter().enumerate() {
@@ -135,10 +136,17 @@ pub(super) fn extract(
             functions.push(function.clone());
             name
         });
+        // A module whose nodes do not stand together has several calls.
+        let count = calls.entry(path.clone()).or_default();
+        let call = match *count {
+            0 => path,
+            count => format!("{path}:{count}"),
+        };
+        *count += 1;
         graph.node.push(NodeProto {
             op_type: name.clone(),
             domain: "fx.layers".to_string(),
-            name: path,
+            name: call,
             input: inputs,
             output: outputs,
             metadata_props: metadata,
