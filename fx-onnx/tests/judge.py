@@ -1,6 +1,8 @@
 """What others make of our files, and we of theirs.
 
-    cargo run --release -p fx-onnx --example onnx_out -- DIR     # writes our files
+    python fx-onnx/tests/judge.py                                 # all that follows, in a folder that is removed again
+
+    cargo run --release -p fx-onnx --example onnx_out -- DIR     # writes our files (8 GB)
     python fx-onnx/tests/judge.py out DIR                         # onnx.checker and onnxruntime on them
     python fx-onnx/tests/judge.py nodes DIR                       # node counts beside those of torch's exporter
     python fx-onnx/tests/judge.py in DIR                          # torch's exports, read by `examples/onnx_in`
@@ -9,8 +11,10 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import onnx
@@ -242,7 +246,25 @@ def rust(folder):
     return subprocess.run([*command, *map(str, paths)], cwd=HERE.parent.parent).returncode
 
 
+def all_of_them():
+    """Our files are written and judged, then theirs; whether one of them fails."""
+    failed = False
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        ours, theirs, sources = folder / "ours", folder / "theirs", folder / "rust"
+        command = ["cargo", "run", "--release", "-q", "-p", "fx-onnx", "--example", "onnx_out", "--", str(ours)]
+        failed |= subprocess.run(command, cwd=HERE.parent.parent).returncode != 0
+        failed |= bool(judge_out(ours)) | bool(counts(ours))
+        shutil.rmtree(ours)
+        failed |= judge_in(theirs) != 0
+        shutil.rmtree(theirs)
+        failed |= rust(sources) != 0
+    return failed
+
+
 def main():
+    if len(sys.argv) == 1:
+        return all_of_them()
     what, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     return {"out": judge_out, "nodes": counts, "in": judge_in, "rust": rust}[what](folder)
 

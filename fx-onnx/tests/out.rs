@@ -4,7 +4,7 @@
 #[path = "../examples/support/mod.rs"]
 mod support;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fx_nn::ir::{Argument, FunctionTable, NodeRef, Op, ValueMeta, registry};
 use fx_nn::module::ComponentExt;
@@ -14,6 +14,7 @@ use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::NodeId;
 use fx_nn::{Bound, control};
+use fx_onnx::proto::ModelProto;
 use fx_onnx::{Export, Layers, Load, OnnxExt, Weights};
 use prost::Message;
 use support::rten;
@@ -160,6 +161,19 @@ fn models_come_back() -> Result<()> {
         let (_, report) = case.gm.to_onnx_bytes(&export)?;
         let error = report.max_rel_err.unwrap_or(1.0);
         assert!(error < 1e-5, "{}: {error}", case.name);
+
+        // With modules as functions, every node still has a name of its own.
+        let (bytes, _) = case.gm.to_onnx_bytes(&export.layers(Layers::Functions))?;
+        let file = ModelProto::decode(&*bytes).map_err(Error::other)?;
+        let mut names = HashSet::new();
+        for node in file.graph.unwrap_or_default().node {
+            assert!(
+                names.insert(node.name.clone()),
+                "{}: {}",
+                case.name,
+                node.name
+            );
+        }
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
+use crate::ir::graph::Graph;
 use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::ValueMeta;
 use crate::trace::appending::GraphAppendingTracer;
@@ -213,6 +214,7 @@ impl Decompositions {
         let result = cx.recording_before(node, || rule(&call))?;
         let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
         let mut graph = cx.graph_mut()?;
+        keep_metas(&mut graph, node, &new)?;
         graph.substitute(node, &new)?;
         Ok(Made { before, node })
     }
@@ -248,6 +250,27 @@ impl Decompositions {
         }
         Ok(())
     }
+}
+
+/// Says of the results of a rule what is known of the call: calls that take them are decomposed too.
+fn keep_metas(graph: &mut Graph, node: NodeId, new: &Argument) -> Result<()> {
+    let Some(meta) = graph.node(node)?.meta::<ValueMeta>().cloned() else {
+        return Ok(());
+    };
+    let pairs: Vec<(&Argument, &ValueMeta)> = match (new, &meta) {
+        (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
+            items.iter().zip(metas).collect()
+        }
+        _ => vec![(new, &meta)],
+    };
+    for (item, meta) in pairs {
+        if let Some(id) = item.as_node()
+            && graph.node(id)?.meta::<ValueMeta>().is_none()
+        {
+            graph.node_mut(id)?.set_meta(meta.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Where a rule's nodes are: after `before`, up to `node`.

@@ -35,11 +35,11 @@ impl Case {
     }
 }
 
-fn images(batch: usize, channels: usize, size: usize) -> Result<Vec<Tensor>> {
+pub fn images(batch: usize, channels: usize, size: usize) -> Result<Vec<Tensor>> {
     Ok(vec![Tensor::randn((batch, channels, size, size))?])
 }
 
-fn tokens(batch: usize, length: usize, vocab: i64) -> Result<Tensor> {
+pub fn tokens(batch: usize, length: usize, vocab: i64) -> Result<Tensor> {
     let ids: Vec<i64> = (0..(batch * length) as i64)
         .map(|i| (i * 7 + 3) % vocab)
         .collect();
@@ -215,5 +215,6 @@ pub fn all() -> Result<Vec<Case>> {
         |n| images(n, 3, 64),
         [1, 2, 3],
     );
+    cases.extend(super::families::all()?);
     Ok(cases)
 }

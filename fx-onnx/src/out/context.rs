@@ -9,7 +9,8 @@ use fx_nn::ir::{Scope as ModuleScope, TensorMeta};
 use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
-use rustc_hash::{FxHashMap, FxHashSet};
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::value::{Name, Operand};
 use crate::dtype;
@@ -31,11 +32,35 @@ pub(super) enum SymbolSource {
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub nodes: Vec<NodeProto>,
+    /// The mark of each node.
+    pub marks: Vec<Arc<Mark>>,
     pub value_info: Vec<ValueInfoProto>,
     /// The symbols that its values know.
     pub symbols: FxHashMap<Arc<str>, SymbolSource>,
     /// The sizes that are computed here: names of values of shape `[1]`.
-    pub sizes: FxHashMap<Dim, Name>,
+    pub sizes: IndexMap<Dim, Name, FxBuildHasher>,
+}
+
+/// How far a graph was written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub nodes: usize,
+    pub sizes: usize,
+}
+
+impl Scope {
+    pub fn reserve(&mut self, nodes: usize) {
+        self.nodes.reserve(nodes);
+        self.marks.reserve(nodes);
+        self.value_info.reserve(nodes);
+    }
+
+    pub fn here(&self) -> Place {
+        Place {
+            nodes: self.nodes.len(),
+            sizes: self.sizes.len(),
+        }
+    }
 }
 
 /// The elements of a constant.
@@ -56,7 +81,8 @@ pub(super) struct Constant {
     pub elements: Elements,
 }
 
-/// What each node that a call makes is marked with.
+/// What each node that a call makes is marked with. It is put on the nodes when they are written: in a large file, the
+/// marks are most of the text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mark {
     pub node: String,
@@ -74,7 +100,7 @@ pub struct Cx {
     pub(super) known: FxHashMap<(DType, Vec<usize>, Vec<u8>), Name>,
     pub(super) names: FxHashSet<Arc<str>>,
     pub(super) domains: Vec<(String, i64)>,
-    pub(super) mark: Mark,
+    pub(super) mark: Arc<Mark>,
     pub(super) left_out: Vec<String>,
     pub(super) warnings: Vec<String>,
     pub(super) counter: u32,
@@ -89,7 +115,7 @@ impl Cx {
             known: FxHashMap::default(),
             names: FxHashSet::default(),
             domains: Vec::new(),
-            mark: Mark::default(),
+            mark: Arc::default(),
             left_out: Vec::new(),
             warnings: Vec::new(),
             counter: 0,
@@ -236,15 +262,16 @@ impl Cx {
         self.scopes.push(Scope::default());
     }
 
-    /// Ends it.
-    pub(super) fn close(&mut self, name: &str) -> GraphProto {
+    /// Ends it: the graph, and the mark of each of its nodes.
+    pub(super) fn close(&mut self, name: &str) -> (GraphProto, Vec<Arc<Mark>>) {
         let scope = self.scopes.pop().expect("a graph that was opened");
-        GraphProto {
+        let graph = GraphProto {
             node: scope.nodes,
             value_info: scope.value_info,
             name: name.to_string(),
             ..GraphProto::default()
-        }
+        };
+        (graph, scope.marks)
     }
 }
 
@@ -401,43 +428,63 @@ impl NodeBuilder<'_> {
 
     /// Writes the node; the names of its results.
     pub fn outputs(mut self, count: usize) -> Vec<Name> {
-        let hint = self.cx.mark.node.clone();
-        let hint = format!("{hint}.{}", self.proto.op_type.to_lowercase());
+        let hint = format!(
+            "{}.{}",
+            self.cx.mark.node,
+            self.proto.op_type.to_lowercase()
+        );
         let names: Vec<Name> = (0..count).map(|_| self.cx.fresh(&hint)).collect();
         self.proto.output = names.iter().map(ToString::to_string).collect();
         while self.proto.input.last().is_some_and(String::is_empty) {
             self.proto.input.pop();
         }
-        self.cx.mark.clone().put(&mut self.proto);
-        self.cx.scope().nodes.push(self.proto);
+        self.proto.name = self.proto.output.first().cloned().unwrap_or_default();
+        let mark = self.cx.mark.clone();
+        let scope = self.cx.scope();
+        scope.nodes.push(self.proto);
+        scope.marks.push(mark);
         names
     }
 }
 
+/// The model, the modules around a node, and the node, as a list in Python's words.
+fn quoted<'s>(modules: impl Iterator<Item = &'s str>, node: &'s str) -> String {
+    let mut text = String::from("['");
+    for item in modules.chain([node]) {
+        text.push_str("', '");
+        text.push_str(item);
+    }
+    text.push_str("']");
+    text
+}
+
 impl Mark {
-    /// Marks a node: its name, its source line, and its modules, as PyTorch's exporter does, so that
+    /// Marks a node: its source line, and its modules, as PyTorch's exporter does, so that
     /// tools which group nodes find them.
-    fn put(&self, proto: &mut NodeProto) {
-        proto.name = proto.output.first().cloned().unwrap_or_default();
+    pub fn put(&self, proto: &mut NodeProto) {
         proto.doc_string.clone_from(&self.doc);
-        let listed = |of: &mut dyn Iterator<Item = &str>| {
-            let quoted: Vec<String> = of.map(|item| format!("'{item}'")).collect();
-            format!("[{}]", quoted.join(", "))
-        };
-        let paths: Vec<&str> = self.modules.iter().map(|(path, _)| &**path).collect();
-        let names = std::iter::once("").chain(paths.iter().copied());
-        let types = std::iter::once("").chain(self.modules.iter().map(|(_, ty)| &**ty));
+        let modules = || self.modules.iter();
+        let mut namespace = String::new();
+        for (path, _) in modules() {
+            if !namespace.is_empty() {
+                namespace.push('/');
+            }
+            namespace.push_str(path);
+        }
+        let names = quoted(modules().map(|(path, _)| &**path), &self.node);
+        let types = quoted(modules().map(|(_, ty)| &**ty), &proto.op_type);
         proto.metadata_props = vec![
-            entry("namespace", paths.join("/")),
-            entry(
-                "pkg.torch.onnx.name_scopes",
-                listed(&mut names.chain([&*self.node])),
-            ),
-            entry(
-                "pkg.torch.onnx.class_hierarchy",
-                listed(&mut types.chain([&*proto.op_type])),
-            ),
+            entry("namespace", namespace),
+            entry("pkg.torch.onnx.name_scopes", names),
+            entry("pkg.torch.onnx.class_hierarchy", types),
             entry("pkg.fx.node", self.node.clone()),
         ];
+    }
+}
+
+/// Marks nodes, each with its own.
+pub(super) fn put_all(marks: Vec<Arc<Mark>>, nodes: &mut [NodeProto]) {
+    for (node, mark) in nodes.iter_mut().zip(marks) {
+        mark.put(node);
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a graph inside reads what is outside by name; what it carries has one type from turn to turn.
 
+use std::sync::Arc;
+
 use fx_nn::control::{Cond, Scan, While};
 use fx_nn::ir::{TensorMeta, ValueMeta};
 use fx_nn::module::Module;
@@ -11,7 +13,7 @@ use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use super::call::operand;
-use super::context::{Mark, value_info};
+use super::context::{Mark, put_all, value_info};
 use super::graph::Writer;
 use super::prepare::prepare;
 use super::value::{Name, Operand, Val};
@@ -105,10 +107,10 @@ fn side(
     let mark = writer.cx.mark.clone();
     let results = writer.graph(ready.graph(), ready.attributes(), values)?;
     let mut outputs = Vec::new();
-    writer.cx.mark = Mark {
+    writer.cx.mark = Arc::new(Mark {
         node: format!("{}.{name}", mark.node),
-        ..mark.clone()
-    };
+        ..Mark::clone(&mark)
+    });
     for (at, result) in results.iter().enumerate() {
         let dtype = types.get(at).copied().unwrap_or(DType::F32);
         let of = writer.cx.operand(result, dtype)?;
@@ -118,7 +120,8 @@ fn side(
         outputs.push(value_info(&made, &meta)?);
     }
     writer.cx.mark = mark;
-    let mut graph = writer.cx.close(name);
+    let (mut graph, marks) = writer.cx.close(name);
+    put_all(marks, &mut graph.node);
     graph.input = infos;
     graph.output = outputs;
     Ok(graph)

@@ -6,7 +6,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use prost::Message;
 
-use super::context::Constant;
 use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto};
 
 /// The path of the outermost module of a node.
@@ -33,10 +32,9 @@ type Run = (Option<(String, String)>, Vec<NodeProto>);
 /// Puts the nodes of modules into functions; the functions.
 pub(super) fn extract(
     graph: &mut GraphProto,
-    constants: &[Constant],
     opset: i64,
+    versions: &[(String, i64)],
 ) -> Vec<FunctionProto> {
-    let _ = constants;
     let nodes = std::mem::take(&mut graph.node);
     // Runs of nodes of one module: what stands between them keeps them apart.
     let mut runs: Vec<Run> = Vec::new();
@@ -50,17 +48,19 @@ pub(super) fn extract(
             _ => runs.push((key, vec![node])),
         }
     }
-    let mut wanted: FxHashSet<String> = graph.output.iter().map(|o| o.name.clone()).collect();
-    let reads: Vec<FxHashSet<String>> = runs.iter().map(|(_, run)| read_by(run)).collect();
-    let mut later: Vec<FxHashSet<String>> = vec![FxHashSet::default(); runs.len()];
-    for at in (0..runs.len()).rev() {
-        later[at].clone_from(&wanted);
-        wanted.extend(reads[at].iter().cloned());
+    // The last run that reads a value; an output of the graph is read after all of them.
+    let mut last_read: FxHashMap<String, usize> = FxHashMap::default();
+    for (at, (_, run)) in runs.iter().enumerate() {
+        last_read.extend(read_by(run).into_iter().map(|name| (name, at)));
     }
+    let outputs = graph.output.iter();
+    last_read.extend(outputs.map(|output| (output.name.clone(), usize::MAX)));
+    let mut taken: FxHashMap<String, usize> = FxHashMap::default();
     let mut functions: Vec<FunctionProto> = Vec::new();
+    let mut calls: FxHashMap<String, usize> = FxHashMap::default();
     let mut known: FxHashMap<Vec<u8>, String> = FxHashMap::default();
     let mut inside: FxHashSet<String> = FxHashSet::default();
-    for ((key, run), later) in runs.into_iter().zip(later) {
+    for (at, (key, run)) in runs.into_iter().enumerate() {
         let Some((path, ty)) = key else {
             graph.node.extend(run);
             continue;
@@ -79,7 +79,7 @@ pub(super) fn extract(
         let outputs: Vec<String> = run
             .iter()
             .flat_map(|n| &n.output)
-            .filter(|o| later.contains(*o))
+            .filter(|name| last_read.get(*name).is_some_and(|last| *last > at))
             .cloned()
             .collect();
         let domains: FxHashSet<String> = run.iter().map(|node| node.domain.clone()).collect();
@@ -111,12 +111,11 @@ pub(super) fn extract(
             domain: String::new(),
             version: opset,
         }];
-        opset_import.extend(
-            domains
-                .into_iter()
-                .filter(|d| !d.is_empty())
-                .map(|domain| OperatorSetIdProto { domain, version: 1 }),
-        );
+        let own = versions.iter().filter(|(name, _)| domains.contains(name));
+        opset_import.extend(own.map(|(domain, version)| OperatorSetIdProto {
+            domain: domain.clone(),
+            version: *version,
+        }));
         let mut function = FunctionProto {
             domain: "fx.layers".to_string(),
             input: (0..inputs.len()).map(|at| format!("in_{at}")).collect(),
@@ -127,23 +126,27 @@ pub(super) fn extract(
         };
         let bytes = [ty.as_bytes(), &function.encode_to_vec()].concat();
         let name = known.entry(bytes).or_insert_with(|| {
-            let taken = functions
-                .iter()
-                .filter(|f| f.name == ty || f.name.starts_with(&format!("{ty}_")))
-                .count();
-            let name = if taken == 0 {
-                ty.clone()
-            } else {
-                format!("{ty}_{taken}")
+            let count = taken.entry(ty.clone()).or_default();
+            let name = match *count {
+                0 => ty.clone(),
+                count => format!("{ty}.{count}"),
             };
+            *count += 1;
             function.name.clone_from(&name);
             functions.push(function.clone());
             name
         });
+        // A module whose nodes do not stand together has several calls.
+        let count = calls.entry(path.clone()).or_default();
+        let call = match *count {
+            0 => path,
+            count => format!("{path}:{count}"),
+        };
+        *count += 1;
         graph.node.push(NodeProto {
             op_type: name.clone(),
             domain: "fx.layers".to_string(),
-            name: path,
+            name: call,
             input: inputs,
             output: outputs,
             metadata_props: metadata,

@@ -2,6 +2,8 @@
 //!
 //! Invariant: values are written in the order of the graph, and each is described with its shape.
 
+use std::sync::Arc;
+
 use fx_nn::ir::{Argument, Graph, NodeRef, Op, TensorMeta, ValueMeta};
 use fx_nn::module::{Attributes, Callee};
 use fx_nn::prelude::*;
@@ -9,22 +11,25 @@ use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::call::{OpCall, Values, operand, val_of};
-use super::context::{Constant, Cx, Elements, Mark, SymbolSource, modules_of, value_info};
+use super::context::{
+    Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, value_info,
+};
 use super::options::{Export, Inputs, Layers};
 use super::prepare::prepare;
 use super::report::ExportReport;
 use super::rule::Kind;
 use super::value::{Name, Operand, Val};
-use super::{control, functions};
+use super::{control, functions, write};
 use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
 
 /// A file before its bytes.
 pub(crate) struct Model {
-    pub(super) graph: GraphProto,
+    /// The graph without its tensors, as it is in the file.
+    pub(super) graph: Vec<u8>,
     pub(super) functions: Vec<FunctionProto>,
     pub(super) constants: Vec<Constant>,
     pub(super) opset: i64,
@@ -57,16 +62,19 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     let (inputs, input_infos) = writer.inputs(&ready)?;
     let (graph, attributes) = (ready.graph(), ready.attributes());
     let results = writer.graph(graph, attributes, inputs)?;
-    let output_infos = writer.outputs(graph, results)?;
+    let output_infos = writer.outputs(&input_infos, results)?;
     let constants = std::mem::take(&mut writer.cx.constants);
-    let mut proto = writer.cx.close(gm.class_name());
+    let (mut proto, mut marks) = writer.cx.close(gm.class_name());
     proto.input = input_infos;
     proto.output = output_infos;
-    read_nodes(&mut proto);
+    read_nodes(&mut proto, &mut marks);
     let constants = used(constants, &proto);
     proto.doc_string = format!("{} by fx", gm.class_name());
     let functions = match export.layers {
-        Layers::Functions => functions::extract(&mut proto, &constants, export.opset),
+        Layers::Functions => {
+            put_all(std::mem::take(&mut marks), &mut proto.node);
+            functions::extract(&mut proto, export.opset, &writer.cx.domains)
+        }
         _ => Vec::new(),
     };
     let mut domains = writer.cx.domains.clone();
@@ -75,6 +83,8 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
             domains.push((function.domain.clone(), 1));
         }
     }
+    let nodes = proto.node.len();
+    let graph = write::graph(proto, marks)?;
     let contract = ready.contract();
     let mut sized: Vec<(String, usize)> = constants
         .iter()
@@ -85,7 +95,7 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     sized.truncate(5);
     Ok(Model {
         report: ExportReport {
-            nodes: proto.node.len(),
+            nodes,
             functions: functions.len(),
             folded: writer.folded,
             dynamic: contract.map_or(Vec::new(), |contract| {
@@ -107,7 +117,7 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
             warnings: writer.cx.warnings,
             max_rel_err: None,
         },
-        graph: proto,
+        graph,
         functions,
         constants,
         opset: export.opset,
@@ -124,7 +134,7 @@ fn bytes_of(constant: &Constant) -> usize {
 }
 
 /// Leaves out the nodes that nothing reads, such as those that only an assertion read.
-fn read_nodes(graph: &mut GraphProto) {
+fn read_nodes(graph: &mut GraphProto, marks: &mut Vec<Arc<Mark>>) {
     let mut read: FxHashSet<&str> = graph.output.iter().map(|info| &*info.name).collect();
     let mut kept = vec![false; graph.node.len()];
     for (node, kept) in graph.node.iter().zip(&mut kept).rev() {
@@ -150,29 +160,38 @@ fn read_nodes(graph: &mut GraphProto) {
         .value_info
         .iter()
         .map(|info| read.contains(&*info.name));
-    let (mut described, mut kept) = (
-        described.collect::<Vec<bool>>().into_iter(),
-        kept.into_iter(),
-    );
-    graph
-        .value_info
-        .retain(|_| described.next().unwrap_or(true));
-    graph.node.retain(|_| kept.next().unwrap_or(true));
+    let described: Vec<bool> = described.collect();
+    retain(&mut graph.value_info, &described);
+    retain(&mut graph.node, &kept);
+    retain(marks, &kept);
+}
+
+/// The items that are to be kept.
+fn retain<T>(items: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    items.retain(|_| kept.next().is_none_or(|kept| *kept));
 }
 
 /// The constants that nodes or outputs name.
 fn used(constants: Vec<Constant>, graph: &GraphProto) -> Vec<Constant> {
-    let mut names: FxHashSet<&str> = FxHashSet::default();
+    let places = constants.iter().enumerate();
+    let places: FxHashMap<&str, usize> = places.map(|(at, c)| (&*c.name, at)).collect();
+    let mut is_used = vec![false; constants.len()];
+    let mut note = |name: &str| {
+        if let Some(at) = places.get(name) {
+            is_used[*at] = true;
+        }
+    };
     let mut graphs = vec![graph];
     while let Some(graph) = graphs.pop() {
         for node in &graph.node {
-            names.extend(node.input.iter().map(String::as_str));
+            node.input.iter().for_each(|name| note(name));
             graphs.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()));
         }
-        names.extend(graph.output.iter().map(|info| info.name.as_str()));
+        graph.output.iter().for_each(|info| note(&info.name));
     }
-    let is_used = |constant: &Constant| names.contains(&*constant.name);
-    constants.into_iter().filter(is_used).collect()
+    let pairs = constants.into_iter().zip(is_used);
+    pairs.filter(|(_, used)| *used).map(|(c, _)| c).collect()
 }
 
 /// What each input will be.
@@ -295,14 +314,15 @@ impl Writer<'_> {
         attributes: &Attributes,
         inputs: Vec<Val>,
     ) -> Result<Vec<Val>> {
-        let mut values = Values::default();
+        let mut values = Values::with_capacity_and_hasher(graph.len(), FxBuildHasher);
+        self.cx.scope().reserve(graph.len());
         let mut inputs = inputs.into_iter();
         for node in graph.nodes() {
-            self.cx.mark = Mark {
+            self.cx.mark = Arc::new(Mark {
                 node: node.name().to_string(),
                 doc: node.location().map_or(String::new(), ToString::to_string),
                 modules: modules_of(node.module_stack()),
-            };
+            });
             if *node.op() == Op::Output {
                 let mut flat = Vec::new();
                 flatten(
@@ -347,7 +367,7 @@ impl Writer<'_> {
                 let val = self.opaque(opaque, &args, meta)?;
                 return self.describe(node, val, meta, None);
             }
-            let start = self.cx.scope().nodes.len();
+            let start = self.cx.scope().here();
             let val = control::write(self, *module, args, meta)?;
             return self.describe(node, val, meta, Some(start));
         }
@@ -368,9 +388,9 @@ impl Writer<'_> {
             values,
             meta,
         };
-        let start = self.cx.scope().nodes.len();
+        let start = self.cx.scope().here();
         let val = emit(&mut self.cx, &call)?;
-        if self.cx.scope().nodes.len() == start {
+        if self.cx.scope().here().nodes == start.nodes {
             self.cx.left_out.push(function.name().to_string());
         }
         self.describe(node, val, meta, Some(start))
@@ -409,7 +429,7 @@ impl Writer<'_> {
         node: NodeRef<'_>,
         val: Val,
         meta: &ValueMeta,
-        start: Option<usize>,
+        start: Option<Place>,
     ) -> Result<Val> {
         let val = match (val, start) {
             (Val::Tensor(operand), Some(start)) => {
@@ -441,15 +461,14 @@ impl Writer<'_> {
         Ok(val)
     }
 
-    /// Gives a value that nodes from `start` on made another name.
-    fn renamed(&mut self, operand: Operand, start: usize, name: &str) -> Operand {
+    /// Gives a value that was made from `start` on another name.
+    fn renamed(&mut self, operand: Operand, start: Place, name: &str) -> Operand {
         let scope = self
             .cx
             .scopes
             .last_mut()
             .expect("the file's graph is a scope");
-        let start = start.min(scope.nodes.len());
-        let made = &mut scope.nodes[start..];
+        let made = &mut scope.nodes[start.nodes..];
         let is_made = made
             .iter()
             .any(|node| node.output.iter().any(|o| **o == *operand.name));
@@ -467,13 +486,12 @@ impl Writer<'_> {
             }
         }
         let own: Name = name.into();
-        for size in scope
-            .sizes
-            .values_mut()
-            .filter(|size| **size == operand.name)
-        {
-            *size = own.clone();
+        for (_, size) in &mut scope.sizes[start.sizes..] {
+            if *size == operand.name {
+                *size = own.clone();
+            }
         }
+        self.cx.names.remove(&operand.name);
         self.cx.names.insert(own.clone());
         Operand {
             name: own,
@@ -555,7 +573,11 @@ impl Writer<'_> {
     }
 
     /// The outputs with their types: values under the names that the user gives.
-    fn outputs(&mut self, graph: &Graph, results: Vec<Val>) -> Result<Vec<ValueInfoProto>> {
+    fn outputs(
+        &mut self,
+        inputs: &[ValueInfoProto],
+        results: Vec<Val>,
+    ) -> Result<Vec<ValueInfoProto>> {
         let results: Vec<Val> = results
             .into_iter()
             .filter(|val| *val != Val::None)
@@ -567,10 +589,24 @@ impl Writer<'_> {
                 results.len()
             )));
         }
-        let _ = graph;
+        // What no node gives: inputs, constants, and what is an output already.
+        let mut taken: FxHashSet<Name> = inputs
+            .iter()
+            .map(|info| info.name.as_str().into())
+            .collect();
+        taken.extend(
+            self.cx
+                .constants
+                .iter()
+                .map(|constant| constant.name.clone()),
+        );
+        let mut constants = self.cx.constants.len();
         let mut renames: FxHashMap<String, String> = FxHashMap::default();
         let mut infos = Vec::new();
-        self.cx.mark.node = "output".to_string();
+        self.cx.mark = Arc::new(Mark {
+            node: "output".to_string(),
+            ..Mark::default()
+        });
         for (at, result) in results.iter().enumerate() {
             let dtype = match result {
                 Val::Tensor(of) => of.dtype,
@@ -579,16 +615,11 @@ impl Writer<'_> {
                 _ => DType::I64,
             };
             let of = self.cx.operand(result, dtype)?;
-            let is_made = |scope: &super::context::Scope| {
-                scope
-                    .nodes
-                    .iter()
-                    .any(|n| n.output.iter().any(|o| **o == *of.name))
-            };
+            let made = self.cx.constants[constants..].iter();
+            taken.extend(made.map(|constant| constant.name.clone()));
+            constants = self.cx.constants.len();
             let wanted = self.export.outputs.get(at);
-            let own = is_made(self.cx.scope())
-                && !renames.contains_key(&*of.name)
-                && !infos.iter().any(|i: &ValueInfoProto| i.name == *of.name);
+            let own = taken.insert(of.name.clone());
             let name: Name = match (own, wanted) {
                 (true, None) => of.name.clone(),
                 (true, Some(name)) => {
@@ -596,7 +627,6 @@ impl Writer<'_> {
                     renames.insert(of.name.to_string(), name.to_string());
                     name
                 }
-                // An input, a constant, or what is an output already.
                 (false, _) => {
                     let made = self.cx.op("Identity", &[&of.name]);
                     match wanted {
@@ -623,7 +653,7 @@ impl Writer<'_> {
             }
         }
         // What is an output is described there.
-        let named: Vec<String> = infos.iter().map(|info| info.name.clone()).collect();
+        let named: FxHashSet<String> = infos.iter().map(|info| info.name.clone()).collect();
         self.cx
             .scope()
             .value_info

@@ -5,19 +5,25 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use fx_nn::{Error, Result};
 use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len, message};
 
-use super::context::{Constant, Elements, entry};
+use super::context::{Constant, Elements, Mark, entry};
 use super::graph::Model;
 use super::options::{Export, Weights};
 use crate::dtype::code;
-use crate::proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto};
+use crate::proto::{
+    GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto,
+};
 
 /// What protobuf can hold in one file.
 const LARGEST: u64 = i32::MAX as u64;
+
+/// About how many bytes a node takes with its marks and with what is said of its result.
+const NODE: usize = 256;
 
 /// Where the elements of external tensors begin.
 const ALIGNED: u64 = 4096;
@@ -90,13 +96,30 @@ fn head(model: &Model) -> ModelProto {
     }
 }
 
+/// The bytes of a graph without its tensors. Each node is marked, written and dropped in turn.
+pub(super) fn graph(mut graph: GraphProto, marks: Vec<Arc<Mark>>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(graph.node.len() * NODE);
+    let mut marks = marks.into_iter();
+    for mut node in std::mem::take(&mut graph.node) {
+        if let Some(mark) = marks.next() {
+            mark.put(&mut node);
+        }
+        message::encode(1, &node, &mut bytes);
+    }
+    for info in std::mem::take(&mut graph.value_info) {
+        message::encode(13, &info, &mut bytes);
+    }
+    graph.encode(&mut bytes).map_err(Error::other)?;
+    Ok(bytes)
+}
+
 /// Writes the file, with these tensors.
 fn stream(
     model: &Model,
     parts: &[Part<'_>],
     out: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let graph_len = model.graph.encoded_len() as u64
+    let graph_len = model.graph.len() as u64
         + parts
             .iter()
             .map(|part| key_len(5) as u64 + encoded_len_varint(part.len()) as u64 + part.len())
@@ -114,7 +137,7 @@ fn stream(
     encode_key(7, WireType::LengthDelimited, &mut buffer);
     encode_varint(graph_len, &mut buffer);
     out(&buffer)?;
-    out(&model.graph.encode_to_vec())?;
+    out(&model.graph)?;
     for part in parts {
         buffer.clear();
         encode_key(5, WireType::LengthDelimited, &mut buffer);

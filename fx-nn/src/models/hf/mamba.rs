@@ -22,7 +22,9 @@
 
 use std::path::Path;
 
+use fx_core::function_table;
 use fx_core::prelude::*;
+use fx_core::shapes::{Fake, ShapeRule};
 use fx_core::value::DType;
 
 use super::activation::Activation;
@@ -195,6 +197,13 @@ pub fn selective_scan(
     let read = c.type_as(u)?.unsqueeze(3)?;
     Ok((ops::matmul(&states, &read)?.squeeze(3)?, state))
 }
+
+function_table! { ShapeRule {
+    function!(selective_scan) => ShapeRule(|call| {
+        let (u, state) = (call.tensor("u")?.clone(), call.tensor("state")?.clone());
+        Ok(Fake::Tuple(vec![Fake::tensor(u), Fake::tensor(state.dtype(DType::F32))]))
+    }),
+} }
 
 /// The states of a layer, after a convolution and before a gate.
 #[derive(Module, Clone, Debug)]

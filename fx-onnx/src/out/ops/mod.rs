@@ -14,6 +14,7 @@ mod products;
 mod recurrent;
 mod reduce;
 mod refused;
+mod selective;
 mod shapes;
 
 use fx_nn::prelude::*;

@@ -1,6 +1,6 @@
 //! The functions that ONNX cannot have, each with the reason.
 
-use fx_nn::{function, function_table, models, ops};
+use fx_nn::{function, function_table, ops};
 
 use crate::out::Rule;
 
@@ -30,7 +30,3 @@ refused! {
     "ONNX draws no permutations": randperm;
     "ONNX draws with replacement alone, and from other numbers": multinomial;
 }
-
-function_table! { Rule {
-    function!(models::hf::mamba::selective_scan) => Rule::refused("it is a loop of its own: write it by `control::scan`"),
-} }
