@@ -59,6 +59,7 @@ use fx_core::value::DType;
 use fx_core::{GraphModule, Result};
 
 pub use fx_kernels::Level;
+pub use fx_kernels::matrix::WeightKind;
 
 use self::code::Code;
 
@@ -72,6 +73,7 @@ pub struct Cpu {
 struct Options {
     level: Level,
     winograd: bool,
+    weights: WeightKind,
 }
 
 impl Default for Cpu {
@@ -87,8 +89,37 @@ impl Cpu {
             options: Options {
                 level: Level::best(),
                 winograd: true,
+                weights: WeightKind::F32,
             },
         }
+    }
+
+    /// How the weights of linear layers are stored. Fewer bits are read faster, which is most of the time
+    /// of a single token, and round each weight; sums stay in `f32`.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// use fx_nn::cpu::{Cpu, WeightKind};
+    /// use fx_nn::passes::backend::Compile;
+    ///
+    /// let mut layer = nn::Linear::new(64, 64)?;
+    /// nn::set_requires_grad(&mut layer, false)?;
+    /// let layer = layer;
+    /// let gm = symbolic_trace(traced!(|x: Tensor| layer.forward(&x)))?;
+    /// let x = Tensor::randn((1, 64))?;
+    /// let exact: Tensor = gm.forward(&x)?;
+    /// for (kind, tolerance) in [(WeightKind::Bf16, 0.02), (WeightKind::I8, 0.05)] {
+    ///     let fast = gm.compile(Compile::new(Cpu::new().weights(kind)).like(&x))?;
+    ///     let rounded: Tensor = fast.forward(&x)?;
+    ///     assert!(fx_nn::allclose(&rounded, &exact, tolerance, tolerance)?.close);
+    ///     assert!(!fx_nn::allclose(&rounded, &exact, 1e-7, 1e-7)?.close);
+    /// }
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    #[must_use]
+    pub fn weights(mut self, kind: WeightKind) -> Self {
+        self.options.weights = kind;
+        self
     }
 
     /// Whether 3x3 convolutions may use Winograd's algorithm, which needs fewer multiplications and

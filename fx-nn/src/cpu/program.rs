@@ -9,7 +9,7 @@ use fx_core::passes::backend::StepReport;
 use fx_core::value::{NodeId, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{Conv2d, ConvOptions};
-use fx_kernels::matrix::{Order, PackedMatrix, WeightKind, WeightOrder};
+use fx_kernels::matrix::{Order, PackedMatrix, WeightOrder};
 use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::{Activation, Buffer, Level};
 
@@ -325,7 +325,7 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
                     inputs,
                     outputs,
                     WeightOrder::OutputsFirst,
-                    WeightKind::F32,
+                    options.weights,
                 )
             })?;
             Kernel::Linear {
