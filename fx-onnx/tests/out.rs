@@ -234,6 +234,42 @@ fn options_are_kept() -> Result<()> {
     std::fs::remove_dir_all(&folder).map_err(Error::other)
 }
 
+/// A model in training: batch norms take the statistics of the batch, and dropout drops.
+#[test]
+fn models_in_training_go_out() -> Result<()> {
+    let model = nn::Sequential::new()
+        .push(nn::Conv2d::new(3, 4, 3)?)
+        .push(nn::BatchNorm2d::new(4)?)
+        .push(nn::ReLU::new())
+        .push(nn::Dropout::new(0.5)?);
+    let gm = symbolic_trace(&model)?;
+    let x = Tensor::randn((5, 3, 8, 8))?;
+    let (bytes, report) = gm.to_onnx_bytes(&Export::example(&x))?;
+    let file = ModelProto::decode(&*bytes).map_err(Error::other)?;
+    let nodes = file.graph.unwrap_or_default().node;
+    let node = |op: &str| {
+        let mut found = nodes.iter().filter(|node| node.op_type == op);
+        found.next().ok_or_else(|| Error::msg(format!("no {op}")))
+    };
+    let norm = node("BatchNormalization")?;
+    let training = norm.attribute.iter().find(|a| a.name == "training_mode");
+    assert_eq!(training.and_then(|a| a.i), Some(1));
+    assert_eq!(norm.output.len(), 3);
+    assert_eq!(node("Dropout")?.input.len(), 3);
+    assert_eq!(report.warnings.len(), 2, "{report}");
+
+    // Without chance, the numbers are those of the batch.
+    let mut model = nn::Sequential::new().push(nn::BatchNorm2d::new(3)?);
+    let export = Export::example(&x).checked();
+    let (_, report) = symbolic_trace(&model)?.to_onnx_bytes(&export)?;
+    assert!(report.max_rel_err.is_some_and(|error| error < 1e-6));
+    let trained: Tensor = symbolic_trace(&model)?.forward(&x)?;
+    model.eval();
+    let other: Tensor = symbolic_trace(&model)?.forward(&x)?;
+    assert!((trained - other)?.abs()?.amax(..)?.item()? > 1e-3);
+    Ok(())
+}
+
 /// What ONNX cannot have is listed, all at once, with line and reason.
 #[test]
 fn what_cannot_be_written_is_listed() -> Result<()> {
