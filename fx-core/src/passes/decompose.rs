@@ -252,7 +252,8 @@ impl Decompositions {
     }
 }
 
-/// Says of the results of a rule what is known of the call: calls that take them are decomposed too.
+/// Says of the results of a rule which shapes and types the call has: calls that take them are
+/// decomposed too. What else is known, as a number, the rule may change.
 fn keep_metas(graph: &mut Graph, node: NodeId, new: &Argument) -> Result<()> {
     let Some(meta) = graph.node(node)?.meta::<ValueMeta>().cloned() else {
         return Ok(());
@@ -264,7 +265,7 @@ fn keep_metas(graph: &mut Graph, node: NodeId, new: &Argument) -> Result<()> {
         _ => vec![(new, &meta)],
     };
     for (item, meta) in pairs {
-        if let Some(id) = item.as_node()
+        if let (Some(id), ValueMeta::Single(_)) = (item.as_node(), meta)
             && graph.node(id)?.meta::<ValueMeta>().is_none()
         {
             graph.node_mut(id)?.set_meta(meta.clone());
