@@ -3,7 +3,7 @@
 mod common;
 mod reference;
 
-use common::Random;
+use common::{Random, random_spec};
 use fx_kernels::conv::{Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec, grouped_nchw};
 use fx_kernels::{Activation, Level};
 use reference::{activate, close, conv, largest};
@@ -87,19 +87,6 @@ fn check_halo(image: &Blocked, context: &str) {
         let (y, x) = (i / row % rows, i % row);
         let inside = (halo..rows - halo).contains(&y) && (halo..row - halo).contains(&x);
         assert!(inside || block == &[0.0; 16], "halo at {y}, {x}: {context}");
-    }
-}
-
-fn random_spec(random: &mut Random, groups: usize, group_in: usize, group_out: usize) -> ConvSpec {
-    let kernel = [1 + random.below(4), 1 + random.below(4)];
-    ConvSpec {
-        in_channels: groups * group_in,
-        out_channels: groups * group_out,
-        groups,
-        kernel,
-        stride: [1 + random.below(3), 1 + random.below(3)],
-        padding: [random.below(kernel[0] + 1), random.below(kernel[1] + 1)],
-        dilation: [1 + random.below(2), 1 + random.below(2)],
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::Random;
+use common::{Random, random_spec};
 use fx_kernels::attention::{Attention, HeadRows, attention};
 use fx_kernels::conv::{
     Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec, PoolSpec, activate, adaptive_average_pool,
@@ -121,24 +121,11 @@ fn convolution(
     });
 }
 
-fn windows(random: &mut Random, groups: usize, group_in: usize, group_out: usize) -> ConvSpec {
-    let kernel = [1 + random.below(4), 1 + random.below(4)];
-    ConvSpec {
-        in_channels: groups * group_in,
-        out_channels: groups * group_out,
-        groups,
-        kernel,
-        stride: [1 + random.below(3), 1 + random.below(3)],
-        padding: [random.below(kernel[0]), random.below(kernel[1])],
-        dilation: [1 + random.below(2), 1 + random.below(2)],
-    }
-}
-
 #[test]
 fn direct_convolution() {
     convolution(1e-6, "direct", false, |random| {
         let (inputs, outs) = (1 + random.below(40), 1 + random.below(40));
-        (windows(random, 1, inputs, outs), 8)
+        (random_spec(random, 1, inputs, outs), 8)
     });
 }
 
@@ -146,7 +133,7 @@ fn direct_convolution() {
 fn convolution_of_plain_images() {
     convolution(1e-6, "plain images", true, |random| {
         let (inputs, outs) = (1 + random.below(4), 1 + random.below(40));
-        (windows(random, 1, inputs, outs), 8)
+        (random_spec(random, 1, inputs, outs), 8)
     });
 }
 
@@ -158,7 +145,7 @@ fn grouped_convolution() {
             1 + random.below(9),
             1 + random.below(20),
         );
-        (windows(random, groups, inputs, outs), 8)
+        (random_spec(random, groups, inputs, outs), 8)
     });
 }
 
@@ -166,7 +153,7 @@ fn grouped_convolution() {
 fn depthwise_convolution() {
     convolution(1e-6, "depthwise", false, |random| {
         let channels = 2 + random.below(60);
-        (windows(random, channels, 1, 1), 8)
+        (random_spec(random, channels, 1, 1), 8)
     });
 }
 
@@ -191,7 +178,7 @@ fn grouped_convolution_of_plain_images() {
             1 + random.below(3),
             1 + random.below(3),
         );
-        let spec = windows(random, groups, inputs, outs);
+        let spec = random_spec(random, groups, inputs, outs);
         let (height, width) = (8 + random.below(9), 8 + random.below(30));
         let x = random.floats(spec.in_channels * height * width);
         let weight = random.floats(spec.out_channels * inputs * spec.kernel[0] * spec.kernel[1]);

@@ -1,5 +1,7 @@
-//! Random numbers for tests.
+//! Random numbers and sizes for tests.
 #![allow(dead_code, reason = "each test file uses some of it")]
+
+use fx_kernels::conv::ConvSpec;
 
 /// A small generator (xorshift*): the same numbers on each run.
 pub struct Random(pub u64);
@@ -28,5 +30,24 @@ impl Random {
 
     pub fn floats(&mut self, n: usize) -> Vec<f32> {
         (0..n).map(|_| self.float()).collect()
+    }
+}
+
+/// A convolution of so many groups of channels, with any window, stride, padding and dilation.
+pub fn random_spec(
+    random: &mut Random,
+    groups: usize,
+    group_in: usize,
+    group_out: usize,
+) -> ConvSpec {
+    let kernel = [1 + random.below(4), 1 + random.below(4)];
+    ConvSpec {
+        in_channels: groups * group_in,
+        out_channels: groups * group_out,
+        groups,
+        kernel,
+        stride: [1 + random.below(3), 1 + random.below(3)],
+        padding: [random.below(kernel[0] + 1), random.below(kernel[1] + 1)],
+        dilation: [1 + random.below(2), 1 + random.below(2)],
     }
 }
