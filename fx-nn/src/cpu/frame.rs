@@ -199,7 +199,11 @@ fn converted(storage: &Storage, layout: &Layout, out: &mut [f32]) -> Result<()> 
     match storage {
         Storage::Cpu(CpuStorage::U8(data)) => each(data, layout, out, f32::from),
         Storage::Cpu(CpuStorage::U32(data)) => each(data, layout, out, |x| x as f32),
+        Storage::Cpu(CpuStorage::I16(data)) => each(data, layout, out, f32::from),
+        Storage::Cpu(CpuStorage::I32(data)) => each(data, layout, out, |x| x as f32),
         Storage::Cpu(CpuStorage::I64(data)) => each(data, layout, out, |x| x as f32),
+        Storage::Cpu(CpuStorage::BF16(data)) => each(data, layout, out, f32::from),
+        Storage::Cpu(CpuStorage::F16(data)) => each(data, layout, out, f32::from),
         Storage::Cpu(CpuStorage::F32(data)) => each(data, layout, out, |x| x),
         _ => return Err(Error::msg("an operand has elements without kernels")),
     }
