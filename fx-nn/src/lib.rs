@@ -25,6 +25,7 @@ mod scope;
 mod shape_rules;
 mod summary;
 pub mod tensor;
+mod threads;
 pub mod weights;
 
 /// The candle that this crate computes with: [`Tensor::candle`] and `Tensor::from` convert.
@@ -39,6 +40,7 @@ pub use tensor::{
     Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Sections, Shape,
     Size, Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype, no_grad,
 };
+pub use threads::{num_threads, set_num_threads};
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");
 fx_core::__private::inventory::submit! { fx_core::__private::LibrarySource(file!()) }

@@ -17,6 +17,24 @@ const BLOCK: usize = 1024;
 /// The blocks of a task.
 const TOGETHER: usize = 16;
 
+/// The floats that are handed on at once: two lines of the cache.
+const LINE: usize = 32;
+
+/// A block that a thread computed last, and its number.
+struct Held {
+    block: [f32; BLOCK],
+    number: Option<usize>,
+}
+
+impl Default for Held {
+    fn default() -> Held {
+        Held {
+            block: [0.0; BLOCK],
+            number: None,
+        }
+    }
+}
+
 /// An input of a tape: float `[i, j, ..]` is `data[start + i * strides[0] + j * strides[1] + ..]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand<'a> {
@@ -307,23 +325,33 @@ impl Tape {
     ) -> Result<Vec<f32>, SizeError> {
         let run = Run::new(self, level, sizes, operands)?;
         check("the list of outputs", self.outputs, 1)?;
-        let block = |i: usize| {
-            let mut block = [0.0; BLOCK];
-            let size = BLOCK.min(run.len - i * BLOCK);
-            run.part(i * BLOCK, smallvec![&mut block[..size]]);
-            block
+        // Each thread computes a block at a time and hands it on line by line, so that nothing but the results is
+        // written to memory, and each of them once.
+        let line = |held: &mut Held, i: usize| {
+            let (number, at) = (i * LINE / BLOCK, i * LINE % BLOCK);
+            if held.number != Some(number) {
+                let size = BLOCK.min(run.len - number * BLOCK);
+                run.part(number * BLOCK, smallvec![&mut held.block[..size]]);
+                held.number = Some(number);
+            }
+            let mut line = [0.0; LINE];
+            line.copy_from_slice(&held.block[at..at + LINE]);
+            line
         };
-        let count = run.len.div_ceil(BLOCK);
-        let mut blocks = Vec::with_capacity(count);
+        let count = run.len.div_ceil(LINE);
+        let mut lines = Vec::with_capacity(count);
         match run.is_short() {
-            true => blocks.extend((0..count).map(block)),
+            true => {
+                let mut held = Held::default();
+                lines.extend((0..count).map(|i| line(&mut held, i)));
+            }
             false => (0..count)
                 .into_par_iter()
-                .with_min_len(TOGETHER)
-                .map(block)
-                .collect_into_vec(&mut blocks),
+                .with_min_len(TOGETHER * BLOCK / LINE)
+                .map_init(Held::default, line)
+                .collect_into_vec(&mut lines),
         }
-        let mut floats = blocks.into_flattened();
+        let mut floats = lines.into_flattened();
         floats.truncate(run.len);
         Ok(floats)
     }

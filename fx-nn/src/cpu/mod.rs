@@ -49,6 +49,7 @@ mod steps;
 mod support;
 mod views;
 
+use std::fmt;
 use std::sync::Arc;
 
 use fx_core::ir::{Op, ValueMeta};
@@ -69,11 +70,37 @@ pub struct Cpu {
     options: Options,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Options {
     level: Level,
     winograd: bool,
     weights: WeightKind,
+    progress: Option<Arc<OnProgress>>,
+}
+
+/// Called before each step is made, and once all are.
+type OnProgress = dyn Fn(Progress<'_>) + Send + Sync;
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("level", &self.level)
+            .field("winograd", &self.winograd)
+            .field("weights", &self.weights)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The progress of a compilation.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// The first node of the next step; empty once all steps of a part are made.
+    pub node: &'a str,
+    /// The steps of the part that are made.
+    pub done: usize,
+    /// All steps of the part.
+    pub total: usize,
 }
 
 impl Default for Cpu {
@@ -90,6 +117,7 @@ impl Cpu {
                 level: Level::best(),
                 winograd: true,
                 weights: WeightKind::F32,
+                progress: None,
             },
         }
     }
@@ -119,6 +147,28 @@ impl Cpu {
     #[must_use]
     pub fn weights(mut self, kind: WeightKind) -> Self {
         self.options.weights = kind;
+        self
+    }
+
+    /// Calls `on_progress` before each step of a part is made, which packs its weights, and once all are.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// use fx_nn::cpu::Cpu;
+    /// use fx_nn::passes::backend::Compile;
+    ///
+    /// let layers = nn::Sequential::new().push(nn::Linear::new(8, 8)?).push(nn::GELU::new()).push(nn::Linear::new(8, 8)?);
+    /// let gm = symbolic_trace(&layers)?;
+    /// let cpu = Cpu::new().on_progress(|step| eprintln!("{}/{} {}", step.done, step.total, step.node));
+    /// gm.compile(Compile::new(cpu).like(&Tensor::ones((1, 8))?))?; // 0/2 _0, 1/2 _2, 2/2
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    #[must_use]
+    pub fn on_progress(
+        mut self,
+        on_progress: impl Fn(Progress<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.options.progress = Some(Arc::new(on_progress));
         self
     }
 

@@ -13,11 +13,11 @@ use fx_kernels::matrix::{Order, PackedMatrix, WeightOrder};
 use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::{Activation, Buffer, Level};
 
-use super::Options;
 use super::array::{Array, Memory};
-use super::draft::{Draft, Id, Kind, Point};
+use super::draft::{Draft, Id, Item, Kind, Point};
 use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
+use super::{Options, Progress};
 use crate::Tensor;
 
 /// A weight of a kernel that reads it as it is.
@@ -140,7 +140,20 @@ impl Program {
             registers,
             frames: Mutex::default(),
         };
+        let is_step = |item: &Item| !matches!(item.kind, Kind::Input(_) | Kind::Constant(_));
+        let total = draft.items.iter().filter(|item| is_step(item)).count();
+        let tell = |node: &str, done: usize| {
+            if let Some(progress) = &options.progress {
+                progress(Progress { node, done, total });
+            }
+        };
         for (id, item) in draft.items.into_iter().enumerate() {
+            if is_step(&item) {
+                tell(
+                    item.nodes.first().map_or("", |node| node),
+                    program.steps.len(),
+                );
+            }
             let kernel = match item.kind {
                 Kind::Input(place) => {
                     program.arguments.push((place, id, item.is_floats));
@@ -178,6 +191,7 @@ impl Program {
                 gives_result: gives_result[id],
             });
         }
+        tell("", total);
         Ok(program)
     }
 

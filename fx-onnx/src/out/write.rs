@@ -25,6 +25,9 @@ const LARGEST: u64 = i32::MAX as u64;
 /// About how many bytes a node takes with its marks and with what is said of its result.
 const NODE: usize = 256;
 
+/// The bytes of a piece of a list, more than what allocators take for small.
+const PIECE: usize = 128 << 10;
+
 /// Where the elements of external tensors begin.
 const ALIGNED: u64 = 4096;
 
@@ -100,17 +103,30 @@ fn head(model: &Model) -> ModelProto {
 pub(super) fn graph(mut graph: GraphProto, marks: Vec<Arc<Mark>>) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(graph.node.len() * NODE);
     let mut marks = marks.into_iter();
-    for mut node in std::mem::take(&mut graph.node) {
+    in_pieces(std::mem::take(&mut graph.node), |mut node| {
         if let Some(mark) = marks.next() {
             mark.put(&mut node);
         }
         message::encode(1, &node, &mut bytes);
-    }
-    for info in std::mem::take(&mut graph.value_info) {
+    });
+    in_pieces(std::mem::take(&mut graph.value_info), |info| {
         message::encode(13, &info, &mut bytes);
-    }
+    });
     graph.encode(&mut bytes).map_err(Error::other)?;
     Ok(bytes)
+}
+
+/// Does something with each item, which is dropped then.
+///
+/// An allocator may join the small pieces of memory that were freed when it gets a large one back. So that it
+/// finds them in the cache, and not all of them at the end, the items are moved into pieces of the list first.
+fn in_pieces<T>(items: Vec<T>, mut f: impl FnMut(T)) {
+    let count = (PIECE / size_of::<T>().max(1)).max(1);
+    let mut items = items.into_iter();
+    while items.len() > 0 {
+        let piece: Vec<T> = items.by_ref().take(count).collect();
+        piece.into_iter().for_each(&mut f);
+    }
 }
 
 /// Writes the file, with these tensors.

@@ -1,10 +1,13 @@
-//! A call in several ways: eager, traced and run, traced and interpreted, normalized, decomposed. They are one call, so
-//! they must agree.
+//! A call in several ways: eager, traced and run, traced and interpreted, normalized, compiled, decomposed. They are one
+//! call, so they must agree.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use fx_nn::ir::Graph;
-use fx_nn::module::{ComponentExt, Module};
+use fx_nn::cpu::Cpu;
+use fx_nn::ir::{Graph, ValueMeta};
+use fx_nn::module::{Call as NodeCall, ComponentExt, Module};
+use fx_nn::passes::backend::{Backend, Compile, Executable, Metas, Support};
 use fx_nn::passes::{Decompositions, MethodsToFunctions, NormalizeArguments, verify_core};
 use fx_nn::prelude::*;
 use fx_nn::run::Interpreter;
@@ -28,17 +31,20 @@ pub enum Mode {
     Interpreted,
     /// As a graph module whose calls are normalized: methods are functions, every parameter has its argument.
     Normalized,
+    /// As a graph module that the compiler for the CPU made code of.
+    Compiled,
     /// As a graph module of functions of the core set.
     Decomposed,
 }
 
 impl Mode {
     /// Those that every call is made in.
-    pub const ALL: [Mode; 4] = [
+    pub const ALL: [Mode; 5] = [
         Mode::Eager,
         Mode::Traced,
         Mode::Interpreted,
         Mode::Normalized,
+        Mode::Compiled,
     ];
 
     /// Its name in a report.
@@ -48,6 +54,7 @@ impl Mode {
             Mode::Traced => "traced",
             Mode::Interpreted => "interpreted",
             Mode::Normalized => "normalized",
+            Mode::Compiled => "compiled",
             Mode::Decomposed => "decomposed",
         }
     }
@@ -142,6 +149,32 @@ fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
     }
 }
 
+/// The compiler for the CPU, which takes single calls too.
+struct EveryCall(Cpu);
+
+impl Backend for EveryCall {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn supports(&self, call: &NodeCall<'_>, metas: &Metas<'_>) -> Support {
+        self.0.supports(call, metas)
+    }
+
+    fn compile(
+        &self,
+        part: &GraphModule,
+        inputs: &[Option<ValueMeta>],
+    ) -> Result<Arc<dyn Executable>> {
+        self.0.compile(part, inputs)
+    }
+}
+
+/// The module compiled for the arguments of a call.
+fn compiled(gm: &GraphModule, call: &CallArgs) -> Result<GraphModule> {
+    gm.compile(Compile::new(EveryCall(Cpu::new())).like(call.clone()))
+}
+
 fn step(gm: &GraphModule, args: Vec<Value>, mode: Mode) -> Result<Value> {
     struct AsItIs;
     impl Interpreter for AsItIs {}
@@ -164,6 +197,10 @@ fn step(gm: &GraphModule, args: Vec<Value>, mode: Mode) -> Result<Value> {
             normal.call(node)?.bind()?;
         }
         return normal.forward(call);
+    }
+    if mode == Mode::Compiled {
+        // The weights of a layer need gradients, which compiled code does not give.
+        return fx_nn::no_grad(|| compiled(gm, &call)?.forward(call));
     }
     match mode {
         Mode::Interpreted => gm.interpret(&mut AsItIs, call),
