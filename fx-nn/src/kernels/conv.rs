@@ -119,6 +119,8 @@ pub fn conv2d(
         image
             .contiguous()?
             .apply_op2_no_bwd(&w.contiguous()?, &grouped)?
+    } else if groups == 1 && sides.are_whole() && (n == 1 || !tracked(&image, w)) {
+        pixels(&image, w, b)?
     } else if sides.suits_candle(&image, w) {
         let y = image.conv2d(w, padding.0, stride.0, dilation.0, groups)?;
         match b {
@@ -178,7 +180,17 @@ struct Sides {
     out: [usize; 2],
 }
 
+/// Whether a gradient may be asked for.
+fn tracked(x: &Tensor, w: &Tensor) -> bool {
+    x.track_op() || w.track_op()
+}
+
 impl Sides {
+    /// Whether each window is one pixel, and each pixel has its window.
+    fn are_whole(&self) -> bool {
+        self.axes.iter().all(Axis::is_whole)
+    }
+
     /// Whether candle's own convolution is correct for these options, and the better choice.
     fn suits_candle(&self, x: &Tensor, w: &Tensor) -> bool {
         let [rows, columns] = &self.axes;
@@ -192,7 +204,7 @@ impl Sides {
         let values = sizes
             .iter()
             .fold(x.dims()[0] * x.dims()[1], |all, &n| all.saturating_mul(n));
-        if !(x.track_op() || w.track_op()) {
+        if !tracked(x, w) {
             return values > LARGE;
         }
         // Candle uses one count of rows left over by the last window for both axes.
@@ -202,6 +214,21 @@ impl Sides {
         };
         let (down, across) = (over(rows, self.out[0]), over(columns, self.out[1]));
         values > LARGE_TRACKED && down == across && down <= rows.size.min(columns.size)
+    }
+}
+
+/// A convolution of single pixels: a matrix product for each image, as it is. A gradient of the weight would
+/// be one for each image first.
+fn pixels(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
+    let (n, c, height, width) = x.dims4()?;
+    let outs = w.dims()[0];
+    let w = w.contiguous()?.reshape((outs, c))?;
+    let x = x.contiguous()?.reshape((n, c, height * width))?;
+    let y = w.broadcast_as((n, outs, c))?.matmul(&x)?;
+    let y = y.reshape((n, outs, height, width))?;
+    match b {
+        Some(b) => y.add(&channel("conv2d", b, y.dims())?),
+        None => Ok(y),
     }
 }
 
@@ -250,10 +277,9 @@ fn columns(x: &Tensor, sides: &Sides) -> Result<Tensor> {
     let (n, c, h, w) = x.dims4()?;
     let [rows, across] = &sides.axes;
     let [oh, ow] = sides.out;
-    let whole = |axis: &Axis| axis.kernel == 1 && axis.stride == 1 && axis.padding == 0;
     let id = |i: Option<usize>| i.map_or(NOTHING, |i| i as u32);
     let mut x = x.transpose(0, 1)?.contiguous()?;
-    if !whole(across) {
+    if !across.is_whole() {
         // Each row is expanded to its windows: kw rows of ow values.
         let ids: Vec<u32> = (0..across.kernel)
             .flat_map(|k| (0..ow).map(move |o| id(across.at(o, k))))
@@ -261,7 +287,7 @@ fn columns(x: &Tensor, sides: &Sides) -> Result<Tensor> {
         let ids = Tensor::from_vec(ids, across.kernel * ow, x.device())?;
         x = x.reshape((c * n * h, w))?.index_select(&ids, 1)?;
     }
-    if whole(rows) && across.kernel == 1 {
+    if rows.is_whole() && across.kernel == 1 {
         return Ok(x);
     }
     // Then rows of ow values are put in order, each copied as a whole.
@@ -292,9 +318,10 @@ mod tests {
     type Two = (usize, usize);
     type Case = (Two, Two, Two, Two, usize);
     /// Kernel, stride, padding, dilation and groups.
-    const CASES: [Case; 10] = [
+    const CASES: [Case; 11] = [
         ((3, 3), (1, 1), (1, 1), (1, 1), 1),
         ((3, 3), (2, 2), (1, 1), (1, 1), 1),
+        ((1, 1), (1, 1), (0, 0), (1, 1), 1),
         ((1, 1), (1, 1), (0, 0), (1, 1), 2),
         ((1, 1), (2, 2), (0, 0), (1, 1), 1),
         ((3, 2), (1, 2), (2, 0), (1, 3), 1),

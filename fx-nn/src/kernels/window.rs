@@ -23,6 +23,11 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// Whether each window is one position, and each position has its window.
+    pub fn is_whole(&self) -> bool {
+        self.kernel == 1 && self.stride == 1 && self.padding == 0
+    }
+
     /// The number of windows; under `ceil` the last one may leave the padded input, but it
     /// starts inside the input or the padding before it.
     ///
