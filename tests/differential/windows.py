@@ -164,16 +164,18 @@ def _(s):
 
 @op("grid_sample", lambda x, g, m, p, a: F.grid_sample(x, g, m, p, a), 32)
 def _(s):
-    dtype, batch = s.pick("float32", "float64"), s.size(1, 2)
-    x = s.tensor([batch, s.size(1, 2), s.r.randint(1, 5), s.r.randint(1, 5)], dtype, "normal")
-    grid = s.tensor([batch + (1 if s.chance(0.02) else 0), s.r.randint(1, 4), s.r.randint(1, 4), 2], dtype, "normal")
-    return [x, grid, s.pick("bilinear", "bilinear", "nearest"), s.pick("zeros", "border", "reflection"), s.chance(0.5)]
+    dtype, batch, dims = s.pick("float32", "float64"), s.size(1, 2), s.pick(2, 2, 3)
+    x = s.tensor([batch, s.size(1, 2), *[s.r.randint(1, 5) for _ in range(dims)]], dtype, "normal")
+    over = [s.r.randint(1, 4) for _ in range(dims)]
+    grid = s.tensor([batch + (1 if s.chance(0.02) else 0), *over, dims], dtype, "normal")
+    return [x, grid, s.pick("bilinear", "bilinear", "nearest", "bicubic"), s.pick("zeros", "border", "reflection"), s.chance(0.5)]
 
 
 @op("affine_grid", lambda t, z, a: F.affine_grid(t, z, a), 16)
 def _(s):
-    batch = s.size(1, 3)
-    return [s.tensor([batch, 2, 3], s.pick("float32", "float64"), "normal"), [batch, s.size(1, 2), s.r.randint(1, 4), s.r.randint(1, 4)], s.chance(0.5)]
+    batch, dims = s.size(1, 3), s.pick(2, 2, 3)
+    size = [batch, s.size(1, 2), *[s.r.randint(1, 4) for _ in range(dims)]]
+    return [s.tensor([batch, dims, dims + 1], s.pick("float32", "float64"), "normal"), size, s.chance(0.5)]
 
 
 # Recurrent networks

@@ -1,4 +1,4 @@
-//! Images read at the points of a grid.
+//! Images and volumes read at the points of a grid.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -10,10 +10,12 @@ use crate::room;
 /// How a point between pixels is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Between {
-    /// The four pixels around it, by how near they are.
-    Bilinear,
+    /// The pixels around it, two along each dim, by how near they are.
+    Linear,
     /// The nearest pixel.
     Nearest,
+    /// The four pixels along each dim, by a cubic curve.
+    Cubic,
 }
 
 /// The values outside the image.
@@ -27,8 +29,9 @@ pub enum Outside {
     Reflection,
 }
 
-/// `x [n, c, h, w]` at the points `grid [n, oh, ow, 2]`, from -1 to 1: x across, y down. With `corners` they are the
-/// centres of the pixels at the edges, else those pixels' outer edges.
+/// `x [n, c, h, w]` at the points `grid [n, oh, ow, 2]`, from -1 to 1: x across, y down; or `x [n, c, d, h, w]` at
+/// `grid [n, od, oh, ow, 3]`, with z last. With `corners` they are the centres of the pixels at the edges, else those
+/// pixels' outer edges.
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit.
@@ -40,76 +43,139 @@ pub fn sample(
     corners: bool,
 ) -> Result<Tensor> {
     let op = "grid_sample";
-    let (&[n, c, h, w], &[m, oh, ow, 2]) = (x.dims(), grid.dims()) else {
+    let ([n, c, sizes @ ..], [m, over @ .., parts]) = (x.dims(), grid.dims()) else {
+        bail!("{op}: input {:?} and grid {:?}", x.dims(), grid.dims())
+    };
+    let (n, c, dims) = (*n, *c, sizes.len());
+    if !(2..=3).contains(&dims) || over.len() != dims || *parts != dims {
         bail!(
-            "{op}: input {:?} must be [N, C, H, W] and grid {:?} [N, H, W, 2]",
+            "{op}: input {:?} must be [N, C, H, W] and grid {:?} [N, H, W, 2], or [N, C, D, H, W] and [N, D, H, W, 3]",
             x.dims(),
             grid.dims()
         )
-    };
-    if n != m || h == 0 || w == 0 {
+    }
+    if n != *m || sizes.contains(&0) {
         bail!(
             "{op}: input {:?} must have pixels, and a grid {:?} for each image",
             x.dims(),
             grid.dims()
         )
     }
-    let shape = [n, c, oh, ow];
+    let mut shape = vec![n, c];
+    shape.extend(over);
     if room::of(op, &shape, DType::I64)? == 0 {
         return Tensor::zeros(shape.as_slice(), x.dtype(), x.device());
     }
+    let points: usize = over.iter().product();
+    let area: usize = sizes.iter().product();
     widened(x, (x, grid), |(x, grid)| {
-        let points = grid.contiguous()?.reshape((n, oh * ow, 2))?;
-        let place = |axis: usize, size: usize| -> Result<Tensor> {
-            let unit = points.narrow(2, axis, 1)?.squeeze(2)?;
-            let half = size as f64 / 2.0;
+        let grid = grid.contiguous()?.reshape((n, points, dims))?;
+        // What is read along each dim: places, and their weights.
+        let each = sizes.iter().enumerate().map(|(at, size)| {
+            let unit = grid.narrow(2, dims - 1 - at, 1)?.squeeze(2)?;
+            let half = *size as f64 / 2.0;
             let place = match corners {
-                true => unit.affine((size as f64 - 1.0) / 2.0, (size as f64 - 1.0) / 2.0)?,
+                true => unit.affine((*size as f64 - 1.0) / 2.0, (*size as f64 - 1.0) / 2.0)?,
                 false => unit.affine(half, half - 0.5)?,
             };
-            inside(&place, size, outside, corners)
-        };
-        let (across, down) = (place(0, w)?, place(1, h)?);
-        let flat = x.contiguous()?.reshape((n, c, h * w))?;
-        let read = |columns: &Tensor, rows: &Tensor| pixel(&flat, columns, rows, (h, w));
-        let y = match between {
-            Between::Nearest => {
-                let (columns, rows) = (even(&across)?, even(&down)?);
-                read(&columns, &rows)?
+            read(&place, *size, between, outside, corners)
+        });
+        let each = each.collect::<Result<Vec<Vec<Read>>>>()?;
+        let flat = x.contiguous()?.reshape((n, c, area))?;
+        let count: usize = each.iter().map(Vec::len).product();
+        let mut sum: Option<Tensor> = None;
+        for mut number in 0..count {
+            // The places of one pixel for each point; the last dim changes first.
+            let mut places = Vec::with_capacity(dims);
+            let mut weight: Option<Tensor> = None;
+            for reads in each.iter().rev() {
+                let (place, share) = &reads[number % reads.len()];
+                number /= reads.len();
+                places.push(place.as_slice());
+                weight = match (weight, share) {
+                    (Some(weight), Some(share)) => Some(weight.mul(share)?),
+                    (weight, share) => weight.or_else(|| share.clone()),
+                };
             }
-            Between::Bilinear => {
-                let (left, top) = (across.detach().floor()?, down.detach().floor()?);
-                let (right, bottom) = (left.affine(1.0, 1.0)?, top.affine(1.0, 1.0)?);
-                // The nearness of each side: the distance from the other one.
-                let near = [right.sub(&across)?, across.sub(&left)?];
-                let close = [bottom.sub(&down)?, down.sub(&top)?];
-                let mut sum: Option<Tensor> = None;
-                for (j, row) in [&top, &bottom].into_iter().enumerate() {
-                    for (i, column) in [&left, &right].into_iter().enumerate() {
-                        let weight = near[i].mul(&close[j])?.unsqueeze(1)?;
-                        let part = read(column, row)?;
-                        let part = part.mul(&expand::to(&weight, part.dims())?)?;
-                        sum = Some(match sum {
-                            Some(sum) => sum.add(&part)?,
-                            None => part,
-                        });
-                    }
-                }
-                match sum {
-                    Some(sum) => sum,
-                    None => bail!("{op}: there are no corners"),
-                }
+            places.reverse();
+            let mut part = pixel(&flat, &places, sizes)?;
+            if let Some(weight) = weight {
+                part = part.mul(&expand::to(&weight.unsqueeze(1)?, part.dims())?)?;
             }
-        };
-        y.reshape(shape.as_slice())
+            sum = Some(match sum {
+                Some(sum) => sum.add(&part)?,
+                None => part,
+            });
+        }
+        match sum {
+            Some(sum) => sum.reshape(shape.as_slice()),
+            None => bail!("{op}: there are no pixels around a point"),
+        }
     })
 }
 
-/// Places rounded to whole ones, halves to even ones.
-fn even(x: &Tensor) -> Result<Tensor> {
-    let values: Vec<f64> = x.detach().to_dtype(DType::F64)?.flatten_all()?.to_vec1()?;
-    let values: Vec<f64> = values.into_iter().map(f64::round_ties_even).collect();
-    Tensor::from_vec(values, x.dims(), x.device())?.to_dtype(x.dtype())
+/// A place along a dim for each point, and its weight; no weight is 1.
+type Read = (Vec<f64>, Option<Tensor>);
+
+/// What is read along a dim of `size`, for the places `place [n, points]`.
+fn read(
+    place: &Tensor,
+    size: usize,
+    between: Between,
+    outside: Outside,
+    corners: bool,
+) -> Result<Vec<Read>> {
+    Ok(match between {
+        Between::Nearest => {
+            let place = inside(place, size, outside, corners)?;
+            let near = values(&place)?.into_iter().map(f64::round_ties_even);
+            vec![(near.collect(), None)]
+        }
+        Between::Linear => {
+            let place = inside(place, size, outside, corners)?;
+            let low = place.detach().floor()?;
+            let high = low.affine(1.0, 1.0)?;
+            // The nearness of each side: the distance from the other one.
+            vec![
+                (values(&low)?, Some(high.sub(&place)?)),
+                (values(&high)?, Some(place.sub(&low)?)),
+            ]
+        }
+        Between::Cubic => {
+            let low = place.detach().floor()?;
+            let way = place.sub(&low)?;
+            let back = way.affine(-1.0, 1.0)?;
+            let weights = [far(&way)?, near(&way)?, near(&back)?, far(&back)?];
+            let mut all = Vec::with_capacity(4);
+            for (at, weight) in weights.into_iter().enumerate() {
+                let beside = inside(&low.affine(1.0, at as f64 - 1.0)?, size, outside, corners)?;
+                all.push((values(&beside)?, Some(weight)));
+            }
+            all
+        }
+    })
+}
+
+/// The curve through the pixels, as PyTorch has it.
+const SHARP: f64 = -0.75;
+
+/// The weight of a pixel that is `way` from the point, below 1.
+fn near(way: &Tensor) -> Result<Tensor> {
+    let inner = way.affine(SHARP + 2.0, -(SHARP + 3.0))?;
+    inner.mul(way)?.mul(way)?.affine(1.0, 1.0)
+}
+
+/// The weight of a pixel that is 1 more than `way` from the point.
+fn far(way: &Tensor) -> Result<Tensor> {
+    let way = way.affine(1.0, 1.0)?;
+    let inner = way.affine(SHARP, -5.0 * SHARP)?;
+    let inner = inner.mul(&way)?.affine(1.0, 8.0 * SHARP)?;
+    inner.mul(&way)?.affine(1.0, -4.0 * SHARP)
+}
+
+/// The elements, as numbers.
+fn values(x: &Tensor) -> Result<Vec<f64>> {
+    x.detach().to_dtype(DType::F64)?.flatten_all()?.to_vec1()
 }
 
 /// Places moved into the image by the rule for places outside.
@@ -159,52 +225,62 @@ fn bounded(place: &Tensor, last: f64) -> Result<Tensor> {
     clamp(&place, Some(0.0), Some(last))
 }
 
-/// The pixels of `flat [n, c, h * w]` at whole places `[n, points]`: `[n, c, points]`, zeros outside.
-fn pixel(flat: &Tensor, columns: &Tensor, rows: &Tensor, (h, w): (usize, usize)) -> Result<Tensor> {
+/// The pixels of `flat [n, c, area]` at whole places along dims of `sizes`, `n` times as many as points each:
+/// `[n, c, points]`, zeros outside.
+fn pixel(flat: &Tensor, places: &[&[f64]], sizes: &[usize]) -> Result<Tensor> {
     let (n, c, _) = flat.dims3()?;
-    let points = columns.dims()[1];
-    let values = |t: &Tensor| -> Result<Vec<f64>> {
-        t.detach().to_dtype(DType::F64)?.flatten_all()?.to_vec1()
-    };
-    let (columns, rows) = (values(columns)?, values(rows)?);
-    let ids: Vec<u32> = columns
-        .iter()
-        .zip(rows)
-        .map(|(column, row)| {
-            let is_in = *column >= 0.0 && *column < w as f64 && row >= 0.0 && row < h as f64;
-            match is_in {
-                true => (row as usize * w + *column as usize) as u32,
-                false => super::window::NOTHING,
+    let count = places.first().map_or(0, |all| all.len());
+    let ids = (0..count).map(|point| {
+        let mut id = 0;
+        for (along, size) in places.iter().zip(sizes) {
+            let place = along[point];
+            if !(place >= 0.0 && place < *size as f64) {
+                return super::window::NOTHING;
             }
-        })
-        .collect();
-    let ids = Tensor::from_vec(ids, (n, 1, points), flat.device())?;
+            id = id * size + place as usize;
+        }
+        id as u32
+    });
+    let points = count.checked_div(n).unwrap_or(0);
+    let ids = Tensor::from_vec(ids.collect::<Vec<u32>>(), (n, 1, points), flat.device())?;
     flat.gather(&ids.broadcast_as((n, c, points))?.contiguous()?, 2)
 }
 
-/// The points of `size` under the maps `theta [n, 2, 3]`: `[n, h, w, 2]`.
+/// The points of `size` under the maps `theta [n, 2, 3]`: `[n, h, w, 2]`; of a volume under `theta [n, 3, 4]`:
+/// `[n, d, h, w, 3]`.
 ///
 /// # Errors
 /// Returns an error if the shape differs.
-pub fn affine(theta: &Tensor, size: (usize, usize), corners: bool) -> Result<Tensor> {
+pub fn affine(theta: &Tensor, size: &[usize], corners: bool) -> Result<Tensor> {
     let op = "affine_grid";
-    let &[n, 2, 3] = theta.dims() else {
-        bail!("{op}: theta {:?} must be [N, 2, 3]", theta.dims())
+    let dims = size.len();
+    let n = match theta.dims() {
+        &[n, rows, columns] if rows == dims && columns == dims + 1 => n,
+        other => bail!("{op}: theta {other:?} must be [N, {dims}, {}]", dims + 1),
     };
-    let (h, w) = size;
-    room::of(op, &[n, h, w, 2], theta.dtype())?;
+    let mut shape = vec![n];
+    shape.extend(size);
+    shape.push(dims);
+    room::of(op, &shape, theta.dtype())?;
     let unit = |i: usize, size: usize| match (corners, size) {
         (_, 1) => 0.0,
         (true, _) => -1.0 + 2.0 * i as f64 / (size as f64 - 1.0),
         (false, _) => (2.0 * i as f64 + 1.0) / size as f64 - 1.0,
     };
-    let points: Vec<f64> = (0..h)
-        .flat_map(|y| (0..w).flat_map(move |x| [unit(x, w), unit(y, h), 1.0]))
-        .collect();
-    let points = Tensor::from_vec(points, (h * w, 3), theta.device())?;
+    let count: usize = size.iter().product();
+    let mut points: Vec<f64> = Vec::with_capacity(count * (dims + 1));
+    for mut number in 0..count {
+        // Across first.
+        for size in size.iter().rev() {
+            points.push(unit(number % size, *size));
+            number /= size;
+        }
+        points.push(1.0);
+    }
+    let points = Tensor::from_vec(points, (count, dims + 1), theta.device())?;
     widened(theta, theta, |theta| {
         let points = points.to_dtype(theta.dtype())?;
-        super::matmul::matmul(&points, &theta.transpose(1, 2)?)?.reshape((n, h, w, 2))
+        super::matmul::matmul(&points, &theta.transpose(1, 2)?)?.reshape(shape.as_slice())
     })
 }
 
@@ -219,16 +295,10 @@ mod tests {
         let x = Tensor::new(&[[[[1f64, 2.], [3., 4.]]]], &Device::Cpu)?;
         let grid = Tensor::new(&[[[[0f64, 0.], [-1., -1.], [3., 0.]]]], &Device::Cpu)?;
         let of = |between, outside, corners| sample(&x, &grid, between, outside, corners);
+        near(&of(Between::Linear, Outside::Zeros, true)?, &[2.5, 1., 0.])?;
+        near(&of(Between::Linear, Outside::Border, true)?, &[2.5, 1., 3.])?;
         near(
-            &of(Between::Bilinear, Outside::Zeros, true)?,
-            &[2.5, 1., 0.],
-        )?;
-        near(
-            &of(Between::Bilinear, Outside::Border, true)?,
-            &[2.5, 1., 3.],
-        )?;
-        near(
-            &of(Between::Bilinear, Outside::Zeros, false)?,
+            &of(Between::Linear, Outside::Zeros, false)?,
             &[2.5, 0.25, 0.],
         )?;
         near(
@@ -236,12 +306,30 @@ mod tests {
             &[1., 1., 2.],
         )?;
         near(
-            &of(Between::Bilinear, Outside::Reflection, true)?,
+            &of(Between::Linear, Outside::Reflection, true)?,
             &[2.5, 1., 2.],
         )?;
         let theta = Tensor::new(&[[[1f64, 0., 0.], [0., 1., 0.]]], &Device::Cpu)?;
-        near(&affine(&theta, (1, 2), true)?, &[-1., 0., 1., 0.])?;
-        near(&affine(&theta, (1, 2), false)?, &[-0.5, 0., 0.5, 0.])
+        near(
+            &of(Between::Cubic, Outside::Reflection, true)?,
+            &[2.5, 1., 2.],
+        )?;
+        near(&affine(&theta, &[1, 2], true)?, &[-1., 0., 1., 0.])?;
+        near(&affine(&theta, &[1, 2], false)?, &[-0.5, 0., 0.5, 0.])?;
+        let volume = x.reshape((1, 1, 2, 1, 2))?;
+        let grid = Tensor::new(&[0f64, 0., 0., -1., 0., 1.], &Device::Cpu)?;
+        let grid = grid.reshape((1, 1, 1, 2, 3))?;
+        let of = |between| sample(&volume, &grid, between, Outside::Zeros, true);
+        near(&of(Between::Linear)?, &[2.5, 3.])?;
+        near(&of(Between::Nearest)?, &[1., 3.])?;
+        let theta = Tensor::new(
+            &[[[1f64, 0., 0., 0.], [0., 1., 0., 0.], [0., 0., 2., 0.]]],
+            &Device::Cpu,
+        )?;
+        near(
+            &affine(&theta, &[2, 1, 1], true)?,
+            &[0., 0., -2., 0., 0., 2.],
+        )
     }
 
     #[test]
@@ -252,14 +340,22 @@ mod tests {
         ];
         for outside in [Outside::Zeros, Outside::Border, Outside::Reflection] {
             for corners in [true, false] {
-                check(&inputs, |v| {
-                    sample(&v[0], &v[1], Between::Bilinear, outside, corners)
-                })?;
+                for between in [Between::Linear, Between::Cubic] {
+                    check(&inputs, |v| sample(&v[0], &v[1], between, outside, corners))?;
+                }
             }
         }
         check(&inputs[..1], |v| {
             sample(&v[0], &inputs[1], Between::Nearest, Outside::Zeros, false)
         })?;
-        check(&[varied(&[2, 2, 3])?], |v| affine(&v[0], (2, 3), false))
+        let volumes = [
+            varied(&[1, 2, 2, 3, 2])?,
+            varied(&[1, 1, 2, 2, 3])?.affine(1.4, 0.03)?,
+        ];
+        check(&volumes, |v| {
+            sample(&v[0], &v[1], Between::Linear, Outside::Border, false)
+        })?;
+        check(&[varied(&[2, 3, 4])?], |v| affine(&v[0], &[2, 1, 3], true))?;
+        check(&[varied(&[2, 2, 3])?], |v| affine(&v[0], &[2, 3], false))
     }
 }

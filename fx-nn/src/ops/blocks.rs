@@ -97,10 +97,11 @@ pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
         .fx()
 }
 
-/// `x` `[N, C, H, W]` read at the points of `grid` `[N, H, W, 2]`, from -1 to 1: x across, y down.
+/// `x` `[N, C, H, W]` read at the points of `grid` `[N, H, W, 2]`, from -1 to 1: x across, y down; or volumes
+/// `[N, C, D, H, W]` at `[N, D, H, W, 3]`.
 ///
-/// `mode` is `"bilinear"` or `"nearest"`, `padding_mode` `"zeros"`, `"border"` or `"reflection"`; with `align_corners` -1
-/// and 1 are the centres of the pixels at the edges, else the edges of the image.
+/// `mode` is `"bilinear"`, `"nearest"` or `"bicubic"`, `padding_mode` `"zeros"`, `"border"` or `"reflection"`; with
+/// `align_corners` -1 and 1 are the centres of the pixels at the edges, else the edges of the image.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -111,8 +112,7 @@ pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// Returns an error if the shapes do not fit, the types differ, or a mode is unknown: volumes and
-/// `"bicubic"` are not supported.
+/// Returns an error if the shapes do not fit, the types differ, or a mode is unknown.
 #[wrap(path = "fx_nn::ops::grid_sample")]
 pub fn grid_sample(
     x: &Tensor,
@@ -123,11 +123,12 @@ pub fn grid_sample(
 ) -> Result<Tensor> {
     let op = "grid_sample";
     let between = match mode {
-        "bilinear" => grid::Between::Bilinear,
+        "bilinear" => grid::Between::Linear,
         "nearest" => grid::Between::Nearest,
+        "bicubic" => grid::Between::Cubic,
         other => {
             return Err(Error::msg(format_args!(
-                "{op}: mode is \"bilinear\" or \"nearest\", not {other:?}"
+                "{op}: mode is \"bilinear\", \"nearest\" or \"bicubic\", not {other:?}"
             )));
         }
     };
@@ -154,10 +155,11 @@ pub fn grid_sample(
         .fx()
 }
 
-/// The points of an image of `size` `[N, C, H, W]` under the affine maps `theta` `[N, 2, 3]`, for [`grid_sample`].
+/// The points of an image of `size` `[N, C, H, W]` under the affine maps `theta` `[N, 2, 3]`, for [`grid_sample`]; of a
+/// volume `[N, C, D, H, W]` under `[N, 3, 4]`.
 ///
 /// # Errors
-/// Returns an error if the shapes do not fit: volumes are not supported.
+/// Returns an error if the shapes do not fit.
 #[wrap(path = "fx_nn::ops::affine_grid")]
 pub fn affine_grid(
     theta: &Tensor,
@@ -170,17 +172,21 @@ pub fn affine_grid(
         .into_iter()
         .filter_map(|n| usize::try_from(n).ok().filter(|n| *n > 0))
         .collect();
-    let (&[n, _, h, w], Some(maps)) = (sizes.as_slice(), theta.dims()?.first()) else {
+    let ([n, _, over @ ..], 2..=3, Some(maps)) = (
+        sizes.as_slice(),
+        sizes.len().saturating_sub(2),
+        theta.dims()?.first(),
+    ) else {
         return Err(Error::msg(format_args!(
-            "{op}: size {size:?} must be [N, C, H, W], all above 0"
+            "{op}: size {size:?} must be [N, C, H, W] or [N, C, D, H, W], all above 0"
         )));
     };
-    if n != *maps || !theta.dtype()?.is_floating_point() {
+    if n != maps || !theta.dtype()?.is_floating_point() {
         return Err(Error::msg(format_args!(
             "{op}: theta {theta:?} must be of floats, and have a map for each of {n} images"
         )));
     }
-    grid::affine(theta.data(op)?, (h, w), align_corners)
+    grid::affine(theta.data(op)?, over, align_corners)
         .map(Tensor::made)
         .fx()
 }

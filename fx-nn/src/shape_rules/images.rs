@@ -1,8 +1,9 @@
 //! Images: in other sizes, as blocks of pixels, with pixels as channels, and read at points.
 
-use fx_core::Result;
+use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall};
 use fx_core::value::Dim;
+use fx_core::{Error, Result};
 
 use super::windows::{Steps, images, windows};
 use super::{
@@ -177,33 +178,37 @@ fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
 /// A pixel for each point of the grid.
 fn grid_sample(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, grid) = (x(call)?, call.tensor("grid")?);
-    word(call, "mode", &["bilinear", "nearest"])?;
+    word(call, "mode", &["bilinear", "nearest", "bicubic"])?;
     word(call, "padding_mode", &["zeros", "border", "reflection"])?;
     require(call, x, Elements::Fractions)?;
     require_one_type(call, x, grid)?;
-    let ([n, channels, pixels @ ..], [m, rows, columns, parts]) = (&x.shape[..], &grid.shape[..])
+    let ([n, channels, pixels @ ..], [m, over @ .., parts]) = (&x.shape[..], &grid.shape[..])
     else {
-        return Err(wrong(
-            call,
-            format_args!(
-                "the images {:?} and the grids {:?} have four dims",
-                x.shape, grid.shape
-            ),
-        ));
+        return Err(unlike(call, x, grid));
     };
-    if pixels.len() != 2 {
-        return Err(wrong(
-            call,
-            format_args!("the images {:?} have four dims", x.shape),
-        ));
+    if !(2..=3).contains(&pixels.len()) || over.len() != pixels.len() {
+        return Err(unlike(call, x, grid));
     }
     call.same(n, m, || "there is a grid for each image".to_string())?;
-    call.same(parts, &2.into(), || "a point has two numbers".to_string())?;
+    let dims = pixels.len();
+    call.same(parts, &dims.into(), || {
+        format!("a point has {dims} numbers")
+    })?;
     for size in pixels {
         at_least(call, size, 1, "an image has pixels")?;
     }
-    let shape = [n, channels, rows, columns].map(Dim::clone).to_vec();
+    let shape = [n, channels].into_iter().chain(over).cloned().collect();
     Ok(tensor(shape, x.dtype))
+}
+
+fn unlike(call: &RuleCall<'_>, x: &TensorMeta, grid: &TensorMeta) -> Error {
+    wrong(
+        call,
+        format_args!(
+            "the images {:?} and the grids {:?} have four dims, or five",
+            x.shape, grid.shape
+        ),
+    )
 }
 
 fn affine_grid(call: &mut RuleCall<'_>) -> Result<Fake> {
@@ -213,21 +218,30 @@ fn affine_grid(call: &mut RuleCall<'_>) -> Result<Fake> {
     for size in &sizes {
         at_least(call, size, 1, format_args!("a size of {size} is empty"))?;
     }
-    let ([n, _, h, w], [maps, rows, columns]) = (&sizes[..], &theta.shape[..]) else {
+    let ([n, _, over @ ..], 4..=5, [maps, rows, columns]) =
+        (&sizes[..], sizes.len(), &theta.shape[..])
+    else {
         return Err(wrong(
             call,
             format_args!(
-                "the size {sizes:?} has four numbers, the maps {:?} three dims",
+                "the size {sizes:?} has four numbers or five, the maps {:?} three dims",
                 theta.shape
             ),
         ));
     };
+    let dims = over.len();
     call.same(n, maps, || "there is a map for each image".to_string())?;
-    for (size, wanted) in [(rows, 2), (columns, 3)] {
+    for (size, wanted) in [(rows, dims), (columns, dims + 1)] {
         call.same(size, &wanted.into(), || {
-            format!("a map has 2 rows and 3 columns: {:?}", theta.shape)
+            format!(
+                "a map has {dims} rows and {} columns: {:?}",
+                dims + 1,
+                theta.shape
+            )
         })?;
     }
-    let shape = vec![n.clone(), h.clone(), w.clone(), Dim::known(2)];
+    let mut shape = vec![n.clone()];
+    shape.extend(over.iter().cloned());
+    shape.push(Dim::known(dims));
     Ok(tensor(shape, theta.dtype))
 }

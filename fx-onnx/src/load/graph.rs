@@ -16,6 +16,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layers::Turned;
+use super::look::Known;
 use super::node::{Given, NodeCx};
 use super::scan::Limits;
 use super::value::V;
@@ -24,7 +25,15 @@ use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, NodeProto};
 
 /// The values of a graph and of those around it.
-pub(super) type Scopes = Vec<FxHashMap<String, V>>;
+pub(super) type Scopes = Vec<Scope>;
+
+/// The values of a graph.
+#[derive(Clone)]
+pub(super) struct Scope {
+    pub values: FxHashMap<String, V>,
+    /// The address of the graph, if it is a body.
+    pub body: Option<usize>,
+}
 
 /// What a file is read with.
 pub(super) struct Reader<'m> {
@@ -45,10 +54,12 @@ pub(super) struct Reader<'m> {
     /// The bytes of the file with its weights, and of the constants that nodes made.
     pub file_bytes: u64,
     pub spent: Cell<u64>,
+    /// What is known of the values of bodies.
+    pub known: Known,
 }
 
 /// The names that the graphs of a node read from outside of it.
-fn read_inside(node: &NodeProto, names: &mut Vec<String>) {
+pub(super) fn read_inside(node: &NodeProto, names: &mut Vec<String>) {
     let mut left: Vec<&GraphProto> = node.attribute.iter().filter_map(|a| a.g.as_ref()).collect();
     while let Some(graph) = left.pop() {
         for node in &graph.node {
@@ -135,7 +146,7 @@ impl Reader<'_> {
         let found = scopes
             .iter()
             .rev()
-            .find_map(|scope| scope.get(name).cloned());
+            .find_map(|scope| scope.values.get(name).cloned());
         found.ok_or_else(|| Error::msg(format_args!("nothing gives `{name}`")))
     }
 
@@ -146,7 +157,9 @@ impl Reader<'_> {
                 let tensor = tensors::tensor(constant, self.folder, false)?;
                 let dtype = Tensor::dtype(&tensor)?;
                 if let Some(scope) = scopes.last_mut() {
-                    scope.insert(constant.name.clone(), V::of(tensor, dtype));
+                    scope
+                        .values
+                        .insert(constant.name.clone(), V::of(tensor, dtype));
                 }
             }
         }
@@ -169,7 +182,7 @@ impl Reader<'_> {
             };
             for (name, value) in node.output.iter().zip(given) {
                 if !name.is_empty() {
-                    scope.insert(name.clone(), settled(value)?);
+                    scope.values.insert(name.clone(), settled(value)?);
                 }
             }
         }
@@ -351,8 +364,12 @@ impl Reader<'_> {
             turned: self.turned,
             file_bytes: self.file_bytes,
             spent: Cell::new(self.spent.get()),
+            known: Known::default(),
         };
-        let mut scopes = vec![scope];
+        let mut scopes = vec![Scope {
+            values: scope,
+            body: None,
+        }];
         let result = inner.nodes(&nodes, &mut scopes);
         self.count.set(inner.count.get());
         self.spent.set(inner.spent.get());

@@ -5,6 +5,7 @@
 mod checks;
 mod graph;
 mod layers;
+mod look;
 mod node;
 mod ops;
 mod paths;

@@ -1,5 +1,6 @@
 //! `NodeCx`: a node that is read, with its inputs and attributes.
 
+use fx_nn::ir::TensorMeta;
 use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
@@ -45,11 +46,18 @@ impl NodeCx<'_> {
     }
 
     pub fn dtype(&self, at: usize) -> Result<DType> {
-        let named = || self.reader.hints.get(self.node.input.get(at)?)?.dtype;
+        let named = || self.named(at)?.dtype;
         self.input(at)
             .dtype()
             .or_else(named)
             .ok_or_else(|| Error::msg(format_args!("the element type of input {at} is not known")))
+    }
+
+    /// What is known of an input by its name.
+    fn named(&self, at: usize) -> Option<TensorMeta> {
+        let name = self.node.input.get(at)?;
+        let known = self.reader.known.find(self.scopes, name);
+        known.or_else(|| self.reader.hints.get(name).cloned())
     }
 
     pub fn is_float(&self, at: usize) -> bool {
@@ -57,7 +65,7 @@ impl NodeCx<'_> {
     }
 
     pub fn shape(&self, at: usize) -> Result<Vec<Dim>> {
-        let named = || self.reader.hints.get(self.node.input.get(at)?).cloned();
+        let named = || self.named(at);
         let meta = self.input(at).meta().or_else(named).ok_or_else(|| Error::msg(format_args!("the number of dims of input {at} is not known: give the inputs shapes with `Load::input`")));
         Ok(meta?.shape)
     }
@@ -155,6 +163,17 @@ impl NodeCx<'_> {
             return self.input(at).known_ints().map(Some);
         }
         Ok(self.ints("axes"))
+    }
+
+    /// The numbers from 0 on below a size.
+    pub fn numbers(&self, size: Int) -> Result<Tensor> {
+        let most = self.reader.limits.constant_bytes as i64 / 8;
+        match size.concrete() {
+            Some(size) if size > most => Err(Error::msg(format_args!(
+                "{size} places are more than `Limits::constant_bytes` holds"
+            ))),
+            _ => ops::arange(0, size, 1, Some(DType::I64)),
+        }
     }
 
     /// Results of one tensor in the type of the first input.

@@ -12,8 +12,9 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::graph::Reader;
+use super::graph::{Reader, Scope};
 use super::layers::Turned;
+use super::look::Known;
 use super::scan::Limits;
 use super::value::V;
 use crate::dtype;
@@ -91,6 +92,11 @@ impl Root {
             hints: &self.hints,
             count: Cell::new(0),
             depth: Cell::new(0),
+            known: Known::default(),
+        };
+        let scope = Scope {
+            values: scope,
+            body: None,
         };
         reader.graph(graph, &mut vec![scope], true)
     }

@@ -1,9 +1,10 @@
 //! Attention and rotary embedding, as operators of opset 23.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Result};
+use fx_nn::{Bound, Error, Result};
 
 use super::Rule;
+use crate::load::node::NodeCx;
 use crate::load::value::{V, as_type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
@@ -95,22 +96,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                     heads(&v, kv_heads)?,
                 );
             }
-            if cx.has(6) {
-                return Err(Error::msg("attention whose keys are padded"));
-            }
-            if cx
-                .node
-                .attribute
-                .iter()
-                .any(|attribute| attribute.name.contains("window"))
-            {
-                return Err(Error::msg("attention in a window"));
-            }
             let past = cx.has(4);
-            let before = if past {
-                cx.tensor(4)?.size(2)?.concrete()
-            } else {
-                Some(0)
+            // How many keys come before the first row: one number, or one for each image of the batch.
+            let padded = cx.optional(6)?;
+            let before = match (past, &padded) {
+                (true, _) => Before::All(cx.tensor(4)?.size(2)?),
+                (_, Some(counts)) => Before::Each((counts - q.size(2)?)?),
+                _ => Before::All(Int::from(0i64)),
             };
             if past {
                 k = ops::cat(&[cx.tensor(4)?, k], 2)?;
@@ -146,26 +138,30 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 cap => (ops::tanh(&(scores / cap)?)? * cap)?,
             };
             let capped = masked.clone();
-            if cx.flag("is_causal") {
-                let (rows, columns) = (known(&q, 2)?, known(&k, 2)?);
-                let offset =
-                    before.ok_or_else(|| Error::msg("attention of sizes that are not known"))?;
-                let all = (0..rows).flat_map(|row| {
-                    (0..columns).map(move |column| u8::from(column > row + offset))
-                });
-                let all: Vec<u8> = all.collect();
-                let hidden = Tensor::from_vec(all, (rows as usize, columns as usize))?.ne(0)?;
+            let left = cx.int("left_window_size", -1);
+            let right = match cx.flag("is_causal") {
+                true => 0,
+                false => cx.int("right_window_size", -1),
+            };
+            if left >= 0 || right >= 0 {
+                let hidden = outside(cx, &q, &k, before, left, right)?;
                 masked = ops::masked_fill(&masked, &hidden, f64::NEG_INFINITY)?;
+            }
+            if let Some(counts) = &padded {
+                let places = cx.numbers(k.size(2)?)?;
+                let counts = ops::reshape(counts, [-1, 1, 1, 1])?;
+                masked = ops::masked_fill(&masked, &places.ge(counts)?, f64::NEG_INFINITY)?;
             }
             if cx.has(3) {
                 let mask = cx.tensor(3)?;
-                let mask = match cx.dtype(3)? {
+                let mut mask = match cx.dtype(3)? {
                     DType::Bool => ops::r#where(&mask, 0.0, f64::NEG_INFINITY)?,
                     _ => mask,
                 };
                 let (have, want) = (known(&mask, -1)?, known(&k, 2)?);
                 if have < want {
-                    return Err(Error::msg("a mask that is shorter than the keys"));
+                    let more = vec![0, want - have];
+                    mask = ops::pad(&mask, more, "constant", Bound::from(f64::NEG_INFINITY))?;
                 }
                 masked = (masked + as_type(&mask, dtype)?)?;
             }
@@ -194,4 +190,57 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         _ => return None,
     })
+}
+
+/// How many keys come before the first row.
+enum Before {
+    All(Int),
+    Each(Tensor),
+}
+
+/// The keys that a row does not see, as it sees `left` before its own place and `right` after it; -1 is all of them.
+fn outside(
+    cx: &NodeCx<'_>,
+    q: &Tensor,
+    k: &Tensor,
+    before: Before,
+    left: i64,
+    right: i64,
+) -> Result<Tensor> {
+    let (rows, columns) = (q.size(2)?, k.size(2)?);
+    let known = match &before {
+        Before::All(before) => before.concrete(),
+        Before::Each(_) => None,
+    };
+    if let (Some(before), Some(rows), Some(columns)) = (known, rows.concrete(), columns.concrete())
+    {
+        if rows.saturating_mul(columns) > 1 << 28 {
+            return Err(Error::msg(format_args!(
+                "a mask of {rows} rows and {columns} keys as a constant: leave the sizes open with `Load::input`"
+            )));
+        }
+        let all = (0..rows).flat_map(|row| {
+            (0..columns).map(move |column| {
+                let apart = column - row - before;
+                u8::from(left >= 0 && -apart > left || right >= 0 && apart > right)
+            })
+        });
+        let all: Vec<u8> = all.collect();
+        return Tensor::from_vec(all, (rows as usize, columns as usize))?.ne(0);
+    }
+    let rows = ops::unsqueeze(&cx.numbers(rows)?, 1)?;
+    let rows = match before {
+        Before::All(before) => (rows + before)?,
+        Before::Each(before) => (rows + ops::reshape(&before, [-1, 1, 1, 1])?)?,
+    };
+    let apart = (cx.numbers(columns)? - rows)?;
+    let sides = [
+        (left >= 0).then(|| apart.lt(-left)),
+        (right >= 0).then(|| apart.gt(right)),
+    ];
+    match sides {
+        [Some(left), Some(right)] => ops::logical_or(&left?, &right?),
+        [Some(side), None] | [None, Some(side)] => side,
+        [None, None] => Err(Error::msg("a window without sides")),
+    }
 }

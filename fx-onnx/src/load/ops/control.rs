@@ -3,11 +3,12 @@
 use fx_nn::control;
 use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
-use fx_nn::value::IntoValue;
+use fx_nn::value::{Dim, IntoValue};
 use fx_nn::{Error, Result};
 
 use super::Rule;
-use crate::load::graph::Scopes;
+use crate::load::graph::{Scope, Scopes};
+use crate::load::look::{address, look};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::V;
 use crate::proto::GraphProto;
@@ -25,7 +26,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
 fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Given {
     let mut scopes: Scopes = cx.scopes.clone();
     let names = graph.input.iter().map(|input| input.name.clone());
-    scopes.push(names.zip(inputs).collect());
+    scopes.push(Scope {
+        values: names.zip(inputs).collect(),
+        body: Some(address(graph)),
+    });
     cx.reader.graph(graph, &mut scopes, false)
 }
 
@@ -62,6 +66,11 @@ fn branch(cx: &mut NodeCx<'_>) -> Given {
             },
             Vec::new(),
         );
+    }
+    if cx.input(0).meta().is_some() {
+        for graph in [then, otherwise] {
+            look(cx.reader, cx.scopes, graph, &[], 0..0, 0);
+        }
     }
     let dtypes = std::cell::RefCell::new(Vec::new());
     let side = |graph: &GraphProto| -> Result<Value> {
@@ -147,6 +156,12 @@ fn turns(cx: &mut NodeCx<'_>) -> Given {
         ));
     }
     let dtypes: Vec<Option<DType>> = carried.iter().map(V::dtype).collect();
+    let mut first = vec![
+        V::of(Tensor::from_vec(vec![0i64], ())?, DType::I64),
+        V::of(Tensor::full((), true, DType::Bool)?, DType::Bool),
+    ];
+    first.extend(carried.iter().cloned());
+    look(cx.reader, cx.scopes, body, &first, 2..first.len(), 1);
     let limit = if cx.has(0) { Some(cx.tensor(0)?) } else { None };
     let start = if cx.has(1) {
         cx.tensor(1)?
@@ -193,43 +208,119 @@ fn turns(cx: &mut NodeCx<'_>) -> Given {
     back(parts(&given)?.2, &dtypes)
 }
 
-fn scan(cx: &mut NodeCx<'_>) -> Given {
-    let body = cx.graph("body")?;
-    let first = usize::from(cx.version < 9);
-    if cx.version < 9 {
-        return Err(Error::msg("a scan of opset 8, which goes over a batch"));
-    }
+/// A scan of opset 8 goes over a batch: it is one for each row.
+fn scan_of_batch(cx: &NodeCx<'_>) -> Given {
     let sequences = cx.int("num_scan_inputs", 1) as usize;
-    let carries = (cx.inputs.len() - first)
+    let values = &cx.inputs[1.min(cx.inputs.len())..];
+    let carries = values
+        .len()
         .checked_sub(sequences)
         .ok_or_else(|| Error::msg("a scan over more than its inputs"))?;
+    let size = |at: usize, dim: usize| {
+        let shape = cx.shape(at)?;
+        let size = shape.get(dim).and_then(Dim::as_number);
+        size.ok_or_else(|| {
+            Error::msg("a scan of opset 8 over a batch of a size that is not known: fix it with `Load::dim`")
+        })
+    };
+    let batch = size(1, 0)?;
+    if !(1..=1 << 14).contains(&batch) {
+        return Err(Error::msg(format_args!(
+            "a batch of {batch} rows, each of which would be a scan of its own"
+        )));
+    }
+    if cx.has(0) {
+        let lengths = cx.input(0).known_ints()?;
+        let whole = size(1 + carries, 1)?;
+        if lengths.iter().any(|length| *length != whole) {
+            return Err(Error::msg("sequences of several lengths"));
+        }
+    }
+    let turned = cx.ints("directions").unwrap_or_default();
+    let mut rows: Vec<Vec<V>> = Vec::new();
+    for row in 0..batch {
+        let own = values.iter().map(|v| {
+            let x = ops::select(&v.tensor()?, 0, row)?;
+            Ok(V::Tensor(x, v.dtype()))
+        });
+        let own = own.collect::<Result<Vec<V>>>()?;
+        rows.push(scanned(cx, own, &vec![0; sequences], &turned)?);
+    }
+    let count = rows.first().map_or(0, Vec::len);
+    let stacked = (0..count).map(|at| {
+        let each = rows.iter().map(|row| row[at].tensor());
+        let each = each.collect::<Result<Vec<Tensor>>>()?;
+        Ok(V::Tensor(ops::stack(&each, 0)?, rows[0][at].dtype()))
+    });
+    stacked.collect()
+}
+
+fn scan(cx: &mut NodeCx<'_>) -> Given {
+    if cx.version < 9 {
+        return scan_of_batch(cx);
+    }
+    let sequences = cx.int("num_scan_inputs", 1) as usize;
     let axes = |name: &str, count: usize| {
         cx.ints(name)
             .filter(|a| !a.is_empty())
             .unwrap_or_else(|| vec![0; count])
     };
-    let results = body.output.len().saturating_sub(carries);
-    let (in_axes, out_axes) = (
-        axes("scan_input_axes", sequences),
-        axes("scan_output_axes", results),
-    );
-    let (in_turned, out_turned) = (
-        axes("scan_input_directions", sequences),
-        axes("scan_output_directions", results),
-    );
-    let dtypes: Vec<Option<DType>> = cx.inputs.iter().map(V::dtype).collect();
-    let mut lists = Vec::new();
-    for at in 0..sequences {
-        let mut x = cx.tensor(carries + at)?;
-        if in_axes[at] != 0 {
-            x = ops::movedim(&x, in_axes[at], 0)?;
-        }
-        if in_turned[at] != 0 {
+    let in_axes = axes("scan_input_axes", sequences);
+    let in_turned = axes("scan_input_directions", sequences);
+    let given = scanned(cx, cx.inputs.clone(), &in_axes, &in_turned)?;
+    let carries = cx.inputs.len().saturating_sub(sequences);
+    let results = given.len().saturating_sub(carries);
+    let out_axes = axes("scan_output_axes", results);
+    let out_turned = axes("scan_output_directions", results);
+    let mut all = Vec::new();
+    for (at, v) in given.into_iter().enumerate() {
+        let Some(at) = at.checked_sub(carries) else {
+            all.push(v);
+            continue;
+        };
+        let dtype = v.dtype();
+        let mut x = v.tensor()?;
+        if out_turned.get(at).is_some_and(|t| *t != 0) {
             x = ops::flip(&x, 0)?;
+        }
+        if out_axes.get(at).is_some_and(|a| *a != 0) {
+            x = ops::movedim(&x, 0, out_axes[at])?;
+        }
+        all.push(V::Tensor(x, dtype));
+    }
+    Ok(all)
+}
+
+/// The states after a scan, and its results, stacked along a new first dim.
+fn scanned(cx: &NodeCx<'_>, inputs: Vec<V>, axes: &[i64], turned: &[i64]) -> Given {
+    let body = cx.graph("body")?;
+    let sequences = cx.int("num_scan_inputs", 1) as usize;
+    let carries = inputs
+        .len()
+        .checked_sub(sequences)
+        .ok_or_else(|| Error::msg("a scan over more than its inputs"))?;
+    let dtypes: Vec<Option<DType>> = inputs.iter().map(V::dtype).collect();
+    let mut lists = Vec::new();
+    let mut first = inputs[..carries].to_vec();
+    for at in 0..sequences {
+        let mut x = inputs[carries + at].tensor()?;
+        let axis = axes.get(at).copied().unwrap_or(0);
+        if axis != 0 {
+            x = ops::movedim(&x, axis, 0)?;
+        }
+        if turned.get(at).is_some_and(|t| *t != 0) {
+            x = ops::flip(&x, 0)?;
+        }
+        let v = V::Tensor(x.clone(), dtypes[carries + at]);
+        if v.meta().is_some() {
+            first.push(V::Tensor(ops::select(&x, 0, 0)?, v.dtype()));
         }
         lists.push(x.into_value());
     }
-    let begin = values(cx.inputs[..carries].to_vec())?;
+    if first.len() == inputs.len() {
+        look(cx.reader, cx.scopes, body, &first, 0..carries, 0);
+    }
+    let begin = values(inputs[..carries].to_vec())?;
     let given_types = std::cell::RefCell::new(Vec::new());
     let step = |state: Value, items: Value| -> Result<(Value, Value)> {
         let mut inputs = back(state, &dtypes[..carries])?;
@@ -241,19 +332,6 @@ fn scan(cx: &mut NodeCx<'_>) -> Given {
     };
     let (state, stacked): (Value, Value) = control::scan(begin, Value::Tuple(lists.into()), step)?;
     let mut all = back(state, &dtypes)?;
-    for (at, v) in back(stacked, &given_types.borrow())?
-        .into_iter()
-        .enumerate()
-    {
-        let dtype = v.dtype();
-        let mut x = v.tensor()?;
-        if out_turned.get(at).is_some_and(|t| *t != 0) {
-            x = ops::flip(&x, 0)?;
-        }
-        if out_axes.get(at).is_some_and(|a| *a != 0) {
-            x = ops::movedim(&x, 0, out_axes[at])?;
-        }
-        all.push(V::Tensor(x, dtype));
-    }
+    all.extend(back(stacked, &given_types.borrow())?);
     Ok(all)
 }

@@ -121,7 +121,42 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let shape: Vec<i64> = shape.iter().map(|n| *n as i64).collect();
             cx.like(ops::reshape(&y, shape)?)
         },
-        "TensorScatter" => |_| Err(Error::msg("writes into a cache: fx has no counterpart")),
+        "TensorScatter" => |cx| {
+            let (cache, update) = (cx.tensor(0)?, cx.tensor(1)?);
+            let rank = cx.rank(0)?;
+            let axis = cx.axis("axis", -2, rank)?;
+            if axis == 0 {
+                return Err(Error::msg("writes along the batch"));
+            }
+            // The places of each row of the batch, along the axis.
+            let along = |at: usize| {
+                let mut shape = vec![1i64; rank];
+                shape[at] = -1;
+                shape
+            };
+            let count = cx.numbers(update.size(axis)?)?;
+            let mut places = ops::reshape(&count, along(axis as usize))?;
+            if let Some(starts) = cx.optional(2)? {
+                let starts = as_type(&starts, DType::I64)?;
+                places = (places + ops::reshape(&starts, along(0))?)?;
+            }
+            if cx.text("mode", "linear") == "circular" {
+                let shape = cx.shape(0)?;
+                let size = shape[axis as usize].as_number().ok_or_else(|| {
+                    Error::msg("writes round a size that is not known: fix it with `Load::dim`")
+                })?;
+                places = ops::remainder(&places, size)?;
+            }
+            let sizes = (0..rank as i64)
+                .map(|dim| update.size(dim))
+                .collect::<Result<Vec<Int>>>()?;
+            cx.like(ops::scatter(
+                &cache,
+                axis,
+                &ops::expand(&places, sizes)?,
+                &update,
+            )?)
+        },
         "NonZero" => |cx| {
             let x = cx.tensor(0)?;
             let places = match cx.rank(0)? {

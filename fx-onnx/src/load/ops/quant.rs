@@ -16,11 +16,15 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 (_, Some(dtype)) => dtype,
                 _ => DType::U8,
             };
-            if dtype != DType::U8 {
-                return Err(Error::msg(format_args!(
-                    "quantizing to {dtype}: fx holds whole numbers of eight bits without a sign"
-                )));
-            }
+            let (low, high) = match dtype {
+                DType::U8 => (0.0, 255.0),
+                DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
+                other => {
+                    return Err(Error::msg(format_args!(
+                        "quantizing to {other}: fx quantizes to uint8 and int16"
+                    )));
+                }
+            };
             let scale = along(cx, &scale, 1)?;
             let mut y = ops::round(
                 &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
@@ -30,7 +34,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 let zero = along(cx, &cx.tensor(2)?, 2)?;
                 y = (y + as_type(&zero, DType::F32)?)?;
             }
-            let y = ops::clamp(&y, 0.0, 255.0)?;
+            let y = ops::clamp(&y, low, high)?;
             cx.of(as_type(&y, dtype)?, dtype)
         },
         "DequantizeLinear" => |cx| {

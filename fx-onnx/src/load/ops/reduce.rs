@@ -1,7 +1,7 @@
 //! Along dims.
 
 use fx_nn::prelude::*;
-use fx_nn::{Dims, Error, Result};
+use fx_nn::{Dims, Error, Number, Result};
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
@@ -11,8 +11,14 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
         "ReduceSum" => |cx| reduced(cx, |x, dims, keep| ops::sum(x, dims, keep)),
         "ReduceMean" => |cx| reduced(cx, |x, dims, keep| ops::mean(x, dims, keep)),
-        "ReduceMax" => |cx| reduced(cx, |x, dims, keep| ops::amax(x, dims, keep)),
-        "ReduceMin" => |cx| reduced(cx, |x, dims, keep| ops::amin(x, dims, keep)),
+        "ReduceMax" => |cx| match of_nothing(cx, true)? {
+            Some(y) => cx.like(y),
+            None => reduced(cx, |x, dims, keep| ops::amax(x, dims, keep)),
+        },
+        "ReduceMin" => |cx| match of_nothing(cx, false)? {
+            Some(y) => cx.like(y),
+            None => reduced(cx, |x, dims, keep| ops::amin(x, dims, keep)),
+        },
         "ReduceProd" => |cx| reduced(cx, product),
         "ReduceL1" => |cx| reduced(cx, |x, dims, keep| ops::sum(&x.abs()?, dims, keep)),
         "ReduceL2" => |cx| {
@@ -86,15 +92,31 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "Unique" => |cx| {
             let x = cx.tensor(0)?;
             let axis = cx.attribute("axis").and_then(|a| a.i);
-            if cx.int("sorted", 1) == 0
-                || cx.node.output.iter().skip(1).any(|name| !name.is_empty())
-            {
-                return Err(Error::msg(
-                    "fx finds unique elements in order, and not their first places",
-                ));
+            let by_value = cx.int("sorted", 1) != 0;
+            let asked = |at: usize| cx.node.output.get(at).is_some_and(|name| !name.is_empty());
+            if by_value && !(1..4).any(asked) {
+                let (values, ..) = ops::unique(&x, true, false, false, axis)?;
+                return cx.like(values);
             }
-            let (values, ..) = ops::unique(&x, true, false, false, axis)?;
-            cx.like(values)
+            let (mut values, inverse, mut counts) = ops::unique(&x, true, true, true, axis)?;
+            let mut inverse = ops::reshape(&inverse, [-1])?;
+            let places = (ops::cumsum(&ops::ones_like(&inverse, None)?, 0)? - 1)?;
+            let none = ops::zeros_like(&counts, None)?;
+            let mut firsts = ops::scatter_reduce(&none, 0, &inverse, &places, "amin", false)?;
+            if !by_value {
+                // By their first places: what is at each place now, and where each goes.
+                let order = ops::argsort(&firsts, 0, false)?;
+                let of = |x: &Tensor, dim: i64| ops::index_select(x, dim, &order);
+                values = of(&values, axis.unwrap_or(0))?;
+                (firsts, counts) = (of(&firsts, 0)?, of(&counts, 0)?);
+                inverse = ops::index_select(&ops::argsort(&order, 0, false)?, 0, &inverse)?;
+            }
+            Ok(vec![
+                V::Tensor(values, cx.input(0).dtype()),
+                V::of(firsts, DType::I64),
+                V::of(inverse, DType::I64),
+                V::of(counts, DType::I64),
+            ])
         },
         "Hardmax" => |cx| {
             let x = cx.tensor(0)?;
@@ -130,6 +152,58 @@ fn product(x: &Tensor, dims: Dims, keep: bool) -> Result<Tensor> {
         x = ops::prod(&x, Some(dim), keep)?;
     }
     Ok(x)
+}
+
+/// The largest or smallest of no elements: the end of the type's numbers. `None` if there are some, or may be.
+fn of_nothing(cx: &NodeCx<'_>, largest: bool) -> Result<Option<Tensor>> {
+    let Ok(shape) = cx.shape(0) else {
+        return Ok(None);
+    };
+    let axes = cx.axes(1)?.filter(|axes| !axes.is_empty());
+    let axes: Vec<i64> = match axes {
+        Some(axes) => axes
+            .into_iter()
+            .map(|axis| cx.place(axis, shape.len()))
+            .collect::<Result<_>>()?,
+        None if cx.flag("noop_with_empty_axes") => return Ok(None),
+        None => (0..shape.len() as i64).collect(),
+    };
+    if axes
+        .iter()
+        .all(|axis| shape[*axis as usize].as_number() != Some(0))
+    {
+        return Ok(None);
+    }
+    let (x, keep) = (cx.tensor(0)?, cx.int("keepdims", 1) != 0);
+    let mut sizes = Vec::new();
+    for dim in 0..shape.len() as i64 {
+        match (axes.contains(&dim), keep) {
+            (true, true) => sizes.push(Int::from(1i64)),
+            (true, false) => {}
+            (false, _) => sizes.push(x.size(dim)?),
+        }
+    }
+    let known = sizes.iter().filter_map(Int::concrete);
+    let count = known.fold(1i64, |n, size| n.saturating_mul(size.max(1)));
+    if count > cx.reader.limits.constant_bytes as i64 / 8 {
+        return Err(Error::msg(
+            "results of more elements than `Limits::constant_bytes` holds",
+        ));
+    }
+    let dtype = cx.dtype(0)?;
+    let (low, high) = match dtype {
+        DType::Bool => (Number::Bool(false), Number::Bool(true)),
+        DType::U8 => (Number::Int(0), Number::Int(u8::MAX.into())),
+        DType::U32 => (Number::Int(0), Number::Int(u32::MAX.into())),
+        DType::I16 => (Number::Int(i16::MIN.into()), Number::Int(i16::MAX.into())),
+        DType::I32 => (Number::Int(i32::MIN.into()), Number::Int(i32::MAX.into())),
+        DType::I64 => (Number::Int(i64::MIN), Number::Int(i64::MAX)),
+        _ => (
+            Number::Float(f64::NEG_INFINITY),
+            Number::Float(f64::INFINITY),
+        ),
+    };
+    ops::full(sizes, if largest { low } else { high }, Some(dtype)).map(Some)
 }
 
 fn reduced(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, Dims, bool) -> Result<Tensor>) -> Given {

@@ -44,7 +44,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let dims = cx.rank(0)? - 2;
             let window = window(cx, dims, &cx.ints("kernel_shape").unwrap_or_default())?;
             if window.dilations.iter().any(|d| *d != 1) {
-                return Err(Error::msg("an LP pool with dilations"));
+                let (after, _) = reached(cx, &window, cx.flag("ceil_mode"))?;
+                let wide = padded(&powered, &window.before, &after, 0.0)?;
+                return cx.like(summed(cx, &wide, &window)?.pow(1.0 / p)?);
             }
             let padded = padded(&powered, &window.before, &window.after, 0.0)?;
             let count: i64 = window.kernel.iter().product();
@@ -67,22 +69,30 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "GridSample" => |cx| {
             let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
-            if cx.rank(0)? != 4 {
-                return Err(Error::msg("samples of other than images"));
-            }
             let mode = match &*cx.text("mode", "linear") {
                 "linear" | "bilinear" => "bilinear",
                 "nearest" => "nearest",
                 _ => "bicubic",
             };
             let padding = cx.text("padding_mode", "zeros");
-            cx.like(ops::grid_sample(
-                &x,
-                &grid,
-                mode,
-                &padding,
-                cx.flag("align_corners"),
-            )?)
+            let corners = cx.flag("align_corners");
+            let grid = match (mode, &*padding) {
+                // Points outside are moved to the centres of the pixels at the edges first.
+                ("bicubic", "border") => {
+                    let shape = cx.known_shape(0)?;
+                    let edges = shape[2..].iter().rev().map(|size| match corners {
+                        true => 1.0,
+                        false => 1.0 - 1.0 / *size as f32,
+                    });
+                    let edges: Vec<f32> = edges.collect();
+                    let dims = edges.len();
+                    let edges = as_type(&Tensor::from_vec(edges, dims)?, cx.dtype(1)?)?;
+                    let high = ops::r#where(&grid.gt(1.0)?, &edges, &grid)?;
+                    ops::r#where(&grid.lt(-1.0)?, (-edges)?, high)?
+                }
+                _ => grid,
+            };
+            cx.like(ops::grid_sample(&x, &grid, mode, &padding, corners)?)
         },
         "AffineGrid" => |cx| {
             let theta = cx.tensor(0)?;
@@ -92,22 +102,40 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "Col2Im" => |cx| {
             let x = cx.tensor(0)?;
             let (size, block) = (cx.input(1).known_ints()?, cx.input(2).known_ints()?);
-            if size.len() != 2 {
-                return Err(Error::msg("columns of other than images"));
+            let dims = size.len();
+            let each = |name: &str, or: i64, count: usize| -> Result<Vec<i64>> {
+                let all = cx.ints(name).unwrap_or_else(|| vec![or; count]);
+                match all.len() == count && all.iter().all(|n| *n >= or) {
+                    true => Ok(all),
+                    false => Err(Error::msg(format_args!(
+                        "`{name}` is {all:?} for {dims} dims"
+                    ))),
+                }
+            };
+            let (dilations, strides) = (each("dilations", 1, dims)?, each("strides", 1, dims)?);
+            let pads = each("pads", 0, 2 * dims)?;
+            if block.len() != dims || dims == 0 || size.iter().chain(&block).any(|n| *n < 1) {
+                return Err(Error::msg(format_args!(
+                    "an image of {size:?} of blocks of {block:?}"
+                )));
             }
-            let two = |name: &str, or: i64| cx.ints(name).unwrap_or_else(|| vec![or; 2]);
-            let pads = cx.ints("pads").unwrap_or_else(|| vec![0; 4]);
-            if pads[..2] != pads[2..] {
-                return Err(Error::msg("columns padded on one side"));
+            if dims != 2 || pads[..2] != pads[2..] {
+                let window = Window {
+                    kernel: block,
+                    strides,
+                    dilations,
+                    before: pads[..dims].to_vec(),
+                    after: pads[dims..].to_vec(),
+                };
+                return columns(cx, &x, &size, &window);
             }
-            let pair = |v: &[i64]| (v[0] as usize, v[1] as usize);
             cx.like(ops::fold(
                 &x,
                 pair(&size),
                 pair(&block),
-                pair(&two("dilations", 1)),
+                pair(&dilations),
                 pair(&pads),
-                pair(&two("strides", 1)),
+                pair(&strides),
             )?)
         },
         "MaxUnpool" => |cx| {
@@ -134,11 +162,17 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 &ops::reshape(&places, [-1])?,
                 &ops::reshape(&x, [-1])?,
             )?;
-            let y = ops::reshape(&flat, own)?;
+            let mut y = ops::reshape(&flat, own.clone())?;
             if cx.has(2) {
-                return Err(Error::msg(
-                    "unpooling to a size that is asked for: its places are counted through another",
-                ));
+                // Places are counted through the size that the windows give: the rest is beside it.
+                let asked = cx.input(2).known_ints()?;
+                let more: Vec<i64> = asked.iter().zip(&own).map(|(a, b)| a - b).collect();
+                if more.len() != own.len() || more[..2] != [0, 0] || more.iter().any(|n| *n < 0) {
+                    return Err(Error::msg(format_args!(
+                        "an output of {asked:?}, where the windows give {own:?}"
+                    )));
+                }
+                y = padded(&y, &vec![0; dims], &more[2..], 0.0)?;
             }
             cx.like(y)
         },
@@ -369,9 +403,6 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
         } else {
             as_type(&x, DType::F32)?
         };
-        if with_places && cx.flag("storage_order") {
-            return Err(Error::msg("places by columns"));
-        }
         let small = window.before == window.after
             && window.before.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k);
         let (source, pads) = match small {
@@ -414,6 +445,10 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             };
             // ONNX counts places through the whole tensor.
             let shape = cx.known_shape(0)?;
+            let places = match cx.flag("storage_order") {
+                true => by_columns(&places, &shape[2..])?,
+                false => places,
+            };
             let (images, area) = (shape[0] * shape[1], shape[2..].iter().product::<usize>());
             let offsets: Vec<i64> = (0..images).map(|at| (at * area) as i64).collect();
             let mut wide = vec![shape[0] as i64, shape[1] as i64];
@@ -454,27 +489,9 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
         return cx.like(averaged(&x, &window, ceil, counts_pads, &window.before)?);
     }
     if window.dilations.iter().any(|d| *d != 1) {
-        // As a convolution of each channel, and of the ones that are there.
-        let channels = cx.known_shape(0)?[1];
-        let mut shape = vec![channels, 1];
-        shape.extend(kernel.iter().map(|k| *k as usize));
-        let ones = Tensor::full(shape, 1.0, dtype)?;
+        // Of each channel, and of the ones that are there.
         let here = if counts_pads { 1.0 } else { 0.0 };
-        let (mut after, known) = (window.after.clone(), cx.known_shape(0)?);
-        let mut more = vec![0i64; dims];
-        if ceil {
-            for at in 0..dims {
-                let room = known[2 + at] as i64 + window.before[at] + window.after[at]
-                    - (kernel[at] - 1) * window.dilations[at]
-                    - 1;
-                let mut count = (room + window.strides[at] - 1) / window.strides[at] + 1;
-                if (count - 1) * window.strides[at] >= known[2 + at] as i64 + window.before[at] {
-                    count -= 1;
-                }
-                more[at] = ((count - 1) * window.strides[at] - room).max(0);
-                after[at] += more[at];
-            }
-        }
+        let (after, more) = reached(cx, &window, ceil)?;
         let wide = padded(&x, &window.before, &after, 0.0)?;
         let there = padded(
             &ops::ones_like(&x, None)?,
@@ -483,36 +500,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             here,
         )?;
         let there = padded(&there, &vec![0; dims], &more, 0.0)?;
-        let through = |x: &Tensor| match dims {
-            1 => ops::conv1d(
-                x,
-                &ones,
-                None,
-                window.strides[0] as usize,
-                0,
-                window.dilations[0] as usize,
-                channels,
-            ),
-            2 => ops::conv2d(
-                x,
-                &ones,
-                None,
-                pair(&window.strides),
-                (0, 0),
-                pair(&window.dilations),
-                channels,
-            ),
-            _ => ops::conv3d(
-                x,
-                &ones,
-                None,
-                triple(&window.strides),
-                (0, 0, 0),
-                triple(&window.dilations),
-                channels,
-            ),
-        };
-        return cx.like((through(&wide)? / through(&there)?)?);
+        return cx.like((summed(cx, &wide, &window)? / summed(cx, &there, &window)?)?);
     }
     let wide = padded(&x, &window.before, &window.after, 0.0)?;
     let none = vec![0; dims];
@@ -528,6 +516,117 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     )?;
     let share = averaged(&there, &window, ceil, true, &none)?;
     cx.like((mean / share)?)
+}
+
+/// The margins at the end with what the last windows reach beyond them, and that alone.
+fn reached(cx: &NodeCx<'_>, window: &Window, ceil: bool) -> Result<(Vec<i64>, Vec<i64>)> {
+    let dims = window.kernel.len();
+    let mut more = vec![0i64; dims];
+    if ceil {
+        let known = cx.known_shape(0)?;
+        for (at, more) in more.iter_mut().enumerate() {
+            let size = known[2 + at] as i64;
+            let room = size + window.before[at] + window.after[at]
+                - (window.kernel[at] - 1) * window.dilations[at]
+                - 1;
+            let mut count = (room + window.strides[at] - 1) / window.strides[at] + 1;
+            if (count - 1) * window.strides[at] >= size + window.before[at] {
+                count -= 1;
+            }
+            *more = ((count - 1) * window.strides[at] - room).max(0);
+        }
+    }
+    let after = window.after.iter().zip(&more).map(|(a, b)| a + b).collect();
+    Ok((after, more))
+}
+
+/// The sums of windows, as a convolution of each channel.
+fn summed(cx: &NodeCx<'_>, x: &Tensor, window: &Window) -> Result<Tensor> {
+    let channels = cx.known_shape(0)?[1];
+    let mut shape = vec![channels, 1];
+    shape.extend(window.kernel.iter().map(|k| *k as usize));
+    let ones = Tensor::full(shape, 1.0, cx.dtype(0)?)?;
+    let (s, d) = (&window.strides, &window.dilations);
+    match window.kernel.len() {
+        1 => ops::conv1d(x, &ones, None, s[0] as usize, 0, d[0] as usize, channels),
+        2 => ops::conv2d(x, &ones, None, pair(s), (0, 0), pair(d), channels),
+        3 => ops::conv3d(x, &ones, None, triple(s), (0, 0, 0), triple(d), channels),
+        other => Err(Error::msg(format_args!("a pool of {other} dims"))),
+    }
+}
+
+/// Places in an image that are counted row by row, counted column by column.
+fn by_columns(places: &Tensor, sizes: &[usize]) -> Result<Tensor> {
+    let mut sum: Option<Tensor> = None;
+    let (mut row, mut column) = (sizes.iter().product::<usize>() as i64, 1i64);
+    for size in sizes {
+        let size = *size as i64;
+        row /= size.max(1);
+        let own = ops::remainder(&ops::floor_divide(places, row)?, size)?;
+        let own = (own * column)?;
+        sum = Some(match sum {
+            Some(sum) => (sum + own)?,
+            None => own,
+        });
+        column *= size;
+    }
+    sum.ok_or_else(|| Error::msg("places without dims"))
+}
+
+/// An image of any number of dims as the sum of its blocks, which are columns.
+fn columns(cx: &NodeCx<'_>, x: &Tensor, size: &[i64], window: &Window) -> Given {
+    let dims = size.len();
+    let (mut wide, mut counts) = (Vec::with_capacity(dims), Vec::with_capacity(dims));
+    for at in 0..dims {
+        let whole = size[at] + window.before[at] + window.after[at];
+        let reach = (window.kernel[at] - 1) * window.dilations[at] + 1;
+        if whole < reach {
+            return Err(Error::msg(format_args!(
+                "blocks of {:?} in an image of {size:?}",
+                window.kernel
+            )));
+        }
+        wide.push(whole);
+        counts.push((whole - reach) / window.strides[at] + 1);
+    }
+    let product = |all: &[i64]| all.iter().fold(1i64, |n, size| n.saturating_mul(*size));
+    let (block, count, area) = (product(&window.kernel), product(&counts), product(&wide));
+    if block.saturating_mul(count).max(area) > cx.reader.limits.constant_bytes as i64 / 8 {
+        return Err(Error::msg(
+            "an image of more places than `Limits::constant_bytes` holds",
+        ));
+    }
+    // The place in the image of each element of a block, for each block.
+    let mut places = Vec::with_capacity((block * count) as usize);
+    for inside in 0..block {
+        for number in 0..count {
+            let (mut inside, mut number, mut place, mut step) = (inside, number, 0, 1);
+            for at in (0..dims).rev() {
+                let offset = inside % window.kernel[at] * window.dilations[at];
+                let start = number % counts[at] * window.strides[at];
+                place += (start + offset) * step;
+                inside /= window.kernel[at];
+                number /= counts[at];
+                step *= wide[at];
+            }
+            places.push(place);
+        }
+    }
+    let places = Tensor::from_vec(places, (block * count) as usize)?;
+    let channels = x.size(1)?.floordiv(block)?;
+    let rows = vec![x.size(0)?, channels, (block * count).into()];
+    let source = ops::reshape(x, rows)?;
+    let empty = ops::new_zeros(x, vec![x.size(0)?, channels, area.into()], None)?;
+    let flat = ops::index_add(&empty, 2, &places, &source, 1)?;
+    let mut image = vec![x.size(0)?, channels];
+    image.extend(wide.iter().map(|size| Int::from(*size)));
+    let mut y = ops::reshape(&flat, image)?;
+    for at in 0..dims {
+        if wide[at] != size[at] {
+            y = ops::narrow(&y, 2 + at as i64, window.before[at], size[at])?;
+        }
+    }
+    cx.like(y)
 }
 
 fn averaged(

@@ -49,6 +49,14 @@ rules! {
             ("bicubic", true) => "cubic",
             (other, _) => other,
         };
+        if x.rank() == 5 && cx.opset() < 20 {
+            return Err(Error::msg("ONNX reads volumes at the points of a grid from opset 20 on"));
+        }
+        if call.text("mode")? == "bicubic" && call.text("padding_mode")? == "border" {
+            return Err(Error::msg(
+                "ONNX moves points to the border before it weighs pixels by a curve: pad with \"reflection\" or \"zeros\"",
+            ));
+        }
         let corners = i64::from(call.flag("align_corners")?);
         let node = cx.node("GridSample").input(&x.name).input(&grid.name).text("mode", mode);
         let name = node.text("padding_mode", &call.text("padding_mode")?).int("align_corners", corners).output();
