@@ -262,7 +262,8 @@ impl Lowering<'_> {
             }
             "elu" => steps.bent(x, 1.0, args.float("alpha")?, 1.0),
             "celu" => {
-                let alpha = args.float("alpha")?;
+                // 0 is an error, which the graph returns.
+                let alpha = args.float("alpha").filter(|alpha| *alpha != 0.0)?;
                 steps.bent(x, 1.0, alpha, 1.0 / alpha)
             }
             "selu" => {

@@ -298,6 +298,9 @@ impl Reading<'_> {
             Kind::MaxPool(spec) | Kind::AveragePool(spec) => {
                 let x = self.image(inputs[0])?;
                 let (height, width) = spec.out_size(x.height(), x.width());
+                if height == 0 || width == 0 {
+                    return Err(Error::msg("no window of the pool fits into the image"));
+                }
                 let sizes = (x.batch(), x.channels(), height, width, step.halo);
                 image(sizes, pool, |out| match kind {
                     Kind::MaxPool(_) => conv::max_pool(level, x, spec, out),

@@ -83,9 +83,9 @@ pub(super) fn look(
         reader.known.forget(body);
     }
     reader.known.depth.set(depth + 1);
-    let (count, spent) = (reader.count.get(), reader.spent.get());
+    // The nodes of the turn count: bodies in bodies are looked at again and again.
+    let spent = reader.spent.get();
     let found = turn(reader, scopes, body, inputs, carried, before);
-    reader.count.set(count);
     reader.spent.set(spent);
     reader.known.depth.set(depth);
     if let Ok(Some(all)) = found {

@@ -342,6 +342,11 @@ fn no_order(
 
 /// Writes to the input of a part what is known of the value that it takes.
 pub(crate) fn describe_input(placeholder: &mut NodeMut<'_>, input: NodeRef<'_>) {
+    if let (Op::Placeholder(_), Some(Argument::None)) = (input.op(), input.args().first()) {
+        // It may be absent, as the value that it takes.
+        let default = placeholder.set_args((Argument::None,));
+        default.expect("`None` refers to no node");
+    }
     placeholder.set_type_expr(input.type_expr());
     if let Some(meta) = input.meta::<ValueMeta>() {
         placeholder.set_meta(meta.clone());
