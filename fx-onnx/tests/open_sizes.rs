@@ -1,0 +1,285 @@
+//! Files that leave sizes open: bodies whose values have no types, turns and lengths that a run decides.
+
+use fx_nn::prelude::*;
+use fx_onnx::proto::{
+    AttributeProto, Dimension, DimensionValue, GraphProto, ModelProto, NodeProto,
+    OperatorSetIdProto, TensorShapeProto, TensorType, TypeProto, TypeValue, ValueInfoProto,
+};
+use fx_onnx::{Load, OnnxExt as _};
+use prost::Message;
+
+/// A value with a type, or with its name alone.
+fn value(name: &str, of: Option<(i32, &[&str])>) -> ValueInfoProto {
+    let shape = |sizes: &[&str]| {
+        let dim = sizes.iter().map(|size| Dimension {
+            value: Some(match size.parse() {
+                Ok(number) => DimensionValue::Value(number),
+                Err(_) => DimensionValue::Param((*size).to_string()),
+            }),
+        });
+        TensorShapeProto { dim: dim.collect() }
+    };
+    ValueInfoProto {
+        name: name.to_string(),
+        r#type: of.map(|(elem_type, sizes)| TypeProto {
+            value: Some(TypeValue::Tensor(TensorType {
+                elem_type,
+                shape: Some(shape(sizes)),
+            })),
+        }),
+        ..ValueInfoProto::default()
+    }
+}
+
+fn names(text: &str) -> Vec<String> {
+    text.split(' ')
+        .map(|name| name.trim_matches('_').to_string())
+        .collect()
+}
+
+/// A node: its operator, inputs and outputs, and whole numbers as attributes; `_` is an input that is left out.
+fn node(op: &str, input: &str, output: &str, numbers: &[(&str, i64)]) -> NodeProto {
+    let attribute = numbers.iter().map(|(name, number)| AttributeProto {
+        name: (*name).to_string(),
+        r#type: 2,
+        i: Some(*number),
+        ..AttributeProto::default()
+    });
+    NodeProto {
+        op_type: op.to_string(),
+        input: names(input),
+        output: names(output),
+        attribute: attribute.collect(),
+        ..NodeProto::default()
+    }
+}
+
+fn with_body(mut node: NodeProto, name: &str, body: GraphProto) -> NodeProto {
+    node.attribute.push(AttributeProto {
+        name: name.to_string(),
+        r#type: 5,
+        g: Some(body),
+        ..AttributeProto::default()
+    });
+    node
+}
+
+/// A body: its nodes, inputs and outputs, which have names alone.
+fn body(node: Vec<NodeProto>, input: &str, output: &str) -> GraphProto {
+    let all = |text: &str| names(text).iter().map(|name| value(name, None)).collect();
+    GraphProto {
+        node,
+        name: "body".to_string(),
+        input: if input.is_empty() {
+            Vec::new()
+        } else {
+            all(input)
+        },
+        output: all(output),
+        ..GraphProto::default()
+    }
+}
+
+fn read(
+    version: i64,
+    node: Vec<NodeProto>,
+    input: Vec<ValueInfoProto>,
+    output: &str,
+) -> Result<GraphModule> {
+    let output = names(output).iter().map(|name| value(name, None)).collect();
+    let model = ModelProto {
+        ir_version: 10,
+        opset_import: vec![OperatorSetIdProto {
+            domain: String::new(),
+            version,
+        }],
+        graph: Some(GraphProto {
+            node,
+            name: "g".to_string(),
+            input,
+            output,
+            ..GraphProto::default()
+        }),
+        ..ModelProto::default()
+    };
+    Ok(Load::new().from_bytes(model.encode_to_vec())?.module)
+}
+
+fn same(a: &Tensor, b: &Tensor) -> Result<()> {
+    assert_eq!(a.dims()?, b.dims()?);
+    assert!(fx_nn::allclose(a, b, 1e-5, 1e-6)?.close, "{a:?} and {b:?}");
+    Ok(())
+}
+
+/// A body in which a rule asks for the number of dims.
+fn step(state: &str, more: &str, out: &str) -> Vec<NodeProto> {
+    vec![
+        node("Softmax", state, "soft", &[("axis", -1)]),
+        node("Add", &format!("soft {more}"), out, &[]),
+    ]
+}
+
+/// A loop of as many turns as a run says.
+#[test]
+fn loops_whose_body_has_no_types() -> Result<()> {
+    let mut nodes = step("s", "x", "so");
+    nodes.push(node("Identity", "c", "co", &[]));
+    let turns = body(nodes, "i c s", "co so");
+    let turns = with_body(node("Loop", "n _ x", "y", &[]), "body", turns);
+    let inputs = vec![
+        value("x", Some((1, &["batch", "3"]))),
+        value("n", Some((7, &[]))),
+    ];
+    let gm = read(13, vec![turns], inputs, "y")?;
+    let x = Tensor::randn((2, 3))?;
+    for count in [0i64, 1, 3] {
+        let mut wanted = x.clone();
+        for _ in 0..count {
+            wanted = (ops::softmax(&wanted, -1)? + &x)?;
+        }
+        let n = Tensor::from_vec(vec![count], ())?;
+        same(&gm.forward::<Tensor>((&x, &n))?, &wanted)?;
+    }
+    Ok(())
+}
+
+/// What grows from turn to turn has no shape that a look at one turn shows.
+#[test]
+fn a_body_that_changes_a_shape_is_not_taken_for_one_that_keeps_it() -> Result<()> {
+    let nodes = vec![
+        node("Identity", "c", "co", &[]),
+        node("Softmax", "s", "soft", &[("axis", -1)]),
+        node("Concat", "soft x", "so", &[("axis", 0)]),
+    ];
+    let turns = with_body(
+        node("Loop", "n _ x", "y", &[]),
+        "body",
+        body(nodes, "i c s", "co so"),
+    );
+    let inputs = vec![
+        value("x", Some((1, &["batch", "3"]))),
+        value("n", Some((7, &[]))),
+    ];
+    let error = read(13, vec![turns], inputs, "y").map(|_| ());
+    let text = error.expect_err("its sizes are not known").to_string();
+    assert!(text.contains("the number of dims"), "{text}");
+    Ok(())
+}
+
+/// Scans in scans, and branches in them.
+#[test]
+fn scans_whose_body_has_no_types() -> Result<()> {
+    let inner = body(step("a", "row", "ao"), "a row", "ao ao");
+    let then = body(step("s", "s", "p"), "", "p");
+    let otherwise = body(vec![node("Softmax", "s", "p", &[("axis", -1)])], "", "p");
+    let choice = with_body(node("If", "go", "q", &[]), "then_branch", then);
+    let nodes = vec![
+        with_body(
+            node("Scan", "s xt", "last rows", &[("num_scan_inputs", 1)]),
+            "body",
+            inner,
+        ),
+        with_body(choice, "else_branch", otherwise),
+        node("Add", "last q", "so", &[]),
+    ];
+    let outer = with_body(
+        node("Scan", "s0 x", "y z", &[("num_scan_inputs", 1)]),
+        "body",
+        body(nodes, "s xt", "so rows"),
+    );
+    let inputs = vec![
+        value("x", Some((1, &["time", "rows", "3"]))),
+        value("s0", Some((1, &["3"]))),
+        value("go", Some((9, &[]))),
+    ];
+    let gm = read(13, vec![outer], inputs, "y z")?;
+    for (time, rows, go) in [(1, 2, true), (3, 4, false)] {
+        let (x, s0) = (Tensor::randn((time, rows, 3))?, Tensor::randn(3)?);
+        let go_in = Tensor::full((), go, DType::Bool)?;
+        let (y, z): (Tensor, Tensor) = gm.forward((&x, &s0, &go_in))?;
+        let (mut s, mut all) = (s0.clone(), Vec::new());
+        for at in 0..time as i64 {
+            let xt = ops::select(&x, 0, at)?;
+            let (mut a, mut each) = (s.clone(), Vec::new());
+            for row in 0..rows as i64 {
+                a = (ops::softmax(&a, -1)? + ops::select(&xt, 0, row)?)?;
+                each.push(a.clone());
+            }
+            all.push(ops::stack(&each, 0)?);
+            let soft = ops::softmax(&s, -1)?;
+            let q = if go { (soft + &s)? } else { soft };
+            s = (a + q)?;
+        }
+        same(&z, &ops::stack(&all, 0)?)?;
+        same(&y, &s)?;
+    }
+    Ok(())
+}
+
+/// Attention of any length, with keys that are padded.
+#[test]
+fn attention_over_a_window_of_open_sizes() -> Result<()> {
+    let attributes = [("is_causal", 1), ("left_window_size", 2)];
+    let of = |inputs: &str| node("Attention", inputs, "y", &attributes);
+    let keys = || value("k", Some((1, &["batch", "2", "keys", "4"])));
+    let rows = || value("q", Some((1, &["batch", "2", "rows", "4"])));
+    let values = || value("v", Some((1, &["batch", "2", "keys", "4"])));
+    let counts = value("n", Some((7, &["batch"])));
+    let gm = read(
+        25,
+        vec![of("q k v _ _ _ n")],
+        vec![rows(), keys(), values(), counts],
+        "y",
+    )?;
+    for (rows, keys, counts) in [(3, 5, [4i64, 5]), (1, 7, [7, 2])] {
+        let q = Tensor::randn((2, 2, rows, 4))?;
+        let (k, v) = (
+            Tensor::randn((2, 2, keys, 4))?,
+            Tensor::randn((2, 2, keys, 4))?,
+        );
+        let mut hidden: Vec<u8> = Vec::new();
+        for count in counts {
+            for row in 0..rows as i64 {
+                let place = row + count - rows as i64;
+                hidden.extend(
+                    (0..keys as i64)
+                        .map(|key| u8::from(key > place || key < place - 2 || key >= count)),
+                );
+            }
+        }
+        let hidden = Tensor::from_vec(hidden, (2, 1, rows, keys))?.ne(0)?;
+        let scores = (ops::matmul(&q, &ops::transpose(&k, -2, -1)?)? / 2.0)?;
+        let scores = ops::masked_fill(&scores, &hidden, f64::NEG_INFINITY)?;
+        let wanted = ops::matmul(&ops::softmax(&scores, -1)?, &v)?;
+        let n = Tensor::from_vec(counts.to_vec(), 2)?;
+        same(&gm.forward::<Tensor>((&q, &k, &v, &n))?, &wanted)?;
+    }
+    Ok(())
+}
+
+/// Volumes and curves go out and come back; at a border ONNX's curve is another one than PyTorch's.
+#[test]
+fn points_of_grids_go_out_and_come_back() -> Result<()> {
+    let (image, points) = (Tensor::randn((1, 2, 4, 5))?, Tensor::randn((1, 3, 2, 2))?);
+    let (volume, deep) = (
+        Tensor::randn((1, 2, 3, 4, 5))?,
+        Tensor::randn((1, 2, 3, 2, 3))?,
+    );
+    for padding in ["zeros", "border", "reflection"] {
+        let cubic = symbolic_trace(traced!(move |x: &Tensor, g: &Tensor| {
+            ops::grid_sample(x, g, "bicubic", padding, false)
+        }))?;
+        let export = fx_onnx::Export::example((&image, &points)).checked();
+        match padding {
+            "border" => assert!(cubic.to_onnx_bytes(&export).is_err()),
+            _ => drop(cubic.to_onnx_bytes(&export)?),
+        }
+        let linear = symbolic_trace(traced!(move |x: &Tensor, g: &Tensor| {
+            ops::grid_sample(x, g, "bilinear", padding, true)
+        }))?;
+        let export = fx_onnx::Export::example((&volume, &deep)).checked();
+        let (_, report) = linear.to_onnx_bytes(&export)?;
+        assert!(report.max_rel_err.is_some_and(|error| error < 1e-5));
+    }
+    Ok(())
+}
