@@ -6,13 +6,14 @@ use fx_nn::ir::{Argument, BoundArgs, Function, NodeRef, TensorMeta, ValueMeta};
 use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
-use rustc_hash::FxHashMap;
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 
 use super::context::Cx;
 use super::value::{Name, Operand, Val};
 
 /// What the nodes of a graph are in the file.
-pub(super) type Values = FxHashMap<fx_nn::value::NodeId, Val>;
+pub(super) type Values = IndexMap<fx_nn::value::NodeId, Val, FxBuildHasher>;
 
 /// A call that a rule writes.
 pub struct OpCall<'c> {

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fx_nn::ir::{Scope as ModuleScope, TensorMeta};
+use fx_nn::ir::{Scope as ModuleScope, SourceLocation, TensorMeta};
 use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
-use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use indexmap::{IndexMap, IndexSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::value::{Name, Operand};
 use crate::dtype;
@@ -49,12 +49,6 @@ pub(super) struct Place {
 }
 
 impl Scope {
-    pub fn reserve(&mut self, nodes: usize) {
-        self.nodes.reserve(nodes);
-        self.marks.reserve(nodes);
-        self.value_info.reserve(nodes);
-    }
-
     pub fn here(&self) -> Place {
         Place {
             nodes: self.nodes.len(),
@@ -86,7 +80,8 @@ pub(super) struct Constant {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mark {
     pub node: String,
-    pub doc: String,
+    /// Its place in the source.
+    pub place: Option<SourceLocation>,
     /// The modules around it, from the outside in: path and type.
     pub modules: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -98,7 +93,9 @@ pub struct Cx {
     pub(super) scopes: Vec<Scope>,
     pub(super) constants: Vec<Constant>,
     pub(super) known: FxHashMap<(DType, Vec<usize>, Vec<u8>), Name>,
-    pub(super) names: FxHashSet<Arc<str>>,
+    /// In the order in which they were given, in which they are freed too: in a large file, a jump from one to the next
+    /// costs more than what is done with it.
+    pub(super) names: IndexSet<Arc<str>, FxBuildHasher>,
     pub(super) domains: Vec<(String, i64)>,
     pub(super) mark: Arc<Mark>,
     pub(super) left_out: Vec<String>,
@@ -113,7 +110,7 @@ impl Cx {
             scopes: vec![Scope::default()],
             constants: Vec::new(),
             known: FxHashMap::default(),
-            names: FxHashSet::default(),
+            names: IndexSet::default(),
             domains: Vec::new(),
             mark: Arc::default(),
             left_out: Vec::new(),
@@ -147,6 +144,15 @@ impl Cx {
                 return name;
             }
         }
+    }
+
+    /// Makes room for the nodes of a graph in the scope that is open.
+    pub(super) fn reserve(&mut self, nodes: usize) {
+        self.names.reserve(nodes);
+        let scope = self.scope();
+        scope.nodes.reserve(nodes);
+        scope.marks.reserve(nodes);
+        scope.value_info.reserve(nodes);
     }
 
     pub(super) fn scope(&mut self) -> &mut Scope {
@@ -438,7 +444,6 @@ impl NodeBuilder<'_> {
         while self.proto.input.last().is_some_and(String::is_empty) {
             self.proto.input.pop();
         }
-        self.proto.name = self.proto.output.first().cloned().unwrap_or_default();
         let mark = self.cx.mark.clone();
         let scope = self.cx.scope();
         scope.nodes.push(self.proto);
@@ -459,10 +464,14 @@ fn quoted<'s>(modules: impl Iterator<Item = &'s str>, node: &'s str) -> String {
 }
 
 impl Mark {
-    /// Marks a node: its source line, and its modules, as PyTorch's exporter does, so that
+    /// Marks a node: its name, its source line, and its modules, as PyTorch's exporter does, so that
     /// tools which group nodes find them.
     pub fn put(&self, proto: &mut NodeProto) {
-        proto.doc_string.clone_from(&self.doc);
+        proto.name = proto.output.first().cloned().unwrap_or_default();
+        proto.doc_string = self
+            .place
+            .as_ref()
+            .map_or(String::new(), ToString::to_string);
         let modules = || self.modules.iter();
         let mut namespace = String::new();
         for (path, _) in modules() {

@@ -135,7 +135,9 @@ fn bytes_of(constant: &Constant) -> usize {
 
 /// Leaves out the nodes that nothing reads, such as those that only an assertion read.
 fn read_nodes(graph: &mut GraphProto, marks: &mut Vec<Arc<Mark>>) {
-    let mut read: FxHashSet<&str> = graph.output.iter().map(|info| &*info.name).collect();
+    let mut read: FxHashSet<&str> =
+        FxHashSet::with_capacity_and_hasher(graph.node.len(), FxBuildHasher);
+    read.extend(graph.output.iter().map(|info| &*info.name));
     let mut kept = vec![false; graph.node.len()];
     for (node, kept) in graph.node.iter().zip(&mut kept).rev() {
         *kept = node.output.iter().any(|name| read.contains(&**name));
@@ -315,12 +317,12 @@ impl Writer<'_> {
         inputs: Vec<Val>,
     ) -> Result<Vec<Val>> {
         let mut values = Values::with_capacity_and_hasher(graph.len(), FxBuildHasher);
-        self.cx.scope().reserve(graph.len());
+        self.cx.reserve(graph.len());
         let mut inputs = inputs.into_iter();
         for node in graph.nodes() {
             self.cx.mark = Arc::new(Mark {
                 node: node.name().to_string(),
-                doc: node.location().map_or(String::new(), ToString::to_string),
+                place: node.location().cloned(),
                 modules: modules_of(node.module_stack()),
             });
             if *node.op() == Op::Output {
@@ -481,9 +483,6 @@ impl Writer<'_> {
                     *text = name.to_string();
                 }
             }
-            if node.name == *operand.name {
-                node.name = name.to_string();
-            }
         }
         let own: Name = name.into();
         for (_, size) in &mut scope.sizes[start.sizes..] {
@@ -491,7 +490,7 @@ impl Writer<'_> {
                 *size = own.clone();
             }
         }
-        self.cx.names.remove(&operand.name);
+        self.cx.names.swap_remove(&operand.name);
         self.cx.names.insert(own.clone());
         Operand {
             name: own,
