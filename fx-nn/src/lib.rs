@@ -13,6 +13,7 @@ pub mod func;
 pub mod guide;
 mod inspect;
 mod kernels;
+pub mod lowering;
 pub mod models;
 mod multiply_adds;
 pub mod nn;

@@ -15,7 +15,7 @@ pub use load::{
     Import, ImportReport, Limits, Load, Support, from_bytes, int_of, load, support, tensor,
 };
 pub use opaque::Opaque;
-pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights, rules};
+pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights};
 
 /// The names that most programs need: `use fx_onnx::prelude::*;`.
 pub mod prelude {

@@ -4,24 +4,20 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fx_nn::ir::FunctionTable;
+use fx_nn::lowering::{Form, Rules};
 use fx_nn::passes::CoreSet;
 use fx_nn::prelude::*;
+use fx_onnx::Cx;
 
 /// How a function is written.
 fn way(function: fx_nn::ir::Function) -> Result<Option<String>> {
-    let core = FunctionTable::<CoreSet>::registered()?;
-    let rule = fx_onnx::rules()?.get(function);
-    Ok(match (rule, core.get(function)) {
-        (Some(rule), _) => Some(match rule.reason() {
-            Some(reason) => format!("no: {reason}"),
-            None => format!("{rule:?}")
-                .trim_start_matches("Rule(")
-                .trim_end_matches(')')
-                .to_string(),
-        }),
-        (None, Some(CoreSet::Decomposed(_))) => Some("other functions".to_string()),
+    let form = Rules::<Cx>::default().form(function)?;
+    Ok(form.and_then(|form| match form {
+        Form::Operations => Some("nodes".to_string()),
+        Form::OtherFunctions => Some("other functions".to_string()),
+        Form::Refused(reason) => Some(format!("no: {reason}")),
         _ => None,
-    })
+    }))
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod support;
 use std::collections::{HashMap, HashSet};
 
 use fx_nn::ir::{Argument, FunctionTable, NodeRef, Op, ValueMeta, registry};
+use fx_nn::lowering::Rules;
 use fx_nn::module::ComponentExt;
 use fx_nn::passes::CoreSet;
 use fx_nn::prelude::*;
@@ -15,7 +16,7 @@ use fx_nn::trace::CallArgs;
 use fx_nn::value::NodeId;
 use fx_nn::{Bound, control};
 use fx_onnx::proto::ModelProto;
-use fx_onnx::{Export, Layers, Load, OnnxExt, Weights};
+use fx_onnx::{Cx, Export, Layers, Load, OnnxExt, Weights};
 use prost::Message;
 use support::rten;
 
@@ -45,13 +46,15 @@ fn beside_rten(gm: &GraphModule, export: &Export, calls: &[Vec<Tensor>]) -> Resu
 /// Every operation has nodes, is written by other functions, or has a reason.
 #[test]
 fn every_function_has_a_rule_or_a_reason() -> Result<()> {
-    let (rules, core) = (fx_onnx::rules()?, FunctionTable::<CoreSet>::registered()?);
+    let (rules, core) = (
+        Rules::<Cx>::default(),
+        FunctionTable::<CoreSet>::registered()?,
+    );
     let mut without = Vec::new();
-    for (function, member) in core.iter() {
+    for (function, _) in core.iter() {
         let is_ours = function.path().starts_with("fx_nn::ops::")
             || function.path().starts_with("fx_core::operator");
-        let decomposed = matches!(member, CoreSet::Decomposed(_));
-        if is_ours && rules.get(function).is_none() && !decomposed {
+        if is_ours && rules.form(function)?.is_none() {
             without.push(function.path());
         }
     }

@@ -12,12 +12,12 @@ use fx_nn::{Error, Result};
 use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::value::{Name, Operand};
 use crate::dtype;
 use crate::proto::{
     AttributeProto, Dimension, DimensionValue, GraphProto, NodeProto, StringStringEntryProto,
     TensorShapeProto, TensorType, TypeProto, TypeValue, ValueInfoProto, attribute_type,
 };
+use fx_nn::lowering::{Name, OpCall, Operand};
 
 /// Where the value of a symbol comes from.
 #[derive(Debug, Clone)]
@@ -237,6 +237,15 @@ impl Cx {
             dtype,
             shape: x.shape.clone(),
         })
+    }
+
+    /// A tensor among the arguments of a call, in the element type of the result.
+    ///
+    /// # Errors
+    /// Returns an error if it is none.
+    pub fn widened(&mut self, call: &OpCall<'_>, name: &str) -> Result<Operand> {
+        let x = call.tensor(name)?;
+        self.cast(&x, call.dtype()?)
     }
 
     /// Notes that a value has these sizes: it knows the symbols in them.

@@ -12,12 +12,12 @@ use fx_nn::shapes::Spec;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
-use super::call::operand;
 use super::context::{Mark, put_all, value_info};
 use super::graph::Writer;
-use super::prepare::prepare;
-use super::value::{Name, Operand, Val};
+use super::graph::prepared;
 use crate::proto::{GraphProto, ValueInfoProto};
+use fx_nn::lowering::operand;
+use fx_nn::lowering::{Name, Operand, Val};
 
 /// Writes a call of a branch, a loop or a scan.
 pub(super) fn write(
@@ -101,7 +101,7 @@ fn side(
     types: &[DType],
     name: &str,
 ) -> Result<GraphProto> {
-    let ready = prepare(gm, specs, writer.export)?;
+    let ready = prepared(gm, specs, writer.export)?;
     writer.cx.open();
     let (values, infos) = inputs(writer, &ready)?;
     let mark = writer.cx.mark.clone();
@@ -290,7 +290,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
         .unwrap_or_else(|| Dim::from(0));
     let specs = body_specs(&item_metas, captured)?;
     // What steps give, from a step.
-    let step = prepare(scan.step(), &specs, writer.export)?;
+    let step = prepared(scan.step(), &specs, writer.export)?;
     let output = step
         .graph()
         .output_node()

@@ -5,23 +5,19 @@
 use std::sync::Arc;
 
 use fx_nn::ir::{Argument, Graph, NodeRef, Op, TensorMeta, ValueMeta};
+use fx_nn::lowering::{Name, OpCall, Operand, Val, Values, opened, operand, prepare, val_of};
 use fx_nn::module::{Attributes, Callee};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::call::{OpCall, Values, operand, val_of};
 use super::context::{
     Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, value_info,
 };
 use super::options::{Export, Inputs, Layers};
-use super::prepare::prepare;
 use super::report::ExportReport;
-use super::rule::Kind;
-use super::value::{Name, Operand, Val};
 use super::{control, functions, write};
 use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
@@ -46,13 +42,40 @@ pub(super) struct Writer<'e> {
     folded: Vec<(String, String)>,
 }
 
+/// A graph module ready to be written, in half precision if that is asked for.
+pub(super) fn prepared(gm: &GraphModule, specs: &[Spec], export: &Export) -> Result<GraphModule> {
+    let mut ready = opened(gm, |module| module.is::<Opaque>())?;
+    if export.half {
+        ready = halved(&ready)?;
+    }
+    prepare(&mut ready, specs, &export.rules, "ONNX")?;
+    Ok(ready)
+}
+
+/// The same with `float16` in place of `float32`.
+fn halved(gm: &GraphModule) -> Result<GraphModule> {
+    let mut attributes = gm.attributes().clone();
+    let tensors = gm.attributes().tensors.iter();
+    for (path, (kind, value)) in tensors {
+        if let Some(tensor) = value.downcast_ref::<Tensor>()
+            && Tensor::dtype(tensor)? == DType::F32
+        {
+            let half = tensor.detach()?.to_dtype(DType::F16)?;
+            attributes
+                .tensors
+                .insert(path.clone(), (*kind, Value::object(half)));
+        }
+    }
+    GraphModule::new(attributes, gm.graph().clone(), gm.class_name())
+}
+
 /// The model of a graph module.
 pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     if !(18..=23).contains(&export.opset) {
         return Err(Error::expected("an opset of 18 to 23", export.opset));
     }
     let specs = specs_of(gm, export)?;
-    let ready = prepare(gm, &specs, export)?;
+    let ready = prepared(gm, &specs, export)?;
     let mut writer = Writer {
         cx: Cx::new(export.opset),
         export,
@@ -261,7 +284,7 @@ impl Writer<'_> {
             let tensor = match meta {
                 ValueMeta::Single(meta) => meta.clone(),
                 ValueMeta::Size(_) => TensorMeta::new([0usize; 0]).dtype(DType::I64),
-                ValueMeta::Plain(text) => match plain(text) {
+                ValueMeta::Plain(text) => match Val::plain(text) {
                     Some(known) => {
                         values.push(known);
                         continue;
@@ -327,10 +350,7 @@ impl Writer<'_> {
             });
             if *node.op() == Op::Output {
                 let mut flat = Vec::new();
-                flatten(
-                    val_of(node.args().first().unwrap_or(&Argument::None), &values)?,
-                    &mut flat,
-                );
+                val_of(node.args().first().unwrap_or(&Argument::None), &values)?.flatten(&mut flat);
                 return Ok(flat);
             }
             let val = match node.op() {
@@ -377,21 +397,15 @@ impl Writer<'_> {
             return Err(Error::msg("it is no function"));
         };
         let export = self.export;
-        let Some(Kind::Emit(emit)) = export.rule_of(*function)?.map(|rule| &rule.0) else {
+        let Some(rule) = export.rules.get(*function)? else {
             return Err(Error::msg(format_args!(
                 "`{}` has no rule",
                 function.path()
             )));
         };
-        let call = OpCall {
-            node,
-            function: *function,
-            bound: fx_nn::module::Call::of(node, attributes).bind()?,
-            values,
-            meta,
-        };
+        let call = OpCall::new(node, *function, attributes, values, meta)?;
         let start = self.cx.scope().here();
-        let val = emit(&mut self.cx, &call)?;
+        let val = rule.write(&mut self.cx, &call)?;
         if self.cx.scope().here().nodes == start.nodes {
             self.cx.left_out.push(function.name().to_string());
         }
@@ -401,7 +415,7 @@ impl Writer<'_> {
     /// Numbers that a node gives, if a file needs no node for them.
     fn known(&self, meta: &ValueMeta) -> Option<Val> {
         match meta {
-            ValueMeta::Plain(text) => plain(text),
+            ValueMeta::Plain(text) => Val::plain(text),
             ValueMeta::Size(dim) => {
                 let mut symbols = dim.symbols().into_iter();
                 let known = symbols.all(|symbol| self.cx.symbol(&symbol).is_some());
@@ -683,30 +697,4 @@ fn rename(nodes: &mut [crate::proto::NodeProto], names: &FxHashMap<String, Strin
             }
         }
     }
-}
-
-/// Values of a structure, one by one.
-pub(super) fn flatten(val: Val, flat: &mut Vec<Val>) {
-    let mut left = vec![val];
-    while let Some(val) = left.pop() {
-        match val {
-            Val::List(items) => left.extend(items.into_iter().rev()),
-            Val::Dict(items) => left.extend(items.into_iter().rev().map(|(_, item)| item)),
-            other => flat.push(other),
-        }
-    }
-}
-
-/// A plain value from its text.
-pub(super) fn plain(text: &str) -> Option<Val> {
-    match text {
-        "true" => return Some(Val::Bool(true)),
-        "false" => return Some(Val::Bool(false)),
-        "None" => return Some(Val::None),
-        _ => {}
-    }
-    if let Ok(int) = text.parse::<i64>() {
-        return Some(Val::Dim(Dim::from(int)));
-    }
-    text.parse::<f64>().ok().map(Val::Float)
 }

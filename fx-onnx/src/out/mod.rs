@@ -3,36 +3,53 @@
 //! Invariant: a file is what the graph module computes. What ONNX cannot have is an error before a byte is written, with
 //! every node that it is about.
 
-mod call;
 mod context;
 mod control;
 mod functions;
 mod graph;
 mod ops;
 mod options;
-mod prepare;
 mod report;
-mod rule;
 mod sizes;
-mod value;
 mod write;
 
-use fx_nn::ir::FunctionTable;
-use fx_nn::prelude::*;
-
-pub use call::OpCall;
 pub use context::{Cx, NodeBuilder};
+pub use fx_nn::lowering::{Name, OpCall, Operand, Val};
 pub(crate) use graph::{Model, model};
 pub use options::{Export, Layers, Weights};
 pub use report::ExportReport;
-pub use rule::Rule;
-pub use value::{Name, Operand, Val};
 pub(crate) use write::{inline, to_bytes, to_file};
 
-/// How each function is written: fx's own rules, and those that linked crates registered.
+/// How calls of a function are written as nodes: an entry of a
+/// [`FunctionTable`](fx_nn::ir::FunctionTable), registered by any crate.
 ///
-/// # Errors
-/// Returns an error if two rules are registered for one function.
-pub fn rules() -> Result<&'static FunctionTable<Rule>> {
-    FunctionTable::registered()
-}
+/// ```
+/// use fx_nn::function_table;
+/// use fx_nn::prelude::*;
+/// use fx_nn::shapes::{Fake, ShapeRule};
+/// use fx_onnx::{Cx, Export, OnnxExt, Rule};
+///
+/// #[wrap]
+/// fn swish2(x: &Tensor) -> Result<Tensor> {
+///     x * ops::sigmoid(&(x * 2.0)?)?
+/// }
+///
+/// // Shapes are inferred before a file is written.
+/// function_table! { ShapeRule {
+///     function!(swish2) => ShapeRule(|call| Ok(Fake::tensor(call.tensor("x")?.clone()))),
+/// } }
+///
+/// function_table! { Rule {
+///     function!(swish2) => Rule::new(|cx: &mut Cx, call| {
+///         let x = call.tensor("x")?;
+///         let y = cx.node("Swish2").domain("my.ops", 1).input(&x.name).output();
+///         call.given(y)
+///     }),
+/// } }
+///
+/// let gm = symbolic_trace(traced!(|x: &Tensor| swish2(x)))?;
+/// let (bytes, _) = gm.to_onnx_bytes(&Export::example(&Tensor::ones(3)?))?;
+/// assert!(bytes.windows(6).any(|window| window == b"Swish2"));
+/// # Ok::<(), Error>(())
+/// ```
+pub type Rule = fx_nn::lowering::Rule<Cx>;

@@ -1,14 +1,13 @@
 //! `Export`: what a file is written for, and how.
 
-use fx_nn::ir::{Function, FunctionTable};
+use fx_nn::ir::Function;
+use fx_nn::lowering::{OpCall, Rules, Val};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::{CallArgs, IntoArgs};
 
-use super::call::OpCall;
+use super::Rule;
 use super::context::Cx;
-use super::rule::Rule;
-use super::value::Val;
 
 /// Where the weights go.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,7 +74,7 @@ pub struct Export {
     pub(super) layers: Layers,
     pub(super) half: bool,
     pub(super) check: bool,
-    pub(super) rules: FunctionTable<Rule>,
+    pub(super) rules: Rules<Cx>,
 }
 
 impl Export {
@@ -90,7 +89,7 @@ impl Export {
             layers: Layers::default(),
             half: false,
             check: false,
-            rules: FunctionTable::new(),
+            rules: Rules::default(),
         }
     }
 
@@ -183,14 +182,6 @@ impl Export {
         match &self.given {
             Inputs::Example(args) => Some(args.clone()),
             Inputs::Specs(_) => None,
-        }
-    }
-
-    /// The rule of a function.
-    pub(super) fn rule_of(&self, function: Function) -> Result<Option<&Rule>> {
-        match self.rules.get(function) {
-            Some(own) => Ok(Some(own)),
-            None => Ok(super::rules()?.get(function)),
         }
     }
 }

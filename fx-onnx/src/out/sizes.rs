@@ -6,7 +6,7 @@ use fx_nn::value::{Dim, DimStep};
 use fx_nn::{Error, Result};
 
 use super::context::{Cx, SymbolSource};
-use super::value::{Name, Operand, Val};
+use fx_nn::lowering::{Name, Operand, Val};
 
 /// A step of the computation of a size.
 enum Task {

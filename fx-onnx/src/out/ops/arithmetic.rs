@@ -3,9 +3,9 @@
 use fx_nn::prelude::*;
 
 use super::{nothing, rules, unary};
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     acos => unary("Acos"), acosh => unary("Acosh"), asin => unary("Asin"), asinh => unary("Asinh"),
@@ -17,7 +17,7 @@ rules! {
     absolute => unary("Abs"), softsign => unary("Softsign"),
     isnan => test("IsNaN"), isinf => test("IsInf"),
     rsqrt => |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let root = cx.op("Sqrt", &[&x.name]);
         let name = cx.op("Reciprocal", &[&root]);
         call.given(name)
@@ -61,20 +61,20 @@ rules! {
         call.given(name)
     },
     erfc => |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let (erf, one) = (cx.op("Erf", &[&x.name]), cx.number(1.0, x.dtype));
         let name = cx.op("Sub", &[&one, &erf]);
         call.given(name)
     },
     log1p => |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let one = cx.number(1.0, x.dtype);
         let more = cx.op("Add", &[&x.name, &one]);
         let name = cx.op("Log", &[&more]);
         call.given(name)
     },
     expm1 => |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let one = cx.number(1.0, x.dtype);
         let exp = cx.op("Exp", &[&x.name]);
         let name = cx.op("Sub", &[&exp, &one]);
@@ -117,7 +117,7 @@ rules! {
         call.given(name)
     },
     clamp => |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let bound = |cx: &mut Cx, name: &str| -> Result<Option<Name>> {
             match call.val(name)? {
                 Val::None => Ok(None),
@@ -136,7 +136,7 @@ rules! {
         call.given(name)
     },
     masked_fill => |cx, call| {
-        let (x, mask) = (call.widened(cx, "x")?, call.tensor("mask")?);
+        let (x, mask) = (cx.widened(call, "x")?, call.tensor("mask")?);
         let mask = truths(cx, &mask)?;
         let value = cx.operand(&call.val("value")?, x.dtype)?;
         let name = cx.op("Where", &[&mask.name, &value.name, &x.name]);
@@ -208,7 +208,7 @@ rules! {
         call.given(name)
     },
     silu => |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let gate = cx.op("Sigmoid", &[&x.name]);
         let name = cx.op("Mul", &[&x.name, &gate]);
         call.given(name)

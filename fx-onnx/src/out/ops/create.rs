@@ -5,9 +5,9 @@ use fx_nn::value::Dim;
 
 use super::rules;
 use crate::dtype::code;
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     full => |cx, call| filled(cx, call, Some("fill_value"), 0.0),

@@ -4,9 +4,9 @@ use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
 use super::rules;
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     conv1d => |cx, call| conv(cx, call, 1, false), conv2d => |cx, call| conv(cx, call, 2, false),

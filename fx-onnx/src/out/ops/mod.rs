@@ -4,7 +4,6 @@
 //! set, or has a reason why ONNX cannot have it.
 
 mod arithmetic;
-mod compose;
 mod create;
 mod images;
 mod norms;
@@ -19,9 +18,9 @@ mod shapes;
 
 use fx_nn::prelude::*;
 
-use super::call::OpCall;
 use super::context::Cx;
-use super::value::Val;
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::Val;
 
 /// Registers rules: the function, and what writes its calls.
 macro_rules! rules {
@@ -36,7 +35,7 @@ use rules;
 /// Nodes with one input `x` in the type of the result.
 fn unary(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let name = cx.op(op, &[&x.name]);
         call.given(name)
     }

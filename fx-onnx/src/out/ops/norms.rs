@@ -5,9 +5,9 @@ use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use super::rules;
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     softmax => |cx, call| along(cx, call, "Softmax"),
@@ -181,7 +181,7 @@ fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
 }
 
 fn along(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
-    let x = call.widened(cx, "x")?;
+    let x = cx.widened(call, "x")?;
     if x.rank() == 0 {
         let zero = cx.i64s(&[0]);
         let wide = cx.op("Unsqueeze", &[&x.name, &zero]);

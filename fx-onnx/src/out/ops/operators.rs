@@ -6,9 +6,9 @@ use fx_nn::{Error, Result, function_table, operator};
 
 use super::arithmetic::{bits, both, common, floor_divide, inverted, pair, remainder, shift};
 use crate::out::Rule;
-use crate::out::call::{OpCall, wrapped};
 use crate::out::context::Cx;
-use crate::out::value::{Operand, Val};
+use fx_nn::lowering::{OpCall, wrapped};
+use fx_nn::lowering::{Operand, Val};
 
 function_table! { Rule {
     operator::add => Rule::new(|cx, call| match (call.val("a")?, call.val("b")?) {
@@ -214,7 +214,7 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
         if steps.iter().any(|s| *s != 1) {
             node_inputs.push(cx.i64s(&steps));
         }
-        let inputs: Vec<&crate::out::value::Name> = node_inputs.iter().collect();
+        let inputs: Vec<&fx_nn::lowering::Name> = node_inputs.iter().collect();
         name = cx.op("Slice", &inputs);
     }
     let mut axis = 0i64;

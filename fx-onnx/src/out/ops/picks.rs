@@ -5,9 +5,9 @@ use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use super::rules;
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     gather => |cx, call| {
@@ -82,7 +82,7 @@ rules! {
         call.given(name)
     },
     index_put => |cx, call| {
-        let (x, values) = (call.widened(cx, "x")?, call.widened(cx, "values")?);
+        let (x, values) = (cx.widened(call, "x")?, cx.widened(call, "values")?);
         let places = call.tensors("indices")?;
         let mut shape: Vec<Dim> = Vec::new();
         for of in &places {

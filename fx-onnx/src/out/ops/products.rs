@@ -2,7 +2,7 @@
 
 use super::arithmetic::both;
 use super::rules;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     matmul => |cx, call| {
@@ -12,7 +12,7 @@ rules! {
     },
     linear => |cx, call| {
         let dtype = call.dtype()?;
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let weight = cx.operand(&call.val("weight")?, dtype)?;
         let bias = match call.val("bias")? {
             Val::None => None,
@@ -35,7 +35,7 @@ rules! {
     },
     addmm => |cx, call| {
         let dtype = call.dtype()?;
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         let (a, b) = both(cx, call, "mat1", "mat2", dtype)?;
         let (alpha, beta) = (call.float("alpha")?, call.float("beta")?);
         let name = cx.node("Gemm").input(&a.name).input(&b.name).input(&x.name).float("alpha", alpha).float("beta", beta).output();

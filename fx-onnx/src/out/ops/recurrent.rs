@@ -3,9 +3,9 @@
 use fx_nn::{Error, Result};
 
 use super::rules;
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     lstm => |cx, call| layers(cx, call, "LSTM", &[0, 3, 1, 2]),

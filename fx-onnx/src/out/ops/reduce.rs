@@ -5,9 +5,9 @@ use fx_nn::value::Dim;
 
 use super::arithmetic::truths;
 use super::rules;
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     sum => reduced("ReduceSum"), mean => reduced("ReduceMean"),
@@ -16,8 +16,8 @@ rules! {
     all => |cx, call| decided(cx, call, "ReduceMin"),
     any => |cx, call| decided(cx, call, "ReduceMax"),
     prod => |cx, call| {
-        let x = call.widened(cx, "x")?;
-        let dims = call.optional_int("dim")?.map(|dim| crate::out::call::wrapped(dim, x.rank()));
+        let x = cx.widened(call, "x")?;
+        let dims = call.optional_int("dim")?.map(|dim| fx_nn::lowering::wrapped(dim, x.rank()));
         let keep = i64::from(call.flag("keepdim")?);
         let axes = dims.map(|dim| cx.i64s(&[dim]));
         let name = cx.node("ReduceProd").input(&x.name).optional(axes.as_ref()).int("keepdims", keep).output();
@@ -28,7 +28,7 @@ rules! {
     max => |cx, call| extreme(cx, call, "ReduceMax", "ArgMax"),
     min => |cx, call| extreme(cx, call, "ReduceMin", "ArgMin"),
     cumsum => |cx, call| {
-        let x = call.widened(cx, "x")?;
+        let x = cx.widened(call, "x")?;
         if x.rank() == 0 {
             return Ok(Val::Tensor(x));
         }
@@ -110,7 +110,7 @@ fn axes(cx: &mut Cx, call: &OpCall<'_>, rank: usize) -> Result<Option<Name>> {
 
 fn reduced(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
-        let mut x = call.widened(cx, "x")?;
+        let mut x = cx.widened(call, "x")?;
         let dtype = x.dtype;
         if dtype == DType::Bool {
             x = cx.cast(&x, DType::I32)?;

@@ -30,3 +30,35 @@ refused! {
     "ONNX draws no permutations": randperm;
     "ONNX draws with replacement alone, and from other numbers": multinomial;
 }
+
+// What the user writes by other functions.
+refused! {
+    "of fewer than two dims, its place is that of `unsqueeze`: write that": atleast_2d;
+    "of fewer than three dims, its place is that of `unsqueeze`: write that": atleast_3d;
+    "write it by `unsqueeze` and `cat`": column_stack;
+    "write it by `unsqueeze` and `expand`": meshgrid;
+    "write it by `expand` and `stack`": cartesian_prod;
+    "its number of rows is that of pairs: write them by `gather`": combinations;
+    "write it by `pad` and `cat`": block_diag;
+    "write it by `einsum` and `reshape`": kron;
+    "write it by `einsum`": tensordot, tensordot_dims;
+    "write it by `pow`": vander;
+    "write it by `roll` and products": cross;
+    "write it by differences and `norm`": cdist;
+    "write it by `mean` and `matmul`": cov, corrcoef;
+    "write it by `gather`, or a product with `eye`": diag;
+    "write it by a product with `eye`": diag_embed;
+    "write it by `gather`": diagonal, take_along_dim;
+    "write it by `scatter`": diagonal_scatter;
+    "write it by `index_copy`": select_scatter, slice_scatter;
+    "write it by comparisons and `sum`, or `bucketize` for one row": searchsorted;
+    "write it by `flip` and `transpose`": rot90;
+    "write it by `reshape` and `permute`": pixel_unshuffle;
+    "write it as a convolution with `eye`": unfold;
+    "write it by `arange`": linspace, logspace;
+    "write it by `log` and `square`": gaussian_nll_loss;
+    "write it by `gather` and `relu`": multi_margin_loss;
+    "the number of its labels depends on their values": multilabel_margin_loss;
+    "write it by `matmul`": linalg::matrix_power;
+    "write it by `roll`": fft::fftshift, fft::ifftshift;
+}

@@ -6,9 +6,9 @@ use fx_nn::value::{DType, Dim};
 use fx_nn::{Result, function, function_table};
 
 use crate::out::Rule;
-use crate::out::call::OpCall;
 use crate::out::context::{Cx, put_all, value_info};
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 function_table! { Rule {
     function!(selective_scan) => Rule::new(selective),

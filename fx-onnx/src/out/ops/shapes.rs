@@ -6,9 +6,9 @@ use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use super::rules;
-use crate::out::call::OpCall;
 use crate::out::context::Cx;
-use crate::out::value::{Name, Operand, Val};
+use fx_nn::lowering::OpCall;
+use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     reshape => reshaped, view => reshaped, flatten => reshaped, unflatten => reshaped,
@@ -203,7 +203,7 @@ rules! {
         let x = call.tensor("x")?;
         let repeats = call.ints("repeats")?;
         let (x, axis) = match call.optional_int("dim")? {
-            Some(dim) => (x.clone(), crate::out::call::wrapped(dim, x.rank()) as usize),
+            Some(dim) => (x.clone(), fx_nn::lowering::wrapped(dim, x.rank()) as usize),
             None => {
                 let count = Dim::product(&x.shape)?;
                 let name = cx.reshape(&x, std::slice::from_ref(&count))?;

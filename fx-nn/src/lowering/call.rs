@@ -1,27 +1,26 @@
-//! `OpCall`: a call of a function on its way into the file, with its arguments by parameter.
+//! `OpCall`: a call of a function while it is written, with its arguments by parameter.
 //!
 //! Invariant: an argument is read as what the function takes; what does not fit is an error that names the parameter.
 
-use fx_nn::ir::{Argument, BoundArgs, Function, NodeRef, TensorMeta, ValueMeta};
-use fx_nn::prelude::*;
-use fx_nn::value::Dim;
-use fx_nn::{Error, Result};
+use fx_core::ir::{Argument, BoundArgs, Function, NodeRef, TensorMeta, ValueMeta};
+use fx_core::module::{Attributes, Call};
+use fx_core::value::{DType, Dim, NodeId};
+use fx_core::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use super::context::Cx;
 use super::value::{Name, Operand, Val};
 
-/// What the nodes of a graph are in the file.
-pub(super) type Values = IndexMap<fx_nn::value::NodeId, Val, FxBuildHasher>;
+/// What the nodes of a graph are in the written program.
+pub type Values = IndexMap<NodeId, Val, FxBuildHasher>;
 
 /// A call that a rule writes.
 pub struct OpCall<'c> {
-    pub(super) node: NodeRef<'c>,
-    pub(super) function: Function,
-    pub(super) bound: BoundArgs<'c>,
-    pub(super) values: &'c Values,
-    pub(super) meta: &'c ValueMeta,
+    node: NodeRef<'c>,
+    function: Function,
+    bound: BoundArgs<'c>,
+    values: &'c Values,
+    meta: &'c ValueMeta,
 }
 
 impl std::fmt::Debug for OpCall<'_> {
@@ -30,8 +29,11 @@ impl std::fmt::Debug for OpCall<'_> {
     }
 }
 
-/// What an argument is in the file.
-pub(super) fn val_of(argument: &Argument, values: &Values) -> Result<Val> {
+/// What an argument is in the written program.
+///
+/// # Errors
+/// Returns an error if it is a node that has no value.
+pub fn val_of(argument: &Argument, values: &Values) -> Result<Val> {
     let all = |items: &[Argument]| -> Result<Vec<Val>> {
         items.iter().map(|item| val_of(item, values)).collect()
     };
@@ -63,6 +65,26 @@ pub(super) fn val_of(argument: &Argument, values: &Values) -> Result<Val> {
 }
 
 impl<'c> OpCall<'c> {
+    /// The call that a node makes, of a graph with these layers and tensors.
+    ///
+    /// # Errors
+    /// Returns an error if the arguments do not fit the function's parameters.
+    pub fn new(
+        node: NodeRef<'c>,
+        function: Function,
+        attributes: &'c Attributes,
+        values: &'c Values,
+        meta: &'c ValueMeta,
+    ) -> Result<Self> {
+        Ok(OpCall {
+            bound: Call::of(node, attributes).bind()?,
+            node,
+            function,
+            values,
+            meta,
+        })
+    }
+
     /// The function.
     pub fn function(&self) -> Function {
         self.function
@@ -89,7 +111,7 @@ impl<'c> OpCall<'c> {
 
     fn wrong<T>(&self, name: &str, what: &str, found: &Val) -> Result<T> {
         Err(Error::msg(format_args!(
-            "`{name}` of `{}` is {what} here, and not {}: compute it before, or give the function a rule with `Export::op`",
+            "`{name}` of `{}` is {what} here, and not {}: compute it before, or give the function a rule of its own",
             self.function.name(),
             found.describe()
         )))
@@ -304,15 +326,6 @@ impl<'c> OpCall<'c> {
         Ok(Val::List(all.collect::<Result<_>>()?))
     }
 
-    /// A tensor in the element type of the result.
-    ///
-    /// # Errors
-    /// Returns an error if it is none.
-    pub fn widened(&self, cx: &mut Cx, name: &str) -> Result<Operand> {
-        let x = self.tensor(name)?;
-        cx.cast(&x, self.dtype()?)
-    }
-
     /// The place of a dim, of a tensor with so many.
     ///
     /// # Errors
@@ -335,7 +348,7 @@ impl<'c> OpCall<'c> {
 }
 
 /// A place counted from the end, from the start.
-pub(super) fn wrapped(dim: i64, rank: usize) -> i64 {
+pub fn wrapped(dim: i64, rank: usize) -> i64 {
     if dim < 0 {
         dim + rank.max(1) as i64
     } else {
@@ -344,7 +357,10 @@ pub(super) fn wrapped(dim: i64, rank: usize) -> i64 {
 }
 
 /// A tensor of this name.
-pub(super) fn operand(name: Name, meta: &TensorMeta) -> Result<Operand> {
+///
+/// # Errors
+/// Returns an error if its element type is not known.
+pub fn operand(name: Name, meta: &TensorMeta) -> Result<Operand> {
     Ok(Operand {
         dtype: meta
             .dtype

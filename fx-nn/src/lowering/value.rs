@@ -1,13 +1,14 @@
-//! What a node of the graph is while it is written: a name of the file, or what is known without one.
+//! `Val`: what a node of the graph is while it is written: a name of the program that is written, or what is known
+//! without one.
 
 use std::sync::Arc;
 
-use fx_nn::value::{DType, Dim};
+use fx_core::value::{DType, Dim};
 
-/// The name of a value in the file.
+/// The name of a value in the written program.
 pub type Name = Arc<str>;
 
-/// A tensor of the file.
+/// A tensor of the written program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operand {
     /// Its name.
@@ -69,7 +70,7 @@ impl Val {
     }
 
     /// What it is, for messages.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Val::Tensor(of) => format!("the tensor `{}`", of.name),
             Val::Dim(dim) => format!("the size {dim}"),
@@ -83,5 +84,33 @@ impl Val {
 impl From<Operand> for Val {
     fn from(operand: Operand) -> Self {
         Val::Tensor(operand)
+    }
+}
+
+impl Val {
+    /// Values of a structure, one by one.
+    pub fn flatten(self, flat: &mut Vec<Val>) {
+        let mut left = vec![self];
+        while let Some(val) = left.pop() {
+            match val {
+                Val::List(items) => left.extend(items.into_iter().rev()),
+                Val::Dict(items) => left.extend(items.into_iter().rev().map(|(_, item)| item)),
+                other => flat.push(other),
+            }
+        }
+    }
+
+    /// What is known of a plain value, if it is the value itself: a number, a truth, or nothing.
+    pub fn plain(text: &str) -> Option<Val> {
+        match text {
+            "true" => return Some(Val::Bool(true)),
+            "false" => return Some(Val::Bool(false)),
+            "None" => return Some(Val::None),
+            _ => {}
+        }
+        if let Ok(int) = text.parse::<i64>() {
+            return Some(Val::Dim(Dim::from(int)));
+        }
+        text.parse::<f64>().ok().map(Val::Float)
     }
 }

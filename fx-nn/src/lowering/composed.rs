@@ -1,18 +1,22 @@
-//! Functions that are written by others of fx's, which have nodes.
+//! Functions of the core set that are written by others of it, which every format has.
+//!
+//! Invariant: a composition gives the function's numbers.
 
-use fx_nn::prelude::*;
-use fx_nn::{Dims, Result, function, function_table};
+use fx_core::value::{DType, IntoValue};
+use fx_core::{Result, function, function_table};
 
-use crate::out::Rule;
+use super::rule::Composed;
+use crate::ops;
+use crate::tensor::{Dims, Tensor, TensorOrNumber};
 
-/// The function with the parameters that its rule reads, and a result of them.
+/// The function with the parameters that its composition reads, and a result of them.
 macro_rules! composed {
     ($($($function:ident)::+ ($($param:ident: $ty:ty),* $(,)?) => $result:expr;)*) => {$(
-        function_table! { Rule {
-            function!(ops::$($function)::+) => Rule::decomposed(|call| {
+        function_table! { Composed {
+            function!(ops::$($function)::+) => Composed(|call| {
                 $(let $param: $ty = call.arg(stringify!($param))?;)*
                 let result: Result<_> = $result;
-                result.map(fx_nn::value::IntoValue::into_value)
+                result.map(IntoValue::into_value)
             })
         } }
     )*};
@@ -20,13 +24,13 @@ macro_rules! composed {
 
 composed! {
     hypot(x: Tensor, other: Tensor) => ((&x * &x)? + (&other * &other)?)?.sqrt();
-    copysign(x: Tensor, other: fx_nn::TensorOrNumber) => {
+    copysign(x: Tensor, other: TensorOrNumber) => {
         let other = as_tensor(&x, other)?;
         let size = x.abs()?;
         ops::r#where(&other.lt(0.0)?, (-&size)?, size)
     };
     signbit(x: Tensor) => x.lt(0.0);
-    xlogy(x: Tensor, other: fx_nn::TensorOrNumber) => {
+    xlogy(x: Tensor, other: TensorOrNumber) => {
         let other = as_tensor(&x, other)?;
         let product = (&x * ops::log(&other)?)?;
         ops::r#where(&x.eq(0.0)?, ops::zeros_like(&product, None)?, product)
@@ -131,49 +135,12 @@ composed! {
         let y = ops::einsum("...i,oij,...j->...o", &[input1, weight, input2])?;
         match bias { Some(bias) => y + bias, None => Ok(y) }
     };
-    fft::fftshift(x: Tensor, dim: Dims) => shifted(&x, dim, 1);
-    fft::ifftshift(x: Tensor, dim: Dims) => shifted(&x, dim, -1);
 }
 
-function_table! { Rule {
-    function!(ops::atleast_2d) => Rule::refused("of fewer than two dims, its place is that of `unsqueeze`: write that"),
-    function!(ops::atleast_3d) => Rule::refused("of fewer than three dims, its place is that of `unsqueeze`: write that"),
-    function!(ops::column_stack) => Rule::refused("write it by `unsqueeze` and `cat`"),
-    function!(ops::meshgrid) => Rule::refused("write it by `unsqueeze` and `expand`"),
-    function!(ops::cartesian_prod) => Rule::refused("write it by `expand` and `stack`"),
-    function!(ops::combinations) => Rule::refused("its number of rows is that of pairs: write them by `gather`"),
-    function!(ops::block_diag) => Rule::refused("write it by `pad` and `cat`"),
-    function!(ops::kron) => Rule::refused("write it by `einsum` and `reshape`"),
-    function!(ops::tensordot) => Rule::refused("write it by `einsum`"),
-    function!(ops::tensordot_dims) => Rule::refused("write it by `einsum`"),
-    function!(ops::vander) => Rule::refused("write it by `pow`"),
-    function!(ops::cross) => Rule::refused("write it by `roll` and products"),
-    function!(ops::cdist) => Rule::refused("write it by differences and `norm`"),
-    function!(ops::cov) => Rule::refused("write it by `mean` and `matmul`"),
-    function!(ops::corrcoef) => Rule::refused("write it by `mean` and `matmul`"),
-    function!(ops::diag) => Rule::refused("write it by `gather`, or a product with `eye`"),
-    function!(ops::diag_embed) => Rule::refused("write it by a product with `eye`"),
-    function!(ops::diagonal) => Rule::refused("write it by `gather`"),
-    function!(ops::diagonal_scatter) => Rule::refused("write it by `scatter`"),
-    function!(ops::select_scatter) => Rule::refused("write it by `index_copy`"),
-    function!(ops::slice_scatter) => Rule::refused("write it by `index_copy`"),
-    function!(ops::take_along_dim) => Rule::refused("write it by `gather`"),
-    function!(ops::searchsorted) => Rule::refused("write it by comparisons and `sum`, or `bucketize` for one row"),
-    function!(ops::rot90) => Rule::refused("write it by `flip` and `transpose`"),
-    function!(ops::pixel_unshuffle) => Rule::refused("write it by `reshape` and `permute`"),
-    function!(ops::unfold) => Rule::refused("write it as a convolution with `eye`"),
-    function!(ops::linspace) => Rule::refused("write it by `arange`"),
-    function!(ops::logspace) => Rule::refused("write it by `arange`"),
-    function!(ops::gaussian_nll_loss) => Rule::refused("write it by `log` and `square`"),
-    function!(ops::multi_margin_loss) => Rule::refused("write it by `gather` and `relu`"),
-    function!(ops::multilabel_margin_loss) => Rule::refused("the number of its labels depends on their values"),
-    function!(ops::linalg::matrix_power) => Rule::refused("write it by `matmul`"),
-} }
-
-fn as_tensor(x: &Tensor, other: fx_nn::TensorOrNumber) -> Result<Tensor> {
+fn as_tensor(x: &Tensor, other: TensorOrNumber) -> Result<Tensor> {
     match other {
-        fx_nn::TensorOrNumber::Tensor(other) => Ok(other),
-        fx_nn::TensorOrNumber::Number(number) => ops::full_like(x, number, None),
+        TensorOrNumber::Tensor(other) => Ok(other),
+        TensorOrNumber::Number(number) => ops::full_like(x, number, None),
     }
 }
 
@@ -189,9 +156,4 @@ fn hidden(x: &Tensor, w_hh: &Tensor, given: Option<Tensor>) -> Result<Tensor> {
             }
         }
     }
-}
-
-fn shifted(x: &Tensor, dim: Dims, sign: i64) -> Result<Tensor> {
-    let _ = (x, dim, sign);
-    Err(fx_nn::Error::msg("write it by `roll`"))
 }

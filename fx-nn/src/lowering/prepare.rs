@@ -1,0 +1,108 @@
+//! What is done to a graph before it is written: layers opened, methods as functions, shapes inferred, and functions
+//! without a rule of their own written by others.
+//!
+//! Invariant: what comes out has a rule for every call, and knows the shape of every value.
+
+use std::any::Any;
+
+use fx_core::ir::{Op, ValueMeta};
+use fx_core::module::Module;
+use fx_core::passes::MethodsToFunctions;
+use fx_core::shapes::Spec;
+use fx_core::trace::{Trace, TraceContext, Tracer};
+use fx_core::{Error, GraphModule, Result};
+
+use super::rule::Rules;
+
+/// Opens every layer that is not a graph of its own kind, and that the format has no form for.
+struct Opening(fn(&dyn Any) -> bool);
+
+impl Tracer for Opening {
+    fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, _: &str) -> bool {
+        !module.graph_names().is_empty() || (self.0)(module)
+    }
+}
+
+/// The graph module of flat inputs without layers, but those that the format has a form for.
+///
+/// # Errors
+/// Returns an error if a layer cannot be traced.
+pub fn opened(gm: &GraphModule, is_leaf: fn(&dyn Any) -> bool) -> Result<GraphModule> {
+    let opened = Trace::new(gm).tracer(Opening(is_leaf)).graph_module()?;
+    // One input each: the structures of arguments are of no use to a format.
+    let name = gm.class_name().to_string();
+    GraphModule::new(opened.attributes().clone(), opened.graph().clone(), &name)
+}
+
+/// Makes an opened graph ready to be written in a format: each call has a rule, and each value a
+/// shape.
+///
+/// # Errors
+/// Returns an error that lists every call without a rule, with its place; or one of the inference
+/// of shapes.
+pub fn prepare<C>(
+    gm: &mut GraphModule,
+    specs: &[Spec],
+    rules: &Rules<C>,
+    format: &str,
+) -> Result<()> {
+    gm.apply(&MethodsToFunctions)?;
+    gm.eliminate_dead_code()?;
+    gm.infer_shapes(specs)?;
+    if gm.apply(&rules.decompositions()?)?.changed {
+        gm.apply(&MethodsToFunctions)?;
+        gm.eliminate_dead_code()?;
+        gm.infer_shapes(specs)?;
+    }
+    without_rule(gm, rules, format)
+}
+
+/// An error with every call that the format cannot have.
+fn without_rule<C>(gm: &GraphModule, rules: &Rules<C>, format: &str) -> Result<()> {
+    let mut problems: Vec<String> = Vec::new();
+    for node in gm.graph().nodes() {
+        let problem = match node.op() {
+            Op::CallFunction(function) => match rules.get(*function)? {
+                Some(rule) => match rule.reason() {
+                    // A number that is known is written as a number.
+                    Some(reason) if !is_known(node.meta()) => reason,
+                    _ => continue,
+                },
+                None if is_known(node.meta()) => continue,
+                None => "has no rule",
+            },
+            Op::CallMethod(_) => {
+                "is a method of no type or of several, which the graph does not know"
+            }
+            _ => continue,
+        };
+        let at = node.location().map(|place| format!(" ({place})"));
+        let module = node.module_stack().next().map(|scope| scope.path.clone());
+        let module = module.filter(|path| !path.is_empty());
+        problems.push(format!(
+            "%{} = {}{}{}: {problem}",
+            node.name(),
+            node.target(),
+            at.unwrap_or_default(),
+            module.map_or(String::new(), |path| format!(" in {path}")),
+        ));
+    }
+    match problems.len() {
+        0 => Ok(()),
+        count => Err(Error::msg(format_args!(
+            "{count} call{} cannot be written as {format}:\n  {}\nGive a function a rule with `Export::op`, or replace its calls first with `Decompositions`",
+            if count == 1 { "" } else { "s" },
+            problems.join("\n  ")
+        ))),
+    }
+}
+
+/// Whether a value is numbers, which are written as what they are.
+fn is_known(meta: Option<&ValueMeta>) -> bool {
+    match meta {
+        Some(ValueMeta::Plain(text)) => !(text.starts_with("a ")),
+        Some(ValueMeta::Size(_)) => true,
+        Some(ValueMeta::Sequence(items)) => items.iter().all(|item| is_known(Some(item))),
+        _ => false,
+    }
+}
