@@ -12,12 +12,15 @@
 //!
 //! Invariant: an axis is used at most once in a value, and shares only sizes that it divides.
 
+mod devices;
+mod explain;
 mod factors;
 mod flow;
 mod mesh;
 mod ops_pointwise;
 mod ops_products;
 mod ops_views;
+mod partition;
 mod pass;
 mod plan;
 mod presets;
@@ -25,8 +28,10 @@ mod report;
 mod rules;
 mod sharding;
 
+pub use self::explain::{Explanation, explain_sharding};
 pub use self::factors::{Factors, Reduction, ShardCall, ShardRule, ShardTensor};
 pub use self::mesh::Mesh;
+pub use self::partition::{Collective, Partitioned, reference};
 pub use self::pass::shard;
 pub use self::plan::CollectiveKind;
 pub use self::report::{Reshard, ShardReport};
