@@ -30,24 +30,32 @@ fn shown(gm: &GraphModule) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-fn case(gm: Result<GraphModule>, specs: &[Spec], rules: ShardRules) -> Result<(String, ShardReport)> {
+fn case(
+    gm: Result<GraphModule>,
+    specs: &[Spec],
+    rules: ShardRules,
+) -> Result<(String, ShardReport)> {
     let mut gm = traced_with(gm, specs)?;
     let report = shard(&mut gm, &grid()?, &rules)?;
     // What is found also runs.
     let inputs = gm.graph().placeholders().map(|node| {
-        let meta = node.meta::<fx_nn::ir::ValueMeta>().and_then(|meta| meta.tensor());
+        let meta = node
+            .meta::<fx_nn::ir::ValueMeta>()
+            .and_then(|meta| meta.tensor());
         let shape = meta.and_then(|meta| meta.known_shape()).unwrap_or_default();
         Tensor::randn(fx_nn::Shape(shape))
     });
     let inputs: Vec<Tensor> = inputs.collect::<Result<_>>()?;
     let shared = reference(&gm, &grid()?)?.run(&inputs)?;
     let values = inputs.iter().map(fx_nn::value::IntoValue::into_value);
-    let whole: Value = gm.interpretation().run(&mut fx_nn::run::PlainInterpreter, values.collect())?;
+    let whole: Value = gm
+        .interpretation()
+        .run(&mut fx_nn::run::PlainInterpreter, values.collect())?;
     let mut flat = Vec::new();
     whole.for_each(&mut |value| flat.extend(value.downcast_ref::<Tensor>().cloned()));
     assert_eq!(flat.len(), shared.len());
     for (a, b) in flat.iter().zip(&shared) {
-        assert!(fx_nn::allclose(a, b, 1e-4, 1e-5)?, "{}", shown(&gm));
+        assert!(fx_nn::allclose(a, b, 1e-4, 1e-5)?.close, "{}", shown(&gm));
     }
     Ok((shown(&gm), report))
 }
@@ -92,8 +100,8 @@ cases! {
         {"x" => [["data", "model"], _]} => "x [(data, model), _], flatten [(data, model)]";
     order: |x| x.permute((2, 0, 1)), [spec![2, 3, 4; F32]],
         {"x" => ["data", _, "model"]} => "x [data, _, model], permute [model, data, _]";
-    sums: |x| x.sum(1, false), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], sum [data]";
-    largest: |x| x.amax(1, true), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], amax [data, _]";
+    sums: |x| x.sum(1), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], sum [data]";
+    largest: |x| ops::amax(&x, 1, true), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], amax [data, _]";
     means: |x| x.mean(1), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], mean [data]";
     softmax: |x| ops::softmax(&x, -1), [spec![4, 8; F32]],
         {"x" => ["data", "model"]} => "x [data, model], softmax [data, _]";
@@ -111,7 +119,7 @@ cases! {
     channels_into_images: |x, w| ops::conv2d(&x, &w, None, 1, 1, 1, 1), [spec![4, 8, 5, 5; F32], spec![4, 8, 3, 3; F32]],
         {"x" => ["data", "model", _, _]}
         => "x [data, model, _, _], w [_, model, _, _], conv2d [data, _, _, _]";
-    scattered_sum: |x, y| ops::matmul(&x, &y), [spec![4, 8; F32], spec![8, 12; F32]],
+    scattered_sum: |x, y| ops::matmul(&x, &y), [spec![4, 8; F32], spec![8, 4; F32]],
         {"x" => [_, "model"], "output" => [_, "model"]} => "x [_, model], y [model, _], matmul [_, model]";
 }
 
@@ -145,9 +153,15 @@ fx_nn::function_table! { fx_nn::shapes::ShapeRule {
 fn a_function_without_a_rule_ends_propagation() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: Tensor| strange(&x.relu()?)?.relu()));
     let (found, report) = case(gm, &[spec![4, 8; F32]], shard_rules! { "x" => ["data", _] })?;
-    assert_eq!(found, "x [data, _], relu [data, _], strange [_, _], relu_1 [_, _]");
+    assert_eq!(
+        found,
+        "x [data, _], relu [data, _], strange [_, _], relu_1 [_, _]"
+    );
     assert_eq!(report.without_rule[0].0, "strange");
-    assert!(report.to_string().contains("no rule: %strange = "), "{report}");
+    assert!(
+        report.to_string().contains("no rule: %strange = "),
+        "{report}"
+    );
     Ok(())
 }
 
@@ -164,7 +178,10 @@ fn everything_that_is_wrong_with_rules_is_listed() -> Result<()> {
         "output" => ["rows", ["data", "data"]],
     };
     let before = gm.graph().to_string();
-    let error = shard(&mut gm, &grid()?, &rules).map(|_| ()).unwrap_err().to_string();
+    let error = shard(&mut gm, &grid()?, &rules)
+        .map(|_| ())
+        .unwrap_err()
+        .to_string();
     for part in [
         "4 devices along `model` do not divide dim 0, which is 10",
         "`{0.weight` is not a pattern of paths",
@@ -177,7 +194,9 @@ fn everything_that_is_wrong_with_rules_is_listed() -> Result<()> {
         assert!(error.contains(part), "{part}:\n{error}");
     }
     assert_eq!(gm.graph().to_string(), before);
-    let none = shard(&mut gm, &grid()?, &ShardRules::new()).map(|_| ()).unwrap_err();
+    let none = shard(&mut gm, &grid()?, &ShardRules::new())
+        .map(|_| ())
+        .unwrap_err();
     assert!(none.to_string().contains("no rule matches"), "{none}");
     Ok(())
 }
@@ -188,7 +207,10 @@ fn what_is_not_ready_is_refused() -> Result<()> {
     let mut gm = symbolic_trace(&model)?;
     let rules = ShardRules::data_parallel("data");
     let refused = |gm: &mut GraphModule| -> Result<String> {
-        Ok(shard(gm, &grid()?, &rules).map(|_| ()).unwrap_err().to_string())
+        Ok(shard(gm, &grid()?, &rules)
+            .map(|_| ())
+            .unwrap_err()
+            .to_string())
     };
     let error = refused(&mut gm)?;
     assert!(error.contains("Call `gm.opened()` first"), "{error}");
@@ -198,7 +220,10 @@ fn what_is_not_ready_is_refused() -> Result<()> {
     gm.infer_shapes(&[spec!["n", 6; F32]])?;
     let error = refused(&mut gm)?;
     assert!(error.contains("no rule matches"), "{error}");
-    let error = reference(&gm, &grid()?).map(|_| ()).unwrap_err().to_string();
+    let error = reference(&gm, &grid()?)
+        .map(|_| ())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("call `shard`"), "{error}");
     gm.infer_shapes(&[spec![4, 6; F32]])?;
     shard(&mut gm, &grid()?, &rules)?;
@@ -228,10 +253,17 @@ fn shardings_are_saved() -> Result<()> {
     let model = nn::Sequential::new().push(nn::Linear::new(8, 16)?);
     let mut gm = traced_with(symbolic_trace(&model), &[spec![4, 8; F32]])?;
     let rules = shard_rules! { "0.weight" => ["model", _] };
-    shard(&mut gm, &grid()?, &rules.and(ShardRules::data_parallel("data")))?;
+    shard(
+        &mut gm,
+        &grid()?,
+        &rules.and(ShardRules::data_parallel("data")),
+    )?;
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
     assert_eq!(shown(&loaded), shown(&gm));
-    let weight = loaded.graph().find_name("_0_weight").and_then(|node| node.meta::<Sharding>());
+    let weight = loaded
+        .graph()
+        .find_name("_0_weight")
+        .and_then(|node| node.meta::<Sharding>());
     if let Some(weight) = weight {
         assert_eq!(weight.to_mlir(), r#"#sdy.sharding<@mesh, [{"model"}, {}]>"#);
         assert_eq!(weight.dims()[1], DimSharding::replicated());
@@ -247,7 +279,11 @@ fn explanations() -> Result<()> {
         .push(nn::Linear::new(256, 64)?);
     let mut gm = traced_with(symbolic_trace(&model), &[spec![16, 64; F32]])?;
     let rules = shard_rules! { "0.weight" => ["model", _], "2.weight" => [_, "model"] };
-    shard(&mut gm, &grid()?, &rules.and(ShardRules::data_parallel("data")))?;
+    shard(
+        &mut gm,
+        &grid()?,
+        &rules.and(ShardRules::data_parallel("data")),
+    )?;
     let explanation = explain_sharding(&gm, &grid()?)?;
     assert_eq!(
         explanation.to_string(),

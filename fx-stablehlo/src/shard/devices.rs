@@ -241,7 +241,10 @@ impl Device<'_> {
     fn run(mut self, inputs: &[Value]) -> Result<Vec<Value>> {
         for step in &self.program.steps {
             self.step(step, inputs).map_err(|error| {
-                Error::msg(format_args!("%{} on device {}: {error}", step.name, self.number))
+                Error::msg(format_args!(
+                    "%{} on device {}: {error}",
+                    step.name, self.number
+                ))
             })?;
         }
         let outputs = self.program.outputs.iter();
@@ -274,9 +277,8 @@ impl Partitioned {
         };
         let caught = |number: usize| {
             let result = catch_unwind(AssertUnwindSafe(|| run(number)));
-            let result = result.unwrap_or_else(|_| {
-                Err(Error::msg(format_args!("device {number} panicked")))
-            });
+            let result = result
+                .unwrap_or_else(|_| Err(Error::msg(format_args!("device {number} panicked"))));
             if result.is_err() {
                 exchange.end();
             }

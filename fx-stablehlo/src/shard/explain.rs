@@ -172,7 +172,11 @@ fn shown(bytes: usize) -> String {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} of {} devices", self.mesh, self.mesh.devices())?;
-        writeln!(f, "{:<24}{:>12}{:>14}", "memory", "one device", "each device")?;
+        writeln!(
+            f,
+            "{:<24}{:>12}{:>14}",
+            "memory", "one device", "each device"
+        )?;
         for (name, bytes) in [
             ("parameters", self.parameters),
             ("activations (peak)", self.activations),

@@ -100,7 +100,11 @@ impl Factors {
     }
 
     /// An operand, with the factor of each dim.
-    pub fn operand(&mut self, operand: &ShardTensor, dims: impl IntoIterator<Item = Option<usize>>) {
+    pub fn operand(
+        &mut self,
+        operand: &ShardTensor,
+        dims: impl IntoIterator<Item = Option<usize>>,
+    ) {
         self.operands
             .push((operand.node, dims.into_iter().collect()));
     }

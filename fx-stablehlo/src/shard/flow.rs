@@ -107,11 +107,22 @@ impl<'m> Flow<'m> {
                 .take(mesh, sharding.dims())
                 .map_err(|error| node.blame("reading the sharding of", error))?;
         }
+        flow.forget_single();
         match has_one {
             true => Ok(flow),
             false => Err(Error::msg(
                 "no node has a sharding: call `shard` with the mesh and rules first",
             )),
+        }
+    }
+
+    /// Takes out axes of one device, along which nothing is shared.
+    pub fn forget_single(&mut self) {
+        let mesh = self.mesh;
+        for value in self.values.iter_mut().flatten() {
+            for axes in &mut value.layout {
+                axes.retain(|axis| mesh.product(&[*axis]) > 1);
+            }
         }
     }
 
@@ -122,7 +133,10 @@ impl<'m> Flow<'m> {
             dims.len() == rank && dims.iter().flatten().all(|factor| *factor < count)
         };
         let operands = factors.operands.iter().all(|(node, dims)| {
-            let value = self.places.get(node).and_then(|at| self.values[*at].as_ref());
+            let value = self
+                .places
+                .get(node)
+                .and_then(|at| self.values[*at].as_ref());
             value.is_some_and(|value| fits(dims, value.shape.len()))
         });
         match operands && fits(&factors.result, rank) {

@@ -125,7 +125,10 @@ fn reduced(call: &ShardCall<'_>, by: Option<Reduction>) -> Result<Option<Factors
             result.push(factor);
             continue;
         }
-        of_x.push(by.filter(|_| *size > 1).map(|by| factors.contracted(*size, by)));
+        of_x.push(
+            by.filter(|_| *size > 1)
+                .map(|by| factors.contracted(*size, by)),
+        );
         if keep {
             result.push(None);
         }
@@ -151,7 +154,9 @@ fn group_norm(call: &ShardCall<'_>) -> Result<Option<Factors>> {
 /// Channels of the running statistics; all dims, for they are what a run knows.
 fn batch_norm(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     let x = call.tensor("x")?;
-    if call.flag("training")? || x.shape.len() < 2 || call.optional_tensor("running_mean")?.is_none()
+    if call.flag("training")?
+        || x.shape.len() < 2
+        || call.optional_tensor("running_mean")?.is_none()
     {
         return Ok(None);
     }

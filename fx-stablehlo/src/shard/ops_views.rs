@@ -19,9 +19,8 @@ fn reshaped(factors: &mut Factors, from: &[usize], to: &[usize]) -> [Vec<Option<
     if from.contains(&0) || to.contains(&0) {
         return dims;
     }
-    let wide = |sizes: &[usize]| -> Vec<usize> {
-        (0..sizes.len()).filter(|at| sizes[*at] > 1).collect()
-    };
+    let wide =
+        |sizes: &[usize]| -> Vec<usize> { (0..sizes.len()).filter(|at| sizes[*at] > 1).collect() };
     let (a, b) = (wide(from), wide(to));
     let (mut i, mut j) = (0, 0);
     while let (Some(first), Some(second)) = (a.get(i).copied(), b.get(j).copied()) {
@@ -310,7 +309,9 @@ mod tests {
             let dims = reshaped(&mut factors, from, to);
             let text = dims.map(|dims| {
                 let one = |dim: &Option<usize>| {
-                    dim.map_or("_".to_string(), |at| format!("{at}:{}", factors.factors[at].size))
+                    dim.map_or("_".to_string(), |at| {
+                        format!("{at}:{}", factors.factors[at].size)
+                    })
                 };
                 format!("[{}]", dims.iter().map(one).collect::<Vec<_>>().join(" "))
             });

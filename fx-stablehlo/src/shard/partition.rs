@@ -92,7 +92,7 @@ pub struct Partitioned {
 /// assert_eq!(parts.counts(), [(CollectiveKind::AllReduce, 1)]);
 /// let x = Tensor::randn((4, 8))?;
 /// let (whole, shared) = (gm.forward::<Tensor>(&x)?, parts.run(&[x])?);
-/// assert!(fx_nn::allclose(&whole, &shared[0], 1e-5, 1e-6)?);
+/// assert!(fx_nn::allclose(&whole, &shared[0], 1e-5, 1e-6)?.close);
 /// # Ok::<(), Error>(())
 /// ```
 ///
@@ -175,8 +175,7 @@ impl Writer<'_> {
                 put(at, What::Input(self.inputs.len()));
                 let shape = value.map(|value| value.shape.clone());
                 let layout = layout.unwrap_or_default();
-                self.inputs
-                    .push((name, layout, shape.unwrap_or_default()));
+                self.inputs.push((name, layout, shape.unwrap_or_default()));
             }
             Op::GetAttr(path) => {
                 let whole = self.gm.attributes().tensor(path)?.clone();

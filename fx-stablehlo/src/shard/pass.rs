@@ -105,13 +105,17 @@ pub fn shard(gm: &mut GraphModule, mesh: &Mesh, rules: &ShardRules) -> Result<Sh
     let mut flow = Flow::new(gm, mesh)?;
     let fixed = fix(gm, &mut flow, rules)?;
     flow.propagate(gm)?;
+    let values = flow.values.iter();
+    let entries = values.map(|value| value.as_ref().map(|value| value.sharding(mesh)));
+    let entries: Vec<Option<Sharding>> = entries.collect();
+    flow.forget_single();
     let report = flow.report(gm, fixed)?;
     gm.edit(|gm| {
         let mut graph = gm.graph_mut();
-        for (id, value) in flow.nodes.iter().zip(&flow.values) {
+        for (id, entry) in flow.nodes.iter().zip(entries) {
             let mut node = graph.node_mut(*id)?;
-            match value {
-                Some(value) => node.set_meta(value.sharding(mesh)),
+            match entry {
+                Some(entry) => node.set_meta(entry),
                 None => {
                     node.remove_meta::<Sharding>();
                 }
@@ -148,7 +152,11 @@ fn fix(gm: &GraphModule, flow: &mut Flow<'_>, rules: &ShardRules) -> Result<usiz
                         "`{}` and `{}` contradict each other about `{name}`{}: {} and {}",
                         other_rule.pattern,
                         rule.pattern,
-                        if other == name { String::new() } else { format!(", which is `{other}`") },
+                        if other == name {
+                            String::new()
+                        } else {
+                            format!(", which is `{other}`")
+                        },
                         Sharding::new(other_rule.dims.clone()),
                         Sharding::new(rule.dims.clone()),
                     ));

@@ -7,15 +7,21 @@ impl ShardRules {
     /// Weights and bias of linear layers whose results are shared.
     fn column(self, axis: &str, layers: &str) -> Self {
         let of = || DimSharding::from(axis);
-        self.optional(format!("**.{layers}.weight"), [of(), DimSharding::replicated()])
-            .optional(format!("**.{layers}.bias"), [of()])
+        self.optional(
+            format!("**.{layers}.weight"),
+            [of(), DimSharding::replicated()],
+        )
+        .optional(format!("**.{layers}.bias"), [of()])
     }
 
     /// Weights and bias of linear layers whose inputs are shared: their results are summed over the axis.
     fn row(self, axis: &str, layers: &str) -> Self {
         let of = || DimSharding::from(axis);
-        self.optional(format!("**.{layers}.weight"), [DimSharding::replicated(), of()])
-            .optional(format!("**.{layers}.bias"), [DimSharding::replicated()])
+        self.optional(
+            format!("**.{layers}.weight"),
+            [DimSharding::replicated(), of()],
+        )
+        .optional(format!("**.{layers}.bias"), [DimSharding::replicated()])
     }
 
     /// Llama, Mistral, Qwen2 and Gemma: heads, the inner width of each `mlp`, and the vocabulary are shared.

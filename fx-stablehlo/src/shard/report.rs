@@ -182,8 +182,8 @@ impl Flow<'_> {
                 (0..dims.len()).any(|dim| {
                     let axes = &other.layout[dim];
                     let is_same = dims[dim] == Some(factor) && !axes.starts_with(wanted);
-                    let is_taken = dims[dim] != Some(factor)
-                        && axes.iter().any(|axis| wanted.contains(axis));
+                    let is_taken =
+                        dims[dim] != Some(factor) && axes.iter().any(|axis| wanted.contains(axis));
                     !axes.is_empty() && (is_same || is_taken)
                 })
             })
