@@ -124,6 +124,66 @@ cases! {
 }
 
 #[test]
+fn an_axis_is_used_once_in_a_value() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: Tensor, y: Tensor| ops::matmul(&x, &y)));
+    let specs = [spec![8, 8; F32], spec![8, 4; F32]];
+    let rules = shard_rules! { "x" => ["model", _], "y" => [_, "model"] };
+    let (found, report) = case(gm, &specs, rules)?;
+    assert_eq!(found, "x [model, _], y [_, model], matmul [model, _]");
+    assert_eq!(report.reshards.len(), 1);
+    let reshard = &report.reshards[0];
+    assert_eq!(
+        (&*reshard.value, &*reshard.user, reshard.against.as_deref()),
+        ("y", "matmul", Some("x"))
+    );
+    assert!(
+        reshard
+            .user_at
+            .as_deref()
+            .is_some_and(|at| at.contains("tests/shard.rs"))
+    );
+    Ok(())
+}
+
+#[test]
+fn long_graphs_take_no_stack() -> Result<()> {
+    let chain = |x: Tensor| -> Result<Tensor> {
+        let mut x = x;
+        for _ in 0..5000 {
+            x = x.relu()?;
+        }
+        Ok(x)
+    };
+    let mut gm = traced_with(
+        symbolic_trace(traced!(|x: Tensor| chain(x))),
+        &[spec![4, 8; F32]],
+    )?;
+    let report = shard(
+        &mut gm,
+        &grid()?,
+        &shard_rules! { "output" => ["data", "model"] },
+    )?;
+    assert_eq!((report.sharded, report.reshards.len()), (5001, 0));
+    Ok(())
+}
+
+#[test]
+fn what_draws_numbers_is_refused() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: Tensor| ops::dropout(&x, 0.5, true)));
+    let mut gm = traced_with(gm, &[spec![4, 8; F32]])?;
+    shard(&mut gm, &grid()?, &ShardRules::data_parallel("data"))?;
+    let error = reference(&gm, &grid()?)
+        .map(|_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("%dropout") && error.contains("`eval()`"),
+        "{error}"
+    );
+    Ok(())
+}
+
+#[test]
 fn a_value_that_is_wanted_in_two_ways_is_moved() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: Tensor, y: Tensor| x + y));
     let specs = [spec![8, 8; F32], spec![8, 8; F32]];

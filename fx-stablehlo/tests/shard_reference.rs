@@ -129,6 +129,32 @@ fn gpt_2() -> Result<()> {
 }
 
 #[test]
+fn the_core_set() -> Result<()> {
+    let config = gpt2::Config {
+        vocab_size: 64,
+        block_size: 8,
+        n_layer: 1,
+        n_head: 4,
+        n_embd: 32,
+        dropout: 0.0,
+    };
+    let mut model = gpt2::Gpt2::new(&config)?;
+    model.eval();
+    let words = Tensor::from_vec((0..64).map(|i| (i * 5 % 64) as i64).collect(), (8, 8))?;
+    let traced = symbolic_trace(&model)?;
+    let whole = [traced.forward::<Tensor>(&words)?];
+    let mut gm = prepared(&traced, &[spec![8, 8; I64]])?;
+    gm.apply(&fx_nn::passes::Decompositions::core()?)?;
+    gm.infer_shapes(&[spec![8, 8; I64]])?;
+    let rules = ShardRules::gpt2("model").and(ShardRules::data_parallel("data"));
+    let mesh = mesh!["data" = 2, "model" = 4]?;
+    let (report, program) = compared(&gm, &mesh, &rules, &[words], &whole)?;
+    assert_eq!(report.without_rule, [], "{report}");
+    println!("core {mesh}: {:?} {report}", program.counts());
+    Ok(())
+}
+
+#[test]
 fn vision_transformer() -> Result<()> {
     let config = vit::Config {
         image_size: 16,

@@ -122,6 +122,11 @@ fn tensor(value: &Value) -> Result<&Tensor> {
 /// Block `at` of a dim that is cut into `count`.
 fn cut(x: &Tensor, dim: usize, at: usize, count: usize) -> Result<Tensor> {
     let size = x.dims()?.get(dim).copied().unwrap_or(0);
+    if !size.is_multiple_of(count.max(1)) {
+        return Err(Error::msg(format_args!(
+            "{count} devices do not divide dim {dim}, which is {size}"
+        )));
+    }
     let (dim, length) = (dim as i64, (size / count.max(1)) as i64);
     ops::contiguous(&ops::narrow(x, dim, at as i64 * length, length)?)
 }
@@ -239,13 +244,16 @@ impl Device<'_> {
     }
 
     fn run(mut self, inputs: &[Value]) -> Result<Vec<Value>> {
-        for step in &self.program.steps {
+        for (step, gone) in self.program.steps.iter().zip(&self.program.dropped) {
             self.step(step, inputs).map_err(|error| {
                 Error::msg(format_args!(
                     "%{} on device {}: {error}",
                     step.name, self.number
                 ))
             })?;
+            for slot in gone {
+                self.slots[*slot] = None;
+            }
         }
         let outputs = self.program.outputs.iter();
         outputs.map(|(slot, _)| self.slot(*slot).cloned()).collect()

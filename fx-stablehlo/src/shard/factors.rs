@@ -73,6 +73,8 @@ pub struct Factors {
     pub(super) operands: Vec<(NodeId, Vec<Option<usize>>)>,
     pub(super) result: Vec<Option<usize>>,
     pub(super) local: Local,
+    /// Tensors that the call hands on or leaves alone, in whatever layout they have.
+    pub(super) free: Vec<NodeId>,
     /// A parameter that is added to the sum of a contracted factor, and not to each part of it.
     pub(super) once: Option<&'static str>,
 }
@@ -127,6 +129,11 @@ impl Factors {
     /// Says that the call has no operands: each device computes it, and takes its part.
     pub fn computed_whole(&mut self) {
         self.local = Local::Whole;
+    }
+
+    /// Says that a tensor does not matter for the result.
+    pub(super) fn free(&mut self, node: NodeId) {
+        self.free.push(node);
     }
 
     pub(super) fn rows(&mut self) {

@@ -73,7 +73,7 @@ impl<'m> Flow<'m> {
                     flow.unknown.push(at);
                 }
                 if let Some(factors) = &factors {
-                    flow.check(factors, shape.as_ref().map_or(0, Vec::len))
+                    flow.check(factors, shape.as_deref().unwrap_or_default())
                         .map_err(blame)?;
                 }
             }
@@ -127,22 +127,29 @@ impl<'m> Flow<'m> {
     }
 
     /// That a rule's dims are those of its tensors.
-    fn check(&self, factors: &Factors, rank: usize) -> Result<()> {
+    fn check(&self, factors: &Factors, shape: &[usize]) -> Result<()> {
         let count = factors.factors.len();
-        let fits = |dims: &[Option<usize>], rank: usize| {
-            dims.len() == rank && dims.iter().flatten().all(|factor| *factor < count)
+        // What shares a factor shares its dims.
+        let fits = |dims: &[Option<usize>], shape: &[usize]| {
+            dims.len() == shape.len()
+                && dims.iter().zip(shape).all(|(factor, size)| {
+                    factor.is_none_or(|factor| {
+                        factor < count
+                            && (*size).is_multiple_of(factors.factors[factor].size.max(1))
+                    })
+                })
         };
         let operands = factors.operands.iter().all(|(node, dims)| {
             let value = self
                 .places
                 .get(node)
                 .and_then(|at| self.values[*at].as_ref());
-            value.is_some_and(|value| fits(dims, value.shape.len()))
+            value.is_some_and(|value| fits(dims, &value.shape))
         });
-        match operands && fits(&factors.result, rank) {
+        match operands && fits(&factors.result, shape) {
             true => Ok(()),
             false => Err(Error::msg(
-                "its `ShardRule` gives other numbers of dims than its tensors have",
+                "its `ShardRule` gives other dims than its tensors have, or factors that do not divide them",
             )),
         }
     }

@@ -1,6 +1,6 @@
 //! Factors of what is computed element by element, of reductions, and of what works along a dim.
 
-use fx_nn::ir::operator;
+use fx_nn::ir::{Argument, operator};
 use fx_nn::{Result, function, function_table, ops};
 
 use super::factors::{Factors, Reduction, ShardCall, ShardRule, ShardTensor, place};
@@ -53,7 +53,8 @@ fn pointwise(call: &ShardCall<'_>) -> Result<Option<Factors>> {
 
 fn dropout(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     // What is drawn is drawn for the whole value.
-    match call.flag("training")? {
+    let is_idle = matches!(&*call.argument("p")?, Argument::Float(p) if *p == 0.0);
+    match call.flag("training")? && !is_idle {
         true => Ok(None),
         false => pointwise(call),
     }

@@ -196,9 +196,30 @@ fn stack(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     Ok(Some(factors))
 }
 
+/// One of several values that the call has as its argument.
+fn picked(call: &ShardCall<'_>, items: &[Argument], at: i64) -> Option<Factors> {
+    let at = place(at, items.len())?;
+    let x = call.as_tensor(&items[at])?;
+    let mut factors = Factors::new();
+    let dims = each(&mut factors, &x.shape);
+    for other in items.iter().filter_map(Argument::as_node) {
+        if other != x.node {
+            factors.free(other);
+        }
+    }
+    factors.operand(&x, dims.iter().copied());
+    factors.result(dims);
+    Some(factors)
+}
+
 /// A part of a tensor by slices and places; one of several tensors.
 fn getitem(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     let index = call.argument("b")?;
+    if let (Argument::Tuple(items) | Argument::List(items), Argument::Int(at)) =
+        (&*call.argument("a")?, &*index)
+    {
+        return Ok(picked(call, items, *at));
+    }
     let (Some(x), Some(result)) = (call.optional_tensor("a")?, call.result()) else {
         return Ok(None);
     };

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use fx_nn::ir::{Argument, Function, NodeRef, Op, ValueMeta};
+use fx_nn::ir::{Argument, Effects, Function, NodeRef, Op, ValueMeta};
+use fx_nn::module::Call;
 use fx_nn::value::{NodeId, Value};
 use fx_nn::{Error, GraphModule, Result};
 use rustc_hash::FxHashMap;
@@ -67,6 +68,8 @@ pub struct Partitioned {
     pub(super) mesh: Mesh,
     pub(super) steps: Vec<Step>,
     pub(super) slots: usize,
+    /// The slots that no step behind a step uses, by step.
+    pub(super) dropped: Vec<Vec<usize>>,
     /// How each input is shared.
     pub(super) inputs: Vec<(String, Layout, Vec<usize>)>,
     /// Each returned value, and its layout.
@@ -106,7 +109,7 @@ pub fn reference(gm: &GraphModule, mesh: &Mesh) -> Result<Partitioned> {
         flow: &flow,
         steps: Vec::new(),
         slots: flow.nodes.len(),
-        moved: Vec::new(),
+        moved: FxHashMap::default(),
         inputs: Vec::new(),
         outputs: Vec::new(),
         collectives: Vec::new(),
@@ -119,6 +122,7 @@ pub fn reference(gm: &GraphModule, mesh: &Mesh) -> Result<Partitioned> {
     }
     Ok(Partitioned {
         mesh: mesh.clone(),
+        dropped: dropped(&writer.steps, &writer.outputs),
         steps: writer.steps,
         slots: writer.slots,
         inputs: writer.inputs,
@@ -127,13 +131,36 @@ pub fn reference(gm: &GraphModule, mesh: &Mesh) -> Result<Partitioned> {
     })
 }
 
+/// The slots that are not used any more behind each step.
+fn dropped(steps: &[Step], outputs: &[(usize, Layout)]) -> Vec<Vec<usize>> {
+    let mut last: FxHashMap<usize, usize> = FxHashMap::default();
+    for (at, step) in steps.iter().enumerate() {
+        last.insert(step.slot, at);
+        match &step.what {
+            What::Move { from, .. } => {
+                last.insert(*from, at);
+            }
+            What::Call(call) => last.extend(call.slots.values().map(|slot| (*slot, at))),
+            What::Input(_) | What::Stored(_) => {}
+        }
+    }
+    for (slot, _) in outputs {
+        last.remove(slot);
+    }
+    let mut dropped = vec![Vec::new(); steps.len()];
+    for (slot, at) in last {
+        dropped[at].push(slot);
+    }
+    dropped
+}
+
 struct Writer<'w> {
     gm: &'w GraphModule,
     flow: &'w Flow<'w>,
     steps: Vec<Step>,
     slots: usize,
-    /// Values in layouts other than their own: the place, the layout, the slot.
-    moved: Vec<(usize, Layout, usize)>,
+    /// The slots of values in layouts other than their own, by place and layout.
+    moved: FxHashMap<(usize, Layout), usize>,
     inputs: Vec<(String, Layout, Vec<usize>)>,
     outputs: Vec<(usize, Layout)>,
     collectives: Vec<Collective>,
@@ -228,9 +255,8 @@ impl Writer<'_> {
         if moves.is_empty() {
             return place;
         }
-        let known = self.moved.iter();
-        let mut known = known.filter(|(at, to, _)| *at == place && to == layout);
-        if let Some((.., slot)) = known.next() {
+        let key = (place, layout.clone());
+        if let Some(slot) = self.moved.get(&key) {
             return *slot;
         }
         let slot = self.slots;
@@ -241,7 +267,7 @@ impl Writer<'_> {
             name: name.to_string(),
             what: What::Move { from: place, moves },
         });
-        self.moved.push((place, layout.clone(), slot));
+        self.moved.insert(key, slot);
         slot
     }
 
@@ -276,6 +302,13 @@ impl Writer<'_> {
             ))
         })?;
         let plan = flow.plan(at);
+        let effects = Call::of(node, self.gm.attributes()).effects();
+        let is_impure = effects.contains(Effects::RANDOM) || effects.contains(Effects::WRITES);
+        if plan.is_whole && is_impure {
+            return Err(Error::msg(
+                "each device would draw other numbers, or change the same state: call `eval()` on the model",
+            ));
+        }
         let mut slots = FxHashMap::default();
         for input in node.all_input_nodes() {
             let place = flow.places[&input.id()];

@@ -157,6 +157,13 @@ impl Flow<'_> {
                 None => operands.push((place, layout)),
             }
         }
+        for place in factors.free.iter().filter_map(|node| self.places.get(node)) {
+            if let Some(value) = &self.values[*place]
+                && operands.iter().all(|(known, _)| known != place)
+            {
+                operands.push((*place, value.layout.clone()));
+            }
+        }
         let mut computed = layout(&factors.result);
         let mut after = Vec::new();
         let mut partial = Vec::new();
