@@ -91,7 +91,8 @@ cases! {
         {"x" => ["data", "model", ?, ?]}
         => "x [data, model, _, _], y [model, _, _], matmul [data, model, _, _]";
     heads: |x| x.view((4, 3, 4, 2))?.transpose(1, 2), [spec![4, 3, 8; F32]],
-        {"x" => ["data", _, "model"]} => "x [data, _, model], view [data, _, model, _], transpose [data, model, _, _]";
+        {"x" => ["data", _, "model"]}
+        => "x [data, _, model], view [data, _, model, _], transpose [data, model, _, _]";
     too_few_heads: |x| x.view((4, 3, 2, 4)), [spec![4, 3, 8; F32]],
         {"x" => ["data", _, "model"]} => "x [data, _, model], view [data, _, _, _]";
     merged: |x| x.flatten(1, 2), [spec![4, 8, 3; F32]],
@@ -101,7 +102,8 @@ cases! {
     order: |x| x.permute((2, 0, 1)), [spec![2, 3, 4; F32]],
         {"x" => ["data", _, "model"]} => "x [data, _, model], permute [model, data, _]";
     sums: |x| x.sum(1), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], sum [data]";
-    largest: |x| ops::amax(&x, 1, true), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], amax [data, _]";
+    largest: |x| ops::amax(&x, 1, true), [spec![4, 8; F32]],
+        {"x" => ["data", "model"]} => "x [data, model], amax [data, _]";
     means: |x| x.mean(1), [spec![4, 8; F32]], {"x" => ["data", "model"]} => "x [data, model], mean [data]";
     softmax: |x| ops::softmax(&x, -1), [spec![4, 8; F32]],
         {"x" => ["data", "model"]} => "x [data, model], softmax [data, _]";
@@ -116,7 +118,8 @@ cases! {
     images: |x, w| ops::conv2d(&x, &w, None, 1, 1, 1, 1), [spec![4, 8, 5, 5; F32], spec![4, 8, 3, 3; F32]],
         {"x" => ["data", ?, _, _], "w" => ["model", ?, _, _]}
         => "x [data, _, _, _], w [model, _, _, _], conv2d [data, model, _, _]";
-    channels_into_images: |x, w| ops::conv2d(&x, &w, None, 1, 1, 1, 1), [spec![4, 8, 5, 5; F32], spec![4, 8, 3, 3; F32]],
+    channels_into_images: |x, w| ops::conv2d(&x, &w, None, 1, 1, 1, 1),
+        [spec![4, 8, 5, 5; F32], spec![4, 8, 3, 3; F32]],
         {"x" => ["data", "model", _, _]}
         => "x [data, model, _, _], w [_, model, _, _], conv2d [data, _, _, _]";
     scattered_sum: |x, y| ops::matmul(&x, &y), [spec![4, 8; F32], spec![8, 4; F32]],

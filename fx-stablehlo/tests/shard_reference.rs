@@ -1,6 +1,6 @@
 //! Programs of several devices against one device, on models of `fx_nn`; a failing device ends a run.
 
-use fx_nn::models::hf::decoder;
+use fx_nn::models::hf::{self, decoder};
 use fx_nn::models::{gpt2, resnet, vit};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
@@ -117,7 +117,15 @@ fn llama() -> Result<()> {
     let mut gm = gm;
     let mesh = mesh!["data" = 2, "model" = 4]?;
     shard(&mut gm, &mesh, &rules)?;
-    assert_eq!(explain_sharding(&gm, &mesh)?.to_string(), "?");
+    assert_eq!(
+        explain_sharding(&gm, &mesh)?.to_string(),
+        "mesh[data=2, model=4] of 8 devices
+memory                    one device   each device
+parameters                  89.1 KiB      23.1 KiB
+activations (peak)          54.0 KiB      10.5 KiB
+collectives                    count         bytes
+all_reduce [model]                 5      15.0 KiB"
+    );
     Ok(())
 }
 
@@ -147,6 +155,46 @@ fn gpt_2() -> Result<()> {
         };
         assert_eq!(counted(&program), expected, "{report}");
     }
+    Ok(())
+}
+
+#[test]
+fn models_of_hugging_face() -> Result<()> {
+    let config = hf::gpt2::Config::from_json(
+        r#"{"model_type": "gpt2", "vocab_size": 32, "n_positions": 16, "n_embd": 16, "n_layer": 2, "n_head": 4}"#,
+    )?;
+    let model = hf::gpt2::GPT2LMHeadModel::new(&config)?;
+    let words = Tensor::from_vec((0..24).map(|i| (i * 5 % 32) as i64).collect(), (4, 6))?;
+    let caches = model.caches(4)?;
+    let mut inputs = vec![words.clone()];
+    for cache in &caches {
+        inputs.extend([cache.k.clone(), cache.v.clone()]);
+    }
+    let traced = model.trace()?;
+    let (scores, caches): (Tensor, Vec<decoder::Cache>) = traced.forward((&words, caches))?;
+    let mut whole = vec![scores];
+    for cache in caches {
+        whole.extend([cache.k, cache.v]);
+    }
+    let mut specs = vec![spec![4, 6; I64]];
+    specs.extend((0..4).map(|_| spec![4, 4, 0, 4; F32]));
+    let gm = prepared(&traced, &specs)?;
+    let mesh = mesh!["data" = 2, "model" = 4]?;
+    let rules = ShardRules::gpt2("model").and(ShardRules::data_parallel("data"));
+    let (report, program) = compared(&gm, &mesh, &rules, &inputs, &whole)?;
+    assert_eq!(counted(&program), "all_gather 2, all_reduce 5", "{report}");
+
+    let config = hf::vit::Config::from_json(
+        r#"{"model_type": "vit", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "intermediate_size": 32, "image_size": 8, "patch_size": 4, "id2label": {"0": "cat", "1": "dog"}}"#,
+    )?;
+    let images = Tensor::randn((4, 3, 8, 8))?;
+    let traced = symbolic_trace(&hf::vit::ViTForImageClassification::new(&config)?)?;
+    let whole = [traced.forward::<Tensor>(&images)?];
+    let gm = prepared(&traced, &[spec![4, 3, 8, 8; F32]])?;
+    let rules = ShardRules::vit("model").and(ShardRules::data_parallel("data"));
+    let (report, program) = compared(&gm, &mesh, &rules, &[images], &whole)?;
+    assert_eq!(counted(&program), "all_reduce 4", "{report}");
     Ok(())
 }
 

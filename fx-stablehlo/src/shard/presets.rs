@@ -38,19 +38,33 @@ impl ShardRules {
     }
 
     /// GPT-2: heads, the inner width of each `mlp`, and the vocabulary are shared. Queries, keys and values are one
-    /// weight, whose results are gathered before they are taken apart.
+    /// weight, whose results are gathered before they are taken apart. Below `transformer`, as in
+    /// [`hf::gpt2`](fx_nn::models::hf::gpt2), weights are `[in, out]`.
     pub fn gpt2(axis: &str) -> Self {
-        let rules = ShardRules::new().column(axis, "{c_attn,c_fc}");
-        rules.row(axis, "c_proj").column(axis, "{wte,lm_head}")
+        let shared = || DimSharding::from(axis);
+        let whole = DimSharding::replicated;
+        ShardRules::new()
+            .optional("h.*.*.{c_attn,c_fc}.weight", [shared(), whole()])
+            .optional(
+                "transformer.h.*.*.{c_attn,c_fc}.weight",
+                [whole(), shared()],
+            )
+            .optional("**.{c_attn,c_fc}.bias", [shared()])
+            .optional("h.*.*.c_proj.weight", [whole(), shared()])
+            .optional("transformer.h.*.*.c_proj.weight", [shared(), whole()])
+            .optional("**.c_proj.bias", [whole()])
+            .column(axis, "{wte,lm_head}")
     }
 
     /// torchvision's vision transformers, and those of Hugging Face: heads, and the inner width of each `mlp`.
+    /// torchvision's queries, keys and values are one weight, which is gathered before it is taken apart.
     pub fn vit(axis: &str) -> Self {
-        let rules = ShardRules::new().column(axis, "{query,key,value,intermediate.dense,mlp.0}");
-        let rules = rules.row(axis, "{out_proj,mlp.3}");
-        let of = || DimSharding::from(axis);
+        let rules =
+            ShardRules::new().column(axis, "{query,key,value,intermediate.dense,fc1,mlp.0}");
+        let rules = rules.row(axis, "{out_proj,output.dense,fc2,mlp.3}");
+        let shared = || DimSharding::from(axis);
         rules
-            .optional("**.in_proj_weight", [of(), DimSharding::replicated()])
-            .optional("**.in_proj_bias", [of()])
+            .optional("**.in_proj_weight", [shared(), DimSharding::replicated()])
+            .optional("**.in_proj_bias", [shared()])
     }
 }
