@@ -297,6 +297,49 @@ fn what_is_not_ready_is_refused() -> Result<()> {
 }
 
 #[test]
+fn entries_that_do_not_fit_are_refused() -> Result<()> {
+    let mut gm = traced_with(
+        symbolic_trace(traced!(|x: Tensor| x.relu())),
+        &[spec![4, 6; F32]],
+    )?;
+    let x = gm.graph().nodes().next().map(|node| node.id());
+    let x = x.ok_or_else(|| Error::msg("there is an input"))?;
+    for (dims, expected) in [
+        (
+            vec![DimSharding::from("data")],
+            "1 dims are shared, and the value has 2",
+        ),
+        (
+            vec!["data".into(), "data".into()],
+            "the axis `data` is used twice",
+        ),
+        (
+            vec!["data".into(), "model".into()],
+            "do not divide dim 1, which is 6",
+        ),
+    ] {
+        gm.graph_mut().node_mut(x)?.set_meta(Sharding::new(dims));
+        let error = reference(&gm, &grid()?)
+            .map(|_| ())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(expected) && error.contains("%x"), "{error}");
+    }
+    let lists = traced_with(
+        symbolic_trace(traced!(|x: Tensor| x.split(2, 0))),
+        &[spec![4, 6; F32]],
+    );
+    let mut lists = lists?;
+    shard(&mut lists, &grid()?, &shard_rules! { "x" => [_, _] })?;
+    let error = reference(&lists, &grid()?)
+        .map(|_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("%split is no tensor"), "{error}");
+    Ok(())
+}
+
+#[test]
 fn meshes_have_plain_names() {
     for (axes, expected) in [
         (vec![("a\"=1]>", 2)], "is no name of an axis"),

@@ -4,13 +4,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use fx_nn::tensor::Tensor;
-use fx_nn::value::{IntoValue, Value};
+use fx_nn::value::{DType, IntoValue, Value};
 use fx_nn::{Error, Result, no_grad, ops};
 
 use super::factors::Reduction;
 use super::flow::Layout;
 use super::partition::{LocalCall, Partitioned, Step, What};
 use super::plan::Move;
+
+/// The most devices of a run.
+const MOST_THREADS: usize = 512;
 
 /// What devices hand each other.
 struct Exchange {
@@ -26,8 +29,8 @@ struct State {
     /// How many have come, and how many times all have.
     waiting: usize,
     turn: usize,
-    /// Whether a device has failed.
-    is_over: bool,
+    /// Why the first device that failed did.
+    failed: Option<Error>,
 }
 
 impl Exchange {
@@ -47,9 +50,9 @@ impl Exchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the waiting of all devices.
-    fn end(&self) {
-        self.state().is_over = true;
+    /// Ends the waiting of all devices, for one has failed.
+    fn end(&self, error: Error) {
+        self.state().failed.get_or_insert(error);
         self.changed.notify_all();
     }
 
@@ -63,7 +66,7 @@ impl Exchange {
             self.changed.notify_all();
             return Ok(state);
         }
-        while state.turn == turn && !state.is_over {
+        while state.turn == turn && state.failed.is_none() {
             state = self
                 .changed
                 .wait(state)
@@ -226,7 +229,7 @@ impl Device<'_> {
         if let Some((axes, x, table)) = &call.rows {
             let rows = tensor(&args[*table])?.dims()?[0] as i64;
             let from = self.program.mesh.block(&self.place, axes) as i64 * rows;
-            let local = (tensor(&args[*x])? - from)?;
+            let local = (tensor(&args[*x])?.to_dtype(DType::I64)? - from)?;
             foreign = Some(ops::logical_or(&local.lt(0)?, &local.ge(rows)?)?);
             let last = (rows - 1).max(0);
             args[*x] = ops::clamp(&local, 0, last)?.into_value();
@@ -268,6 +271,11 @@ impl Partitioned {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let devices = self.mesh.devices();
+        if devices > MOST_THREADS {
+            return Err(Error::msg(format_args!(
+                "{devices} devices are too many for a thread each: run on at most {MOST_THREADS}"
+            )));
+        }
         let exchange = Exchange::new(devices);
         let run = |number: usize| -> Result<Vec<Value>> {
             let place = self.mesh.place(number);
@@ -283,38 +291,29 @@ impl Partitioned {
             };
             no_grad(|| device.run(&parts))
         };
-        let caught = |number: usize| {
+        // Only the first failure is kept: the others are failures to wait for it.
+        let caught = |number: usize| -> Vec<Value> {
             let result = catch_unwind(AssertUnwindSafe(|| run(number)));
-            let result = result
-                .unwrap_or_else(|_| Err(Error::msg(format_args!("device {number} panicked"))));
-            if result.is_err() {
-                exchange.end();
-            }
-            result
+            let panicked = |_| Err(Error::msg(format_args!("device {number} panicked")));
+            result.unwrap_or_else(panicked).unwrap_or_else(|error| {
+                exchange.end(error);
+                Vec::new()
+            })
         };
         let caught = &caught;
-        let results: Vec<Result<Vec<Value>>> = std::thread::scope(|scope| {
+        let parts: Vec<Vec<Value>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..devices)
                 .map(|number| scope.spawn(move || caught(number)))
                 .collect();
             let joined = threads.into_iter().map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err(Error::msg("a device panicked")))
+                thread.join().unwrap_or_else(|_| {
+                    exchange.end(Error::msg("a device panicked"));
+                    Vec::new()
+                })
             });
             joined.collect()
         });
-        let is_cause = |error: &Error| !error.to_string().contains("another device has failed");
-        let mut parts = Vec::with_capacity(devices);
-        let mut failed: Option<Error> = None;
-        for result in results {
-            match result {
-                Ok(values) => parts.push(values),
-                Err(error) if failed.is_none() || is_cause(&error) => failed = Some(error),
-                Err(_) => {}
-            }
-        }
-        if let Some(error) = failed {
+        if let Some(error) = exchange.state().failed.take() {
             return Err(error);
         }
         let outputs = self.outputs.iter().enumerate();

@@ -166,6 +166,11 @@ struct Writer<'w> {
     collectives: Vec<Collective>,
 }
 
+fn is_tensor(node: NodeRef<'_>) -> bool {
+    let meta = node.meta::<ValueMeta>();
+    meta.is_some_and(|meta| meta.tensor().is_some())
+}
+
 /// What a node is known to be without a run.
 fn known(meta: &ValueMeta) -> Option<Value> {
     match meta {
@@ -199,10 +204,14 @@ impl Writer<'_> {
         let layout = value.map(|value| value.layout.clone());
         match node.op() {
             Op::Placeholder(_) => {
+                let Some(value) = value.filter(|_| is_tensor(node)) else {
+                    return Err(Error::msg(
+                        "it is no tensor whose sizes are numbers: give `infer_shapes` numbers, and fix other inputs",
+                    ));
+                };
                 put(at, What::Input(self.inputs.len()));
-                let shape = value.map(|value| value.shape.clone());
-                let layout = layout.unwrap_or_default();
-                self.inputs.push((name, layout, shape.unwrap_or_default()));
+                self.inputs
+                    .push((name, value.layout.clone(), value.shape.clone()));
             }
             Op::GetAttr(path) => {
                 let whole = self.gm.attributes().tensor(path)?.clone();
@@ -224,9 +233,15 @@ impl Writer<'_> {
                 }
                 for id in returned {
                     let at = self.flow.places[&id];
+                    let returned = node.graph().node(id)?;
                     let value = self.flow.values[at].as_ref();
-                    let layout = value.map(|value| value.layout.clone());
-                    self.outputs.push((at, layout.unwrap_or_default()));
+                    let Some(value) = value.filter(|_| is_tensor(returned)) else {
+                        return Err(Error::msg(format_args!(
+                            "%{} is no tensor whose sizes are numbers: return tensors, one by one",
+                            returned.name()
+                        )));
+                    };
+                    self.outputs.push((at, value.layout.clone()));
                 }
             }
             Op::CallModule(path) => {
