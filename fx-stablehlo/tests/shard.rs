@@ -122,6 +122,16 @@ cases! {
         [spec![4, 8, 5, 5; F32], spec![4, 8, 3, 3; F32]],
         {"x" => ["data", "model", _, _]}
         => "x [data, model, _, _], w [_, model, _, _], conv2d [data, _, _, _]";
+    letters: |x, y| ops::einsum("bhqd,bhkd->bhqk", &[x, y]), [spec![2, 4, 3, 8; F32], spec![2, 4, 5, 8; F32]],
+        {"x" => ["data", "model", _, _]}
+        => "x [data, model, _, _], y [data, model, _, _], einsum [data, model, _, _]";
+    letters_that_are_summed: |x, y| ops::einsum("ij,jk->ki", &[x, y]), [spec![4, 8; F32], spec![8, 5; F32]],
+        {"y" => ["model", _], "x" => ["data", ?]}
+        => "x [data, model], y [model, _], einsum [_, data]";
+    images_out: |x, w| ops::conv_transpose2d(&x, &w, None, 2, 0, 0, 1, 1),
+        [spec![4, 8, 3, 3; F32], spec![8, 4, 2, 2; F32]],
+        {"x" => ["data", "model", _, _]}
+        => "x [data, model, _, _], w [model, _, _, _], conv_transpose2d [data, _, _, _]";
     scattered_sum: |x, y| ops::matmul(&x, &y), [spec![4, 8; F32], spec![8, 4; F32]],
         {"x" => [_, "model"], "output" => [_, "model"]} => "x [_, model], y [model, _], matmul [_, model]";
 }

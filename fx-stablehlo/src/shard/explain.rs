@@ -53,7 +53,7 @@ pub struct Explanation {
 }
 
 /// Estimates what the shardings of a graph module cost on each device: the memory of parameters, the peak of what
-/// [`memory_plan`](fx_nn::passes::memory_plan) counts, and the collectives that [`reference`] writes.
+/// [`memory_plan`](fx_nn::passes::memory_plan) counts, and the collectives that [`reference`](reference()) writes.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -71,7 +71,7 @@ pub struct Explanation {
 /// ```
 ///
 /// # Errors
-/// As [`reference`], and if the shape of a node is not known.
+/// As [`reference`](reference()), and if the shape of a node is not known.
 pub fn explain_sharding(gm: &GraphModule, mesh: &Mesh) -> Result<Explanation> {
     let program = reference(gm, mesh)?;
     let flow = Flow::read(gm, mesh)?;

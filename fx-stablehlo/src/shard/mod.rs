@@ -1,7 +1,7 @@
 //! Sharding: which devices of a mesh have which part of each value, as Shardy describes it, and what follows from it.
 //!
-//! [`shard`] is a pass: rules say how parameters and inputs are shared, and it finds the same for every other value.
-//! [`explain_sharding`] estimates memory and collectives, and [`reference`] runs the shared program on threads, to
+//! [`shard`](shard()) is a pass: rules say how parameters and inputs are shared, and it finds the same for every other value.
+//! [`explain_sharding`] estimates memory and collectives, and [`reference`](reference()) runs the shared program on threads, to
 //! compare it with one device.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! Factors of products, convolutions, attention and look-ups: what they sum over is contracted.
 
-use fx_nn::ir::operator;
+use fx_nn::ir::{Argument, operator};
 use fx_nn::{Result, function, function_table, ops};
 
 use super::factors::{Factors, Reduction, ShardCall, ShardRule, ShardTensor};
@@ -100,6 +100,79 @@ fn conv(call: &ShardCall<'_>, space: usize) -> Result<Option<Factors>> {
         factors.added_once("bias");
     }
     factors.result(batches().chain([out]).chain(spaces()));
+    Ok(Some(factors))
+}
+
+/// Transposed convolutions over so many dims, whose weights are `[in, out, ..]`.
+fn conv_transpose(call: &ShardCall<'_>, space: usize) -> Result<Option<Factors>> {
+    let (x, weight) = (call.tensor("x")?, call.tensor("weight")?);
+    if call.int("groups")? != Some(1) || [&x, &weight].iter().any(|x| x.shape.len() != space + 2) {
+        return Ok(None);
+    }
+    let mut factors = Factors::new();
+    let batch = Some(factors.factor(x.shape[0]));
+    let into = Some(factors.contracted(weight.shape[0], Reduction::Sum));
+    let out = Some(factors.factor(weight.shape[1]));
+    let spaces = || std::iter::repeat_n(None, space);
+    factors.operand(&x, [batch, into].into_iter().chain(spaces()));
+    factors.operand(&weight, [into, out].into_iter().chain(spaces()));
+    if let Some(bias) = call.optional_tensor("bias")? {
+        factors.operand(&bias, [out]);
+        factors.added_once("bias");
+    }
+    factors.result([batch, out].into_iter().chain(spaces()));
+    Ok(Some(factors))
+}
+
+/// A factor for each letter; those that the result lacks are contracted.
+fn einsum(call: &ShardCall<'_>) -> Result<Option<Factors>> {
+    let (equation, operands) = (call.argument("equation")?, call.tensors("operands")?);
+    let (Argument::Str(equation), Some(operands)) = (&*equation, operands) else {
+        return Ok(None);
+    };
+    let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
+    // Without an arrow the order of the result's letters is another question.
+    let Some((inputs, output)) = equation.split_once("->") else {
+        return Ok(None);
+    };
+    let inputs: Vec<&str> = inputs.split(',').collect();
+    let is_plain = |letters: &&str| {
+        let mut seen = letters.char_indices();
+        seen.all(|(at, c)| c.is_ascii_alphabetic() && !letters[..at].contains(c))
+    };
+    if inputs.len() != operands.len() || !inputs.iter().chain([&output]).all(is_plain) {
+        return Ok(None);
+    }
+    let mut factors = Factors::new();
+    let mut known: Vec<(char, usize)> = Vec::new();
+    for (letters, x) in inputs.iter().zip(&operands) {
+        if letters.len() != x.shape.len() {
+            return Ok(None);
+        }
+        let mut dims = Vec::with_capacity(x.shape.len());
+        for (letter, size) in letters.chars().zip(&x.shape) {
+            let found = known.iter().find(|(other, _)| *other == letter);
+            let factor = match found {
+                Some((_, factor)) => *factor,
+                None => {
+                    let factor = match output.contains(letter) {
+                        true => factors.factor(*size),
+                        false => factors.contracted(*size, Reduction::Sum),
+                    };
+                    known.push((letter, factor));
+                    factor
+                }
+            };
+            // A size of one is broadcast.
+            dims.push((factors.factors[factor].size == *size).then_some(factor));
+        }
+        factors.operand(x, dims);
+    }
+    let of = |letter: char| known.iter().find(|(other, _)| *other == letter);
+    let result = output
+        .chars()
+        .map(|letter| of(letter).map(|(_, factor)| *factor));
+    factors.result(result.collect::<Vec<_>>());
     Ok(Some(factors))
 }
 
@@ -206,6 +279,10 @@ rules! {
     |call| conv(call, 1) => conv1d;
     |call| conv(call, 2) => conv2d;
     |call| conv(call, 3) => conv3d;
+    |call| conv_transpose(call, 1) => conv_transpose1d;
+    |call| conv_transpose(call, 2) => conv_transpose2d;
+    |call| conv_transpose(call, 3) => conv_transpose3d;
+    einsum => einsum;
     attention => scaled_dot_product_attention;
     embedding => embedding;
     index_select => index_select;

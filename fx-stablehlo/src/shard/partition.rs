@@ -77,7 +77,7 @@ pub struct Partitioned {
     collectives: Vec<Collective>,
 }
 
-/// The program that each device runs, by the shardings that [`shard`](super::shard) has set.
+/// The program that each device runs, by the shardings that [`shard`](super::shard()) has set.
 ///
 /// It is the reference for compilers: each call is computed on the parts that a device has, where its factors allow it,
 /// and on whole values elsewhere, with a collective wherever values have to move.

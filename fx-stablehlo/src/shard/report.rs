@@ -52,7 +52,7 @@ impl fmt::Display for Reshard {
     }
 }
 
-/// What [`shard`](super::shard) did.
+/// What [`shard`](super::shard()) did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShardReport {

@@ -58,7 +58,7 @@ impl fmt::Display for DimSharding {
 }
 
 /// How a value is shared among the devices of a mesh, dim by dim: an entry of nodes, which
-/// [`shard`](super::shard) writes and files keep. A node whose value is several tensors has one for all of them.
+/// [`shard`](super::shard()) writes and files keep. A node whose value is several tensors has one for all of them.
 ///
 /// ```
 /// use fx_stablehlo::shard::{DimSharding, Sharding};
