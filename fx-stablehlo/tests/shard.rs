@@ -376,6 +376,7 @@ fn shardings_are_saved() -> Result<()> {
     )?;
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
     assert_eq!(shown(&loaded), shown(&gm));
+    assert_eq!(loaded.meta::<Mesh>(), Some(&grid()?));
     let weight = loaded
         .graph()
         .find_name("_0_weight")

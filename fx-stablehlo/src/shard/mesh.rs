@@ -3,9 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use fx_nn::file::{Json, SavedMeta};
+use fx_nn::ir::{Meta, MetaPolicy};
 use fx_nn::{Error, Result};
 
-/// Devices in a grid whose axes have names.
+/// Devices in a grid whose axes have names; an entry of graph modules, which [`shard`](super::shard()) writes and files
+/// keep.
 ///
 /// ```
 /// use fx_stablehlo::shard::Mesh;
@@ -139,6 +142,37 @@ impl Mesh {
         group.into_iter().map(|(_, other)| other).collect()
     }
 }
+
+impl Meta for Mesh {
+    const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+}
+
+impl SavedMeta for Mesh {
+    const NAME: &'static str = "fx_stablehlo::shard::Mesh";
+
+    fn to_saved(&self) -> Result<Json> {
+        let axes = self.axes.iter();
+        let axes = axes.map(|(name, size)| Json::Array(vec![(&**name).into(), (*size).into()]));
+        Ok(Json::Array(axes.collect()))
+    }
+
+    fn from_saved(saved: &Json) -> Result<Self> {
+        let wrong = || Error::msg("a mesh is a list of axes, each a name and a size");
+        let axis = |saved: &Json| {
+            let [name, size] = &saved.as_array()?[..] else {
+                return None;
+            };
+            let size = usize::try_from(size.as_u64()?).ok()?;
+            Some((name.as_str()?.to_string(), size))
+        };
+        let axes = saved.as_array().ok_or_else(wrong)?.iter();
+        let axes = axes.map(|saved| axis(saved).ok_or_else(wrong));
+        Mesh::new(axes.collect::<Result<Vec<_>>>()?)
+    }
+}
+
+fx_nn::register_meta!(Mesh);
 
 impl fmt::Display for Mesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

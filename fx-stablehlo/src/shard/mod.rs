@@ -1,8 +1,11 @@
 //! Sharding: which devices of a mesh have which part of each value, as Shardy describes it, and what follows from it.
 //!
-//! [`shard`](shard()) is a pass: rules say how parameters and inputs are shared, and it finds the same for every other value.
-//! [`explain_sharding`] estimates memory and collectives, and [`reference`](reference()) runs the shared program on threads, to
-//! compare it with one device.
+//! [`shard`](shard()) is a pass: rules say how parameters and inputs are shared, and it finds the same for every other
+//! value. [`explain_sharding`] estimates memory and collectives, and [`reference`](reference()) runs the shared program
+//! on threads, to compare it with one device.
+//!
+//! What is found is in the graph: `node.meta::<Sharding>()` of each node whose value is tensors, and
+//! `gm.meta::<Mesh>()` of the graph module.
 //!
 //! ```text
 //! Mesh, Sharding, ShardRules -> Flow (factors of each call, axes to a fixed point) -> entries, ShardReport

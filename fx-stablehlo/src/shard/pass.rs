@@ -71,7 +71,8 @@ fn require_ready(gm: &GraphModule) -> Result<()> {
 }
 
 /// Sets the shardings of all values of a graph module: those of parameters, inputs and outputs by rules, all others by
-/// what the calls between them do with their dims. Each node whose value is tensors gets a [`Sharding`] entry.
+/// what the calls between them do with their dims. Each node whose value is tensors gets a [`Sharding`]
+/// entry, and the graph module one of the [`Mesh`].
 ///
 /// The module has no layers ([`opened`](GraphModule::opened)), and its shapes are inferred
 /// ([`infer_shapes`](GraphModule::infer_shapes)) with numbers. What rules fix is kept. Where two calls want one value
@@ -111,6 +112,7 @@ pub fn shard(gm: &mut GraphModule, mesh: &Mesh, rules: &ShardRules) -> Result<Sh
     flow.forget_single();
     let report = flow.report(gm, fixed)?;
     gm.edit(|gm| {
+        gm.set_meta(mesh.clone());
         let mut graph = gm.graph_mut();
         for (id, entry) in flow.nodes.iter().zip(entries) {
             let mut node = graph.node_mut(*id)?;
