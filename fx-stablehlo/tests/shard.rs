@@ -159,6 +159,18 @@ fn an_axis_is_used_once_in_a_value() -> Result<()> {
 }
 
 #[test]
+fn weights_along_the_axis_of_the_batch_are_gathered() -> Result<()> {
+    let model = nn::Sequential::new().push(nn::Linear::new(8, 64)?);
+    let rules = shard_rules! { "0.weight" => ["data", _], "0.bias" => ["data"] };
+    let rules = rules.and(ShardRules::data_parallel("data"));
+    let (found, report) = case(symbolic_trace(&model), &[spec![4, 8; F32]], rules)?;
+    assert!(found.ends_with("linear [data, _]"), "{found}");
+    let moved: Vec<&str> = report.reshards.iter().map(|one| &*one.to).collect();
+    assert_eq!(moved, ["[_, _]", "[_]"], "{report}");
+    Ok(())
+}
+
+#[test]
 fn long_graphs_take_no_stack() -> Result<()> {
     let chain = |x: Tensor| -> Result<Tensor> {
         let mut x = x;
