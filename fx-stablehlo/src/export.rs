@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fx_nn::ir::{TensorMeta, ValueMeta};
+use fx_nn::ir::{NodeRef, Op, TensorMeta, ValueMeta};
 use fx_nn::lowering::Val;
 use fx_nn::prelude::*;
 use fx_nn::tensor::fx_dtype;
 use serde_json::json;
 
-use crate::cx::{Array, type_of};
-use crate::graph::{Weight, Writer};
-use crate::options::Export;
-use crate::text::{element_type, tensor_type};
+use crate::out::Export;
+use crate::out::cx::{Array, type_of};
+use crate::out::graph::{Weight, Writer};
+use crate::out::text::{element_type, tensor_type};
+use crate::shard::{Mesh, Sharding};
 
 /// The script that runs an exported folder.
 const RUN: &str = include_str!("run.py");
@@ -88,11 +89,85 @@ struct Program {
     results: Vec<Array>,
     takes_key: bool,
     operations: usize,
+    plan: Plan,
+}
+
+/// The shardings that the user fixed, by path, name and place.
+#[derive(Default)]
+struct Plan {
+    mesh: Option<Mesh>,
+    parameters: HashMap<String, Sharding>,
+    inputs: HashMap<String, Sharding>,
+    outputs: HashMap<usize, Sharding>,
+}
+
+impl Plan {
+    /// The entries of a graph's nodes.
+    ///
+    /// # Errors
+    /// Returns an error if they are of different meshes.
+    fn of(gm: &GraphModule) -> Result<Self> {
+        let mut plan = Plan::default();
+        for node in gm.graph().nodes() {
+            if *node.op() == Op::Output {
+                let mut flat = Vec::new();
+                for argument in node.args().iter() {
+                    argument.for_each_node(&mut |id| flat.push(id));
+                }
+                for (at, id) in flat.into_iter().enumerate() {
+                    plan.outputs
+                        .extend(plan.fixed(gm.graph().node(id)?)?.map(|of| (at, of)));
+                }
+                continue;
+            }
+            match node.op() {
+                Op::GetAttr(path) => {
+                    plan.parameters
+                        .extend(plan.fixed(node)?.map(|of| (path.to_string(), of)));
+                }
+                Op::Placeholder(_) => {
+                    let name = node.target().to_string();
+                    plan.inputs.extend(plan.fixed(node)?.map(|of| (name, of)));
+                }
+                _ => continue,
+            }
+            if let Some(sharding) = node.meta::<Sharding>() {
+                plan.mesh.get_or_insert_with(|| sharding.mesh().clone());
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The sharding of a node, if the user fixed it.
+    fn fixed(&self, node: NodeRef<'_>) -> Result<Option<Sharding>> {
+        let Some(sharding) = node.meta::<Sharding>() else {
+            return Ok(None);
+        };
+        if self
+            .mesh
+            .as_ref()
+            .is_some_and(|mesh| mesh != sharding.mesh())
+        {
+            let problem =
+                Error::msg("its sharding is of another mesh than those before: shard once");
+            return Err(node.blame("writing as StableHLO", problem));
+        }
+        let is_fixed = sharding.dims().iter().any(|dim| !dim.open);
+        Ok(is_fixed.then(|| sharding.clone()))
+    }
+}
+
+/// A value's sharding as an attribute.
+fn write_sharding(text: &mut String, sharding: Option<&Sharding>) {
+    if let Some(sharding) = sharding {
+        let _ = write!(text, " {{sdy.sharding = {}}}", sharding.to_mlir());
+    }
 }
 
 impl Program {
     fn of(gm: &GraphModule, export: &Export) -> Result<Self> {
         let specs = export.specs_of(gm)?;
+        let plan = Plan::of(gm)?;
         let mut writer = Writer::new(export);
         let ready = writer.prepared(gm, &specs)?;
         let (mut inputs, mut vals) = (Vec::new(), Vec::new());
@@ -128,7 +203,7 @@ impl Program {
         let results = writer.graph(ready.graph(), ready.attributes(), vals)?;
         let results = results.iter().filter(|val| **val != Val::None).map(|val| {
             let (dtype, shape) = match val {
-                Val::Tensor(of) => (of.dtype, crate::cx::known(&of.shape)?),
+                Val::Tensor(of) => (of.dtype, crate::out::cx::known(&of.shape)?),
                 Val::Float(_) => (DType::F64, Vec::new()),
                 Val::Bool(_) => (DType::Bool, Vec::new()),
                 _ => (DType::I64, Vec::new()),
@@ -145,12 +220,28 @@ impl Program {
         let weights = writer.weights;
         let (body, places) = writer.cx.close();
         let mut text = String::with_capacity(body.len() + places.len() + 1024);
-        text.push_str("module {\nfunc.func public @main(");
-        let arguments = inputs.iter().map(|(_, array)| array);
-        let arguments = arguments.chain(weights.iter().map(|weight| &weight.array));
-        for (at, array) in arguments.enumerate() {
+        match &plan.mesh {
+            Some(mesh) => {
+                let _ = write!(
+                    text,
+                    "module attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} {{\nsdy.mesh \
+                     @mesh = <{mesh}>\n",
+                    mesh.devices()
+                );
+            }
+            None => text.push_str("module {\n"),
+        }
+        text.push_str("func.func public @main(");
+        let arguments = inputs
+            .iter()
+            .map(|(name, array)| (array, plan.inputs.get(name)));
+        let of_weights = weights.iter();
+        let of_weights =
+            of_weights.map(|weight| (&weight.array, plan.parameters.get(&weight.path)));
+        for (at, (array, sharding)) in arguments.chain(of_weights).enumerate() {
             let _ = write!(text, "{}{}: ", if at == 0 { "" } else { ", " }, array.name);
             tensor_type(&mut text, array.dtype, &array.shape);
+            write_sharding(&mut text, sharding);
         }
         if takes_key {
             let comma = if inputs.is_empty() && weights.is_empty() {
@@ -164,6 +255,7 @@ impl Program {
         for (at, array) in results.iter().enumerate() {
             text.push_str(if at == 0 { "" } else { ", " });
             tensor_type(&mut text, array.dtype, &array.shape);
+            write_sharding(&mut text, plan.outputs.get(&at));
         }
         text.push_str(") {\n");
         text.push_str(&body);
@@ -176,6 +268,7 @@ impl Program {
             results,
             takes_key,
             operations,
+            plan,
         })
     }
 
@@ -194,28 +287,36 @@ impl Program {
 
     /// What the program takes and gives, in order.
     fn calling(&self) -> serde_json::Value {
-        let described =
-            |array: &Array| json!({ "dtype": element_type(array.dtype), "shape": array.shape });
-        let with = |mut of: serde_json::Value, key: &str, text: &str| {
-            of[key] = json!(text);
+        let described = |array: &Array, sharding: Option<&Sharding>| {
+            let mut of = json!({ "dtype": element_type(array.dtype), "shape": array.shape });
+            if let Some(sharding) = sharding {
+                let axes = sharding.dims().iter().map(|dim| &dim.axes);
+                of["sharding"] = json!(axes.collect::<Vec<_>>());
+            }
             of
         };
         let mut arguments: Vec<serde_json::Value> = Vec::new();
         for (name, array) in &self.inputs {
-            arguments.push(with(with(described(array), "kind", "input"), "name", name));
+            let mut of = described(array, self.plan.inputs.get(name));
+            (of["kind"], of["name"]) = (json!("input"), json!(name));
+            arguments.push(of);
         }
         for weight in &self.weights {
-            arguments.push(with(
-                with(described(&weight.array), "kind", "weight"),
-                "path",
-                &weight.path,
-            ));
+            let mut of = described(&weight.array, self.plan.parameters.get(&weight.path));
+            (of["kind"], of["path"]) = (json!("weight"), json!(weight.path));
+            arguments.push(of);
         }
         if self.takes_key {
             arguments.push(json!({ "kind": "key", "dtype": "i64", "shape": [2] }));
         }
-        let results: Vec<serde_json::Value> = self.results.iter().map(described).collect();
-        json!({ "format": 1, "arguments": arguments, "results": results })
+        let results = self.results.iter().enumerate();
+        let results = results.map(|(at, array)| described(array, self.plan.outputs.get(&at)));
+        let results: Vec<serde_json::Value> = results.collect();
+        let mut calling = json!({ "format": 1, "arguments": arguments, "results": results });
+        if let Some(mesh) = &self.plan.mesh {
+            calling["mesh"] = json!(mesh.axes().collect::<Vec<_>>());
+        }
+        calling
     }
 
     fn save_weights(&self, path: &Path) -> Result<()> {

@@ -1,11 +1,12 @@
 """Runs an exported program: python run.py INPUTS.npz [OUTPUTS.npz]
 
 The folder has `model.mlir` (StableHLO), `weights.safetensors` and `calling.json`: the arguments of the program in
-order, each an input by name, a weight by path, or the key of random numbers (two 64-bit integers). Needs jax,
-safetensors and numpy.
+order, each an input by name, a weight by path, or the key of random numbers (two 64-bit integers). A program with a mesh
+needs as many devices. Needs jax, safetensors and numpy.
 """
 
 import json
+import math
 import pathlib
 import sys
 
@@ -14,6 +15,8 @@ import numpy as np
 from jax._src import compiler
 from jax._src.interpreters import mlir
 from jax._src.lib import xla_client
+from jax._src.sharding_impls import GSPMDSharding
+from jax.sharding import SingleDeviceSharding
 from jaxlib.mlir import ir
 from safetensors.numpy import load_file
 
@@ -27,25 +30,34 @@ DTYPES = {
 
 
 class Program:
-    """A compiled program with its weights."""
+    """A compiled program with its weights, on the devices of its mesh."""
 
-    def __init__(self, folder, devices=None):
+    def __init__(self, folder):
         folder = pathlib.Path(folder)
         self.calling = json.loads((folder / "calling.json").read_text())
         self.weights = load_file(folder / "weights.safetensors")
-        self.devices = list(devices or jax.devices()[:1])
+        count = math.prod(size for _, size in self.calling.get("mesh", []))
+        devices = jax.devices()
+        if len(devices) < count:
+            raise SystemExit(f"the mesh {self.calling['mesh']} has {count} devices, and jax has {len(devices)}")
+        self.devices = devices[:count]
         with mlir.make_ir_context():
             module = ir.Module.parse((folder / "model.mlir").read_text())
             module.operation.verify()
             text = str(module)
-        assignment = np.arange(len(self.devices)).reshape(1, -1)
-        assignment = np.array([device.id for device in self.devices])[assignment]
-        options = compiler.get_compile_options(1, len(self.devices), assignment)
-        if len(self.devices) > 1:
+        assignment = np.array([[device.id for device in self.devices]])
+        options = compiler.get_compile_options(1, count, assignment)
+        if "mesh" in self.calling:
             options.executable_build_options.use_spmd_partitioning = True
             options.executable_build_options.use_shardy_partitioner = True
         client = self.devices[0].client
         self.executable = client.compile_and_load(text, xla_client.DeviceList(tuple(self.devices)), options)
+
+    def shardings(self, found, count):
+        """The shardings that XLA chose, as those of arrays."""
+        if not found:
+            return [SingleDeviceSharding(self.devices[0])] * count
+        return [GSPMDSharding(tuple(self.devices), sharding) for sharding in found]
 
     def arguments(self, inputs, key=(0, 0)):
         """The arguments of the program in order, as numpy arrays."""
@@ -61,9 +73,20 @@ class Program:
                 yield np.asarray(key, np.int64)
 
     def __call__(self, inputs, key=(0, 0)):
-        """The results for inputs by name, as numpy arrays."""
-        arguments = [jax.device_put(argument, self.devices[0]) for argument in self.arguments(inputs, key)]
-        return [np.asarray(result) for result in self.executable.execute(arguments)]
+        """The results for inputs by name, as arrays of jax. Each process has the parts of its own devices."""
+        given = list(self.arguments(inputs, key))
+        shardings = self.shardings(self.executable.get_parameter_shardings(), len(given))
+        placed = [
+            jax.make_array_from_callback(whole.shape, sharding, lambda index, whole=whole: whole[index])
+            for whole, sharding in zip(given, shardings)
+        ]
+        made = self.executable.execute_sharded(placed).disassemble_into_single_device_arrays()
+        shardings = self.shardings(self.executable.get_output_shardings(), len(made))
+        shapes = [tuple(result["shape"]) for result in self.calling["results"]]
+        return [
+            jax.make_array_from_single_device_arrays(shape, sharding, parts)
+            for shape, sharding, parts in zip(shapes, shardings, made)
+        ]
 
 
 def main():

@@ -10,9 +10,9 @@ use fx_nn::shapes::Spec;
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::control;
-use crate::cx::{Array, Cx, Region, Type, type_of};
-use crate::options::Export;
+use crate::out::control;
+use crate::out::cx::{Array, Cx, Region, Type, type_of};
+use crate::out::options::Export;
 
 /// A weight of the program: an argument that is a tensor of the module.
 pub(crate) struct Weight {

@@ -20,13 +20,13 @@ mod windows;
 use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
 
-use crate::cx::Cx;
+use crate::out::cx::Cx;
 
 /// Registers rules: the function, and what writes its calls.
 macro_rules! rules {
     ($($($function:ident)::+ => $emit:expr),+ $(,)?) => {
-        ::fx_nn::function_table! { $crate::Rule {
-            $(::fx_nn::function!(::fx_nn::ops::$($function)::+) => $crate::Rule::new($emit)),+
+        ::fx_nn::function_table! { $crate::out::Rule {
+            $(::fx_nn::function!(::fx_nn::ops::$($function)::+) => $crate::out::Rule::new($emit)),+
         } }
     };
 }

@@ -4,7 +4,7 @@ use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
 
 use super::rules;
-use crate::cx::{Array, Cx};
+use crate::out::cx::{Array, Cx};
 
 rules! {
     matmul => |cx, call| matmul(cx, call, "x", "other"),

@@ -6,8 +6,8 @@ use fx_nn::value::DType;
 
 use super::reduce::{better_pair, limit};
 use super::rules;
-use crate::cx::{Array, Cx};
-use crate::text;
+use crate::out::cx::{Array, Cx};
+use crate::out::text;
 
 rules! {
     conv1d => |cx, call| conv(cx, call, 1), conv2d => |cx, call| conv(cx, call, 2), conv3d => |cx, call| conv(cx, call, 3),

@@ -5,8 +5,8 @@ use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
 use super::{dim_of, dims_of, rules};
-use crate::cx::{Array, Cx, Region};
-use crate::text;
+use crate::out::cx::{Array, Cx, Region};
+use crate::out::text;
 
 rules! {
     sum => |cx, call| reduced(cx, call, "add", 0.0), prod => |cx, call| {

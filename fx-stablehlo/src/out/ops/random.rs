@@ -7,7 +7,7 @@ use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
 use super::rules;
-use crate::cx::{Array, Cx};
+use crate::out::cx::{Array, Cx};
 
 rules! {
     rand => drawn, rand_like => drawn,

@@ -8,8 +8,8 @@ use fx_nn::{function_table, operator};
 use super::elementwise::{floor_divide, inverted, pair, remainder, shifted_right};
 use super::picks::take_rows;
 use super::products::matmul;
-use crate::Rule;
-use crate::cx::{Array, Cx};
+use crate::out::Rule;
+use crate::out::cx::{Array, Cx};
 
 function_table! { Rule {
     operator::add => Rule::new(|cx, call| match (call.val("a")?, call.val("b")?) {
@@ -95,7 +95,7 @@ fn compared(cx: &mut Cx, call: &OpCall<'_>, how: &str) -> Result<Val> {
     let (a, b) = (call.val("a")?, call.val("b")?);
     let dtype = common(&a, &b);
     let shape = match call.result() {
-        Ok(meta) => crate::cx::known(&meta.shape)?,
+        Ok(meta) => crate::out::cx::known(&meta.shape)?,
         Err(_) => Vec::new(),
     };
     let (a, b) = (cx.value(&a, dtype, &shape)?, cx.value(&b, dtype, &shape)?);

@@ -6,7 +6,7 @@ use fx_nn::value::DType;
 
 use super::picks::take_flat;
 use super::{dim_of, dims_of, rules};
-use crate::cx::{Array, Cx};
+use crate::out::cx::{Array, Cx};
 
 rules! {
     reshape => reshaped, flatten => reshaped, unflatten => reshaped, squeeze => reshaped, unsqueeze => reshaped,
@@ -345,7 +345,7 @@ fn dynamic_slice(cx: &mut Cx, x: &Array, dim: usize, at: &Array, length: i64) ->
     operands.extend((0..x.rank()).map(|other| if other == dim { &at } else { &zero }));
     let mut shape = x.shape.clone();
     shape[dim] = length;
-    let attributes = format!("slice_sizes = {}", crate::text::array(&shape));
+    let attributes = format!("slice_sizes = {}", crate::out::text::array(&shape));
     cx.op("dynamic_slice", &operands, &attributes, x.dtype, &shape)
 }
 
@@ -497,6 +497,6 @@ fn stacked(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     call.val("items")
 }
 
-fx_nn::function_table! { crate::Rule {
-    fx_nn::function!(fx_nn::control::stacked) => crate::Rule::new(stacked),
+fx_nn::function_table! { crate::out::Rule {
+    fx_nn::function!(fx_nn::control::stacked) => crate::out::Rule::new(stacked),
 } }

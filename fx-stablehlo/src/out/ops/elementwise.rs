@@ -5,7 +5,7 @@ use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
 use super::{nothing, rules};
-use crate::cx::{Array, Cx};
+use crate::out::cx::{Array, Cx};
 
 rules! {
     relu => |cx, call| {

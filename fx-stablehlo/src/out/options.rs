@@ -7,8 +7,8 @@ use fx_nn::shapes::Spec;
 use fx_nn::trace::{CallArgs, IntoArgs};
 use fx_nn::value::Dim;
 
-use crate::Rule;
-use crate::cx::Cx;
+use crate::out::Rule;
+use crate::out::cx::Cx;
 
 /// What a program is written for, and how.
 ///
@@ -100,7 +100,7 @@ impl Export {
             let shape = meta.shape.iter().map(|dim| dim.with(of));
             let shape: Vec<Dim> = shape.collect::<Result<_>>()?;
             Ok(Spec::tensor(
-                crate::cx::known(&shape)?,
+                crate::out::cx::known(&shape)?,
                 meta.dtype.unwrap_or(DType::F32),
             ))
         });

@@ -5,8 +5,8 @@ use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
 use super::{dim_of, rules};
-use crate::cx::{Array, Cx};
-use crate::text;
+use crate::out::cx::{Array, Cx};
+use crate::out::text;
 
 rules! {
     embedding => |cx, call| {

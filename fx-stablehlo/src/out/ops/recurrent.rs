@@ -7,9 +7,9 @@ use fx_nn::value::DType;
 use fx_nn::{function, function_table};
 
 use super::rules;
-use crate::Rule;
-use crate::cx::{Array, Cx};
-use crate::text;
+use crate::out::Rule;
+use crate::out::cx::{Array, Cx};
+use crate::out::text;
 
 rules! {
     lstm => |cx, call| layers(cx, call, Cell::Lstm), gru => |cx, call| layers(cx, call, Cell::Gru),

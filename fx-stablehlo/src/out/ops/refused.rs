@@ -2,7 +2,7 @@
 
 use fx_nn::{function, function_table, ops};
 
-use crate::Rule;
+use crate::out::Rule;
 
 /// Reasons, and the functions that have them.
 macro_rules! refused {

@@ -10,8 +10,8 @@ use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::value::Dim;
 
-use crate::cx::{Array, Cx, Type, known, type_of};
-use crate::graph::Writer;
+use crate::out::cx::{Array, Cx, Type, known, type_of};
+use crate::out::graph::Writer;
 
 /// Writes a call of a branch, a loop or a scan.
 pub(crate) fn write(

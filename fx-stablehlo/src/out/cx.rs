@@ -12,7 +12,7 @@ use fx_nn::value::Dim;
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::text::{self, element_type, tensor_type};
+use crate::out::text::{self, element_type, tensor_type};
 
 /// A value of the program: a tensor whose sizes are known.
 #[derive(Debug, Clone, PartialEq)]

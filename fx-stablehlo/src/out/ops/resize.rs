@@ -6,7 +6,7 @@ use fx_nn::value::DType;
 
 use super::picks::{along, put_rows, take, take_rows};
 use super::rules;
-use crate::cx::{Array, Cx};
+use crate::out::cx::{Array, Cx};
 
 rules! {
     interpolate => |cx, call| {

@@ -7,7 +7,7 @@ use fx_nn::value::DType;
 use super::picks::along;
 use super::reduce::moments;
 use super::rules;
-use crate::cx::{Array, Cx};
+use crate::out::cx::{Array, Cx};
 
 rules! {
     batch_norm => |cx, call| {

@@ -5,7 +5,7 @@ use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
 use super::rules;
-use crate::cx::Cx;
+use crate::out::cx::Cx;
 
 rules! {
     full => |cx, call| filled(cx, call, "fill_value"), full_like => |cx, call| filled(cx, call, "fill_value"),
