@@ -139,7 +139,7 @@ fn later_calls_know_what_earlier_ones_give() -> Result<()> {
         attend(&y, Some(&ops::matmul(&y, &y.transpose(-2, -1)?)?))
     });
     let mut gm = symbolic_trace(f)?;
-    gm.infer_shapes([spec![2, 3, 4; F32]])?;
+    gm.infer_shapes(&[spec![2, 3, 4; F32]])?;
     let x = Tensor::randn((2, 3, 4))?;
     let before: Tensor = gm.forward(&x)?;
     gm.apply(&Decompositions::core()?)?;

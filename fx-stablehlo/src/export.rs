@@ -7,7 +7,6 @@ use std::path::Path;
 use fx_nn::ir::{NodeRef, Op, TensorMeta, ValueMeta};
 use fx_nn::lowering::Val;
 use fx_nn::prelude::*;
-use fx_nn::tensor::fx_dtype;
 use serde_json::json;
 
 use crate::out::Export;
@@ -17,7 +16,7 @@ use crate::out::text::{element_type, tensor_type};
 use crate::shard::{Mesh, Sharding};
 
 /// The script that runs an exported folder.
-const RUN: &str = include_str!("run.py");
+const RUN: &str = include_str!("../run.py");
 
 /// What was written.
 #[derive(Debug, Clone)]
@@ -329,7 +328,6 @@ impl Program {
                 )));
             };
             let candle = tensor.candle()?;
-            let _ = fx_dtype(candle.dtype());
             tensors.insert(
                 weight.path.clone(),
                 candle.contiguous().map_err(Error::other)?,

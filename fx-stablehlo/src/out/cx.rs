@@ -5,12 +5,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use fx_nn::ir::{SourceLocation, TensorMeta};
+use fx_nn::ir::{NodeRef, TensorMeta};
 use fx_nn::lowering::{Name, OpCall, Operand, Val};
 use fx_nn::prelude::*;
 use fx_nn::value::Dim;
-use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::FxHashMap;
 
 use crate::out::text::{self, element_type, tensor_type};
 
@@ -62,17 +61,13 @@ pub struct Cx {
     next: u64,
     /// Which place operations are written with.
     place: usize,
-    places: IndexMap<Place, (), FxBuildHasher>,
+    /// The text of the places.
+    places: String,
+    /// Constants of the program: their number's bits, type and sizes.
+    splats: FxHashMap<(u64, DType, Vec<i64>), Array>,
     /// The state of the generator of random numbers, once one was drawn.
     key: Option<Array>,
     pub(crate) operations: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
-    /// The path of the module and the name of the node.
-    of: String,
-    line: Option<SourceLocation>,
 }
 
 /// Known sizes of a shape.
@@ -93,35 +88,48 @@ impl Cx {
             regions: vec![String::new()],
             next: 0,
             place: 0,
-            places: IndexMap::default(),
+            places: String::from("#loc0 = loc(unknown)\n"),
+            splats: FxHashMap::default(),
             key: None,
             operations: 0,
         }
     }
 
-    /// Operations that follow are those of a node.
-    pub(crate) fn at(&mut self, of: String, line: Option<&SourceLocation>) {
-        let place = Place {
-            of,
-            line: line.cloned(),
-        };
-        self.place = self.places.insert_full(place, ()).0;
+    /// Makes room for the operations of so many nodes.
+    pub(crate) fn reserve(&mut self, nodes: usize) {
+        self.places.reserve(nodes.saturating_mul(48));
+        if let Some(out) = self.regions.last_mut() {
+            out.reserve(nodes.saturating_mul(128));
+        }
+    }
+
+    /// Operations that follow are those of a node, in a module.
+    pub(crate) fn at(&mut self, node: NodeRef<'_>) {
+        self.place += 1;
+        let places = &mut self.places;
+        let _ = write!(places, "#loc{} = loc(", self.place);
+        let mut of = String::new();
+        if let Some(scope) = node
+            .module_stack()
+            .next()
+            .filter(|scope| !scope.path.is_empty())
+        {
+            of.push_str(&scope.path);
+            of.push('/');
+        }
+        let _ = write!(of, "{}", node.name());
+        text::quoted(places, &of);
+        if let Some(line) = node.location() {
+            places.push('(');
+            text::quoted(places, &line.file);
+            let _ = write!(places, ":{}:{})", line.line, line.column);
+        }
+        places.push_str(")\n");
     }
 
     /// The text of the program's operations, and of the places that they name.
     pub(crate) fn close(mut self) -> (String, String) {
-        let mut places = String::new();
-        for (at, place) in self.places.keys().enumerate() {
-            let _ = write!(places, "#loc{at} = loc(");
-            text::quoted(&mut places, &place.of);
-            if let Some(line) = &place.line {
-                places.push('(');
-                text::quoted(&mut places, &line.file);
-                let _ = write!(places, ":{}:{})", line.line, line.column);
-            }
-            places.push_str(")\n");
-        }
-        (self.regions.pop().unwrap_or_default(), places)
+        (self.regions.pop().unwrap_or_default(), self.places)
     }
 
     /// A name that nothing has.
@@ -387,11 +395,21 @@ impl Cx {
 
     /// A tensor with one number in each element.
     pub fn splat(&mut self, number: f64, dtype: DType, shape: &[i64]) -> Array {
+        // A constant of the program is there for all; one of a region is seen by the region alone.
+        let is_shared = self.regions.len() == 1;
+        let key = (number.to_bits(), dtype, shape.to_vec());
+        if is_shared && let Some(known) = self.splats.get(&key) {
+            return known.clone();
+        }
         let mut attributes = String::from("value = dense<");
         text::number(&mut attributes, number, dtype);
         attributes.push_str("> : ");
         tensor_type(&mut attributes, dtype, shape);
-        self.op("constant", &[], &attributes, dtype, shape)
+        let made = self.op("constant", &[], &attributes, dtype, shape);
+        if is_shared {
+            self.splats.insert(key, made.clone());
+        }
+        made
     }
 
     /// Numbers, with one dim.

@@ -74,8 +74,9 @@ impl<'e> Writer<'e> {
     ) -> Result<Vec<Val>> {
         let mut values = Values::with_capacity_and_hasher(graph.len(), FxBuildHasher);
         let mut inputs = inputs.into_iter();
+        self.cx.reserve(graph.len());
         for node in graph.nodes() {
-            self.at(node);
+            self.cx.at(node);
             if *node.op() == Op::Output {
                 let mut flat = Vec::new();
                 if let Some(output) = node.args().first() {
@@ -93,18 +94,6 @@ impl<'e> Writer<'e> {
             values.insert(node.id(), val);
         }
         Err(Error::msg("the graph has no output node"))
-    }
-
-    /// What follows is of a node: its module's path, its name and its line.
-    fn at(&mut self, node: NodeRef<'_>) {
-        let scopes = node.module_stack();
-        let path = scopes.last().map(|scope| scope.path.clone());
-        let mut of = path.map_or(String::new(), |path| path.to_string());
-        if !of.is_empty() {
-            of.push('/');
-        }
-        of.push_str(&node.name().to_string());
-        self.cx.at(of, node.location());
     }
 
     fn node(&mut self, node: NodeRef<'_>, attributes: &Attributes, values: &Values) -> Result<Val> {

@@ -82,7 +82,7 @@ fn bytes_of(node: fx_nn::ir::NodeRef<'_>) -> u64 {
 /// use fx_stablehlo::shard::{explain_sharding, shard, ShardRules};
 /// let model = nn::Sequential::new().push(nn::Linear::new(8, 16)?).push(nn::ReLU::new()).push(nn::Linear::new(16, 4)?);
 /// let mut gm = symbolic_trace(&model)?;
-/// gm.infer_shapes([spec![4, 8; F32]])?;
+/// gm.infer_shapes(&[spec![4, 8; F32]])?;
 /// let rules = ShardRules::new().parameter("0.weight", "model, _")?.parameter("2.weight", "_, model")?;
 /// shard(&mut gm, &mesh!["model" = 4]?, &rules)?;
 /// let costs = explain_sharding(&gm)?;

@@ -63,7 +63,7 @@ impl fmt::Display for ShardReport {
 ///
 /// let model = nn::Sequential::new().push(nn::Linear::new(8, 16)?).push(nn::ReLU::new()).push(nn::Linear::new(16, 4)?);
 /// let mut gm = symbolic_trace(&model)?;
-/// gm.infer_shapes([spec![4, 8; F32]])?;
+/// gm.infer_shapes(&[spec![4, 8; F32]])?;
 /// let rules = ShardRules::new()
 ///     .parameter("0.weight", "model, _")?
 ///     .parameter("2.weight", "_, model")?

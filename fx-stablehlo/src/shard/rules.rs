@@ -121,7 +121,7 @@ impl ShardRules {
                 ("**.o_proj.weight", "_, AXIS"),
                 ("**.{gate,up}_proj.weight", "AXIS, _"),
                 ("**.down_proj.weight", "_, AXIS"),
-                ("**.embed_tokens.weight", "_, AXIS"),
+                ("**.embed_tokens.weight", "AXIS, _"),
                 ("**.lm_head.weight", "AXIS, _"),
             ],
             axis,

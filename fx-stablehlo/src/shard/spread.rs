@@ -71,7 +71,7 @@ pub(super) fn spread(
     let mut all: IndexMap<NodeId, Factors, FxBuildHasher> = IndexMap::default();
     let mut without = IndexSet::new();
     for node in graph.nodes() {
-        let Some(shape) = shape_of(node) else {
+        let Some(shape) = shape_of(node).filter(|_| *node.op() != Op::Output) else {
             continue;
         };
         shardings

@@ -32,7 +32,8 @@ sharded! {
     but_the_dim => cat, chunk, split, split_with_sizes, tensor_split, narrow, cumsum, cumprod, sort, topk, index_select,
         gather;
     selected => select, unbind;
-    kept => pad, tril, triu, repeat, flip, roll;
+    kept => pad, repeat, flip, roll;
+    but_the_matrix => tril, triu;
     embedding => embedding;
     batch_norm => batch_norm;
     einsum => einsum;
@@ -349,6 +350,9 @@ fn kept(call: &ShardCall<'_>) -> Result<Factors> {
     let mut factors = Factors::of_result(result.len());
     if let Some((x, shape)) = call.tensor("x") {
         let mut moved: Vec<i64> = call.ints("dims");
+        if moved.is_empty() && call.node.target().to_string().ends_with("::roll") {
+            moved = (0..result.len() as i64).collect();
+        }
         moved
             .iter_mut()
             .for_each(|dim| *dim = dim.rem_euclid(result.len().max(1) as i64));
@@ -368,12 +372,26 @@ fn kept(call: &ShardCall<'_>) -> Result<Factors> {
     Ok(factors)
 }
 
+/// All dims but the last two, whose places count.
+fn but_the_matrix(call: &ShardCall<'_>) -> Result<Factors> {
+    let mut factors = kept(call)?;
+    let rank = factors.result.len();
+    for factor in factors.result.iter_mut().skip(rank.saturating_sub(2)) {
+        *factor = None;
+    }
+    for (_, dims) in &mut factors.operands {
+        dims.clone_from(&factors.result);
+    }
+    Ok(factors)
+}
+
 /// An item of several values has their sharding; a part of a tensor that of its whole dims.
 fn item(call: &ShardCall<'_>) -> Result<Factors> {
     let result = call.result();
     let mut factors = Factors::of_result(result.len());
     if let Some((x, shape)) = call.tensor("a") {
-        let is_same = shape.len() == result.len();
+        // Places that a run knows may be in any order.
+        let is_same = shape.len() == result.len() && call.tensors().len() == 1;
         for (dim, factor) in factors.result.iter_mut().enumerate() {
             if !is_same || shape[dim] != result[dim] {
                 *factor = None;

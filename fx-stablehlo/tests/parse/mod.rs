@@ -334,6 +334,10 @@ fn numbers(op: &Op, name: &str) -> Vec<i64> {
 }
 
 /// Checks that the shapes of an operation fit.
+#[allow(
+    clippy::collapsible_match,
+    reason = "each operation is a case, and what is wrong is inside"
+)]
 fn check(op: &Op) -> Result<(), String> {
     let wrong = |what: &str| {
         Err(format!(

@@ -176,7 +176,6 @@ fn from_start(cx: &mut Cx, index: &Array, size: i64) -> Array {
 
 /// The elements at places of one dim; the dims of the places stand there.
 pub(super) fn take(cx: &mut Cx, x: &Array, dim: usize, index: &Array) -> Array {
-    let rank = x.rank() as i64;
     let index = from_start(cx, index, x.shape[dim]);
     let mut sizes = x.shape.clone();
     sizes[dim] = 1;
@@ -192,7 +191,6 @@ pub(super) fn take(cx: &mut Cx, x: &Array, dim: usize, index: &Array) -> Array {
         index.rank(),
         text::array(&sizes)
     );
-    let _ = rank;
     cx.op("gather", &[x, &index], &attributes, x.dtype, &shape)
 }
 

@@ -4,7 +4,7 @@ use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
-use super::picks::{along, put_rows, take, take_rows};
+use super::picks::{put_rows, take, take_rows};
 use super::rules;
 use crate::out::cx::{Array, Cx};
 
@@ -15,8 +15,8 @@ rules! {
         let mode = call.text("mode")?;
         let corners = !call.is_none("align_corners")? && call.flag("align_corners")?;
         let factor = if call.is_none("scale_factor")? { None } else { Some(call.float("scale_factor")?) };
-        for dim in 2..x.rank() {
-            let (size, out) = (x.shape[dim], shape[dim]);
+        for (dim, out) in shape.iter().copied().enumerate().skip(2) {
+            let size = x.shape[dim];
             if size == out && mode != "bicubic" {
                 continue;
             }
@@ -316,6 +316,5 @@ fn unpooled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let empty = cx.splat(0.0, dtype, &[images, area]);
     let image = cx.iota(0, DType::I64, &index.shape);
     let put = put_rows(cx, &empty, &[(0, image), (1, index)], &x, "second")?;
-    let _ = along;
     Ok(cx.reshape(&put, &shape).into())
 }

@@ -11,6 +11,11 @@ use crate::out::cx::{Array, Cx};
 rules! {
     reshape => reshaped, flatten => reshaped, unflatten => reshaped, squeeze => reshaped, unsqueeze => reshaped,
     atleast_1d => reshaped, atleast_2d => reshaped, atleast_3d => reshaped,
+    size => |cx, call| {
+        let x = cx.tensor(call, "x")?;
+        let dim = dim_of(call, "dim", x.rank())?;
+        Ok(Val::Dim(x.shape[dim].into()))
+    },
     permute => |cx, call| {
         let x = cx.tensor(call, "x")?;
         let order = dims_of(call, "dims", x.rank())?;
@@ -389,9 +394,9 @@ fn triangle(cx: &mut Cx, call: &OpCall<'_>, upper: bool) -> Result<Val> {
 /// Elements on a diagonal of matrices of zeros, which are the last two dims.
 fn on_diagonal(cx: &mut Cx, x: &Array, offset: i64, shape: &[i64]) -> Array {
     let rank = shape.len();
-    let (rows, columns) = (shape[rank - 2], shape[rank - 1]);
+    let rows = shape[rank - 2];
     // Element i stands in row i - min(offset, 0): it is spread over the rows, then masked.
-    let (before, behind) = ((-offset).max(0), offset.max(0));
+    let before = (-offset).max(0);
     let mut around = vec![[0, 0]; x.rank()];
     around[x.rank() - 1] = [before, rows - before - x.shape[x.rank() - 1]];
     let padded = cx.pad(x, 0.0, &around, &vec![0; x.rank()]);
@@ -404,7 +409,6 @@ fn on_diagonal(cx: &mut Cx, x: &Array, offset: i64, shape: &[i64]) -> Array {
     let moved = cx.with_number("add", &row, offset as f64);
     let is_diagonal = cx.compare("EQ", &column, &moved);
     let zero = cx.splat(0.0, x.dtype, shape);
-    let _ = (behind, columns);
     cx.select(&is_diagonal, &spread, &zero)
 }
 

@@ -43,7 +43,7 @@ rules! {
         Ok(cx.binary("divide", &x, &by).into())
     },
     unfold => |cx, call| {
-        let (x, is_batch) = batched(cx, call, 2)?;
+        let (x, _) = batched(cx, call, 2)?;
         let geometry = Columns::of(call)?;
         let [pad_rows, pad_columns] = geometry.padding;
         let padded = cx.pad(&x, 0.0, &[[0, 0], [0, 0], [pad_rows; 2], [pad_columns; 2]], &[0; 4]);
@@ -61,7 +61,6 @@ rules! {
         }
         let all = cx.concatenate(&parts, 2);
         let (_, shape) = cx.result(call)?;
-        let _ = is_batch;
         Ok(cx.reshape(&all, &shape).into())
     },
     fold => |cx, call| {

@@ -5,9 +5,11 @@ order, each an input by name, a weight by path, or the key of random numbers (tw
 needs as many devices. Needs jax, safetensors and numpy.
 """
 
+import collections
 import json
 import math
 import pathlib
+import re
 import sys
 
 import jax
@@ -89,13 +91,29 @@ class Program:
         ]
 
 
+    def explain(self):
+        """What XLA reports: bytes on each device, and the collectives of the compiled program."""
+        stats = self.executable.get_compiled_memory_stats()
+        names = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+        text = self.executable.hlo_modules()[0].to_string()
+        collectives = collections.Counter(re.findall(rf" ({names})(?:-start)?\(", text))
+        return {
+            "devices": len(self.devices),
+            "argument_bytes": stats.argument_size_in_bytes,
+            "result_bytes": stats.output_size_in_bytes,
+            "temporary_bytes": stats.temp_size_in_bytes,
+            "collectives": dict(sorted(collectives.items())),
+        }
+
+
 def main():
     program = Program(pathlib.Path(__file__).parent)
+    print(json.dumps(program.explain()))
     results = program(dict(np.load(sys.argv[1])))
     for result in results:
         print(result.dtype, result.shape)
     if len(sys.argv) > 2:
-        np.savez(sys.argv[2], *results)
+        np.savez(sys.argv[2], *map(np.asarray, results))
 
 
 if __name__ == "__main__":
