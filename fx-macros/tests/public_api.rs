@@ -331,6 +331,11 @@ fn the_surface_of_fx_onnx_is_kept() {
 }
 
 #[test]
+fn the_surface_of_fx_stablehlo_is_kept() {
+    is_kept("fx-stablehlo");
+}
+
+#[test]
 fn the_macros_are_kept() {
     is_kept("fx-macros");
 }
@@ -415,6 +420,7 @@ fn every_public_module_says_how_stable_it_is() {
         ("fx-core", "fx_core"),
         ("fx-nn", "fx_nn"),
         ("fx-onnx", "fx_onnx"),
+        ("fx-stablehlo", "fx_stablehlo"),
     ] {
         for item in parsed(&root().join(folder).join("src/lib.rs")) {
             if let Item::Mod(item) = item

@@ -128,6 +128,27 @@ fn what_is_not_of_the_core_set_is_named() -> Result<()> {
     Ok(())
 }
 
+/// What a rule makes is decomposed too, and what depends on it keeps its shape and type: a later rule reads them.
+#[test]
+fn later_calls_know_what_earlier_ones_give() -> Result<()> {
+    let attend = |x: &Tensor, mask: Option<&Tensor>| {
+        ops::scaled_dot_product_attention(x, x, x, mask, 0.0, false, None, false)
+    };
+    let f = traced!(move |x: &Tensor| {
+        let y = attend(x, None)?;
+        attend(&y, Some(&ops::matmul(&y, &y.transpose(-2, -1)?)?))
+    });
+    let mut gm = symbolic_trace(f)?;
+    gm.infer_shapes(&[spec![2, 3, 4; F32]])?;
+    let x = Tensor::randn((2, 3, 4))?;
+    let before: Tensor = gm.forward(&x)?;
+    gm.apply(&Decompositions::core()?)?;
+    verify_core(&gm)?;
+    let after: Tensor = gm.forward(&x)?;
+    assert!(fx_nn::allclose(&before, &after, 1e-5, 1e-6)?.close);
+    Ok(())
+}
+
 /// Branches and loops are opened and decomposed inside.
 #[test]
 fn sides_are_decomposed_too() -> Result<()> {

@@ -6,12 +6,13 @@ mod support;
 use std::sync::Arc;
 
 use fx_nn::ir::ValueMeta;
+use fx_nn::lowering::{Form, Rules};
 use fx_nn::models::resnet::resnet18;
 use fx_nn::module::{Call, Callee, ComponentExt};
 use fx_nn::passes::backend::{Backend, Executable, Metas, Support};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
-use fx_onnx::{Export, OnnxExt};
+use fx_onnx::{Cx, Export, OnnxExt};
 use support::rten;
 
 struct Rten;
@@ -32,8 +33,11 @@ impl Backend for Rten {
         match call.callee() {
             // Layers are opened when the part is written.
             Callee::Module(_) => Support::Yes,
-            _ => match (call.function(), fx_onnx::rules()) {
-                (Some(function), Ok(rules)) if rules.get(function).is_some() => Support::Yes,
+            _ => match call
+                .function()
+                .map(|function| Rules::<Cx>::default().form(function))
+            {
+                Some(Ok(Some(Form::Operations | Form::OtherFunctions))) => Support::Yes,
                 _ => Support::no("ONNX has no such function"),
             },
         }

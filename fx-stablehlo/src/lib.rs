@@ -1,3 +1,10 @@
 //! StableHLO for fx: a graph module is written as text that XLA compiles, and sharded over a mesh of devices.
 
+mod export;
+pub mod guide;
+mod out;
 pub mod shard;
+
+pub use export::{ExportReport, StableHloExt};
+pub use fx_nn::lowering::{OpCall, Operand, Val};
+pub use out::{Array, Cx, Export, Region, Rule, Type};

@@ -168,7 +168,7 @@ fn names_in_the_guides_exist() {
         "candle_nn",
     ];
     let mut known: BTreeSet<String> = OTHERS.iter().map(ToString::to_string).collect();
-    for list in ["fx-core", "fx-macros", "fx-nn", "fx-onnx"] {
+    for list in ["fx-core", "fx-macros", "fx-nn", "fx-onnx", "fx-stablehlo"] {
         let list = root().join(format!("fx-macros/tests/public_api/{list}.txt"));
         let list = fs::read_to_string(list).expect("the public surface");
         known.extend(words(&list).map(ToString::to_string));

@@ -118,6 +118,8 @@ pub struct Graph {
     pub(super) current_scope: ScopeId,
     /// Which nodes may have computed entries about their values.
     pub(super) marks: Marks,
+    /// Whether replacements give the value of what they replace.
+    pub(super) values_stay: bool,
     pub(super) journal: Journal,
     /// The version of what is computed: nodes, their ops, arguments and order.
     pub(super) version: Versions,
@@ -150,6 +152,7 @@ impl Clone for Graph {
             pass: self.pass.clone(),
             current_scope: self.current_scope,
             marks: self.marks.clone(),
+            values_stay: false,
             journal: Journal::default(),
             version: self.version.clone(),
             inputs_version: self.inputs_version.clone(),
@@ -243,6 +246,7 @@ impl Graph {
             pass: CurrentPass::default(),
             current_scope: ScopeId::default(),
             marks: Marks::default(),
+            values_stay: false,
             journal: Journal::default(),
             version: Versions::default(),
             inputs_version: Versions::default(),

@@ -112,9 +112,29 @@ impl Graph {
     /// Called before a user of `old` uses `new` instead. Unless both are known to be alike, the
     /// user and everything that depends on it forget.
     pub(super) fn forget_unless_alike(&mut self, user: u32, old: u32, new: &Argument) {
-        if self.marks.has(user) && !self.are_alike(old, new) {
-            self.forget(user);
+        if !self.marks.has(user) || self.are_alike(old, new) {
+            return;
         }
+        if !self.values_stay {
+            return self.forget(user);
+        }
+        // What the user depends on is marked, now that it depends on this.
+        new.for_each_node(&mut |id| {
+            if let Ok(at) = self.index(id) {
+                self.mark_known(at);
+            }
+        });
+    }
+
+    /// Replaces a node by an argument that gives the same value: what depends on it keeps what it knows.
+    ///
+    /// # Errors
+    /// As [`substitute`](Graph::substitute).
+    pub(crate) fn substitute_equal(&mut self, node: NodeId, new: &Argument) -> Result<()> {
+        self.values_stay = true;
+        let done = self.substitute(node, new);
+        self.values_stay = false;
+        done
     }
 
     /// Whether an argument of this graph is known to have the value of another graph's node.

@@ -215,7 +215,16 @@ impl Decompositions {
         let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
         let mut graph = cx.graph_mut()?;
         keep_metas(&mut graph, node, &new)?;
-        graph.substitute(node, &new)?;
+        // A rule may change what is known of a number, never a tensor.
+        let is_tensors = match graph.node(node)?.meta::<ValueMeta>() {
+            Some(ValueMeta::Sequence(items)) => items.iter().all(|item| item.tensor().is_some()),
+            Some(meta) => meta.tensor().is_some(),
+            None => true,
+        };
+        match is_tensors {
+            true => graph.substitute_equal(node, &new)?,
+            false => graph.substitute(node, &new)?,
+        }
         Ok(Made { before, node })
     }
 

@@ -24,7 +24,7 @@ type Emit<C> = dyn Fn(&mut C, &OpCall<'_>) -> Result<Val> + Send + Sync;
 ///
 /// ```
 /// use fx_nn::function_table;
-/// use fx_nn::lowering::{Rule, Rules, Val};
+/// use fx_nn::lowering::{Rule, Rules};
 /// use fx_nn::prelude::*;
 /// /// A format that is lines of text.
 /// struct Lines(Vec<String>);
@@ -39,7 +39,6 @@ type Emit<C> = dyn Fn(&mut C, &OpCall<'_>) -> Result<Val> + Send + Sync;
 /// let rules = Rules::<Lines>::default();
 /// assert!(rules.get(function!(ops::relu))?.is_some());
 /// assert_eq!(rules.get(function!(ops::lstm))?.and_then(Rule::reason), Some("lines have no loops"));
-/// # let _ = Val::None;
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Rule<C: 'static>(Kind<C>);

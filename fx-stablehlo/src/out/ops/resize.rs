@@ -1,0 +1,320 @@
+//! Images in other sizes, and images at the points of a grid.
+
+use fx_nn::lowering::{OpCall, Val};
+use fx_nn::prelude::*;
+use fx_nn::value::DType;
+
+use super::picks::{put_rows, take, take_rows};
+use super::rules;
+use crate::out::cx::{Array, Cx};
+
+rules! {
+    interpolate => |cx, call| {
+        let mut x = cx.tensor(call, "x")?;
+        let (_, shape) = cx.result(call)?;
+        let mode = call.text("mode")?;
+        let corners = !call.is_none("align_corners")? && call.flag("align_corners")?;
+        let factor = if call.is_none("scale_factor")? { None } else { Some(call.float("scale_factor")?) };
+        for (dim, out) in shape.iter().copied().enumerate().skip(2) {
+            let size = x.shape[dim];
+            if size == out && mode != "bicubic" {
+                continue;
+            }
+            let scale = match (corners, factor) {
+                (true, _) if out > 1 => (size - 1) as f64 / (out - 1) as f64,
+                (true, _) => 0.0,
+                (false, Some(factor)) => 1.0 / factor,
+                (false, None) => size as f64 / out as f64,
+            };
+            let taps: Vec<[Tap; 4]> = (0..out).map(|place| taps(&mode, place, size, scale, corners)).collect::<Result<_>>()?;
+            let mut sum: Option<Array> = None;
+            for tap in 0..4 {
+                if taps.iter().all(|taps| taps[tap].weight == 0.0) {
+                    continue;
+                }
+                let places: Vec<i64> = taps.iter().map(|taps| taps[tap].place.clamp(0, size - 1)).collect();
+                let places = cx.ints(&places, DType::I64);
+                let mut part = take(cx, &x, dim, &places);
+                let weights: Vec<f64> = taps.iter().map(|taps| taps[tap].weight).collect();
+                if weights.iter().any(|weight| *weight != 1.0) {
+                    let weights = cx.numbers(&weights, x.dtype);
+                    let weights = cx.broadcast(&weights, &[dim as i64], &part.shape);
+                    part = cx.binary("multiply", &part, &weights);
+                }
+                sum = Some(match sum {
+                    Some(sum) => cx.binary("add", &sum, &part),
+                    None => part,
+                });
+            }
+            x = sum.unwrap_or(x);
+        }
+        Ok(x.into())
+    },
+    affine_grid => |cx, call| {
+        let theta = cx.tensor(call, "theta")?;
+        let (dtype, shape) = cx.result(call)?;
+        let corners = call.flag("align_corners")?;
+        let sizes = &shape[1..shape.len() - 1];
+        let points = [sizes.to_vec(), vec![1]].concat();
+        let mut parts = Vec::new();
+        for (dim, size) in sizes.iter().enumerate().rev() {
+            let places: Vec<f64> = (0..*size).map(|at| match (corners, *size) {
+                (_, 1) => 0.0,
+                (true, size) => 2.0 * at as f64 / (size - 1) as f64 - 1.0,
+                (false, size) => (2.0 * at as f64 + 1.0) / size as f64 - 1.0,
+            }).collect();
+            let places = cx.numbers(&places, dtype);
+            parts.push(cx.broadcast(&places, &[dim as i64], &points));
+        }
+        parts.push(cx.splat(1.0, dtype, &points));
+        let last = points.len() - 1;
+        let base = cx.concatenate(&parts, last);
+        // `[.., k]` by `[N, d, k]`, with the batch moved to the front.
+        let product = cx.dot(&base, &theta, &[], &[[last as i64, 2]]);
+        let rank = product.rank() as i64;
+        let mut order = vec![rank - 2];
+        order.extend(0..rank - 2);
+        order.push(rank - 1);
+        Ok(cx.transpose(&product, &order).into())
+    },
+    grid_sample => grid_sample,
+    max_unpool1d => unpooled, max_unpool2d => unpooled, max_unpool3d => unpooled,
+}
+
+/// An element that counts for a place, and how much.
+#[derive(Debug, Clone, Copy)]
+struct Tap {
+    place: i64,
+    weight: f64,
+}
+
+/// The elements that a place of the result is made of.
+fn taps(mode: &str, place: i64, size: i64, scale: f64, corners: bool) -> Result<[Tap; 4]> {
+    let none = Tap {
+        place: 0,
+        weight: 0.0,
+    };
+    let one = |place: f64| {
+        [
+            Tap {
+                place: (place as i64).min(size - 1),
+                weight: 1.0,
+            },
+            none,
+            none,
+            none,
+        ]
+    };
+    let at = match corners {
+        true => scale * place as f64,
+        false => scale * (place as f64 + 0.5) - 0.5,
+    };
+    Ok(match mode {
+        "nearest" => one((place as f64 * scale).floor()),
+        "nearest-exact" => one(((place as f64 + 0.5) * scale).floor()),
+        "linear" | "bilinear" | "trilinear" => {
+            let at = at.max(0.0);
+            let first = (at.floor() as i64).min(size - 1);
+            let part = at - first as f64;
+            let second = (first + 1).min(size - 1);
+            [
+                Tap {
+                    place: first,
+                    weight: 1.0 - part,
+                },
+                Tap {
+                    place: second,
+                    weight: part,
+                },
+                none,
+                none,
+            ]
+        }
+        "bicubic" => {
+            let first = at.floor();
+            let part = at - first;
+            let near = |t: f64| (1.25 * t - 2.25) * t * t + 1.0;
+            let far = |t: f64| ((-0.75 * t + 3.75) * t - 6.0) * t + 3.0;
+            let first = first as i64;
+            [
+                Tap {
+                    place: first - 1,
+                    weight: far(part + 1.0),
+                },
+                Tap {
+                    place: first,
+                    weight: near(part),
+                },
+                Tap {
+                    place: first + 1,
+                    weight: near(1.0 - part),
+                },
+                Tap {
+                    place: first + 2,
+                    weight: far(2.0 - part),
+                },
+            ]
+        }
+        other => {
+            return Err(Error::msg(format_args!(
+                "images are not resized by {other:?}: use \"bilinear\" or \"nearest\""
+            )));
+        }
+    })
+}
+
+/// The coordinates of a grid along a dim, in elements.
+fn coordinates(cx: &mut Cx, call: &OpCall<'_>, grid: &Array, at: i64, size: i64) -> Result<Array> {
+    let part = cx.slice_dim(grid, 3, at, at + 1, 1);
+    let part = cx.reshape(&part, &grid.shape[..3]);
+    let corners = call.flag("align_corners")?;
+    let place = match corners {
+        true => {
+            let place = cx.with_number("add", &part, 1.0);
+            cx.with_number("multiply", &place, (size - 1) as f64 / 2.0)
+        }
+        false => {
+            let place = cx.with_number("add", &part, 1.0);
+            let place = cx.with_number("multiply", &place, size as f64);
+            let place = cx.with_number("add", &place, -1.0);
+            cx.with_number("multiply", &place, 0.5)
+        }
+    };
+    let last = (size - 1) as f64;
+    let clamped = |cx: &mut Cx, x: &Array| {
+        let x = cx.with_number("maximum", x, 0.0);
+        cx.with_number("minimum", &x, last)
+    };
+    Ok(match &*call.text("padding_mode")? {
+        "zeros" => place,
+        "border" => clamped(cx, &place),
+        "reflection" => {
+            let (low, span) = if corners {
+                (0.0, last)
+            } else {
+                (-0.5, size as f64)
+            };
+            if span == 0.0 {
+                return Ok(cx.with_number("multiply", &place, 0.0));
+            }
+            // Folded at both ends.
+            let from = cx.with_number("add", &place, -low);
+            let from = cx.unary("abs", &from);
+            let turns = cx.with_number("divide", &from, span);
+            let turns = cx.unary("floor", &turns);
+            let whole = cx.with_number("multiply", &turns, span);
+            let rest = cx.binary("subtract", &from, &whole);
+            let back = cx.splat(span, rest.dtype, &rest.shape);
+            let back = cx.binary("subtract", &back, &rest);
+            let half = cx.with_number("multiply", &turns, 0.5);
+            let floor = cx.unary("floor", &half);
+            let is_even = cx.compare("EQ", &half, &floor);
+            let folded = cx.select(&is_even, &rest, &back);
+            let folded = cx.with_number("add", &folded, low);
+            clamped(cx, &folded)
+        }
+        other => return Err(Error::msg(format_args!("{other:?} is no way to pad"))),
+    })
+}
+
+fn grid_sample(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    let (x, grid) = (cx.tensor(call, "x")?, cx.tensor(call, "grid")?);
+    if x.rank() != 4 {
+        return Err(Error::msg(
+            "points in volumes: StableHLO's rule is for images",
+        ));
+    }
+    let sizes = [x.shape[2], x.shape[3]];
+    let column = coordinates(cx, call, &grid, 0, sizes[1])?;
+    let row = coordinates(cx, call, &grid, 1, sizes[0])?;
+    // `[N, H, W, C]`, so that a point picks all channels.
+    let pixels = cx.transpose(&x, &[0, 2, 3, 1]);
+    let mut sum: Option<Array> = None;
+    let corners: &[[f64; 2]] = match &*call.text("mode")? {
+        "bilinear" => &[[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]],
+        "nearest" => &[[0.0, 0.0]],
+        other => {
+            return Err(Error::msg(format_args!(
+                "points by {other:?}: StableHLO's rule has \"bilinear\" and \"nearest\""
+            )));
+        }
+    };
+    let nearest = corners.len() == 1;
+    let floor = |cx: &mut Cx, x: &Array| {
+        cx.unary(
+            if nearest {
+                "round_nearest_even"
+            } else {
+                "floor"
+            },
+            x,
+        )
+    };
+    let (row_0, column_0) = (floor(cx, &row), floor(cx, &column));
+    for [down, right] in corners {
+        let places = [
+            (&row, &row_0, *down, sizes[0]),
+            (&column, &column_0, *right, sizes[1]),
+        ];
+        let mut weight: Option<Array> = None;
+        let mut indices = Vec::new();
+        for (exact, first, by, size) in places {
+            let at = cx.with_number("add", first, by);
+            let (low, high) = (
+                cx.compare_number("GE", &at, 0.0),
+                cx.compare_number("LE", &at, (size - 1) as f64),
+            );
+            let inside = cx.binary("and", &low, &high);
+            let mut part = cx.convert(&inside, exact.dtype);
+            if !nearest {
+                let apart = cx.binary("subtract", exact, &at);
+                let apart = cx.unary("abs", &apart);
+                let one = cx.splat(1.0, apart.dtype, &apart.shape);
+                let share = cx.binary("subtract", &one, &apart);
+                part = cx.binary("multiply", &part, &share);
+            }
+            weight = Some(match weight {
+                Some(weight) => cx.binary("multiply", &weight, &part),
+                None => part,
+            });
+            let at = cx.with_number("maximum", &at, 0.0);
+            let at = cx.with_number("minimum", &at, (size - 1) as f64);
+            indices.push(cx.convert(&at, DType::I64));
+        }
+        let batch = cx.iota(0, DType::I64, &row.shape);
+        let places = [(0, batch), (1, indices[0].clone()), (2, indices[1].clone())];
+        let picked = take_rows(cx, &pixels, &places);
+        let Some(weight) = weight else { continue };
+        let weight = cx.broadcast(&weight, &[0, 1, 2], &picked.shape);
+        let part = cx.binary("multiply", &picked, &weight);
+        sum = Some(match sum {
+            Some(sum) => cx.binary("add", &sum, &part),
+            None => part,
+        });
+    }
+    let Some(sum) = sum else {
+        return Err(Error::msg("a grid without corners"));
+    };
+    Ok(cx.transpose(&sum, &[0, 3, 1, 2]).into())
+}
+
+/// Elements back at the places that they had before a pool.
+fn unpooled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    let (x, index) = (cx.tensor(call, "x")?, cx.tensor(call, "indices")?);
+    let (dtype, shape) = cx.result(call)?;
+    let dims = match call.function().name() {
+        "max_unpool1d" => 1,
+        "max_unpool2d" => 2,
+        _ => 3,
+    };
+    let images: i64 = x.shape[..x.rank() - dims].iter().product();
+    let area: i64 = shape[shape.len() - dims..].iter().product();
+    let (x, index) = (
+        cx.reshape(&x, &[images, x.count() / images.max(1)]),
+        cx.reshape(&index, &[images, index.count() / images.max(1)]),
+    );
+    let empty = cx.splat(0.0, dtype, &[images, area]);
+    let image = cx.iota(0, DType::I64, &index.shape);
+    let put = put_rows(cx, &empty, &[(0, image), (1, index)], &x, "second")?;
+    Ok(cx.reshape(&put, &shape).into())
+}

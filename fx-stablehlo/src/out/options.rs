@@ -1,0 +1,109 @@
+//! `Export`: what a program is written for, and how.
+
+use fx_nn::ir::{Function, ValueMeta};
+use fx_nn::lowering::{OpCall, Rules, Val};
+use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
+use fx_nn::trace::{CallArgs, IntoArgs};
+use fx_nn::value::Dim;
+
+use crate::out::Rule;
+use crate::out::cx::Cx;
+
+/// What a program is written for, and how.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_nn::shapes::spec;
+/// use fx_stablehlo::{Export, StableHloExt};
+/// let gm = symbolic_trace(traced!(|x: &Tensor| x.reshape((x.size(0)?, -1))))?;
+/// // A named size gets its number at the export.
+/// let export = Export::specs([spec!["batch", 3, 4; F32]]).size("batch", 8);
+/// let program = gm.to_stablehlo_text(&export)?;
+/// assert!(program.contains("tensor<8x12xf32>"));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Export {
+    given: Inputs,
+    sizes: Vec<(String, i64)>,
+    pub(crate) rules: Rules<Cx>,
+}
+
+/// The arguments that a program is written for.
+#[derive(Debug, Clone)]
+enum Inputs {
+    Example(CallArgs),
+    Specs(Vec<Spec>),
+}
+
+impl Export {
+    fn new(given: Inputs) -> Self {
+        Export {
+            given,
+            sizes: Vec::new(),
+            rules: Rules::default(),
+        }
+    }
+
+    /// For calls with arguments of these shapes and types.
+    pub fn example(args: impl IntoArgs) -> Self {
+        Export::new(Inputs::Example(args.into_args()))
+    }
+
+    /// For calls with arguments like these specs. [`size`](Export::size) gives their named sizes numbers.
+    pub fn specs(specs: impl IntoIterator<Item = Spec>) -> Self {
+        Export::new(Inputs::Specs(specs.into_iter().collect()))
+    }
+
+    /// The number of a named size.
+    pub fn size(mut self, name: &str, size: usize) -> Self {
+        self.sizes
+            .push((name.to_string(), i64::try_from(size).unwrap_or(i64::MAX)));
+        self
+    }
+
+    /// How calls of a function are written, in place of the rule that it has.
+    pub fn op(
+        self,
+        function: Function,
+        emit: impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync + 'static,
+    ) -> Self {
+        self.rule(function, Rule::new(emit))
+    }
+
+    /// The rule of a function, in place of the one that it has.
+    pub fn rule(mut self, function: Function, rule: Rule) -> Self {
+        self.rules.insert(function, rule);
+        self
+    }
+
+    /// What each input of a graph module will be, with numbers for all sizes.
+    pub(crate) fn specs_of(&self, gm: &GraphModule) -> Result<Vec<Spec>> {
+        let args = match &self.given {
+            Inputs::Example(args) => args.clone(),
+            Inputs::Specs(specs) => CallArgs {
+                args: specs.iter().map(Spec::fake_value).collect::<Result<_>>()?,
+                kwargs: Vec::new(),
+            },
+        };
+        let of = |name: &str| {
+            let found = self.sizes.iter().find(|(known, _)| known == name);
+            found.map(|(_, size)| Dim::from(*size))
+        };
+        let values = gm.process_inputs(args)?;
+        let specs = values.into_iter().map(|value| {
+            let ValueMeta::Single(meta) = ValueMeta::of(&value) else {
+                return Ok(Spec::of(value));
+            };
+            let shape = meta.shape.iter().map(|dim| dim.with(of));
+            let shape: Vec<Dim> = shape.collect::<Result<_>>()?;
+            Ok(Spec::tensor(
+                crate::out::cx::known(&shape)?,
+                meta.dtype.unwrap_or(DType::F32),
+            ))
+        });
+        specs.collect()
+    }
+}
