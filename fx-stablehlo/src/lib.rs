@@ -8,3 +8,8 @@ pub mod shard;
 pub use export::{ExportReport, StableHloExt};
 pub use fx_nn::lowering::{OpCall, Operand, Val};
 pub use out::{Array, Cx, Export, Region, Rule, Type};
+
+/// The README's example, compiled and run with the doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

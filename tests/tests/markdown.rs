@@ -174,6 +174,7 @@ fn names_in_the_guides_exist() {
         known.extend(words(&list).map(ToString::to_string));
     }
     known.insert("fx_onnx".to_string());
+    known.insert("fx_stablehlo".to_string());
     let operations =
         fs::read_to_string(root().join("docs/ops.md")).expect("the page of operations");
     known.extend(words(&operations).map(ToString::to_string));
