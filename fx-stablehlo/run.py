@@ -38,6 +38,10 @@ class Program:
         folder = pathlib.Path(folder)
         self.calling = json.loads((folder / "calling.json").read_text())
         self.weights = load_file(folder / "weights.safetensors")
+        paths = [argument["path"] for argument in self.calling["arguments"] if argument["kind"] == "weight"]
+        missing = [path for path in paths if path not in self.weights]
+        if missing:
+            raise SystemExit(f"weights.safetensors lacks {len(missing)}: {', '.join(missing)}")
         count = math.prod(size for _, size in self.calling.get("mesh", []))
         devices = jax.devices()
         if len(devices) < count:
@@ -68,8 +72,6 @@ class Program:
             if argument["kind"] == "input":
                 yield np.asarray(inputs[argument["name"]], dtype)
             elif argument["kind"] == "weight":
-                if argument["path"] not in self.weights:
-                    raise SystemExit(f"weights.safetensors has no {argument['path']}")
                 yield np.asarray(self.weights[argument["path"]], dtype)
             else:
                 yield np.asarray(key, np.int64)

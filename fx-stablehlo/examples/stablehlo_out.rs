@@ -1,7 +1,7 @@
 //! Every model of fx-nn as StableHLO, with inputs and results for `tests/judge.py`.
 //!
 //! `cargo run --release -p fx-stablehlo --example stablehlo_out -- FOLDER` writes a folder for each model,
-//! and for four of them folders of programs over eight devices.
+//! and for four of them folders of programs over eight devices. `--reference` has fx split and run those too.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[path = "../../fx-onnx/examples/support/families.rs"]
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_stablehlo::shard::{ShardRules, explain_sharding, mesh, shard, shard_rules};
+use fx_stablehlo::shard::{ShardRules, explain_sharding, mesh, reference, shard, shard_rules};
 use fx_stablehlo::{Export, ExportReport, StableHloExt};
 
 /// The tensors of a result, in order.
@@ -92,7 +92,12 @@ fn rules(name: &str) -> Result<Option<ShardRules>> {
 }
 
 /// Writes a model over eight devices: its batch split, its layers split, and both.
-fn sharded(folder: &Path, case: &models::Case, rules: &ShardRules) -> Result<()> {
+fn sharded(
+    folder: &Path,
+    case: &models::Case,
+    rules: &ShardRules,
+    with_reference: bool,
+) -> Result<()> {
     let inputs = (case.inputs)(8)?;
     let both = rules.clone().and(ShardRules::data_parallel("data"));
     for (kind, mesh, rules) in [
@@ -111,6 +116,17 @@ fn sharded(folder: &Path, case: &models::Case, rules: &ShardRules) -> Result<()>
         let costs = explain_sharding(&gm, &mesh)?;
         let name = format!("{}.{kind}", case.name);
         println!("{name}:\n{report}\n{costs}");
+        if with_reference {
+            let mut expected = Vec::new();
+            tensors(&case.gm.forward::<Value>(call(&inputs))?, &mut expected);
+            let found = reference(&gm, &mesh)?.run(&inputs)?;
+            let mut worst = 0f64;
+            for (found, expected) in found.iter().zip(&expected) {
+                let most = expected.abs()?.amax(..)?.item()?.max(1e-30);
+                worst = worst.max((found - expected)?.abs()?.amax(..)?.item()? / most);
+            }
+            println!("{name}: reference max_rel_err {worst:.1e}");
+        }
         write(&folder.join(name), case, &gm, 8)?;
     }
     Ok(())
@@ -120,7 +136,8 @@ fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let folder = args.next();
     let folder = PathBuf::from(folder.unwrap_or_else(|| "target/stablehlo_out".to_string()));
-    let only: Vec<String> = args.collect();
+    let (flags, only): (Vec<String>, Vec<String>) = args.partition(|arg| arg.starts_with("--"));
+    let with_reference = flags.iter().any(|flag| flag == "--reference");
     let (mut exported, mut refused) = (0, 0);
     for case in models::all()? {
         if !only.is_empty() && !only.iter().any(|name| name == case.name) {
@@ -141,7 +158,7 @@ fn main() -> Result<()> {
             }
         }
         if let Some(rules) = rules(case.name)? {
-            sharded(&folder.join("eight"), &case, &rules)?;
+            sharded(&folder.join("eight"), &case, &rules, with_reference)?;
         }
     }
     println!("exported {exported} refused {refused}");
