@@ -8,7 +8,6 @@ use fx_nn::lowering::Val;
 use fx_nn::module::Module;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
-use fx_nn::value::Dim;
 
 use crate::out::cx::{Array, Cx, Type, known, type_of};
 use crate::out::graph::Writer;
@@ -60,7 +59,7 @@ fn type_of_value(meta: &ValueMeta) -> Result<Type> {
 fn spec_of(val: &Val) -> Result<Spec> {
     Ok(match val {
         Val::Tensor(of) if of.shape.is_empty() && of.dtype == DType::F64 => Spec::float(),
-        Val::Tensor(of) => Spec::tensor(sizes(&of.shape)?, of.dtype),
+        Val::Tensor(of) => Spec::tensor(known(&of.shape)?, of.dtype),
         Val::Dim(dim) => Spec::int(dim),
         Val::Float(number) => Spec::of(*number),
         Val::Bool(truth) => Spec::of(*truth),
@@ -73,14 +72,10 @@ fn spec_of(val: &Val) -> Result<Spec> {
     })
 }
 
-fn sizes(shape: &[Dim]) -> Result<Vec<i64>> {
-    known(shape)
-}
-
 /// What a body gets of what it carries.
 fn spec_of_meta(meta: &ValueMeta) -> Result<Spec> {
     Ok(match meta {
-        ValueMeta::Single(of) => Spec::tensor(sizes(&of.shape)?, of.dtype.unwrap_or(DType::F32)),
+        ValueMeta::Single(of) => Spec::tensor(known(&of.shape)?, of.dtype.unwrap_or(DType::F32)),
         ValueMeta::Size(_) => Spec::int("turn"),
         meta => match type_of_value(meta)?.0 {
             DType::Bool => Spec::bool(),
